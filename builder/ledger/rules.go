@@ -107,6 +107,9 @@ func (s *Fold) check(e Event) error {
 		}
 		return nil
 	case CodeChanged:
+		if IsSource(e.Actor) {
+			return fmt.Errorf("%s is for a person, not for %s", e.Type, e.Actor)
+		}
 		return e.checkCode()
 	case ResultsVouched:
 		return s.checkVouch(e)

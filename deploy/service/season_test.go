@@ -350,7 +350,8 @@ func liveThrough(t *testing.T, u *unattended) {
 	)
 	keys := make(map[int64]string) // session keys to names of rounds
 	vegasBelieved, offBahrain, miamiRight := false, false, time.Time{}
-	u.wake = append(u.wake, firstAppeal.Add(4*time.Hour))
+	// The appeals leave the source's standings as they were, so that the rule waits twice as long.
+	u.wake = append(u.wake, firstAppeal.Add(5*time.Hour))
 	for u.step(t, theEnd) {
 		now := u.Now()
 		for year := first; year <= now.Year(); year++ {
@@ -370,7 +371,7 @@ func liveThrough(t *testing.T, u *unattended) {
 		if now.Year() == 2026 && u.entryOf(t, 2026, "bahrain").Status == wire.Postponed {
 			offBahrain = true
 		}
-		if now.Equal(firstAppeal.Add(4 * time.Hour)) {
+		if now.Equal(firstAppeal.Add(5 * time.Hour)) {
 			u.lookAtAppeal(t)
 		}
 	}
