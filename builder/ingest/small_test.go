@@ -169,7 +169,9 @@ func TestSmallFaults(t *testing.T) {
 			s.host.Misbehave(nil)
 			good := smallFiles()
 			for name := range test.files {
-				good[name] = good[name] // nil for a file that the good tree does not have
+				if _, kept := good[name]; !kept {
+					good[name] = nil
+				}
 			}
 			s.commit(good)
 			wantSummary(t, "it answers again", s.poll(t, at.Add(2*time.Minute)), "")

@@ -311,6 +311,11 @@ func TestRulesOfCodes(t *testing.T) {
 			t.Errorf("%s: got %v, want accepted: %t", name, err, tt.ok)
 		}
 	}
+	change := ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: "kimi-antonelli", From: "ANT", To: "KIM"}
+	l := openWith(t, newStore(t))
+	if _, err := decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{change}, nil }); err == nil {
+		t.Error("a source changed a code, want it refused")
+	}
 }
 
 // An imported archive vouches for the rounds that the event names, also if the opening archive had no results.
