@@ -76,6 +76,7 @@ func (g *Ingest) poll(ctx context.Context, s Source, now time.Time, all bool) (p
 		return p, err
 	}
 	p.asked = true
+	superseded := ""
 	payload, document, err := fetch(ctx, s, now, &state)
 	switch {
 	case err != nil:
@@ -88,17 +89,26 @@ func (g *Ingest) poll(ctx context.Context, s Source, now time.Time, all bool) (p
 		g.Log.Warn("source has no answer that can be used", "source", s.Name(), "fault", fault.Kind, "failures", state.Failures, "next", state.Next, "err", err)
 	default:
 		if document != nil {
-			if state.SHA256, err = g.storePayload(ctx, s.Name(), payload.Packed); err != nil {
+			sum, err := g.storePayload(ctx, s.Name(), payload.Packed)
+			if err != nil {
 				return p, err
 			}
+			superseded, state.Previous, state.SHA256 = state.Previous, state.SHA256, sum
 			state.Revision, state.Changed = payload.Revision, now
 		}
 		state.Failures, state.Fault, state.Reason, state.Answered = 0, "", "", now
 		state.Validators = payload.Validators
 	}
 	p.state, p.document = state, document
-	_, _, err = saveState(ctx, g.Store, &state, tag)
-	return p, err
+	if _, won, err = saveState(ctx, g.Store, &state, tag); err != nil || !won || superseded == "" || superseded == state.SHA256 {
+		return p, err
+	}
+	// Only the last document is ever read. The one before it stays for schedulers and backups that have read the
+	// state before it changed.
+	if err := g.Store.Delete(ctx, payloadKey(s.Name(), superseded)); err != nil {
+		g.Log.Warn("a superseded document of a source stays in the store", "source", s.Name(), "err", err)
+	}
+	return p, nil
 }
 
 // fetch returns the payload of a source and the document in it, nil if nothing is new. An unreadable

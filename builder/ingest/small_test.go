@@ -868,6 +868,42 @@ func TestSmallDamage(t *testing.T) {
 	}
 }
 
+// TestSmallSuperseded: the store keeps the last document of a source and the one before it, also when the
+// source goes back to an earlier one. A scheduler without documents in memory still applies the last one.
+func TestSmallSuperseded(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	results := raceFolder("alps") + "race-results.yml"
+	for i, rows := range [][]byte{
+		raced("anna-arno", "bert-berg", "carl-coda"), raced("bert-berg", "anna-arno", "carl-coda"),
+		raced("anna-arno", "bert-berg", "carl-coda"), raced("anna-arno", "carl-coda", "bert-berg"),
+	} {
+		before := s.state(t).SHA256
+		s.commit(map[string][]byte{results: rows})
+		s.next(t)
+		after := s.state(t).SHA256
+		if before == after {
+			t.Fatalf("revision %d has the same document", i+1)
+		}
+		want := []string{"sources/f1db/" + before + ".zst", "sources/f1db/" + after + ".zst", "sources/f1db/state.json"}
+		slices.Sort(want)
+		var got []string
+		for info, err := range s.store.List(t.Context(), "sources/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, info.Key)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after revision %d the store has %q, want %q", i+1, got, want)
+		}
+	}
+	other := s.scheduler(t, s.store)
+	if outcome, err := other.Apply(t.Context(), s.now); err != nil || len(outcome.Faults) != 0 {
+		t.Errorf("another scheduler: got %+v, %v, want no fault", outcome.Faults, err)
+	}
+}
+
 // TestSmallFacts: facts that an archive cannot hold are an error, and nothing is in use of them.
 func TestSmallFacts(t *testing.T) {
 	for what, change := range map[string]func(row *season.QualifyingRow){

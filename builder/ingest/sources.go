@@ -35,7 +35,8 @@ type PollState struct {
 	CheckOnly     bool   `json:"check_only,omitzero"` // compared, never published
 
 	// The last readable document.
-	SHA256   string    `json:"sha256,omitzero"` // of the payload sources/<name>/<sha256>.zst
+	SHA256   string    `json:"sha256,omitzero"`          // of the payload sources/<name>/<sha256>.zst
+	Previous string    `json:"previous_sha256,omitzero"` // of the payload before it; older ones are deleted
 	Revision string    `json:"revision,omitzero"`
 	Changed  time.Time `json:"changed,omitzero"` // its arrival
 	// Committed is the source's time of the last document that was judged, and First the first revision
