@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -122,6 +124,12 @@ func (e *Edge) report(r snapshots.FollowReport) {
 	}
 	if r.Repeated {
 		return
+	}
+	if r.State == snapshots.Following {
+		// The version before it is released. A pool keeps its encoders until the second collection. Both cost
+		// 20 ms of a processor, after which an edge with 77 seasons has 33 MB less resident.
+		runtime.GC()
+		debug.FreeOSMemory()
 	}
 	var problem *string
 	switch r.State {
