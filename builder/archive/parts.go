@@ -7,10 +7,12 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/season"
 )
@@ -132,7 +134,7 @@ func read(file []byte) (Stored, error) {
 		return Stored{}, fmt.Errorf("%w: more than %d bytes", ErrDamaged, int64(MaxFile))
 	}
 	s := Stored{frames: map[string][]byte{}}
-	var lines []io.Reader
+	var contents [][]byte
 	for rest := file; len(rest) > 0 || s.parts == nil; {
 		size, err := frameSize(rest)
 		if err != nil {
@@ -144,10 +146,10 @@ func read(file []byte) (Stored, error) {
 		}
 		p := part{SHA256: digest(plain), Size: int64(len(plain))}
 		s.parts, s.frames[p.SHA256] = append(s.parts, p), rest[:size:size]
-		lines, rest = append(lines, bytes.NewReader(plain)), rest[size:]
+		contents, rest = append(contents, plain), rest[size:]
 	}
 	var err error
-	if s.Archive, err = decode(lines); err != nil {
+	if s.Archive, err = decode(contents); err != nil {
 		return Stored{}, err
 	}
 	return s, s.nameParts()
@@ -177,19 +179,27 @@ func unpack(l list, frames map[string][]byte) (Stored, error) {
 	if bytes.Equal(s.File(), embedded) {
 		return Embedded()
 	}
-	var lines []io.Reader
-	for _, p := range l.Parts {
-		plain, err := decompress(frames[p.SHA256])
-		if err != nil {
-			return Stored{}, fmt.Errorf("part %s: %w", p.Name, err)
-		}
-		if got := digest(plain); got != p.SHA256 {
-			return Stored{}, fmt.Errorf("part %s: %w: its lines have the sum %s, the list says %s", p.Name, ErrDamaged, got, p.SHA256)
-		}
-		lines = append(lines, bytes.NewReader(plain))
+	contents := make([][]byte, len(l.Parts))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range l.Parts {
+		group.Go(func() error {
+			plain, err := decompress(frames[p.SHA256])
+			if err != nil {
+				return fmt.Errorf("part %s: %w", p.Name, err)
+			}
+			if got := digest(plain); got != p.SHA256 {
+				return fmt.Errorf("part %s: %w: its lines have the sum %s, the list says %s", p.Name, ErrDamaged, got, p.SHA256)
+			}
+			contents[i] = plain
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Stored{}, err
 	}
 	var err error
-	s.Archive, err = decode(lines)
+	s.Archive, err = decode(contents)
 	return s, err
 }
 
@@ -207,12 +217,12 @@ func compress(lines []byte) ([]byte, error) {
 }
 
 func decompress(frame []byte) ([]byte, error) {
-	z, err := zstd.NewReader(bytes.NewReader(frame), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(maxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	defer z.Close()
-	plain, err := io.ReadAll(io.LimitReader(z, maxBytes))
+	plain, err := z.DecodeAll(frame, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
