@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -123,14 +125,17 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 	if err != nil && len(numbers) > 0 {
 		at = numbers[len(numbers)-1]
 	}
+	known := prefetch(ctx, store, numbers)
 	for at > 0 {
 		if _, there := slices.BinarySearch(numbers, at); !there && at != h.Pointer.Version {
 			at, hash = below(numbers, at), "" // pruned
 			continue
 		}
-		m, _, err := loadManifest(ctx, at, hash, stored{}, store)
+		m, read, err := loadManifest(ctx, at, hash, known, store)
 		switch {
 		case err == nil:
+			maps.Copy(known.files, read.files)
+			maps.Copy(known.parts, read.parts)
 			h.Versions = append(h.Versions, at)
 			h.Manifests[at] = m
 			at, hash = m.Base, m.BaseManifest
@@ -142,6 +147,28 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 		at, hash = below(numbers, at), ""
 	}
 	return h, nil
+}
+
+// prefetch reads the files of all manifests side by side, because a chain of bases names them one by one. It leaves
+// out a file that it cannot read: loadManifest reads it again, and has the error.
+func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
+	read := stored{map[string][]byte{}, map[string][]ManifestEntry{}}
+	var mu sync.Mutex // guards read
+	var group errgroup.Group
+	group.SetLimit(defaultWorkers)
+	for _, version := range versions {
+		group.Go(func() error {
+			key := ManifestKey(version)
+			if o, err := store.Get(ctx, key, maxManifest); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				read.files[key] = o.Data
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+	return read
 }
 
 // downloadsAlone says whether a version differs from its base in downloads alone.

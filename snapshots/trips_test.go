@@ -3,6 +3,7 @@ package snapshots_test
 import (
 	"context"
 	"maps"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -156,5 +157,37 @@ func TestFollowTrips(t *testing.T) {
 		}
 		cancel()
 		following.Wait()
+	})
+}
+
+// Listing forty versions takes a few round trips, because their manifests are read side by side. It reads no file twice.
+func TestHistoryTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memblob.New()
+		receipt := publish(t, inner, decades())
+		for i := range 39 {
+			p := snapshots.Publisher{Store: inner}
+			var err error
+			if receipt, err = p.Publish(t.Context(), draftOf(receipt.Base, decades().with(verified(strconv.Itoa(i))))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newTrips(inner)
+		began := time.Now()
+		list, err := snapshots.List(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != 40 {
+			t.Errorf("got %d versions, want 40", len(list))
+		}
+		if got := int(time.Since(began) / time.Second); got > 8 {
+			t.Errorf("it took %d round trips, want at most 8", got)
+		}
+		for call, times := range s.take() {
+			if times > 1 && call.Op == faultblob.Get {
+				t.Errorf("%s was read %d times, want once", call.Key, times)
+			}
+		}
 	})
 }
