@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
 	"gridcast/builder"
+	"gridcast/builder/ledger"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
@@ -138,10 +140,20 @@ func (c *Console) refuseAction(w http.ResponseWriter, r *http.Request, err error
 type asked struct {
 	operator.Preview
 	Action string
+	Back   string      // see back
 	Fields []formField // those of the form
 }
 
 type formField struct{ Name, Value string }
+
+// back is the page that a form leads back to: for an action on a round the page with its season.
+func back(r *http.Request) string {
+	session, err := strconv.ParseInt(r.PathValue("session"), 10, 64)
+	if err != nil {
+		return "/"
+	}
+	return fmt.Sprintf("/?season=%d#season", ledger.YearOf(session))
+}
 
 // ask answers with a preview and its question.
 func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview) {
@@ -151,7 +163,7 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 		})
 		return
 	}
-	a := asked{Preview: p, Action: r.URL.Path}
+	a := asked{Preview: p, Action: r.URL.Path, Back: back(r)}
 	for name, values := range r.PostForm {
 		if name != "seen" && name != "confirm" && name != "force" {
 			for _, value := range values {
@@ -165,7 +177,7 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 // start answers at once with a run and applies the plan in the background. The run ends when edges serve the
 // version, if the action has one built.
 func (c *Console) start(w http.ResponseWriter, r *http.Request, plan *operator.Plan, before *snapshots.Base) {
-	run := c.runs.begin(plan.Title, plan.Request.Actor)
+	run := c.runs.begin(plan.Title, plan.Request.Actor, back(r))
 	plan.Request.Progress = func(phase string, done, total int) { run.add(Event{Phase: Phase(phase), Done: done, Total: total}) }
 	c.wg.Go(func() {
 		last, err := c.apply(c.ctx, run, plan, before)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,9 +111,9 @@ const (
 	runStaysFor   = 5 * time.Minute
 )
 
-// collect reads everything once. A failed read becomes a notice, because then the rest is needed all the
-// more.
-func (c *Console) collect(ctx context.Context, who visitor) page {
+// collect reads everything once, with the picks of one season. A failed read becomes a notice, because then the rest
+// is needed all the more.
+func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	now := c.Operator.Now()
 	state := c.Operator.Ledger.Current(now)
 	p := page{
@@ -131,7 +132,7 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	}
 	reports := AskEdges(ctx, c.Edges)
 	p.trouble(c.collectServed(ctx, &p, reports), "The store cannot be read", "Check the storage. Edges go on serving what they have.", "served")
-	p.trouble(c.collectSeason(ctx, &p, now, state), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the damaged file.", "season")
+	p.trouble(c.collectSeason(ctx, &p, now, state, year), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the damaged file.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys cannot be read", "Check the storage. Edges go on with the keys they have.", "keys")
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
@@ -297,11 +298,12 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 }
 
 func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who visitor) {
-	p := c.collect(r.Context(), who)
+	year, _ := strconv.Atoi(r.URL.Query().Get("season")) // otherwise the current one
+	p := c.collect(r.Context(), who, year)
 	c.render(w, http.StatusOK, "page", &p)
 }
 
-func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.Fold) error {
+func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.Fold, year int) error {
 	facts, err := c.Operator.Facts(ctx)
 	if err != nil {
 		return err
@@ -311,7 +313,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	p.Next = nextRace(a)
 	p.Results = newResults(a)
 	p.Sources.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
-	p.Season = newSeason(a)
+	p.Season = newSeason(a, year)
 	p.trouble(c.collectControl(ctx, p, a), "Race control cannot be made", "Check the storage.", "control")
 	p.Record = newRecord(a)
 	return nil

@@ -64,6 +64,7 @@ type Run struct {
 	ID       string
 	Title    string
 	Operator string
+	Back     string // the page that it leads back to
 	Began    time.Time
 
 	mu      sync.Mutex
@@ -154,8 +155,8 @@ type runs struct {
 // keptRuns limits the kept runs.
 const keptRuns = 50
 
-func (rs *runs) begin(title, operator string) *Run {
-	r := &Run{ID: rand.Text(), Title: title, Operator: operator, Began: time.Now(), changed: make(chan struct{})}
+func (rs *runs) begin(title, operator, back string) *Run {
+	r := &Run{ID: rand.Text(), Title: title, Operator: operator, Back: back, Began: time.Now(), changed: make(chan struct{})}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.latest = append(rs.latest, r)

@@ -66,7 +66,7 @@ function replace(section, other, panel) {
 // Sections without focus or open forms are replaced when the server's version differs. The focus of the
 // panel does not prevent this: the panel keeps it.
 async function refresh() {
-  const response = await fetch("/", { headers: { Accept: "text/html" } });
+  const response = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
   if (response.redirected || !response.ok) { location.reload(); return; }
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   const clock = document.querySelector("[data-race]"), newClock = fresh.querySelector("[data-race]");

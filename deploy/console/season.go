@@ -108,9 +108,10 @@ func newResults(a *almanac.Almanac) resultsSection {
 	return s
 }
 
-// seasonView is the current season's rounds with picks and results.
+// seasonView is a season's rounds with picks and results.
 type seasonView struct {
 	Year   int
+	Years  []int // all seasons, the latest first
 	Rounds []seasonRound
 	Scored int
 	Hits   int
@@ -187,9 +188,16 @@ func started(r *almanac.Round) []string {
 	return order
 }
 
-func newSeason(a *almanac.Almanac) seasonView {
+// newSeason returns the season of a year; the current one if the almanac has none of that year.
+func newSeason(a *almanac.Almanac, year int) seasonView {
 	s := seasonView{Year: a.Current}
-	for _, r := range a.Rounds(0) {
+	for _, y := range slices.Backward(a.Years) {
+		s.Years = append(s.Years, y.Year)
+	}
+	if slices.Contains(s.Years, year) {
+		s.Year = year
+	}
+	for _, r := range a.Rounds(s.Year) {
 		row := seasonRound{Round: view.RoundOf(r), Differs: r.Differs(), finishing: newFinishing(stewards.Session{Round: r})}
 		if r.Sprint() != nil {
 			sprint := newFinishing(stewards.Session{Round: r, Sprint: true})

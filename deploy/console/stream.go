@@ -16,13 +16,14 @@ type runView struct {
 	ID       string    `json:"id"`
 	Title    string    `json:"title"`
 	Operator string    `json:"operator"`
+	Back     string    `json:"-"`
 	Began    time.Time `json:"began"`
 	Ended    bool      `json:"ended"`
 	Last     Event     `json:"last"`
 }
 
 func viewOf(r *Run) runView {
-	return runView{ID: r.ID, Title: r.Title, Operator: r.Operator, Began: r.Began.UTC(), Ended: r.Ended(), Last: r.Last()}
+	return runView{ID: r.ID, Title: r.Title, Operator: r.Operator, Back: r.Back, Began: r.Began.UTC(), Ended: r.Ended(), Last: r.Last()}
 }
 
 // answerRun answers with the address of a run: a redirect for a browser without scripts, else JSON, at once
