@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -169,10 +171,18 @@ func (w *worker) trouble() string {
 	return ""
 }
 
+// memoryLimit is the size from which the garbage collector runs more often, in bytes. Without a limit it lets the
+// garbage of a build grow to the size of the data. With 77 seasons through a replayed season, serve then had up to
+// 359 MB resident; with the limit it has up to 200, for the same processor time.
+const memoryLimit = 170 << 20
+
 // run opens a builder and runs the service until ctx ends. It retries after an error, because the
 // edge serves the published version meanwhile. It returns the error if nothing is published or the
 // command line is wrong.
 func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Context) (*builder.Builder, error)) error {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	var running *service.Service
 	bar := w.streams.NewBar()
 	attempt := func() error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -250,6 +251,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
 		return nil //nolint:nilerr // the next start triggers both again
 	}
+	defer debug.FreeOSMemory() // nothing else follows a publish, and its garbage is as large as the data
 	began := time.Now()
 	made, err := s.deriving(ctx, s.clock.Now())
 	if err == nil && made {
