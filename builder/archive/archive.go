@@ -24,7 +24,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// Format and version of list and lines. Decode refuses every other.
+// Format and version of list and lines. Read refuses every other.
 const (
 	format  = "gridcast-archive"
 	version = 3
@@ -33,36 +33,12 @@ const (
 // maxBytes is the limit of an unpacked file, many times the size of all seasons.
 const maxBytes = 256 << 20
 
-// Errors of Decode that callers can tell apart.
+// Errors of Read that callers can tell apart.
 var (
 	ErrNotArchive = errors.New("not a gridcast archive")
 	ErrVersion    = errors.New("archive of another version")
 	ErrDamaged    = errors.New("archive is damaged or cut off")
 )
-
-// Encode writes the archive as a file. It keeps times of laps and races to the millisecond, as exactly as any
-// source. A finer time is an error.
-func Encode(w io.Writer, a *season.Archive) error {
-	stored, err := Pack(a, Stored{})
-	if err == nil {
-		_, err = w.Write(stored.File())
-	}
-	if err != nil {
-		return fmt.Errorf("encode archive: %w", err)
-	}
-	return nil
-}
-
-// Decode reads an archive file to its end. The error wraps ErrNotArchive, ErrVersion or ErrDamaged, or names the
-// facts that contradict each other.
-func Decode(r io.Reader) (*season.Archive, error) {
-	file, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("decode archive: %w", err)
-	}
-	stored, err := Read(file)
-	return stored.Archive, err
-}
 
 // decode returns the archive in the lines of all parts. It reads seasons side by side, because that takes longer
 // than everything else.

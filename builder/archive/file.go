@@ -11,7 +11,7 @@ import (
 
 // The seasons from 2007 to the Hungarian Grand Prix of 2026, made by our importer from the
 // release of F1DB that builder/source/sourcetest names, which is no part of the project, by:
-// go test ./builder/archive -run EmbeddedIsImport -update
+// go test ./builder/archive -run EmbeddedIsImport -update, which needs the tool zstd.
 //
 //go:embed seasons.zst
 var embedded []byte

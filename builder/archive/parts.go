@@ -60,7 +60,8 @@ func (s Stored) Bytes() int64 {
 }
 
 // Pack returns the archive in parts. It takes the frames of equal parts from base, which may be zero, because
-// compressing a season takes longer than everything else.
+// compressing a season takes longer than everything else. It keeps times of laps and races to the millisecond, as
+// exactly as any source. A finer time is an error.
 func Pack(a *season.Archive, base Stored) (Stored, error) {
 	facts := a.Facts()
 	s := Stored{Archive: a, frames: map[string][]byte{}}
@@ -117,7 +118,8 @@ func (s *Stored) name() (err error) {
 	return err
 }
 
-// Read reads an archive file to its end. Errors are those of Decode.
+// Read reads an archive file to its end. The error wraps ErrNotArchive, ErrVersion or ErrDamaged, or names the
+// facts that contradict each other.
 func Read(file []byte) (Stored, error) {
 	if bytes.Equal(file, embedded) {
 		return Embedded()

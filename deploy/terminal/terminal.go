@@ -9,14 +9,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -99,42 +99,110 @@ func Table(header []any, rows [][]any) string { return WrappedTable(header, rows
 
 // WrappedTable is Table with the last column wrapped, so that no line is wider than width. 0 wraps nothing.
 func WrappedTable(header []any, rows [][]any, width int) string {
-	t := table.NewWriter()
-	t.SuppressTrailingSpaces()
-	if first := widest(header, rows); width > 0 {
-		t.SetColumnConfigs([]table.ColumnConfig{{Number: len(header), WidthMax: max(width-first, minWrap), WidthMaxEnforcer: text.WrapSoft}})
+	lines := [][]string{shown(header)}
+	numbers := make([]bool, len(header)) // columns of numbers are aligned to the right
+	for i := range numbers {
+		numbers[i] = len(rows) > 0
 	}
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.OptionsNoBordersAndSeparators
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(header)
 	for _, row := range rows {
-		shown := make([]any, len(row))
+		lines = append(lines, shown(row))
 		for i, cell := range row {
-			if text, ok := cell.(string); ok {
-				cell = printable(text)
-			}
-			shown[i] = cell
+			numbers[i] = numbers[i] && isNumber(cell)
 		}
-		t.AppendRow(shown)
 	}
-	return t.Render()
+	last := len(header) - 1
+	widths := make([]int, len(header))
+	before := 0 // the columns before the last, with their margins
+	for i := range header {
+		for _, cells := range lines {
+			for line := range strings.SplitSeq(cells[i], "\n") {
+				widths[i] = max(widths[i], utf8.RuneCountInString(line))
+			}
+		}
+		if i < last {
+			before += widths[i] + 2
+		}
+	}
+	if width > 0 && widths[last] > max(width-before-2, minWrap) {
+		widths[last] = max(width-before-2, minWrap)
+		for _, cells := range lines {
+			cells[last] = wrap(cells[last], widths[last])
+		}
+	}
+	var out []string
+	for _, cells := range lines {
+		out = append(out, tableLines(cells, widths, numbers)...)
+	}
+	return strings.Join(out, "\n")
+}
+
+// shown returns the texts of cells.
+func shown(row []any) []string {
+	texts := make([]string, len(row))
+	for i, cell := range row {
+		texts[i] = printable(fmt.Sprint(cell))
+	}
+	return texts
+}
+
+func isNumber(cell any) bool {
+	k := reflect.ValueOf(cell).Kind()
+	return reflect.Int <= k && k <= reflect.Float64 && k != reflect.Uintptr
+}
+
+// tableLines returns the lines of a row, as many as its highest cell has.
+func tableLines(cells []string, widths []int, numbers []bool) []string {
+	var lines []string
+	for n := 0; ; n++ {
+		var line strings.Builder
+		more := false
+		for i, cell := range cells {
+			text := ""
+			if parts := strings.Split(cell, "\n"); n < len(parts) {
+				text, more = parts[n], true
+			}
+			pad := strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 0))
+			if numbers[i] {
+				text = pad + text
+			} else {
+				text += pad
+			}
+			line.WriteString(" " + text + " ")
+		}
+		if !more {
+			return lines
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
 }
 
 // minWrap is the least width at which a column is wrapped.
 const minWrap = 30
 
-// widest returns the width of all columns but the last.
-func widest(header []any, rows [][]any) int {
-	width := 0
-	for i := range len(header) - 1 {
-		column := 0
-		for _, row := range append([][]any{header}, rows...) {
-			column = max(column, text.StringWidth(fmt.Sprint(row[i])))
+// wrap breaks a text between words, so that its lines have at most width characters unless a word is longer.
+func wrap(text string, width int) string {
+	var out strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			out.WriteByte('\n')
 		}
-		width += column + len("   ")
+		at := 0
+		for word := range strings.SplitSeq(line, " ") {
+			length := utf8.RuneCountInString(word)
+			switch {
+			case at == 0:
+			case at+1+length > width:
+				out.WriteByte('\n')
+				at = 0
+			default:
+				out.WriteByte(' ')
+				at++
+			}
+			out.WriteString(word)
+			at += length
+		}
 	}
-	return width + len("  ")
+	return out.String()
 }
 
 // printable escapes control characters, so that a client's name cannot send commands such as ESC to
@@ -215,7 +283,12 @@ func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(for
 
 // Bar shows the progress of a long job on a terminal. Elsewhere it shows nothing, because a log
 // needs only the outcome.
-type Bar struct{ bar *progressbar.ProgressBar }
+type Bar struct {
+	to io.Writer // nil: no terminal
+
+	mu    sync.Mutex // guards drawn
+	drawn time.Time
+}
 
 // NewBar returns a bar on Err.
 func (s *Streams) NewBar() *Bar {
@@ -223,28 +296,26 @@ func (s *Streams) NewBar() *Bar {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &Bar{}
 	}
-	return &Bar{bar: progressbar.NewOptions(0,
-		progressbar.OptionSetWriter(s.Err),
-		progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(50*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetWidth(30),
-	)}
+	return &Bar{to: s.Err}
 }
 
-// Show is a snapshots.Progress; it is safe for concurrent use. It ignores errors of drawing.
+// Show is a snapshots.Progress; it is safe for concurrent use. It draws at most twenty times a second and ignores
+// errors of drawing.
 func (b *Bar) Show(phase string, done, total int) {
-	if b.bar == nil {
+	const width = 30
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.to == nil || total <= 0 || done < total && time.Since(b.drawn) < 50*time.Millisecond {
 		return
 	}
-	b.bar.Describe(phase)
-	b.bar.ChangeMax(total)
-	_ = b.bar.Set(done)
+	b.drawn = time.Now()
+	full := strings.Repeat("█", width*min(done, total)/total)
+	_, _ = fmt.Fprintf(b.to, "\r\x1b[K%s |%-*s| %d/%d", phase, width, full, done, total)
 }
 
 // Finish removes the bar.
 func (b *Bar) Finish() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
+	if b.to != nil {
+		_, _ = io.WriteString(b.to, "\r\x1b[K")
 	}
 }
