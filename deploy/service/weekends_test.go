@@ -118,7 +118,7 @@ func TestLasVegas2025(t *testing.T) {
 		for _, family := range families {
 			exposed[family.GetName()] = len(family.GetMetric())
 		}
-		if exposed["gridcast_source_answered_seconds"] != 1 || exposed["gridcast_source_disagreements"] != 1 {
+		if exposed["gridcast_source_answered_seconds"] != 1 || exposed["gridcast_source_disagreements"] != 1 || exposed["gridcast_source_lost"] != 1 {
 			t.Errorf("the metrics of the source are not exposed: %v", exposed)
 		}
 	})
