@@ -36,8 +36,10 @@ type Builder struct {
 	Store  blob.Store
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (archive.Stored, error) // the archive in use
-	Policy Policy                                        // from the command line; the settings of the store take precedence: see Rules
-	Name   string                                        // host and process, for people
+	// Archives has loaded Facts, so that an ingest of this process need not decode them again. It may be nil.
+	Archives *archive.Store
+	Policy   Policy // from the command line; the settings of the store take precedence: see Rules
+	Name     string // host and process, for people
 	// Release is the release of this program, which every manifest names.
 	Release string
 	// Provenance describes the sources of the facts at an instant. If nil, versions keep the

@@ -40,22 +40,35 @@ var (
 	ErrDamaged    = errors.New("archive is damaged or cut off")
 )
 
-// decode returns the archive in the lines of all parts. It reads seasons side by side, because that takes longer
-// than everything else.
-func decode(parts [][]byte) (*season.Archive, error) {
-	var lines [][]byte
+// content is a part as lines, or as the seasons that were decoded from them earlier.
+type content struct {
+	lines   []byte
+	seasons []season.Season
+}
+
+// decode returns the archive of all parts. It reads seasons side by side, because that takes longer than everything
+// else.
+func decode(parts []content) (*season.Archive, error) {
+	type line struct {
+		text  []byte
+		known *season.Season
+	}
+	var lines []line
 	for _, part := range parts {
-		for line := range bytes.Lines(part) {
-			if line[len(line)-1] != '\n' {
-				line = nil // cut off
+		for i := range part.seasons {
+			lines = append(lines, line{known: &part.seasons[i]})
+		}
+		for text := range bytes.Lines(part.lines) {
+			if text[len(text)-1] != '\n' {
+				text = nil // cut off
 			}
-			lines = append(lines, line)
+			lines = append(lines, line{text: text})
 		}
 	}
-	if len(lines) == 0 || lines[0] == nil {
+	if len(lines) == 0 || lines[0].text == nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, io.ErrUnexpectedEOF)
 	}
-	facts, seasons, err := readHeader(lines[0])
+	facts, seasons, err := readHeader(lines[0].text)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +83,12 @@ func decode(parts [][]byte) (*season.Archive, error) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, line := range lines {
+		if line.known != nil {
+			facts.Seasons[i] = *line.known
+			continue
+		}
 		group.Go(func() error {
-			if err := json.Unmarshal(line, &facts.Seasons[i], spelling); err != nil {
+			if err := json.Unmarshal(line.text, &facts.Seasons[i], spelling); err != nil {
 				return fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
 			}
 			return nil

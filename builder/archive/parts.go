@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -136,7 +137,7 @@ func read(file []byte) (Stored, error) {
 		return Stored{}, fmt.Errorf("%w: more than %d bytes", ErrDamaged, int64(MaxFile))
 	}
 	s := Stored{frames: map[string][]byte{}}
-	var contents [][]byte
+	var contents []content
 	for rest := file; len(rest) > 0 || s.parts == nil; {
 		size, err := frameSize(rest)
 		if err != nil {
@@ -148,7 +149,7 @@ func read(file []byte) (Stored, error) {
 		}
 		p := part{SHA256: digest(plain), Size: int64(len(plain))}
 		s.parts, s.frames[p.SHA256] = append(s.parts, p), rest[:size:size]
-		contents, rest = append(contents, plain), rest[size:]
+		contents, rest = append(contents, content{lines: plain}), rest[size:]
 	}
 	var err error
 	if s.Archive, err = decode(contents); err != nil {
@@ -175,16 +176,28 @@ func (s *Stored) nameParts() error {
 	return s.name()
 }
 
-// unpack returns the archive of a list and its frames, and checks every part.
-func unpack(l list, frames map[string][]byte) (Stored, error) {
+// seasonsOf returns the seasons of a part, none if s does not have the part or it is the header.
+func (s Stored) seasonsOf(p part) []season.Season {
+	if !slices.Contains(s.parts, p) {
+		return nil
+	}
+	all := s.Archive.Facts().Seasons
+	return slices.DeleteFunc(slices.Clone(all), func(y season.Season) bool { return partOf(y.Year, all[len(all)-1].Year) != p.Name })
+}
+
+// unpack returns the archive of a list and its frames, and checks every part that base does not have.
+func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 	s := Stored{parts: l.Parts, frames: frames}
 	if bytes.Equal(s.File(), embedded) {
 		return Embedded()
 	}
-	contents := make([][]byte, len(l.Parts))
+	contents := make([]content, len(l.Parts))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range l.Parts {
+		if contents[i].seasons = base.seasonsOf(p); len(contents[i].seasons) > 0 {
+			continue
+		}
 		group.Go(func() error {
 			plain, err := decompress(frames[p.SHA256])
 			if err != nil {
@@ -193,7 +206,7 @@ func unpack(l list, frames map[string][]byte) (Stored, error) {
 			if got := digest(plain); got != p.SHA256 {
 				return fmt.Errorf("part %s: %w: its lines have the sum %s, the list says %s", p.Name, ErrDamaged, got, p.SHA256)
 			}
-			contents[i] = plain
+			contents[i].lines = plain
 			return nil
 		})
 	}

@@ -111,7 +111,7 @@ func (s *Store) get(ctx context.Context, sum string) (Stored, error) {
 	for i, p := range l.Parts {
 		bySum[p.SHA256] = frames[i]
 	}
-	stored, err := unpack(l, bySum)
+	stored, err := unpack(l, bySum, s.loaded)
 	if err != nil {
 		return Stored{}, fmt.Errorf("load archive %s: %w", sum, err)
 	}
@@ -253,13 +253,9 @@ func (s *Store) keepPart(ctx context.Context, p part, frame []byte) error {
 	return nil
 }
 
-// Use replaces the archive in use, which must have the sum after, by a stored one. Otherwise the
+// Use replaces the archive in use, which must have the sum after, by one that Keep has stored. Otherwise the
 // error wraps ErrReplaced.
-func (s *Store) Use(ctx context.Context, sum, after string) error {
-	next, err := s.Get(ctx, sum)
-	if err != nil {
-		return err
-	}
+func (s *Store) Use(ctx context.Context, next Stored, after string) error {
 	return s.swap(ctx, next, func(current inUse) error {
 		if current.SHA256 != after {
 			return fmt.Errorf("%w: %.12s, not %.12s", ErrReplaced, current.SHA256, after)
@@ -293,6 +289,13 @@ func (s *Store) swap(ctx context.Context, next Stored, may func(current inUse) e
 // document returns the object of the store that names the archive in use.
 func (s *Store) document() blob.Document[inUse] {
 	return blob.Document[inUse]{Store: s.store, Key: inUseKey}
+}
+
+// InUse returns the digest of the archive in use, without its facts. The error wraps blob.ErrNotFound if the store
+// has none.
+func (s *Store) InUse(ctx context.Context) (string, error) {
+	current, err := s.current(ctx)
+	return current.SHA256, err
 }
 
 // current reads archive.json. The error wraps blob.ErrNotFound if the store has none.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"gridcast/builder/archive"
@@ -24,6 +23,11 @@ const maxAttempts = 8
 
 // apply assembles the last documents and puts the result in use.
 func (g *Ingest) apply(ctx context.Context, now time.Time, states []PollState, outcome *Outcome) error {
+	if g.Vouch != nil {
+		if err := g.Vouch(ctx); err != nil {
+			return err
+		}
+	}
 	documents := g.lastDocuments(ctx, states, outcome.Faults)
 	for range maxAttempts {
 		done, err := g.applyOnce(ctx, now, documents, states, outcome)
@@ -115,42 +119,86 @@ type assembled struct {
 
 // inputs identify everything that an assembly reads, but for the clock.
 type inputs struct {
+	release   string
 	archive   string // SHA-256 of the archive in use
-	documents string // sources and revisions
+	documents string // sources, revisions and rights
 	headshots string
 	log       int64 // heads
 	manual    int64
 	ledger    int64
 }
 
-// holds reports whether an assembly of these inputs would give the same output: no held proposal
-// waits at a gate that the clock opens.
-func (a *assembled) holds(in inputs) bool {
-	return a.inputs == in && !slices.ContainsFunc(a.out.Held, func(c assemble.Proposal) bool {
+// holds reports whether an assembly of these inputs would give the same output.
+func (a *assembled) holds(in inputs) bool { return a.inputs == in && !waitForClock(a.out.Held) }
+
+// waitForClock reports whether a held proposal waits at a gate that the clock opens.
+func waitForClock(held []assemble.Proposal) bool {
+	return slices.ContainsFunc(held, func(c assemble.Proposal) bool {
 		return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool {
 			return r.Gate == assemble.EarlyGate || r.Gate == assemble.StartGate
 		})
 	})
 }
 
-// assembleNews assembles the documents and the manual entries, or returns the last output if nothing
-// is new. After a fault the next run assembles again, so that its outcome has the fault too.
-func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents []assemble.Document, faults map[string]error) (assemble.Output, error) {
-	decided := g.Ledger.Fold()
-	in := inputs{archive: current.SHA256, log: g.log.Head.Seq, manual: g.manual.Head.Seq, ledger: decided.Head().Seq}
+// digest names the inputs in the states of the sources.
+func (in inputs) digest() string { return source.Sum(fmt.Append(nil, in)) }
+
+// inputs returns the inputs of an assembly of these documents.
+func (g *Ingest) inputs(archive string, documents []assemble.Document) inputs {
+	in := inputs{release: g.Release, archive: archive, log: g.log.Head.Seq, manual: g.manual.Head.Seq, ledger: g.Ledger.Head().Seq}
 	if g.headshots != nil {
 		in.headshots = fmt.Sprint(*g.headshots)
 	}
-	var revisions strings.Builder
 	for _, d := range documents {
-		fmt.Fprintln(&revisions, d.Source, d.Revision)
+		in.documents += fmt.Sprintln(d.Source, d.Revision, d.Kind == assemble.CheckOnly)
 	}
-	in.documents = revisions.String()
+	return in
+}
+
+// judgedAlready reports whether this or another process has judged the last documents with the same inputs, so that
+// the first runs of a process need not read documents and archive. It then completes the outcome.
+func (g *Ingest) judgedAlready(ctx context.Context, states []PollState, outcome *Outcome) (bool, error) {
+	if g.assembled.times > 0 || len(outcome.Faults) > 0 || len(states) == 0 {
+		return false, nil
+	}
+	if err := g.refresh(ctx); err != nil {
+		return false, err
+	}
+	current, err := g.Facts.InUse(ctx)
+	if err != nil {
+		return false, err
+	}
+	var documents []assemble.Document
+	for i, s := range g.Sources {
+		kind := assemble.Full
+		if s.CheckOnly {
+			kind = assemble.CheckOnly
+		}
+		if states[i].SHA256 != "" {
+			documents = append(documents, assemble.Document{Source: s.Name(), Revision: states[i].Revision, Kind: kind})
+		}
+	}
+	judged := g.inputs(current, documents).digest()
+	for i := range states {
+		if states[i].Judged != judged {
+			return false, nil
+		}
+		outcome.Held, outcome.Disputed = append(outcome.Held, states[i].Held...), append(outcome.Disputed, states[i].Disputed...)
+	}
+	outcome.Archive = current
+	g.contestStates(current, states)
+	return true, nil
+}
+
+// assembleNews assembles the documents and the manual entries, or returns the last output if nothing
+// is new. After a fault the next run assembles again, so that its outcome has the fault too.
+func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents []assemble.Document, faults map[string]error) (assemble.Output, error) {
+	in := g.inputs(current.SHA256, documents)
 	if g.assembled.holds(in) {
 		return g.assembled.out, nil
 	}
 	before := len(faults)
-	out, err := g.assemble(now, current.Archive.Facts(), documents, trial{g.manual, decided.Aliases(), g.log.accepted}, faults)
+	out, err := g.assemble(now, current.Archive.Facts(), documents, trial{g.manual, g.Ledger.Fold().Aliases(), g.log.accepted}, faults)
 	if err != nil {
 		return out, err
 	}
@@ -247,7 +295,7 @@ func (g *Ingest) useArchive(ctx context.Context, next archive.Stored, entry LogE
 	// The view before the swap too, so that no build takes the new archive for an uncontested old one.
 	g.archive = entry.Archive
 	g.setView(g.currentView().states)
-	err := g.Facts.Use(ctx, entry.Archive, entry.Base)
+	err := g.Facts.Use(ctx, next, entry.Base)
 	if errors.Is(err, archive.ErrReplaced) {
 		return false, nil
 	}

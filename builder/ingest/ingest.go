@@ -33,7 +33,12 @@ type Ingest struct {
 	Sources []Source // by falling precedence
 	// Interval returns the wait between an answer at an instant of race time and the next poll.
 	Interval func(now time.Time) time.Duration
-	Log      *slog.Logger
+	// Vouch tells the ledger the results of the archive on which it was opened, before facts are applied. If nil,
+	// the ledger knows them.
+	Vouch func(context.Context) error
+	// Release is the release of this program. Another one judges the documents again.
+	Release string
+	Log     *slog.Logger
 
 	mu        sync.Mutex   // guards the fields below, and is held while sources are polled
 	log       *FactsLog    // nil before the first read, and after a failed one
@@ -84,6 +89,9 @@ func (g *Ingest) Poll(ctx context.Context, now time.Time, all bool) (Outcome, er
 	if err != nil {
 		return outcome, err
 	}
+	if done, err := g.judgedAlready(ctx, states, &outcome); err != nil || done {
+		return outcome, err
+	}
 	return outcome, g.apply(ctx, now, states, &outcome)
 }
 
@@ -124,20 +132,25 @@ func (g *Ingest) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	current, err := g.Facts.Load(ctx)
+	current, err := g.Facts.InUse(ctx)
 	if err != nil {
 		return err
 	}
 	g.log = log
+	g.contestStates(current, states)
+	return nil
+}
+
+// contestStates takes the contested and the doubted blocks of an archive from the states.
+func (g *Ingest) contestStates(archive string, states []PollState) {
 	var open []assemble.Proposal
 	var doubted []assemble.BlockID
 	for _, state := range states {
 		open = append(open, slices.Concat(state.Held, state.Disputed)...)
 		doubted = append(doubted, state.Doubted...)
 	}
-	g.contest(current.SHA256, open, doubted)
+	g.contest(archive, open, doubted)
 	g.setView(states)
-	return nil
 }
 
 // contest sets the contested and the doubted blocks of an archive.

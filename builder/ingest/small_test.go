@@ -904,6 +904,68 @@ func TestSmallSuperseded(t *testing.T) {
 	}
 }
 
+// readKeys is a store that notes the keys of its reads.
+type readKeys struct {
+	blob.Store
+	keys []string
+}
+
+func (s *readKeys) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	s.keys = append(s.keys, key)
+	return s.Store.Get(ctx, key, limit)
+}
+
+// TestSmallJudged: a new process reads neither archive nor document if its sources have nothing new and an earlier
+// process judged their documents with the same inputs. It judges again after an archive of its own, for another release
+// and for other terms, while the absence of a round is young, and while a held change waits for the clock.
+func TestSmallJudged(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	poll := func(what string, idle bool, change func(*ingest.Ingest)) {
+		t.Helper()
+		s.now = s.now.Add(2 * time.Minute)
+		store := &readKeys{Store: s.store}
+		process := s.scheduler(t, store)
+		change(process)
+		outcome, err := process.Poll(t.Context(), s.now, true)
+		if err != nil || outcome.Changed || len(outcome.Faults) > 0 || outcome.Archive != s.inUse(t) {
+			t.Errorf("%s: got %+v, %v, want the archive in use", what, outcome, err)
+		}
+		read := slices.ContainsFunc(store.keys, func(key string) bool { return strings.HasPrefix(key, "archives/") || strings.HasSuffix(key, ".zst") })
+		if read == idle || idle == (process.Assembled() > 0) {
+			t.Errorf("%s: it read %q and assembled %d times; want it idle: %t", what, store.keys, process.Assembled(), idle)
+		}
+		if v := process.PollStates(); len(v) != 1 || v[0].SHA256 != s.state(t).SHA256 {
+			t.Errorf("%s: the states are %+v, want that of the source", what, v)
+		}
+	}
+	same := func(*ingest.Ingest) {}
+	poll("nothing new since the start", true, same)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	if !s.next(t).Changed {
+		t.Fatal("a result did not change the archive")
+	}
+	poll("after an archive of its own", false, same)
+	poll("nothing new", true, same)
+	poll("another release", false, func(g *ingest.Ingest) { g.Release = "v2" })
+	poll("the first release again", false, same)
+	poll("other terms", false, func(g *ingest.Ingest) { g.Sources[0].CheckOnly = true })
+
+	s.commit(removed("fjord"))
+	s.next(t)
+	poll("a young absence", false, same)
+	s.now = s.now.Add(25 * time.Hour)
+	poll("an old absence", false, same)
+	poll("nothing new after it", true, same)
+
+	s.commit(edited("cape", "date: 2030-04-07", "date: 2030-04-10"))
+	if held := s.next(t).Held; len(held) != 1 {
+		t.Fatalf("held are %+v, want the start", held)
+	}
+	poll("a start that waits", false, same)
+	poll("a start that still waits", false, same)
+}
+
 // TestSmallFacts: facts that an archive cannot hold are an error, and nothing is in use of them.
 func TestSmallFacts(t *testing.T) {
 	for what, change := range map[string]func(row *season.QualifyingRow){

@@ -45,7 +45,8 @@ type PollState struct {
 	First     map[int]string `json:"first_revisions,omitzero"`
 	source.Validators
 
-	// The judgement of that document.
+	// The judgement of that document. Judged names its inputs, empty after a fault and while the clock may change it.
+	Judged     string              `json:"judged,omitzero"`
 	Held       []assemble.Proposal `json:"waiting,omitzero"`   // until a person accepts them
 	Disputed   []assemble.Proposal `json:"disputed,omitzero"`  // with another source
 	Unlicensed []assemble.Proposal `json:"withheld,omitzero"`  // not used, because the operator has not accepted the terms
@@ -182,7 +183,11 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 	}
 	state.Held, state.Disputed, state.Unlicensed = of(out.Held), of(out.Disputed), of(out.Unlicensed)
 	state.Missing, state.Standings, state.Doubted = missingRounds(&state, out, now), out.Standings, out.Doubted
-	state.Lost = nil
+	state.Judged, state.Lost = "", nil
+	absent := func(m MissingRound) bool { return now.Sub(m.Since) < lostAfter }
+	if g.assembled.inputs != (inputs{}) && !waitForClock(state.Held) && !slices.ContainsFunc(state.Missing, absent) {
+		state.Judged = g.assembled.inputs.digest()
+	}
 	for _, loss := range out.Lost {
 		if loss.Source == state.Source {
 			state.Lost = append(state.Lost, loss.Text)

@@ -78,29 +78,65 @@ func (f *Builder) WithoutSettings(ctx context.Context, s *terminal.Streams, stor
 		return nil, err
 	}
 	facts := archive.NewStore(store)
-	if err := f.PutArchive(ctx, facts); err != nil {
-		return nil, err
-	}
-	inUse, err := facts.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l, err := ledger.Open(ctx, store, kind, at, builder.Actor, inUse.SHA256)
+	l, err := f.openLedger(ctx, facts, store, kind, at)
 	if err != nil {
 		return nil, err
 	}
 	if err := builder.Vouch(ctx, l, facts); err != nil {
 		return nil, err
 	}
-	started := time.Now() // with its monotonic reading, by which Since goes
-	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))
 	// A build that polls no source needs the arrival times in the facts log too.
 	log := &ingest.Ingest{Store: store, Facts: facts, Ledger: l, Log: s.Log}
 	if err := log.Load(ctx); err != nil {
 		return nil, err
 	}
 	policy.Stability, policy.Arrived = log.Stability, log.Arrived
-	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: ProcessName(), Release: s.Version, Log: s.Log}, nil
+	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Archives: facts, Policy: policy, Name: ProcessName(), Release: s.Version, Log: s.Log}, nil
+}
+
+// openLedger opens the ledger of a store, and puts an archive into a store that has none. It reads no facts.
+func (f *Builder) openLedger(ctx context.Context, facts *archive.Store, store blob.Store, kind ledger.Kind, at time.Time) (*ledger.Ledger, error) {
+	if err := f.PutArchive(ctx, facts); err != nil {
+		return nil, err
+	}
+	inUse, err := facts.InUse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(ctx, store, kind, at, builder.Actor, inUse)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now() // with its monotonic reading, by which Since goes
+	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))
+	return l, nil
+}
+
+// Ingest opens the store and returns the ingest that polls the sources and brings their facts into it, and the
+// instant of race time. It reads facts only if there is news.
+func (f *Builder) Ingest(ctx context.Context, from Sources, s *terminal.Streams) (*ingest.Ingest, time.Time, error) {
+	c, err := f.Race()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	at := f.Instant(c)
+	store, err := f.Open(ctx)
+	if err != nil {
+		return nil, at, err
+	}
+	if err := f.storeSettings(ctx, s, store); err != nil {
+		return nil, at, err
+	}
+	facts := archive.NewStore(store)
+	l, err := f.openLedger(ctx, facts, store, LedgerKind(c), at)
+	if err != nil {
+		return nil, at, err
+	}
+	in, err := from.ingest(ctx, facts, l, store, c.IsSystem(), s)
+	if err == nil {
+		in.Vouch = func(ctx context.Context) error { return builder.Vouch(ctx, l, facts) }
+	}
+	return in, at, err
 }
 
 // OperatorOf opens the store of a builder for actions that build.
@@ -177,7 +213,7 @@ func (f *Builder) PutArchive(ctx context.Context, facts *archive.Store) error {
 		}
 		return facts.Put(ctx, stored)
 	}
-	_, err := facts.Load(ctx)
+	_, err := facts.InUse(ctx)
 	if !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}

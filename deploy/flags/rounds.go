@@ -67,6 +67,7 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 // joinFacts gives o the archive of its store, beside its ledger.
 func joinFacts(ctx context.Context, o *operator.Operator) error {
 	facts := archive.NewStore(o.Store)
+	o.Archives = facts
 	o.Facts = func(ctx context.Context) (archive.Stored, error) {
 		loaded, err := facts.Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
@@ -133,7 +134,7 @@ func (f Manual) assemble(o *operator.Operator, s *terminal.Streams) error {
 		return err
 	}
 	o.Ingest = &ingest.Ingest{
-		Store: o.Store, Facts: archive.NewStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
+		Store: o.Store, Facts: o.Archives, Release: s.Version, Ledger: o.Ledger, Sources: upstreams,
 		Log:      slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Interval: func(time.Time) time.Duration { return freshFor },
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
@@ -35,15 +34,6 @@ type sourceCmd struct {
 	flags.Sources `embed:""`
 }
 
-func (c *sourceCmd) open(ctx context.Context, s *terminal.Streams) (*builder.Builder, *ingest.Ingest, time.Time, error) {
-	b, clock, err := c.New(ctx, s)
-	if err != nil {
-		return nil, nil, time.Time{}, err
-	}
-	in, err := c.Ingest(ctx, b, clock.IsSystem(), s)
-	return b, in, c.Instant(clock), err
-}
-
 type sourceCheckCmd struct {
 	sourceCmd `embed:""`
 }
@@ -57,18 +47,21 @@ type checkedSource struct {
 }
 
 func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	b, in, now, err := c.open(ctx, s)
+	in, now, err := c.Builder.Ingest(ctx, c.Sources, s)
 	if err != nil {
+		return err
+	}
+	if err := in.Vouch(ctx); err != nil {
 		return err
 	}
 	facts, err := in.Facts.Load(ctx)
 	if err != nil {
 		return err
 	}
-	next := nextRace(b, facts, now)
+	next := nextRace(in.Ledger, facts, now)
 	var checked []checkedSource
 	for _, source := range in.Sources {
-		state, err := ingest.LoadPollState(ctx, b.Store, source.Name())
+		state, err := ingest.LoadPollState(ctx, in.Store, source.Name())
 		if err != nil {
 			return err
 		}
@@ -121,8 +114,8 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 const startLayout = "2006-01-02 15:04 UTC"
 
 // nextRace is the next race by the facts in use; nil if none is known.
-func nextRace(b *builder.Builder, facts archive.Stored, now time.Time) *almanac.Round {
-	for _, r := range almanac.Join(facts.Archive.AsOf(now), b.Ledger.Current(now)).Coming() {
+func nextRace(l *ledger.Ledger, facts archive.Stored, now time.Time) *almanac.Round {
+	for _, r := range almanac.Join(facts.Archive.AsOf(now), l.Current(now)).Coming() {
 		return r
 	}
 	return nil
@@ -182,7 +175,7 @@ type pulled struct {
 }
 
 func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	_, in, now, err := c.open(ctx, s)
+	in, now, err := c.Builder.Ingest(ctx, c.Sources, s)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,8 @@ type Operator struct {
 
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (archive.Stored, error) // the archive in use
+	// Archives has loaded Facts, so that an ingest of this process need not decode them again. It may be nil.
+	Archives *archive.Store
 	// Ingest assembles the archive, and stores and applies the facts that people enter.
 	Ingest *ingest.Ingest
 	// Model returns the model that predicts the pick in previews of entered facts; nil: previews predict no
