@@ -304,8 +304,27 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		return Preview{}, err
 	}
 	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
+	hand, err := o.Ingest.Manual(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	// An archive for practice holds facts of later instants too, which a preview must not show.
+	known := func(id assemble.BlockID) bool {
+		_, byHand := hand.Find(id)
+		return assemble.Has(id.Block, r.Facts) || byHand && len(entry.Released) == 0
+	}
+	for _, s := range entry.Statements {
+		if n := len(s.Entered.Entries) + len(s.Entered.Qualifying) + len(s.Entered.Grid); !known(s.BlockID) {
+			p.Effects = append(p.Effects, fmt.Sprintf("%s of %s; until now nothing was known of it.", sentenceCase(BlockWords[s.Block]), count(n, "driver", "drivers")))
+		}
+	}
+	for _, id := range entry.Released {
+		if !known(id) {
+			p.Effects = append(p.Effects, fmt.Sprintf("%s: nothing is known of it until a source has it.", sentenceCase(BlockWords[id.Block])))
+		}
+	}
 	for _, c := range out.Applied {
-		if c.Source == assemble.ManualSource && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix {
+		if c.Source == assemble.ManualSource && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && known(c.BlockID()) {
 			p.Effects = append(p.Effects, sayChange(r, after, c))
 		}
 	}
@@ -313,7 +332,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		p.Effects = append(p.Effects, "It is what is in use already; entered by hand it stays so, whatever a source says.")
 	}
 	for _, c := range out.Disputed {
-		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
+		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && assemble.Has(c.Block, r.Facts) && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
@@ -397,15 +416,12 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 
 var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
 
-// sayChange describes the change of a block. after knows the codes of new drivers.
+// sayChange describes the change of a known block. after knows the codes of new drivers.
 func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Proposal) string {
 	word := sentenceCase(BlockWords[c.Block])
 	next := r
 	if found, err := after.Round(r.Session); err == nil {
 		next = found
-	}
-	if !slices.ContainsFunc(c.Lines, func(l assemble.Line) bool { return l.Was != "" }) {
-		return fmt.Sprintf("%s of %d drivers; until now nothing was known of it.", word, len(c.Lines))
 	}
 	return fmt.Sprintf("%s: %s.", word, lines(next, c.Lines))
 }

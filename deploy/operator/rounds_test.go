@@ -35,7 +35,10 @@ type race struct {
 	at time.Time
 }
 
-const belgium = 2024014
+const (
+	belgium = 2024014
+	dutch   = 2024015 // four weeks later
+)
 
 var belgiumStart = time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 
@@ -275,14 +278,54 @@ func TestRefusedEntry(t *testing.T) {
 	if _, err := b.Build(t.Context(), builder.Request{At: w.at}); err != nil {
 		t.Fatal(err)
 	}
-	w.Ingest = &ingest.Ingest{Store: w.Store, Facts: archive.NewStore(w.Store), Ledger: w.Ledger, Log: b.Log}
-	if err := w.Ingest.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	early := operator.EnterDrivers{Key: 2024015, Block: assemble.Qualifying, Text: "VER NOR LEC"}
+	w.assembles(t)
+	early := operator.EnterDrivers{Key: dutch, Block: assemble.Qualifying, Text: "VER NOR LEC"}
 	if _, err := w.Do(t.Context(), early, operator.Request{Actor: "operator:anna", Reason: "a rumour"}); !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("got %v, want ErrRefused", err)
 	} else {
 		says(t, "enter qualifying before it is held", err)
+	}
+}
+
+// assembles lets the operator enter facts.
+func (w *race) assembles(t *testing.T) {
+	t.Helper()
+	w.Ingest = &ingest.Ingest{Store: w.Store, Facts: archive.NewStore(w.Store), Ledger: w.Ledger, Log: slog.New(slog.DiscardHandler)}
+	if err := w.Ingest.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The archive of a store for practice holds the whole season. A preview shows nothing that is later than its clock.
+func TestPreviewShowsNoLaterFact(t *testing.T) {
+	w := belgianWeekend(t)
+	w.assembles(t)
+	now := w.at
+	for _, block := range []assemble.Block{assemble.Entries, assemble.Qualifying, assemble.Grid} {
+		w.at = time.Date(2024, 8, 25, 12, 0, 0, 0, time.UTC) // qualifying is over
+		coming, err := w.Template(t.Context(), dutch, block)
+		w.at = now
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{coming, "VER NOR LEC PIA SAI HAM RUS PER ALO STR HUL MAG GAS OCO ALB SAR BOT ZHO RIC TSU"} {
+			p := w.preview(t, operator.EnterDrivers{Key: dutch, Block: block, Text: text})
+			said := strings.Join(slices.Concat(p.Effects, p.Warnings), "\n")
+			if strings.Contains(said, "→") || strings.Contains(said, "already") || strings.Contains(said, " out") || !strings.Contains(said, " of 20 drivers") {
+				t.Errorf("%s at %s: the preview compares with later facts:\n%s", block, w.at, said)
+			}
+		}
+	}
+	// A second entry is compared with the first.
+	first := operator.EnterDrivers{Key: dutch, Block: assemble.Entries, Text: "VER NOR LEC"}
+	if _, err := w.Do(t.Context(), first, operator.Request{Actor: "operator:anna", Reason: "practice", Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	first.Text = "VER NOR SAI"
+	if p := w.preview(t, first); !strings.Contains(strings.Join(p.Effects, "\n"), "LEC out") {
+		t.Errorf("the preview of a second entry: got %q, want the difference from the first", p.Effects)
+	}
+	if p := w.preview(t, operator.ReleaseFacts{Key: dutch}); strings.Contains(strings.Join(p.Effects, "\n"), "HAM") {
+		t.Errorf("the preview of a release shows later facts: %q", p.Effects)
 	}
 }
