@@ -91,3 +91,24 @@ func TestRules(t *testing.T) {
 		t.Errorf("promtool: %v\n%s", err, output)
 	}
 }
+
+// TestOnePageForAPick: for a round with neither grid nor pick two alerts fire, and Alertmanager sends one of them.
+func TestOnePageForAPick(t *testing.T) {
+	var config struct {
+		Inhibit []struct {
+			Source []string `yaml:"source_matchers"`
+			Target []string `yaml:"target_matchers"`
+			Equal  []string `yaml:"equal"`
+		} `yaml:"inhibit_rules"`
+	}
+	read(t, "../alertmanager/alertmanager.yaml", &config)
+	sent := []string{"GridcastFactUrgent", "GridcastPickMissing"}
+	for _, rule := range config.Inhibit {
+		if len(rule.Equal) == 0 && slices.Equal(rule.Source, []string{`alertname="GridcastPickMissing"`}) {
+			sent = slices.DeleteFunc(sent, func(name string) bool { return slices.Contains(rule.Target, `alertname="`+name+`"`) })
+		}
+	}
+	if !slices.Equal(sent, []string{"GridcastPickMissing"}) {
+		t.Errorf("Alertmanager sends %q for one round, want the page about its pick alone", sent)
+	}
+}
