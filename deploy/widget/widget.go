@@ -10,12 +10,19 @@ import (
 	"gridcast/edge"
 )
 
-//go:embed gridcast-1.0.0.js
-var v100 []byte
+var (
+	//go:embed gridcast-1.0.0.js
+	v100 []byte
+	//go:embed gridcast-1.1.0.js
+	v110 []byte
+)
 
 // Releases returns every release, the newest first.
 func Releases() []edge.Widget {
-	return []edge.Widget{{Version: "1.0.0", Module: v100, Style: style(v100)}}
+	return []edge.Widget{
+		{Version: "1.1.0", Module: v110, Style: style(v110)},
+		{Version: "1.0.0", Module: v100, Style: style(v100)},
+	}
 }
 
 // style returns the style sheet in a release, which the start page must allow.
