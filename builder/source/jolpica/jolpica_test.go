@@ -195,3 +195,27 @@ func TestOddRows(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesThatActOnAReader: a name that acts on the screen of a reader makes the archive with it invalid.
+func TestNamesThatActOnAReader(t *testing.T) {
+	for was, is := range map[string]string{
+		`"givenName":"Max"`:                    `"givenName":"<b>Max"`,
+		`"familyName":"Verstappen"`:            `"familyName":"Ver\u001b[2Jstappen"`,
+		`"raceName":"Bahrain Grand Prix"`:      `"raceName":"Bahrain Grand Prix\u0007"`,
+		`"circuitName":"Bahrain International`: `"circuitName":"\u202eBahrain International`,
+		`"name":"Red Bull"`:                    `"name":"Red Bull<script>"`,
+	} {
+		api, changed := sourcetest.Jolpica(t), false
+		api.Rewrite(func(_, body string) string {
+			changed = changed || strings.Contains(body, was)
+			return strings.ReplaceAll(body, was, is)
+		})
+		d, err := fetched(t, api, 2024, 2024)
+		if err == nil {
+			_, err = season.New(d.Facts)
+		}
+		if !changed || err == nil || strings.Contains(err.Error(), "JSON") {
+			t.Errorf("%s: changed %t, got %v, want the name to be refused", is, changed, err)
+		}
+	}
+}

@@ -219,3 +219,22 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("there are %d rounds, want 23 without Austria", len(rounds))
 	}
 }
+
+// TestNamesThatActOnAReader: a name that acts on the screen of a reader is no known name, so the answer is refused.
+func TestNamesThatActOnAReader(t *testing.T) {
+	for was, is := range map[string]string{
+		`Austrian Grand Prix`: `Austrian <b>Grand Prix`,
+		`Red Bull Racing`:     `Red \u001b[2JBull Racing`,
+		`Spielberg`:           `Spiel\u202eberg`,
+		`"VER"`:               `"V<R"`,
+	} {
+		api, changed := sourcetest.OpenF1(t), false
+		api.Rewrite(func(_, body string) string {
+			changed = changed || strings.Contains(body, was)
+			return strings.ReplaceAll(body, was, is)
+		})
+		if _, err := fetched(t, api, austria); !changed || err == nil || !strings.Contains(err.Error(), "is not known") {
+			t.Errorf("%s: changed %t, got %v, want it to be refused as not known", is, changed, err)
+		}
+	}
+}
