@@ -18,6 +18,51 @@ import (
 	"gridcast/scheduler/webhook"
 )
 
+func (w *world) signIn(b *browsertest.Browser) {
+	w.t.Helper()
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+}
+
+// Two taps move a driver from the last place to the first, or back, and the header stays in view.
+func TestOrderOnAPhone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a browser takes half a minute")
+	}
+	w := newWorld(t)
+	w.build("start")
+	b := browsertest.Open(t)
+	b.Phone()
+	w.signIn(b)
+	const grid = `form[action='/facts/2024022/grid']`
+	const order = "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT ALB PER HAD BEA"
+	b.Do(chromedp.Evaluate[chromedp.Void](`for (let e = document.querySelector("`+grid+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`),
+		chromedp.Evaluate[chromedp.Void](`document.querySelector("`+grid+` textarea").value = ""`), chromedp.SendKeys(chromedp.CSS(grid+` textarea`), order))
+	tap := func(code, part string) chromedp.Action[chromedp.Void] {
+		return chromedp.Click(chromedp.CSS(grid + ` li[data-code=` + code + `] .` + part))
+	}
+	b.Do(tap("BEA", "driver"))
+	b.Look("lifted")
+	b.Axe("a name is lifted")
+	if got := b.Evaluate(`(() => { const box = document.querySelector(".brand").getBoundingClientRect(); return scrollY > 900 && box.height > 0 && box.top >= 0 && box.bottom < 100 })()`); got != "true" {
+		t.Error("on a phone the header does not stay in view")
+	}
+	b.Do(tap("RUS", "place"))
+	b.Look("put-down")
+	if got := b.Value(grid + " textarea"); !strings.HasPrefix(got, "BEA RUS SAI GAS") || !strings.HasSuffix(got, "PER HAD") {
+		t.Errorf("after two taps the order is %q, want BEA in the first place", got)
+	}
+	b.Do(tap("BEA", "driver"), tap("HAD", "driver"))
+	if got := b.Value(grid + " textarea"); got != order {
+		t.Errorf("after two more taps the order is %q, want BEA in the last place again", got)
+	}
+	b.Do(tap("RUS", "driver"), tap("RUS", "driver"), tap("SAI", "driver"))
+	if got := b.Value(grid + " textarea"); got != order {
+		t.Errorf("a second tap on the same name does not let it go: %q", got)
+	}
+}
+
 // Race control at night: everything that a weekend may need is done with a phone.
 func TestActionsOnAPhone(t *testing.T) {
 	if testing.Short() {
@@ -27,9 +72,7 @@ func TestActionsOnAPhone(t *testing.T) {
 	w.build("start")
 	b := browsertest.Open(t)
 	b.Phone()
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	w.signIn(b)
 
 	// do fills in a form that may be folded away, says yes, and waits for the end.
 	do := func(picture, form, want string, fields ...string) {

@@ -215,8 +215,8 @@ function beside(form, panel) {
   place.after(panel);
 }
 
-// sortable adds a list to a field with drivers' codes. Dragging, buttons and arrow keys change the field;
-// typing in the field changes the list. A dash in the field separates the drivers without a place.
+// sortable adds a list to a field with drivers' codes. Dragging, buttons, arrow keys, and taps on a name and then on
+// its new place change the field; typing in the field changes the list. A dash in the field separates the drivers without a place.
 function sortable(field) {
   if (field.dataset.sorting || !field.dataset.sort) return;
   field.dataset.sorting = "yes";
@@ -224,6 +224,9 @@ function sortable(field) {
   const list = document.createElement("ol");
   list.className = "order";
   list.setAttribute("aria-label", "The order, to be dragged");
+  const hint = document.createElement("p");
+  hint.className = "hint";
+  hint.textContent = "Tap a name, then the name in its new place. Or drag it.";
   const codes = () => [...list.children].map((item) => item.dataset.code);
   const write = () => { field.value = codes().join(" ").replace(/ ?- ?/, "\n-\n").trim(); number(); };
   const number = () => {
@@ -239,32 +242,44 @@ function sortable(field) {
     if (by < 0) other.before(item); else other.after(item);
     write();
   };
+  let lifted = null; // the item whose name was tapped
+  const lift = (item) => {
+    for (const each of list.children) each.querySelector(".driver").setAttribute("aria-pressed", each === item);
+    lifted = item;
+  };
+  const tap = (item) => {
+    if (!lifted?.isConnected || lifted === item) return lift(lifted === item ? null : item);
+    if (lifted.compareDocumentPosition(item) & Node.DOCUMENT_POSITION_PRECEDING) item.before(lifted); else item.after(lifted);
+    lift(null);
+    write();
+  };
   const draw = (code) => {
     const item = document.createElement("li"), name = code === "-" ? "without a place" : names.get(code) || "not known";
     item.dataset.code = code;
     if (!names.has(code) && code !== "-") item.className = "bad";
-    const place = document.createElement("span"), text = document.createElement("span"), grip = document.createElement("span");
+    const place = document.createElement("span"), text = document.createElement("button"), grip = document.createElement("span");
     place.className = "place"; text.className = "driver"; grip.className = "grip";
     text.textContent = code === "-" ? "– " + name : code + " " + name;
     grip.textContent = "⠿"; grip.setAttribute("aria-hidden", "true");
+    text.type = "button"; text.setAttribute("aria-pressed", "false");
+    place.onclick = text.onclick = () => tap(item);
     const button = (sign, label, by) => {
       const b = document.createElement("button");
       b.type = "button"; b.className = "quiet"; b.textContent = sign; b.setAttribute("aria-label", `${label}: ${code === "-" ? name : code}`);
       b.onclick = () => { move(item, by); b.focus(); };
-      b.onkeydown = (event) => {
-        if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
-        event.preventDefault();
-        move(item, event.key === "ArrowUp" ? -1 : 1);
-        b.focus();
-      };
       return b;
+    };
+    item.onkeydown = (event) => {
+      if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+      event.preventDefault();
+      move(item, event.key === "ArrowUp" ? -1 : 1);
+      event.target.focus();
     };
     item.append(place, grip, text, button("▲", "up", -1), button("▼", "down", 1));
     grip.onpointerdown = (event) => {
       event.preventDefault();
       item.classList.add("dragged");
-// The window gets pointer events also after the item has moved, which ends a capture.
-      // The window hears the pointer also where the item is put elsewhere meanwhile, which ends a capture.
+      // The window gets pointer events also after the item has moved, which ends a capture.
       const heard = new AbortController(), options = { signal: heard.signal };
       window.addEventListener("pointermove", (at) => {
         if (at.pointerId !== event.pointerId) return;
@@ -295,7 +310,7 @@ function sortable(field) {
   field.addEventListener("input", read);
   field.form.addEventListener("reset", () => setTimeout(read));
   read();
-  field.closest("label").after(list);
+  field.closest("label").after(hint, list);
 }
 
 async function submit(form, button) {
