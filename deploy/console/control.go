@@ -140,7 +140,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 		case stands && standing.Assumed:
 			b.Note = "assumed from what was entered"
 		case stands:
-			b.Note = fmt.Sprintf("entered by %s", standing.Entry.Actor)
+			b.Note = fmt.Sprintf("entered by %s", operator.Who(standing.Entry.Actor))
 			b.Byhand = true
 		case b.Known:
 			b.Note = "known"

@@ -324,6 +324,9 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	if diff := cmp.Diff(want, w.audit()); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)
 	}
+	if page := w.asOperator("GET", "/", nil, "Accept: text/html"); !strings.Contains(page.body, "anna (unproven name)") || strings.Contains(page.body, "claimed:") {
+		t.Error("the page shows the names of its operators as the files have them")
+	}
 }
 
 // A verified result stays on the page while the source's classification differs, until an operator takes the
@@ -589,7 +592,13 @@ func TestFaultsAreShown(t *testing.T) {
 	if _, err := publisher.Publish(t.Context(), draft); err != nil {
 		t.Fatal(err)
 	}
+	w.mu.Lock()
+	w.jobs[2].LastError = "the directory of the store is empty: is the disk mounted?"
+	w.mu.Unlock()
 	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
+	if !strings.Contains(page, "is the disk mounted?</strong>") {
+		t.Error("a question ends with more than its mark")
+	}
 	var faults []string
 	for _, fault := range regexp.MustCompile(`<p class="notice bad"><strong>(.*?)</strong>.*`).FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(fault[0], "What to do: ") || !strings.Contains(fault[0], "gridcast ") {

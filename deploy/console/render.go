@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/view"
 )
 
 //go:embed page.html
@@ -39,6 +41,8 @@ var templates = template.Must(template.New("console").Funcs(template.FuncMap{
 	"clock":   clockTime,
 	"local":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04") },
 	"minute":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
+	"who":     operator.Who,
+	"ended":   view.Ended,
 	"what":    func(a auditlog.Verb) string { return strings.ReplaceAll(string(a), "_", " ") },
 	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },
 	"join":    func(s []string) string { return strings.Join(s, " ") },

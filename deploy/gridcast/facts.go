@@ -173,7 +173,7 @@ func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		case fact.Assumed:
 			state = "assumed; gives way to any source"
 		}
-		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], terminal.Time(fact.At), fact.By, fact.Reason, state})
+		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], terminal.Time(fact.At), operator.Who(fact.By), fact.Reason, state})
 	}
 	s.PrintList(listed, "no facts are entered by hand", []any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
 	return nil

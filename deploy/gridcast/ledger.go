@@ -54,7 +54,7 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	rows := make([][]any, len(events))
 	for i, e := range events {
-		rows[i] = []any{e.Seq, terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
+		rows[i] = []any{e.Seq, terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), operator.Who(e.Actor)}
 	}
 	s.PrintTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
 	return nil
@@ -108,10 +108,10 @@ func printAudit(s *terminal.Streams, r builder.Audit) {
 	}
 	rows := make([][]any, 0, len(r.Corrections)+len(r.Decisions))
 	for _, c := range r.Corrections {
-		rows = append(rows, []any{terminal.Time(c.At), c.Session, c.GrandPrix, fmt.Sprintf("revision %d: %s", c.Revision, c.Reason), c.Actor})
+		rows = append(rows, []any{terminal.Time(c.At), c.Session, c.GrandPrix, fmt.Sprintf("revision %d: %s", c.Revision, c.Reason), operator.Who(c.Actor)})
 	}
 	for _, d := range r.Decisions {
-		rows = append(rows, []any{terminal.Time(d.At), d.Session, d.GrandPrix, fmt.Sprintf("%s %s: %s", d.Type, terminal.Time(d.Start), d.Reason), d.Actor})
+		rows = append(rows, []any{terminal.Time(d.At), d.Session, d.GrandPrix, fmt.Sprintf("%s %s: %s", d.Type, terminal.Time(d.Start), d.Reason), operator.Who(d.Actor)})
 	}
 	if len(rows) > 0 {
 		s.Printf("\n%s\n", terminal.Table([]any{"at", "session", "round", "what", "actor"}, rows))

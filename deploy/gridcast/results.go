@@ -117,7 +117,7 @@ func (c *resultsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		if l.VerifiedAt != nil {
 			revision, at = strconv.Itoa(l.Revision), terminal.Time(*l.VerifiedAt)
 		}
-		rows[i] = []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
+		rows[i] = []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, operator.Who(l.By)}
 	}
 	s.PrintList(listed, "no result waits to be verified", []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
 	return nil
@@ -240,7 +240,7 @@ func classificationTable(r *almanac.Round, shown, other []ledger.Row) string {
 func printHeading(s *terminal.Streams, r *almanac.Round) {
 	s.Printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r))
 	for _, v := range r.Record.Revisions {
-		s.Printf("revision  %d at %s by %s %s\n", v.Revision, terminal.Time(v.At), v.Actor, v.Reason)
+		s.Printf("revision  %d at %s by %s %s\n", v.Revision, terminal.Time(v.At), operator.Who(v.Actor), v.Reason)
 	}
 	if r.Pick == nil {
 		s.Printf("pick      none\n")

@@ -260,7 +260,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		if entry := hand.EntryOf(origin); entry != nil {
 			row.By, row.Reason = entry.Actor, entry.Reason
-			from, by = "entered by hand", strings.TrimSuffix(entry.Actor+": "+entry.Reason, ": ")
+			from, by = "entered by hand", strings.TrimSuffix(operator.Who(entry.Actor)+": "+entry.Reason, ": ")
 			if origin.Released {
 				from = "the earlier value, after a release"
 			}

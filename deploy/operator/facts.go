@@ -49,7 +49,7 @@ func (o *Operator) useArchive(ctx context.Context, next archive.Stored, subject 
 	case errors.Is(err, blob.ErrNotFound):
 		p.Question, p.Effects = "", []string{"The store has no archive yet: this one is its first."}
 	case err != nil:
-		p.Warnings = []string{fmt.Sprintf("The archive in use cannot be read, so nothing can be compared: %v.", err)}
+		p.Warnings = []string{view.Ended(fmt.Sprintf("The archive in use cannot be read, so nothing can be compared: %v", err))}
 	case inUse.SHA256 == next.SHA256:
 		p.Question, p.Seen, p.Effects = "", inUse.SHA256, []string{"It is the archive in use: nothing changes."}
 	default:

@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 
@@ -46,6 +47,14 @@ const (
 	// ServiceActor is the service itself. It pauses webhooks that fail for too long.
 	ServiceActor = "service"
 )
+
+// Who names an actor of ledger and audit log in texts for people. Their files and JSON keep the prefix.
+func Who(actor string) string {
+	if name, ok := strings.CutPrefix(actor, Claimed); ok {
+		return name + " (unproven name)"
+	}
+	return actor
+}
 
 var (
 	// ErrStale means that the state has changed since the operator looked at it.

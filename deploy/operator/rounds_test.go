@@ -329,3 +329,23 @@ func TestPreviewShowsNoLaterFact(t *testing.T) {
 		t.Errorf("the preview of a release shows later facts: %q", p.Effects)
 	}
 }
+
+// A name that acts on the screen of a reader is refused before it is stored.
+func TestNamesThatActOnAReader(t *testing.T) {
+	w := belgianWeekend(t)
+	w.assembles(t)
+	for _, action := range []operator.Action{
+		operator.EnterDrivers{Key: dutch, Block: assemble.Entries, Text: "VER NOR LEC PIA\nNEW = Nina <b>Newby, GBR, rb, 41"},
+		operator.EnterDrivers{Key: dutch, Block: assemble.Entries, Text: "VER NOR LEC PIA\nNEW = Nina \u202eNewby, GBR, rb, 41"},
+		operator.EnterDrivers{Key: dutch, Block: assemble.Grid, Text: "VER NOR LEC PIA\nNEW = Nina \x1b[2JNewby, GBR, rb, 41"},
+	} {
+		_, err := w.Do(t.Context(), action, operator.Request{Actor: "operator:anna", Reason: "the organiser wrote", Force: true})
+		if err == nil || !strings.Contains(err.Error(), "is not allowed") {
+			t.Errorf("%+v: got %v, want the name to be refused", action, err)
+		}
+	}
+	hand, err := w.Ingest.Manual(t.Context())
+	if err != nil || len(hand.Entries) > 0 {
+		t.Errorf("stored are %+v, %v", hand, err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 	"gridcast/scheduler"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -107,7 +108,7 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	changes, err := snapshots.Diff(ctx, o.Store, pointer.Version, d.Version)
 	if err != nil {
-		p.Warnings = []string{fmt.Sprintf("The changes that clients will see are unknown: %v.", err)}
+		p.Warnings = []string{view.Ended(fmt.Sprintf("The changes that clients will see are unknown: %v", err))}
 	}
 	for _, change := range changes {
 		p.Variants = append(p.Variants, change.Path)

@@ -173,7 +173,7 @@ func (d PauseWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 			return nil
 		},
 		func(_ *[]webhook.Hook, h *webhook.Hook, request Request) (Answer, error) {
-			why := "paused by " + request.Actor
+			why := "paused by " + Who(request.Actor)
 			if request.Reason != "" {
 				why += ": " + request.Reason
 			}

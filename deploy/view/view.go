@@ -15,6 +15,14 @@ import (
 	"gridcast/snapshots"
 )
 
+// Ended ends a text with a full stop, unless it is a question.
+func Ended(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
 // State names the state of a round.
 func State(s almanac.State) string {
 	return map[almanac.State]string{
