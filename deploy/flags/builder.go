@@ -121,10 +121,10 @@ func (f *Builder) Ingest(ctx context.Context, from Sources, s *terminal.Streams)
 	}
 	at := f.Instant(c)
 	store, err := f.Open(ctx)
-	if err != nil {
-		return nil, at, err
+	if err == nil {
+		err = f.storeSettings(ctx, s, store)
 	}
-	if err := f.storeSettings(ctx, s, store); err != nil {
+	if err != nil {
 		return nil, at, err
 	}
 	facts := archive.NewStore(store)
@@ -132,7 +132,7 @@ func (f *Builder) Ingest(ctx context.Context, from Sources, s *terminal.Streams)
 	if err != nil {
 		return nil, at, err
 	}
-	in, err := from.ingest(ctx, facts, l, store, c.IsSystem(), s)
+	in, err := from.Ingest(ctx, &builder.Builder{Store: store, Ledger: l, Archives: facts}, c.IsSystem(), s)
 	if err == nil {
 		in.Vouch = func(ctx context.Context) error { return builder.Vouch(ctx, l, facts) }
 	}

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
-	"gridcast/builder/ledger"
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/jolpica"
@@ -21,7 +19,6 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/scheduler/webhook"
-	"gridcast/snapshots/blob"
 )
 
 // Sources names the sources of facts.
@@ -89,16 +86,12 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 
 // Ingest returns the ingest that polls the sources and brings their facts into the store of b.
 func (f Sources) Ingest(ctx context.Context, b *builder.Builder, real bool, s *terminal.Streams) (*ingest.Ingest, error) {
-	return f.ingest(ctx, b.Archives, b.Ledger, b.Store, real, s)
-}
-
-func (f Sources) ingest(ctx context.Context, facts *archive.Store, l *ledger.Ledger, store blob.Store, real bool, s *terminal.Streams) (*ingest.Ingest, error) {
 	upstreams, err := f.Upstreams(real, s.Version)
 	if err != nil {
 		return nil, err
 	}
 	in := &ingest.Ingest{
-		Store: store, Facts: facts, Ledger: l, Sources: upstreams, Release: s.Version, Log: s.Log,
+		Store: b.Store, Facts: b.Archives, Ledger: b.Ledger, Sources: upstreams, Release: s.Version, Log: s.Log,
 		Interval: func(time.Time) time.Duration { return freshFor },
 	}
 	return in, in.Load(ctx)

@@ -266,7 +266,12 @@ func TestSeason2026(t *testing.T) {
 	}
 	host, clock := newsFrom(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2026, 2022, 2025)
-	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base)) })
+	synctest.Test(t, func(t *testing.T) {
+		u := begin(t, host, clock, base)
+		before := u.sizes(t)
+		liveThrough(t, u)
+		u.wantGrowth(t, before)
+	})
 }
 
 // TestSeasons2025And2026 does the same from the end of 2024: the 31 rounds of both years.
