@@ -70,20 +70,16 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 // published returns the manifests of the versions that are or were current. It leaves out damaged ones,
 // which the check of snapshots reports.
 func published(ctx context.Context, store blob.Store) ([]snapshots.Manifest, error) {
-	versions, err := snapshots.List(ctx, store)
-	if err != nil && !errors.Is(err, snapshots.ErrNone) {
+	h, err := snapshots.LoadHistory(ctx, store)
+	if errors.Is(err, snapshots.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	var manifests []snapshots.Manifest
-	for _, v := range versions {
-		if v.Status == snapshots.Unpublished || v.Damage != "" {
-			continue
-		}
-		m, err := snapshots.LoadManifest(ctx, store, v.Version)
-		if err != nil {
-			return nil, err
-		}
-		manifests = append(manifests, m)
+	manifests := make([]snapshots.Manifest, len(h.Versions))
+	for i, version := range h.Versions {
+		manifests[i] = h.Manifests[version]
 	}
 	return manifests, nil
 }

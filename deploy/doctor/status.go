@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"gridcast/builder"
@@ -80,6 +81,14 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	archives := archive.NewStore(store)
+	var (
+		facts    archive.Stored
+		factsErr error
+		reading  sync.WaitGroup // of the facts, which takes as long as everything else
+	)
+	reading.Go(func() { facts, factsErr = archives.Load(ctx) })
+	defer reading.Wait()
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if errors.Is(err, ledger.ErrNotOpened) {
 		return fmt.Errorf("%w; gridcast build makes the first version", err)
@@ -116,10 +125,8 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 	if st.Settings, err = settings.Load(ctx, store); err != nil {
 		st.Damaged = append(st.Damaged, err.Error()) // processes then follow their own flags
 	}
-	archives := archive.NewStore(store)
-	facts, err := archives.Load(ctx)
-	if err != nil {
-		return err
+	if reading.Wait(); factsErr != nil {
+		return factsErr
 	}
 	if err := builder.Vouch(ctx, l, archives); err != nil {
 		return err

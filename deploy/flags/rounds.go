@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"gridcast/builder"
@@ -49,7 +50,11 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 	if err != nil {
 		return err
 	}
+	facts := archive.NewStore(o.Store)
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = facts.Load(ctx) }) // beside the ledger; the first user has the error
 	o.Ledger, err = ledger.Load(ctx, o.Store, LedgerKind(c))
+	reading.Wait()
 	switch {
 	case errors.Is(err, ledger.ErrNotOpened):
 		return fmt.Errorf("%w; gridcast build makes one", err)
@@ -61,12 +66,11 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 		return err
 	}
 	o.Now = func() time.Time { return f.Instant(c) }
-	return joinFacts(ctx, o)
+	return joinFacts(ctx, o, facts)
 }
 
 // joinFacts gives o the archive of its store, beside its ledger.
-func joinFacts(ctx context.Context, o *operator.Operator) error {
-	facts := archive.NewStore(o.Store)
+func joinFacts(ctx context.Context, o *operator.Operator, facts *archive.Store) error {
 	o.Archives = facts
 	o.Facts = func(ctx context.Context) (archive.Stored, error) {
 		loaded, err := facts.Load(ctx)
@@ -95,7 +99,7 @@ func (f Storage) Importer(ctx context.Context, s *terminal.Streams) (*operator.O
 	if err != nil {
 		return nil, err
 	}
-	return o, joinFacts(ctx, o)
+	return o, joinFacts(ctx, o, archive.NewStore(o.Store))
 }
 
 // Manual is for commands that enter facts by hand.
