@@ -7,7 +7,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := nethttpomithttp2
 FUZZTIME ?= 10s
 
-.PHONY: run build test season lies race lint fuzz openapi bench check tools release clean
+.PHONY: run build test season lies race lint fuzz openapi bench cost check tools release clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -39,6 +39,10 @@ openapi:              ## the OpenAPI document before redocly, spectral and TypeS
 
 bench: build          ## request path and servers side by side
 	@deploy/bench/run.sh $(ARGS)
+
+cost: build           ## memory, starts and bytes on this machine, as a table or with ARGS=--json; fills deploy/docs/capacity.md
+	@GRIDCAST_COST=$(CURDIR)/$(BIN)/gridcast GRIDCAST_COST_DOCUMENT=$(CURDIR)/deploy/docs/capacity.md \
+		go test -count=1 -timeout 30m -run '^TestCost$$' ./deploy/cost >&2 && cat .var/cost.$(if $(filter --json,$(ARGS)),json,txt)
 
 check: build lint openapi test race fuzz   ## everything CI runs except the servers it installs
 
