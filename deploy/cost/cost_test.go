@@ -171,6 +171,7 @@ func serveMemory(t *testing.T, m *machine) []row {
 	}
 	clock("2025-02-20T00:00:00Z", 500_000)
 	m.run(t, "archive", "import", "f1db", release, "--store", store, "--yes")
+	m.run(t, "keys", "create", "--name", "cost", "--tier", "pro", "--store", store) // an edge without keys is not ready
 	var rows []row
 	t.Run("replay", func(t *testing.T) {
 		clock("2025-02-20T00:00:00Z", 500_000)

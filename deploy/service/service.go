@@ -249,7 +249,7 @@ func (a *holds) wait(ctx context.Context) error {
 // every Hold.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
-		return nil //nolint:nilerr // the next start triggers both again
+		return nil // the next start triggers both again
 	}
 	defer debug.FreeOSMemory() // nothing else follows a publish, and its garbage is as large as the data
 	began := time.Now()
