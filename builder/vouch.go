@@ -61,7 +61,7 @@ func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, erro
 		return i, nil
 	}
 	slices.Sort(rounds)
-	i.Events = append(events, ledger.Event{Type: ledger.ResultsVouched, Archive: sum, Rounds: rounds, Reason: reason})
+	i.Events = slices.Concat(events, []ledger.Event{{Type: ledger.ResultsVouched, Archive: sum, Rounds: rounds, Reason: reason}})
 	if after, err = s.Trial(v.At, i.Events); err != nil {
 		return Import{}, err
 	}

@@ -44,7 +44,8 @@ func (l *liar) relay(key string, limit int64, o blob.Object, err error) (blob.Ob
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A lie about a body includes the delta, because an edge reads the body only if it has no delta.
-	if l.lie == nil || l.key != key && !(strings.HasPrefix(l.key, "objects/") && strings.HasPrefix(key, "deltas/")) {
+	ofBody := strings.HasPrefix(l.key, "objects/") && strings.HasPrefix(key, "deltas/")
+	if l.lie == nil || l.key != key && !ofBody {
 		return o, err
 	}
 	if o, err = l.lie(o, err); int64(len(o.Data)) > limit {

@@ -269,13 +269,13 @@ func protection(page []byte, styles ...[]byte) []resident.Field {
 	for _, style := range styles {
 		allow("style", style)
 	}
-	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data:"
+	policy := []string{"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data:"}
 	for _, kind := range []string{"style", "script"} {
 		if len(allowed[kind]) > 0 {
-			policy += "; " + kind + "-src " + strings.Join(allowed[kind], " ")
+			policy = append(policy, kind+"-src "+strings.Join(allowed[kind], " "))
 		}
 	}
-	return []resident.Field{resident.NewField("Content-Security-Policy", policy), resident.NewField("Referrer-Policy", "same-origin")}
+	return []resident.Field{resident.NewField("Content-Security-Policy", strings.Join(policy, "; ")), resident.NewField("Referrer-Policy", "same-origin")}
 }
 
 // borrowed are rounds of a season whose same part comes under the same terms.

@@ -85,7 +85,8 @@ func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 // The error wraps ErrNone if it holds none.
 func LoadCached(ctx context.Context, store blob.Store, source string) (Manifest, error) {
 	c := newCache(store, source, 1)
-	newest, err := Manifest{}, error(ErrNone)
+	var newest Manifest
+	err := ErrNone
 	for _, s := range c.slots {
 		if _, none := c.pointer(ctx, s); none != nil {
 			continue

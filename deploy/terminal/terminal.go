@@ -99,7 +99,8 @@ func Table(header []any, rows [][]any) string { return WrappedTable(header, rows
 
 // WrappedTable is Table with the last column wrapped, so that no line is wider than width. 0 wraps nothing.
 func WrappedTable(header []any, rows [][]any, width int) string {
-	lines := [][]string{shown(header)}
+	lines := make([][]string, 1, 1+len(rows))
+	lines[0] = shown(header)
 	numbers := make([]bool, len(header)) // columns of numbers are aligned to the right
 	for i := range numbers {
 		numbers[i] = len(rows) > 0
@@ -129,7 +130,7 @@ func WrappedTable(header []any, rows [][]any, width int) string {
 			cells[last] = wrap(cells[last], widths[last])
 		}
 	}
-	var out []string
+	out := make([]string, 0, len(lines))
 	for _, cells := range lines {
 		out = append(out, tableLines(cells, widths, numbers)...)
 	}

@@ -139,7 +139,7 @@ func (b *tableBuilder) readLines(lines []byte) error {
 				err = b.add(r, sum)
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("key %d: %.300s", n, err)) // it quotes the line, of any length
+				errs = append(errs, fmt.Errorf("key %d: %.300s", n, err.Error())) // it quotes the line, of any length
 			}
 			if len(errs) >= maxFaults {
 				return errors.Join(errs...)
