@@ -108,8 +108,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// After ten wrong tokens the console looks at no token from that address for the rest of the minute. Operators
-// who are signed in, and other addresses, notice nothing.
+// After ten wrong tokens the console looks at no token from that address for the rest of the minute. Signed-in
+// operators and other addresses notice nothing.
 func TestGuessingIsSlow(t *testing.T) {
 	w := newWorld(t)
 	cookies := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {token}}).Cookies()
@@ -714,7 +714,7 @@ func TestFreshInstallation(t *testing.T) {
 	}
 }
 
-// Title odds and downloads follow a version in versions of their own. The page still says what changed the answers.
+// Title odds and downloads follow a version in versions of their own. The page still names the change of the answers.
 func TestBecause(t *testing.T) {
 	w := newWorld(t)
 	w.build("grid_known 2024022")

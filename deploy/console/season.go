@@ -62,8 +62,8 @@ type differingResult struct {
 	Tables []differingRows
 }
 
-// differingRows are the drivers on whom the verified classification and the source's differ, in the race or in
-// the sprint.
+// differingRows are the drivers with different rows in the verified classification and in the source's, of the
+// race or the sprint.
 type differingRows struct {
 	Caption string
 	Rows    []view.Result

@@ -14,7 +14,7 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// MergeIdentities makes one identity of two: what is called From is To. For a driver it is an event of the
+// MergeIdentities makes one identity of two: From becomes To. For a driver it is an event of the
 // ledger, which names drivers for ever. For a team, a circuit or a Grand Prix it is a rule for reading sources.
 type MergeIdentities struct {
 	reasoned

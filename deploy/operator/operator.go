@@ -4,7 +4,7 @@
 // a version back. Command line and console read the same action structs and hand them to the same
 // Operator, which treats all of them alike:
 //
-//   - Look plans an action: its Preview says what would become of the pick, the standings, the
+//   - Look plans an action: its Preview states the effects on the pick, the standings, the
 //     winner and the published variants. Look changes nothing.
 //   - Apply announces the planned action in the audit log and applies it. It refuses the action with
 //     ErrStale if the state has changed since the operator looked at it.
