@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,7 +145,7 @@ func (g *Ingest) contestStates(archive string, states []PollState) {
 	var open []assemble.Proposal
 	var doubted []assemble.BlockID
 	for _, state := range states {
-		open = append(open, slices.Concat(state.Held, state.Disputed)...)
+		open = append(append(open, state.Held...), state.Disputed...)
 		doubted = append(doubted, state.Doubted...)
 	}
 	g.contest(archive, open, doubted)
