@@ -396,6 +396,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 		return Pointer{}, nil, err
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
+	group.SetLimit(workers(p.Workers))
 	group.Go(func() error { return put(groupCtx, own) }) // after the parts, because its readers need them
 	if delta != nil {
 		group.Go(func() error { return put(groupCtx, file{m.Deltas[len(m.Deltas)-1].object().Key, delta}) })

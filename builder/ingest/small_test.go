@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -570,13 +571,13 @@ func TestSmallRaces(t *testing.T) {
 			s.poll(t, s.now)
 			race.news(s)
 			done := false
-			store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			store := faultblob.Wrap(s.store, inTurn(func(_ context.Context, call faultblob.Call) faultblob.Fate {
 				if !done && race.loses(call) {
 					done = true
 					race.winner(s)
 				}
 				return faultblob.Fate{}
-			})
+			}))
 			slow := s.scheduler(t, store)
 			outcome, err := slow.Poll(t.Context(), s.now, true)
 			if err != nil || !done {
@@ -597,7 +598,7 @@ func TestSmallRaces(t *testing.T) {
 		s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
 		s.now = smallStart("alps").Add(4 * time.Hour)
 		n := 0
-		store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		store := faultblob.Wrap(s.store, inTurn(func(_ context.Context, call faultblob.Call) faultblob.Fate {
 			if call.Op == faultblob.Create && strings.HasPrefix(call.Key, ingest.LogPrefix) {
 				n++
 				log, err := ingest.LoadFactsLog(t.Context(), s.store)
@@ -609,7 +610,7 @@ func TestSmallRaces(t *testing.T) {
 				}
 			}
 			return faultblob.Fate{}
-		})
+		}))
 		_, err := s.scheduler(t, store).Poll(t.Context(), s.now, true)
 		if err == nil || err.Error() != "ingest: other schedulers changed the archive 8 times meanwhile" {
 			t.Errorf("got %v, want it to give up", err)
@@ -668,14 +669,14 @@ func TestSmallCrashes(t *testing.T) {
 					s.restart(t, begun)
 					calls := -1
 					fault := map[bool]error{false: errBroken, true: blob.ErrUnknown}[lost]
-					store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					store := faultblob.Wrap(s.store, inTurn(func(_ context.Context, call faultblob.Call) faultblob.Fate {
 						if calls >= 0 && (!lost || call.Op.Writes()) {
 							if calls++; calls == n {
 								return faultblob.Fate{Err: fault, Applied: lost}
 							}
 						}
 						return faultblob.Fate{}
-					})
+					}))
 					faulty := s.scheduler(t, store)
 					calls = 0
 					if _, err := faulty.Poll(t.Context(), s.now, true); err != nil && !errors.Is(err, fault) {
@@ -784,14 +785,14 @@ func TestSmallStoreFaults(t *testing.T) {
 			for n := 1; ; n++ {
 				s.restart(t, begun)
 				calls := -1
-				store := faultblob.Wrap(s.store, func(context.Context, faultblob.Call) faultblob.Fate {
+				store := faultblob.Wrap(s.store, inTurn(func(context.Context, faultblob.Call) faultblob.Fate {
 					if calls >= 0 {
 						if calls++; calls == n {
 							return faultblob.Fate{Err: errBroken}
 						}
 					}
 					return faultblob.Fate{}
-				})
+				}))
 				g := s.scheduler(t, store)
 				calls = 0
 				err := call(g, s.now.Add(2*time.Minute), held)
@@ -907,11 +908,15 @@ func TestSmallSuperseded(t *testing.T) {
 // readKeys is a store that notes the keys of its reads.
 type readKeys struct {
 	blob.Store
+
+	mu   sync.Mutex // guards keys
 	keys []string
 }
 
 func (s *readKeys) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	s.mu.Lock()
 	s.keys = append(s.keys, key)
+	s.mu.Unlock()
 	return s.Store.Get(ctx, key, limit)
 }
 
@@ -1032,3 +1037,13 @@ func (s *small) use(t *testing.T, change func(*season.Facts)) {
 }
 
 var errBroken = errors.New("the disk is full")
+
+// inTurn lets fate decide about one call at a time, because an archive is read and written part beside part.
+func inTurn(fate func(context.Context, faultblob.Call) faultblob.Fate) func(context.Context, faultblob.Call) faultblob.Fate {
+	var mu sync.Mutex
+	return func(ctx context.Context, call faultblob.Call) faultblob.Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		return fate(ctx, call)
+	}
+}
