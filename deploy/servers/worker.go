@@ -173,7 +173,7 @@ func (w *worker) trouble() string {
 
 // memoryLimit is the size from which the garbage collector runs more often, in bytes. Without a limit it lets the
 // garbage of a build grow to the size of the data. With 77 seasons through a replayed season, serve then had up to
-// 359 MB resident; with the limit it has up to 200, for the same processor time.
+// 359 MB resident; with the limit it has up to 200.
 const memoryLimit = 170 << 20
 
 // run opens a builder and runs the service until ctx ends. It retries after an error, because the
