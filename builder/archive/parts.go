@@ -2,11 +2,10 @@ package archive
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	stdjson "encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/season"
+	"gridcast/snapshots/blob/chain"
 )
 
 // Stored is an archive and its form in a store. It is immutable; the zero Stored is no archive.
@@ -71,51 +71,63 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 	if err != nil {
 		return Stored{}, fmt.Errorf("pack archive: %w", err)
 	}
-	name := "header"
-	end := func() error {
-		p := part{name, digest(lines), int64(len(lines))}
-		frame, ok := base.frames[p.SHA256]
-		if !ok {
-			if frame, err = compress(lines); err != nil {
-				return fmt.Errorf("pack archive: %s: %w", name, err)
-			}
-		}
-		s.parts, s.frames[p.SHA256], lines = append(s.parts, p), frame, nil
-		return nil
-	}
-	lines = append(lines, '\n')
-	for i := range facts.Seasons {
-		year := &facts.Seasons[i]
-		if next := partOf(year.Year, facts.Seasons[len(facts.Seasons)-1].Year); next != name {
-			if err := end(); err != nil {
-				return Stored{}, err
-			}
-			name = next
-		}
-		line, err := json.Marshal(year, spelling)
-		if err != nil {
-			return Stored{}, fmt.Errorf("pack archive: season %d: %w", year.Year, err)
-		}
-		lines = append(append(lines, line...), '\n')
-	}
-	if err := end(); err != nil {
+	if err := s.add(headerPart, append(lines, '\n'), base); err != nil {
 		return Stored{}, err
+	}
+	for name, seasons := range seasonParts(facts.Seasons) {
+		var lines []byte
+		for i := range seasons {
+			line, err := json.Marshal(&seasons[i], spelling)
+			if err != nil {
+				return Stored{}, fmt.Errorf("pack archive: season %d: %w", seasons[i].Year, err)
+			}
+			lines = append(append(lines, line...), '\n')
+		}
+		if err := s.add(name, lines, base); err != nil {
+			return Stored{}, err
+		}
 	}
 	return s, s.name()
 }
 
-// partOf returns the name of the part for a season, given the last season.
-func partOf(year, last int) string {
-	if year/10 < last/10 {
-		return strconv.Itoa(year/10) + "0s"
+// add adds a part, with the frame that base has of it or a new one.
+func (s *Stored) add(name string, lines []byte, base Stored) (err error) {
+	p := part{name, chain.Hash(lines), int64(len(lines))}
+	frame, ok := base.frames[p.SHA256]
+	if !ok {
+		if frame, err = compress(lines); err != nil {
+			return fmt.Errorf("pack archive: %s: %w", name, err)
+		}
 	}
-	return strconv.Itoa(year)
+	s.parts, s.frames[p.SHA256] = append(s.parts, p), frame
+	return nil
+}
+
+// headerPart is the name of the first part.
+const headerPart = "header"
+
+// seasonParts yields the names of the parts after the header, and the seasons of each.
+func seasonParts(seasons []season.Season) iter.Seq2[string, []season.Season] {
+	return func(yield func(string, []season.Season) bool) {
+		for len(seasons) > 0 {
+			year, n := seasons[0].Year, 1
+			name := strconv.Itoa(year)
+			if decade := year / 10; decade < seasons[len(seasons)-1].Year/10 {
+				name = strconv.Itoa(decade) + "0s"
+				n = slices.IndexFunc(seasons, func(s season.Season) bool { return s.Year/10 != decade })
+			}
+			if !yield(name, seasons[:n]) {
+				return
+			}
+			seasons = seasons[n:]
+		}
+	}
 }
 
 // name sets the list and the digest.
 func (s *Stored) name() (err error) {
 	s.list, err = stdjson.Marshal(list{format, version, s.parts})
-	s.SHA256 = digest(s.list)
+	s.SHA256 = chain.Hash(s.list)
 	return err
 }
 
@@ -147,7 +159,7 @@ func read(file []byte) (Stored, error) {
 		if err != nil {
 			return Stored{}, err
 		}
-		p := part{SHA256: digest(plain), Size: int64(len(plain))}
+		p := part{SHA256: chain.Hash(plain), Size: int64(len(plain))}
 		s.parts, s.frames[p.SHA256] = append(s.parts, p), rest[:size:size]
 		contents, rest = append(contents, content{lines: plain}), rest[size:]
 	}
@@ -160,12 +172,9 @@ func read(file []byte) (Stored, error) {
 
 // nameParts names the parts of a file, which must be those that Pack makes of its seasons.
 func (s *Stored) nameParts() error {
-	names := []string{"header"}
-	seasons := s.Archive.Facts().Seasons
-	for i := range seasons {
-		if name := partOf(seasons[i].Year, seasons[len(seasons)-1].Year); name != names[len(names)-1] {
-			names = append(names, name)
-		}
+	names := []string{headerPart}
+	for name := range seasonParts(s.Archive.Facts().Seasons) {
+		names = append(names, name)
 	}
 	if len(names) != len(s.parts) {
 		return fmt.Errorf("%w: %d parts, want %d", ErrDamaged, len(s.parts), len(names))
@@ -181,14 +190,18 @@ func (s Stored) seasonsOf(p part) []season.Season {
 	if !slices.Contains(s.parts, p) {
 		return nil
 	}
-	all := s.Archive.Facts().Seasons
-	return slices.DeleteFunc(slices.Clone(all), func(y season.Season) bool { return partOf(y.Year, all[len(all)-1].Year) != p.Name })
+	for name, seasons := range seasonParts(s.Archive.Facts().Seasons) {
+		if name == p.Name {
+			return seasons
+		}
+	}
+	return nil
 }
 
 // unpack returns the archive of a list and its frames, and checks every part that base does not have.
 func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 	s := Stored{parts: l.Parts, frames: frames}
-	if bytes.Equal(s.File(), embedded) {
+	if s.Bytes() == int64(len(embedded)) && bytes.Equal(s.File(), embedded) {
 		return Embedded()
 	}
 	contents := make([]content, len(l.Parts))
@@ -203,7 +216,7 @@ func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 			if err != nil {
 				return fmt.Errorf("part %s: %w", p.Name, err)
 			}
-			if got := digest(plain); got != p.SHA256 {
+			if got := chain.Hash(plain); got != p.SHA256 {
 				return fmt.Errorf("part %s: %w: its lines have the sum %s, the list says %s", p.Name, ErrDamaged, got, p.SHA256)
 			}
 			contents[i].lines = plain
@@ -270,9 +283,4 @@ func frameSize(data []byte) (int, error) {
 		return size, nil
 	}
 	return 0, fmt.Errorf("%w: %w", ErrDamaged, io.ErrUnexpectedEOF)
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

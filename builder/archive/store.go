@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 )
 
 const (
@@ -125,7 +126,7 @@ func (s *Store) readList(ctx context.Context, sum string) (list, []byte, error) 
 	if err != nil {
 		return list{}, nil, fmt.Errorf("load archive: %w", err)
 	}
-	if got := digest(object.Data); got != sum {
+	if got := chain.Hash(object.Data); got != sum {
 		return list{}, nil, fmt.Errorf("load archive: %s%s: %w: its bytes have the sum %s", folder, sum, ErrDamaged, got)
 	}
 	var l list
@@ -247,7 +248,7 @@ func (s *Store) keepPart(ctx context.Context, p part, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if lines, err := decompress(object.Data); err != nil || digest(lines) != p.SHA256 {
+	if lines, err := decompress(object.Data); err != nil || chain.Hash(lines) != p.SHA256 {
 		return fmt.Errorf("%s: %w: its lines have another sum", key, ErrDamaged)
 	}
 	return nil
