@@ -48,7 +48,7 @@ func counted(year int, rounds []Round) []*Round {
 	}
 	slices.SortStableFunc(held, func(a, b *Round) int { return a.Start.Compare(b.Start) })
 	unverified := func(r *Round) bool { return r.Result == nil }
-	if pointsAdd(year, false) {
+	if season.PointsAdd(year, false) {
 		return slices.DeleteFunc(held, unverified)
 	}
 	if i := slices.IndexFunc(held, unverified); i >= 0 {
@@ -206,13 +206,6 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 	}
 }
 
-// pointsAdd reports whether a championship of a year is the sum of its classifications:
-// since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
-// Force India, which started again in August 2018, and Racing Point, fined 15 points in 2020.
-func pointsAdd(year int, constructors bool) bool {
-	return year >= 2010 && (!constructors || year != 2018 && year != 2020)
-}
-
 // sum gives every competitor the points of the classifications, and reports whether any points changed.
 func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed bool) {
 	points := map[K]float64{}
@@ -253,7 +246,7 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 			t.add(s.Driver, s.Position, s.Points)
 		}
 	}
-	adjust(t, rounds, verified, base, pointsAdd(facts.Year, false), func(line ledger.Row) season.DriverID { return line.Driver })
+	adjust(t, rounds, verified, base, season.PointsAdd(facts.Year, false), func(line ledger.Row) season.DriverID { return line.Driver })
 
 	teams := latestTeams(verified)
 	standings := make([]DriverStanding, len(t.rows))
@@ -289,7 +282,7 @@ func constructorStandings(v *season.View, facts *season.Season, rounds []Round, 
 	for _, s := range base.Facts.TeamStandings {
 		t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
 	}
-	adjust(t, rounds, verified, base, pointsAdd(facts.Year, true), func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
+	adjust(t, rounds, verified, base, season.PointsAdd(facts.Year, true), func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
 
 	engines := map[season.TeamID]int{}
 	for key := range t.by {

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -333,12 +334,11 @@ func (a *assembly) stepsBack(d *Document) error {
 // withhold returns the error that withholds a whole document, or nil if a person has accepted it.
 func (a *assembly) withhold(d *Document, year int, g Gate, lines []Line, format string, args ...any) error {
 	p := Proposal{Year: year, Block: Calendar, Source: d.Source, Revision: d.Revision, Lines: lines}
-	sum := sha256.New()
-	sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", year, g, d.Source))
+	content := fmt.Appendf(nil, "%d\n%s\n%s\n", year, g, d.Source)
 	for _, line := range lines {
-		sum.Write(fmt.Appendln(nil, line.About))
+		content = fmt.Appendln(content, line.About)
 	}
-	p.ID = hex.EncodeToString(sum.Sum(nil))[:12]
+	p.ID = idOf(content)
 	if a.Accepted[p.ID] {
 		return nil
 	}
@@ -348,9 +348,9 @@ func (a *assembly) withhold(d *Document, year int, g Gate, lines []Line, format 
 
 // identity is the ID of a proposal: the same content of the same block has the same ID.
 func identity(year int, gp season.GrandPrixID, b Block, r *season.Round) string {
-	sum := sha256.New()
-	sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", year, gp, b))
-	encoder := json.NewEncoder(sum)
+	var content bytes.Buffer
+	fmt.Fprintf(&content, "%d\n%s\n%s\n", year, gp, b)
+	encoder := json.NewEncoder(&content)
 	for _, f := range fields {
 		if f.block != b {
 			continue
@@ -359,7 +359,13 @@ func identity(year int, gp season.GrandPrixID, b Block, r *season.Round) string 
 			panic(fmt.Sprintf("BUG: block %s is not JSON: %v", b, err))
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil))[:12]
+	return idOf(content.Bytes())
+}
+
+// idOf returns the ID of a proposal with the content: the first twelve digits of its SHA-256.
+func idOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:6])
 }
 
 // seasonOf returns the season of a year. It adds an empty one if there is none and add is true.
@@ -377,7 +383,7 @@ func seasonOf(f *season.Facts, year int, add bool) *season.Season {
 }
 
 // doubt reports where a source's standings rise by other points than its results give. It covers seasons
-// from 2010 on, in which points simply add. A fault is reported once, at the round with which it comes.
+// in which points add. A fault is reported once, at the round with which it comes.
 func (a *assembly) doubt(s *season.Season) {
 	drivers := func(row season.Result) string { return string(row.Driver) }
 	teams := func(row season.Result) string { return strings.TrimSpace(string(row.Team) + " " + string(row.Engine)) }
@@ -392,14 +398,14 @@ func (a *assembly) doubt(s *season.Season) {
 				points[string(row.Driver)] = row.Points
 			}
 			return points
-		}, s.Year >= 2010},
+		}, season.PointsAdd(s.Year, false)},
 		{teams, func(r *season.Round) map[string]float64 {
 			points := make(map[string]float64)
 			for _, row := range r.TeamStandings {
 				points[strings.TrimSpace(string(row.Team)+" "+string(row.Engine))] = row.Points
 			}
 			return points
-		}, s.Year >= 2010 && s.Year != 2018 && s.Year != 2020}, // the stewards took points from a team
+		}, season.PointsAdd(s.Year, true)},
 	} {
 		if !by.adds {
 			continue

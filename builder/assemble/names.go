@@ -2,8 +2,6 @@ package assemble
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,8 +64,7 @@ func (a *assembly) judgeCodes(named map[season.DriverID]season.Driver) {
 		p := Proposal{Year: last.Year, Driver: id, Block: Names, Lines: []Line{
 			{"code", last.From, last.To}, {"name", before.Name, after.Name}, {"abbreviation", before.Abbreviation, after.Abbreviation},
 		}}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s\n", CodeGate, id, after.Name, after.LastName, after.Abbreviation))
-		p.ID = hex.EncodeToString(sum[:])[:12]
+		p.ID = idOf(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s\n", CodeGate, id, after.Name, after.LastName, after.Abbreviation))
 		for _, d := range slices.Backward(a.Documents) {
 			if _, ok := d.Facts.Drivers[id]; ok && kinds[d.Kind].namesAll {
 				p.Source, p.Revision = d.Source, d.Revision

@@ -114,6 +114,13 @@ func (s *Season) LatestEntries() *Round {
 	return s.latest(func(r *Round) bool { return len(r.Entries) > 0 })
 }
 
+// PointsAdd reports whether a championship of a year is the sum of its classifications:
+// since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
+// Force India, which started again in August 2018, and Racing Point, fined 15 points in 2020.
+func PointsAdd(year int, constructors bool) bool {
+	return year >= 2010 && (!constructors || year != 2018 && year != 2020)
+}
+
 // EndedBy reports whether all races of the season had ended at an instant.
 func (s *Season) EndedBy(t time.Time) bool {
 	return !slices.ContainsFunc(s.Rounds, func(r Round) bool { return !r.ResultKnownAt().Before(t) })

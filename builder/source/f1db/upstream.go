@@ -3,8 +3,6 @@ package f1db
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -126,9 +124,9 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 	if err != nil || answer.NotModified {
 		return source.Payload{NotModified: answer.NotModified, Validators: answer.Validators}, err
 	}
-	sum := sha256.Sum256(answer.Body)
-	if want, ok := strings.CutPrefix(fragment, "sha256="); ok && !strings.EqualFold(want, hex.EncodeToString(sum[:])) {
-		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: SHA-256 is %x, want %s", target, sum, want)}
+	sum := source.Sum(answer.Body)
+	if want, ok := strings.CutPrefix(fragment, "sha256="); ok && !strings.EqualFold(want, sum) {
+		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: SHA-256 is %s, want %s", target, sum, want)}
 	}
 	return source.NewPayload(answer.Body, source.RevisionOf(answer.Body), answer.Validators, known), nil
 }
