@@ -71,14 +71,9 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 		func() float64 { return float64(s.refused.Load()) })
 	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(s.builder.Ledger.Head().Seq) })
 	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return s.raceWeekend() })
-	gauge("source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.",
-		func() float64 { return s.overdueResults().lag.Seconds() })
-	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does. Seasons that ended before the ledger was opened do not count.",
-		func() float64 { return s.overdueResults().unverified.Seconds() })
-	gauge("results_waiting", "Results of all seasons that wait for verification.", func() float64 { return float64(s.overdueResults().waiting) })
 	gauge("source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.",
 		func() float64 { return s.silentFor().Seconds() })
-	registry.MustRegister(perSource{s}, published{s})
+	registry.MustRegister(perSource{s}, published{s}, overdueResults{s})
 	for _, gate := range assemble.Gates() {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gridcast_facts_waiting", Help: "Changes that wait for a person, by the gate that holds them; gridcast source check lists them.",
@@ -243,32 +238,42 @@ func (s *Service) Missing() []almanac.MissingFact {
 	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
 }
 
-// overdue describes the results that a person or a source owes.
-type overdue struct {
-	lag        time.Duration // since the oldest race without a result at the source
-	unverified time.Duration // since the oldest race whose result waits, of seasons that had not ended when the ledger was opened
-	waiting    int           // results of all seasons that wait
+// overdueResults are the metrics of the results that a source or an operator owes. One scrape joins the seasons once.
+type overdueResults struct{ s *Service }
+
+var (
+	sourceLag        = prometheus.NewDesc("gridcast_source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.", nil, nil)
+	resultUnverified = prometheus.NewDesc("gridcast_result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does. Seasons that ended before the ledger was opened do not count.", nil, nil)
+	resultsWaiting   = prometheus.NewDesc("gridcast_results_waiting", "Results of all seasons that wait for verification.", nil, nil)
+)
+
+func (overdueResults) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{sourceLag, resultUnverified, resultsWaiting} {
+		to <- desc
+	}
 }
 
-func (s *Service) overdueResults() (o overdue) {
-	facts := s.facts.Load()
-	if facts == nil {
-		return o
-	}
-	now := s.clock.Now()
-	v, state := facts.Archive.AsOf(now), s.builder.Ledger.Current(now)
-	for _, r := range almanac.Join(v, state).Waiting() {
-		over := now.Sub(r.End())
-		if r.Source() == nil {
-			o.lag = max(o.lag, over)
-			continue
+func (o overdueResults) Collect(to chan<- prometheus.Metric) {
+	var lag, unverified time.Duration
+	waiting := 0
+	if facts := o.s.facts.Load(); facts != nil {
+		now := o.s.clock.Now()
+		v, state := facts.Archive.AsOf(now), o.s.builder.Ledger.Current(now)
+		for _, r := range almanac.Join(v, state).Waiting() {
+			over := now.Sub(r.End())
+			if r.Source() == nil {
+				lag = max(lag, over)
+				continue
+			}
+			waiting++
+			if year, _ := v.Season(r.Year); !year.EndedBy(state.OpenedAt()) {
+				unverified = max(unverified, over)
+			}
 		}
-		o.waiting++
-		if year, _ := v.Season(r.Year); !year.EndedBy(state.OpenedAt()) {
-			o.unverified = max(o.unverified, over)
-		}
 	}
-	return o
+	to <- prometheus.MustNewConstMetric(sourceLag, prometheus.GaugeValue, lag.Seconds())
+	to <- prometheus.MustNewConstMetric(resultUnverified, prometheus.GaugeValue, unverified.Seconds())
+	to <- prometheus.MustNewConstMetric(resultsWaiting, prometheus.GaugeValue, float64(waiting))
 }
 
 func (s *Service) raceWeekend() float64 {
