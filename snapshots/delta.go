@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,9 +82,9 @@ func decodeDelta(version int64, data []byte) (map[string][]byte, error) {
 }
 
 // worthReading returns the deltas of which the given entries need at least half of the bodies.
-func worthReading(deltas []Delta, entries iter.Seq[ManifestEntry]) []Delta {
+func worthReading(deltas []Delta, entries []ManifestEntry) []Delta {
 	needed := map[int64]int{}
-	for e := range entries {
+	for _, e := range entries {
 		if version, ok := e.writtenIn(); ok {
 			needed[version]++
 		}
@@ -95,13 +95,11 @@ func worthReading(deltas []Delta, entries iter.Seq[ManifestEntry]) []Delta {
 // readDeltas returns the stored bytes of missing bodies by their key. It does not return a body whose delta
 // the stores do not have whole.
 func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest, missing []*Body) map[string][]byte {
-	deltas := worthReading(m.Deltas, func(yield func(ManifestEntry) bool) {
-		for _, b := range missing {
-			if !yield(b.Entry) {
-				return
-			}
-		}
-	})
+	entries := make([]ManifestEntry, len(missing))
+	for i, b := range missing {
+		entries[i] = b.Entry
+	}
+	deltas := worthReading(m.Deltas, entries)
 	read := make([]map[string][]byte, len(deltas))
 	var group errgroup.Group
 	group.SetLimit(workers(l.workers))
@@ -122,9 +120,7 @@ func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest
 	_ = group.Wait() // the objects of the entries have the same bytes
 	bodies := map[string][]byte{}
 	for i := range read {
-		for key, data := range read[i] {
-			bodies[key] = data
-		}
+		maps.Copy(bodies, read[i])
 	}
 	return bodies
 }

@@ -150,7 +150,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 		}
 		m.Entries = append(m.Entries, e)
 	}
-	m.Deltas = worthReading(base.Manifest.Deltas, slices.Values(m.Entries))
+	m.Deltas = worthReading(base.Manifest.Deltas, m.Entries)
 	return m
 }
 
