@@ -19,6 +19,23 @@ import (
 	"gridcast/edge"
 )
 
+// overTLS asks the edge for its health on a new connection, and returns the state of that connection.
+func (w *world) overTLS(t *testing.T, client *tls.Config) tls.ConnectionState {
+	t.Helper()
+	c, err := tls.Dial("tcp", w.listener.Addr().String(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("over TLS: got %v, %v", r.Response, err)
+	}
+	return c.ConnectionState()
+}
+
 // TestTLSReload replaces the certificate under a running edge.
 func TestTLSReload(t *testing.T) {
 	dir := t.TempDir()
@@ -26,18 +43,7 @@ func TestTLSReload(t *testing.T) {
 	writeCertificate(t, cert, key, 1)
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
 	serial := func() int64 {
-		c, err := tls.Dial("tcp", w.listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
-			t.Fatal(err)
-		}
-		if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
-			t.Fatalf("over TLS: got %v, %v", r.Response, err)
-		}
-		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+		return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64()
 	}
 	if got := serial(); got != 1 {
 		t.Errorf("got certificate %d, want 1", got)
@@ -70,20 +76,9 @@ func TestTLSResumption(t *testing.T) {
 			InsecureSkipVerify: true, ServerName: "x", MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(1),
 		}
 		for i, w := range []*world{first, second, first} {
-			c, err := tls.Dial("tcp", w.listener.Addr().String(), client)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
-				t.Fatal(err)
-			}
-			if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
-				t.Fatalf("got %v, %v", r.Response, err)
-			}
-			if got := c.ConnectionState().DidResume; got != (want && i > 0) {
+			if got := w.overTLS(t, client).DidResume; got != (want && i > 0) {
 				t.Errorf("%s, connection %d: resumed %t", tls.VersionName(version), i, got)
 			}
-			c.Close()
 		}
 	}
 }
@@ -97,18 +92,8 @@ func TestSessionEndsWithItsCertificate(t *testing.T) {
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
 	client := &tls.Config{InsecureSkipVerify: true, ServerName: "x", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 	connect := func() (serial int64, resumed bool) {
-		c, err := tls.Dial("tcp", w.listener.Addr().String(), client)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
-			t.Fatal(err)
-		}
-		if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
-			t.Fatalf("got %v, %v", r.Response, err)
-		}
-		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), c.ConnectionState().DidResume
+		state := w.overTLS(t, client)
+		return state.PeerCertificates[0].SerialNumber.Int64(), state.DidResume
 	}
 	connect()
 	if serial, resumed := connect(); serial != 1 || !resumed {

@@ -21,32 +21,16 @@ import (
 // answering is a Redis that sends the same answer to everything.
 func answering(t *testing.T, answer string) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	t.Cleanup(func() { l.Close(); group.Wait() })
-	group.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
+	return listening(t, func(c net.Conn, _ *sync.WaitGroup) {
+		for p := make([]byte, 4096); ; {
+			if _, err := c.Read(p); err != nil {
 				return
 			}
-			group.Go(func() {
-				defer c.Close()
-				for p := make([]byte, 4096); ; {
-					if _, err := c.Read(p); err != nil {
-						return
-					}
-					for _, piece := range []string{answer[:len(answer)/2], answer[len(answer)/2:]} {
-						_, _ = io.WriteString(c, piece) // the reader also sees its end
-					}
-				}
-			})
+			for _, piece := range []string{answer[:len(answer)/2], answer[len(answer)/2:]} {
+				_, _ = io.WriteString(c, piece) // the reader also sees its end
+			}
 		}
 	})
-	return &server{t: t, address: l.Addr().String()}
 }
 
 // falseAnswers begin with a length or a form that no answer to an edge has.
@@ -57,7 +41,7 @@ var falseAnswers = []string{
 	"*1\r\n|1\r\n+a\r\n:1\r\n*2147483647\r\n", "+" + strings.Repeat("a", redislimit.MaxReply) + "\r\n", strings.Repeat("*9999\r\n", 200),
 }
 
-// TestFalseLengths: an edge whose Redis sends a false length counts for itself, and allocates next to nothing.
+// TestFalseLengths: after a false length from Redis an edge counts for itself, and allocates next to nothing.
 func TestFalseLengths(t *testing.T) {
 	for _, answer := range falseAnswers[:9] {
 		redis := answering(t, answer)
@@ -84,39 +68,24 @@ func TestFalseLengths(t *testing.T) {
 func TestFalseLengthLater(t *testing.T) {
 	redis := newServer(t)
 	var lies atomic.Bool
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	t.Cleanup(func() { l.Close(); group.Wait() })
-	group.Go(func() {
-		for {
-			near, err := l.Accept()
+	between := listening(t, func(near net.Conn, group *sync.WaitGroup) {
+		far, err := net.Dial("tcp", redis.address)
+		if err != nil {
+			return
+		}
+		group.Go(func() { _, _ = io.Copy(far, near); far.Close() })
+		for p := make([]byte, 4096); ; {
+			n, err := far.Read(p)
 			if err != nil {
 				return
 			}
-			group.Go(func() {
-				defer near.Close()
-				far, err := net.Dial("tcp", redis.address)
-				if err != nil {
-					return
-				}
-				group.Go(func() { _, _ = io.Copy(far, near); far.Close() })
-				for p := make([]byte, 4096); ; {
-					n, err := far.Read(p)
-					if err != nil {
-						return
-					}
-					if lies.Load() {
-						n = copy(p, "*2147483647\r\n")
-					}
-					_, _ = near.Write(p[:n]) // the reader also sees its end
-				}
-			})
+			if lies.Load() {
+				n = copy(p, "*2147483647\r\n")
+			}
+			_, _ = near.Write(p[:n]) // the reader also sees its end
 		}
 	})
-	source := (&server{t: t, address: l.Addr().String()}).open(redislimit.Strict, 1)[0]
+	source := between.open(redislimit.Strict, 1)[0]
 	lies.Store(true)
 	await(t, "the edge counts for itself", func() bool { return source.Fault() != "" })
 	lies.Store(false)

@@ -15,16 +15,16 @@ import (
 	"gridcast/edge/limit/redislimit"
 )
 
-// far puts a network in front of the server that delays every byte on its way there,
-// and returns a server at its near end.
-func (s *server) far(delay time.Duration) *server {
-	s.t.Helper()
+// listening returns a server that serves each connection in a goroutine of the group, and then closes it.
+// The test ends after the whole group.
+func listening(t testing.TB, serve func(near net.Conn, group *sync.WaitGroup)) *server {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	var group sync.WaitGroup
-	s.t.Cleanup(func() { l.Close(); group.Wait() })
+	t.Cleanup(func() { l.Close(); group.Wait() })
 	group.Go(func() {
 		for {
 			near, err := l.Accept()
@@ -33,20 +33,29 @@ func (s *server) far(delay time.Duration) *server {
 			}
 			group.Go(func() {
 				defer near.Close()
-				far, err := net.Dial("tcp", s.address)
-				if err != nil {
-					return
-				}
-				group.Go(func() {
-					_, _ = io.Copy(near, far)
-					near.Close()
-				})
-				keep(far, near, delay)
-				far.Close()
+				serve(near, &group)
 			})
 		}
 	})
-	return &server{t: s.t, address: l.Addr().String()}
+	return &server{t: t, address: l.Addr().String()}
+}
+
+// far puts a network in front of the server that delays every byte on its way there,
+// and returns a server at its near end.
+func (s *server) far(delay time.Duration) *server {
+	s.t.Helper()
+	return listening(s.t, func(near net.Conn, group *sync.WaitGroup) {
+		far, err := net.Dial("tcp", s.address)
+		if err != nil {
+			return
+		}
+		group.Go(func() {
+			_, _ = io.Copy(near, far)
+			near.Close()
+		})
+		keep(far, near, delay)
+		far.Close()
+	})
 }
 
 // keep copies, but delays each piece.

@@ -189,6 +189,20 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
+// heldLock takes the lock of a store as another writer does. Closing the file releases it.
+func heldLock(t *testing.T, root string) *os.File {
+	t.Helper()
+	lock, err := os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
 // A writer that is stopped while it holds the lock makes others wait, but not for ever.
 func TestLockHeldByAnother(t *testing.T) {
 	root := t.TempDir()
@@ -197,13 +211,7 @@ func TestLockHeldByAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	lock := heldLock(t, root)
 	stopped := errors.New("told to stop")
 	for name, write := range map[string]func(context.Context) error{
 		"swap":   func(ctx context.Context) error { _, err := s.Swap(ctx, "a", tag, []byte("two")); return err },
@@ -299,14 +307,7 @@ func TestLockIsNotAwaitedForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { lock.Close() })
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	heldLock(t, root)
 	for name, write := range map[string]func() error{
 		"swap":   func() error { _, err := s.Swap(t.Context(), "a", tag, []byte("two")); return err },
 		"delete": func() error { return s.Delete(t.Context(), "a") },
