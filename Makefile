@@ -19,7 +19,7 @@ build:                ## the one binary
 test:                 ## every test that needs nothing but Go; lists what was skipped
 	@deploy/test.sh $(ARGS)
 
-season:               ## 2025 and 2026 as they happened, unattended: picks, what they rested on, growth of the store (needs F1DB's history)
+season:               ## 2025 and 2026 as they happened, unattended: picks, their bases, growth of the store (needs F1DB's history)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026|TestGrowth' ./deploy/service
 
 lies: build           ## each lie of a source told to gridcast serve over loopback: it is applied, waits, is refused or is reported

@@ -69,8 +69,8 @@ func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, erro
 	return i, nil
 }
 
-// Waiting lists the rounds whose result waits for an operator, oldest first. It leaves out late results, which the next
-// build verifies.
+// Waiting lists the rounds with a result that an operator must verify, oldest first. It leaves out late results,
+// because the next build verifies them.
 func Waiting(v *season.View, s *ledger.Fold) []*almanac.Round {
 	late, _ := lateResults(v, s)
 	return slices.DeleteFunc(almanac.Join(v, s).Waiting(), func(r *almanac.Round) bool {

@@ -312,7 +312,7 @@ func (c fromAddress) RemoteAddr() net.Addr {
 }
 
 // TestSlowestDownloadIsEvicted: when all slots are in use, the next client takes that of the slowest one. A client
-// whose rate is not known yet keeps its slot.
+// keeps its slot while its rate is still unknown.
 func TestSlowestDownloadIsEvicted(t *testing.T) { inBubble(t, slowestEvicted) }
 
 func slowestEvicted(t *testing.T) {

@@ -243,7 +243,7 @@ func TestReferencesResolve(t *testing.T) {
 	}
 }
 
-// TestGeneratorsCanRead finds what a schema of JSON may be and generators of clients do not read: a bare
+// TestGeneratorsCanRead finds valid schemas that generators of clients cannot read: a bare
 // boolean, and a name that stands for two types. It also finds schemas that refuse a later field.
 func TestGeneratorsCanRead(t *testing.T) {
 	var root struct{ Components map[string]map[string]any }

@@ -21,7 +21,7 @@ const (
 	PointsGate    Gate = "points"        // points follow from positions by the regulations of the year
 	VerifiedGate  Gate = "verified"      // no driver of a known result disappears from it
 	StartGate     Gate = "start"         // a start moves only within the limits for sources
-	ShortGate     Gate = "short_grid"    // a grid has at least four fifths of the drivers who qualified
+	ShortGate     Gate = "short_grid"    // a grid has at least four fifths of the qualified drivers
 	EarlyGate     Gate = "early"         // a session has no outcome before its start
 	CarsGate      Gate = "cars"          // a driver has the team and the number of the qualifying or the grid applied before
 	DerivedGate   Gate = "derived"       // entries follow from tables that are applied
@@ -104,8 +104,8 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 	}
 }
 
-// judgePast refuses a new round before now in a season that the source has had without it. It would
-// count as a race whose result is missing.
+// judgePast refuses a new round before now in a season that the source has had without it. Readers
+// would see a race without a result.
 func (j *judgement) judgePast(p *Proposal) {
 	if at := j.theirs.StartsAt(); j.new && at.Before(j.Now) && j.document.Earlier[j.season.Year] {
 		p.refuse(PastGate, "%s is new on %s, which is past: an earlier revision of %s had the season without it", j.theirs.Name, instant(at), j.document.Source)
@@ -113,8 +113,8 @@ func (j *judgement) judgePast(p *Proposal) {
 }
 
 // judgeCars refuses a classification in which a driver has another team or number than in the qualifying or
-// on the grid that were applied before: two drivers may be exchanged. It accepts a driver who is in neither,
-// such as a substitute, and an unknown number.
+// on the grid that were applied before: the source may have exchanged two drivers. It accepts a driver without a
+// row in either, such as a substitute, and an unknown number.
 func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
 	teams := make(map[season.DriverID]season.TeamID)
 	for _, row := range qualifying {
@@ -139,8 +139,8 @@ func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qu
 	}
 }
 
-// judgeShort refuses a grid with less than four fifths of the drivers who qualified, because the pick is
-// made of it at once. Without qualifying, it takes the number from the entries of the latest earlier round.
+// judgeShort refuses a grid with less than four fifths of the qualified drivers, because the builder makes
+// the pick of it at once. Without qualifying, it takes the number from the entries of the latest earlier round.
 func (j *judgement) judgeShort(p *Proposal, after *season.Round) {
 	expected, from := len(after.Qualifying), "qualifying"
 	for _, year := range []int{p.Year - 1, p.Year} {

@@ -81,7 +81,7 @@ var incidents = []incident{
 	{"2026-03-08", "OpenF1 has nulls for new teams", unchanged, "a note: which car", "TestWrongDataOfAPIs: nulls for new teams", apis},
 	{"2026-08-21", "OpenF1 has one driver in two teams", unchanged, "a note: the driver and both teams", "TestWrongDataOfAPIs: one driver in two teams", apis},
 	{"2026-03-08", "the grid of Jolpica is null", unchanged, "a note: the result is without the grid", "TestWrongDataOfAPIs: the grid is null", apis},
-	{"2026-03-14", "Jolpica ranks a driver who was not classified", unchanged, "nothing", "TestWrongDataOfAPIs: a retired driver is ranked", apis},
+	{"2026-03-14", "Jolpica ranks an unclassified driver", unchanged, "nothing", "TestWrongDataOfAPIs: a retired driver is ranked", apis},
 	{"2026-04", "latest is a cancelled session", unchanged, "nothing: it is not asked for", "TestWrongDataOfAPIs: latest was a cancelled race", apis},
 	{"2026", "the permanent number is not the car's", "the number on the car", "nothing", "TestWrongDataOfAPIs: the permanent number", apis},
 

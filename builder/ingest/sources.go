@@ -57,7 +57,7 @@ type PollState struct {
 	Lost       []string            `json:"lost,omitzero"`      // published facts that the source no longer has
 }
 
-// Problem says what is wrong with the source as of its last poll; empty: nothing is, or it was never polled.
+// Problem describes the fault of the last poll. It is empty after a useful answer and before the first poll.
 func (s *PollState) Problem() string {
 	switch {
 	case s.Gate != "":

@@ -127,7 +127,7 @@ func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
 }
 
 // giveGaps sets the time of the winner, and each other driver's gap to it. before has the times and gaps without
-// the penalties. A driver whose time is unknown gets no gap.
+// the penalties. A driver without a known time gets no gap.
 func (u Ruling) giveGaps(order, before []ledger.Row) {
 	times, laps := make(map[season.DriverID]int64), make(map[season.DriverID]int)
 	var winner int64

@@ -179,7 +179,7 @@ func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 }
 
 // checkToken returns the visitor of a token, or the status of a refusal. After too many wrong tokens from an
-// address it looks at none from there for the rest of the minute. Operators who are signed in notice nothing.
+// address it refuses every token from there for the rest of the minute. Signed-in operators notice nothing.
 func (c *Console) checkToken(r *http.Request, token, name string) (visitor, int) {
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

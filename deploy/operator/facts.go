@@ -38,9 +38,9 @@ func (d UseArchive) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.useArchive(ctx, next, d.SHA256, false)
 }
 
-// useArchive plans that an archive becomes the one in use. It is refused if it lacks a
-// result of the archive in use, because the published documents could then not be built again. An imported archive vouches for the results
-// of seasons that ended before the ledger was opened.
+// useArchive plans the use of an archive. The plan is refused if the archive lacks a result of the one in use,
+// because the published documents could then not be built again. An imported archive vouches for the results of
+// seasons that ended before the ledger was opened.
 func (o *Operator) useArchive(ctx context.Context, next archive.Stored, subject string, imported bool) (*Plan, error) {
 	store := archive.NewStore(o.Store)
 	p := Preview{Title: "Use another archive", Question: "Build everything from this archive?"}

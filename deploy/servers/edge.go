@@ -55,7 +55,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	return e.Run(ctx)
 }
 
-// unmounted opens a store whose folder is missing, if the edge has a copy of it to serve. Otherwise it returns the error
+// unmounted opens a store without its folder if the edge has a copy to serve. Otherwise it returns err, the error
 // of the store.
 func unmounted(ctx context.Context, s *terminal.Streams, e *flags.Edge, storage flags.Storage, err error) (blob.Store, error) {
 	lost := e.Lost(ctx, storage)

@@ -30,7 +30,7 @@ func NewRegistry() *prometheus.Registry {
 const (
 	maxConnections = 256
 	maxOfAddress   = 64
-	maxSilence     = 2 * time.Second // of a connection whose place another one needs
+	maxSilence     = 2 * time.Second // of a connection, when another one needs its place
 	maxHeader      = 16 << 10
 	requestTime    = 30 * time.Second // for a whole request with its body
 	answerTime     = 2 * time.Minute

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// hellos are the connections of a loop whose ClientHello waits for its answer. The loop answers them in
+// hellos are the connections of a loop that wait for the answer to their ClientHello. The loop answers them in
 // rounds, in each round one of every address, so that an address with thousands of them delays only itself.
 type hellos struct {
 	waiting []*conn // busy, oldest first

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// ErrUnconditional means that a store ignores a condition on which gridcast's safety rests, or refuses a write
-// whose condition holds.
+// ErrUnconditional means that a store ignores a condition that gridcast's safety rests on, or refuses a write
+// although its condition holds.
 var ErrUnconditional = errors.New("server does not honour conditional writes")
 
 // Probed is the outcome of a probe. A nil error means that the store passed; an error about a condition names
