@@ -38,6 +38,7 @@ var arrows = map[string][]string{
 	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
 	"builder/predict":               {"builder/season", "builder/predict"},
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
+	"builder/live":                  {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/season", "builder/ledger"},
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
 	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
@@ -73,7 +74,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/live", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

@@ -1,0 +1,189 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// State is the state of a race as observed.
+type State string
+
+// The states.
+const (
+	Waiting State = "waiting" // nothing has been observed
+	Running State = "running"
+	Stopped State = "suspended"
+	Ended   State = "over"
+)
+
+// Fresh is the age up to which an observation may be used, and the least time for which one is valid.
+const Fresh = 180 * time.Second
+
+const (
+	// grace is the time after the flag in which the order at the last lap may still come.
+	grace = 3 * time.Minute
+	// restart is the number of laps after a suspension that show that the race runs again, although no source said so.
+	restart = 2
+	usual   = 90 * time.Second // of a lap
+)
+
+// Stored is an observation of the log. The hash of its file names every observation up to it.
+type Stored struct {
+	Observation
+	Seq    int64
+	SHA256 string
+}
+
+// Moment is the race when its leader completed a lap.
+type Moment struct {
+	Stored
+	Seen time.Time // by the clock of the source, but not after its arrival
+}
+
+// Race is a race as its observations show it.
+type Race struct {
+	State   State
+	Lap     int // completed by the leader
+	Laps    int // of the race, as a source said; 0: no source said it
+	Moments []Moment
+	Seen    time.Time   // of the latest observation that counts
+	Phases  []PhaseSeen // the changes of State, oldest first
+	Hand    bool        // a person's order counts until it is released
+}
+
+// PhaseSeen is a change of state.
+type PhaseSeen struct {
+	State State
+	At    time.Time
+	Lap   int
+}
+
+// At returns the moment of the first of two laps that was observed, the given one and the next; nil if neither was.
+func (r *Race) At(lap int) *Moment {
+	i, _ := slices.BinarySearchFunc(r.Moments, lap, func(m Moment, lap int) int { return cmp.Compare(m.Lap, lap) })
+	if i < len(r.Moments) && r.Moments[i].Lap <= lap+1 {
+		return &r.Moments[i]
+	}
+	return nil
+}
+
+// Latest returns the last moment, nil if there is none.
+func (r *Race) Latest() *Moment {
+	if len(r.Moments) == 0 {
+		return nil
+	}
+	return &r.Moments[len(r.Moments)-1]
+}
+
+// LapTime is the time of the fastest of the last laps.
+func (r *Race) LapTime() time.Duration {
+	fastest := time.Duration(0)
+	for i := max(1, len(r.Moments)-3); i < len(r.Moments); i++ {
+		a, b := &r.Moments[i-1], &r.Moments[i]
+		if lap := b.Seen.Sub(a.Seen) / time.Duration(b.Lap-a.Lap); fastest == 0 || lap < fastest {
+			fastest = lap
+		}
+	}
+	return cmp.Or(fastest, usual)
+}
+
+// ValidUntil is the instant from which the latest observation is stale. It is zero before the first one and after the
+// end, when nothing more is expected.
+func (r *Race) ValidUntil() time.Time {
+	if r.State == Waiting || r.State == Ended {
+		return time.Time{}
+	}
+	return r.Seen.Add(max(Fresh, 2*r.LapTime()))
+}
+
+// Reduce makes the race from its observations. It depends only on their set: neither order nor repetition
+// matters. Source times order the observations. Laps never fall: an observation of an earlier lap than one before
+// it is left out. Of several observations of a lap the earliest counts.
+//
+// The race runs from its first phase or lap on. It is suspended until a source says that it resumed, or until the
+// leader has completed two more laps. After the end only the order at the flag may still come.
+func Reduce(observations []Stored) Race {
+	sorted := inOrder(observations)
+	r := Race{State: Waiting}
+	turn := func(state State, o *Stored) {
+		r.State = state
+		r.Phases = append(r.Phases, PhaseSeen{State: state, At: o.seen(), Lap: r.Lap})
+	}
+	var ended time.Time
+	for i := range sorted {
+		o := &sorted[i]
+		switch {
+		case o.Released || r.State == Ended && o.seen().After(ended.Add(grace)):
+			continue
+		case o.Phase != "":
+			switch {
+			case r.State == Ended:
+				continue
+			case o.Phase == Over:
+				turn(Ended, o)
+				ended = o.seen()
+			case o.Phase == Suspended && r.State != Stopped:
+				turn(Stopped, o)
+			case o.Phase == Started && r.State == Waiting, o.Phase == Resumed && r.State == Stopped:
+				turn(Running, o)
+			}
+		case o.Lap < r.Lap || !o.Hand && byHand(sorted, o.Received):
+			continue
+		case o.Lap == r.Lap:
+			if !o.Hand {
+				continue // a repetition
+			}
+			r.Moments[len(r.Moments)-1] = Moment{*o, o.seen()}
+		default:
+			r.Lap, r.Moments = o.Lap, append(r.Moments, Moment{*o, o.seen()})
+			if r.State == Waiting || r.State == Stopped && o.Lap >= r.Phases[len(r.Phases)-1].Lap+restart {
+				turn(Running, o)
+			}
+		}
+		r.Laps, r.Seen = cmp.Or(o.Laps, r.Laps), o.seen()
+	}
+	if len(sorted) > 0 {
+		r.Hand = byHand(sorted, slices.MaxFunc(sorted, func(a, b Stored) int { return a.Received.Compare(b.Received) }).Received)
+	}
+	return r
+}
+
+// byHand says whether an order by hand counted at an instant instead of a source's order.
+func byHand(sorted []Stored, at time.Time) bool {
+	counts, since := false, time.Time{}
+	for i := range sorted {
+		if h := &sorted[i]; (h.Released || h.Hand && h.Lap > 0) && !h.Received.After(at) && !h.Received.Before(since) {
+			counts, since = !h.Released, h.Received
+		}
+	}
+	return counts
+}
+
+// inOrder returns the observations by the instant that they show, each once. Their bytes decide between equal
+// instants, so that the order is that of the set.
+func inOrder(observations []Stored) []Stored {
+	type keyed struct {
+		Stored
+		text []byte
+	}
+	all := make([]keyed, len(observations))
+	for i, o := range observations {
+		text, err := json.Marshal(o.Observation)
+		if err != nil {
+			panic("BUG: live: an observation without a JSON form: " + err.Error())
+		}
+		all[i] = keyed{o, text}
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
+		return cmp.Or(a.seen().Compare(b.seen()), a.Received.Compare(b.Received), bytes.Compare(a.text, b.text), cmp.Compare(a.Seq, b.Seq))
+	})
+	all = slices.CompactFunc(all, func(a, b keyed) bool { return bytes.Equal(a.text, b.text) })
+	sorted := make([]Stored, len(all))
+	for i := range all {
+		sorted[i] = all[i].Stored
+	}
+	return sorted
+}
