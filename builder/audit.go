@@ -110,7 +110,7 @@ func (a *Audit) served(ctx context.Context, store blob.Store, version *snapshots
 	if err != nil {
 		return err
 	}
-	frozen := almanac.Join(facts.Archive.AsOf(m.BuiltAt), l.UpTo(m.Ledger.Seq))
+	frozen := almanac.Join(facts.Archive.AsOf(m.DocumentsAt()), l.UpTo(m.Ledger.Seq))
 	variants := map[string]catalog.Variant{}
 	for _, v := range render.Variants(frozen) {
 		variants[v.Path()] = v

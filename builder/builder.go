@@ -56,8 +56,8 @@ type Builder struct {
 	}
 	deriving struct { // the memory of Derive
 		sync.Mutex             // guards the other fields
-		key        string      // in the store, of data
-		data       derivedData // derived last
+		key        string      // in the store, of file
+		file       derivedFile // derived last
 		model      *predict.Ranked
 		archive    *season.Archive
 		inputs     *predict.Inputs // of archive
@@ -171,21 +171,21 @@ type Inputs struct {
 	Base     *snapshots.Base // the version before, with the generated_at of each document
 }
 
-// documents makes the documents of a version. It also returns the key of the derived documents among
-// them; the key is empty if Derive has not run on these inputs yet.
-func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, progress snapshots.Progress) (version *units.Version, derivedFrom string, err error) {
+// documents makes the documents of a version. It also returns the key and the inputs of the derived documents among
+// them: those of the base if Derive has not run on these inputs yet.
+func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, progress snapshots.Progress) (version *units.Version, key string, from snapshots.Derivation, err error) {
 	var (
-		key        = derivedKey(in.Model, in.Facts, a)
-		derived    derivedData
+		derived    derivedFile
 		found      bool
 		derivedErr error
 		reading    sync.WaitGroup // while documents are rendered, because the store may be far away
 	)
+	key = derivedKey(in.Model, in.Facts, a)
 	reading.Go(func() { derived, found, derivedErr = b.derived(ctx, key) })
 	version, err = b.memory.Render(ctx, in.Base, a, func(done, total int) { progress.Tell(Render, done, total) })
 	reading.Wait()
 	if err != nil {
-		return nil, "", err
+		return nil, "", from, err
 	}
 	if derivedErr != nil { // derived documents can wait, results cannot
 		b.Log.Error("derived documents cannot be read; readers get the earlier ones", "err", derivedErr)
@@ -193,15 +193,19 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 	if !found {
 		for _, entry := range in.Base.Manifest.Entries {
 			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) {
-				version.Put(&units.Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true})
+				d := &units.Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true}
+				if r, refused := in.Base.Manifest.RefusedAt(entry.Path); refused {
+					d.Fault = errors.New(r.Reason) // its bytes are not of the inputs that the base names
+				}
+				version.Put(d)
 			}
 		}
-		return version, "", nil
+		return version, in.Base.Manifest.Derived, in.Base.Manifest.DerivedFrom, nil
 	}
-	for path, data := range derived {
+	for path, data := range derived.Data {
 		version.Put(units.Render(in.Base, path, in.At, func(at time.Time) ([]byte, error) { return render.Data(data, at) }))
 	}
-	return version, key, nil
+	return version, key, derived.Derivation, nil
 }
 
 // publish makes one attempt to publish the version of these inputs.
@@ -211,15 +215,14 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, nil, b.nothingKnown(in.At)
 	}
-	version, derivedFrom, err := b.documents(ctx, in, a, r.Progress)
+	version, derived, derivedFrom, err := b.documents(ctx, in, a, r.Progress)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := snapshots.Draft{
 		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release, Release: b.Release, Settings: in.Settings,
 		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
-		Ledger:  snapshots.Ledger{Kind: string(in.Ledger.Kind()), Seq: in.Ledger.Head().Seq, Hash: in.Ledger.Head().Hash},
-		Derived: cmp.Or(derivedFrom, in.Base.Manifest.Derived), Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
+		Ledger: headOf(in.Ledger), Derived: derived, DerivedFrom: derivedFrom, Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
 	}
 	if draft.State, err = b.stateOf(a, in.Base); err != nil {
 		return snapshots.Receipt{}, nil, err
@@ -324,14 +327,15 @@ func (b *Builder) nothingKnown(at time.Time) error {
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
 }
 
-// addFeeds adds the feeds to a draft. A feed that cannot be rendered, or that contradicts the documents,
-// keeps its earlier bytes. So do all feeds while the archive lacks a published season.
+// addFeeds adds the feeds to a draft. A feed that cannot be rendered, or that contradicts the documents, is refused
+// and keeps its earlier bytes. So do all feeds while the archive lacks a published season.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
 	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, units.Bodies(version.Documents())
 	for _, f := range catalog.Feeds {
 		entry, before := d.Base.Entry(f.Stored)
 		if before && len(d.Seasons) > len(a.Years) {
 			d.Variants = append(d.Variants, snapshots.Reused(entry))
+			refused = append(refused, units.Refused{Path: f.Stored, Err: errors.New("the archive no longer has all seasons")})
 			continue
 		}
 		feed := units.Render(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })

@@ -42,11 +42,10 @@ type derivedData map[string]json.RawMessage
 
 // derivedFile is the content of an object below snapshots.DerivedFolder. derivedKey makes its key.
 type derivedFile struct {
-	Archive string      `json:"archive"` // SHA-256, for people
-	Model   string      `json:"model"`
-	MadeAt  time.Time   `json:"made_at"` // race time
-	Data    derivedData `json:"data"`
-	Parts   parts       `json:"parts,omitzero"` // empty in files of a release that kept none
+	snapshots.Derivation
+
+	Data  derivedData `json:"data"`
+	Parts parts       `json:"parts,omitzero"` // empty in files of a release that kept none
 }
 
 // parts are the results of long computations, by the digest of their inputs. Derive computes a part
@@ -90,33 +89,52 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if _, err := b.Ledger.Refresh(ctx); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	v := facts.Archive.AsOf(at)
-	a := almanac.Join(v, b.Ledger.Current(at))
-	model := b.Rules(ctx).Model
-	key := derivedKey(model, facts, a)
+	in := Inputs{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: b.Rules(ctx).Model}
+	a := almanac.Join(facts.Archive.AsOf(at), in.Ledger)
+	key := derivedKey(in.Model, facts, a)
 	if _, made, err := b.derived(ctx, key); err != nil || made {
 		return false, err
 	}
-	d := b.deriver(ctx, model, facts)
-	d.view, d.almanac = v, a
-	file := derivedFile{Archive: facts.SHA256, Model: d.model.Name(), MadeAt: at.UTC(), Data: derivedData{}}
-	if err := errors.Join(d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
+	b.deriving.Lock()
+	if b.deriving.parts.Hindsight == nil {
+		b.rememberLatest(ctx)
+	}
+	b.deriving.Unlock()
+	file, err := b.derive(ctx, in, a)
+	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	file.Parts = d.used
-	b.deriving.Lock()
-	b.remember(d.used)
-	b.deriving.Unlock()
 	text, err := wire.Marshal(file)
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	b.Log.Debug("derived", "parts", len(file.Parts.Hindsight)+len(file.Parts.Odds), "made_anew", d.anew)
-	// Two files with this key differ at most in made_at, so the first one stays.
+	// Two files with this key differ at most in the ledger's head and made_at, so the first one stays.
 	if _, err := blob.Claim(ctx, b.Store, key, text); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	return true, nil
+}
+
+// derive makes the derived data of inputs and their almanac. It computes no part that this builder remembers.
+func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (derivedFile, error) {
+	d := b.deriver(in.Model, in.Facts)
+	d.view, d.almanac = in.Facts.Archive.AsOf(in.At), a
+	file := derivedFile{Data: derivedData{}, Parts: d.used, Derivation: snapshots.Derivation{
+		Archive: in.Facts.SHA256, Ledger: headOf(in.Ledger), Model: d.model.Name(), MadeAt: in.At.UTC(),
+	}}
+	if err := errors.Join(d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
+		return derivedFile{}, err
+	}
+	b.deriving.Lock()
+	defer b.deriving.Unlock()
+	b.remember(d.used)
+	b.Log.Debug("derived", "parts", len(d.used.Hindsight)+len(d.used.Odds), "made_anew", d.anew)
+	return file, nil
+}
+
+// headOf is the head of a ledger as versions name it.
+func headOf(s *ledger.Fold) snapshots.Ledger {
+	return snapshots.Ledger{Kind: string(s.Kind()), Seq: s.Head().Seq, Hash: s.Head().Hash}
 }
 
 // derivedKey is the store key of the odds and the record. It is a digest of everything that they depend
@@ -141,22 +159,22 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
 }
 
-// derived reads the data of a key. made is false if the store has none yet.
-func (b *Builder) derived(ctx context.Context, key string) (data derivedData, made bool, err error) {
+// derived reads the file of a key. made is false if the store has none yet.
+func (b *Builder) derived(ctx context.Context, key string) (file derivedFile, made bool, err error) {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	if b.deriving.key == key { // the object never changes
-		return b.deriving.data, true, nil
+		return b.deriving.file, true, nil
 	}
-	file, err := b.readDerived(ctx, key)
+	file, err = b.readDerived(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil, false, nil
+		return file, false, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return file, false, err
 	}
-	b.deriving.key, b.deriving.data = key, file.Data
-	return file.Data, true, nil
+	b.deriving.key, b.deriving.file = key, file
+	return file, true, nil
 }
 
 // readDerived reads a file and remembers its parts. The caller holds b.deriving.
@@ -184,17 +202,13 @@ type deriver struct {
 	anew    int // how many of used are new
 }
 
-// deriver returns a deriver with the parts that this builder remembers. If it remembers none, it reads
-// them from the store first.
-func (b *Builder) deriver(ctx context.Context, model predict.Model, facts archive.Stored) *deriver {
+// deriver returns a deriver with the parts that this builder remembers.
+func (b *Builder) deriver(model predict.Model, facts archive.Stored) *deriver {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	name := predict.V2
 	if model.Name() == predict.R2 {
 		name = predict.R2
-	}
-	if b.deriving.model == nil {
-		b.rememberLatest(ctx)
 	}
 	if b.deriving.model == nil || b.deriving.model.Name() != name {
 		b.deriving.model = predict.NewV2(predict.DefaultParams())
@@ -213,7 +227,7 @@ func (b *Builder) deriver(ctx context.Context, model predict.Model, facts archiv
 }
 
 // rememberLatest reads the parts of the latest file in the store, which another process may have written.
-// If it cannot read them, they are computed again.
+// If it cannot read them, they are computed again. The caller holds b.deriving.
 func (b *Builder) rememberLatest(ctx context.Context) {
 	var latest blob.Info
 	for info, err := range b.Store.List(ctx, snapshots.DerivedFolder) {

@@ -126,7 +126,7 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 		build(t, b, midSeason)
 		derive(t, b, midSeason, true)
 		for key, data := range objectsIn(t, b.Store, "derived/") {
-			made[i] += key + data
+			made[i] += key + strings.ReplaceAll(data, b.Ledger.Head().Hash, "the head") // ids of events differ
 		}
 	}
 	if made[0] != made[1] || !strings.Contains(made[0], "title-odds/2024") {

@@ -88,8 +88,8 @@ func (p *Publisher) PublishBulk(ctx context.Context, base *Base, builder string,
 	start := time.Now()
 	m := &base.Manifest
 	d := Draft{
-		Base: base, Builder: builder, BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons,
-		Archive: m.Archive, Settings: m.Settings, Release: m.Release, Ledger: m.Ledger, Derived: m.Derived, Missing: m.Missing, Refused: m.Refused, Expected: m.Expected, State: m.State,
+		Base: base, Builder: builder, BuiltAt: m.BuiltAt, Instant: m.Instant, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons,
+		Archive: m.Archive, Settings: m.Settings, Release: m.Release, Ledger: m.Ledger, Live: m.Live, Derived: m.Derived, DerivedFrom: m.DerivedFrom, Missing: m.Missing, Refused: m.Refused, Expected: m.Expected, State: m.State,
 		Bulk: slices.Clone(bulk),
 	}
 	var years []string

@@ -18,6 +18,7 @@ type Draft struct {
 	Builder       string    // host and process, for people
 	Reason        string    // for people; may be empty
 	BuiltAt       time.Time // race time
+	Instant       time.Time // race time of the documents; zero: BuiltAt
 	DueAt         time.Time // race time at which the next status moves; zero: never
 	CurrentSeason int
 	Seasons       []int  // known years, ascending
@@ -25,7 +26,9 @@ type Draft struct {
 	Settings      string // hex SHA-256 of the store's settings; empty: it has none
 	Release       string // of the program that rendered the documents
 	Derived       string // key of the derived documents, below DerivedFolder; may be empty
+	DerivedFrom   Derivation
 	Ledger        Ledger
+	Live          string          // hex SHA-256 of the head of the live log; empty: it has no entry
 	Missing       []Missing       // facts that the archive lacks
 	Refused       []RefusedEntry  // variants that stay those of the base because of a fault
 	Expected      []Expected      // seasons that are expected to change again, by ascending year
@@ -137,9 +140,9 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	base := d.Base
 	m := Manifest{
 		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest,
-		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
+		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, Instant: d.Instant, DueAt: d.DueAt,
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Settings: d.Settings, Release: d.Release, Ledger: d.Ledger,
-		Derived: d.Derived, Missing: d.Missing, Refused: d.Refused,
+		Live: d.Live, Derived: d.Derived, DerivedFrom: d.DerivedFrom, Missing: d.Missing, Refused: d.Refused,
 		Expected: d.Expected, State: d.State,
 		Bulk: d.bulk(version), Parts: base.Manifest.Parts, Entries: make([]ManifestEntry, 0, len(variants)),
 	}

@@ -251,6 +251,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if err != nil {
 		return Receipt{}, err
 	}
+	m.Instant = m.DocumentsAt()
 	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.Pointer.Version, h.Pointer.Manifest, to
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
 	m.Missing = h.Manifests[h.Pointer.Version].Missing // the archive stays

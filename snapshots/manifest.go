@@ -95,6 +95,7 @@ type Manifest struct {
 	Builder       string         `json:"builder"`
 	Reason        string         `json:"reason,omitzero"`
 	BuiltAt       time.Time      `json:"built_at"`          // race time
+	Instant       time.Time      `json:"instant,omitzero"`  // race time of the documents; absent if it is BuiltAt
 	DueAt         time.Time      `json:"due_at,omitzero"`   // race time at which the next status moves; overdue after it
 	CurrentSeason int            `json:"current_season"`    // the default year
 	Seasons       []int          `json:"seasons"`           // known years, ascending
@@ -102,7 +103,9 @@ type Manifest struct {
 	Settings      string         `json:"settings,omitzero"` // hex SHA-256 of the store's settings; empty: it has none
 	Release       string         `json:"release,omitzero"`  // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
+	Live          string         `json:"live,omitzero"`    // hex SHA-256 of the head of the live log; empty: it has no entry
 	Derived       string         `json:"derived,omitzero"` // key of the derived documents of this version
+	DerivedFrom   Derivation     `json:"derived_from,omitzero"`
 	RollbackOf    int64          `json:"rollback_of,omitzero"`
 	Missing       []Missing      `json:"missing,omitzero"` // facts that the archive lacks, or will lack before DueAt
 	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that stay those of an earlier version because of a fault
@@ -136,6 +139,23 @@ type Ledger struct {
 	Hash string `json:"hash"` // lower-case hex SHA-256 of ledger/<seq>.json
 }
 
+// Derivation names the inputs of the derived documents of a version. They may be earlier inputs than those of the
+// other documents, because builds do not wait for derived documents.
+type Derivation struct {
+	Archive string    `json:"archive"` // hex SHA-256
+	Ledger  Ledger    `json:"ledger"`
+	Model   string    `json:"model"`
+	MadeAt  time.Time `json:"made_at"` // race time
+}
+
+// DocumentsAt is the race time of the documents. A rollback is built later than its documents.
+func (m *Manifest) DocumentsAt() time.Time {
+	if m.Instant.IsZero() {
+		return m.BuiltAt
+	}
+	return m.Instant
+}
+
 // Missing is a fact that the archive of a version should have and does not have.
 type Missing struct {
 	Code    string    `json:"code"`             // the kind of fact, for programs
@@ -163,6 +183,14 @@ type RefusedEntry struct {
 	Path    string `json:"path"`
 	Version int64  `json:"version,omitzero"` // whose bytes the entry has; 0: no version has any, and the document is empty
 	Reason  string `json:"reason"`           // for operators
+}
+
+// RefusedAt returns the refused entry of a path, false if the version has the document of its inputs.
+func (m *Manifest) RefusedAt(path string) (RefusedEntry, bool) {
+	if i := slices.IndexFunc(m.Refused, func(r RefusedEntry) bool { return r.Path == path }); i >= 0 {
+		return m.Refused[i], true
+	}
+	return RefusedEntry{}, false
 }
 
 // String says which document clients get, and why.
@@ -461,8 +489,8 @@ func (b *Base) Entry(path string) (ManifestEntry, bool) {
 // Keeps returns the version whose bytes clients keep for a path if its new document is refused: the base, or
 // the one that an earlier refusal names. It is 0 if no version has any.
 func (b *Base) Keeps(path string) int64 {
-	if i := slices.IndexFunc(b.Manifest.Refused, func(r RefusedEntry) bool { return r.Path == path }); i >= 0 {
-		return b.Manifest.Refused[i].Version
+	if r, ok := b.Manifest.RefusedAt(path); ok {
+		return r.Version
 	}
 	if _, ok := b.Entry(path); !ok {
 		return 0
