@@ -18,6 +18,7 @@ import (
 	"gridcast/builder/predict/backtest"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
+	"gridcast/builder/source"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -28,7 +29,7 @@ import (
 const DerivedReason = "title odds and track record"
 
 const (
-	maxDerived = 16 << 20 // bytes; all seasons take some hundred thousand
+	maxDerived = 16 << 20 // bytes, packed; all seasons take 50,000
 
 	// derivedFormat changes with every release that derives other data from the same facts.
 	derivedFormat = "derived-1"
@@ -104,12 +105,12 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	text, err := wire.Marshal(file)
+	packed, err := source.Pack(file)
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	// Two files with this key differ at most in the ledger's head and made_at, so the first one stays.
-	if _, err := blob.Claim(ctx, b.Store, key, text); err != nil {
+	if _, err := blob.Claim(ctx, b.Store, key, packed); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	return true, nil
@@ -156,7 +157,7 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), r.Pick != nil && r.Result != nil))
 		}
 	}
-	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
+	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".zst"
 }
 
 // derived reads the file of a key. made is false if the store has none yet.
@@ -183,7 +184,7 @@ func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile
 	if err != nil {
 		return file, fmt.Errorf("read derived documents: %w", err)
 	}
-	if err := json.Unmarshal(object.Data, &file); err != nil {
+	if err := source.Unpack(object.Data, &file); err != nil {
 		return file, fmt.Errorf("read derived documents: %s: %w", key, err)
 	}
 	b.remember(file.Parts)

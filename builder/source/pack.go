@@ -12,18 +12,16 @@ import (
 // maxUnpacked limits the unpacked size of a payload, in bytes.
 const maxUnpacked = 64 << 20
 
-// Pack returns a value as compressed JSON. Equal values give equal bytes.
+// Pack returns a value as compressed JSON. Equal values give equal bytes. Raw JSON in it stays as it is.
 func Pack(v any) ([]byte, error) {
-	plain, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("pack payload: %w", err)
-	}
 	var packed bytes.Buffer
 	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("pack payload: %w", err)
 	}
-	if _, err := compressed.Write(plain); err != nil {
+	text := json.NewEncoder(compressed)
+	text.SetEscapeHTML(false)
+	if err := text.Encode(v); err != nil {
 		return nil, fmt.Errorf("pack payload: %w", err)
 	}
 	if err := compressed.Close(); err != nil {
