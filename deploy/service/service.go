@@ -252,13 +252,20 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 		return nil // the next start triggers both again
 	}
 	defer debug.FreeOSMemory() // nothing else follows a publish, and its garbage is as large as the data
-	began := time.Now()
-	made, err := s.deriving(ctx, s.clock.Now())
-	if err == nil && made {
+	var err error
+	for range 2 { // facts that changed meanwhile have other odds, and the downloads hold these
+		began := time.Now()
+		var made bool
+		if made, err = s.deriving(ctx, s.clock.Now()); err != nil || !made {
+			break
+		}
 		s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
 		var built <-chan error
 		if built, err = s.jobs.Load().Trigger(buildJob, builder.DerivedReason); err == nil {
 			err = <-built
+		}
+		if err != nil {
+			break
 		}
 	}
 	if errors.Is(err, scheduler.ErrStopped) {
