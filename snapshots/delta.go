@@ -85,9 +85,7 @@ func decodeDelta(version int64, data []byte) (map[string][]byte, error) {
 func worthReading(deltas []Delta, entries []ManifestEntry) []Delta {
 	needed := map[int64]int{}
 	for _, e := range entries {
-		if version, ok := e.writtenIn(); ok {
-			needed[version]++
-		}
+		needed[writtenIn(e.Object)]++
 	}
 	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return 2*needed[d.Version] < d.Bodies })
 }

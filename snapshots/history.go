@@ -152,7 +152,7 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 // prefetch reads the files of all manifests side by side, because a chain of bases names them one by one. It leaves
 // out a file that it cannot read: loadManifest reads it again, and has the error.
 func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
-	read := stored{map[string][]byte{}, map[string][]ManifestEntry{}}
+	read := stored{map[string][]byte{}, map[string]partFile{}}
 	var mu sync.Mutex // guards read
 	var group errgroup.Group
 	group.SetLimit(defaultWorkers)

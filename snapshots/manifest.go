@@ -7,7 +7,7 @@
 //	current.json              the pointer, swapped
 //	versions/<n>.json         a builder's claim on number n, created once
 //	manifests/<n>.json        the manifest of version n, created once
-//	manifests/parts/…         entries that manifests share, created once
+//	manifests/parts/…         entries and downloads that manifests share, as gzip, created once
 //	derived/…                 documents that builders derive in advance, created once
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
 //	deltas/<n>                all bodies first written in version n once more, in one object
@@ -114,8 +114,9 @@ type Manifest struct {
 	// State describes the facts behind the version, for people. This package passes it on and does
 	// not read it.
 	State json.RawMessage `json:"state,omitzero"`
-	// Bulk are the downloads of whole seasons, by ascending year. They are not entries, because edges
-	// do not hold them in memory and each is made from documents of an earlier version.
+	// Bulk are the downloads of whole seasons, by ascending year; in the store, those that differ from every
+	// part. They are not entries, because edges do not hold them in memory and each is made from documents of an
+	// earlier version.
 	Bulk  []Bulk `json:"bulk,omitzero"`
 	Parts []Part `json:"parts,omitzero"`
 	// Deltas are the deltas of which this version still has at least half of the bodies, by ascending
@@ -230,11 +231,12 @@ func (e ManifestEntry) object() Object {
 	return Object{e.Object, e.SHA256, e.Size}
 }
 
-// writtenIn returns the version in which the object was first written.
-func (e ManifestEntry) writtenIn() (int64, bool) {
-	number, _, ok := strings.Cut(strings.TrimPrefix(e.Object, objectFolder), "/")
-	version, err := strconv.ParseInt(number, 10, 64)
-	return version, ok && err == nil
+// writtenIn returns the version in which the object of an entry or a download was first written, or 0.
+func writtenIn(key string) int64 {
+	_, rest, _ := strings.Cut(key, "/")
+	number, _, _ := strings.Cut(rest, "/")
+	version, _ := strconv.ParseInt(number, 10, 64)
+	return version
 }
 
 // read reads the identity and checks it.

@@ -1,10 +1,12 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,21 +20,22 @@ import (
 // A manifest of many entries is stored in parts, which the manifests of later versions share. Each decade has
 // a part, and so has each season from the one before the current season on. A publish that changes a few
 // entries therefore writes only these. The manifest's own file lists the parts, the entries without a part,
-// and the entries that are newer than their part. A person finds the changes there.
+// and the entries and downloads that are newer than their part. A person finds the changes there.
 
-// Part is a part of a manifest, stored under manifests/parts/<name>-<sha256>.json.
+// Part is a part of a manifest, stored as gzip under manifests/parts/<name>-<sha256>.json.gz.
 type Part struct {
-	Name   string `json:"name"` // such as 2010s or 2026
-	SHA256 string `json:"sha256"`
-	Size   int64  `json:"size"`
+	Name   string `json:"name"`   // such as 2010s or 2026
+	SHA256 string `json:"sha256"` // of the stored bytes
+	Size   int64  `json:"size"`   // of the stored bytes
 
-	entries []ManifestEntry // as stored; nil: not known
+	content partFile // as stored; zero: not known
 }
 
 // partFile is the content of a part.
 type partFile struct {
 	Name    string          `json:"name"`
-	Entries []ManifestEntry `json:"entries"` // by ascending path
+	Entries []ManifestEntry `json:"entries"`       // by ascending path
+	Bulk    []Bulk          `json:"bulk,omitzero"` // by ascending year
 }
 
 const (
@@ -40,13 +43,12 @@ const (
 
 	// minSplit is the number of entries from which a manifest has parts.
 	minSplit = 64
-	// maxNewer is the number of newer entries after which a part is written again: those of a dozen
-	// race weekends.
-	maxNewer = 40
+	// entrySize is about the size of an entry or a download in a manifest's own file, in bytes.
+	entrySize = 300
 )
 
 func (p Part) object() Object {
-	return Object{fmt.Sprintf("%s%s-%s.json", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
+	return Object{fmt.Sprintf("%s%s-%s.json.gz", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
 }
 
 // partOf returns the name of the part for a path, by its year or by the year with which its session key
@@ -72,40 +74,49 @@ type file struct {
 }
 
 // encode returns the new files of a manifest, its own file last. It keeps a part of the base, from m.Parts,
-// if most of the entries in it are unchanged.
+// as long as that is cheaper than another one.
 func (m Manifest) encode() ([]file, error) {
 	var files []file
 	m.Format = format
-	if len(m.Entries) < minSplit {
-		m.Parts = nil
-	} else {
-		before := map[string]Part{}
-		for _, part := range m.Parts {
-			before[part.Name] = part
+	before := map[string]Part{}
+	for _, part := range m.Parts {
+		before[part.Name] = part
+	}
+	m.Parts = nil
+	if len(m.Entries) >= minSplit {
+		groups := map[string]*partFile{"": {}}
+		group := func(path string) *partFile {
+			name := partOf(path, m.CurrentSeason)
+			if groups[name] == nil {
+				groups[name] = &partFile{Name: name}
+			}
+			return groups[name]
 		}
-		groups := map[string][]ManifestEntry{}
 		for _, e := range m.Entries {
-			name := partOf(e.Path, m.CurrentSeason)
-			groups[name] = append(groups[name], e)
+			g := group(e.Path)
+			g.Entries = append(g.Entries, e)
 		}
-		inline := groups[""]
+		for _, b := range m.Bulk {
+			g := group(strconv.Itoa(b.Year))
+			g.Bulk = append(g.Bulk, b)
+		}
+		own := *groups[""]
 		delete(groups, "")
-		m.Parts = nil
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			part := before[name]
-			newer, ok := part.newer(groups[name])
+			newer, ok := part.newer(*groups[name], m.Version)
 			if !ok {
-				data, err := json.Marshal(partFile{name, groups[name]})
+				data, err := groups[name].pack()
 				if err != nil {
 					return nil, err
 				}
-				part, newer = Part{Name: name, SHA256: Digest(data), Size: int64(len(data))}, nil
+				part, newer = Part{Name: name, SHA256: Digest(data), Size: int64(len(data))}, partFile{}
 				files = append(files, file{part.object().Key, data})
 			}
 			m.Parts = append(m.Parts, part)
-			inline = append(inline, newer...)
+			own.Entries, own.Bulk = append(own.Entries, newer.Entries...), append(own.Bulk, newer.Bulk...)
 		}
-		m.Entries = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(inline), byAscendingPath)...)
+		m.Entries, m.Bulk = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(own.Entries), byAscendingPath)...), own.Bulk
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -114,25 +125,61 @@ func (m Manifest) encode() ([]file, error) {
 	return append(files, file{ManifestKey(m.Version), data}), nil
 }
 
-// newer returns the entries that differ from those of the part. It returns false if they are too many, or if
-// the part has an entry that the manifest has not.
-func (p Part) newer(entries []ManifestEntry) ([]ManifestEntry, bool) {
-	stored := byPath(p.entries)
-	var newer []ManifestEntry
-	for _, e := range entries {
-		old, ok := stored[e.Path]
-		if !ok || !old.equal(e) {
-			newer = append(newer, e)
+// newer returns the entries and downloads that differ from those of the part. It returns false if the part has one
+// that the manifest has not. It also returns false if the manifests since the part have repeated so many newer ones
+// that a new part takes fewer bytes.
+func (p Part) newer(now partFile, version int64) (newer partFile, ok bool) {
+	old, gone, repeated := byPath(p.content.Entries), len(p.content.Entries)+len(p.content.Bulk), int64(0)
+	for _, e := range now.Entries {
+		if _, there := old[e.Path]; there {
+			gone--
 		}
-		delete(stored, e.Path)
+		if !old[e.Path].equal(e) {
+			newer.Entries = append(newer.Entries, e)
+			repeated += version - writtenIn(e.Object)
+		}
 	}
-	return newer, p.entries != nil && len(stored) == 0 && len(newer) <= maxNewer
+	for _, b := range now.Bulk {
+		if slices.ContainsFunc(p.content.Bulk, func(old Bulk) bool { return old.Year == b.Year }) {
+			gone--
+		}
+		if !slices.Contains(p.content.Bulk, b) {
+			newer.Bulk = append(newer.Bulk, b)
+			repeated += version - writtenIn(b.Object)
+		}
+	}
+	return newer, p.content.Name != "" && gone == 0 && repeated*entrySize < p.Size
 }
 
-// stored holds the files of a manifest and the entries of its parts, both by store key.
+// pack returns the part as it is stored.
+func (f *partFile) pack() ([]byte, error) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	c := borrowCodec()
+	defer codecs.Put(c)
+	return c.encode(GZ, text)
+}
+
+// unpack sets the content of the part from its stored bytes.
+func (p *Part) unpack(packed []byte) error {
+	c := borrowCodec()
+	defer codecs.Put(c)
+	err := c.gunzip.Reset(bytes.NewReader(packed))
+	if err == nil {
+		err = json.NewDecoder(io.LimitReader(&c.gunzip, maxManifest)).Decode(&p.content)
+	}
+	if err == nil && p.content.Name != p.Name {
+		err = fmt.Errorf("it is part %q", p.content.Name)
+	}
+	return err
+}
+
+// stored holds the files of a manifest and the content of its parts, both by store key.
 type stored struct {
 	files map[string][]byte
-	parts map[string][]ManifestEntry // never changed
+	parts map[string]partFile // never changed
 }
 
 // loadManifest reads the manifest of version. Its own file must have the given hash, unless that is empty. It
@@ -141,7 +188,7 @@ type stored struct {
 func loadManifest(ctx context.Context, version int64, hash string, known stored, stores ...blob.Store) (Manifest, stored, error) {
 	key := ManifestKey(version)
 	var m Manifest
-	now := stored{map[string][]byte{}, map[string][]ManifestEntry{}}
+	now := stored{map[string][]byte{}, map[string]partFile{}}
 	err := inAny(stores, func(s blob.Store) (err error) {
 		o := blob.Object{Data: known.files[key]}
 		if o.Data == nil || Digest(o.Data) != hash {
@@ -187,27 +234,33 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	if err := group.Wait(); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
 	}
-	merged := map[string]ManifestEntry{}
+	entries, bulk := map[string]ManifestEntry{}, map[int]Bulk{}
 	for i := range m.Parts {
-		key := m.Parts[i].object().Key
-		content := partFile{Entries: known.parts[key]}
-		if content.Entries != nil {
-			// The part was parsed before.
-		} else if err := json.Unmarshal(contents[i], &content); err != nil || content.Entries == nil {
-			return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: part %s: %w", ManifestKey(version), ErrDamaged, m.Parts[i].Name, errors.Join(errors.New("no entries"), err))
+		part := &m.Parts[i]
+		key := part.object().Key
+		if part.content = known.parts[key]; part.content.Name == "" {
+			if err := part.unpack(contents[i]); err != nil {
+				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: part %s: %w", ManifestKey(version), ErrDamaged, part.Name, err)
+			}
 		}
-		m.Parts[i].entries = content.Entries
-		now.files[key], now.parts[key] = contents[i], content.Entries
-		for _, e := range content.Entries {
-			if _, twice := merged[e.Path]; twice {
+		now.files[key], now.parts[key] = contents[i], part.content
+		for _, e := range part.content.Entries {
+			if _, twice := entries[e.Path]; twice {
 				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: two parts have an entry for %s", ManifestKey(version), ErrDamaged, e.Path)
 			}
-			merged[e.Path] = e
+			entries[e.Path] = e
+		}
+		for _, b := range part.content.Bulk {
+			bulk[b.Year] = b
 		}
 	}
 	if len(m.Parts) > 0 {
-		maps.Copy(merged, byPath(m.Entries)) // these are newer
-		m.Entries = slices.SortedFunc(maps.Values(merged), byAscendingPath)
+		maps.Copy(entries, byPath(m.Entries)) // these are newer
+		m.Entries = slices.SortedFunc(maps.Values(entries), byAscendingPath)
+		for _, b := range m.Bulk {
+			bulk[b.Year] = b
+		}
+		m.Bulk = slices.SortedFunc(maps.Values(bulk), func(a, b Bulk) int { return a.Year - b.Year })
 	}
 	if err := m.check(version); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,64 @@ func TestManifestInParts(t *testing.T) {
 	}
 	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 {
 		t.Errorf("verify: %v, %v", found.Faults, err)
+	}
+}
+
+// TestPartsGrow checks that a manifest repeats neither the list of downloads nor entries that stopped changing, and
+// that the store grows by a few KB a version.
+func TestPartsGrow(t *testing.T) {
+	s := strict(t)
+	all, seasons := decades(), []int{}
+	p := snapshots.Publisher{Store: s}
+	next := func(changes bodies) {
+		d := draftOf(loadBase(t, s), all.with(changes))
+		d.CurrentSeason, d.Seasons = 2026, seasons
+		if _, err := p.Publish(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var zips []snapshots.Download
+	for year := 1950; year <= 2026; year++ {
+		seasons = append(seasons, year)
+		zips = append(zips, snapshots.NewDownload(year, fmt.Append(nil, "zip ", year), "documents"))
+	}
+	next(nil)
+	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", zips); err != nil {
+		t.Fatal(err)
+	}
+	manifests := func() (bytes int64) {
+		for info, err := range s.List(t.Context(), "manifests/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += info.Size
+		}
+		return bytes
+	}
+	for _, year := range seasons {
+		all[fmt.Sprintf("title-odds/%d", year)] = "derived after the first version"
+	}
+	before := manifests()
+	const versions = 60
+	for i := range versions {
+		next(bodies{"calendar/2026": fmt.Sprint(i), "standings/drivers/2026": fmt.Sprint(i)})
+	}
+	own, size, _ := written(t, s, 2+versions)
+	if len(own.Entries) > 10 || len(own.Bulk) > 2 || size > 6000 {
+		t.Errorf("the manifest's own file has %d bytes, with %d entries and %d downloads; want those that changed lately", size, len(own.Entries), len(own.Bulk))
+	}
+	if grown := (manifests() - before) / versions; grown > 8000 {
+		t.Errorf("a version adds %d bytes of manifests, want at most 8,000", grown)
+	}
+	var years []int
+	for _, b := range loadBase(t, s).Manifest.Bulk {
+		years = append(years, b.Year)
+	}
+	if len(years) != 77 || years[0] != 1950 || !slices.IsSorted(years) {
+		t.Errorf("the downloads are those of %v, want all seasons", years)
+	}
+	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 || found.Objects < len(all)+len(years) {
+		t.Errorf("verify: %+v, %v", found, err)
 	}
 }
 

@@ -14,8 +14,7 @@ import (
 	"gridcast/deploy/terminal"
 )
 
-// TestGrowth runs through the weeks from the first race of 2026 on a store of all seasons, without downloads and
-// derived documents.
+// TestGrowth runs through the weeks from the first race of 2026 on a store of all seasons.
 func TestGrowth(t *testing.T) {
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
 		t.Skip("runs some weeks on all seasons, some minutes; make season does")
@@ -23,7 +22,7 @@ func TestGrowth(t *testing.T) {
 	host, clock := newsFrom(t, time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2026, 1950, 2025)
 	synctest.Test(t, func(t *testing.T) {
-		u := begin(t, host, clock, base)
+		u := begin(t, host, clock, base, true)
 		before := u.sizes(t)
 		for u.step(t, lastWord) {
 		}

@@ -88,8 +88,9 @@ func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
 	return codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), clock.Now), clock
 }
 
-// begin starts the service in a bubble, with an archive.
-func begin(t *testing.T, host *codehost.Host, clock *raceTime, base archive.Stored) *unattended {
+// begin starts the service in a bubble, with an archive. derived says whether it also makes title odds, track record
+// and downloads.
+func begin(t *testing.T, host *codehost.Host, clock *raceTime, base archive.Stored, derived bool) *unattended {
 	t.Helper()
 	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}
 	store, err := dirblob.Open(t.TempDir())
@@ -123,7 +124,9 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base archive.Stor
 	}
 	u.service = service.New(b, clock, log, u.metrics)
 	u.service.Ingest(u.sources)
-	u.service.WithoutDerived()
+	if !derived {
+		u.service.WithoutDerived()
+	}
 	if err := u.service.Start(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +270,7 @@ func TestSeason2026(t *testing.T) {
 	host, clock := newsFrom(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2026, 2022, 2025)
 	synctest.Test(t, func(t *testing.T) {
-		u := begin(t, host, clock, base)
+		u := begin(t, host, clock, base, false)
 		before := u.sizes(t)
 		liveThrough(t, u)
 		u.wantGrowth(t, before)
@@ -281,7 +284,7 @@ func TestSeasons2025And2026(t *testing.T) {
 	}
 	host, clock := newsFrom(t, time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2024, 2016, 2024)
-	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base)) })
+	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base, false)) })
 }
 
 // Real events of 2026, and invented ones.

@@ -22,7 +22,7 @@ func live(t *testing.T, from string, test func(t *testing.T, u *unattended)) {
 	host, clock := newsFrom(t, instant(t, from))
 	base := release(t, sourcetest.F1DB2024, 2024, 2024)
 	synctest.Test(t, func(t *testing.T) {
-		u := begin(t, host, clock, base)
+		u := begin(t, host, clock, base, false)
 		test(t, u)
 		for fault := range u.faults {
 			t.Errorf("a job failed: %s", fault)

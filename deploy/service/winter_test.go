@@ -93,7 +93,7 @@ func TestWinter(t *testing.T) {
 	host, clock := newsFrom(t, time.Date(2025, 12, 10, 12, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2026, 2024, 2025)
 	synctest.Test(t, func(t *testing.T) {
-		u := begin(t, host, clock, base)
+		u := begin(t, host, clock, base, false)
 		const (
 			australia = "Australian Grand Prix, 2026-03-08 04:00"
 			lastGrid  = "20, GAS of Alpine"
