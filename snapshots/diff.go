@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+
+	"github.com/klauspost/compress/gzip"
 
 	"gridcast/schemas/ordered"
 	"gridcast/snapshots/blob"
@@ -79,22 +83,70 @@ func diffBodies(ctx context.Context, store blob.Store, x, y ManifestEntry) ([]Va
 	if err != nil {
 		return nil, err
 	}
-	return diffValues(before, after), nil
+	return diffValues(before, after, false), nil
 }
 
-// diffValues compares two bodies as JSON. If one of them is not JSON, it returns the beginning of both.
-func diffValues(before, after []byte) []ValueChange {
+// Compare compares the stored body of an entry with a body that was made elsewhere. equal says that the stored bytes are
+// those of the manifest and that the bodies are the same; else the change is the first one from the stored body.
+func (e ManifestEntry) Compare(ctx context.Context, store blob.Store, made []byte) (first ValueChange, equal bool, err error) {
+	stored, err := e.read(ctx, store)
+	if errors.Is(err, ErrDamaged) {
+		var o blob.Object
+		if o, err = store.Get(ctx, e.Object, maxObject); err == nil {
+			stored = o.Data
+			if z, zipErr := gzip.NewReader(bytes.NewReader(stored)); e.packed() && zipErr == nil {
+				if stored, zipErr = io.ReadAll(io.LimitReader(z, maxObject)); zipErr != nil {
+					stored = o.Data
+				}
+			}
+		}
+	} else if err == nil && Digest(made) == e.SHA256 {
+		return ValueChange{}, true, nil
+	}
+	if err != nil {
+		return ValueChange{}, false, err
+	}
+	changes := diffValues(stored, made, true)
+	if len(changes) > 0 && changes[0].At == notJSON {
+		changes = diffLines(stored, made)
+	}
+	if len(changes) > 0 {
+		return changes[0], false, nil
+	}
+	return ValueChange{At: "(bytes)", Old: Digest(stored), New: Digest(made)}, false, nil // they differ in spelling, or in the gzip
+}
+
+// notJSON is the place of a difference between bodies of which one is not JSON.
+const notJSON = "(not JSON)"
+
+// diffValues compares two bodies as JSON, if all is true also the time of rendering. If one of them is not JSON, it
+// returns the beginning of both.
+func diffValues(before, after []byte, all bool) []ValueChange {
 	old, err := parseValue(before)
 	if err != nil {
-		return []ValueChange{{At: "(not JSON)", Old: excerpt(before), New: excerpt(after)}}
+		return []ValueChange{{At: notJSON, Old: excerpt(before), New: excerpt(after)}}
 	}
 	fresh, err := parseValue(after)
 	if err != nil {
-		return []ValueChange{{At: "(not JSON)", Old: excerpt(before), New: excerpt(after)}}
+		return []ValueChange{{At: notJSON, Old: excerpt(before), New: excerpt(after)}}
 	}
-	var d valueDiff
+	d := valueDiff{all: all}
 	d.compare("", old, fresh)
 	return d.changes
+}
+
+// diffLines returns the first line that differs, if any, of bodies that are not JSON.
+func diffLines(before, after []byte) []ValueChange {
+	old, fresh := bytes.Split(before, []byte{'\n'}), bytes.Split(after, []byte{'\n'})
+	for i := range min(len(old), len(fresh)) {
+		if !bytes.Equal(old[i], fresh[i]) {
+			return []ValueChange{{At: fmt.Sprintf("line %d", i+1), Old: excerpt(old[i]), New: excerpt(fresh[i])}}
+		}
+	}
+	if len(old) != len(fresh) {
+		return []ValueChange{{At: "(length)", Old: fmt.Sprintf("%d lines", len(old)), New: fmt.Sprintf("%d lines", len(fresh))}}
+	}
+	return nil
 }
 
 // excerpt returns the beginning of bytes that are not JSON.
@@ -160,16 +212,17 @@ func parseValue(data []byte) (any, error) {
 // them, a driver that moves up in the standings is one change of position, not a change of every row.
 var identities = []string{"session_key", "driver", "round", "team", "name"}
 
-// renderedAt is left out of a comparison: it differs whenever another value does.
+// renderedAt is left out of a comparison of versions: it differs whenever another value does.
 const renderedAt = "meta.generated_at"
 
 // valueDiff collects the differences of two values.
 type valueDiff struct {
 	changes []ValueChange
+	all     bool // compare renderedAt too
 }
 
 func (d *valueDiff) compare(at string, old, new any) {
-	if at == renderedAt {
+	if at == renderedAt && !d.all {
 		return
 	}
 	switch o := old.(type) {

@@ -28,7 +28,7 @@ type Pruned struct {
 // that none of them needs: manifests, abandoned claims, probes, objects and derived documents. It keeps
 // the latest derived documents, because the next ones are made from them. keep counts the current
 // version and is at least 1. A version that differs from its base in downloads alone is not counted and
-// stays with it. now is real time. A dry run removes nothing.
+// stays with it. A version whose bytes a refused document keeps is not counted and stays too. now is real time. A dry run removes nothing.
 //
 // Prune removes nothing if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
@@ -68,6 +68,9 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	retained := map[int64]bool{}
 	for _, version := range p.result.Kept {
 		retained[version] = true
+		for _, refused := range h.Manifests[version].Refused {
+			retained[refused.Version] = true // whose inputs gave these bytes
+		}
 	}
 	// Manifests go first, so that a rollback which starts now finds its target missing and does not
 	// lose objects while it reads them.

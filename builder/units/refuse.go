@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
@@ -115,19 +116,26 @@ func (v *Version) restore(ctx context.Context, base *snapshots.Base, a *almanac.
 		v.Drop(path) // it comes with a later version
 		return nil
 	}
-	switch variant.Endpoint {
-	case catalog.NextRace:
-		d.Body, err = wire.Marshal(&wire.Countdown{Rounds: []wire.CountdownRound{}})
-	case catalog.Accuracy:
-		d.Body, err = wire.Marshal(wire.Wrap(wire.Accuracy{}, a.At))
-	default:
-		d.Body, err = wire.Marshal(wire.Wrap([]struct{}{}, a.At))
-	}
-	if err == nil {
+	if d.Body, err = Empty(path, a.At); err == nil {
 		err = d.pack(a.At)
 	}
 	v.Put(d)
 	return err
+}
+
+// Empty returns the document of a path that readers get if no version has one without a fault.
+func Empty(path string, generatedAt time.Time) ([]byte, error) {
+	variant, err := catalog.ParsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	switch variant.Endpoint {
+	case catalog.NextRace:
+		return wire.Marshal(&wire.Countdown{Rounds: []wire.CountdownRound{}})
+	case catalog.Accuracy:
+		return wire.Marshal(wire.Wrap(wire.Accuracy{}, generatedAt))
+	}
+	return wire.Marshal(wire.Wrap([]struct{}{}, generatedAt))
 }
 
 // Current returns the default year of a version: the one of the almanac, or of the base if the archive has

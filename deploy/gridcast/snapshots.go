@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -13,12 +17,13 @@ import (
 )
 
 type snapshotCmds struct {
-	List     snapshotsListCmd     `cmd:"" help:"List the versions in the store."`
-	Show     snapshotsShowCmd     `cmd:"" help:"Show the contents of a version."`
-	Diff     snapshotsDiffCmd     `cmd:"" help:"Show the differences between two versions, value by value."`
-	Verify   snapshotsVerifyCmd   `cmd:"" help:"Read every object of a version again and compare its hash."`
-	Rollback snapshotsRollbackCmd `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
-	Prune    snapshotsPruneCmd    `cmd:"" help:"Remove old versions, and objects that no version needs."`
+	List      snapshotsListCmd      `cmd:"" help:"List the versions in the store."`
+	Show      snapshotsShowCmd      `cmd:"" help:"Show the contents of a version."`
+	Diff      snapshotsDiffCmd      `cmd:"" help:"Show the differences between two versions, value by value."`
+	Verify    snapshotsVerifyCmd    `cmd:"" help:"Read every object of a version again and compare its hash."`
+	Reproduce snapshotsReproduceCmd `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
+	Rollback  snapshotsRollbackCmd  `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
+	Prune     snapshotsPruneCmd     `cmd:"" help:"Remove old versions, and objects that no version needs."`
 }
 
 type snapshotsListCmd struct {
@@ -137,6 +142,70 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error
 	s.Print(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults},
 		"version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	return damage
+}
+
+type snapshotsReproduceCmd struct {
+	flags.Storage `embed:""`
+	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+	All           bool  `help:"Every published version, the newest first." env:"-"`
+}
+
+func (c *snapshotsReproduceCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if c.All && c.Version != 0 {
+		return terminal.Usagef("give a version or --all, not both")
+	}
+	store, err := c.OpenToRead(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := operator.LoadManifest(ctx, store, c.Version)
+	if err != nil {
+		return err
+	}
+	versions := []int64{m.Version}
+	if c.All {
+		h, err := snapshots.LoadHistory(ctx, store)
+		if err != nil {
+			return err
+		}
+		versions = h.Versions
+	}
+	reproducer, err := builder.NewReproducer(ctx, store)
+	if err != nil {
+		return err
+	}
+	var faults error
+	all := []builder.Reproduction{}
+	for _, version := range versions {
+		again, err := reproducer.Version(ctx, version)
+		if err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%w%s", err, otherRelease(again.Release, s.Version)))
+			continue
+		}
+		all = append(all, again)
+		if !s.JSON {
+			s.Printf("version %d: %d of %d documents are equal\n", again.Version, again.Equal, again.Documents)
+		}
+		if d := again.FirstDifference; d != nil {
+			faults = errors.Join(faults, fmt.Errorf("version %d is not the one that its inputs give: %s, in %s, %s is %q in the store and %q made again%s",
+				again.Version, d.Endpoint, d.Variant, cmp.Or(d.Field, "the document"), short(d.Published), short(d.Made), otherRelease(again.Release, s.Version)))
+		}
+	}
+	switch {
+	case s.JSON && c.All:
+		s.PrintJSON(all)
+	case s.JSON && len(all) > 0:
+		s.PrintJSON(all[0])
+	}
+	return faults
+}
+
+// otherRelease says that another release built a version, if so.
+func otherRelease(built, this string) string {
+	if built == this {
+		return ""
+	}
+	return fmt.Sprintf("; gridcast %s built it and this is %s: only the same release promises equal documents", cmp.Or(built, "of an unknown release"), this)
 }
 
 type snapshotsRollbackCmd struct {

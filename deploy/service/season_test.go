@@ -274,7 +274,36 @@ func TestSeason2026(t *testing.T) {
 		before := u.sizes(t)
 		liveThrough(t, u)
 		u.wantGrowth(t, before)
+		u.reproduce(t)
 	})
+}
+
+// reproduce makes the published versions again from the store: all of them, or every twentieth in make test.
+func (u *unattended) reproduce(t *testing.T) {
+	t.Helper()
+	r, err := builder.NewReproducer(t.Context(), u.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := snapshots.LoadHistory(t.Context(), u.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, documents := 0, 0
+	for i, version := range h.Versions {
+		if i%20 > 0 && os.Getenv("GRIDCAST_SEASONS") == "" {
+			continue
+		}
+		again, err := r.Version(t.Context(), version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.FirstDifference != nil || again.Equal != again.Documents {
+			t.Errorf("version %d: %d of %d documents are equal; %+v", version, again.Equal, again.Documents, again.FirstDifference)
+		}
+		made, documents = made+1, documents+again.Documents
+	}
+	t.Logf("%d of %d versions were made again, %d documents", made, len(h.Versions), documents)
 }
 
 // TestSeasons2025And2026 does the same from the end of 2024: the 31 rounds of both years.
@@ -284,7 +313,11 @@ func TestSeasons2025And2026(t *testing.T) {
 	}
 	host, clock := newsFrom(t, time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2024, 2016, 2024)
-	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base, false)) })
+	synctest.Test(t, func(t *testing.T) {
+		u := begin(t, host, clock, base, false)
+		liveThrough(t, u)
+		u.reproduce(t)
+	})
 }
 
 // Real events of 2026, and invented ones.

@@ -1,0 +1,228 @@
+package builder_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// again makes a version of a store again.
+func again(t *testing.T, store blob.Store, version int64) (builder.Reproduction, error) {
+	t.Helper()
+	r, err := builder.NewReproducer(t.Context(), store)
+	if err != nil {
+		return builder.Reproduction{}, err
+	}
+	return r.Version(t.Context(), version)
+}
+
+// livedThrough is a store with versions of every kind: with and without derived documents, with downloads, with
+// refused documents, rolled back and released. It also returns the version with the refused documents.
+func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
+	t.Helper()
+	facts := archivetest.Seasons(t, 2022, 2024)
+	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
+	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
+	store = memblob.New()
+	archives := archive.NewStore(store)
+	whole := archivetest.Put(t, archives, archivetest.Stored(t, facts))
+	facts.Circuits = maps.Clone(facts.Circuits)
+	nameless := facts.Circuits["silverstone"] // of the next race
+	nameless.Name = ""
+	facts.Circuits[nameless.ID] = nameless
+	faulty := archivetest.Stored(t, facts)
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, qualified.Add(-time.Hour), "test", whole.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := builder.Vouch(t.Context(), l, archives); err != nil {
+		t.Fatal(err)
+	}
+	b := &builder.Builder{
+		Store: store, Ledger: l, Facts: archives.Load, Name: "test", Release: "v1.0.0", Log: slog.New(slog.DiscardHandler),
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+	}
+	build(t, b, qualified)
+	derive(t, b, qualified, true)
+	earlier := build(t, b, qualified).Version
+	download(t, b, 3)
+	archivetest.Put(t, archives, faulty)
+	first := build(t, b, verified)
+	if len(first.Refused) == 0 {
+		t.Fatal("no document is refused")
+	}
+	refused = build(t, b, verified.Add(20*time.Hour)).Version // refused once more
+	derive(t, b, verified.Add(20*time.Hour), true)
+	build(t, b, verified.Add(21*time.Hour))
+	archivetest.Put(t, archives, whole)
+	build(t, b, verified.Add(22*time.Hour))
+	publisher := snapshots.Publisher{Store: store}
+	if _, err := publisher.Rollback(t.Context(), earlier, "test", "a test", verified.AddDate(0, 0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Build(t.Context(), builder.Request{At: verified.AddDate(0, 0, 3), Release: true}); err != nil {
+		t.Fatal(err)
+	}
+	return store, refused
+}
+
+// TestEveryVersionIsMadeAgain makes each version of a store again, and names what differs or is missing if a byte of
+// the store is altered or lost.
+func TestEveryVersionIsMadeAgain(t *testing.T) {
+	store, refused := livedThrough(t)
+	r, err := builder.NewReproducer(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := snapshots.LoadHistory(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Versions) < 9 {
+		t.Fatalf("there are the versions %v, want nine", h.Versions)
+	}
+	for _, version := range h.Versions {
+		got, err := r.Version(t.Context(), version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.FirstDifference != nil || got.Equal != got.Documents || got.Documents != len(h.Manifests[version].Entries) || got.Release != "v1.0.0" {
+			t.Errorf("version %d: %+v, first difference %+v", version, got, got.FirstDifference)
+		}
+	}
+	derived := func(v int64) snapshots.Derivation { return h.Manifests[v].DerivedFrom }
+	if last := h.Versions[0]; derived(last).Model != predict.V2 || derived(last).Ledger.Seq == 0 || derived(refused) != derived(refused-1) {
+		t.Errorf("version %d names %+v for its derived documents, version %d %+v", last, derived(last), refused, derived(refused))
+	}
+
+	kept := clone(t, store)
+	before := h.Manifests[refused].Refused[0].Version
+	for _, version := range h.Versions { // as if the version with refused documents were the last
+		if version > refused {
+			if err := kept.Delete(t.Context(), snapshots.ManifestKey(version)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pointer, err := json.Marshal(snapshots.Pointer{Version: refused, Manifest: h.Manifests[refused+1].BaseManifest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Corrupt(snapshots.PointerKey, pointer)
+	pruned, err := snapshots.Prune(t.Context(), kept, 1, time.Now().AddDate(0, 0, 2), false)
+	if err != nil || slices.Contains(pruned.Kept, before) || len(pruned.Removed) == 0 {
+		t.Errorf("prune: kept %v and removed %d objects, %v", pruned.Kept, len(pruned.Removed), err)
+	}
+	if got, err := again(t, kept, refused); err != nil || got.FirstDifference != nil || got.Equal != got.Documents {
+		t.Errorf("after the prune: %+v, %v", got, err)
+	}
+
+	current := h.Manifests[h.Versions[0]]
+	at := func(m snapshots.Manifest, path string) snapshots.ManifestEntry {
+		return m.Entries[slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == path })]
+	}
+	standings := at(current, "standings/drivers/2024")
+	for _, test := range []struct {
+		what    string
+		alter   func(t *testing.T, store *memblob.Store)
+		version int64
+		want    *builder.DocDifference
+		fails   string
+	}{
+		{what: "a field of a body", want: &builder.DocDifference{
+			Endpoint: "standings", Variant: "standings/drivers/2024", Field: "data[driver=VER].points", Published: "999", Made: "237",
+		}, alter: func(t *testing.T, store *memblob.Store) {
+			edit(t, store, standings.Object, `"points":237`, `"points":999`)
+		}},
+		{what: "a line of a feed", want: &builder.DocDifference{
+			Endpoint: "/calendar.ics", Variant: "feeds/calendar.ics", Field: "line 3", Published: `"PRODID:-//fraud//calendar//EN"`, Made: `"PRODID:-//gridcast//calendar//EN"`,
+		}, alter: func(t *testing.T, store *memblob.Store) {
+			edit(t, store, at(current, "feeds/calendar.ics").Object, "-//gridcast//", "-//fraud//")
+		}},
+		{what: "a derived body", want: &builder.DocDifference{
+			Endpoint: "title-odds", Variant: "title-odds/2023", Field: "data.drivers[driver=VER].title_pct", Published: "99.9", Made: "100.0",
+		}, alter: func(t *testing.T, store *memblob.Store) {
+			edit(t, store, at(current, "title-odds/2023").Object, `"title_pct":100.0`, `"title_pct":99.9`)
+		}},
+		{what: "the archive is lost", fails: "lacks the archive that it was built from, or a part of it", version: refused, alter: func(t *testing.T, store *memblob.Store) {
+			if err := store.Delete(t.Context(), "archives/"+h.Manifests[refused].Archive); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{what: "the opening archive is lost", fails: "lacks the archive on which the ledger was opened", alter: func(t *testing.T, store *memblob.Store) {
+			if err := store.Delete(t.Context(), "archives/"+current.Archive); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{what: "the ledger is shorter", fails: "files of the ledger, and mem: has", alter: func(t *testing.T, store *memblob.Store) {
+			if err := store.Delete(t.Context(), ledgerKey(current.Ledger.Seq)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{what: "a kept version is lost", fails: "keeps the bytes of version", version: refused, alter: func(t *testing.T, store *memblob.Store) {
+			if err := store.Delete(t.Context(), snapshots.ManifestKey(h.Manifests[refused].Refused[0].Version)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			altered := clone(t, store)
+			test.alter(t, altered)
+			got, err := again(t, altered, test.version)
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("got %v, want an error with %q", err, test.fails)
+				}
+				return
+			}
+			if err != nil || got.FirstDifference == nil || *got.FirstDifference != *test.want || got.Equal != got.Documents-1 {
+				t.Errorf("got %+v, first difference %+v, %v; want %+v", got, got.FirstDifference, err, test.want)
+			}
+		})
+	}
+}
+
+// edit replaces a text in a body, packed or not, behind the program's back.
+func edit(t *testing.T, store *memblob.Store, key, old, new string) {
+	t.Helper()
+	o, err := store.Get(t.Context(), key, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := o.Data
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	packed := err == nil
+	if packed {
+		if body, err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Contains(body, []byte(old)) {
+		t.Fatalf("%s has no %s", key, old)
+	}
+	body = bytes.Replace(body, []byte(old), []byte(new), 1)
+	if packed {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		_, _ = w.Write(body)
+		_ = w.Close()
+		body = out.Bytes()
+	}
+	store.Corrupt(key, body)
+}
