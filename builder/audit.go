@@ -13,11 +13,13 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/render"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 )
 
 // Audit is the result of AuditStore.
@@ -49,6 +51,9 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	a := &Audit{Findings: report, Versions: len(manifests), Current: base.Manifest.Version}
 	if !a.Green() {
 		return *a, nil // a damaged ledger proves nothing about versions
+	}
+	if err := a.observed(ctx, store); err != nil {
+		return Audit{}, fmt.Errorf("audit the live picks: %w", err)
 	}
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if err != nil {
@@ -101,6 +106,37 @@ func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.File) {
 			a.fault(snapshots.ManifestKey(m.Version), fmt.Sprintf("a %s ledger", a.Kind), "a "+m.Ledger.Kind+" one")
 		}
 	}
+}
+
+// observed looks up the observation that each live pick names, and compares the lap and the instant.
+func (a *Audit) observed(ctx context.Context, store blob.Store) error {
+	log := live.Log{Store: store}
+	for _, p := range a.Picks {
+		if !p.Live || p.Observation == nil {
+			continue
+		}
+		folder := fmt.Sprintf("%s%d/", live.Prefix, p.Session)
+		named := fmt.Sprintf("an observation of lap %d at %s with the hash %s, as the live pick at %d %% says", p.Observation.Lap, p.Observation.At.UTC().Format(time.RFC3339), p.Observation.SHA256, p.Checkpoint)
+		tape, err := log.Refresh(ctx, p.Session)
+		var damage *chain.DamageError
+		if errors.As(err, &damage) {
+			a.fault(damage.Key, damage.Want, damage.Got)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(tape.Observations, func(o live.Stored) bool { return o.SHA256 == p.Observation.SHA256 })
+		switch {
+		case i < 0:
+			a.fault(folder, named, "none")
+		case tape.Observations[i].Lap != p.Observation.Lap || !tape.Observations[i].Seen().Equal(p.Observation.At):
+			a.fault(folder, named, fmt.Sprintf("lap %d at %s", tape.Observations[i].Lap, tape.Observations[i].Seen().Format(time.RFC3339)))
+		case p.Frozen.Sub(p.Observation.At) > live.Fresh:
+			a.fault(folder, named+", at most "+live.Fresh.String()+" before the pick", "a pick frozen at "+p.Frozen.UTC().Format(time.RFC3339))
+		}
+	}
+	return nil
 }
 
 // served compares the picks in a version with the picks frozen up to its ledger head.

@@ -19,6 +19,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/provenance"
 	"gridcast/builder/render"
@@ -53,6 +54,10 @@ type Builder struct {
 	models struct { // the ones that settings have named; they remember their fits
 		sync.Mutex // guards byName
 		byName     map[string]predict.Model
+	}
+	observed struct { // see Observed
+		once sync.Once
+		log  *live.Log
 	}
 	deriving struct { // the memory of Derive
 		sync.Mutex             // guards the other fields
@@ -116,6 +121,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if err := cmp.Or(factsErr, ledgerErr); err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
+	b.observe(ctx, facts.Archive.AsOf(r.At), b.Ledger.Fold())
 	events, err := rules.Settle(ctx, fresh, facts, r.At)
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
@@ -126,7 +132,9 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	}
 	settled := err // publish without the refused events, and return the error then
 	for range maxRebases {
-		receipt, refused, err := b.publish(ctx, r, Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Settings: rules.settings, Base: base})
+		in := Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Settings: rules.settings, Base: base}
+		in.LiveRound, in.Live = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
+		receipt, refused, err := b.publish(ctx, r, in)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("another builder published; building again on its version")
 			if base, err = b.loadBase(ctx); err == nil {
@@ -163,12 +171,16 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 // Inputs name everything that the documents of a version are made from. In one release of the program,
 // equal inputs give equal documents.
 type Inputs struct {
-	At       time.Time       // race time
-	Facts    archive.Stored  // named by the digest of its file
-	Ledger   *ledger.Fold    // named by its head
-	Model    predict.Model   // from the settings; it names the derived documents
-	Settings string          // the digest of the store's settings
-	Base     *snapshots.Base // the version before, with the generated_at of each document
+	At       time.Time      // race time
+	Facts    archive.Stored // named by the digest of its file
+	Ledger   *ledger.Fold   // named by its head
+	Model    predict.Model  // from the settings; it names the derived documents
+	Settings string         // the digest of the store's settings
+	// LiveRound is the session key of the race that /live shows, 0 if there is none. Live has its observations, named by
+	// the head of their log.
+	LiveRound int64
+	Live      *live.Tape
+	Base      *snapshots.Base // the version before, with the generated_at of each document
 }
 
 // documents makes the documents of a version. It also returns the key and the inputs of the derived documents among
@@ -190,9 +202,12 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 	if derivedErr != nil { // derived documents can wait, results cannot
 		b.Log.Error("derived documents cannot be read; readers get the earlier ones", "err", derivedErr)
 	}
+	if err := b.liveDocuments(ctx, in, a, version); err != nil {
+		return nil, "", from, err
+	}
 	if !found {
 		for _, entry := range in.Base.Manifest.Entries {
-			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) {
+			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) && v.Endpoint != catalog.Live {
 				d := &units.Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true}
 				if r, refused := in.Base.Manifest.RefusedAt(entry.Path); refused {
 					d.Fault = errors.New(r.Reason) // its bytes are not of the inputs that the base names
@@ -222,7 +237,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 	draft := snapshots.Draft{
 		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release, Release: b.Release, Settings: in.Settings,
 		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
-		Ledger: headOf(in.Ledger), Derived: derived, DerivedFrom: derivedFrom, Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
+		Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom, Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
 	}
 	if draft.State, err = b.stateOf(a, in.Base); err != nil {
 		return snapshots.Receipt{}, nil, err
@@ -293,7 +308,7 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 		b.Log.Error("the settings of the store cannot be read; the rules of the command line apply", "err", err)
 	}
 	rules := b.Policy.With(shared)
-	rules.settings = shared.Digest()
+	rules.settings, rules.Observed = shared.Digest(), b.Observed().Known
 	if shared.Model == "" {
 		return rules
 	}

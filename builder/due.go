@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/provenance"
 	"gridcast/builder/render"
@@ -44,6 +45,10 @@ type Policy struct {
 	// Arrived returns when the present qualifying of a round reached the archive, zero if unknown. It
 	// must not block either. If nil, the end of qualifying counts.
 	Arrived func(year int, gp season.GrandPrixID) time.Time
+
+	// Observed returns the observations of a race as read last, nil if it has none. It must not block. If it is nil, no
+	// live picks are made.
+	Observed func(session int64) *live.Tape
 
 	settings string // the digest of the store's settings that Rules has applied; empty: it has none
 }
@@ -89,6 +94,9 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 	}{
 		{Actor, keysDue}, // first, because the other events of a round need its key
 		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
+		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
+			return p.livePicksDue(v, s, facts.SHA256)
+		}},
 		{ledger.ArchiveActor, lateResults},
 		{ledger.RuleActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 			return p.resultsDue(v, s, facts.SHA256)

@@ -81,6 +81,7 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.ResultRecord]](catalog.Results, "", "v1/results.schema.json"),
 	newContract[wire.Success[[]wire.Weekend]](catalog.Weekends, "", "v1/weekends.schema.json"),
 	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),
+	newContract[wire.Success[wire.LiveRace]](catalog.Live, "", "v1/live.schema.json"),
 }
 
 // These bodies are no variants; their Go types belong to the gateway.

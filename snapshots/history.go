@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob"
 )
 
@@ -171,12 +172,23 @@ func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
 	return read
 }
 
-// downloadsAlone says whether a version differs from its base in downloads alone.
-func (h *History) downloadsAlone(version int64) bool {
+// passing says whether a version differs from its base in downloads alone, or in documents of passing endpoints
+// alone.
+func (h *History) passing(version int64) bool {
 	m := h.Manifests[version]
 	base, there := h.Manifests[m.Base]
-	return there && m.RollbackOf == 0 && m.BuiltAt.Equal(base.BuiltAt) && !slices.Equal(m.Bulk, base.Bulk) &&
-		bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
+	if !there || m.RollbackOf != 0 {
+		return false
+	}
+	if m.BuiltAt.Equal(base.BuiltAt) && !slices.Equal(m.Bulk, base.Bulk) {
+		return bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
+	}
+	return slices.EqualFunc(lasting(m.Entries), lasting(base.Entries), ManifestEntry.equal) && !slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
+}
+
+// lasting returns the entries without those of passing endpoints.
+func lasting(entries []ManifestEntry) []ManifestEntry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e ManifestEntry) bool { return catalog.Passing(e.Path) })
 }
 
 // below returns the highest number lower than at, or 0.

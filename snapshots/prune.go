@@ -27,8 +27,9 @@ type Pruned struct {
 // Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge
 // that none of them needs: manifests, abandoned claims, probes, objects and derived documents. It keeps
 // the latest derived documents, because the next ones are made from them. keep counts the current
-// version and is at least 1. A version that differs from its base in downloads alone is not counted and
-// stays with it. A version whose bytes a refused document keeps is not counted and stays too. now is real time. A dry run removes nothing.
+// version and is at least 1. A version that differs from its base in downloads or in /live alone is not
+// counted and stays with it. A version whose bytes a refused document keeps is not counted and stays too.
+// now is real time. A dry run removes nothing.
 //
 // Prune removes nothing if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
@@ -58,7 +59,7 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		return fmt.Errorf("current version %d: %w", h.Pointer.Version, h.Damage)
 	}
 	for _, version := range h.Versions {
-		if len(p.result.Kept) > 0 && !h.downloadsAlone(p.result.Kept[len(p.result.Kept)-1]) {
+		if len(p.result.Kept) > 0 && !h.passing(p.result.Kept[len(p.result.Kept)-1]) {
 			if keep--; keep == 0 {
 				break
 			}

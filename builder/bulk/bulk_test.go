@@ -14,6 +14,7 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 	without := map[catalog.Name]string{
 		catalog.Drivers:  "it is the grid of today, not of a season",
 		catalog.NextRace: "it changes every second",
+		catalog.Live:     "it is provisional; the verified result is in the download",
 		catalog.Bulk:     "it is the download",
 	}
 	paths := bulk.Season{Year: 2024}.Paths()

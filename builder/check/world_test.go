@@ -157,6 +157,8 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 	for _, v := range catalog.All(catalog.Known{Current: known.Current}, nil) {
 		put(v, wire.Wrap([]struct{}{}, renderedAt)) // for session keys without a document
 	}
+	put(catalog.Variant{Endpoint: catalog.Live}, wire.Wrap(wire.LiveRace{State: wire.LiveNone}, renderedAt))
+	put(catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}, wire.Wrap(wire.LiveRace{State: wire.LiveNone}, renderedAt))
 	delete(bodies, catalog.Variant{Endpoint: catalog.TrackRecord}.Path())
 	put(catalog.Variant{Endpoint: catalog.Drivers}, wire.Wrap(w.grid, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Changes}, wire.Wrap(w.changes, renderedAt))

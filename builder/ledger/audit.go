@@ -38,11 +38,14 @@ func (f Fault) String() string { return fmt.Sprintf("%s: expected %s, found %s",
 type AuditedPick struct {
 	KeyAssignment
 	Pick
-	Live       bool      `json:"live,omitzero"`
-	Checkpoint int       `json:"checkpoint_pct,omitzero"` // of a live pick
-	Basis      Basis     `json:"basis,omitzero"`
-	Archive    string    `json:"archive,omitzero"`
-	Frozen     time.Time `json:"frozen_at"` // by the clock of the writer
+	Live       bool `json:"live,omitzero"`
+	Checkpoint int  `json:"checkpoint_pct,omitzero"` // of a live pick
+	// Observation names what a live pick was made from; nil for other picks.
+	Observation *Observation `json:"observation,omitzero"`
+
+	Basis   Basis     `json:"basis,omitzero"`
+	Archive string    `json:"archive,omitzero"`
+	Frozen  time.Time `json:"frozen_at"` // by the clock of the writer
 	// Recorded is the instant of the head, if that was later than Frozen: one of the two clocks was wrong.
 	// The ledger cannot tell which one. A head that somebody noted in between can.
 	Recorded time.Time `json:"recorded_at,omitzero"`
@@ -203,7 +206,7 @@ func (a *auditor) event(key string, e Event) {
 func (a *auditor) pick(key string, round KeyAssignment, e Event) {
 	p := AuditedPick{
 		KeyAssignment: round, Frozen: e.When(), Start: e.Start, Actor: e.Actor, Basis: e.Basis, Archive: e.Archive,
-		Live: e.Type == LivePickFrozen, Checkpoint: e.Checkpoint,
+		Live: e.Type == LivePickFrozen, Checkpoint: e.Checkpoint, Observation: e.Observation,
 	}
 	if e.Pick != nil {
 		p.Pick = *e.Pick

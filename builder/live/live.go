@@ -148,9 +148,9 @@ func (o *Observation) checkOrder() error {
 	return nil
 }
 
-// seen is the instant that the observation shows. A source whose clock is ahead shows no later instant than its
+// Seen is the instant that the observation shows. A source whose clock is ahead shows no later instant than its
 // arrival.
-func (o *Observation) seen() time.Time {
+func (o *Observation) Seen() time.Time {
 	if !o.Received.IsZero() && o.Received.Before(o.At) {
 		return o.Received
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 )
@@ -41,14 +42,31 @@ type Tape struct {
 	Observations []Stored   // in the order of their files
 }
 
-// Race reduces the tape.
-func (t *Tape) Race() Race { return Reduce(t.Observations) }
+// Race reduces the tape. The drivers get the ids that current gives them.
+func (t *Tape) Race(current func(season.DriverID) season.DriverID) Race {
+	r := Reduce(t.Observations)
+	for i := range r.Moments {
+		m := &r.Moments[i]
+		m.Cars = slices.Clone(m.Cars)
+		for j := range m.Cars {
+			m.Cars[j].Driver = current(m.Cars[j].Driver)
+		}
+	}
+	return r
+}
 
 // Refresh returns the log of a race. It costs one read if nothing is new.
 func (l *Log) Refresh(ctx context.Context, session int64) (*Tape, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refresh(ctx, session)
+}
+
+// Known returns the log of a race as it was read last, nil if it was not.
+func (l *Log) Known(session int64) *Tape {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.races[session]
 }
 
 func (l *Log) chain(session int64) chain.Chain {
@@ -142,7 +160,7 @@ const fastestLap = 40 * time.Second
 
 // admits says whether the log is to have the observation.
 func (t *Tape) admits(o *Observation) (bool, error) {
-	before := t.Race()
+	before := Reduce(t.Observations)
 	switch {
 	case o.Released:
 		return before.Hand, nil
@@ -154,7 +172,7 @@ func (t *Tape) admits(o *Observation) (bool, error) {
 		return false, nil
 	}
 	if last := before.Latest(); last != nil && o.Lap > last.Lap {
-		if laps, passed := o.Lap-last.Lap, o.seen().Sub(last.Seen); time.Duration(laps-1)*fastestLap > max(passed, 0) {
+		if laps, passed := o.Lap-last.Lap, o.Seen().Sub(last.Seen()); time.Duration(laps-1)*fastestLap > max(passed, 0) {
 			return false, fmt.Errorf("observation of %d: %w: lap %d only %s after lap %d", o.Session, ErrImplausible, o.Lap, passed.Round(time.Second), last.Lap)
 		}
 	}

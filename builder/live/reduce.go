@@ -38,10 +38,7 @@ type Stored struct {
 }
 
 // Moment is the race when its leader completed a lap.
-type Moment struct {
-	Stored
-	Seen time.Time // by the clock of the source, but not after its arrival
-}
+type Moment struct{ Stored }
 
 // Race is a race as its observations show it.
 type Race struct {
@@ -83,7 +80,7 @@ func (r *Race) LapTime() time.Duration {
 	fastest := time.Duration(0)
 	for i := max(1, len(r.Moments)-3); i < len(r.Moments); i++ {
 		a, b := &r.Moments[i-1], &r.Moments[i]
-		if lap := b.Seen.Sub(a.Seen) / time.Duration(b.Lap-a.Lap); fastest == 0 || lap < fastest {
+		if lap := b.Seen().Sub(a.Seen()) / time.Duration(b.Lap-a.Lap); fastest == 0 || lap < fastest {
 			fastest = lap
 		}
 	}
@@ -110,13 +107,13 @@ func Reduce(observations []Stored) Race {
 	r := Race{State: Waiting}
 	turn := func(state State, o *Stored) {
 		r.State = state
-		r.Phases = append(r.Phases, PhaseSeen{State: state, At: o.seen(), Lap: r.Lap})
+		r.Phases = append(r.Phases, PhaseSeen{State: state, At: o.Seen(), Lap: r.Lap})
 	}
 	var ended time.Time
 	for i := range sorted {
 		o := &sorted[i]
 		switch {
-		case o.Released || r.State == Ended && o.seen().After(ended.Add(grace)):
+		case o.Released || r.State == Ended && o.Seen().After(ended.Add(grace)):
 			continue
 		case o.Phase != "":
 			switch {
@@ -124,7 +121,7 @@ func Reduce(observations []Stored) Race {
 				continue
 			case o.Phase == Over:
 				turn(Ended, o)
-				ended = o.seen()
+				ended = o.Seen()
 			case o.Phase == Suspended && r.State != Stopped:
 				turn(Stopped, o)
 			case o.Phase == Started && r.State == Waiting, o.Phase == Resumed && r.State == Stopped:
@@ -136,14 +133,14 @@ func Reduce(observations []Stored) Race {
 			if !o.Hand {
 				continue // a repetition
 			}
-			r.Moments[len(r.Moments)-1] = Moment{*o, o.seen()}
+			r.Moments[len(r.Moments)-1] = Moment{*o}
 		default:
-			r.Lap, r.Moments = o.Lap, append(r.Moments, Moment{*o, o.seen()})
+			r.Lap, r.Moments = o.Lap, append(r.Moments, Moment{*o})
 			if r.State == Waiting || r.State == Stopped && o.Lap >= r.Phases[len(r.Phases)-1].Lap+restart {
 				turn(Running, o)
 			}
 		}
-		r.Laps, r.Seen = cmp.Or(o.Laps, r.Laps), o.seen()
+		r.Laps, r.Seen = cmp.Or(o.Laps, r.Laps), o.Seen()
 	}
 	if len(sorted) > 0 {
 		r.Hand = byHand(sorted, slices.MaxFunc(sorted, func(a, b Stored) int { return a.Received.Compare(b.Received) }).Received)
@@ -178,7 +175,7 @@ func inOrder(observations []Stored) []Stored {
 		all[i] = keyed{o, text}
 	}
 	slices.SortFunc(all, func(a, b keyed) int {
-		return cmp.Or(a.seen().Compare(b.seen()), a.Received.Compare(b.Received), bytes.Compare(a.text, b.text), cmp.Compare(a.Seq, b.Seq))
+		return cmp.Or(a.Seen().Compare(b.Seen()), a.Received.Compare(b.Received), bytes.Compare(a.text, b.text), cmp.Compare(a.Seq, b.Seq))
 	})
 	all = slices.CompactFunc(all, func(a, b keyed) bool { return bytes.Equal(a.text, b.text) })
 	sorted := make([]Stored, len(all))

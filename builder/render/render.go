@@ -61,7 +61,7 @@ func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 // Derived reports whether the bodies of an endpoint need more than the almanac. A separate job
 // makes their data, and Body cannot render them. Data puts the job's data into its envelope.
 func Derived(endpoint catalog.Name) bool {
-	return endpoint == catalog.TrackRecord || endpoint == catalog.TitleOdds
+	return endpoint == catalog.TrackRecord || endpoint == catalog.TitleOdds || endpoint == catalog.Live
 }
 
 // Data returns the bytes of a body with that data, as first rendered at generatedAt.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
@@ -42,6 +43,13 @@ func (s Session) scale() []float64 {
 		}
 	}
 	return nil
+}
+
+// Points returns the points of a place in a race of a season over the full distance, without the point for the
+// fastest lap.
+func Points(year, place int) float64 {
+	full := award{points: Session{Round: &almanac.Round{Year: year}}.scale()}
+	return full.place(place - 1)
 }
 
 // In 2014 the last race counted double; a race that is cut short counts half.

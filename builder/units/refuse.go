@@ -87,7 +87,7 @@ func (v *Version) keepLostSeasons(base *snapshots.Base, a *almanac.Almanac) {
 		}
 	}
 	if lost != nil {
-		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy, catalog.Changes} {
+		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy, catalog.Changes, catalog.Live} {
 			v.Document(catalog.Variant{Endpoint: endpoint}.Path()).Fault = lost
 		}
 	}

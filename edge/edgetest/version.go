@@ -172,6 +172,18 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return records
 	},
+	catalog.Live: func(v catalog.Variant, n int64) any {
+		if v.SessionKey == catalog.NoSession {
+			return wire.LiveRace{State: wire.LiveNone}
+		}
+		gap, win := int(n), wire.Percent(1000)
+		car := wire.LiveCar{Position: 1, Driver: "NOR", GapMS: &gap, WinPct: &win, PodiumPct: &win}
+		data := wire.LiveRace{State: wire.LiveRunning, Provisional: true, SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Lap: 3, Laps: 58, ObservedAt: wire.Instant(AbuDhabi), Order: []wire.LiveCar{car}}
+		if v.SessionKey > 0 {
+			data.Timeline = []wire.LiveLap{{Lap: 3, ObservedAt: wire.Instant(AbuDhabi), Order: data.Order}}
+		}
+		return data
+	},
 	catalog.Changes: func(_ catalog.Variant, n int64) any {
 		return []wire.Change{{
 			SessionKey: 2024001, GPName: "Monaco Grand Prix", Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain",

@@ -43,6 +43,7 @@ var (
 	noStore     = Field{[]byte("Cache-Control"), []byte("no-store")}
 	variesByKey = Field{[]byte("Vary"), []byte("Accept-Encoding, Authorization, X-API-Key")} // a browser's cache must not answer for another key
 	moving      = Field{[]byte("Cache-Control"), []byte("private, max-age=30, must-revalidate")}
+	passing     = Field{[]byte("Cache-Control"), []byte("private, max-age=5, must-revalidate")}
 	seasonOver  = Field{[]byte("Cache-Control"), []byte("private, max-age=300, must-revalidate")}
 	contentCode = []byte("Content-Encoding")
 )
@@ -80,6 +81,7 @@ func newHeaderSet(contentType, lifetime Field, more ...Field) *headerSet {
 }
 
 var (
+	passingHeaders    = newHeaderSet(JSON, passing)
 	movingHeaders     = newHeaderSet(JSON, moving)
 	seasonOverHeaders = newHeaderSet(JSON, seasonOver)
 )

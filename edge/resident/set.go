@@ -147,7 +147,7 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 }
 
 // headers returns the fields of the variant with its caching lifetime, which is longer
-// only for a season that is over and without an expected change.
+// only for a season that is over and without an expected change, and always short for a passing endpoint.
 func (s *Set) headers(v catalog.Variant) *headerSet {
 	lifetime, fields := moving, movingHeaders
 	year := season(v)
@@ -155,7 +155,11 @@ func (s *Set) headers(v catalog.Variant) *headerSet {
 	if year != 0 && year < s.known.Current && !awaited {
 		lifetime, fields = seasonOver, seasonOverHeaders
 	}
-	if _, endpoint := row(v); !endpoint.Deprecated.IsZero() {
+	_, endpoint := row(v)
+	if endpoint.Passing {
+		lifetime, fields = passing, passingHeaders
+	}
+	if !endpoint.Deprecated.IsZero() {
 		return newHeaderSet(JSON, lifetime, Deprecation(endpoint)...)
 	}
 	return fields

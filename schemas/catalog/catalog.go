@@ -25,7 +25,10 @@
 // the new bodies with the others belongs to builder/check.
 package catalog
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // BasePath precedes every endpoint path of the contract.
 const BasePath = "/api/v1"
@@ -49,6 +52,7 @@ const (
 	Results  Name = "results"
 	Weekends Name = "weekends"
 	Changes  Name = "changes"
+	Live     Name = "live"
 
 	Bulk Name = "bulk"
 )
@@ -66,6 +70,10 @@ type Endpoint struct {
 	// Additive marks an endpoint that came after the first six: a version that was published
 	// before, or before its figures were ready, lacks some or all of its variants.
 	Additive bool
+
+	// Passing marks an endpoint whose bodies change with every lap of a race. Caches keep them for seconds, and
+	// nobody counts a version that changes them alone.
+	Passing bool
 
 	// Deprecated is the instant since which clients should stop using the endpoint. Sunset is its
 	// end, at least twelve months later. Zero: the endpoint stays. Its responses carry both.
@@ -118,6 +126,7 @@ var (
 		Pattern: `^[1-9][0-9]{0,15}$`,
 		Default: "every round of the season",
 	}
+	oneRound = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the race that runs, or ran last"}
 )
 
 // Endpoints is the table, in documentation order. It must not be changed.
@@ -176,9 +185,20 @@ var Endpoints = []Endpoint{
 		patterns: patterns("changes/{year}", "changes/{year=all}"),
 	},
 	{
+		Name: Live, Path: "/live", Params: []Param{oneRound}, Additive: true, Passing: true,
+		patterns: patterns("live", "live/session/{session_key}", "live/{session_key=none}"),
+	},
+	{
 		Name: Bulk, Path: "/bulk", Params: []Param{season}, Additive: true, File: true,
 		patterns: patterns("bulk/{year}"),
 	},
+}
+
+// Passing reports whether a stored path is that of a passing endpoint.
+func Passing(path string) bool {
+	name, _, _ := strings.Cut(path, "/")
+	i, ok := Lookup("/" + name)
+	return ok && Endpoints[i].Passing
 }
 
 // Lookup returns the index in Endpoints of the endpoint with a path: the bytes after BasePath.

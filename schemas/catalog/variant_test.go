@@ -66,6 +66,7 @@ func TestAll(t *testing.T) {
 		calendar/2025 calendar/2026
 		changes/2025 changes/2026 changes/all
 		drivers
+		live live/none live/session/2025001 live/session/2026002
 		next-race
 		predictions/2025 predictions/2026 predictions/none
 		predictions/session/2025001 predictions/session/2026002

@@ -1,0 +1,331 @@
+package builder
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/live"
+	"gridcast/builder/predict"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+	"gridcast/builder/units"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// watched is the time after lights out in which observations of a race may arrive. A race may be interrupted for
+// hours.
+const watched = 9 * time.Hour
+
+// Observed returns the log of observations of this builder's store.
+func (b *Builder) Observed() *live.Log {
+	b.observed.once.Do(func() { b.observed.log = &live.Log{Store: b.Store} })
+	return b.observed.log
+}
+
+// LiveRound returns the round of /live: the one of the latest start among the rounds with a pick and the rounds that
+// have started; nil if there is none.
+func LiveRound(rounds []*almanac.Round) *almanac.Round {
+	var latest *almanac.Round
+	for _, r := range rounds {
+		if r.Session != 0 && !r.Off() && (r.Pick != nil || r.State != almanac.Scheduled) && (latest == nil || r.Start.After(latest.Start)) {
+			latest = r
+		}
+	}
+	return latest
+}
+
+// observe reads the observations of the round of /live while some may arrive, or if they were never read. If the store
+// does not answer, the ones read before count, because results must not wait for them.
+func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) (session int64, tape *live.Tape) {
+	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1))
+	if r == nil {
+		return 0, &live.Tape{}
+	}
+	known := b.Observed().Known(r.Session)
+	if known != nil && (r.Result != nil || v.At.Before(r.Start.Add(-time.Hour)) || v.At.After(r.Start.Add(watched))) {
+		return r.Session, known
+	}
+	tape, err := b.Observed().Refresh(ctx, r.Session)
+	if err != nil {
+		b.Log.Error("the observations of the race cannot be read; /live shows the earlier ones", "session_key", r.Session, "err", err)
+		tape = cmp.Or(known, &live.Tape{})
+	}
+	return r.Session, tape
+}
+
+// scheduledLaps returns the laps of a race: those of the archive, else those that its source said; 0 if unknown.
+func scheduledLaps(r *almanac.Round, race *live.Race) int {
+	return cmp.Or(r.Facts.ScheduledLaps, race.Laps)
+}
+
+// chancesAt returns the chances at a moment of a race. The forecast before the race is the frozen pick.
+func chancesAt(r *almanac.Round, race *live.Race, m *live.Moment) (predict.Forecast, error) {
+	if r.Pick == nil {
+		return predict.Forecast{}, fmt.Errorf("no pick was frozen before the race")
+	}
+	state := predict.RaceState{Laps: m.Lap, Scheduled: scheduledLaps(r, race)}
+	gap := time.Duration(0)
+	for _, c := range m.Cars {
+		if c.Out {
+			continue
+		}
+		switch {
+		case c.GapMS != nil:
+			gap = time.Duration(*c.GapMS) * time.Millisecond
+		case c.LapsDown > 0:
+			gap = max(gap, time.Duration(c.LapsDown)*race.LapTime())
+		}
+		car := predict.Car{Driver: c.Driver, Gap: gap}
+		if c.Stops != nil {
+			car.Stops = *c.Stops
+		}
+		state.Cars = append(state.Cars, car)
+	}
+	return predict.Live(state, frozenForecast(r.Pick))
+}
+
+// checkpoint is the state of a live pick that is not frozen.
+type checkpoint struct {
+	percent, lap int
+	moment       *live.Moment // to freeze it from; nil: not now
+	missed       string       // why it is not frozen and never will be
+}
+
+// checkpoints returns the live picks of a round that are not frozen. A pick is due when the leader completes its lap, and
+// at the latest a lap later, from an observation that is fresh. The scheduled distance stands, also if the race is
+// shortened.
+func checkpoints(r *almanac.Round, race *live.Race, now time.Time) []checkpoint {
+	scheduled := scheduledLaps(r, race)
+	var open []checkpoint
+	for _, percent := range predict.Checkpoints {
+		if r.Record.LivePick(percent) != nil {
+			continue
+		}
+		c := checkpoint{percent: percent, lap: predict.CheckpointLap(percent, max(scheduled, 1))}
+		switch m := race.At(c.lap); {
+		case race.State == live.Waiting:
+		case scheduled == 0:
+			c.missed = "the scheduled distance is not known"
+		case r.Pick == nil:
+			c.missed = "no pick was frozen before the race"
+		case r.Result != nil && race.Lap >= c.lap && m != nil:
+			c.missed = "the result was verified before"
+		case race.Lap == 0 && race.State == live.Ended:
+			c.missed = "the race ended before its first lap"
+		case race.Lap < c.lap && race.State == live.Ended:
+			c.missed = fmt.Sprintf("the race ended after lap %d of %d", race.Lap, scheduled)
+		case race.Lap < c.lap:
+		case m == nil:
+			c.missed = fmt.Sprintf("no observation of lap %d or %d arrived", c.lap, c.lap+1)
+		case race.Lap > c.lap+1:
+			c.missed = fmt.Sprintf("lap %d was observed too late: the leader had completed lap %d", c.lap, race.Lap)
+		case now.Sub(m.Seen()) > live.Fresh:
+			c.missed = fmt.Sprintf("the observation of lap %d was older than %d seconds", m.Lap, int(live.Fresh.Seconds()))
+		case !m.Seen().After(r.Start):
+			c.missed = "the observation is from before lights out"
+		default:
+			c.moment = m
+		}
+		open = append(open, c)
+	}
+	return open
+}
+
+// livePicksDue freezes the live picks that are due.
+func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events []ledger.Event, faults []error) {
+	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1))
+	if p.Observed == nil || r == nil || r.Result != nil {
+		return nil, nil
+	}
+	tape := p.Observed(r.Session)
+	if tape == nil {
+		return nil, nil
+	}
+	race := tape.Race(s.Driver)
+	for _, c := range checkpoints(r, &race, v.At) {
+		if c.moment == nil {
+			continue
+		}
+		forecast, err := chancesAt(r, &race, c.moment)
+		if err == nil {
+			err = forecast.Pickable()
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("live pick of %d at %d %%: %w", r.Session, c.percent, err))
+			continue
+		}
+		frozen := freeze(r, predict.LiveName, sum, forecast)
+		e := ledger.FreezeLive(r.Session, *frozen.Pick, r.Start, c.percent, ledger.Observation{Lap: c.moment.Lap, SHA256: c.moment.SHA256, At: c.moment.Seen()})
+		e.Archive, e.Chances = frozen.Archive, frozen.Chances
+		events = append(events, e)
+	}
+	return events, faults
+}
+
+// liveDocuments puts the documents of /live into a version: the present race, and its timeline once it is over. The
+// timelines of other races stay those of the base, unless their result was verified after they were made.
+func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Almanac, version *units.Version) error {
+	put := func(v catalog.Variant, data wire.LiveRace) error {
+		text, err := wire.Marshal(data)
+		if err != nil {
+			return err
+		}
+		version.Put(units.Render(in.Base, v.Path(), in.At, func(at time.Time) ([]byte, error) { return render.Data(text, at) }))
+		return nil
+	}
+	now, timeline := wire.LiveRace{State: wire.LiveNone}, int64(0)
+	if in.LiveRound != 0 {
+		if r, err := a.Round(in.LiveRound); err == nil {
+			race := in.Live.Race(in.Ledger.Driver)
+			now = liveData(a.At, r, &race)
+			if race.State == live.Ended {
+				timeline = r.Session
+				if err := put(catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}, withTimeline(now, r, &race)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, entry := range in.Base.Manifest.Entries {
+		v, err := catalog.ParsePath(entry.Path)
+		if err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 || v.SessionKey == timeline {
+			continue
+		}
+		r, err := a.Round(v.SessionKey)
+		if err != nil || r.Record.Result() == nil || !r.Record.Result().At.After(entry.GeneratedAt) {
+			version.Put(&units.Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true})
+			continue
+		}
+		tape, err := b.Observed().Refresh(ctx, r.Session)
+		if err != nil {
+			return err
+		}
+		race := tape.Race(in.Ledger.Driver)
+		if err := put(v, withTimeline(liveData(a.At, r, &race), r, &race)); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(put(catalog.Variant{Endpoint: catalog.Live}, now), put(catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}, wire.LiveRace{State: wire.LiveNone}))
+}
+
+// liveData describes a race as observed or, once it is verified, as verified.
+func liveData(now time.Time, r *almanac.Round, race *live.Race) wire.LiveRace {
+	data := wire.LiveRace{
+		State: wire.LiveState(race.State), Provisional: r.Result == nil, SessionKey: r.Session, GPName: r.Facts.Name,
+		Lap: race.Lap, Laps: scheduledLaps(r, race),
+	}
+	if race.State == live.Waiting && r.State == almanac.AwaitingResult {
+		return wire.LiveRace{State: wire.LiveNone}
+	}
+	if !race.Seen.IsZero() {
+		data.ObservedAt = wire.Instant(race.Seen)
+		data.Checkpoints = wireCheckpoints(r, race, now)
+	}
+	if r.Result != nil {
+		data.State = wire.LiveOver
+		places := almanac.Podium(r.Result.Rows)
+		podium := wire.Podium{P1: r.Code(places[0]), P2: r.Code(places[1]), P3: r.Code(places[2])}
+		data.Result = &wire.Result{Winner: podium.P1, Podium: podium}
+		for _, row := range r.Result.Rows {
+			points := row.Points
+			data.Order = append(data.Order, wire.LiveCar{Position: row.Position, Driver: r.Code(row.Driver), Points: &points, Out: row.Position == 0})
+		}
+		return data
+	}
+	data.ValidUntil, data.ByHand = wire.Instant(race.ValidUntil()), race.Hand
+	if m := race.Latest(); m != nil {
+		data.Order = wireOrder(r, race, m)
+	} else {
+		data.Order = gridOrder(r)
+	}
+	return data
+}
+
+// withTimeline adds every observed lap.
+func withTimeline(data wire.LiveRace, r *almanac.Round, race *live.Race) wire.LiveRace {
+	data.Timeline = []wire.LiveLap{}
+	for i := range race.Moments {
+		m := &race.Moments[i]
+		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: wireOrder(r, race, m)})
+	}
+	return data
+}
+
+// wireOrder is the order at a moment, with the chances if they follow from it.
+func wireOrder(r *almanac.Round, race *live.Race, m *live.Moment) []wire.LiveCar {
+	forecast, err := chancesAt(r, race, m)
+	if err != nil {
+		forecast = predict.Forecast{} // the order alone is of use
+	}
+	order := make([]wire.LiveCar, len(m.Cars))
+	for i, c := range m.Cars {
+		order[i] = wire.LiveCar{Driver: r.Code(c.Driver), GapMS: c.GapMS, GapLaps: c.LapsDown, Stops: c.Stops, Out: c.Out}
+		if !c.Out {
+			place(&order[i], r.Year, i+1, forecast, c.Driver)
+		}
+	}
+	return order
+}
+
+// gridOrder is the order before the race: the grid, with the chances of the pick.
+func gridOrder(r *almanac.Round) []wire.LiveCar {
+	slots := slices.Clone(r.Facts.Grid)
+	slices.SortStableFunc(slots, func(a, b season.GridSlot) int {
+		return cmp.Compare(cmp.Or(a.Position, len(slots)+1), cmp.Or(b.Position, len(slots)+1))
+	})
+	var before predict.Forecast
+	if r.Pick != nil {
+		before = frozenForecast(r.Pick)
+	}
+	var order []wire.LiveCar
+	for i, slot := range slots {
+		car := wire.LiveCar{Driver: r.Code(slot.Driver)}
+		place(&car, r.Year, i+1, before, slot.Driver)
+		order = append(order, car)
+	}
+	return order
+}
+
+// place gives a car its place, the points of the place, and its chances if the forecast has them.
+func place(car *wire.LiveCar, year, position int, forecast predict.Forecast, driver season.DriverID) {
+	points := stewards.Points(year, position)
+	car.Position, car.Points = position, &points
+	for _, c := range forecast.Candidates {
+		if c.Driver == driver && c.Podium > 0 {
+			win, podium := wire.PercentFrom(c.Win), wire.PercentFrom(c.Podium)
+			car.WinPct, car.PodiumPct = &win, &podium
+		}
+	}
+}
+
+// wireCheckpoints describes every checkpoint: frozen, still to come, or missed with the reason.
+func wireCheckpoints(r *almanac.Round, race *live.Race, now time.Time) []wire.LiveCheckpoint {
+	var all []wire.LiveCheckpoint
+	for _, c := range checkpoints(r, race, now) {
+		status := wire.CheckpointPending
+		if c.missed != "" {
+			status = wire.CheckpointMissed
+		}
+		all = append(all, wire.LiveCheckpoint{Percent: c.percent, Lap: c.lap, Status: status, Reason: c.missed})
+	}
+	for i := range r.Record.Live {
+		p := &r.Record.Live[i]
+		all = append(all, wire.LiveCheckpoint{
+			Percent: p.Checkpoint, Lap: predict.CheckpointLap(p.Checkpoint, max(scheduledLaps(r, race), 1)), Status: wire.CheckpointFrozen,
+			ObservedAt: wire.Instant(p.Observation.At), FrozenAt: wire.Instant(p.FrozenAt),
+			Prediction: &wire.Prediction{
+				Winner: r.Code(p.P1), ConfidencePct: wire.PercentFrom(p.WinProbability), Podium: wire.Podium{P1: r.Code(p.P1), P2: r.Code(p.P2), P3: r.Code(p.P3)},
+			},
+		})
+	}
+	slices.SortFunc(all, func(x, y wire.LiveCheckpoint) int { return cmp.Compare(x.Percent, y.Percent) })
+	return all
+}

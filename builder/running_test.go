@@ -1,0 +1,282 @@
+package builder_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/live"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// running is the Austrian race of 2024 as a builder sees it, lap by lap.
+type running struct {
+	t *testing.T
+	*builder.Builder
+	round *season.Round
+}
+
+// austriaRuns builds after qualifying, so that the pick is frozen.
+func austriaRuns(t *testing.T, p builder.Policy) *running {
+	b := service(t, austriaQualified.Add(-time.Hour), p)
+	build(t, b, austriaQualified)
+	facts, err := b.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ok := facts.Archive.AsOf(austriaStart.AddDate(0, 0, 1)).Round(2024, austria)
+	if !ok {
+		t.Fatal("no Austrian Grand Prix of 2024")
+	}
+	return &running{t: t, Builder: b, round: r}
+}
+
+// ends is the instant at which the leader completes a lap.
+func ends(lap int) time.Time { return austriaStart.Add(time.Duration(lap) * 70 * time.Second) }
+
+// lap is the observation of a lap: the drivers in the order of the result, 2 s apart.
+func (r *running) lap(n int) live.Observation {
+	o := live.Observation{Session: austriaKey, At: ends(n), Received: ends(n).Add(time.Second), Source: "test", Lap: n}
+	for i, row := range r.round.Results {
+		gap, stops := 2000*i, n/24
+		o.Cars = append(o.Cars, live.Car{Driver: row.Driver, GapMS: &gap, Stops: &stops})
+	}
+	return o
+}
+
+// sees appends observations and builds two seconds after the last one.
+func (r *running) sees(all ...live.Observation) builder.Outcome {
+	r.t.Helper()
+	for _, o := range all {
+		if _, _, err := r.Observed().Append(r.t.Context(), o); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return build(r.t, r.Builder, all[len(all)-1].Received.Add(time.Second))
+}
+
+// drives appends observations as they come. It builds after those that may make a live pick, and after the last.
+func (r *running) drives(all ...live.Observation) {
+	r.t.Helper()
+	from := 0
+	for i, o := range all {
+		if o.Phase != "" || slices.Contains([]int{1, 18, 19, 36, 37, 54, 55, 64, 65}, o.Lap) || i == len(all)-1 {
+			r.sees(all[from : i+1]...)
+			from = i + 1
+		}
+	}
+}
+
+func (r *running) phase(p live.Phase, at time.Time) live.Observation {
+	return live.Observation{Session: austriaKey, At: at, Received: at, Source: "test", Phase: p}
+}
+
+// data returns the data of a published document.
+func (r *running) data(path string, into any) {
+	r.t.Helper()
+	base, err := snapshots.LoadBase(r.t.Context(), r.Store, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	entry, ok := base.Entry(path)
+	if !ok {
+		r.t.Fatalf("version %d has no %s", base.Manifest.Version, path)
+	}
+	body, err := base.Body(r.t.Context(), entry)
+	if err == nil {
+		err = json.Unmarshal(body, &struct {
+			Data any `json:"data"`
+		}{into})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// checkpoints describes the checkpoints of /live: the lap of each that is frozen, the reason of each that is not.
+func (r *running) checkpoints() string {
+	var now wire.LiveRace
+	r.data("live", &now)
+	var all []string
+	for _, c := range now.Checkpoints {
+		all = append(all, fmt.Sprint(c.Percent, " ", c.Status, " ", c.Reason))
+	}
+	return strings.TrimSpace(strings.ReplaceAll(strings.Join(all, "; "), " ;", ";"))
+}
+
+// TestRunningRace publishes a whole race: a version a lap in which only /live changes, five live picks, the timeline at
+// the flag, and the verified result after it.
+func TestRunningRace(t *testing.T) {
+	r := austriaRuns(t, policy())
+	var now wire.LiveRace
+	r.data("live", &now)
+	if now.State != wire.LiveWaiting || len(now.Order) != 20 || now.Order[0].WinPct == nil {
+		t.Errorf("before the race: got %s with %d cars, want the grid with chances", now.State, len(now.Order))
+	}
+	build(t, r.Builder, austriaStart) // the calendar says live
+	before := r.versions()
+	entries := r.manifest().Entries
+	for n := 1; n <= 71; n++ {
+		outcome := r.sees(r.lap(n))
+		if n > 1 && n < 71 {
+			if changed := changedPaths(entries, outcome.Base.Manifest.Entries); !slices.Equal(changed, []string{"live"}) {
+				t.Fatalf("lap %d changes %v, want /live alone", n, changed)
+			}
+		}
+		entries = outcome.Base.Manifest.Entries
+	}
+	over := r.sees(r.phase(live.Over, ends(71).Add(time.Second)))
+	if added := r.versions() - before; added > 71+20 {
+		t.Errorf("the race added %d versions, want at most its laps and 20", added)
+	}
+	if head := r.Observed().Known(austriaKey).Head; head.Seq != 72 || over.Base.Manifest.Live != head.Hash {
+		t.Errorf("the manifest names %q, want observation 72, %+v", over.Base.Manifest.Live, head)
+	}
+	if got, want := r.checkpoints(), "0 frozen; 25 frozen; 50 frozen; 75 frozen; 90 frozen"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var timeline wire.LiveRace
+	r.data("live/session/2024011", &timeline)
+	if len(timeline.Timeline) != 71 || !timeline.Provisional || timeline.State != wire.LiveOver {
+		t.Errorf("the timeline has %d laps, provisional %t, %s", len(timeline.Timeline), timeline.Provisional, timeline.State)
+	}
+	verified := build(t, r.Builder, austriaStart.Add(4*time.Hour))
+	r.data("live/session/2024011", &timeline)
+	var accuracy wire.Accuracy
+	r.data("accuracy/2024", &accuracy)
+	if timeline.Provisional || timeline.Result == nil || timeline.Result.Winner != "RUS" || timeline.Order[0].Driver != "RUS" || len(timeline.Timeline) != 71 {
+		t.Errorf("version %d: the timeline does not show the verified result: %+v", verified.Version, timeline.Result)
+	}
+	if accuracy.Live.WinnerHitRatePct != 1000 {
+		t.Errorf("got %v %% live hits, want 100", accuracy.Live.WinnerHitRatePct)
+	}
+	audit, err := builder.AuditStore(t.Context(), r.Store)
+	if err != nil || !audit.Green() {
+		t.Errorf("the audit says %v, %v", audit.Err(), err)
+	}
+	pruned, err := snapshots.Prune(t.Context(), r.Store, 3, time.Now().Add(48*time.Hour), true)
+	if err != nil || len(pruned.Kept) < 70 {
+		t.Errorf("prune keeps %d versions, %v; want the laps uncounted", len(pruned.Kept), err)
+	}
+}
+
+// changedPaths lists the paths whose bytes differ.
+func changedPaths(old, now []snapshots.ManifestEntry) (changed []string) {
+	hashes := map[string]string{}
+	for _, e := range old {
+		hashes[e.Path] = e.SHA256
+	}
+	for _, e := range now {
+		if hashes[e.Path] != e.SHA256 {
+			changed = append(changed, e.Path)
+		}
+	}
+	return changed
+}
+
+func (r *running) manifest() snapshots.Manifest {
+	r.t.Helper()
+	m, err := snapshots.LoadManifest(r.t.Context(), r.Store, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return m
+}
+
+func (r *running) versions() int { return int(r.manifest().Version) }
+
+// TestCheckpoints decides for disturbed races which live picks are made.
+func TestCheckpoints(t *testing.T) {
+	laps := func(r *running, from, to int) (all []live.Observation) {
+		for n := from; n <= to; n++ {
+			all = append(all, r.lap(n))
+		}
+		return all
+	}
+	for _, tc := range []struct {
+		name string
+		run  func(r *running)
+		want string
+	}{
+		{"half distance was lost, the lap after it was not", func(r *running) {
+			r.drives(append(laps(r, 1, 35), laps(r, 37, 40)...)...)
+		}, "0 frozen; 25 frozen; 50 frozen; 75 pending; 90 pending"},
+		{"silence from lap 30 to 40", func(r *running) {
+			r.drives(append(laps(r, 1, 30), laps(r, 40, 54)...)...)
+		}, "0 frozen; 25 frozen; 50 missed no observation of lap 36 or 37 arrived; 75 frozen; 90 pending"},
+		{"the laps arrive all at once", func(r *running) { r.sees(laps(r, 1, 40)...) }, "0 missed lap 1 was observed too late: the leader had completed lap 40; 25 missed lap 18 was observed too late: the leader had completed lap 40; 50 missed lap 36 was observed too late: the leader had completed lap 40; 75 pending; 90 pending"},
+		{"lap 36 arrives after four minutes", func(r *running) {
+			r.drives(laps(r, 1, 35)...)
+			late := r.lap(36)
+			late.Received = late.At.Add(4 * time.Minute)
+			r.sees(late)
+		}, "0 frozen; 25 frozen; 50 missed the observation of lap 36 was older than 180 seconds; 75 pending; 90 pending"},
+		{"red flag after lap 36, resumed", func(r *running) {
+			r.drives(append(laps(r, 1, 36), r.phase(live.Suspended, ends(36).Add(5*time.Second)))...)
+			again := laps(r, 37, 54)
+			for i := range again {
+				again[i].At, again[i].Received = again[i].At.Add(time.Hour), again[i].Received.Add(time.Hour)
+			}
+			r.drives(again...)
+		}, "0 frozen; 25 frozen; 50 frozen; 75 frozen; 90 pending"},
+		{"ended at 60 %", func(r *running) {
+			r.drives(append(laps(r, 1, 43), r.phase(live.Over, ends(43).Add(2*time.Second)))...)
+		}, "0 frozen; 25 frozen; 50 frozen; 75 missed the race ended after lap 43 of 71; 90 missed the race ended after lap 43 of 71"},
+		{
+			"never started", func(r *running) { r.sees(r.phase(live.Over, ends(0).Add(time.Hour))) },
+			"0 missed the race ended before its first lap; 25 missed the race ended before its first lap; 50 missed the race ended before its first lap; 75 missed the race ended before its first lap; 90 missed the race ended before its first lap",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := austriaRuns(t, builder.Policy{Model: predict.GridFrequency()})
+			tc.run(r)
+			if got := r.checkpoints(); got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestLivePicksWhileHeld: a hold stops publishing, and live picks are frozen all the same.
+func TestLivePicksWhileHeld(t *testing.T) {
+	r := austriaRuns(t, policy())
+	r.sees(r.lap(1))
+	publisher := snapshots.Publisher{Store: r.Store}
+	if _, err := publisher.Rollback(t.Context(), 1, "test", "a test", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for n := 2; n <= 18; n++ {
+		o := r.lap(n)
+		if _, _, err := r.Observed().Append(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = r.Build(t.Context(), builder.Request{At: o.Received})
+	}
+	record, _ := r.Ledger.Fold().Record(austriaKey)
+	if len(record.Live) != 2 || record.Live[1].Checkpoint != 25 || record.Live[1].Observation.Lap != 18 {
+		t.Errorf("got live picks %+v, want those of laps 1 and 18", record.Live)
+	}
+	if p := record.Live[1]; p.Actor != builder.Actor || len(p.Chances) != 20 || p.Model != predict.LiveName || p.FrozenAt.Sub(p.Observation.At) > live.Fresh {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// TestAuditOfLivePicks: the audit names a live pick whose observation is gone.
+func TestAuditOfLivePicks(t *testing.T) {
+	r := austriaRuns(t, policy())
+	r.sees(r.lap(1))
+	if err := r.Store.Delete(t.Context(), "live/2024011/00000001.json"); err != nil {
+		t.Fatal(err)
+	}
+	audit, err := builder.AuditStore(t.Context(), r.Store)
+	if err != nil || audit.Green() || audit.Faults[0].Key != "live/2024011/" {
+		t.Errorf("got %v, %v; want the observation missed", audit.Faults, err)
+	}
+}
