@@ -133,7 +133,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	settled := err // publish without the refused events, and return the error then
 	for range maxRebases {
 		in := Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Settings: rules.settings, Base: base}
-		in.LiveRound, in.Live = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
+		in.Live = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
 		receipt, refused, err := b.publish(ctx, r, in)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("another builder published; building again on its version")
@@ -171,16 +171,13 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 // Inputs name everything that the documents of a version are made from. In one release of the program,
 // equal inputs give equal documents.
 type Inputs struct {
-	At       time.Time      // race time
-	Facts    archive.Stored // named by the digest of its file
-	Ledger   *ledger.Fold   // named by its head
-	Model    predict.Model  // from the settings; it names the derived documents
-	Settings string         // the digest of the store's settings
-	// LiveRound is the session key of the race that /live shows, 0 if there is none. Live has its observations, named by
-	// the head of their log.
-	LiveRound int64
-	Live      *live.Tape
-	Base      *snapshots.Base // the version before, with the generated_at of each document
+	At       time.Time       // race time
+	Facts    archive.Stored  // named by the digest of its file
+	Ledger   *ledger.Fold    // named by its head
+	Model    predict.Model   // from the settings; it names the derived documents
+	Settings string          // the digest of the store's settings
+	Live     *live.Tape      // the observations of the race that /live shows, named by the head of their log
+	Base     *snapshots.Base // the version before, with the generated_at of each document
 }
 
 // documents makes the documents of a version. It also returns the key and the inputs of the derived documents among

@@ -16,10 +16,12 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/render"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -202,6 +204,9 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 	for _, f := range catalog.Feeds {
 		made[f.Stored] = func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) }
 	}
+	if err := r.live(ctx, m, a, made); err != nil {
+		return nil, err
+	}
 	if m.Derived != "" {
 		data, err := r.derive(ctx, m.DerivedFrom)
 		if err != nil {
@@ -212,6 +217,46 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 		}
 	}
 	return made, nil
+}
+
+// live adds the documents of /live: of the race that the version shows from the observations up to the named head, of
+// earlier races from their whole logs.
+func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac.Almanac, made map[string]remake) error {
+	fold, log := r.ledger.UpTo(m.Ledger.Seq), r.builder.Observed()
+	tape := &live.Tape{}
+	if round := LiveRound(allRounds(a), a.At); round != nil && m.Live != "" {
+		whole, err := log.Refresh(ctx, round.Session)
+		if err != nil {
+			return err
+		}
+		if tape = whole.UpTo(m.Live); tape == nil {
+			return fmt.Errorf("the log of observations of %d has no file with the hash %s", round.Session, m.Live)
+		}
+	}
+	races := liveRaces(a, fold, tape)
+	for _, entry := range m.Entries {
+		v, err := catalog.ParsePath(entry.Path)
+		if _, known := races[entry.Path]; known || err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 {
+			continue
+		}
+		round, err := a.Round(v.SessionKey)
+		if err != nil {
+			return err
+		}
+		tape, err := log.Refresh(ctx, v.SessionKey)
+		if err != nil {
+			return err
+		}
+		races[entry.Path] = timeline(round, fold, tape, a.At)
+	}
+	for path, race := range races {
+		text, err := wire.Marshal(race)
+		if err != nil {
+			return err
+		}
+		made[path] = func(at time.Time) ([]byte, error) { return render.Data(text, at) }
+	}
+	return nil
 }
 
 // almanac joins the facts and the events that a version names.

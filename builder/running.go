@@ -31,11 +31,11 @@ func (b *Builder) Observed() *live.Log {
 }
 
 // LiveRound returns the round of /live: the one of the latest start among the rounds with a pick and the rounds that
-// have started; nil if there is none.
-func LiveRound(rounds []*almanac.Round) *almanac.Round {
+// have started, of this year and the last; nil if there is none.
+func LiveRound(rounds []*almanac.Round, now time.Time) *almanac.Round {
 	var latest *almanac.Round
 	for _, r := range rounds {
-		if r.Session != 0 && !r.Off() && (r.Pick != nil || r.State != almanac.Scheduled) && (latest == nil || r.Start.After(latest.Start)) {
+		if r.Session != 0 && r.Year >= now.UTC().Year()-1 && !r.Off() && (r.Pick != nil || r.State != almanac.Scheduled) && (latest == nil || r.Start.After(latest.Start)) {
 			latest = r
 		}
 	}
@@ -44,21 +44,21 @@ func LiveRound(rounds []*almanac.Round) *almanac.Round {
 
 // observe reads the observations of the round of /live while some may arrive, or if they were never read. If the store
 // does not answer, the ones read before count, because results must not wait for them.
-func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) (session int64, tape *live.Tape) {
-	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1))
+func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *live.Tape {
+	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1), v.At)
 	if r == nil {
-		return 0, &live.Tape{}
+		return &live.Tape{}
 	}
 	known := b.Observed().Known(r.Session)
 	if known != nil && (r.Result != nil || v.At.Before(r.Start.Add(-time.Hour)) || v.At.After(r.Start.Add(watched))) {
-		return r.Session, known
+		return known
 	}
 	tape, err := b.Observed().Refresh(ctx, r.Session)
 	if err != nil {
 		b.Log.Error("the observations of the race cannot be read; /live shows the earlier ones", "session_key", r.Session, "err", err)
 		tape = cmp.Or(known, &live.Tape{})
 	}
-	return r.Session, tape
+	return tape
 }
 
 // scheduledLaps returns the laps of a race: those of the archive, else those that its source said; 0 if unknown.
@@ -141,7 +141,7 @@ func checkpoints(r *almanac.Round, race *live.Race, now time.Time) []checkpoint 
 
 // livePicksDue freezes the live picks that are due.
 func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events []ledger.Event, faults []error) {
-	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1))
+	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1), v.At)
 	if p.Observed == nil || r == nil || r.Result != nil {
 		return nil, nil
 	}
@@ -170,33 +170,13 @@ func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events
 	return events, faults
 }
 
-// liveDocuments puts the documents of /live into a version: the present race, and its timeline once it is over. The
-// timelines of other races stay those of the base, unless their result was verified after they were made.
+// liveDocuments puts the documents of /live into a version. The timelines of earlier races stay those of the base,
+// unless their result was verified after they were made.
 func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Almanac, version *units.Version) error {
-	put := func(v catalog.Variant, data wire.LiveRace) error {
-		text, err := wire.Marshal(data)
-		if err != nil {
-			return err
-		}
-		version.Put(units.Render(in.Base, v.Path(), in.At, func(at time.Time) ([]byte, error) { return render.Data(text, at) }))
-		return nil
-	}
-	now, timeline := wire.LiveRace{State: wire.LiveNone}, int64(0)
-	if in.LiveRound != 0 {
-		if r, err := a.Round(in.LiveRound); err == nil {
-			race := in.Live.Race(in.Ledger.Driver)
-			now = liveData(a.At, r, &race)
-			if race.State == live.Ended {
-				timeline = r.Session
-				if err := put(catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}, withTimeline(now, r, &race)); err != nil {
-					return err
-				}
-			}
-		}
-	}
+	races := liveRaces(a, in.Ledger, in.Live)
 	for _, entry := range in.Base.Manifest.Entries {
 		v, err := catalog.ParsePath(entry.Path)
-		if err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 || v.SessionKey == timeline {
+		if _, made := races[entry.Path]; made || err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 {
 			continue
 		}
 		r, err := a.Round(v.SessionKey)
@@ -208,12 +188,49 @@ func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Alman
 		if err != nil {
 			return err
 		}
-		race := tape.Race(in.Ledger.Driver)
-		if err := put(v, withTimeline(liveData(a.At, r, &race), r, &race)); err != nil {
+		races[entry.Path] = timeline(r, in.Ledger, tape, a.At)
+	}
+	for path, race := range races {
+		text, err := wire.Marshal(race)
+		if err != nil {
 			return err
 		}
+		version.Put(units.Render(in.Base, path, in.At, func(at time.Time) ([]byte, error) { return render.Data(text, at) }))
 	}
-	return cmp.Or(put(catalog.Variant{Endpoint: catalog.Live}, now), put(catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}, wire.LiveRace{State: wire.LiveNone}))
+	return nil
+}
+
+// liveRaces returns the data of /live by path: the present race, and its timeline once it is over.
+func liveRaces(a *almanac.Almanac, s *ledger.Fold, tape *live.Tape) map[string]wire.LiveRace {
+	now := wire.LiveRace{State: wire.LiveNone}
+	races := map[string]wire.LiveRace{catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}.Path(): now}
+	if r := LiveRound(allRounds(a), a.At); r != nil {
+		race := tape.Race(s.Driver)
+		if now = liveData(a.At, r, &race); race.State == live.Ended {
+			races[catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()] = timeline(r, s, tape, a.At)
+		}
+	}
+	races[catalog.Variant{Endpoint: catalog.Live}.Path()] = now
+	return races
+}
+
+func allRounds(a *almanac.Almanac) (rounds []*almanac.Round) {
+	for i := range a.Years {
+		rounds = append(rounds, a.Rounds(a.Years[i].Year)...)
+	}
+	return rounds
+}
+
+// timeline returns the data of a race with every observed lap.
+func timeline(r *almanac.Round, s *ledger.Fold, tape *live.Tape, now time.Time) wire.LiveRace {
+	race := tape.Race(s.Driver)
+	data := liveData(now, r, &race)
+	data.Timeline = []wire.LiveLap{}
+	for i := range race.Moments {
+		m := &race.Moments[i]
+		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: wireOrder(r, &race, m)})
+	}
+	return data
 }
 
 // liveData describes a race as observed or, once it is verified, as verified.
@@ -245,16 +262,6 @@ func liveData(now time.Time, r *almanac.Round, race *live.Race) wire.LiveRace {
 		data.Order = wireOrder(r, race, m)
 	} else {
 		data.Order = gridOrder(r)
-	}
-	return data
-}
-
-// withTimeline adds every observed lap.
-func withTimeline(data wire.LiveRace, r *almanac.Round, race *live.Race) wire.LiveRace {
-	data.Timeline = []wire.LiveLap{}
-	for i := range race.Moments {
-		m := &race.Moments[i]
-		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: wireOrder(r, race, m)})
 	}
 	return data
 }

@@ -157,6 +157,15 @@ func TestRunningRace(t *testing.T) {
 	if accuracy.Live.WinnerHitRatePct != 1000 {
 		t.Errorf("got %v %% live hits, want 100", accuracy.Live.WinnerHitRatePct)
 	}
+	again, err := builder.NewReproducer(t.Context(), r.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []int64{over.Version - 36, over.Version, verified.Version} {
+		if made, err := again.Version(t.Context(), version); err != nil || made.FirstDifference != nil {
+			t.Errorf("version %d is not reproduced: %+v, %v", version, made.FirstDifference, err)
+		}
+	}
 	audit, err := builder.AuditStore(t.Context(), r.Store)
 	if err != nil || !audit.Green() {
 		t.Errorf("the audit says %v, %v", audit.Err(), err)

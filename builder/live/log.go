@@ -42,6 +42,16 @@ type Tape struct {
 	Observations []Stored   // in the order of their files
 }
 
+// UpTo returns the tape up to the file with a hash, nil if there is none.
+func (t *Tape) UpTo(hash string) *Tape {
+	for i, o := range t.Observations {
+		if o.SHA256 == hash {
+			return &Tape{Head: chain.Head{Seq: o.Seq, Hash: hash}, Observations: t.Observations[:i+1]}
+		}
+	}
+	return nil
+}
+
 // Race reduces the tape. The drivers get the ids that current gives them.
 func (t *Tape) Race(current func(season.DriverID) season.DriverID) Race {
 	r := Reduce(t.Observations)

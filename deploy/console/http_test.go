@@ -282,7 +282,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		t.Errorf("verify: got %+v, want a new version served by the edge", result)
 	}
 	wantChanged := []string{
-		"accuracy/2024", "accuracy/all", "calendar/2024", "predictions/2024", "predictions/session/2024022",
+		"accuracy/2024", "accuracy/all", "calendar/2024", "live", "predictions/2024", "predictions/session/2024022",
 		"results/2024", "results/session/2024022", "standings/constructors/2024", "standings/drivers/2024",
 		"weekends/2024", "weekends/session/2024022",
 	}
