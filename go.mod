@@ -21,7 +21,6 @@ require (
 	github.com/pb33f/libopenapi v0.30.2
 	github.com/pb33f/libopenapi-validator v0.9.4
 	github.com/prometheus/client_golang v1.25.0
-	github.com/redis/rueidis v1.0.79
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1

@@ -49,6 +49,7 @@ var arrows = map[string][]string{
 	"edge/express":                  {"edge/negotiate"},
 	"edge/keys":                     {"snapshots/blob", "edge/limit"},
 	"edge/limit":                    {"edge/limit"},
+	"edge/limit/redislimit":         {"edge/limit", "snapshots/blob"},
 	"scheduler":                     {"schemas", "snapshots", "scheduler"},
 	"scheduler/cadence":             {},
 	"scheduler/cadence/cadencetest": {"scheduler/cadence"},
@@ -61,7 +62,6 @@ var arrows = map[string][]string{
 var borders = map[string][]string{
 	"github.com/minio/minio-go/v7":    {"snapshots/blob/s3blob", "snapshots/blob/s3test"},
 	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
-	"github.com/redis/rueidis":        {"edge/limit/redislimit"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},
 	"github.com/klauspost/compress":   {"snapshots", "builder/archive", "builder/source"},

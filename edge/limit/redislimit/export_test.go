@@ -1,14 +1,23 @@
 package redislimit
 
-// Scan reads a stream of answers in pieces, and returns the first error.
-func Scan(pieces ...[]byte) error {
-	var r replies
-	for _, p := range pieces {
-		if err := r.scan(p); err != nil {
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// Scan reads a stream of answers, and returns the first error that is neither the end nor a refusal.
+func Scan(stream io.Reader) error {
+	for r := bufio.NewReaderSize(stream, maxReply); ; {
+		_, err := read(r)
+		var refused refusal
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil && !errors.As(err, &refused):
 			return err
 		}
 	}
-	return nil
 }
 
 // MaxReply is the largest answer.

@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -71,6 +72,19 @@ func TestUserAndPassword(t *testing.T) {
 	defer wrong.Close()
 	if d := wrong.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || wrong.Fault() == "" {
 		t.Errorf("with a wrong password: got %+v, %s, want the edge to count for itself", d, wrong)
+	}
+}
+
+// TestDatabaseAndPassword uses the other forms of a URL.
+func TestDatabaseAndPassword(t *testing.T) {
+	t.Parallel()
+	redis := newServer(t, "--requirepass", "secret")
+	for database, form := range map[string]string{"3": "redis://:secret@%s/3", "4": "valkey://default:secret@%s?db=4", "0": "redis://:secret@%s/"} {
+		exact(t, open(t, redislimit.Config{URL: fmt.Sprintf(form, redis.address), Mode: redislimit.Strict}, 2))
+		info, err := exec.Command("redis-cli", "-u", "redis://default:secret@"+redis.address, "-n", database, "dbsize").Output()
+		if err == nil && strings.TrimSpace(string(info)) != "2" {
+			t.Errorf("%s: the database has %s keys, want those of the edges and the limit", form, info)
+		}
 	}
 }
 
@@ -185,6 +199,22 @@ func TestCluster(t *testing.T) {
 			if node.do("DBSIZE") == ":0" {
 				t.Errorf("%s: the node %s holds no key", mode, node.address)
 			}
+		}
+		moving := "moving-" + string(mode)
+		slot, _ := strconv.Atoi(nodes[0].do("CLUSTER", "KEYSLOT", "gridcast:limit:"+moving)[1:])
+		owner := slot * 3 / slots
+		next := nodes[(owner+1)%3]
+		next.do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "IMPORTING", nodes[owner].do("CLUSTER", "MYID"))
+		nodes[owner].do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", next.do("CLUSTER", "MYID"))
+		before := next.do("DBSIZE")
+		for i := range 10 {
+			if d := sources[i%2].Counter(moving, windowStart()).Take(time.Now(), 20); !d.Allowed {
+				t.Errorf("%s, while a slot moves: %+v", mode, d)
+			}
+		}
+		skipIfGone(t, sources...)
+		if after := next.do("DBSIZE"); after == before {
+			t.Errorf("%s: the key of a slot that moves is not on its new server", mode)
 		}
 		if mode == redislimit.Strict {
 			for _, source := range sources {

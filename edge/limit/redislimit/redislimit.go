@@ -58,12 +58,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"gridcast/edge/limit"
 )
@@ -82,8 +79,8 @@ type Config struct {
 	// URL is redis://user:password@host:port/db, with rediss:// for TLS. More servers of a
 	// cluster follow as ?addr=host:port&addr=…; a cluster is recognised by itself. With
 	// ?master_set=NAME the addresses are those of sentinels. The user needs the keys gridcast:*
-	// and the commands evalsha, eval, time, hmget, hset, expire, zadd, zremrangebyscore, zcard,
-	// zrem, hello and ping; in a cluster cluster|slots and cluster|shards too.
+	// and the commands evalsha, eval, time, hmget, hset, expire, zadd, zremrangebyscore, zcard and
+	// zrem; for another database select, in a cluster asking.
 	URL string
 	// RootCAs are the certificates that those of the servers are checked against; nil: the
 	// system's.
@@ -107,17 +104,16 @@ const portions = 8
 
 // Source makes counters that share their counts through Redis. It is safe for concurrent use.
 type Source struct {
-	mode    Mode
-	options rueidis.ClientOption
-	log     *slog.Logger
-	name    string // of this edge, among the others
+	mode   Mode
+	client *client
+	log    *slog.Logger
+	name   string // of this edge, among the others
 
-	client    atomic.Pointer[rueidis.Client] // nil until the first contact with Redis
-	answering atomic.Bool                    // whether edges ask Redis; false from a failure to the next good beat
-	edges     atomic.Int64                   // edges that count in this Redis, this one included
-	skew      atomic.Int64                   // Redis' clock minus ours, in milliseconds
-	failed    chan struct{}                  // wakes the background
-	down      bool                           // the last beat failed; owned by the background
+	answering atomic.Bool   // whether edges ask Redis; false from a failure to the next good beat
+	edges     atomic.Int64  // edges that count in this Redis, this one included
+	skew      atomic.Int64  // Redis' clock minus ours, in milliseconds
+	failed    chan struct{} // wakes the background
+	down      bool          // the last beat failed; owned by the background
 	metrics   sourceMetrics
 
 	ctx     context.Context // ends with Close
@@ -129,25 +125,16 @@ type Source struct {
 
 var _ limit.Source = (*Source)(nil)
 
-// client returns the options of the client that the configuration asks for.
-func (cfg Config) client() (rueidis.ClientOption, error) {
+// client returns the client that the configuration asks for.
+func (cfg Config) client() (*client, error) {
 	if cfg.Mode != Lease && cfg.Mode != Strict {
-		return rueidis.ClientOption{}, fmt.Errorf("limits in Redis: mode %q, want %s or %s", cfg.Mode, Lease, Strict)
+		return nil, fmt.Errorf("limits in Redis: mode %q, want %s or %s", cfg.Mode, Lease, Strict)
 	}
-	options, err := rueidis.ParseURL(cfg.URL)
+	s, err := parse(cfg.URL, cfg.RootCAs)
 	if err != nil {
-		return rueidis.ClientOption{}, errors.New("limits in Redis: want a URL such as redis://host:6379") // err may show the password
+		return nil, err
 	}
-	if options.TLSConfig != nil {
-		options.TLSConfig.RootCAs = cfg.RootCAs
-		options.Sentinel.TLSConfig = options.TLSConfig
-	}
-	options.Sentinel.Username, options.Sentinel.Password = options.Username, options.Password
-	options.DialCtxFn = dial
-	options.Dialer.Timeout, options.ConnWriteTimeout = dialTimeout, silentAfter
-	options.DisableCache, options.DisableRetry = true, true
-	options.ReadBufferEachConn, options.WriteBufferEachConn = 64<<10, 64<<10
-	return options, nil
+	return newClient(s), nil
 }
 
 // checkKey is the key under which Check counts. Redis forgets it after two minutes.
@@ -157,40 +144,33 @@ const checkKey = "gridcast:check"
 // answers, and allows the user both scripts. It returns the lead of Redis' clock over
 // this machine's.
 func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
-	options, err := cfg.client()
+	client, err := cfg.client()
 	if err != nil {
 		return 0, err
 	}
-	client, err := rueidis.NewClient(options)
-	if err != nil {
-		return 0, fmt.Errorf("reach Redis: %w", err)
-	}
-	defer client.Close()
+	defer client.close()
 	name, began := rand.Text(), time.Now()
-	reply, err := greeting.Exec(ctx, client, []string{edgesKey}, []string{name}).AsIntSlice()
+	reply, err := greeting.ask(ctx, client, 2, edgesKey, []string{name})
 	if err != nil {
 		return 0, fmt.Errorf("greet Redis: %w", err)
 	}
 	answered := time.Now()
-	if err := client.Do(ctx, client.B().Zrem().Key(edgesKey).Member(name).Build()).Error(); err != nil {
+	if _, err := client.do(ctx, edgesKey, []string{"ZREM", edgesKey, name}); err != nil {
 		return 0, fmt.Errorf("take leave of Redis: %w", err)
 	}
-	if err := reservation.Exec(ctx, client, []string{checkKey}, []string{"0", "0", "1", "1", "-1", "0", "-1", "0"}).Error(); err != nil {
+	if _, err := reservation.ask(ctx, client, 3, checkKey, nil, 0, 0, 1, 1, -1, 0, -1, 0); err != nil {
 		return 0, fmt.Errorf("count in Redis: %w", err)
 	}
-	if len(reply) != 2 {
-		return 0, fmt.Errorf("greet Redis: got %d numbers, want 2", len(reply))
-	}
-	return time.UnixMilli(reply[1]).Sub(began.Add(answered.Sub(began) / 2)), nil
+	return time.UnixMilli(reply[1].number).Sub(began.Add(answered.Sub(began) / 2)), nil
 }
 
 // Open returns a source and tries once to reach Redis; the source goes on trying. Call Close.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
-	options, err := cfg.client()
+	client, err := cfg.client()
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{mode: cfg.Mode, options: options, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
+	s := &Source{mode: cfg.Mode, client: client, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
 	s.edges.Store(1)
 	s.metrics = newMetrics(s)
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -209,13 +189,12 @@ func (s *Source) Close() {
 	s.mu.Unlock()
 	s.stop()
 	s.running.Wait()
-	s.answering.Store(false)
-	if client := s.client.Swap(nil); client != nil {
+	if s.answering.Swap(false) {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		_ = (*client).Do(ctx, (*client).B().Zrem().Key(edgesKey).Member(s.name).Build()).Error() // Redis would forget it anyway
-		(*client).Close()
+		_, _ = s.client.do(ctx, edgesKey, []string{"ZREM", edgesKey, s.name}) // Redis would forget it anyway
 	}
+	s.client.close()
 }
 
 // start runs f, and Close waits for its return; after Close it reports false.
@@ -288,32 +267,21 @@ func (s *Source) beat() {
 }
 
 func (s *Source) greet() error {
-	if s.client.Load() == nil {
-		client, err := rueidis.NewClient(s.options)
-		if err != nil {
-			return fmt.Errorf("reach Redis: %w", err)
-		}
-		s.client.Store(&client)
-	}
 	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
-	reply, err := greeting.Exec(ctx, *s.client.Load(), []string{edgesKey}, []string{s.name}).AsIntSlice()
-	if err == nil && len(reply) != 2 {
-		err = fmt.Errorf("got %d numbers, want 2", len(reply))
-	}
+	reply, err := greeting.ask(ctx, s.client, 2, edgesKey, []string{s.name})
 	if err != nil {
 		return fmt.Errorf("greet Redis: %w", err)
 	}
-	s.edges.Store(max(1, reply[0]))
-	s.skew.Store(reply[1] - began.Add(time.Since(began)/2).UnixMilli())
+	s.edges.Store(max(1, reply[0].number))
+	s.skew.Store(reply[1].number - began.Add(time.Since(began)/2).UnixMilli())
 	return nil
 }
 
 // reserve asks Redis for the tokens of a call.
 func (s *Source) reserve(c *counter, q *call) error {
-	client := s.client.Load()
-	if client == nil || !s.answering.Load() {
+	if !s.answering.Load() {
 		return errors.New("redis does not answer")
 	}
 	ctx, cancel := context.WithDeadline(s.ctx, q.started.Add(callTimeout))
@@ -323,17 +291,9 @@ func (s *Source) reserve(c *counter, q *call) error {
 		divisor = portions * s.edges.Load()
 	}
 	reset, count := c.local.Latest()
-	args := make([]string, 0, 8)
-	for _, n := range [...]int64{
+	reply, err := reservation.ask(ctx, s.client, 3, c.key, nil,
 		divisor, c.offset, int64(q.perMinute), int64(q.wanted),
-		c.window(reset), int64(count), q.unreported.window, int64(q.unreported.n),
-	} {
-		args = append(args, strconv.FormatInt(n, 10))
-	}
-	reply, err := reservation.Exec(ctx, *client, []string{c.key}, args).AsIntSlice()
-	if err == nil && len(reply) != 3 {
-		err = fmt.Errorf("got %d numbers, want 3", len(reply))
-	}
+		c.window(reset), int64(count), q.unreported.window, int64(q.unreported.n))
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.metrics.failed.Inc()
@@ -342,7 +302,7 @@ func (s *Source) reserve(c *counter, q *call) error {
 		return fmt.Errorf("ask Redis: %w", err)
 	}
 	s.metrics.answered.Inc()
-	q.window, q.granted, q.count = reply[0], int(reply[1]), int(reply[2])
+	q.window, q.granted, q.count = reply[0].number, int(reply[1].number), int(reply[2].number)
 	return nil
 }
 

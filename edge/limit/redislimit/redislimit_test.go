@@ -42,7 +42,7 @@ func newServer(t testing.TB, options ...string) *server {
 	return s
 }
 
-// do runs a command of words without spaces, and returns the first line of the reply.
+// do runs a command of words without spaces, and returns the first line of the reply, or that of a text.
 func (s *server) do(words ...string) string {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.address)
@@ -53,7 +53,11 @@ func (s *server) do(words ...string) string {
 	if _, err := fmt.Fprintf(c, "%s\r\n", strings.Join(words, " ")); err != nil {
 		s.t.Fatal(err)
 	}
-	line, err := bufio.NewReader(c).ReadString('\n')
+	reader := bufio.NewReader(c)
+	line, err := reader.ReadString('\n')
+	if strings.HasPrefix(line, "$") {
+		line, err = reader.ReadString('\n')
+	}
 	if err != nil || strings.HasPrefix(line, "-") {
 		s.t.Fatalf("%s: %q, %v", words, line, err)
 	}

@@ -1,13 +1,61 @@
 package redislimit
 
-import "github.com/redis/rueidis"
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // G505: Redis names scripts by it
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // edgesKey is the sorted set of edges by the time of their last sign of life.
 const edgesKey = "gridcast:edges"
 
+// script is a program that Redis runs about one key.
+type script struct{ text, sha string }
+
+func newScript(text string) script {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // G401: the same
+	return script{text, hex.EncodeToString(sum[:])}
+}
+
+// ask runs the script, and returns its answer of n numbers. It sends the text if Redis does not know the script.
+func (s script) ask(ctx context.Context, client *client, n int, key string, args []string, numbers ...int64) ([]value, error) {
+	words := append(append(make([]string, 0, 5), "EVALSHA", s.sha, "1", key), args...)
+	reply, err := client.do(ctx, key, words, numbers...)
+	if refused, ok := errors.AsType[refusal](err); ok && strings.HasPrefix(string(refused), "NOSCRIPT") {
+		words[0], words[1] = "EVAL", s.text
+		reply, err = client.do(ctx, key, words, numbers...)
+	}
+	if err == nil && len(reply) != n {
+		err = fmt.Errorf("got %d numbers, want %d", len(reply), n)
+	}
+	return reply, err
+}
+
+// slot is the number of the share of a cluster's keys that has key: CRC-16 over the key, or over its part in braces.
+func slot(key string) string {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	crc := uint16(0)
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			carry := crc >> 15
+			crc = crc<<1 ^ carry*0x1021
+		}
+	}
+	return strconv.Itoa(int(crc % 16384))
+}
+
 // greeting notes a sign of life of ARGV[1], removes the edges without one for 5 s, and returns the number
 // of the rest and the time in milliseconds.
-var greeting = rueidis.NewLuaScript(`
+var greeting = newScript(`
 local t = redis.call('TIME')
 redis.call('ZADD', KEYS[1], t[1], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', t[1] - 6)
@@ -21,7 +69,7 @@ return {redis.call('ZCARD', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000)}
 // and the count that the edge knows, which restore a lost count; the window and
 // the number of requests that the edge allowed without asking, which its count includes. It
 // returns the window, the tokens granted, and the count with them.
-var reservation = rueidis.NewLuaScript(`
+var reservation = newScript(`
 local divisor, offset, limit, wanted, known_window, known, unreported_window, unreported =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),
   tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
