@@ -53,9 +53,10 @@ type Reproducer struct {
 	archives *archive.Store
 	builder  *Builder // has the parts that were derived here
 
-	facts   archive.Stored    // read last
-	derived derivedFile       // made last
-	read    map[string]string // hashes of the bodies that were read, by store key
+	facts     archive.Stored           // read last
+	derived   derivedFile              // made last
+	timelines map[string]wire.LiveRace // of earlier races, by store key
+	read      map[string]string        // hashes of the bodies that were read, by store key
 }
 
 // NewReproducer reads the ledger of the store and the archive on which it was opened.
@@ -65,7 +66,7 @@ func NewReproducer(ctx context.Context, store blob.Store) (*Reproducer, error) {
 		return nil, fmt.Errorf("reproduce: %w", err)
 	}
 	r := &Reproducer{
-		store: store, ledger: l, archives: archive.NewStore(store), read: map[string]string{},
+		store: store, ledger: l, archives: archive.NewStore(store), read: map[string]string{}, timelines: map[string]wire.LiveRace{},
 		builder: &Builder{Store: store, Ledger: l, Log: slog.New(slog.DiscardHandler)},
 	}
 	if opening := l.Fold().OpenedOn(); opening != "" {
@@ -220,34 +221,29 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 }
 
 // live adds the documents of /live: of the race that the version shows from the observations up to the named head, of
-// earlier races from their whole logs.
+// earlier races from the inputs of the version that wrote their timeline.
 func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac.Almanac, made map[string]remake) error {
-	fold, log := r.ledger.UpTo(m.Ledger.Seq), r.builder.Observed()
 	tape := &live.Tape{}
-	if round := LiveRound(allRounds(a), a.At); round != nil && m.Live != "" {
-		whole, err := log.Refresh(ctx, round.Session)
-		if err != nil {
+	if round := LiveRound(allRounds(a), a.At); round != nil {
+		var err error
+		if tape, err = r.observations(ctx, round.Session, m.Live); err != nil {
 			return err
 		}
-		if tape = whole.UpTo(m.Live); tape == nil {
-			return fmt.Errorf("the log of observations of %d has no file with the hash %s", round.Session, m.Live)
-		}
 	}
-	races := liveRaces(a, fold, tape)
+	races := liveRaces(a, r.ledger.UpTo(m.Ledger.Seq), tape)
 	for _, entry := range m.Entries {
 		v, err := catalog.ParsePath(entry.Path)
 		if _, known := races[entry.Path]; known || err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 {
 			continue
 		}
-		round, err := a.Round(v.SessionKey)
-		if err != nil {
-			return err
+		race, known := r.timelines[entry.Object]
+		if !known {
+			if race, err = r.timeline(ctx, entry, v.SessionKey); err != nil {
+				return fmt.Errorf("%s was written in version %d: %w", entry.Path, entry.WrittenIn(), err)
+			}
+			r.timelines[entry.Object] = race
 		}
-		tape, err := log.Refresh(ctx, v.SessionKey)
-		if err != nil {
-			return err
-		}
-		races[entry.Path] = timeline(round, fold, tape, a.At)
+		races[entry.Path] = race
 	}
 	for path, race := range races {
 		text, err := wire.Marshal(race)
@@ -257,6 +253,44 @@ func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac
 		made[path] = func(at time.Time) ([]byte, error) { return render.Data(text, at) }
 	}
 	return nil
+}
+
+// timeline makes the timeline of a race again, from the inputs of the version that wrote it. If that version showed
+// another race, it had all observations.
+func (r *Reproducer) timeline(ctx context.Context, entry snapshots.ManifestEntry, session int64) (race wire.LiveRace, err error) {
+	m, err := snapshots.LoadManifest(ctx, r.store, entry.WrittenIn())
+	if err != nil {
+		return race, err
+	}
+	a, err := r.almanac(ctx, m.Archive, m.Ledger, m.DocumentsAt())
+	if err != nil {
+		return race, err
+	}
+	round, err := a.Round(session)
+	if err != nil {
+		return race, err
+	}
+	tape, err := r.builder.Observed().Refresh(ctx, session)
+	if LiveRound(allRounds(a), a.At) == round {
+		tape, err = r.observations(ctx, session, m.Live)
+	}
+	if err != nil {
+		return race, err
+	}
+	return timeline(round, r.ledger.UpTo(m.Ledger.Seq), tape, a.At), nil
+}
+
+// observations returns the log of a race up to the head with a hash, which is empty if there was no observation.
+func (r *Reproducer) observations(ctx context.Context, session int64, head string) (*live.Tape, error) {
+	whole, err := r.builder.Observed().Refresh(ctx, session)
+	if err != nil || head == "" {
+		return &live.Tape{}, err
+	}
+	tape := whole.UpTo(head)
+	if tape == nil {
+		return nil, fmt.Errorf("%s lacks observations of session %d up to the hash %s; gridcast store restore brings them back from a backup", r.store, session, head)
+	}
+	return tape, nil
 }
 
 // almanac joins the facts and the events that a version names.

@@ -223,6 +223,9 @@ func (e ManifestEntry) equal(other ManifestEntry) bool {
 // packed says whether the object of the entry is the body as gzip.
 func (e ManifestEntry) packed() bool { return e.Packed != Packed{} }
 
+// WrittenIn returns the version that wrote the body of the entry.
+func (e ManifestEntry) WrittenIn() int64 { return writtenIn(e.Object) }
+
 // object is the object that the entry names.
 func (e ManifestEntry) object() Object {
 	if e.packed() {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob"
 )
 
@@ -28,7 +29,7 @@ type Pruned struct {
 // that none of them needs: manifests, abandoned claims, probes, objects and derived documents. It keeps
 // the latest derived documents, because the next ones are made from them. keep counts the current
 // version and is at least 1. A version that differs from its base in downloads or in /live alone is not
-// counted and stays with it. A version whose bytes a refused document keeps is not counted and stays too.
+// counted and stays with it. A version whose bytes a refused document or /live keeps is not counted and stays too.
 // now is real time. A dry run removes nothing.
 //
 // Prune removes nothing if the current version cannot be read.
@@ -71,6 +72,11 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		retained[version] = true
 		for _, refused := range h.Manifests[version].Refused {
 			retained[refused.Version] = true // whose inputs gave these bytes
+		}
+		for _, e := range h.Manifests[version].Entries {
+			if v, err := catalog.ParsePath(e.Path); err == nil && catalog.Passing(e.Path) && v.SessionKey > 0 {
+				retained[e.WrittenIn()] = true // the timeline of an earlier race
+			}
 		}
 	}
 	// Manifests go first, so that a rollback which starts now finds its target missing and does not

@@ -314,7 +314,7 @@ func TestSeasons2025And2026(t *testing.T) {
 	host, clock := newsFrom(t, time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2024, 2016, 2024)
 	synctest.Test(t, func(t *testing.T) {
-		u := begin(t, host, clock, base, false)
+		u := begin(t, host, clock, base, true)
 		liveThrough(t, u)
 		u.reproduce(t)
 	})
