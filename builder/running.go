@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
@@ -20,9 +21,12 @@ import (
 	"gridcast/snapshots"
 )
 
-// watched is the time after lights out in which observations of a race may arrive. A race may be interrupted for
+// Observations of a race may arrive from WatchedBefore lights out until Watched after it. A race may be interrupted for
 // hours.
-const watched = 9 * time.Hour
+const (
+	WatchedBefore = time.Hour
+	Watched       = 9 * time.Hour
+)
 
 // Observed returns the log of observations of this builder's store.
 func (b *Builder) Observed() *live.Log {
@@ -50,7 +54,7 @@ func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *
 		return &live.Tape{}
 	}
 	known := b.Observed().Known(r.Session)
-	if known != nil && (r.Result != nil || v.At.Before(r.Start.Add(-time.Hour)) || v.At.After(r.Start.Add(watched))) {
+	if known != nil && (r.Result != nil || v.At.Before(r.Start.Add(-WatchedBefore)) || v.At.After(r.Start.Add(Watched))) {
 		return known
 	}
 	tape, err := b.Observed().Refresh(ctx, r.Session)
@@ -59,6 +63,12 @@ func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *
 		tape = cmp.Or(known, &live.Tape{})
 	}
 	return tape
+}
+
+// Look reads the observations of the race that runs at an instant, and returns the hash of their head; empty: there are
+// none.
+func (b *Builder) Look(ctx context.Context, facts archive.Stored, at time.Time) string {
+	return b.observe(ctx, facts.Archive.AsOf(at), b.Ledger.Fold()).Head.Hash
 }
 
 // scheduledLaps returns the laps of a race: those of the archive, else those that its source said; 0 if unknown.

@@ -48,6 +48,7 @@ const (
 	SetEntries     Verb = "set_entries" // facts entered by hand, also the next three
 	SetQualifying  Verb = "set_qualifying"
 	SetGrid        Verb = "set_grid"
+	SetOrder       Verb = "set_order" // of a running race
 	ImportCalendar Verb = "import_calendar"
 	ReleaseFacts   Verb = "release_facts"
 	AcceptChange   Verb = "accept_change" // of a source, that was held for a person

@@ -54,6 +54,7 @@ type cli struct {
 	Webhooks   webhooksCmds      `cmd:"" help:"Servers that are notified of the changes in every published version."`
 	Results    resultsCmds       `cmd:"" help:"Results that an operator vouches for."`
 	Rounds     roundsCmds        `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
+	Live       liveCmds          `cmd:"" help:"The running race: orders by hand, observations, recordings."`
 	Snapshots  snapshotCmds      `cmd:"" help:"Published versions."`
 	Settings   settingsCmds      `cmd:"" help:"The rules that every scheduler of a store goes by."`
 	Store      storeCmds         `cmd:"" help:"Copies of everything."`

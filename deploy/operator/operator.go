@@ -28,6 +28,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
@@ -86,6 +87,8 @@ type Operator struct {
 	Model func(context.Context) predict.Model
 	// Webhooks signs and sends; nil, or without a master: webhooks cannot be added or tested.
 	Webhooks *webhook.Sender
+	// Observed is the log of the running race; nil: the one of the store.
+	Observed *live.Log
 	// Build builds and publishes once. Its error is snapshots.ErrHeld while publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
 	// Hold makes background work wait until release is called, because a person waits for a version to be

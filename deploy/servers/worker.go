@@ -35,6 +35,7 @@ type operatorPort struct {
 	edges    []console.Edge
 	log      *slog.Logger
 	problem  func() string // why no version is built
+	observer *observer     // of POST /live; nil: nobody may send observations
 	ready    func() bool
 	console  atomic.Pointer[console.Console]
 	handler  atomic.Pointer[http.Handler] // of the console
@@ -50,7 +51,11 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 	if err != nil {
 		return nil, err
 	}
-	p := &operatorPort{token: token, edges: local, log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
+	observations, err := f.LiveToken()
+	if err != nil {
+		return nil, err
+	}
+	p := &operatorPort{observer: newObserver(observations), token: token, edges: local, log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
 	for _, address := range f.Edges {
 		p.edges = append(p.edges, console.Remote(address))
 	}
@@ -79,6 +84,9 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers
 	if err != nil {
 		return err
 	}
+	if p.observer != nil {
+		p.observer.operator.Store(actions)
+	}
 	handler := page.Handler()
 	p.console.Store(page)
 	p.handler.Store(&handler)
@@ -97,7 +105,7 @@ func (p *operatorPort) polls() []func(context.Context) {
 	return polls
 }
 
-// ServeHTTP answers /healthz, /readyz, which is good while versions are built, and the console.
+// ServeHTTP answers /healthz, /readyz, which is good while versions are built, observations, and the console.
 func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := p.handler.Load()
 	switch {
@@ -109,6 +117,9 @@ func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.URL.Path == "/readyz":
 		http.Error(w, "versions are not built; the log and the console say why", http.StatusServiceUnavailable)
+		return
+	case p.observer != nil && r.URL.Path == "/live" && r.Method == http.MethodPost:
+		p.observer.ServeHTTP(w, r)
 		return
 	case handler != nil:
 		(*handler).ServeHTTP(w, r)

@@ -4,6 +4,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -381,11 +382,13 @@ func (s *Service) statusChange() (string, error) {
 	return "the state of the facts changed", nil
 }
 
-// follow triggers a build when another process appends to the ledger or changes the archive, until ctx ends.
+// follow triggers a build when another process appends to the ledger, changes the archive or observes a lap of a
+// race, until ctx ends.
 func (s *Service) follow(ctx context.Context) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
+	observed := s.published.Load().Manifest.Live
 	for {
 		select {
 		case <-ctx.Done():
@@ -408,6 +411,11 @@ func (s *Service) follow(ctx context.Context) {
 		}
 		if newFacts := s.facts.Load().SHA256; newFacts != facts {
 			facts, reason = newFacts, "archive changed"
+		}
+		if seen := s.builder.Look(ctx, *s.facts.Load(), s.clock.Now()); seen != observed {
+			if observed = seen; seen != s.published.Load().Manifest.Live {
+				reason = cmp.Or(reason, "the race goes on")
+			}
 		}
 		if reason == "" {
 			continue
@@ -466,7 +474,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
-		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Hold: s.Hold,
+		Observed: s.builder.Observed(), Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Hold: s.Hold,
 	}, nil
 }
 

@@ -1,0 +1,196 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/live"
+	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
+)
+
+// SetOrder enters what a person sees of a running race: the order at the end of a lap, or a phase. The order counts instead of
+// every source's until the person releases it. It needs no reason, because a race leaves no time for one.
+type SetOrder struct {
+	Key     int64  `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Lap     int    `help:"Laps that the leader has completed." placeholder:"N" env:"-"`
+	Order   Codes  `help:"The first drivers in running order, by code: NOR,VER,LEC. The others follow as they were." placeholder:"CODES" env:"-"`
+	Out     Codes  `help:"Drivers who are out, by code." placeholder:"CODES" env:"-"`
+	Phase   string `help:"A phase of the race instead of an order: ${enum}." enum:",started,suspended,resumed,over" default:"" env:"-"`
+	Release bool   `help:"Let the orders of the source count again." env:"-"`
+}
+
+func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
+	r, tape, err := o.running(ctx, d.Key)
+	if err != nil {
+		return nil, err
+	}
+	race := tape.Race(o.Ledger.Fold().Driver)
+	seen, p := live.Observation{Session: d.Key, Hand: true}, Preview{Seen: digest(tape.Head)}
+	switch {
+	case d.Release && d.Phase == "" && d.Lap == 0:
+		seen.Released, p.Title = true, "Release the order of the "+label(r)
+		if !race.Hand {
+			return nil, fmt.Errorf("release the order of the %s: no order by hand counts", label(r))
+		}
+	case d.Phase != "" && !d.Release && d.Lap == 0:
+		seen.Phase, p.Title = live.Phase(d.Phase), fmt.Sprintf("Set the %s to %s", label(r), d.Phase)
+	case d.Lap > 0 && !d.Release && d.Phase == "" && d.Lap >= race.Lap:
+		seen.Lap, p.Title = d.Lap, fmt.Sprintf("Enter the order of the %s after lap %d", label(r), d.Lap)
+		if seen.Cars, err = d.cars(r, &race); err != nil {
+			return nil, err
+		}
+		for i, c := range seen.Cars[:min(3, len(seen.Cars))] {
+			p.Effects = append(p.Effects, fmt.Sprintf("P%d %s", i+1, r.Driver(c.Driver).Name))
+		}
+	case d.Lap > 0 && d.Lap < race.Lap:
+		return nil, fmt.Errorf("enter the order of the %s: lap %d has been observed; give --lap %d or a later one", label(r), race.Lap, race.Lap)
+	default:
+		return nil, errors.New("give a lap with its order, a phase, or a release")
+	}
+	return &Plan{
+		entry: auditlog.Intent{Action: auditlog.SetOrder, Subject: strconv.FormatInt(d.Key, 10)}, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			seen.At, seen.Source = o.Now(), request.Actor
+			seen.Received = seen.At
+			_, news, err := o.observed().Append(ctx, seen)
+			if err == nil && !news {
+				err = ErrStale
+			}
+			return Answer{Text: p.Title + ": done.", Unpublished: "a person's order", Record: seen}, err
+		},
+	}, nil
+}
+
+// cars returns the whole running order: the given drivers, then the others as they were, then those who are out.
+func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
+	find := func(codes Codes) (ids []season.DriverID, err error) {
+		for _, code := range codes {
+			id, err := findCar(r, code)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
+		return ids, nil
+	}
+	order, err := find(d.Order)
+	if err != nil {
+		return nil, err
+	}
+	out, err := find(d.Out)
+	if err != nil {
+		return nil, err
+	}
+	var before []live.Car
+	switch latest := race.Latest(); {
+	case latest != nil:
+		before = latest.Cars
+	default:
+		for _, slot := range r.Facts.Grid {
+			before = append(before, live.Car{Driver: slot.Driver})
+		}
+	}
+	for _, c := range before {
+		switch {
+		case slices.Contains(order, c.Driver) || slices.Contains(out, c.Driver):
+		case c.Out:
+			out = append(out, c.Driver)
+		default:
+			order = append(order, c.Driver)
+		}
+	}
+	var cars []live.Car
+	for _, id := range order {
+		cars = append(cars, live.Car{Driver: id})
+	}
+	for _, id := range out {
+		cars = append(cars, live.Car{Driver: id, Out: true})
+	}
+	return cars, nil
+}
+
+// findCar returns a driver of the round by code, id or number of the car.
+func findCar(r *almanac.Round, text string) (season.DriverID, error) {
+	if number, err := strconv.Atoi(text); err == nil {
+		for _, e := range r.Facts.Entries {
+			if e.Number == number {
+				return e.Driver, nil
+			}
+		}
+		return "", fmt.Errorf("car %d does not race in the %s", number, label(r))
+	}
+	return r.FindDriver(strings.TrimSpace(text))
+}
+
+// observed is the log of observations.
+func (o *Operator) observed() *live.Log {
+	if o.Observed != nil {
+		return o.Observed
+	}
+	return &live.Log{Store: o.Store}
+}
+
+// running returns the round of /live and its observations, or an error if it is another round than the given one, or if
+// nothing may be observed of it now.
+func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, *live.Tape, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := builder.LiveRound(almanac.Rounds(v, o.Ledger.Fold(), v.At.UTC().Year()-1), v.At)
+	switch {
+	case r == nil:
+		return nil, nil, errors.New("no race is near: nothing can be observed before the pick of a race is frozen")
+	case r.Session != session:
+		return nil, nil, fmt.Errorf("%d is not the race that runs: %d is, the %s", session, r.Session, label(r))
+	case r.Result != nil:
+		return nil, nil, fmt.Errorf("the result of the %s is verified: nothing more is observed", label(r))
+	case v.At.Before(r.Start.Add(-builder.WatchedBefore)) || v.At.After(r.Start.Add(builder.Watched)):
+		return nil, nil, fmt.Errorf("nothing is observed of the %s now: lights out is at %s", label(r), minute(r.Start))
+	}
+	tape, err := o.observed().Refresh(ctx, session)
+	return r, tape, err
+}
+
+// LiveSession is the session key of the round of /live.
+func (o *Operator) LiveSession(ctx context.Context) (int64, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if r := builder.LiveRound(almanac.Rounds(v, o.Ledger.Fold(), v.At.UTC().Year()-1), v.At); r != nil {
+		return r.Session, nil
+	}
+	return 0, errors.New("no race is near: the pick of none is frozen")
+}
+
+// Observe stores an observation, received now, and reports whether it is news. The source names the sender of a line that
+// names none; without one the observation is of a recording and may be by hand. The audit log does not have
+// observations, because their own log has them.
+func (o *Operator) Observe(ctx context.Context, seen live.Observation, source string) (bool, error) {
+	r, _, err := o.running(ctx, seen.Session)
+	if err != nil {
+		return false, err
+	}
+	if err := seen.Resolve(func(text string) (season.DriverID, error) { return findCar(r, text) }); err != nil {
+		return false, err
+	}
+	if source != "" {
+		seen.Hand, seen.Released, seen.Source = false, false, cmp.Or(seen.Source, source)
+	}
+	seen.Received = o.Now().Truncate(time.Millisecond)
+	_, news, err := o.observed().Append(ctx, seen)
+	if news && o.RunJob != nil { // else a running service finds it within a second
+		_, err = o.RunJob("build", "the race goes on")
+	}
+	return news, err
+}

@@ -1,0 +1,75 @@
+package servers
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"gridcast/builder/live"
+	"gridcast/deploy/operator"
+)
+
+// maxFeed limits the lines of one request, in bytes.
+const maxFeed = 1 << 20
+
+// observer answers POST /live: lines of observations, with a token that permits nothing else.
+type observer struct {
+	token    [sha256.Size]byte // its hash, so that comparing takes the same time for any length
+	operator atomic.Pointer[operator.Operator]
+}
+
+// newObserver returns nil for an empty token.
+func newObserver(token string) *observer {
+	if token == "" {
+		return nil
+	}
+	return &observer{token: sha256.Sum256([]byte(token))}
+}
+
+// observed is the answer: the number of lines, how many were news, and the faults of the others.
+type observed struct {
+	Lines  int      `json:"lines"`
+	New    int      `json:"new"`
+	Faults []string `json:"faults"`
+}
+
+// ServeHTTP stores the observations of a request, line by line. A faulty line keeps no other from being stored.
+func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	sum := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
+	if subtle.ConstantTimeCompare(sum[:], o.token[:]) != 1 {
+		http.Error(w, "Authorization: Bearer needs the token of --live-token-file", http.StatusUnauthorized)
+		return
+	}
+	actions := o.operator.Load()
+	if actions == nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the scheduler has not started yet; its log says why", http.StatusServiceUnavailable)
+		return
+	}
+	answer := observed{Faults: []string{}}
+	err := live.Lines(http.MaxBytesReader(w, r.Body, maxFeed), func(n int, seen live.Observation, err error) error {
+		answer.Lines++
+		news := false
+		if err == nil {
+			news, err = actions.Observe(r.Context(), seen, "push")
+		}
+		if err != nil {
+			answer.Faults = append(answer.Faults, fmt.Sprintf("line %d: %v", n, err))
+		} else if news {
+			answer.New++
+		}
+		return r.Context().Err()
+	})
+	if err != nil {
+		answer.Faults = append(answer.Faults, err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	if len(answer.Faults) > 0 {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	}
+	_ = json.NewEncoder(w).Encode(answer) // a client that has gone needs no answer
+}
