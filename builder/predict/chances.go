@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -77,7 +78,7 @@ func podiumChances(win, rest []float64) []float64 {
 		}
 		for c, g := range rest {
 			if c != a {
-				podium[c] += pa * g / left * (1 + share - g/(left-g))
+				podium[c] += float64(pa * g / left * (1 + share - g/(left-g)))
 			}
 		}
 	}
@@ -98,7 +99,7 @@ func millionths(p []float64, total int, low []float64) []float64 {
 			least = int(math.Round(low[i] * one))
 		}
 		whole[i] = min(max(int(x*one), least), one)
-		rest[i] = x*one - float64(whole[i])
+		rest[i] = float64(x*one) - float64(whole[i])
 		order[i] = i
 		left -= whole[i]
 	}
@@ -134,7 +135,7 @@ func softmax(u []float64) []float64 {
 	p := make([]float64, len(u))
 	lse := logSumExp(u)
 	for i := range u {
-		p[i] = math.Exp(u[i] - lse)
+		p[i] = portable.Exp(u[i] - lse)
 	}
 	return p
 }
@@ -144,9 +145,9 @@ func logSumExp(u []float64) float64 {
 	top := slices.Max(u)
 	sum := 0.0
 	for _, x := range u {
-		sum += math.Exp(x - top)
+		sum += portable.Exp(x - top)
 	}
-	return top + math.Log(sum)
+	return top + portable.Log(sum)
 }
 
 func sum(x []float64) float64 {

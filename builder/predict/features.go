@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -199,13 +200,13 @@ func (s *state) grid(smp *sample, r *season.Round) {
 		return
 	}
 	for place, k := range qualifyingOrder(smp.drivers, r) {
-		smp.x[k][QualifyingPlace] = -math.Log(float64(place + 1))
+		smp.x[k][QualifyingPlace] = -portable.Log(float64(place + 1))
 		if place == 0 {
 			smp.x[k][FirstInQualifying] = 1
 		}
 	}
 	for k, slot := range slots(smp.drivers, r) {
-		smp.x[k][GridSlot] = -math.Log(slot)
+		smp.x[k][GridSlot] = -portable.Log(slot)
 		if slot == 1 {
 			smp.x[k][OnPole] = 1
 		}

@@ -54,7 +54,7 @@ func (s *pace) winter(year int) {
 			keeps[j] = s.p.CarKeeps
 			if cars > 0 {
 				m := mean[t] / cars
-				s.mean[j] = m + keeps[j]*(s.mean[j]-m)
+				s.mean[j] = m + float64(keeps[j]*(s.mean[j]-m))
 			}
 		}
 	}
@@ -102,11 +102,11 @@ func (s *pace) forget(year int) {
 // loosen adds the variance sd² to both parts of entity i, correlated.
 func (s *pace) loosen(i int, sd float64) {
 	n := len(s.mean)
-	v := sd * sd
+	v := float64(sd * sd)
 	s.cov[(2*i)*n+2*i] += v
 	s.cov[(2*i+1)*n+2*i+1] += v
-	s.cov[(2*i)*n+2*i+1] += v * s.p.Correlation
-	s.cov[(2*i+1)*n+2*i] += v * s.p.Correlation
+	s.cov[(2*i)*n+2*i+1] += float64(v * s.p.Correlation)
+	s.cov[(2*i+1)*n+2*i] += float64(v * s.p.Correlation)
 }
 
 // newCar returns the mean pace of the known cars plus the penalty of a new car.
@@ -234,7 +234,7 @@ func (w *weekend) race(k int) [4]term {
 func (w *weekend) expected(h [4]term) float64 {
 	sum := 0.0
 	for _, t := range h {
-		sum += t.by * w.mean[t.at]
+		sum += float64(t.by * w.mean[t.at])
 	}
 	return sum
 }
@@ -292,12 +292,13 @@ func (w *weekend) noise(resid []float64, s []float64, sd float64) []float64 {
 	mid := median(resid)
 	z := make([]float64, len(resid))
 	for i, e := range resid {
-		z[i] = math.Abs((e - mid) / math.Sqrt(s[i*len(resid)+i]-w.p.SessionOffset+sd*sd))
+		z[i] = math.Abs((e - mid) / math.Sqrt(s[i*len(resid)+i]-w.p.SessionOffset+float64(sd*sd)))
 	}
 	wild := max(1, 1.4826*median(z))
 	r := make([]float64, len(resid))
 	for i := range r {
-		r[i] = math.Pow(sd*wild*max(1, z[i]/(wild*w.p.Outlier)), 2)
+		by := sd * wild * max(1, z[i]/(wild*w.p.Outlier))
+		r[i] = float64(by * by)
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"gridcast/builder/predict/matrix"
+	"gridcast/builder/predict/portable"
 )
 
 // Fit is a Plackett-Luce model of the first three places. A starter's utility is the sum of Weights
@@ -45,7 +46,7 @@ func fit(samples []*sample, year int, set []Feature, window Window, p FitParams)
 	races := make([]learnable, len(used))
 	for i, s := range used {
 		age := float64(year - 1 - s.year) // 0 for last season
-		races[i] = learnable{make([]float64, 0, len(s.x)*len(set)), s.finish, math.Exp2(-age / window.HalfLife)}
+		races[i] = learnable{make([]float64, 0, len(s.x)*len(set)), s.finish, portable.Exp2(-age / window.HalfLife)}
 		for _, x := range s.x {
 			for j, feature := range set {
 				races[i].x = append(races[i].x, x[feature]/scale[j])
@@ -134,15 +135,15 @@ func (c *curve) take(races []learnable, b []float64, p FitParams) {
 		clear(c.first)
 		clear(c.second)
 		add := func(i int) {
-			e := math.Exp(c.e[i] - top)
+			e := portable.Exp(c.e[i] - top)
 			x := r.x[i*d : (i+1)*d]
 			sum0 += e
 			for j, v := range x {
-				ev := e * v
+				ev := float64(e * v)
 				c.first[j] += ev
 				row := c.second[j*d : (j+1)*d]
 				for k := j; k < d; k++ {
-					row[k] += ev * x[k]
+					row[k] += float64(ev * x[k])
 				}
 			}
 		}
@@ -155,13 +156,13 @@ func (c *curve) take(races []learnable, b []float64, p FitParams) {
 			chosen := r.finish[k]
 			add(chosen)
 			w := r.weight * p.StageWeights[k]
-			c.loss -= w * (c.e[chosen] - top - math.Log(sum0))
+			c.loss -= float64(w * (c.e[chosen] - top - portable.Log(sum0)))
 			x := r.x[chosen*d : (chosen+1)*d]
 			for j := range d {
 				mean := c.first[j] / sum0
-				c.grad[j] += w * (mean - x[j])
+				c.grad[j] += float64(w * (mean - x[j]))
 				for l := j; l < d; l++ {
-					c.hess[j*d+l] += w * (c.second[j*d+l] - mean*c.first[l]) / sum0
+					c.hess[j*d+l] += float64(w * (c.second[j*d+l] - float64(mean*c.first[l])) / sum0)
 				}
 			}
 		}
@@ -220,7 +221,7 @@ func sharpness(races []learnable, b []float64) float64 {
 	for i, r := range races {
 		us[i] = utilities(nil, r.x, b)
 	}
-	factor := func(k int) float64 { return math.Exp(-1.2 + .025*float64(k)) }
+	factor := func(k int) float64 { return portable.Exp(-1.2 + float64(.025*float64(k))) }
 	var scaled []float64
 	loss := func(k int) float64 {
 		t := factor(k)
@@ -230,7 +231,7 @@ func sharpness(races []learnable, b []float64) float64 {
 			for _, u := range us[i] {
 				scaled = append(scaled, t*u)
 			}
-			sum += r.weight * (logSumExp(scaled) - scaled[r.finish[0]])
+			sum += float64(r.weight * (logSumExp(scaled) - scaled[r.finish[0]]))
 		}
 		return sum
 	}
@@ -242,7 +243,7 @@ func (f *Fit) logChances(x []row) []float64 {
 	u := make([]float64, len(x))
 	for i := range x {
 		for j, feature := range f.Features {
-			u[i] += f.Sharpness * f.Weights[j] * x[i][feature]
+			u[i] += float64(f.Sharpness * f.Weights[j] * x[i][feature])
 		}
 	}
 	lse := logSumExp(u)

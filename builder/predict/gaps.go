@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -29,7 +30,7 @@ func (s starters) percentOver(times map[season.DriverID]time.Duration) ([]float6
 	}
 	for d, k := range s {
 		if t := times[d]; t > 0 {
-			gaps[k] = 100 * math.Log(float64(t)/float64(best))
+			gaps[k] = 100 * portable.Log(float64(t)/float64(best))
 		}
 	}
 	return gaps, n
@@ -87,7 +88,7 @@ func (s starters) qualifying(rows []season.QualifyingRow) ([]float64, int) {
 		last, least := math.NaN(), math.Inf(1)
 		for i, t := range r.Segments {
 			if t > 0 {
-				last = math.Log(float64(t)) - offsets[i]
+				last = portable.Log(float64(t)) - offsets[i]
 				least = min(least, last)
 			}
 		}
@@ -122,7 +123,7 @@ func segmentOffsets(rows []season.QualifyingRow) [3]float64 {
 		var gain []float64
 		for _, r := range rows {
 			if a, b := r.Segments[i-1], r.Segments[i]; a > 0 && b > 0 {
-				gain = append(gain, math.Log(float64(b)/float64(a)))
+				gain = append(gain, portable.Log(float64(b)/float64(a)))
 			}
 		}
 		off[i] = off[i-1]
@@ -144,7 +145,7 @@ func (s starters) race(results []season.Result, slots []float64, p PaceParams) (
 	gaps, n := s.finish(results, true)
 	scale := spreadScale(gaps, p.Spread)
 	for k := range gaps {
-		gaps[k] = gaps[k]*scale - p.GridAdvantage*math.Log(slots[k])
+		gaps[k] = float64(gaps[k]*scale) - float64(p.GridAdvantage*portable.Log(slots[k]))
 	}
 	return gaps, n
 }
@@ -202,5 +203,5 @@ func spreadScale(gaps []float64, power float64) float64 {
 	if len(sorted) > 4 {
 		mid = median(sorted[1:min(9, len(sorted))])
 	}
-	return math.Pow(min(max(.75/max(mid, .05), .4), 3), power)
+	return portable.Pow(min(max(.75/max(mid, .05), .4), 3), power)
 }

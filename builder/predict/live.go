@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -60,7 +61,7 @@ func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 	for i := range x {
 		drivers[i] = state.Cars[i].Driver
 		for j := range x[i] {
-			u[i] += w.Sharpness * w.Weights[j] * x[i][j]
+			u[i] += float64(w.Sharpness * w.Weights[j] * x[i][j])
 		}
 	}
 	win := millionths(softmax(u), 1, nil)
@@ -112,18 +113,18 @@ func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error)
 	x := make([][liveFeatures]float64, len(state.Cars))
 	for i, c := range state.Cars {
 		f := &x[i]
-		f[0] = -math.Log(float64(i + 1))
+		f[0] = -portable.Log(float64(i + 1))
 		if i == 0 {
 			f[1] = 1
 		}
 		f[2] = -math.Sqrt(max(0, c.Gap.Seconds()))
-		f[3] = math.Log(chances[i])
+		f[3] = portable.Log(chances[i])
 		f[4] = float64(c.Stops) - stops
 		f[5] = -math.Sqrt(projected[i])
 		for j := range 6 {
 			f[j+6] = p * f[j]
 		}
-		f[12], f[13] = math.Pow(p, 4)*f[0], math.Pow(p, 4)*f[2]
+		f[12], f[13] = portable.Pow(p, 4)*f[0], portable.Pow(p, 4)*f[2]
 	}
 	return x, nil
 }
@@ -153,7 +154,7 @@ func projectedGaps(cars []Car) []float64 {
 	gaps := make([]float64, len(cars))
 	best := math.Inf(1)
 	for i, c := range cars {
-		gaps[i] = c.Gap.Seconds() - stopSeconds*float64(c.Stops)
+		gaps[i] = c.Gap.Seconds() - float64(stopSeconds*float64(c.Stops))
 		best = min(best, gaps[i])
 	}
 	for i := range gaps {

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -215,15 +215,15 @@ func (m *Ranked) explain(smp *sample, fits *experts) Explanation {
 		known := 0.0
 		for j, lp := range chances {
 			if lp != nil {
-				starter.Experts[j] = math.Exp(lp[i])
-				win[i] += e.Weights[j] * lp[i]
+				starter.Experts[j] = portable.Exp(lp[i])
+				win[i] += float64(e.Weights[j] * lp[i])
 			}
 			if lp != nil && j < 2 { // R2 and the fits without ratings
 				rest[i] += lp[i]
 				known++
 			}
 		}
-		rest[i] = math.Exp(podiumPower * rest[i] / known)
+		rest[i] = portable.Exp(podiumPower * rest[i] / known)
 		e.Starters = append(e.Starters, starter)
 	}
 	win = millionths(softmax(win), 1, nil)
@@ -253,11 +253,11 @@ func (m *Ranked) weights(year int, fits *experts) Weights {
 		fillGaps(&smp, m.memory.steps[:i])
 		total := 0.0
 		for j, lp := range fits.logChances(smp.x) {
-			w[j] *= math.Exp(p.Rate * lp[smp.winner])
+			w[j] = float64(w[j] * portable.Exp(p.Rate*lp[smp.winner]))
 			total += w[j]
 		}
 		for j := range w {
-			w[j] = p.Keeps*w[j]/total + (1-p.Keeps)*p.Usual[j]
+			w[j] = float64(p.Keeps*w[j]/total) + float64((1-p.Keeps)*p.Usual[j])
 		}
 	}
 	return w

@@ -67,12 +67,12 @@ func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Ou
 		for j := range n {
 			for _, a := range w.paceTerms(i, perQ, perR) {
 				for _, b := range w.paceTerms(j, perQ, perR) {
-					o.Cov[i*n+j] += a.by * b.by * before.cov[a.at*d+b.at]
+					o.Cov[i*n+j] += float64(a.by * b.by * before.cov[a.at*d+b.at])
 				}
 			}
 		}
 	}
-	walk := math.Sqrt(perQ*perQ + perR*perR + 2*m.p.Pace.Correlation*perQ*perR)
+	walk := math.Sqrt(float64(perQ*perQ) + float64(perR*perR) + float64(2*m.p.Pace.Correlation*perQ*perR))
 	o.TeamStep, o.DriverStep = walk*m.p.Pace.CarWeek, walk*m.p.Pace.DriverWeek
 	return o, nil
 }

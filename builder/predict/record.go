@@ -2,9 +2,9 @@ package predict
 
 import (
 	"maps"
-	"math"
 	"slices"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -13,12 +13,12 @@ type recent struct{ weight, sum float64 }
 
 // mean is the weighted mean with a prior of the given weight.
 func (r recent) mean(prior, races float64) float64 {
-	return (prior*races + r.sum) / (races + r.weight)
+	return (float64(prior*races) + r.sum) / (races + r.weight)
 }
 
 // with returns r after one more observation.
 func (r recent) with(x, decay float64) recent {
-	return recent{r.weight*decay + 1, r.sum*decay + x}
+	return recent{float64(r.weight*decay) + 1, float64(r.sum*decay) + x}
 }
 
 // means are exponentially weighted means by driver.
@@ -49,7 +49,7 @@ func (f *form) winter() {
 
 // learn adds the classification of a race.
 func (f *form) learn(results []season.Result) {
-	decay := math.Exp2(-1 / f.p.HalfLife)
+	decay := portable.Exp2(-1 / f.p.HalfLife)
 	for _, r := range results {
 		if !r.Started() {
 			continue
@@ -62,9 +62,9 @@ func (f *form) learn(results []season.Result) {
 		if r.Position == 0 {
 			continue
 		}
-		f.finish[r.Driver] = f.finish[r.Driver].with(-math.Log(float64(r.Position)), decay)
+		f.finish[r.Driver] = f.finish[r.Driver].with(-portable.Log(float64(r.Position)), decay)
 		if mate := bestTeamMate(r, results); mate > 0 {
-			gap := math.Log(float64(mate)) - math.Log(float64(r.Position))
+			gap := portable.Log(float64(mate)) - portable.Log(float64(r.Position))
 			gap = min(max(gap, -f.p.TeamMateClip), f.p.TeamMateClip)
 			f.teamMate[r.Driver] = f.teamMate[r.Driver].with(gap, decay)
 		}
@@ -150,7 +150,7 @@ func (r *rating) learn(drivers []season.DriverID, teams []season.TeamID, finish 
 		gone[chosen] = true
 	}
 	for i := range drivers {
-		r.driver[drivers[i]] += r.p.DriverStep * step[i]
-		r.team[teams[i]] += r.p.TeamStep * step[i]
+		r.driver[drivers[i]] += float64(r.p.DriverStep * step[i])
+		r.team[teams[i]] += float64(r.p.TeamStep * step[i])
 	}
 }

@@ -198,7 +198,7 @@ func PercentOf(part, whole int) Percent {
 
 // PercentFrom returns the percentage of a probability in [0, 1], half up to one decimal.
 func PercentFrom(probability float64) Percent {
-	return Percent(math.Floor(probability*1000 + 0.5))
+	return Percent(math.Floor(float64(probability*1000) + 0.5))
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -220,7 +220,7 @@ func (p *Percent) UnmarshalJSON(b []byte) error {
 type Thousandths int
 
 // ThousandthsOf rounds half up.
-func ThousandthsOf(x float64) Thousandths { return Thousandths(math.Floor(x*1000 + 0.5)) }
+func ThousandthsOf(x float64) Thousandths { return Thousandths(math.Floor(float64(x*1000) + 0.5)) }
 
 // MarshalJSON implements json.Marshaler.
 func (n Thousandths) MarshalJSON() ([]byte, error) {

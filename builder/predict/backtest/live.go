@@ -3,11 +3,11 @@ package backtest
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/laps"
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -168,7 +168,7 @@ func samplesBefore(held []liveRace, year int, halfLife float64) []predict.LiveSa
 			if state, ok := r.at(100 * k / moments); ok {
 				samples = append(samples, predict.LiveSample{
 					State: state, Before: r.before, Podium: r.podium,
-					Weight: math.Exp2(-float64(year-1-r.laps.Year)/halfLife) / moments,
+					Weight: portable.Exp2(-float64(year-1-r.laps.Year)/halfLife) / moments,
 				})
 			}
 		}

@@ -76,12 +76,12 @@ func sum(sorted []Score, times []int, calibration bool) Metrics {
 	for i, s := range sorted {
 		w := float64(times[i])
 		n += w
-		m.WinnerHitPct += w * indicator(s.Hit)
+		m.WinnerHitPct += float64(w * indicator(s.Hit))
 		m.PodiumPct += w * float64(s.Podium) / 3
 		m.ExactPodiumPct += w * float64(s.Exact) / 3
-		m.LogLoss += w * s.LogLoss
-		m.Brier += w * s.Brier
-		m.PodiumBrier += w * s.PodiumBrier
+		m.LogLoss += float64(w * s.LogLoss)
+		m.Brier += float64(w * s.Brier)
+		m.PodiumBrier += float64(w * s.PodiumBrier)
 	}
 	if n == 0 {
 		return m

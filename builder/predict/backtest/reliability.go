@@ -72,7 +72,7 @@ func (b Bin) mean() Bin {
 func wilson(share, n float64) Interval {
 	const z = 1.959964
 	mid := (share + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	half := float64(z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n)))
 	return Interval{max(0, mid-half), min(1, mid+half)}
 }
 
@@ -80,7 +80,7 @@ func wilson(share, n float64) Interval {
 func calibrationError(table []Bin) float64 {
 	sum, n := 0.0, 0.0
 	for _, b := range table {
-		sum += float64(b.Races) * math.Abs(b.Said-b.Won)
+		sum += float64(float64(b.Races) * math.Abs(b.Said-b.Won))
 		n += float64(b.Races)
 	}
 	return sum / max(n, 1)

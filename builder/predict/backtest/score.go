@@ -1,10 +1,10 @@
 package backtest
 
 import (
-	"math"
 	"slices"
 
 	"gridcast/builder/predict"
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -42,12 +42,12 @@ func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 	for _, c := range f.Candidates {
 		if c.Driver == podium[0] {
 			chance = max(c.Win, leastChance)
-			s.Brier += (1-c.Win)*(1-c.Win) - 1
+			s.Brier += float64((1-c.Win)*(1-c.Win)) - 1
 		} else {
-			s.Brier += c.Win * c.Win
+			s.Brier += float64(c.Win * c.Win)
 		}
 	}
-	s.LogLoss = -math.Log(chance)
+	s.LogLoss = -portable.Log(chance)
 	missed := 0.0
 	for _, d := range podium {
 		missed += indicator(d != "")
@@ -55,9 +55,9 @@ func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 	for _, c := range f.Candidates {
 		if slices.Contains(podium[:], c.Driver) {
 			missed--
-			s.PodiumBrier += (1 - c.Podium) * (1 - c.Podium)
+			s.PodiumBrier += float64((1 - c.Podium) * (1 - c.Podium))
 		} else {
-			s.PodiumBrier += c.Podium * c.Podium
+			s.PodiumBrier += float64(c.Podium * c.Podium)
 		}
 	}
 	s.PodiumBrier += missed // podium finishers outside the candidates

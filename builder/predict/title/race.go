@@ -1,10 +1,10 @@
 package title
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -52,8 +52,8 @@ func newField(n int) *field {
 func (f *field) set(strength []float64) {
 	top := slices.Max(strength)
 	for i, s := range strength {
-		f.win[i] = math.Exp(s - top)
-		f.rest[i] = math.Exp(restPower * (s - top))
+		f.win[i] = portable.Exp(s - top)
+		f.rest[i] = portable.Exp(restPower * (s - top))
 	}
 }
 
@@ -68,7 +68,7 @@ func (f *field) draw(rng *rand.Rand, order []int, retires []float64, hazard floa
 			total += f.win[i]
 			// The smallest of exponential times with the given rates belongs to each starter with
 			// the chance rate / sum of rates. The same holds for the second among the others.
-			f.arrival[i] = rng.ExpFloat64() / f.rest[i]
+			f.arrival[i] = portable.Exponential(rng) / f.rest[i]
 		}
 	}
 	if len(order) == 0 {
@@ -128,6 +128,6 @@ func retirementRates(v *season.View, year int) func(season.TeamID) float64 {
 	}
 	all := out / max(starts, 1)
 	return func(t season.TeamID) float64 {
-		return (outOf[t] + retirementPrior*all) / (startsOf[t] + retirementPrior)
+		return (outOf[t] + float64(retirementPrior*all)) / (startsOf[t] + retirementPrior)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -123,14 +124,14 @@ const leastChance = 1e-4
 
 func (s *Scores) add(o one) {
 	n := float64(s.Seasons)
-	mean := func(old, x float64) float64 { return (old*n + x) / (n + 1) }
+	mean := func(old, x float64) float64 { return (float64(old*n) + x) / (n + 1) }
 	leads := (s.leaderWon + 1) / (s.leaderSeen + 2)
 	if !o.leadHit {
 		leads = (1 - leads) / float64(max(o.rivals, 1))
 	}
-	s.LogLoss = mean(s.LogLoss, -math.Log(max(o.chance, leastChance)))
-	s.Leader = mean(s.Leader, -math.Log(leads))
-	s.Share = mean(s.Share, -math.Log(max(o.share, leastChance)))
+	s.LogLoss = mean(s.LogLoss, -portable.Log(max(o.chance, leastChance)))
+	s.Leader = mean(s.Leader, -portable.Log(leads))
+	s.Share = mean(s.Share, -portable.Log(max(o.share, leastChance)))
 	s.Said = mean(s.Said, o.said)
 	s.Seasons++
 	s.Within += o.within

@@ -18,6 +18,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/matrix"
+	"gridcast/builder/predict/portable"
 	"gridcast/builder/season"
 )
 
@@ -266,7 +267,7 @@ func (sim *simulation) run(c Config) {
 		}
 		copy(now, sim.strength)
 		for i := range sim.root.N {
-			noise[i] = rng.NormFloat64()
+			noise[i] = portable.Normal(rng)
 			now[i] += matrix.Dot(sim.root.Row(i)[:i+1], noise[:i+1])
 		}
 		for k := range sim.rounds {
@@ -285,10 +286,10 @@ func (sim *simulation) run(c Config) {
 				sim.teams[sim.team[i]].now += r.fastest
 			}
 			for i := range carStep {
-				carStep[i] = sim.teamStep * rng.NormFloat64()
+				carStep[i] = float64(sim.teamStep * portable.Normal(rng))
 			}
 			for i := range now {
-				now[i] += carStep[sim.car[i]] + sim.driverStep*rng.NormFloat64()
+				now[i] += carStep[sim.car[i]] + float64(sim.driverStep*portable.Normal(rng))
 			}
 		}
 		champion(sim.drivers)

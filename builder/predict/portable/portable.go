@@ -1,0 +1,90 @@
+// Package portable computes exponentials and logarithms with the same bits on every processor. Package math does not
+// promise that: it uses assembly, and a compiler may join a product and a sum into one operation that rounds once. An
+// explicit conversion to float64 rounds each product, which the language forbids to join.
+//
+// Algorithms and constants are those of FreeBSD's e_exp.c and e_log.c, which come with this notice: Copyright (C) 1993,
+// 2004 by Sun Microsystems, Inc. All rights reserved. Permission to use, copy, modify, and distribute this software is
+// freely granted, provided that this notice is preserved.
+package portable
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	ln2Hi = 6.93147180369123816490e-01 // has so many zeros at its end that its product with an exponent is exact
+	ln2Lo = 1.90821492927058770002e-10
+)
+
+// Exp returns e**x with an error below one unit in the last place.
+func Exp(x float64) float64 {
+	x = float64(x) // the caller's product, if this function is inlined
+	switch {
+	case math.IsNaN(x):
+		return x
+	case x > 7.09782712893383973096e+02:
+		return math.Inf(1)
+	case x < -7.45133219101941108420e+02:
+		return 0
+	}
+	k := math.Floor(float64(x*math.Log2E) + .5)
+	return exp(x-float64(k*ln2Hi), float64(k*ln2Lo), k)
+}
+
+// Exp2 returns 2**x for x between -1000 and 1000.
+func Exp2(x float64) float64 {
+	x = float64(x) // the caller's product, if this function is inlined
+	k := math.Floor(x + .5)
+	return exp(float64((x-k)*ln2Hi), -float64((x-k)*ln2Lo), k)
+}
+
+// exp returns e**(hi-lo) * 2**k.
+func exp(hi, lo, k float64) float64 {
+	r := hi - lo
+	t := float64(r * r)
+	p := -2.77777777770155933842e-03 + float64(t*(6.61375632143793436117e-05+float64(t*(-1.65339022054652515390e-06+float64(t*4.13813679705723846039e-08)))))
+	c := r - float64(t*(1.66666666666666657415e-01+float64(t*p)))
+	return math.Ldexp(1-((lo-float64(r*c)/(2-c))-hi), int(k))
+}
+
+// Log returns the natural logarithm of x with an error below one unit in the last place.
+func Log(x float64) float64 {
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 1):
+		return x
+	case x < 0:
+		return math.NaN()
+	case x == 0:
+		return math.Inf(-1)
+	}
+	m, e := math.Frexp(x)
+	if m < math.Sqrt2/2 {
+		m, e = 2*m, e-1
+	}
+	f, k := m-1, float64(e)
+	s := f / (2 + f)
+	s2 := float64(s * s)
+	s4 := float64(s2 * s2)
+	odd := 6.666666666666735130e-01 + float64(s4*(2.857142874366239149e-01+float64(s4*(1.818357216161805012e-01+float64(s4*1.479819860511658591e-01)))))
+	even := 3.999999999940941908e-01 + float64(s4*(2.222219843214978396e-01+float64(s4*1.531383769920937332e-01)))
+	rest := float64(s2*odd) + float64(s4*even)
+	half := float64(.5 * f * f)
+	return float64(k*ln2Hi) - ((half - (float64(s*(half+rest)) + float64(k*ln2Lo))) - f)
+}
+
+// Pow returns x**y for positive x.
+func Pow(x, y float64) float64 { return Exp(float64(y * Log(x))) }
+
+// Normal returns a draw from the standard normal distribution (G. Marsaglia's polar method).
+func Normal(r *rand.Rand) float64 {
+	for {
+		x, y := 2*float64(r.Float64())-1, 2*float64(r.Float64())-1
+		if s := float64(x*x) + float64(y*y); s > 0 && s < 1 {
+			return float64(x * math.Sqrt(-2*Log(s)/s))
+		}
+	}
+}
+
+// Exponential returns a draw from the exponential distribution with the mean 1.
+func Exponential(r *rand.Rand) float64 { return -Log(1 - float64(r.Float64())) }

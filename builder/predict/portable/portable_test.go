@@ -1,0 +1,82 @@
+package portable_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gridcast/builder/predict/portable"
+)
+
+// TestSameBitsEverywhere holds the bits of many results to a digest that was made on amd64. make arm64 runs the test
+// there.
+func TestSameBitsEverywhere(t *testing.T) {
+	const want = "8dbcebebc1501cdf27037d79ab928daceb72a616da00479fe1aa723c7f1190d7"
+	r, h := rand.New(rand.NewPCG(1, 2)), sha256.New()
+	for range 100_000 {
+		x := float64(r.IntN(1<<40)-1<<39) / (1 << 34)
+		for _, y := range []float64{portable.Exp(x), portable.Exp2(x), portable.Log(math.Abs(x)), portable.Pow(math.Abs(x), 1.7)} {
+			_ = binary.Write(h, binary.LittleEndian, math.Float64bits(y))
+		}
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		t.Errorf("got other bits than on amd64: the digest is %s, want %s", got, want)
+	}
+}
+
+func TestNearlyMath(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	near := func(name string, x, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 4e-16*math.Abs(want) {
+			t.Errorf("%s(%v): got %v, want %v", name, x, got, want)
+		}
+	}
+	for range 100_000 {
+		x := r.NormFloat64() * 10
+		near("Exp", x, portable.Exp(x), math.Exp(x))
+		near("Exp2", x, portable.Exp2(x), math.Exp2(x))
+		near("Log", math.Abs(x), portable.Log(math.Abs(x)), math.Log(math.Abs(x)))
+	}
+	for _, x := range []float64{0, 1, -1, math.Inf(1), math.Inf(-1), 710, -750, math.Copysign(0, -1)} {
+		near("Exp", x, portable.Exp(x), math.Exp(x))
+		if got, want := portable.Log(x), math.Log(x); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("Log(%v): got %v, want %v", x, got, want)
+		}
+	}
+	if !math.IsNaN(portable.Exp(math.NaN())) || !math.IsNaN(portable.Log(math.NaN())) {
+		t.Error("of no number there is a number")
+	}
+}
+
+func BenchmarkExp(b *testing.B) {
+	for _, f := range map[string]func(float64) float64{"math.Exp": math.Exp, "portable.Exp": portable.Exp, "math.Log": math.Log, "portable.Log": portable.Log} {
+		_ = f
+	}
+	x := 1.5
+	b.Run("math.Exp", func(b *testing.B) {
+		for b.Loop() {
+			sink += math.Exp(x)
+		}
+	})
+	b.Run("portable.Exp", func(b *testing.B) {
+		for b.Loop() {
+			sink += portable.Exp(x)
+		}
+	})
+	b.Run("math.Log", func(b *testing.B) {
+		for b.Loop() {
+			sink += math.Log(x)
+		}
+	})
+	b.Run("portable.Log", func(b *testing.B) {
+		for b.Loop() {
+			sink += portable.Log(x)
+		}
+	})
+}
+
+var sink float64
