@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,44 @@ type lie struct {
 	want      string
 	committed time.Duration // from the time of the commit in use; 0: now
 	answer    func(http.ResponseWriter, *http.Request) bool
+	archive   func(packed []byte) []byte // changes the tar.gz after change
+}
+
+// zeros is a gzip stream of 8 MiB.
+func zeros() []byte {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(make([]byte, 8<<20)) // to memory
+	_ = w.Close()
+	return packed.Bytes()
+}
+
+// plain changes the tar in a tar.gz.
+func plain(change func(tar []byte) []byte) func([]byte) []byte {
+	return func(packed []byte) []byte {
+		r, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			panic(err)
+		}
+		unpacked, err := io.ReadAll(r)
+		if err != nil {
+			panic(err)
+		}
+		var again bytes.Buffer
+		w := gzip.NewWriter(&again)
+		_, _ = w.Write(change(unpacked)) // to memory
+		_ = w.Close()
+		return again.Bytes()
+	}
+}
+
+// entry is the offset of the header of a file in a tar.
+func entry(tar []byte, name string) int {
+	at := bytes.Index(tar, []byte("f1db-main/"+name+"\x00"))
+	if at < 0 || at%512 != 0 {
+		panic(name)
+	}
+	return at
 }
 
 // The changes of a tree.
@@ -84,7 +123,7 @@ func page(status int, contentType, body string) func(http.ResponseWriter, *http.
 
 var (
 	alpsResult, bayResult, capeResult = raceFolder("alps") + "race-results.yml", raceFolder("bay") + "race-results.yml", raceFolder("cape") + "race-results.yml"
-	alpsQualifying                    = raceFolder("alps") + "qualifying-results.yml"
+	alpsQualifying, capeQualifying    = raceFolder("alps") + "qualifying-results.yml", raceFolder("cape") + "qualifying-results.yml"
 	good                              = string(raced("anna-arno", "bert-berg", "carl-coda"))
 	anna, bert, carl                  = "src/data/drivers/anna-arno.yml", "src/data/drivers/bert-berg.yml", "src/data/drivers/carl-coda.yml"
 )
@@ -175,6 +214,19 @@ var lies = []lie{
 	{what: "a file of two megabytes", change: put(capeResult, bytes.Repeat([]byte("#\n"), 1<<20)), want: "refused"},
 	{what: "a page of HTML", answer: page(200, "text/html", "<html>maintenance</html>"), want: "refused"},
 	{what: "a page of HTML as an archive", answer: page(200, "application/x-gzip", "<html>maintenance</html>"), want: "refused"},
+	{what: "a bomb", archive: func(packed []byte) []byte { return append(packed, bytes.Repeat(zeros(), 65)...) }, want: "refused"},
+	{what: "an archive that is cut off", archive: func(packed []byte) []byte { return packed[:len(packed)/2] }, want: "refused"},
+	{what: "an archive without its last bytes", archive: func(packed []byte) []byte { return packed[:len(packed)-4] }, want: "refused"},
+	{what: "a tar that is cut off", archive: plain(func(tar []byte) []byte { return tar[:entry(tar, carl)+600] }), want: "refused"},
+	{what: "a tar without one block", archive: plain(func(tar []byte) []byte { return slices.Delete(tar, entry(tar, carl), entry(tar, carl)+512) }), want: "refused"},
+	{what: "a tar with a gap of zeros", archive: plain(func(tar []byte) []byte {
+		clear(tar[entry(tar, capeQualifying):][:1024])
+		return tar
+	}), want: "refused"},
+	{what: "a tar with a gap of a whole file", archive: plain(func(tar []byte) []byte {
+		at := entry(tar, bayResult)
+		return slices.Delete(tar, at, entry(tar, raceFolder("bay")+"race.yml"))
+	}), want: "notice"},
 	{what: "nothing at all", answer: page(200, "application/x-gzip", ""), want: "refused"},
 }
 
@@ -219,6 +271,13 @@ func TestLies(t *testing.T) {
 			}
 			s.host.Edit(edit)
 			s.host.Misbehave(l.answer)
+			if l.archive != nil {
+				packed, _, err := s.host.Archive(now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.host.Misbehave(page(200, "application/x-gzip", string(l.archive(packed))))
+			}
 			if program := os.Getenv("GRIDCAST_LIES"); program != "" {
 				s.serveLie(t, program, truth.store, stored.SHA256, l.want)
 				return

@@ -744,6 +744,128 @@ func TestSmallVerified(t *testing.T) {
 	wantSummary(t, "a driver is gone", s.poll(t, s.now.Add(2*time.Hour)), "held alps entries (derived); held alps result (verified)")
 }
 
+// TestSmallDoubted: while the standings of the source contradict its result, automatic verification waits twice as
+// long. It waits once as long again when they agree.
+func TestSmallDoubted(t *testing.T) {
+	standings := func(leader string) map[string][]byte {
+		return map[string][]byte{
+			raceFolder("alps") + "race-results.yml":     raced("anna-arno", "bert-berg", "carl-coda"),
+			raceFolder("alps") + "driver-standings.yml": []byte("- position: 1\n  driverId: " + leader + "\n  points: 25\n"),
+		}
+	}
+	for _, tt := range []struct {
+		leader string
+		wait   time.Duration
+	}{{"anna-arno", time.Hour}, {"bert-berg", 2 * time.Hour}} {
+		t.Run(tt.leader, func(t *testing.T) {
+			s := newSmall(t)
+			s.poll(t, s.now)
+			s.commit(standings(tt.leader))
+			arrived := smallStart("alps").Add(4 * time.Hour)
+			s.poll(t, arrived)
+			if lines := s.state(t).Standings; (len(lines) > 0) != (tt.wait > time.Hour) {
+				t.Errorf("the notices are %q", lines)
+			}
+			stored, err := s.Facts.Load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			policy := builder.Policy{AutoVerifyAfter: time.Hour, Stability: s.Stability}
+			for want, wait := range []time.Duration{tt.wait - time.Minute, tt.wait} {
+				events, err := policy.Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, arrived.Add(wait))
+				if err != nil || len(events) != want {
+					t.Errorf("%s after the result arrived: got %+v, %v, want %d events", wait, events, err, want)
+				}
+			}
+		})
+	}
+	s := newSmall(t)
+	s.poll(t, s.now)
+	s.commit(standings("bert-berg"))
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	s.commit(standings("anna-arno"))
+	s.next(t)
+	if stable := s.Stability(s.inUse(t), 2030, "alps"); stable.Doubted || len(s.state(t).Standings) != 0 {
+		t.Errorf("when the standings agree: got %+v and %q", stable, s.state(t).Standings)
+	}
+}
+
+// TestSmallCode: a published code changes when a person accepts it, and the ledger names that person.
+func TestSmallCode(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, s.now)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	s.commit(map[string][]byte{anna: bytes.Replace(driverFile("anna-arno", "Anna", "Arno"), []byte("ARN"), []byte("XYZ"), 1)})
+	held := s.next(t).Held
+	code := func() string {
+		stored, err := s.Facts.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored.Archive.AsOf(s.now).Codes(2030)["anna-arno"]
+	}
+	if len(held) != 1 || code() != "ARN" {
+		t.Fatalf("held is %+v, and the code %s", held, code())
+	}
+	if _, err := s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "she married"); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := s.Apply(t.Context(), s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ledger.Event{Type: ledger.CodeChanged, Actor: "operator:anna", Year: 2030, Driver: "anna-arno", From: "ARN", To: "XYZ", Reason: "she married"}
+	if len(outcome.Events) != 1 {
+		t.Fatalf("got the events %+v, want one", outcome.Events)
+	}
+	got := outcome.Events[0]
+	if got.Type != want.Type || got.Actor != want.Actor || got.Year != want.Year || got.Driver != want.Driver || got.From != want.From || got.To != want.To || got.Reason != want.Reason {
+		t.Errorf("got the event %+v, want %+v", got, want)
+	}
+	if got := code(); got != "XYZ" {
+		t.Errorf("the code is %s, want XYZ", got)
+	}
+	wantSummary(t, "the next poll", s.next(t), "")
+}
+
+// TestSmallPastRound: a round in the past that a person accepted goes again when the source drops it and nobody
+// verified its result.
+func TestSmallPastRound(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, s.now)
+	files := make(map[string][]byte)
+	another("gulf", "2030-04-01")(files)
+	s.now = smallStart("cape").Add(4 * time.Hour)
+	s.commit(files)
+	held := s.next(t).Held
+	if len(held) == 0 || held[0].GrandPrix != "gulf" || held[0].Block != assemble.Calendar {
+		t.Fatalf("held is %+v, want the round", held)
+	}
+	if _, err := s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "it was run"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), s.now); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.Facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (builder.Policy{}).Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, s.now); err != nil {
+		t.Fatal(err)
+	}
+	for name := range files {
+		files[name] = nil
+	}
+	s.commit(files)
+	wantSummary(t, "the round is gone", s.next(t), "")
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.next(t)
+	wantSummary(t, "a day later", s.poll(t, s.now.Add(25*time.Hour)), "event round_postponed")
+	wantSummary(t, "after that", s.next(t), "")
+}
+
 // TestSmallStoreFaults: every call returns the error of the store, and changes nothing by halves that a
 // second call does not complete.
 func TestSmallStoreFaults(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gridcast/snapshots/blob/porttest"
 )
 
 // The disk of the store is not mounted after a restart. The service goes on with its copy and opens no new ledger, an
@@ -40,7 +42,7 @@ func TestStoreNotMounted(t *testing.T) {
 	}
 	doctor := exec.Command(binary(t), "doctor", "edge", "--store", "dir:store", "--cache-dir", "cache", "--listen", "127.0.0.1:0")
 	doctor.Dir = dir
-	if output, err := doctor.CombinedOutput(); err == nil || !strings.Contains(string(output), "gridcast store restore BACKUP") {
+	if output, err := doctor.CombinedOutput(); err == nil || !strings.Contains(string(output), "PROBLEM") || !strings.Contains(string(output), "gridcast store restore BACKUP") {
 		t.Errorf("doctor: got %v, want a problem with its remedy:\n%s", err, output)
 	}
 	if err := os.Rename(gone, store); err != nil {
@@ -70,4 +72,17 @@ func TestStoreNotMounted(t *testing.T) {
 	if output, err := restore.CombinedOutput(); err != nil || strings.Contains(string(output), "is unknown") {
 		t.Errorf("restore: %v, want it to know the version from the copy:\n%s", err, output)
 	}
+
+	if err := os.RemoveAll(store); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	address := porttest.Address(t)
+	p = launch(t, dir, "http://"+address, "/healthz", append(serve, "--new-store", "--operator-listen", "127.0.0.1:0", "--listen", address))
+	p.await(t, func() bool { _, err := os.Stat(filepath.Join(store, "ledger")); return err == nil })
+	newKey(t, dir, "dir:store", "pro")
+	p.await(t, func() bool { return p.answers("/readyz") })
+	p.end(t)
 }

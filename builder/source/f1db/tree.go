@@ -107,13 +107,28 @@ func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
 		}
 	}
 	// Read the bytes after the last entry too, because the archive may be cut off there.
-	if _, err := io.Copy(io.Discard, limited); err != nil {
+	_, err = io.Copy(zeros{}, limited)
+	if limited.N <= 0 {
+		err = fmt.Errorf("larger than %d bytes unpacked", MaxUnpacked)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read f1db repository: %w", err)
 	}
 	if len(tree.files) == 0 {
 		return nil, fmt.Errorf("read f1db repository: no file under %s speaks of %d to %d", dataFolder, from, to)
 	}
 	return tree, nil
+}
+
+// zeros takes the zeros after the last entry of an archive. A gap of zeros between two entries looks like the end.
+type zeros struct{}
+
+// Write implements [io.Writer].
+func (zeros) Write(p []byte) (int, error) {
+	if len(bytes.TrimLeft(p, "\x00")) > 0 {
+		return 0, errors.New("entries follow the end of the archive")
+	}
+	return len(p), nil
 }
 
 // wants reports whether a file below src/data is of the seasons, or a thing to which their rows may
