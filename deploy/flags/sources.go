@@ -5,6 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +27,11 @@ import (
 
 // Sources names the sources of facts.
 type Sources struct {
-	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica and openf1 have non-commercial terms: their facts are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
-	AcceptTerms []string `help:"Accept the non-commercial terms of a source: its facts may be published. /status names it." placeholder:"NAME" sep:" "`
-	NoSources   bool     `help:"Poll no source unless --source names one: facts come only by import and by hand."`
+	Source          []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica and openf1 have non-commercial terms: their facts are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
+	AcceptTerms     []string `help:"Accept the non-commercial terms of a source: its facts may be published. /status names it." placeholder:"NAME" sep:" "`
+	RunningOrder    string   `help:"The source of the running order of a race: openf1, also as openf1=URL. Its terms are non-commercial: --accept-terms openf1 accepts them. It needs an account: --openf1-login-file, or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD." placeholder:"NAME[=URL]"`
+	OpenF1LoginFile string   `name:"openf1-login-file" env:"GRIDCAST_OPENF1_LOGIN_FILE" help:"A file with the e-mail address of an OpenF1 account on its first line and the password on its second." placeholder:"FILE" type:"path"`
+	NoSources       bool     `help:"Poll no source unless --source names one: facts come only by import and by hand."`
 }
 
 // freshFor is how long a source's document counts as fresh. The schedule decides when to poll;
@@ -77,11 +83,46 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 		})
 	}
 	for _, name := range f.AcceptTerms {
-		if !seen[name] {
+		if running, _, _ := strings.Cut(f.RunningOrder, "="); !seen[name] && name != running {
 			return nil, terminal.Usagef("--accept-terms %s: this source is not polled; name it with --source too", name)
 		}
 	}
 	return sources, nil
+}
+
+// Watcher returns the source of the running order, nil if there is none.
+func (f Sources) Watcher(log *slog.Logger) (*openf1.Watcher, error) {
+	name, place, _ := strings.Cut(f.RunningOrder, "=")
+	switch {
+	case name == "":
+		return nil, nil //nolint:nilnil // without a source, orders come by hand and by push
+	case name != "openf1":
+		return nil, terminal.Usagef("--running-order %s: unknown source; must be openf1", name)
+	case !slices.Contains(f.AcceptTerms, name):
+		return nil, terminal.Usagef("--running-order openf1: its terms are non-commercial; --accept-terms openf1 accepts them")
+	}
+	base, err := url.Parse(cmp.Or(place, openf1.URL))
+	if err != nil || base.Host == "" || base.User != nil || base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
+		return nil, terminal.Usagef("--running-order %s: must be an https address without a user, or http on this machine", f.RunningOrder)
+	}
+	user, password := os.Getenv("GRIDCAST_OPENF1_USER"), os.Getenv("GRIDCAST_OPENF1_PASSWORD")
+	if f.OpenF1LoginFile != "" {
+		text, err := os.ReadFile(f.OpenF1LoginFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the OpenF1 account: %w", err)
+		}
+		user, password, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
+		user, password = strings.TrimSpace(user), strings.TrimSpace(password)
+	}
+	if user == "" || password == "" {
+		return nil, terminal.Usagef("--running-order openf1: needs an account, with --openf1-login-file or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD")
+	}
+	return &openf1.Watcher{Base: strings.TrimSuffix(base.String(), "/"), User: user, Password: password, Client: &http.Client{}, Log: log}, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Ingest returns the ingest that polls the sources and brings their facts into the store of b.

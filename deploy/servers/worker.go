@@ -210,9 +210,14 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			if err != nil {
 				return err
 			}
+			watcher, err := w.sources.Watcher(w.streams.Log)
+			if err != nil {
+				return err
+			}
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
 			running.Deliver(sender)
+			running.Watch(watcher)
 			running.OnPublish(w.port.polls()...)
 		}
 		if w.port != nil && w.port.console.Load() == nil {

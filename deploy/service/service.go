@@ -20,6 +20,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
+	"gridcast/builder/source/openf1"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
@@ -43,6 +44,7 @@ type Service struct {
 	sender  *webhook.Sender
 	hooks   *webhook.Deliverer // nil: no webhooks
 
+	watcher   *openf1.Watcher                                // of running races; nil: none
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	zipping   func(context.Context) (builder.Downloads, error)
 	onPublish []func(context.Context) // called after each published version
@@ -137,6 +139,9 @@ func (s *Service) Run(ctx context.Context) error {
 	var delivering sync.WaitGroup // concurrently, because no receiver may delay the service
 	if s.hooks != nil {
 		delivering.Go(func() { s.hooks.Run(ctx) })
+	}
+	if s.watcher != nil {
+		delivering.Go(func() { s.watchRaces(ctx) })
 	}
 	s.follow(ctx)
 	defer delivering.Wait()
