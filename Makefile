@@ -7,7 +7,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := nethttpomithttp2
 FUZZTIME ?= 10s
 
-.PHONY: run build test season lies race lint fuzz openapi bench cost check tools release clean
+.PHONY: run build test season arm64 lies race lint fuzz openapi bench cost check tools release clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -21,6 +21,10 @@ test:                 ## every test that needs nothing but Go; lists what was sk
 
 season:               ## 2025 and 2026 as they happened, unattended: picks, their bases, growth of the store (needs F1DB's history)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026|TestGrowth' ./deploy/service
+
+arm64: build          ## versions of this machine made again by the program of arm64, byte for byte (needs qemu-user-static)
+	@GOARCH=arm64 go test -count=1 -exec qemu-aarch64-static ./builder/predict/portable ./builder/predict/matrix ./schemas/wire
+	@GRIDCAST_ARM64=all go test -count=1 -v -timeout 20m -run '^TestArm64$$' ./deploy/gridcast
 
 lies: build           ## each lie of a source told to gridcast serve over loopback: it is applied, waits, is refused or is reported
 	@GRIDCAST_LIES=$(CURDIR)/$(BIN)/gridcast go test -count=1 -v -run 'TestLies' ./builder/ingest

@@ -36,6 +36,16 @@ tools=$PWD/deploy/tools/go.mod
 for module in deploy/bench deploy/kit; do
   (cd "$module" && go tool -modfile="$tools" golangci-lint run ./...)
 done
+echo "fused operations"
+# arm64 fuses x*y + z and rounds once, so chances would differ between processors: write float64(x*y) + z.
+fused=$(GOARCH=arm64 go build -trimpath -gcflags=gridcast/...=-S ./builder/predict/... ./builder/render ./schemas/wire 2>&1 |
+  grep -E 'FN?M(ADD|SUB)[DS]' | grep -oE '\(gridcast/[^)]+:[0-9]+\)' | sort -u || true)
+fused+=$(grep -rnE 'math\.(Exp|Exp2|Expm1|Log|Log1p|Log2|Pow|Sin|Cos|Tanh)\(|(NormFloat64|ExpFloat64)\(' builder/predict --include='*.go' |
+  grep -vE '_test.go:|/portable/|/plot.go:' || true)
+if [ -n "$fused" ]; then
+  printf 'not the same on every processor (round each product; use builder/predict/portable):\n%s\n' "$fused" >&2
+  exit 1
+fi
 echo "deadcode"
 # A test is no caller. What no program reaches is in deploy/deadcode.txt, with the reason.
 dead=$(tool deadcode -f '{{range .Funcs}}{{.Position.File}} {{.Name}}{{println}}{{end}}' ./deploy/gridcast | sed "s|^$PWD/||" | grep -v '^$' | sort)
