@@ -123,6 +123,13 @@ func seasonsToDownload(base *snapshots.Base) ([]bulk.Season, error) {
 		slices.SortFunc(seasons[i].Without, func(a, b bulk.Borrowed) int { return int(a.SessionKey - b.SessionKey) })
 		seasons[i].Without = slices.Compact(seasons[i].Without) // several parts of a round
 	}
+	for _, entry := range base.Manifest.Entries { // by ascending path, and so by session key
+		if v, err := catalog.ParsePath(entry.Path); err == nil && v.Endpoint == catalog.Sessions && v.SessionKey > 0 {
+			if i, ok := slices.BinarySearch(base.Manifest.Seasons, v.Season()); ok {
+				seasons[i].Sessions = append(seasons[i].Sessions, v.SessionKey)
+			}
+		}
+	}
 	return seasons, nil
 }
 

@@ -57,6 +57,16 @@ func TestGolden(t *testing.T) {
 			if alone := variant.Endpoint == catalog.Results || variant.Endpoint == catalog.Weekends; alone && variant.SessionKey > 0 {
 				continue // the season's list says the same
 			}
+			switch variant.Endpoint {
+			case catalog.Sessions: // the season's list is the same at length
+				if variant.SessionKey != 2024011 {
+					continue
+				}
+			case catalog.StandingsProgress, catalog.HeadToHead, catalog.Careers:
+				if variant.Year == 0 || step.name[0] == '1' { // the weekend changes those of the season
+					continue
+				}
+			}
 			body, err := base.Body(t.Context(), e)
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -66,7 +67,7 @@ func ValidateWebhook(kind string, body []byte) error {
 }
 
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
-// order of the OpenAPI document. Standings have two, by the parameter type.
+// order of the OpenAPI document. Endpoints with the parameter type have two.
 var contracts = []contract{
 	newContract[wire.Success[[]wire.DriverStanding]](catalog.Standings, catalog.DriversType, "v1/standings-drivers.schema.json"),
 	newContract[wire.Success[[]wire.ConstructorStanding]](catalog.Standings, catalog.ConstructorsType, "v1/standings-constructors.schema.json"),
@@ -82,6 +83,12 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.Weekend]](catalog.Weekends, "", "v1/weekends.schema.json"),
 	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),
 	newContract[wire.Success[wire.LiveRace]](catalog.Live, "", "v1/live.schema.json"),
+	newContract[wire.Success[[]wire.WeekendSessions]](catalog.Sessions, "", "v1/sessions.schema.json"),
+	newContract[wire.Success[[]wire.DriverProgress]](catalog.StandingsProgress, catalog.DriversType, "v1/standings-progress-drivers.schema.json"),
+	newContract[wire.Success[[]wire.ConstructorProgress]](catalog.StandingsProgress, catalog.ConstructorsType, "v1/standings-progress-constructors.schema.json"),
+	newContract[wire.Success[[]wire.HeadToHead]](catalog.HeadToHead, "", "v1/head-to-head.schema.json"),
+	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.DriversType, "v1/careers.schema.json"),
+	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.ConstructorsType, "v1/careers.schema.json"),
 }
 
 // These bodies are no variants; their Go types belong to the gateway.
@@ -101,7 +108,9 @@ const commonFile = "v1/common.schema.json"
 func schemaFiles() []string {
 	var files []string
 	for i := range contracts {
-		files = append(files, contracts[i].file)
+		if file := contracts[i].file; !slices.Contains(files, file) {
+			files = append(files, file)
+		}
 	}
 	return append(files, errorContract.file, healthContract.file, statusContract.file, publishedContract.file, testContract.file, commonFile)
 }

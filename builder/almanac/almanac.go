@@ -34,6 +34,7 @@ type Year struct {
 	Rounds       []Round // in calendar order
 	Drivers      func() []DriverStanding
 	Constructors func() []ConstructorStanding
+	Progress     func() []Championship // after each counted round, in order of their start
 	Codes        func() map[season.DriverID]string
 }
 
@@ -60,6 +61,14 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 			Year: facts.Year, Rounds: rounds, Codes: codes,
 			Drivers:      sync.OnceValue(func() []DriverStanding { return driverStandings(v, facts, rounds, verified()) }),
 			Constructors: sync.OnceValue(func() []ConstructorStanding { return constructorStandings(v, facts, rounds, verified()) }),
+			Progress: sync.OnceValue(func() []Championship {
+				progress := make([]Championship, len(verified()))
+				for i, r := range verified() {
+					sofar := verified()[:i+1]
+					progress[i] = Championship{r, driverStandings(v, facts, rounds, sofar), constructorStandings(v, facts, rounds, sofar)}
+				}
+				return progress
+			}),
 		})
 	}
 	if a.Current = v.CurrentSeason(); len(a.Years) > 0 {

@@ -35,6 +35,13 @@ type ConstructorStanding struct {
 	Tally
 }
 
+// Championship is the table of both championships after a round.
+type Championship struct {
+	Round        *Round
+	Drivers      []DriverStanding
+	Constructors []ConstructorStanding
+}
+
 // counted returns the rounds that count in the standings, in order of their start. In a season in which
 // points add, these are all verified rounds, so that their number never falls: a round that a source adds
 // before them takes no points away. In an earlier season they end before the first round that is not

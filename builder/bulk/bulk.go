@@ -33,8 +33,9 @@ const format = "bulk-2"
 
 // Season is the input of a season's download.
 type Season struct {
-	Year    int
-	Without []Borrowed // rounds that are left out, by ascending session key
+	Year     int
+	Sessions []int64    // the session keys with a document of their own in /sessions, ascending
+	Without  []Borrowed // rounds that are left out, by ascending session key
 }
 
 // Borrowed is a round with a part from a source with non-commercial terms.
@@ -47,6 +48,7 @@ type Borrowed struct {
 type table struct {
 	name    string
 	variant catalog.Variant
+	more    []catalog.Variant // documents whose rows follow
 	row     reflect.Type
 	list    bool     // the document is a list of rows, and not one row
 	keys    []string // the columns by which the lists within a row refer to it
@@ -58,9 +60,40 @@ func listOf[T any](name string, v catalog.Variant, sum bool, keys ...string) tab
 	return table{name: name, variant: v, row: reflect.TypeFor[T](), list: true, sum: sum, keys: keys}
 }
 
+// paths lists the documents of the table.
+func (t table) paths() []string {
+	paths := []string{t.variant.Path()}
+	for _, v := range t.more {
+		paths = append(paths, v.Path())
+	}
+	return paths
+}
+
+// document returns the document of the table, made from all of its documents; false if the version lacks one.
+func (t table) document(documents map[string][]byte) ([]byte, bool) {
+	whole, ok := documents[t.variant.Path()]
+	if len(t.more) == 0 || !ok {
+		return whole, ok
+	}
+	joined := wire.Success[[]json.RawMessage]{OK: true, Data: []json.RawMessage{}}
+	for _, path := range t.paths() {
+		var one wire.Success[[]json.RawMessage]
+		if json.Unmarshal(documents[path], &one) != nil {
+			return nil, false
+		}
+		joined.Data = append(joined.Data, one.Data...)
+	}
+	whole, err := wire.Marshal(joined)
+	return whole, err == nil
+}
+
 // tables lists the tables of a season.
 func (s Season) tables() []table {
 	of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: s.Year} }
+	sessions := listOf[wire.WeekendSessions]("sessions", catalog.Variant{Endpoint: catalog.Sessions, SessionKey: catalog.NoSession}, false, "session_key")
+	for _, key := range s.Sessions {
+		sessions.more = append(sessions.more, catalog.Variant{Endpoint: catalog.Sessions, SessionKey: key})
+	}
 	return []table{
 		listOf[wire.CalendarEntry]("calendar", of(catalog.Calendar), false, "session_key"),
 		listOf[wire.Weekend]("weekends", of(catalog.Weekends), false, "session_key"),
@@ -68,8 +101,14 @@ func (s Season) tables() []table {
 			name: "results", variant: of(catalog.Results), row: reflect.TypeFor[wire.ResultRecord](), list: true,
 			keys: []string{"session_key", "gp_name"}, rows: "results_race",
 		},
+		sessions,
 		listOf[wire.DriverStanding]("standings_drivers", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: s.Year}, true),
 		listOf[wire.ConstructorStanding]("standings_constructors", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: s.Year}, true),
+		listOf[wire.DriverProgress]("standings_progress_drivers", catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: s.Year}, true, "driver_id"),
+		listOf[wire.ConstructorProgress]("standings_progress_constructors", catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: s.Year}, true, "team_id", "engine"),
+		listOf[wire.HeadToHead]("head_to_head", of(catalog.HeadToHead), true),
+		listOf[wire.Career]("careers_drivers", catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: s.Year}, true, "id"),
+		listOf[wire.Career]("careers_constructors", catalog.Variant{Endpoint: catalog.Careers, Type: catalog.ConstructorsType, Year: s.Year}, true, "id"),
 		listOf[wire.Change]("changes", of(catalog.Changes), false, "session_key", "kind", "at"),
 		listOf[wire.PredictionRecord]("predictions", of(catalog.Predictions), false, "session_key"),
 		listOf[wire.ProbabilityRecord]("probabilities", of(catalog.Probabilities), false, "session_key"),
@@ -84,7 +123,7 @@ func (s Season) Paths() []string {
 	var paths []string
 	for _, t := range s.tables() {
 		if !t.sum || len(s.Without) == 0 {
-			paths = append(paths, t.variant.Path())
+			paths = append(paths, t.paths()...)
 		}
 	}
 	return paths
@@ -94,7 +133,7 @@ func (s Season) Paths() []string {
 func (s Season) Named(documents map[string][]byte) map[string][]byte {
 	named := map[string][]byte{}
 	for _, t := range s.tables() {
-		if body, ok := documents[t.variant.Path()]; ok {
+		if body, ok := t.document(documents); ok {
 			named[t.name] = body
 		}
 	}
@@ -118,7 +157,10 @@ func (s Season) Source(documents map[string]string) string {
 	h.Write([]byte(readme))
 	for _, t := range s.tables() {
 		_, text := schemas.File(t.variant)
-		h.Write(fmt.Appendln(nil, t.name, documents[t.variant.Path()], sha256.Sum256(text)))
+		h.Write(fmt.Appendln(nil, t.name, sha256.Sum256(text)))
+		for _, path := range t.paths() {
+			h.Write(fmt.Appendln(nil, documents[path]))
+		}
 	}
 	_, text := schemas.CommonFile()
 	h.Write(text)
@@ -156,7 +198,7 @@ func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
 	described := map[string][]byte{name: text}
 	columns := [][]string{{"file", "column", "type", "optional"}}
 	for _, t := range s.tables() {
-		body, ok := documents[t.variant.Path()]
+		body, ok := t.document(documents)
 		if !ok || t.sum && len(s.Without) > 0 {
 			continue
 		}

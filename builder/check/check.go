@@ -76,6 +76,8 @@ func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Se
 		accuracy: decode[wire.Accuracy](&r, of(catalog.Accuracy)),
 		results:  decode[[]wire.ResultRecord](&r, of(catalog.Results)),
 		weekends: decode[[]wire.Weekend](&r, of(catalog.Weekends)),
+
+		statistics: r.statistics(year, sessions),
 	}
 	alike := map[string]bool{}
 	if len(r.faults) == 0 {

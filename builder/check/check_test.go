@@ -168,6 +168,17 @@ func TestFaults(t *testing.T) {
 		{name: "a constructor ranked twice", edit: func(_ *world, s *smallSeason) { s.teams[2].Position = 3 }},
 
 		// Documents about no single season.
+		// Statistics against what they count.
+		{name: "progress that ends with other points", edit: func(_ *world, s *smallSeason) { s.progress[1].Rounds[0].Points = 17 }},
+		{name: "progress without a driver", edit: func(_ *world, s *smallSeason) { s.progress = s.progress[1:] }},
+		{name: "progress of a constructor with another position", edit: func(_ *world, s *smallSeason) { s.teamwise[0].Rounds[0].Position = 2 }},
+		{name: "a pair with another count of qualifyings", edit: func(_ *world, s *smallSeason) {
+			s.pairs[0].First.QualifyingAhead, s.pairs[0].Second.QualifyingAhead = 0, 1
+		}},
+		{name: "a pair with more races than rounds", edit: func(_ *world, s *smallSeason) { s.pairs[0].First.RaceAhead, s.pairs[0].RaceRounds = 1, 1 }},
+		{name: "a career with a win too many", edit: func(_ *world, s *smallSeason) { s.careers[1].Wins = 1 }},
+		{name: "a career is missing", edit: func(_ *world, s *smallSeason) { s.careers = s.careers[:1] }},
+
 		{name: "a change of an unknown round", edit: func(w *world, _ *smallSeason) { w.changes[0].SessionKey = 2025009 }},
 		{name: "a code twice on the grid", edit: func(w *world, _ *smallSeason) { w.grid[1].Driver = "ANN" }},
 		{name: "a coming race is missing", edit: func(w *world, _ *smallSeason) { w.coming = nil }},

@@ -19,6 +19,7 @@ type content struct {
 	accuracy wire.Accuracy
 	results  []wire.ResultRecord
 	weekends []wire.Weekend
+	statistics
 }
 
 // complain notes a fault of one document.
@@ -65,6 +66,7 @@ func (c *content) contradictions(faults Faults) {
 		})
 	}
 	c.checkOrder(faults)
+	c.checkStatistics(faults)
 }
 
 // contradictions notes the places where seasons, and the documents about no single season, do not fit

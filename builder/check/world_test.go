@@ -28,6 +28,12 @@ type smallSeason struct {
 	teams    []wire.ConstructorStanding
 	accuracy wire.Accuracy
 	odds     wire.TitleOdds
+
+	sessions []wire.WeekendSessions
+	progress []wire.DriverProgress
+	teamwise []wire.ConstructorProgress
+	pairs    []wire.HeadToHead
+	careers  []wire.Career
 }
 
 var (
@@ -98,6 +104,30 @@ func newSeason(year int) *smallSeason {
 			Constructors: []wire.ConstructorOdds{{Team: "Alpha", Points: 25, TitlePct: 1000, PointsLow: 25, PointsHigh: 50}},
 		},
 	}
+	s.sessions = []wire.WeekendSessions{{
+		SessionKey: key, GPName: "Grand Prix 1",
+		Drivers:    []wire.SessionDriver{{DriverID: "Bob", Driver: "BOB", Name: "Bob", Team: "Beta"}, {DriverID: "Cay", Driver: "CAY", Name: "Cay", Team: "Beta"}},
+		Qualifying: []wire.QualifyingRow{{Position: 1, DriverID: "Bob", Q1MS: 70_000}, {Position: 2, DriverID: "Cay", Q1MS: 70_100}},
+	}}
+	after := func(position int, points float64, wins int) []wire.RoundProgress {
+		return []wire.RoundProgress{{SessionKey: key, Round: 1, Position: position, Points: points, Wins: wins}}
+	}
+	s.progress = []wire.DriverProgress{
+		{Driver: "ANN", DriverID: "Ann", Name: "Ann", Team: "Alpha", Rounds: after(1, 25, 1)},
+		{Driver: "BOB", DriverID: "Bob", Name: "Bob", Team: "Beta", Rounds: after(2, 18, 0)},
+		{Driver: "CAY", DriverID: "Cay", Name: "Cay", Team: "Beta", Rounds: after(0, 20, 0)},
+	}
+	s.teamwise = []wire.ConstructorProgress{
+		{Team: "Alpha", TeamID: "alpha", Rounds: after(1, 25, 1)}, {Team: "Beta", TeamID: "beta", Engine: "V6", Rounds: after(2, 18, 0)},
+	}
+	s.pairs = []wire.HeadToHead{{
+		Team: "Beta", TeamID: "beta", QualifyingRounds: 1,
+		First: wire.Teammate{Driver: "BOB", DriverID: "Bob", Name: "Bob", QualifyingAhead: 1}, Second: wire.Teammate{Driver: "CAY", DriverID: "Cay", Name: "Cay"},
+	}}
+	s.careers = []wire.Career{
+		{ID: "Ann", Name: "Ann", Starts: 1, Wins: 1, Points: 25, FirstSession: key, LastSession: key},
+		{ID: "Bob", Name: "Bob", Starts: 1, Points: 18, FirstSession: key, LastSession: key},
+	}
 	s.add(1, time.Date(year, 6, 1, 13, 0, 0, 0, time.UTC), wire.Finished)
 	s.calendar[0].Winner = "ANN"
 	return s
@@ -141,6 +171,14 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 		put(of(catalog.Probabilities), wire.Wrap(s.chances, renderedAt))
 		put(of(catalog.Results), wire.Wrap(s.results, renderedAt))
 		put(of(catalog.Weekends), wire.Wrap(s.weekends, renderedAt))
+		put(of(catalog.HeadToHead), wire.Wrap(s.pairs, renderedAt))
+		put(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: year}, wire.Wrap(s.progress, renderedAt))
+		put(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: year}, wire.Wrap(s.teamwise, renderedAt))
+		put(catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: year}, wire.Wrap(s.careers, renderedAt))
+		put(catalog.Variant{Endpoint: catalog.Careers, Type: catalog.ConstructorsType, Year: year}, wire.Wrap([]wire.Career{}, renderedAt))
+		for _, r := range s.sessions {
+			put(catalog.Variant{Endpoint: catalog.Sessions, SessionKey: r.SessionKey}, wire.Wrap([]wire.WeekendSessions{r}, renderedAt))
+		}
 		for _, r := range s.picks {
 			put(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: r.SessionKey}, wire.Wrap([]wire.PredictionRecord{r}, renderedAt))
 		}

@@ -201,11 +201,6 @@ func title(c *almanac.Change) string {
 			return name + " is back in the calendar"
 		}
 		return name + " is back in the calendar: " + start(c.NewStart)
-	case almanac.RoundAdded:
-		if c.NewStart.IsZero() {
-			return name + " joined the calendar"
-		}
-		return name + " joined the calendar: " + start(c.NewStart)
 	case almanac.PickVoided:
 		return name + ": the pick no longer counts"
 	}

@@ -54,6 +54,8 @@ func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 		return r.Pick != nil
 	case catalog.Results:
 		return r.Result != nil
+	case catalog.Sessions:
+		return hasSessions(r)
 	}
 	return true
 }
@@ -114,7 +116,21 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		}
 		return weekendsOfYear(a, v)
 	},
-	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
+	catalog.Sessions: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		if v.SessionKey != 0 {
+			return sessionsOf(a, v.SessionKey), nil
+		}
+		return sessions(a), nil
+	},
+	catalog.StandingsProgress: ofYear(func(y *almanac.Year, v catalog.Variant) any {
+		if v.Type == catalog.ConstructorsType {
+			return constructorProgress(y)
+		}
+		return driverProgress(y)
+	}),
+	catalog.HeadToHead: ofYear(func(y *almanac.Year, _ catalog.Variant) any { return headToHead(y) }),
+	catalog.Careers:    func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v), nil },
+	catalog.Changes:    func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
 }
 
 var (

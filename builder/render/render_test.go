@@ -47,24 +47,30 @@ func small() *almanac.Almanac {
 	awaited.Provisional = true
 	awaited.Pick, awaited.LivePick = miss, pick
 	toCome := round(4, time.Date(2025, 6, 22, 4, 0, 0, 0, time.FixedZone("", 2*3600)), almanac.Scheduled)
+	drivers := func() []almanac.DriverStanding {
+		return []almanac.DriverStanding{
+			{Driver: ann, Team: alpha, Colour: "#112233", Tally: almanac.Tally{Position: 1, Points: 12.5, Wins: 1, Podiums: 1}},
+			{Driver: bob, Team: alpha, Tally: almanac.Tally{Points: 4}},
+		}
+	}
+	constructors := func() []almanac.ConstructorStanding {
+		return []almanac.ConstructorStanding{{Team: alpha, Engine: "V6", Tally: almanac.Tally{Position: 1, Points: 16.5, Wins: 1, Podiums: 2}}}
+	}
 	return &almanac.Almanac{
 		At: generated, Current: 2025,
 		Years: []almanac.Year{
-			{Year: 2024, Drivers: func() []almanac.DriverStanding { return nil }},
+			{
+				Year: 2024, Drivers: func() []almanac.DriverStanding { return nil }, Progress: func() []almanac.Championship { return nil },
+			},
 			{
 				Year: 2025,
 				Codes: func() map[season.DriverID]string {
 					return map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"}
 				},
-				Rounds: []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
-				Drivers: func() []almanac.DriverStanding {
-					return []almanac.DriverStanding{
-						{Driver: ann, Team: alpha, Colour: "#112233", Tally: almanac.Tally{Position: 1, Points: 12.5, Wins: 1, Podiums: 1}},
-						{Driver: bob, Team: alpha, Tally: almanac.Tally{Points: 4}},
-					}
-				},
-				Constructors: func() []almanac.ConstructorStanding {
-					return []almanac.ConstructorStanding{{Team: alpha, Engine: "V6", Tally: almanac.Tally{Position: 1, Points: 16.5, Wins: 1, Podiums: 2}}}
+				Rounds:  []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
+				Drivers: drivers, Constructors: constructors,
+				Progress: func() []almanac.Championship {
+					return []almanac.Championship{{Round: &finished, Drivers: drivers(), Constructors: constructors()}}
 				},
 			},
 		},
@@ -134,6 +140,12 @@ func TestBytes(t *testing.T) {
 			`{"ok":true,"data":[{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
 		},
 		{
+			"after each round, by last position, identifiers beside codes",
+			catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: 2025},
+			`{"ok":true,"data":[{"driver":"OHA","driver_id":"ann","name":"Ann <O'Hara>","team":"Alpha","team_colour":"#112233","rounds":[{"session_key":2025001,"round":1,"position":1,"points":12.5,"wins":1}]},` +
+				`{"driver":"MUL","driver_id":"bob","name":"Bob Müller","team":"Alpha","rounds":[{"session_key":2025001,"round":1,"points":4,"wins":0}]}]` + meta,
+		},
+		{
 			"no such session",
 			catalog.Variant{Endpoint: catalog.Predictions, SessionKey: catalog.NoSession},
 			`{"ok":true,"data":[]` + meta,
@@ -172,10 +184,13 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	}
 	want := []string{
 		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025",
-		"changes/2024", "changes/2025", "changes/all", "drivers", "next-race",
+		"careers/constructors/2024", "careers/constructors/2025", "careers/constructors/all", "careers/drivers/2024", "careers/drivers/2025", "careers/drivers/all",
+		"changes/2024", "changes/2025", "changes/all", "drivers", "head-to-head/2024", "head-to-head/2025", "next-race",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
 		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
 		"results/2024", "results/2025", "results/none", "results/session/2025001",
+		"sessions", "sessions/none",
+		"standings-progress/constructors/2024", "standings-progress/constructors/2025", "standings-progress/drivers/2024", "standings-progress/drivers/2025",
 		"standings/constructors/2024", "standings/constructors/2025", "standings/drivers/2024", "standings/drivers/2025",
 		"weekends/2024", "weekends/2025", "weekends/none",
 		"weekends/session/2025001", "weekends/session/2025002", "weekends/session/2025003", "weekends/session/2025004",

@@ -33,10 +33,10 @@ func resultsOf(a *almanac.Almanac, session int64) []wire.ResultRecord {
 	return []wire.ResultRecord{resultRecord(y, r)}
 }
 
-// resultRecord renders a verified result with the details that were verified. The source adds details that were
+// verifiedRows returns a verified result with the details that were verified. The source adds details that were
 // unknown then, unless it differs: its details belong to another classification.
-func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
-	race, sprint := r.Result.Rows, r.Sprint()
+func verifiedRows(r *almanac.Round) (race, sprint []ledger.Row) {
+	race, sprint = r.Result.Rows, r.Sprint()
 	differs := r.Differs()
 	if !differs {
 		race = r.Whole(race, r.Facts.Results)
@@ -44,6 +44,11 @@ func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
 	if !differs || r.Result.Sprint == nil {
 		sprint = r.Whole(sprint, r.Facts.SprintResults)
 	}
+	return race, sprint
+}
+
+func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
+	race, sprint := verifiedRows(r)
 	rec := wire.ResultRecord{
 		SessionKey: r.Session, GPName: r.Facts.Name, Revisions: []wire.Revision{},
 		Race: classification(y, r, race),
@@ -126,7 +131,7 @@ func weekend(r *almanac.Round) wire.Weekend {
 			continue
 		}
 		session := wire.WeekendSession{
-			Session: strings.ReplaceAll(string(s.Kind), "-", "_"), Date: s.Date.Format(time.DateOnly),
+			Session: sessionName(s.Kind), Date: s.Date.Format(time.DateOnly),
 			DateStart: wire.Instant(s.Start), Status: sessionStatus(r, s.Kind),
 		}
 		if !s.Start.IsZero() {
@@ -158,7 +163,6 @@ func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
 var changeKinds = map[almanac.ChangeKind]wire.ChangeKind{
 	almanac.RoundMoved: wire.RoundMoved, almanac.RoundPostponed: wire.RoundPostponed, almanac.RoundCancelled: wire.RoundCancelled,
 	almanac.RoundReinstated: wire.RoundReinstated, almanac.ResultRevised: wire.ResultRevised, almanac.PickVoided: wire.PickVoided,
-	almanac.RoundAdded: wire.RoundAdded,
 }
 
 // changes lists the decisions that changed published rounds, the newest first.
@@ -180,8 +184,6 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 			}
 		case almanac.PickVoided:
 			rec.Old = &wire.ChangeState{Prediction: prediction(y, c.Pick)}
-		case almanac.RoundAdded:
-			rec.New = &wire.ChangeState{Status: wire.Scheduled, DateStart: wire.Instant(c.NewStart)}
 		case almanac.RoundMoved:
 			rec.Old, rec.New = &wire.ChangeState{DateStart: wire.Instant(c.OldStart)}, &wire.ChangeState{DateStart: wire.Instant(c.NewStart)}
 		default:

@@ -87,8 +87,10 @@ func (v *Version) keepLostSeasons(base *snapshots.Base, a *almanac.Almanac) {
 		}
 	}
 	if lost != nil {
-		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy, catalog.Changes, catalog.Live} {
-			v.Document(catalog.Variant{Endpoint: endpoint}.Path()).Fault = lost
+		for path, d := range v.others {
+			if variant, _ := catalog.ParsePath(path); !render.Derived(variant.Endpoint) || path == (catalog.Variant{Endpoint: catalog.Live}).Path() {
+				d.Fault = lost
+			}
 		}
 	}
 }

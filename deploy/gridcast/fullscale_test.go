@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,6 +30,9 @@ type sourceRow struct {
 	Points         float64
 	TotalRaceWins  int
 	TotalPodiums   int
+
+	TotalRaceStarts, TotalPolePositions, TotalFastestLaps, TotalChampionshipWins int
+	TotalPoints                                                                  float64
 }
 
 // sourceTable reads a table of the release without the importer.
@@ -130,12 +134,43 @@ func TestAllSeasons(t *testing.T) {
 			rounds++
 		}
 	}
+	for _, kind := range []string{"drivers", "constructors"} {
+		want := map[string]sourceRow{}
+		for _, r := range sourceTable(t, release, kind) {
+			want[r.ID] = r
+		}
+		compareCareers(t, kind, data[[]wire.Career](t, c.get(t, "/careers?type="+kind)), want)
+	}
 	if rounds != len(winners) || rounds != 1125 {
 		t.Errorf("compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
 	}
 	t.Logf("75 seasons: %d rounds, %d driver standings, %d constructor standings equal F1DB's", rounds, standings, teams)
 	t.Logf("import %.1f s, build %.1f s of %d variants (%d objects, %.1f MiB), edge ready in %.2f s, resident %.0f MiB, on %d cores",
 		imported.Seconds(), receipt.Seconds, receipt.Variants, receipt.ObjectsWritten, float64(receipt.BytesWritten)/(1<<20), ready.Seconds(), resident, runtime.NumCPU())
+}
+
+// compareCareers compares careers with the totals of F1DB. Points of constructors differ: F1DB counts those of the
+// constructors' championship, which began in 1958 and took the best car of a race alone until 1978.
+func compareCareers(t *testing.T, kind string, careers []wire.Career, want map[string]sourceRow) {
+	t.Helper()
+	// Alboreto and the first to set it share the fastest lap of a race, which F1DB counts for the first alone.
+	shared := map[string]int{"michele-alboreto": 1, "ferrari": 1}
+	for _, got := range careers {
+		w := want[got.ID]
+		delete(want, got.ID)
+		counts := [...]int{got.Starts, got.Wins, got.Podiums, got.Poles, got.FastestLaps - shared[got.ID], got.Titles}
+		if of := [...]int{w.TotalRaceStarts, w.TotalRaceWins, w.TotalPodiums, w.TotalPolePositions, w.TotalFastestLaps, w.TotalChampionshipWins}; counts != of {
+			t.Errorf("%s: starts, wins, podiums, poles, fastest laps, titles are %v, F1DB has %v", got.ID, counts, of)
+		}
+		if kind == "drivers" && math.Abs(got.Points-w.TotalPoints) > .01 {
+			t.Errorf("%s: %v points, F1DB has %v", got.ID, got.Points, w.TotalPoints)
+		}
+	}
+	for id, w := range want {
+		if w.TotalRaceStarts > 0 {
+			t.Errorf("%s has no career", id)
+		}
+	}
 }
 
 func byYear(rows []sourceRow) map[int][]sourceRow {

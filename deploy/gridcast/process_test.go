@@ -246,7 +246,7 @@ func (c *client) get(t testing.TB, path string) answer {
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "?")
 	v := catalog.Variant{Endpoint: catalog.Name(name)}
-	if v.Endpoint == catalog.Standings {
+	if i, ok := catalog.Lookup("/" + name); ok && len(catalog.Endpoints[i].Params) > 0 && catalog.Endpoints[i].Params[0].Name == "type" {
 		v.Type = catalog.DriversType
 		if strings.Contains(path, "type="+catalog.ConstructorsType) {
 			v.Type = catalog.ConstructorsType

@@ -172,6 +172,32 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return records
 	},
+	catalog.Sessions: func(v catalog.Variant, _ int64) any {
+		records := []wire.WeekendSessions{}
+		if v.SessionKey > 0 {
+			records = append(records, wire.WeekendSessions{
+				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Drivers: []wire.SessionDriver{{DriverID: "lando-norris", Driver: "NOR", Name: "Lando Norris", Team: "McLaren"}},
+				Qualifying: []wire.QualifyingRow{{Position: 1, DriverID: "lando-norris", Q1MS: 70_000}},
+			})
+		}
+		return records
+	},
+	catalog.StandingsProgress: func(v catalog.Variant, n int64) any {
+		rounds := []wire.RoundProgress{{SessionKey: int64(v.Year)*1000 + 1, Round: 1, Position: 1, Points: float64(n), Wins: 1}}
+		if v.Type == catalog.ConstructorsType {
+			return []wire.ConstructorProgress{{Team: "McLaren", TeamID: "mclaren", Rounds: rounds}}
+		}
+		return []wire.DriverProgress{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", Rounds: rounds}}
+	},
+	catalog.HeadToHead: func(_ catalog.Variant, n int64) any {
+		return []wire.HeadToHead{{
+			Team: "McLaren", TeamID: "mclaren", PointsRounds: 1, First: wire.Teammate{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Points: float64(n)},
+			Second: wire.Teammate{Driver: "PIA", DriverID: "oscar-piastri", Name: "Oscar Piastri"},
+		}}
+	},
+	catalog.Careers: func(_ catalog.Variant, n int64) any {
+		return []wire.Career{{ID: "lando-norris", Name: "Lando Norris", Points: float64(n), FirstSession: 2019001, LastSession: 2024024}}
+	},
 	catalog.Live: func(v catalog.Variant, n int64) any {
 		if v.SessionKey == catalog.NoSession {
 			return wire.LiveRace{State: wire.LiveNone}

@@ -54,6 +54,11 @@ const (
 	Changes  Name = "changes"
 	Live     Name = "live"
 
+	Sessions          Name = "sessions"
+	StandingsProgress Name = "standings-progress"
+	HeadToHead        Name = "head-to-head"
+	Careers           Name = "careers"
+
 	Bulk Name = "bulk"
 )
 
@@ -126,7 +131,8 @@ var (
 		Pattern: `^[1-9][0-9]{0,15}$`,
 		Default: "every round of the season",
 	}
-	oneRound = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the race that runs, or ran last"}
+	oneRound   = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the race that runs, or ran last"}
+	oneWeekend = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the latest round of which a session is known"}
 )
 
 // Endpoints is the table, in documentation order. It must not be changed.
@@ -187,6 +193,22 @@ var Endpoints = []Endpoint{
 	{
 		Name: Live, Path: "/live", Params: []Param{oneRound}, Additive: true, Passing: true,
 		patterns: patterns("live", "live/session/{session_key}", "live/{session_key=none}"),
+	},
+	{
+		Name: Sessions, Path: "/sessions", Params: []Param{oneWeekend}, Additive: true,
+		patterns: patterns("sessions", "sessions/session/{session_key}", "sessions/{session_key=none}"),
+	},
+	{
+		Name: StandingsProgress, Path: "/standings-progress", Params: []Param{championship, season}, Additive: true,
+		patterns: patterns("standings-progress/{type}/{year}"),
+	},
+	{
+		Name: HeadToHead, Path: "/head-to-head", Params: []Param{season}, Additive: true,
+		patterns: patterns("head-to-head/{year}"),
+	},
+	{
+		Name: Careers, Path: "/careers", Params: []Param{championship, everySeason}, Additive: true,
+		patterns: patterns("careers/{type}/{year}", "careers/{type}/{year=all}"),
 	},
 	{
 		Name: Bulk, Path: "/bulk", Params: []Param{season}, Additive: true, File: true,

@@ -64,8 +64,11 @@ func TestAll(t *testing.T) {
 	want := strings.Fields(`
 		accuracy/2025 accuracy/2026 accuracy/all
 		calendar/2025 calendar/2026
+		careers/constructors/2025 careers/constructors/2026 careers/constructors/all
+		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
 		changes/2025 changes/2026 changes/all
 		drivers
+		head-to-head/2025 head-to-head/2026
 		live live/none live/session/2025001 live/session/2026002
 		next-race
 		predictions/2025 predictions/2026 predictions/none
@@ -74,6 +77,10 @@ func TestAll(t *testing.T) {
 		probabilities/session/2025001 probabilities/session/2026002
 		results/2025 results/2026 results/none
 		results/session/2025001 results/session/2026002
+		sessions sessions/none
+		sessions/session/2025001 sessions/session/2026002
+		standings-progress/constructors/2025 standings-progress/constructors/2026
+		standings-progress/drivers/2025 standings-progress/drivers/2026
 		standings/constructors/2025 standings/constructors/2026
 		standings/drivers/2025 standings/drivers/2026
 		title-odds/2025 title-odds/2026
