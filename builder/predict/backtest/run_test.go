@@ -51,7 +51,7 @@ func (m *rememberedModel) Predict(v *season.View, year int, round season.GrandPr
 }
 
 // TestPublishedFigures holds the model to the figures of deploy/docs/predictions.md, on the whole release. The
-// seasons to 2024 were in sight when the model was made; 2025 and 2026 were not.
+// model was tuned on the seasons to 2024, and not on 2025 and 2026.
 func TestPublishedFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
