@@ -283,3 +283,30 @@ func TestSprintCorrection(t *testing.T) {
 		t.Error("the source has what counts, and is said to differ")
 	}
 }
+
+// TestForgedArchiveChangesNoVerifiedResult gives a builder an archive in which another driver has won a verified race.
+func TestForgedArchiveChangesNoVerifiedResult(t *testing.T) {
+	facts := archivetest.Seasons(t, 2023, 2024)
+	inUse, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := austriaStart.Add(4 * time.Hour)
+	b := onArchive(t, &inUse, austriaQualified.Add(-time.Hour), policy())
+	build(t, b, austriaQualified)
+	before := build(t, b, verified).Base
+	round, _ := facts.Seasons[1].Round(austria)
+	round.Results = slices.Clone(round.Results)
+	round.Results[0].Driver, round.Results[1].Driver = round.Results[1].Driver, round.Results[0].Driver
+	round.Results[0].Team, round.Results[1].Team = round.Results[1].Team, round.Results[0].Team
+	if inUse, err = season.New(facts); err != nil {
+		t.Fatal(err)
+	}
+	after := build(t, b, verified.Add(time.Hour)).Base
+	for _, path := range []string{"results/session/2024011", "predictions/session/2024011", "standings/drivers/2024", "accuracy/2024"} {
+		was, ok := before.Entry(path)
+		if is, _ := after.Entry(path); !ok || is.SHA256 != was.SHA256 {
+			t.Errorf("%s follows the forged archive", path)
+		}
+	}
+}

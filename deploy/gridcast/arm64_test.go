@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/builder"
 	"gridcast/builder/ledger"
 	"gridcast/snapshots/blob/dirblob"
@@ -24,10 +26,9 @@ func TestArm64(t *testing.T) {
 	if err != nil {
 		t.Skip("needs qemu-aarch64-static, of the package qemu-user-static")
 	}
-	t.Chdir(t.TempDir())
-	arm64 := filepath.Join(t.TempDir(), "gridcast")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-o", arm64, "gridcast/deploy/gridcast")
-	build.Env, build.Dir = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=arm64"), filepath.Dir(filepath.Dir(filepath.Dir(binary(t))))
+	here, arm64 := binary(t), filepath.Join(t.TempDir(), "gridcast")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-o", arm64, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=arm64")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build for arm64: %v\n%s", err, output)
 	}
@@ -41,8 +42,9 @@ func TestArm64(t *testing.T) {
 		}
 		return stdout.Bytes()
 	}
-	picks := map[string][]ledger.Event{}
-	for store, program := range map[string][]string{"here": {binary(t)}, "there": {qemu, arm64}} {
+	stores, picks := t.TempDir(), map[string][]ledger.Event{}
+	for name, program := range map[string][]string{"here": {here}, "there": {qemu, arm64}} {
+		store := filepath.Join(stores, name)
 		run(slices.Concat(program, []string{"replay", "--store", "dir:" + store, "--from", "2024", "--to", "2024"})...)
 		dir, err := dirblob.Open(store)
 		if err != nil {
@@ -55,21 +57,20 @@ func TestArm64(t *testing.T) {
 		for _, file := range l.Files() {
 			for _, e := range file.Events {
 				if e.ID = ""; e.Type == ledger.PickFrozen {
-					picks[store] = append(picks[store], e)
+					picks[name] = append(picks[name], e)
 				}
 			}
 		}
 	}
-	here, _ := json.Marshal(picks["here"])
-	there, _ := json.Marshal(picks["there"])
-	if len(picks["here"]) != 24 || string(here) != string(there) {
-		t.Errorf("arm64 froze other picks\n%s\nthan this machine\n%s", there, here)
+	if diff := cmp.Diff(picks["here"], picks["there"]); diff != "" || len(picks["here"]) != 24 {
+		t.Errorf("this machine froze %d picks, want 24; arm64 froze others (-here +there):\n%s", len(picks["here"]), diff)
 	}
+	store := "dir:" + filepath.Join(stores, "here")
 	for _, at := range []string{"2025-01-02T00:00:00Z", "2025-03-15T12:00:00Z", "2025-03-18T12:00:00Z"} {
-		run(binary(t), "build", "--all", "--store", "dir:here", "--now", at)
+		run(here, "build", "--all", "--store", store, "--now", at)
 	}
 	var again []builder.Reproduction
-	if err := json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", "dir:here"), &again); err != nil {
+	if err := json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again); err != nil {
 		t.Fatal(err)
 	}
 	documents := 0
