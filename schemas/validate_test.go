@@ -122,6 +122,7 @@ var bodies = []struct {
 	}}, now)},
 	{weekends, wire.Wrap([]wire.Weekend(nil), now)},
 	{changes, wire.Wrap([]wire.Change{
+		{SessionKey: 2024024, GPName: "A", Kind: wire.RoundAdded, At: wire.Instant(now), By: "builder", New: &wire.ChangeState{Status: wire.Scheduled}},
 		{SessionKey: 2024024, GPName: "A", Kind: wire.PickVoided, At: wire.Instant(now), By: "operator", Reason: "storm", Old: &wire.ChangeState{Prediction: &pick}},
 		{
 			SessionKey: 2024024, GPName: "A", Kind: wire.RoundPostponed, At: wire.Instant(now), By: "source", Reason: "storm",

@@ -18,6 +18,7 @@ const (
 	RoundReinstated
 	ResultRevised
 	PickVoided
+	RoundAdded
 )
 
 // Change is a decision that changed a published round.
@@ -55,6 +56,15 @@ func (a *Almanac) Changes(year int) []Change {
 func (r *Round) changes() []Change {
 	var all []Change
 	state := Scheduled
+	if !r.Record.Added.IsZero() {
+		added := Change{Round: r, Kind: RoundAdded, At: r.Record.Added, Actor: "builder"}
+		if changes := r.Record.Override.Changes; len(changes) > 0 && !changes[0].Was.IsZero() {
+			added.NewStart = changes[0].Was
+		} else if !r.Provisional {
+			added.NewStart = r.Start
+		}
+		all = append(all, added)
+	}
 	for _, c := range r.Record.Override.Changes {
 		change := Change{
 			Round: r, Kind: changeOf[c.Type], At: c.At, Actor: c.Actor, Reason: c.Reason,

@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // TestChanges runs a season with every kind of event of a round.
@@ -54,6 +55,39 @@ func TestChanges(t *testing.T) {
 	}
 	if then := w.at(preseason).Changes(2025); len(then) != 1 {
 		t.Errorf("before the season: got %d changes, want the move alone", len(then))
+	}
+}
+
+// TestAddedRound: a round that joins its season later is a change, with the start that it had then. The other rounds
+// of the season are none.
+func TestAddedRound(t *testing.T) {
+	w := &world{t: t, archive: archiveOf(t, nil, nil, nil)}
+	var err error
+	if w.ledger, err = ledger.Open(t.Context(), memblob.New(), ledger.Simulated, preseason, "test", ""); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ledger.AssignKeys(w.ledger.Fold(), w.archive.Facts().Seasons)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(keys) - 1
+	added := preseason.Add(24 * time.Hour)
+	for i, some := range [][]ledger.KeyAssignment{keys[:last], keys[last:]} {
+		w.append(preseason.AddDate(0, 0, i), func(*ledger.Fold) []ledger.Event { return []ledger.Event{{Type: ledger.KeysAssigned, Keys: some}} })
+	}
+	if got := w.at(preseason).Changes(0); len(got) != 0 {
+		t.Errorf("before: got %+v, want none", got)
+	}
+	for moved := range 2 { // before and after a move
+		changes := w.at(added.Add(2 * time.Hour)).Changes(0)
+		if c := changes[len(changes)-1]; c.Kind != almanac.RoundAdded || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(startOf(len(keys))) {
+			t.Errorf("got %+v, want the last round at %s", c, startOf(len(keys)))
+		}
+		if moved == 0 {
+			w.on(added.Add(time.Hour), len(keys), func(s ledger.RoundRecord) []ledger.Event {
+				return []ledger.Event{s.Move(startOf(len(keys)), startOf(len(keys)).Add(time.Hour), "heat")}
+			})
+		}
 	}
 }
 

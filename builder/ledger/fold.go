@@ -57,6 +57,7 @@ type RoundRecord struct {
 
 	Pick      *FrozenPick     // the one that counts; nil if there is none
 	Voided    []VoidedPick    // picks made before, oldest first
+	Added     time.Time       // when it joined a season that had rounds already; zero: with its season
 	Live      []FrozenPick    // by ascending checkpoint
 	Forecasts []NotedForecast // in the order in which they were noted
 	Revisions []Verification  // of the result, oldest first
@@ -296,10 +297,17 @@ func (s *Fold) apply(e Event) {
 	case Opened:
 		s.kind, s.opened, s.openedOn = e.Kind, e.At, e.Archive
 	case KeysAssigned:
+		begun := map[int]bool{}
+		for id := range s.keys {
+			begun[id.year] = true
+		}
 		s.keys = maps.Clone(s.keys)
 		for _, k := range e.Keys {
-			s.keys[roundID{k.Year, k.GrandPrix}] = k.Session
-			s.records[k.Session] = &RoundRecord{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
+			record := &RoundRecord{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
+			if begun[k.Year] {
+				record.Added = e.When()
+			}
+			s.keys[roundID{k.Year, k.GrandPrix}], s.records[k.Session] = k.Session, record
 		}
 		s.order = slices.Sorted(maps.Keys(s.records))
 	case PickFrozen:

@@ -201,6 +201,11 @@ func title(c *almanac.Change) string {
 			return name + " is back in the calendar"
 		}
 		return name + " is back in the calendar: " + start(c.NewStart)
+	case almanac.RoundAdded:
+		if c.NewStart.IsZero() {
+			return name + " joined the calendar"
+		}
+		return name + " joined the calendar: " + start(c.NewStart)
 	case almanac.PickVoided:
 		return name + ": the pick no longer counts"
 	}

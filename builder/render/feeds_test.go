@@ -33,6 +33,7 @@ func decided() *almanac.Almanac {
 		{Type: ledger.RoundMoved, At: at, Actor: "operator:anna", Reason: "heat & <rain>", Was: start.Add(-time.Hour), Start: start.Add(time.Hour)},
 		{Type: ledger.RoundMoved, At: at.Add(time.Hour), Actor: "source:f1db@abc", Reason: "earlier", Was: start.Add(time.Hour), Start: start},
 	}
+	rounds[2].Record.Added = at.Add(-time.Hour)
 	rounds[2].Record.Override.Changes = []ledger.CalendarChange{{Type: ledger.RoundCancelled, At: at.Add(2 * time.Hour), Actor: "operator:anna", Reason: "flood"}}
 	return a
 }
@@ -106,14 +107,14 @@ func TestChangesFeed(t *testing.T) {
 	for _, item := range parsed.Items {
 		titles, reasons, ids[item.GUID] = append(titles, item.Title), append(reasons, item.Description), true
 	}
-	want := []string{"Grand Prix C 2025 cancelled", "Grand Prix D 2025 moved to 22 June 02:00 UTC", "Grand Prix D 2025 moved to 22 June 03:00 UTC"}
+	want := []string{"Grand Prix C 2025 cancelled", "Grand Prix D 2025 moved to 22 June 02:00 UTC", "Grand Prix D 2025 moved to 22 June 03:00 UTC", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}
 	if diff := cmp.Diff(want, titles); diff != "" {
 		t.Errorf("titles (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"flood", "earlier", "heat & <rain>"}, reasons); diff != "" {
+	if diff := cmp.Diff([]string{"flood", "earlier", "heat & <rain>", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}, reasons); diff != "" {
 		t.Errorf("reasons (-want +got)\n%s", diff)
 	}
-	if len(ids) != 3 {
-		t.Errorf("got identifiers %v, want three", ids)
+	if len(ids) != 4 {
+		t.Errorf("got identifiers %v, want four", ids)
 	}
 }

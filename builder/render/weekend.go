@@ -163,6 +163,7 @@ func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
 var changeKinds = map[almanac.ChangeKind]wire.ChangeKind{
 	almanac.RoundMoved: wire.RoundMoved, almanac.RoundPostponed: wire.RoundPostponed, almanac.RoundCancelled: wire.RoundCancelled,
 	almanac.RoundReinstated: wire.RoundReinstated, almanac.ResultRevised: wire.ResultRevised, almanac.PickVoided: wire.PickVoided,
+	almanac.RoundAdded: wire.RoundAdded,
 }
 
 // changes lists the decisions that changed published rounds, the newest first.
@@ -184,6 +185,8 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 			}
 		case almanac.PickVoided:
 			rec.Old = &wire.ChangeState{Prediction: prediction(y, c.Pick)}
+		case almanac.RoundAdded:
+			rec.New = &wire.ChangeState{Status: wire.Scheduled, DateStart: wire.Instant(c.NewStart)}
 		case almanac.RoundMoved:
 			rec.Old, rec.New = &wire.ChangeState{DateStart: wire.Instant(c.OldStart)}, &wire.ChangeState{DateStart: wire.Instant(c.NewStart)}
 		default:

@@ -93,6 +93,7 @@ const (
 	RoundReinstated ChangeKind = "round_reinstated"
 	ResultRevised   ChangeKind = "result_revised"
 	PickVoided      ChangeKind = "pick_voided"
+	RoundAdded      ChangeKind = "round_added"
 )
 
 // Change is one record of /changes. Old and New hold only the differing fields.
