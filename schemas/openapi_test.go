@@ -97,7 +97,7 @@ func TestDocumentIsValid(t *testing.T) {
 			for _, fault := range faults {
 				t.Errorf("%s: %s: %s", form, fault.Message, fault.Reason)
 				for _, detail := range fault.SchemaValidationErrors {
-					t.Errorf("  %s: %s", detail.Location, detail.Reason)
+					t.Errorf("  %s: %s", detail.FieldPath, detail.Reason)
 				}
 			}
 		}
