@@ -204,7 +204,7 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 	}
 	if !found {
 		for _, entry := range in.Base.Manifest.Entries {
-			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) && v.Endpoint != catalog.Live {
+			if v, err := catalog.ParsePath(entry.Path); err == nil && v.Endpoint.Derived() && v.Endpoint != catalog.Live {
 				d := &units.Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true}
 				if r, refused := in.Base.Manifest.RefusedAt(entry.Path); refused {
 					d.Fault = errors.New(r.Reason) // its bytes are not of the inputs that the base names

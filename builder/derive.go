@@ -26,13 +26,13 @@ import (
 )
 
 // DerivedReason is the reason of a version that only adds documents derived from an earlier one.
-const DerivedReason = "title odds and track record"
+const DerivedReason = "forecast, title odds and track record"
 
 const (
 	maxDerived = 16 << 20 // bytes, packed; all seasons take 50,000
 
 	// derivedFormat changes with every release that derives other data from the same facts.
-	derivedFormat = "derived-1"
+	derivedFormat = "derived-2"
 
 	// hindsightFrom is the first season of the record in hindsight.
 	hindsightFrom = 2010
@@ -77,8 +77,8 @@ func (b *Builder) remember(p parts) {
 	maps.Copy(known.Odds, p.Odds)
 }
 
-// Derive makes the title odds and the track record of the version that Build publishes at an instant,
-// unless the store has them. It returns true if a build would now publish other documents. The first
+// Derive makes the forecasts, the title odds and the track record of the version that Build publishes at an
+// instant, unless the store has them. It first notes in the ledger the forecasts that are due. It returns true if a build would now publish other documents. The first
 // call takes some seconds of one processor, a later one only the time for changed inputs. Builds never wait
 // for Derive: versions keep the earlier derived documents until it has run. Several processes may call it
 // at once, because they make the same bytes.
@@ -87,10 +87,15 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	if _, err := b.Ledger.Refresh(ctx); err != nil {
+	fresh, err := b.Ledger.Refresh(ctx)
+	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	in := Inputs{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: b.Rules(ctx).Model}
+	model := b.Rules(ctx).Model
+	if err := noteForecasts(ctx, fresh, model, facts, at); err != nil {
+		b.Log.Error("the ledger has no forecast of this step of the week, so the track record will lack it; the next version tries again", "err", err)
+	}
+	in := Inputs{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: model}
 	a := almanac.Join(facts.Archive.AsOf(at), in.Ledger)
 	key := derivedKey(in.Model, facts, a)
 	if _, made, err := b.derived(ctx, key); err != nil || made {
@@ -121,9 +126,9 @@ func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (de
 	d := b.deriver(in.Model, in.Facts)
 	d.view, d.almanac = in.Facts.Archive.AsOf(in.At), a
 	file := derivedFile{Data: derivedData{}, Parts: d.used, Derivation: snapshots.Derivation{
-		Archive: in.Facts.SHA256, Ledger: headOf(in.Ledger), Model: d.model.Name(), MadeAt: in.At.UTC(),
+		Archive: in.Facts.SHA256, Ledger: headOf(in.Ledger), Model: in.Model.Name(), MadeAt: in.At.UTC(),
 	}}
-	if err := errors.Join(d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
+	if err := errors.Join(d.forecasts(ctx, in.Ledger, in.Model, file.Data), d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
 		return derivedFile{}, err
 	}
 	b.deriving.Lock()
@@ -138,8 +143,9 @@ func headOf(s *ledger.Fold) snapshots.Ledger {
 	return snapshots.Ledger{Kind: string(s.Kind()), Seq: s.Head().Seq, Hash: s.Head().Hash}
 }
 
-// derivedKey is the store key of the odds and the record. It is a digest of everything that they depend
-// on: the archive, the model, the revision of each verified result, and the rounds that are still to come.
+// derivedKey is the store key of the derived documents. It is a digest of everything that they depend
+// on: the archive, the model, the revision of each verified result, the races that have ended, and the
+// state of knowledge about the rounds that are still to come.
 func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, model.Name(), a.Current))
@@ -154,8 +160,12 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 			if r.Result != nil {
 				revision = 1 + r.Result.Revision
 			}
-			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), r.Pick != nil && r.Result != nil))
+			ended := r.Facts.Finished() && !a.At.Before(r.End())
+			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), r.Pick != nil && r.Result != nil, ended))
 		}
+	}
+	for _, r := range a.Coming() {
+		h.Write(fmt.Appendln(nil, r.Session, foreknown(r, a.At)))
 	}
 	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".zst"
 }
@@ -393,6 +403,9 @@ type scored struct {
 	hindsight         *hindsight
 	real              *backtest.Score // of the frozen pick; a pick without chances has only hits
 	realHasAllChances bool
+
+	// The scores of the frozen pick, if it has all chances, and of the noted forecasts: by basis, the last one counts.
+	asFrozen, noted map[string]backtest.Score
 }
 
 // trackRecord makes the record of every season and of all.
@@ -401,11 +414,11 @@ func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
 	if err != nil {
 		return err
 	}
-	all := wire.TrackRecord{Real: recordOf(races, isReal), Hindsight: recordOf(races, isHindsight)}
+	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, isHindsight)}
 	for i := range d.almanac.Years {
 		year := d.almanac.Years[i].Year
 		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
-		body := wire.TrackRecord{Real: recordOf(mine, isReal), Hindsight: recordOf(mine, isHindsight)}
+		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, isHindsight)}
 		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
 			return err
 		}
@@ -433,10 +446,17 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 				return nil, err
 			}
 			podium := almanac.Podium(r.Result.Rows)
-			s := scored{year: y.Year}
+			s := scored{year: y.Year, asFrozen: map[string]backtest.Score{}, noted: map[string]backtest.Score{}}
 			if r.Pick != nil {
 				score := backtest.ScoreOf(frozenForecast(r.Pick), podium)
-				s.real, s.realHasAllChances = &score, r.Pick.Chances != nil
+				if s.real, s.realHasAllChances = &score, r.Pick.Chances != nil; s.realHasAllChances {
+					s.asFrozen[string(r.Pick.Basis)] = score
+				}
+			}
+			for _, f := range r.Record.Forecasts {
+				if f.At.Before(r.Start) {
+					s.noted[basisOf(f.Step)] = backtest.ScoreOf(notedForecast(f), podium)
+				}
 			}
 			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
 				then := d.archive.AsOf(r.Facts.GridKnownAt())
@@ -474,14 +494,18 @@ func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID
 
 // frozenForecast returns a frozen pick as a forecast. A pick without chances has the winner alone.
 func frozenForecast(p *ledger.FrozenPick) predict.Forecast {
-	f := predict.Forecast{Podium: almanac.Picked(p)}
-	for _, c := range p.Chances {
-		f.Candidates = append(f.Candidates, predict.Candidate{Driver: c.Driver, Win: float64(c.Win) / ledger.Certain, Podium: float64(c.Podium) / ledger.Certain})
-	}
+	f := predict.Forecast{Podium: almanac.Picked(p), Candidates: candidates(p.Chances)}
 	if p.Chances == nil {
 		f.Candidates = []predict.Candidate{{Driver: p.P1, Win: p.WinProbability}}
 	}
 	return f
+}
+
+func candidates(chances []ledger.Chance) (all []predict.Candidate) {
+	for _, c := range chances {
+		all = append(all, predict.Candidate{Driver: c.Driver, Win: float64(c.Win) / ledger.Certain, Podium: float64(c.Podium) / ledger.Certain})
+	}
+	return all
 }
 
 // kind tells the two records apart.
@@ -498,6 +522,14 @@ func (s *scored) score(k kind) backtest.Score {
 		return *s.real
 	}
 	return s.hindsight.Model
+}
+
+// realRecord sums up the picks and the noted forecasts.
+func realRecord(races []scored) wire.Record {
+	record := recordOf(races, isReal)
+	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.asFrozen })
+	record.Forecasts = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.noted })
+	return record
 }
 
 // recordOf sums up the races of a kind.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -201,12 +200,7 @@ func lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.Event {
 	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], WinProbability: f.Winner().Win, Model: model}
 	e := ledger.Freeze(r.Session, pick, r.Start, f.Basis.Order == predict.FromGrid)
-	e.Archive, e.Basis = archive, ledger.Basis(f.Basis.Order)
-	for _, c := range f.Candidates {
-		e.Chances = append(e.Chances, ledger.Chance{
-			Driver: c.Driver, Win: int(math.Round(c.Win * ledger.Certain)), Podium: int(math.Round(c.Podium * ledger.Certain)),
-		})
-	}
+	e.Archive, e.Basis, e.Chances = archive, ledger.Basis(f.Basis.Order), chancesOf(f)
 	return e
 }
 

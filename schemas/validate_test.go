@@ -28,6 +28,7 @@ var (
 	titleOdds            = catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2024}
 	results              = catalog.Variant{Endpoint: catalog.Results, Year: 2024}
 	weekends             = catalog.Variant{Endpoint: catalog.Weekends, Year: 2024}
+	forecast             = catalog.Variant{Endpoint: catalog.Forecast}
 	changes              = catalog.Variant{Endpoint: catalog.Changes, Year: 2024}
 )
 
@@ -89,6 +90,8 @@ var bodies = []struct {
 		Races: 305, RacesWithChances: 305, Picks: scores(), Pole: scores(), F0: scores(),
 		Seasons:     []wire.SeasonRecord{{Year: 2010, Races: 19, Picks: scores(), Pole: scores(), F0: scores()}},
 		Reliability: []wire.ReliabilityBin{{Races: 30, SaidPct: 345, WonPct: 333, LowPct: 192, HighPct: 512}},
+		AsFrozen:    []wire.BasisRecord{{Basis: "qualifying", Races: 30, Picks: &wire.Scores{}}},
+		Forecasts:   []wire.BasisRecord{{Basis: "form", Races: 30, Picks: &wire.Scores{}}},
 	}}, now)},
 	{trackRecord, wire.Wrap(wire.TrackRecord{Real: wire.Record{Races: 1, Picks: &wire.Scores{}}}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{
@@ -96,6 +99,17 @@ var bodies = []struct {
 		Drivers:      []wire.DriverOdds{{Driver: "VER", Name: "Max Verstappen", Points: 429, TitlePct: 1000, PointsLow: 430, PointsHigh: 447}},
 		Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5}},
 	}, now)},
+	{forecast, wire.Wrap([]wire.ForecastRecord{{
+		SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Date: "2024-12-08", DateStart: wire.Instant(now), Model: "v2-1", Basis: "practice", EntriesFrom: 2024023,
+		LearnsNext: &wire.ForecastStep{Session: "qualifying", DateStart: wire.Instant(now), KnownAt: wire.Instant(now)},
+		Podium:     wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"},
+		Drivers:    []wire.ForecastChance{{Driver: "NOR", WinPct: 500, PodiumPct: 1000}, {Driver: "PIA", WinPct: 300, PodiumPct: 1000}, {Driver: "VER", WinPct: 200, PodiumPct: 1000}},
+	}, {
+		SessionKey: 2025001, GPName: "Australian Grand Prix", Date: "2025-03-16", Model: "v2-1", Basis: "form",
+		LearnsNext: &wire.ForecastStep{Session: "practice_1", KnownAt: wire.Instant(now)},
+		Podium:     wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"},
+		Drivers:    []wire.ForecastChance{{Driver: "NOR"}, {Driver: "PIA"}, {Driver: "VER"}},
+	}}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}, now)},
 	{results, wire.Wrap([]wire.ResultRecord{{
 		SessionKey: 2024014, GPName: "Belgian Grand Prix",

@@ -15,6 +15,7 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 		catalog.Drivers:  "it is the grid of today, not of a season",
 		catalog.NextRace: "it changes every second",
 		catalog.Live:     "it is provisional; the verified result is in the download",
+		catalog.Forecast: "it changes with each session of a weekend, and the record keeps its scores",
 		catalog.Bulk:     "it is the download",
 	}
 	paths := bulk.Season{Year: 2024}.Paths()

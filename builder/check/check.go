@@ -123,7 +123,7 @@ type reader struct {
 // promises and that is missing. Derived documents may come with a later version.
 func (r *reader) promised(k catalog.Known, year int) {
 	for _, v := range catalog.All(k, nil) {
-		if _, ok := r.bodies[v.Path()]; !ok && v.Season() == year && v.Endpoint != catalog.TrackRecord && v.Endpoint != catalog.TitleOdds && v.Endpoint != catalog.Live {
+		if _, ok := r.bodies[v.Path()]; !ok && v.Season() == year && !v.Endpoint.Derived() {
 			r.faults.add(v.Path(), errors.New("was not rendered"))
 		}
 	}

@@ -160,6 +160,12 @@ func TestFaults(t *testing.T) {
 		{name: "title chances above one", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[1].TitlePct = 400 }},
 		{name: "no constructor can win", edit: func(_ *world, s *smallSeason) { s.odds.Constructors = nil }},
 
+		// Forecasts.
+		{name: "a better chance of a win stands below", edit: func(w *world, _ *smallSeason) { w.forecast.Drivers[0].WinPct, w.forecast.Drivers[1].WinPct = 300, 600 }},
+		{name: "a podium less likely than the win", edit: func(w *world, _ *smallSeason) { w.forecast.Drivers[0].PodiumPct = 500 }},
+		{name: "chances of a win above one", edit: func(w *world, _ *smallSeason) { w.forecast.Drivers[2].WinPct = 110 }},
+		{name: "the expected winner is not the likeliest", edit: func(w *world, _ *smallSeason) { w.forecast.Podium.P1 = "BOB" }},
+
 		// Standings.
 		{name: "more points in a lower position", edit: func(_ *world, s *smallSeason) { s.drivers[1].Points = 26 }},
 		{name: "positions out of order", edit: func(_ *world, s *smallSeason) { s.teams[0].Position = 9 }},

@@ -95,6 +95,12 @@ func (r *reader) contradictions(seasons []Season) {
 			checkOdds(decode[wire.TitleOdds](r, odds), r.faults.of(odds))
 		}
 	}
+	forecast := catalog.Variant{Endpoint: catalog.Forecast}
+	if _, ok := r.bodies[forecast.Path()]; ok {
+		for _, f := range decode[[]wire.ForecastRecord](r, forecast) {
+			checkForecast(f, r.faults.of(forecast))
+		}
+	}
 	changes := catalog.Variant{Endpoint: catalog.Changes}
 	for _, c := range decode[[]wire.Change](r, changes) {
 		if _, known := sessions[c.SessionKey]; !known {
@@ -214,6 +220,24 @@ func checkOdds(o wire.TitleOdds, complain complain) {
 		check(c.Team, c.TitlePct, c.Points, c.PointsLow, c.PointsHigh)
 	}
 	end("constructors", len(o.Constructors))
+}
+
+// checkForecast holds a forecast to itself: the chances of a win fall and add up to one, the expected winner has
+// the highest.
+func checkForecast(f wire.ForecastRecord, complain complain) {
+	win, podium, last := 0, 0, 1000
+	for _, d := range f.Drivers {
+		if int(d.WinPct) > last || d.PodiumPct < d.WinPct {
+			complain("%s: %s has %d tenths of a win after %d, and %d of a podium", f.GPName, d.Driver, d.WinPct, last, d.PodiumPct)
+		}
+		win, podium, last = win+int(d.WinPct), podium+int(d.PodiumPct), int(d.WinPct)
+	}
+	if off := (len(f.Drivers) + 1) / 2; win < 1000-off || win > 1000+off || podium < 3000-off || podium > 3000+off {
+		complain("%s: the chances add up to %d tenths of a win and %d of a podium", f.GPName, win, podium)
+	}
+	if len(f.Drivers) > 0 && f.Podium.P1 != f.Drivers[0].Driver {
+		complain("%s: expects %s to win, but %s is the likeliest", f.GPName, f.Podium.P1, f.Drivers[0].Driver)
+	}
 }
 
 // checkOrder holds both championships of a year to their order: ranked rows by position with

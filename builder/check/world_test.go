@@ -16,6 +16,7 @@ type world struct {
 	changes  []wire.Change
 	accuracy wire.Accuracy
 	coming   []wire.CountdownRound
+	forecast wire.ForecastRecord
 }
 
 type smallSeason struct {
@@ -59,6 +60,10 @@ func newWorld(t *testing.T) *world {
 		SessionKey: 2025002, GPName: "Grand Prix 2", Kind: wire.RoundCancelled, At: wire.Instant(renderedAt), By: "operator",
 		Old: &wire.ChangeState{Status: wire.Scheduled}, New: &wire.ChangeState{Status: wire.Cancelled},
 	}}
+	w.forecast = wire.ForecastRecord{
+		SessionKey: 2025003, GPName: "Grand Prix 3", Date: "2025-06-22", Model: "m-1", Basis: "form", Podium: wire.Podium{P1: "ANN", P2: "BOB", P3: "CAY"},
+		Drivers: []wire.ForecastChance{{Driver: "ANN", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", WinPct: 100, PodiumPct: 1000}},
+	}
 	w.accuracy = wire.Accuracy{RacesEvaluated: 2, PreRace: wire.HitRates{WinnerHitRatePct: 1000, PodiumAccuracyPct: 1000}}
 	round, err := wire.NewCountdownRound(wire.NextRace{Name: "Grand Prix 3", Circuit: "Ring", Country: "Italy", DateStart: s.calendar[2].DateStart})
 	if err != nil {
@@ -198,6 +203,7 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 	put(catalog.Variant{Endpoint: catalog.Live}, wire.Wrap(wire.LiveRace{State: wire.LiveNone}, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}, wire.Wrap(wire.LiveRace{State: wire.LiveNone}, renderedAt))
 	delete(bodies, catalog.Variant{Endpoint: catalog.TrackRecord}.Path())
+	put(catalog.Variant{Endpoint: catalog.Forecast}, wire.Wrap([]wire.ForecastRecord{w.forecast}, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Drivers}, wire.Wrap(w.grid, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Changes}, wire.Wrap(w.changes, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Accuracy}, wire.Wrap(w.accuracy, renderedAt))

@@ -87,7 +87,7 @@ type Event struct {
 	Basis       Basis              `json:"basis,omitzero"`
 	Chances     []Chance           `json:"chances,omitzero"`
 	Observation *Observation       `json:"observation,omitzero"`
-	Step        season.SessionKind `json:"step,omitzero"`   // the session of the weekend after which the forecast was made
+	Step        season.SessionKind `json:"step,omitzero"`   // the session of the weekend after which the forecast was made, or StepForm or StepGrid
 	Model       string             `json:"model,omitzero"`  // name and version of the model of the forecast
 	Rounds      []int64            `json:"rounds,omitzero"` // session keys, ascending
 	Year        int                `json:"year,omitzero"`
@@ -120,6 +120,12 @@ const (
 	OnGrid       Basis = "grid"
 	OnQualifying Basis = "qualifying" // counts as made with the grid when the round is postponed
 	OnForm       Basis = "form"       // neither was known
+)
+
+// The steps of a noted forecast that follow no session.
+const (
+	StepForm season.SessionKind = "form" // the weekend has begun, and no session is known
+	StepGrid season.SessionKind = "grid" // the grid is known
 )
 
 // Certain is the chance of a certain outcome, in millionths.

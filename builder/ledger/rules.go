@@ -338,12 +338,13 @@ func checkChances(chances []Chance) error {
 	return nil
 }
 
-// steps are the sessions after which a forecast can be noted.
+// steps are the steps of a weekend at which a forecast can be noted.
 var steps = []season.SessionKind{
-	season.Practice1, season.Practice2, season.Practice3, season.Practice4, season.Qualifying, season.SprintQualifying, season.Sprint,
+	StepForm, season.Practice1, season.Practice2, season.Practice3, season.Practice4, season.Qualifying, season.SprintQualifying, season.Sprint,
+	StepGrid,
 }
 
-// checkForecast: a forecast is noted once for a session of the weekend, and for a round without a result.
+// checkForecast: a forecast is noted once for a step of the weekend, and for a round without a result.
 func (r *RoundRecord) checkForecast(e Event) error {
 	switch {
 	case !slices.Contains(steps, e.Step):

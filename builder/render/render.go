@@ -43,7 +43,7 @@ func Variants(a *almanac.Almanac) []catalog.Variant {
 		}
 	}
 	return slices.DeleteFunc(catalog.All(Known(a), sessions), func(v catalog.Variant) bool {
-		return Derived(v.Endpoint) || v.SessionKey > 0 && !speaksOf(v.Endpoint, rounds[v.SessionKey])
+		return v.Endpoint.Derived() || v.SessionKey > 0 && !speaksOf(v.Endpoint, rounds[v.SessionKey])
 	})
 }
 
@@ -60,13 +60,7 @@ func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 	return true
 }
 
-// Derived reports whether the bodies of an endpoint need more than the almanac. A separate job
-// makes their data, and Body cannot render them. Data puts the job's data into its envelope.
-func Derived(endpoint catalog.Name) bool {
-	return endpoint == catalog.TrackRecord || endpoint == catalog.TitleOdds || endpoint == catalog.Live
-}
-
-// Data returns the bytes of a body with that data, as first rendered at generatedAt.
+// Data returns the bytes of a derived body with that data, as first rendered at generatedAt.
 func Data(data []byte, generatedAt time.Time) ([]byte, error) {
 	return wire.Marshal(wire.Wrap(json.RawMessage(data), generatedAt))
 }

@@ -9,7 +9,6 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
-	"gridcast/builder/render"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -88,7 +87,7 @@ func (v *Version) keepLostSeasons(base *snapshots.Base, a *almanac.Almanac) {
 	}
 	if lost != nil {
 		for path, d := range v.others {
-			if variant, _ := catalog.ParsePath(path); !render.Derived(variant.Endpoint) || path == (catalog.Variant{Endpoint: catalog.Live}).Path() {
+			if variant, _ := catalog.ParsePath(path); !variant.Endpoint.Derived() || path == (catalog.Variant{Endpoint: catalog.Live}).Path() {
 				d.Fault = lost
 			}
 		}
@@ -114,7 +113,7 @@ func (v *Version) restore(ctx context.Context, base *snapshots.Base, a *almanac.
 		v.Put(d)
 		return nil
 	}
-	if render.Derived(variant.Endpoint) {
+	if variant.Endpoint.Derived() {
 		v.Drop(path) // it comes with a later version
 		return nil
 	}

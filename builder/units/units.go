@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/check"
-	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
@@ -82,7 +81,7 @@ type unit struct {
 // seasonOf returns the year of the unit that a document belongs to, 0 if it belongs to none.
 func seasonOf(path string) int {
 	v, err := catalog.ParsePath(path)
-	if err != nil || render.Derived(v.Endpoint) {
+	if err != nil || v.Endpoint.Derived() {
 		return 0
 	}
 	return v.Season()

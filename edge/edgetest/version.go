@@ -151,6 +151,18 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 43)}},
 		}
 	},
+	catalog.Forecast: func(v catalog.Variant, n int64) any {
+		records := []wire.ForecastRecord{}
+		if v.SessionKey > 0 {
+			records = append(records, wire.ForecastRecord{
+				SessionKey: v.SessionKey, GPName: "Abu Dhabi Grand Prix", Date: "2024-12-08", Model: "test", Basis: "form",
+				Podium: wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"}, Drivers: []wire.ForecastChance{
+					{Driver: "NOR", WinPct: wire.Percent(1000 - n%100), PodiumPct: 1000}, {Driver: "PIA", PodiumPct: 1000}, {Driver: "VER", PodiumPct: 1000},
+				},
+			})
+		}
+		return records
+	},
 	catalog.Results: func(v catalog.Variant, n int64) any {
 		records := []wire.ResultRecord{}
 		if v.SessionKey > 0 {

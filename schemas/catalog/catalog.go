@@ -26,6 +26,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +49,7 @@ const (
 	Probabilities Name = "probabilities"
 	TrackRecord   Name = "track-record"
 	TitleOdds     Name = "title-odds"
+	Forecast      Name = "forecast"
 
 	Results  Name = "results"
 	Weekends Name = "weekends"
@@ -71,6 +73,10 @@ type Endpoint struct {
 	// File marks an endpoint whose body is a file. The builder makes the file from published
 	// documents, and the edge sends it from disk, so no version has documents of its variants.
 	File bool
+
+	// Derived marks an endpoint whose bodies need more than the facts of a version. A job makes them after
+	// the version, and they come with a later one.
+	Derived bool
 
 	// Additive marks an endpoint that came after the first six: a version that was published
 	// before, or before its figures were ready, lacks some or all of its variants.
@@ -133,6 +139,11 @@ var (
 	}
 	oneRound   = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the race that runs, or ran last"}
 	oneWeekend = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the latest round of which a session is known"}
+	comingKey  = Param{
+		Name:    sessionKeyParam,
+		Pattern: `^[1-9][0-9]{0,15}$`,
+		Default: "every round to come",
+	}
 )
 
 // Endpoints is the table, in documentation order. It must not be changed.
@@ -171,12 +182,16 @@ var Endpoints = []Endpoint{
 		patterns: patterns("probabilities/{year}", "probabilities/session/{session_key}", "probabilities/{session_key=none}"),
 	},
 	{
-		Name: TrackRecord, Path: "/track-record", Params: []Param{everySeason}, Additive: true,
+		Name: TrackRecord, Path: "/track-record", Params: []Param{everySeason}, Additive: true, Derived: true,
 		patterns: patterns("track-record/{year}", "track-record/{year=all}"),
 	},
 	{
-		Name: TitleOdds, Path: "/title-odds", Params: []Param{season}, Additive: true,
+		Name: TitleOdds, Path: "/title-odds", Params: []Param{season}, Additive: true, Derived: true,
 		patterns: patterns("title-odds/{year}"),
+	},
+	{
+		Name: Forecast, Path: "/forecast", Params: []Param{comingKey}, Additive: true, Derived: true,
+		patterns: patterns("forecast", "forecast/session/{session_key}", "forecast/{session_key=none}"),
 	},
 	{
 		Name: Results, Path: "/results", Params: []Param{season, sessionKey}, Additive: true,
@@ -191,7 +206,7 @@ var Endpoints = []Endpoint{
 		patterns: patterns("changes/{year}", "changes/{year=all}"),
 	},
 	{
-		Name: Live, Path: "/live", Params: []Param{oneRound}, Additive: true, Passing: true,
+		Name: Live, Path: "/live", Params: []Param{oneRound}, Additive: true, Derived: true, Passing: true,
 		patterns: patterns("live", "live/session/{session_key}", "live/{session_key=none}"),
 	},
 	{
@@ -221,6 +236,11 @@ func Passing(path string) bool {
 	name, _, _ := strings.Cut(path, "/")
 	i, ok := Lookup("/" + name)
 	return ok && Endpoints[i].Passing
+}
+
+// Derived reports whether the endpoint of that name is marked so.
+func (n Name) Derived() bool {
+	return slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Name == n && e.Derived })
 }
 
 // Lookup returns the index in Endpoints of the endpoint with a path: the bytes after BasePath.

@@ -68,6 +68,8 @@ func TestAll(t *testing.T) {
 		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
 		changes/2025 changes/2026 changes/all
 		drivers
+		forecast forecast/none
+		forecast/session/2025001 forecast/session/2026002
 		head-to-head/2025 head-to-head/2026
 		live live/none live/session/2025001 live/session/2026002
 		next-race

@@ -18,6 +18,34 @@ type DriverChance struct {
 	PodiumPct Percent `json:"podium_pct"`
 }
 
+// ForecastRecord is one record of /forecast: the provisional chances of a coming race, from the facts known now.
+type ForecastRecord struct {
+	SessionKey  int64            `json:"session_key"`
+	GPName      string           `json:"gp_name"`
+	Date        string           `json:"date"`                  // UTC date of the start
+	DateStart   Instant          `json:"date_start,omitzero"`   // absent while the hour is unknown
+	Model       string           `json:"model"`                 // name and version
+	Basis       string           `json:"basis"`                 // grid, qualifying, sprint, practice or form
+	EntriesFrom int64            `json:"entries_from,omitzero"` // session key of the race whose starters stand in for unknown entries
+	LearnsNext  *ForecastStep    `json:"learns_next,omitzero"`  // absent if no session is to come
+	Podium      Podium           `json:"podium"`                // expected
+	Drivers     []ForecastChance `json:"drivers"`               // the likeliest winner first
+}
+
+// ForecastStep is the next session from which a forecast learns.
+type ForecastStep struct {
+	Session   string  `json:"session"`
+	DateStart Instant `json:"date_start,omitzero"` // absent while the hour is unknown
+	KnownAt   Instant `json:"known_at"`            // its end, assumed while the hour is unknown
+}
+
+// ForecastChance holds an expected starter's chances.
+type ForecastChance struct {
+	Driver    string  `json:"driver"` // three-letter code
+	WinPct    Percent `json:"win_pct"`
+	PodiumPct Percent `json:"podium_pct"`
+}
+
 // TitleOdds is the body of /title-odds. Low and high are the 10th and 90th percentile of the
 // points at the end of the season.
 type TitleOdds struct {
@@ -63,6 +91,18 @@ type Record struct {
 	F0               *Scores          `json:"f0,omitzero"`    // a model of the outcome of qualifying alone
 	Seasons          []SeasonRecord   `json:"seasons,omitzero"`
 	Reliability      []ReliabilityBin `json:"reliability,omitzero"`
+
+	// Of the real record alone: the picks as frozen, and the forecasts noted through the race week, each by the
+	// facts behind them.
+	AsFrozen  []BasisRecord `json:"as_frozen,omitzero"`
+	Forecasts []BasisRecord `json:"forecasts,omitzero"`
+}
+
+// BasisRecord is the part of a record about forecasts from the same kind of facts.
+type BasisRecord struct {
+	Basis string  `json:"basis"` // grid, qualifying, sprint, practice or form
+	Races int     `json:"races"`
+	Picks *Scores `json:"picks"`
 }
 
 // SeasonRecord is the part of a record about one season.

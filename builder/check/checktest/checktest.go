@@ -18,7 +18,7 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 	for path, body := range bodies {
 		v, err := catalog.ParsePath(path)
 		year := v.Season()
-		if derived := v.Endpoint == catalog.TrackRecord || v.Endpoint == catalog.TitleOdds; err != nil || derived || seasons[year] == nil {
+		if derived := v.Endpoint.Derived(); err != nil || derived || seasons[year] == nil {
 			year = 0
 		}
 		seasons[year][path] = body

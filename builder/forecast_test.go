@@ -1,0 +1,177 @@
+package builder_test
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// newForecaster returns a builder with a ledger of a kind over the seasons 2023 and 2024.
+func newForecaster(t *testing.T, kind ledger.Kind, opened time.Time, change func(*season.Facts)) *builder.Builder {
+	t.Helper()
+	facts, err := lately()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		changed := facts.Archive.Facts()
+		changed.Seasons = slices.Clone(changed.Seasons)
+		change(&changed)
+		if facts.Archive, err = season.New(changed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, kind, opened, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Vouch(facts.Archive.AsOf(opened))
+	return &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (archive.Stored, error) { return facts, nil },
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+	}
+}
+
+var (
+	allForecasts = catalog.Variant{Endpoint: catalog.Forecast}
+	ofAustria    = int64(2024011)
+	austriaAlone = catalog.Variant{Endpoint: catalog.Forecast, SessionKey: ofAustria}
+)
+
+// TestForecastImprovesThroughTheWeek walks over a weekend with a sprint. Each step has its basis and its next session,
+// and the ledger notes it once. After the race the track record scores every step.
+func TestForecastImprovesThroughTheWeek(t *testing.T) {
+	june := func(day, hour, minute int) time.Time { return time.Date(2024, 6, day, hour, minute, 0, 0, time.UTC) }
+	b := newForecaster(t, ledger.Simulated, june(24, 8, 0), nil)
+	build(t, b, june(24, 9, 0))
+	type step struct{ Basis, Next string }
+	var last wire.ForecastRecord
+	for _, tc := range []struct {
+		at      time.Time
+		want    step
+		noted   []season.SessionKind
+		changes bool
+	}{
+		{june(24, 10, 0), step{"form", "practice_1"}, nil, true},
+		{june(27, 14, 0), step{"form", "practice_1"}, []season.SessionKind{"form"}, false},
+		{june(28, 12, 0), step{"practice", "sprint_qualifying"}, []season.SessionKind{"form", "practice-1"}, true},
+		{june(28, 16, 0), step{"sprint", "sprint"}, []season.SessionKind{"form", "practice-1", "sprint-qualifying"}, true},
+		{june(29, 12, 0), step{"sprint", "qualifying"}, []season.SessionKind{"form", "practice-1", "sprint-qualifying", "sprint"}, true},
+		{june(29, 16, 0), step{"grid", ""}, []season.SessionKind{"form", "practice-1", "sprint-qualifying", "sprint", "grid"}, true},
+	} {
+		derive(t, b, tc.at, tc.changes)
+		build(t, b, tc.at)
+		all, _ := served[[]wire.ForecastRecord](t, b, allForecasts)
+		if len(all) != 14 || all[0].SessionKey != ofAustria {
+			t.Fatalf("%s: got %d forecasts, want 14, Austria first", tc.at, len(all))
+		}
+		last = all[0]
+		got := step{Basis: last.Basis}
+		if last.LearnsNext != nil {
+			got.Next = last.LearnsNext.Session
+		}
+		if got != tc.want {
+			t.Errorf("%s: got %+v, want %+v", tc.at, got, tc.want)
+		}
+		if own := last.Basis == "grid"; own != (last.EntriesFrom == 0) || !own && last.EntriesFrom != 2024010 {
+			t.Errorf("%s: the starters are those of %d", tc.at, last.EntriesFrom)
+		}
+		if alone, _ := served[[]wire.ForecastRecord](t, b, austriaAlone); len(alone) != 1 || !reflect.DeepEqual(alone[0], last) {
+			t.Errorf("%s: with the session key: got %+v", tc.at, alone)
+		}
+		var noted []season.SessionKind
+		record, _ := b.Ledger.Fold().Record(ofAustria)
+		for _, f := range record.Forecasts {
+			noted = append(noted, f.Step)
+		}
+		if diff := cmp.Diff(tc.noted, noted); diff != "" {
+			t.Errorf("%s: noted (-want +got)\n%s", tc.at, diff)
+		}
+	}
+	picked, _ := served[[]wire.PredictionRecord](t, b, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: ofAustria})
+	if len(picked) != 1 || picked[0].Prediction.Podium != last.Podium || picked[0].Prediction.ConfidencePct != last.Drivers[0].WinPct {
+		t.Errorf("on the grid the forecast is %+v, the pick %+v", last, picked)
+	}
+
+	verified := june(30, 17, 0)
+	build(t, b, verified)
+	derive(t, b, verified, true)
+	build(t, b, verified)
+	if started, ok := served[[]wire.ForecastRecord](t, b, austriaAlone); ok {
+		t.Errorf("a race that has started is forecast: %+v", started)
+	}
+	record, _ := served[wire.TrackRecord](t, b, catalog.Variant{Endpoint: catalog.TrackRecord, Year: 2024})
+	var bases []string
+	for _, r := range record.Real.Forecasts {
+		bases = append(bases, r.Basis)
+		if r.Races != 1 || r.Picks.LogLoss == nil {
+			t.Errorf("forecasts from %s: got %+v", r.Basis, r)
+		}
+	}
+	if diff := cmp.Diff([]string{"form", "practice", "sprint", "grid"}, bases); diff != "" {
+		t.Errorf("bases of the noted forecasts (-want +got)\n%s", diff)
+	}
+	if frozen := record.Real.AsFrozen; len(frozen) != 1 || frozen[0].Basis != "grid" || *frozen[0].Picks.LogLoss != *record.Real.Picks.LogLoss {
+		t.Errorf("as frozen: got %+v, want the pick on the grid", frozen)
+	}
+	if record.Real.Races != 1 {
+		t.Errorf("%d picks, want 1: a forecast counts as none", record.Real.Races)
+	}
+}
+
+// TestForecastKnowsTheEntriesThatAreEntered replaces a driver in the entry list of a coming race. A real service
+// knows the list. A replay does not, because its archive has lists of the future.
+func TestForecastKnowsTheEntriesThatAreEntered(t *testing.T) {
+	at := time.Date(2024, 6, 26, 10, 0, 0, 0, time.UTC)
+	replace := func(facts *season.Facts) {
+		year := &facts.Seasons[len(facts.Seasons)-1]
+		year.Rounds = slices.Clone(year.Rounds)
+		r := &year.Rounds[10]
+		r.Entries = slices.DeleteFunc(slices.Clone(r.Entries), func(e season.Entry) bool { return e.Driver == "max-verstappen" })
+		r.Qualifying, r.Grid, r.Results, r.SprintQualifying, r.SprintGrid, r.SprintResults = nil, nil, nil, nil, nil, nil
+		r.Practice, r.FastestLaps, r.PitStops = [4][]season.TimedLap{}, nil, nil
+	}
+	for kind, want := range map[ledger.Kind]bool{ledger.Real: false, ledger.Simulated: true} {
+		b := newForecaster(t, kind, at.Add(-time.Hour), replace)
+		build(t, b, at)
+		derive(t, b, at, true)
+		build(t, b, at)
+		alone, _ := served[[]wire.ForecastRecord](t, b, austriaAlone)
+		if len(alone) != 1 {
+			t.Fatalf("%s: got %+v", kind, alone)
+		}
+		has := slices.ContainsFunc(alone[0].Drivers, func(d wire.ForecastChance) bool { return d.Driver == "VER" })
+		if known := alone[0].EntriesFrom == 0; has != want || known == want {
+			t.Errorf("%s: the absent driver has chances: %t, starters from %d", kind, has, alone[0].EntriesFrom)
+		}
+	}
+}
+
+// BenchmarkForecast makes the forecast of the next race, with the races before it in memory.
+func BenchmarkForecast(b *testing.B) {
+	v, model := archivetest.Embedded(b).AsOf(midSeason), predict.NewV2(predict.DefaultParams())
+	for b.Loop() {
+		f, err := model.Predict(v, 2024, "great-britain")
+		if err != nil || math.Abs(f.Winner().Win-.5) > .5 {
+			b.Fatal(f, err)
+		}
+	}
+}
