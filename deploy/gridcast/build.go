@@ -42,13 +42,13 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	printOutcome(s, outcome)
 	if base := outcome.Base; base != nil && !s.JSON {
 		if _, made := base.Entry(catalog.Variant{Endpoint: catalog.TrackRecord}.Path()); !made {
-			s.Printf("/title-odds, /track-record and /bulk answer 503 until a scheduler runs, or gridcast build --all\n")
+			s.Printf("/forecast, /title-odds, /track-record and /bulk answer 503 until a scheduler runs, or gridcast build --all\n")
 		}
 	}
 	return nil
 }
 
-// buildRest publishes title odds, track record and downloads, which a running service makes after each build.
+// buildRest publishes forecasts, title odds, track record and downloads, which a running service makes after each build.
 // It returns the receipt of the last version.
 func buildRest(ctx context.Context, b *builder.Builder, request builder.Request, receipt snapshots.Receipt) (snapshots.Receipt, error) {
 	made, err := b.Derive(ctx, request.At)

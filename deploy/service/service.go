@@ -67,7 +67,7 @@ const (
 	freezeJob = "freeze"
 	pollJob   = "poll"
 	verifyJob = "verify"
-	deriveJob = "derive" // title odds, track record and downloads, after a build that published
+	deriveJob = "derive" // forecasts, title odds, track record and downloads, after a build that published
 )
 
 // followEvery is the real interval at which the service reads the ledger for appends of other processes.
@@ -203,7 +203,7 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 // triggerDerived starts the derive job for the published version.
 func (s *Service) triggerDerived(reason string) {
 	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil {
-		s.log.Error("title odds and track record not made", "reason", reason, "err", err)
+		s.log.Error("forecasts, title odds and track record not made", "reason", reason, "err", err)
 	}
 }
 
@@ -250,7 +250,7 @@ func (a *holds) wait(ctx context.Context) error {
 	}
 }
 
-// derive computes title odds and track record if verified results have changed, and triggers a build with
+// derive computes forecasts, title odds and track record if facts have changed, and triggers a build with
 // them. It then publishes the downloads of changed seasons. Builds go on meanwhile, but derive waits for
 // every Hold.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
@@ -265,7 +265,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 		if made, err = s.deriving(ctx, s.clock.Now()); err != nil || !made {
 			break
 		}
-		s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
+		s.log.Info("derived", "what", "forecasts, title odds, track record", "seconds", time.Since(began).Seconds())
 		var built <-chan error
 		if built, err = s.jobs.Load().Trigger(buildJob, builder.DerivedReason); err == nil {
 			err = <-built

@@ -29,6 +29,10 @@ var explained = []struct{ where, why string }{
 	{`Mexican Grand Prix`, "Jolpica names the race for the city"},
 	{`ours 2024-11-03T1|theirs 2024-11-0[23]|2024110[23]T`, "Jolpica kept the plan of the weekend in São Paulo, which the weather overthrew"},
 	{`2024-11-2[1-4]|2024112[1-4]T`, "Jolpica gives the local day of Las Vegas with the hour in UTC"},
+	{`^live\.data\.laps: `, "Jolpica has no scheduled distance"},
+	{`^sessions.*\.(practice|pit_stops|drivers)`, "Jolpica has neither practice nor pit stops"},
+	{`^sessions.*\.sprint_(qualifying|grid)`, "Jolpica has no sprint qualifying"},
+	{`^sessions.*\.(qualifying|grid)\[[0-9]+\]|^head-to-head`, "Jolpica ranks every driver in qualifying and on the grid"},
 	{`\.reason: `, "Jolpica says of a retirement only that there was one"},
 	{`\.grid: ours <nil>, theirs (1[7-9]|20)$`, "Jolpica gives who starts from the pit lane the last places of the grid"},
 }
