@@ -1,0 +1,80 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestThreats checks that every row of the threat model names a test, and that every test it names exists.
+func TestThreats(t *testing.T) {
+	page, err := os.ReadFile("docs/threats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]bool{}
+	defined := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	if err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, match := range defined.FindAllSubmatch(content, -1) {
+			tests[string(match[1])] = true
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	named, rows := regexp.MustCompile("`(Test\\w+)`"), 0
+	for row := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| Power") {
+			continue
+		}
+		rows++
+		names := named.FindAllStringSubmatch(row, -1)
+		if len(names) == 0 {
+			t.Errorf("no test for the row %.60s", row)
+		}
+		for _, name := range names {
+			if !tests[name[1]] {
+				t.Errorf("there is no %s, named in the row %.60s", name[1], row)
+			}
+		}
+	}
+	if rows < 7 {
+		t.Errorf("the page has %d rows, want one for each of seven powers", rows)
+	}
+}
+
+// TestEdgesCannotWrite checks the rights that the policy of S3 gives edges.
+func TestEdgesCannotWrite(t *testing.T) {
+	data, err := os.ReadFile("s3/policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy struct {
+		Statement []struct {
+			Effect    string
+			Principal struct{ AWS []string }
+			Action    []string
+		}
+	}
+	if err := json.Unmarshal(data, &policy); err != nil {
+		t.Fatal(err)
+	}
+	var rights []string
+	for _, s := range policy.Statement {
+		if slices.Contains(s.Principal.AWS, "edge") && s.Effect == "Allow" {
+			rights = append(rights, s.Action...)
+		}
+	}
+	if want := []string{"s3:GetObject", "s3:ListBucket"}; !slices.Equal(rights, want) {
+		t.Errorf("edges may do %v, want %v", rights, want)
+	}
+}
