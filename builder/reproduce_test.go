@@ -156,7 +156,7 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 	at := func(m snapshots.Manifest, path string) snapshots.ManifestEntry {
 		return m.Entries[slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == path })]
 	}
-	standings := at(current, "standings/drivers/2024")
+	first := h.Manifests[1] // without derived documents, which take longest
 	for _, test := range []struct {
 		what    string
 		alter   func(t *testing.T, store *memblob.Store)
@@ -164,15 +164,15 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 		want    *builder.DocDifference
 		fails   string
 	}{
-		{what: "a field of a body", want: &builder.DocDifference{
-			Endpoint: "standings", Variant: "standings/drivers/2024", Field: "data[driver=VER].points", Published: "999", Made: "255",
+		{what: "a field of a body", version: 1, want: &builder.DocDifference{
+			Endpoint: "standings", Variant: "standings/drivers/2024", Field: "data[driver=VER].points", Published: "999", Made: "219",
 		}, alter: func(t *testing.T, store *memblob.Store) {
-			edit(t, store, standings.Object, `"points":255`, `"points":999`)
+			edit(t, store, at(first, "standings/drivers/2024").Object, `"points":219`, `"points":999`)
 		}},
-		{what: "a line of a feed", want: &builder.DocDifference{
+		{what: "a line of a feed", version: 1, want: &builder.DocDifference{
 			Endpoint: "/calendar.ics", Variant: "feeds/calendar.ics", Field: "line 3", Published: `"PRODID:-//fraud//calendar//EN"`, Made: `"PRODID:-//gridcast//calendar//EN"`,
 		}, alter: func(t *testing.T, store *memblob.Store) {
-			edit(t, store, at(current, "feeds/calendar.ics").Object, "-//gridcast//", "-//fraud//")
+			edit(t, store, at(first, "feeds/calendar.ics").Object, "-//gridcast//", "-//fraud//")
 		}},
 		{what: "a derived body", want: &builder.DocDifference{
 			Endpoint: "title-odds", Variant: "title-odds/2023", Field: "data.drivers[driver=VER].title_pct", Published: "99.9", Made: "100.0",

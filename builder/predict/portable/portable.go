@@ -76,12 +76,20 @@ func Log(x float64) float64 {
 // Pow returns x**y for positive x.
 func Pow(x, y float64) float64 { return Exp(float64(y * Log(x))) }
 
-// Normal returns a draw from the standard normal distribution (G. Marsaglia's polar method).
-func Normal(r *rand.Rand) float64 {
-	for {
+// Normals fills a slice with draws from the normal distribution with the mean 0 and a standard deviation (G. Marsaglia's
+// polar method).
+func Normals(r *rand.Rand, deviation float64, into []float64) {
+	for i := 0; i < len(into); {
 		x, y := 2*float64(r.Float64())-1, 2*float64(r.Float64())-1
-		if s := float64(x*x) + float64(y*y); s > 0 && s < 1 {
-			return float64(x * math.Sqrt(-2*Log(s)/s))
+		s := float64(x*x) + float64(y*y)
+		if s >= 1 || s == 0 {
+			continue
+		}
+		by := float64(deviation * math.Sqrt(-2*Log(s)/s))
+		into[i] = float64(x * by)
+		if i++; i < len(into) {
+			into[i] = float64(y * by)
+			i++
 		}
 	}
 }

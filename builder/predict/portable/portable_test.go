@@ -52,10 +52,28 @@ func TestNearlyMath(t *testing.T) {
 	}
 }
 
-func BenchmarkExp(b *testing.B) {
-	for _, f := range map[string]func(float64) float64{"math.Exp": math.Exp, "portable.Exp": portable.Exp, "math.Log": math.Log, "portable.Log": portable.Log} {
-		_ = f
+// TestDraws checks the moments of the draws, and their bits.
+func TestDraws(t *testing.T) {
+	const want = "38ffb4f7232110d9ba811c240fb7f5488b82e6e2a6a30e80ca16a18da026978a"
+	r, h := rand.New(rand.NewPCG(5, 6)), sha256.New()
+	normals := make([]float64, 100_001)
+	portable.Normals(r, 2, normals)
+	var sum, squares, waits float64
+	for _, x := range normals {
+		wait := portable.Exponential(r)
+		sum, squares, waits = sum+x, squares+float64(x*x), waits+wait
+		_ = binary.Write(h, binary.LittleEndian, []float64{x, wait})
 	}
+	n := float64(len(normals))
+	if mean, variance := sum/n, squares/n; math.Abs(mean) > .02 || math.Abs(variance-4) > .05 || math.Abs(waits/n-1) > .01 {
+		t.Errorf("got the mean %v, the variance %v and the waiting time %v; want 0, 4 and 1", mean, variance, waits/n)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		t.Errorf("got other bits than on amd64: the digest is %s, want %s", got, want)
+	}
+}
+
+func BenchmarkExp(b *testing.B) {
 	x := 1.5
 	b.Run("math.Exp", func(b *testing.B) {
 		for b.Loop() {

@@ -266,8 +266,8 @@ func (sim *simulation) run(c Config) {
 			t.reset()
 		}
 		copy(now, sim.strength)
+		portable.Normals(rng, 1, noise)
 		for i := range sim.root.N {
-			noise[i] = portable.Normal(rng)
 			now[i] += matrix.Dot(sim.root.Row(i)[:i+1], noise[:i+1])
 		}
 		for k := range sim.rounds {
@@ -285,11 +285,10 @@ func (sim *simulation) run(c Config) {
 				sim.drivers[sim.driver[i]].now += r.fastest
 				sim.teams[sim.team[i]].now += r.fastest
 			}
-			for i := range carStep {
-				carStep[i] = float64(sim.teamStep * portable.Normal(rng))
-			}
+			portable.Normals(rng, sim.teamStep, carStep)
+			portable.Normals(rng, sim.driverStep, noise)
 			for i := range now {
-				now[i] += carStep[sim.car[i]] + float64(sim.driverStep*portable.Normal(rng))
+				now[i] += carStep[sim.car[i]] + noise[i]
 			}
 		}
 		champion(sim.drivers)
