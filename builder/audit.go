@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
@@ -59,14 +61,15 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, err
 	}
-	if err := Vouch(ctx, l, archive.NewStore(store)); err != nil {
+	archives := archive.NewStore(store)
+	if err := Vouch(ctx, l, archives); err != nil {
 		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
 	a.heads(manifests, l.Files())
 	if !a.Green() || base.Empty() {
 		return *a, nil
 	}
-	if err := a.served(ctx, store, base, l); err != nil {
+	if err := a.served(ctx, archives, base, l); err != nil {
 		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
 	return *a, nil
@@ -139,10 +142,13 @@ func (a *Audit) observed(ctx context.Context, store blob.Store) error {
 	return nil
 }
 
+// bodiesAtOnce is the number of bodies that an audit reads side by side.
+const bodiesAtOnce = 32
+
 // served compares the picks in a version with the picks frozen up to its ledger head.
-func (a *Audit) served(ctx context.Context, store blob.Store, version *snapshots.Base, l *ledger.Ledger) error {
+func (a *Audit) served(ctx context.Context, archives *archive.Store, version *snapshots.Base, l *ledger.Ledger) error {
 	m := version.Manifest
-	facts, err := archive.NewStore(store).Get(ctx, m.Archive)
+	facts, err := archives.Get(ctx, m.Archive)
 	if err != nil {
 		return err
 	}
@@ -151,17 +157,25 @@ func (a *Audit) served(ctx context.Context, store blob.Store, version *snapshots
 	for _, v := range render.Variants(frozen) {
 		variants[v.Path()] = v
 	}
-	for _, entry := range m.Entries {
-		if !holdsPicks(entry.Path) {
-			continue
-		}
-		body, err := version.Body(ctx, entry)
-		if errors.Is(err, snapshots.ErrDamaged) {
+	entries := slices.DeleteFunc(slices.Clone(m.Entries), func(e snapshots.ManifestEntry) bool { return !holdsPicks(e.Path) })
+	bodies := make([][]byte, len(entries)) // nil: damaged
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(bodiesAtOnce)
+	for i, entry := range entries {
+		group.Go(func() (err error) {
+			if bodies[i], err = version.Body(groupCtx, entry); errors.Is(err, snapshots.ErrDamaged) {
+				bodies[i], err = nil, nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, entry := range entries {
+		if bodies[i] == nil {
 			a.fault(entry.Object, "the bytes that the manifest names", "others")
 			continue
-		}
-		if err != nil {
-			return err
 		}
 		var should map[string]servedPick
 		if v, ok := variants[entry.Path]; ok {
@@ -173,7 +187,7 @@ func (a *Audit) served(ctx context.Context, store blob.Store, version *snapshots
 				return err
 			}
 		}
-		a.compare(entry, should, body)
+		a.compare(entry, should, bodies[i])
 	}
 	return nil
 }

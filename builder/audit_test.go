@@ -2,9 +2,11 @@ package builder_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/faultblob"
 )
 
 func mustAudit(t *testing.T, w *weekend) builder.Audit {
@@ -66,6 +69,29 @@ func TestAuditOfAWholeStore(t *testing.T) {
 	}
 	if audit.Served != 2 { // in the list of the year and in that of the session
 		t.Errorf("compared %d picks, want 2", audit.Served)
+	}
+
+	// Bodies are read side by side: the first read ends only when a second one has begun.
+	var reads atomic.Int32
+	second := make(chan struct{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	paired := faultblob.Wrap(w.store, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
+		if !strings.HasPrefix(call.Key, "objects/") {
+			return faultblob.Fate{}
+		}
+		if reads.Add(1) == 2 {
+			close(second)
+		}
+		select {
+		case <-second:
+			return faultblob.Fate{}
+		case <-ctx.Done():
+			return faultblob.Fate{Err: ctx.Err()}
+		}
+	})
+	if audit, err := builder.AuditStore(ctx, paired); err != nil || audit.Served != 2 {
+		t.Errorf("side by side %d picks were compared, want 2: %v", audit.Served, err)
 	}
 }
 
