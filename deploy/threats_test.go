@@ -19,7 +19,7 @@ func TestThreats(t *testing.T) {
 	}
 	tests := map[string]bool{}
 	defined := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	if err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+	if err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
