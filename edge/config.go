@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/edge/keys"
+	"gridcast/snapshots/notes"
 )
 
 // Config holds an operator's settings of an edge. The zero value is not valid: begin with
@@ -21,6 +22,14 @@ type Config struct {
 	// CacheDir is the folder of the edge's own copy of keys and version. The edge
 	// starts from it when the storage is down; empty: none. No other process may use the folder.
 	CacheDir string
+
+	// Trust are the keys of publishers. The edge then serves only versions that one of them has signed, and
+	// keeps the highest number of each key in CacheDir, so it needs one. Empty: any version.
+	Trust notes.Trust
+	// TrustKeys is the same for the list of API keys.
+	TrustKeys notes.Trust
+	// Pin is the only version that the edge serves; 0: the current one.
+	Pin int64
 
 	// TLSCert and TLSKey are PEM files; both or neither. The edge reads them again when they change.
 	TLSCert, TLSKey string
@@ -91,6 +100,12 @@ func (c *Config) Validate() error {
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		fault("TLS wants a certificate and a key, got certificate %q and key %q", c.TLSCert, c.TLSKey)
+	}
+	if c.CacheDir == "" && !(c.Trust.Empty() && c.TrustKeys.Empty()) {
+		fault("trusted keys need a folder for the highest numbers that they have signed: --cache-dir DIR")
+	}
+	if c.Pin < 0 {
+		fault("pin %d: want the number of a version", c.Pin)
 	}
 	for _, p := range c.TrustedProxies {
 		if !p.IsValid() {

@@ -139,9 +139,9 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	}
 	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), look: make(chan struct{}, 1), warnAfter: 3 * time.Second}
 	e.keys = keys.NewFollower(keys.FollowerConfig{
-		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log,
+		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log, Trust: cfg.TrustKeys,
 	})
-	e.versions = &versions{}
+	e.versions = &versions{signed: !cfg.Trust.Empty()}
 	e.downloads = &downloads{
 		store: deps.Store, log: deps.Log, wake: make(chan struct{}, 1), wanted: e.versions.bulk,
 		slots: slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout},

@@ -113,6 +113,13 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 		func(s StatusDocument) float64 { return number(s.StoreProblem != "") })
 	gauge("version_stale", "1 while it has not been known for 30 seconds whether the version served is the current one.",
 		func(s StatusDocument) float64 { return number(s.Stale) })
+	gauge("good_until_timestamp_seconds", "Until when the publisher has signed that the version served is current, 0 without --trust.", func(s StatusDocument) float64 {
+		if time.Time(s.GoodUntil).IsZero() {
+			return 0
+		}
+		return float64(time.Time(s.GoodUntil).Unix())
+	})
+	gauge("pinned", "1 while the edge serves one version alone, by --pin.", func(s StatusDocument) float64 { return number(s.Pinned) })
 	gauge("certificate_expiry_timestamp_seconds", "When the certificate in use expires, 0 without TLS.", func(s StatusDocument) float64 {
 		if s.Certificate == nil {
 			return 0

@@ -43,8 +43,12 @@ type StatusDocument struct {
 	Downloads []DownloadStatus `json:"downloads"`
 
 	// Stale: for more than 30 seconds the edge has not confirmed that this version is the current
-	// one, for any reason.
+	// one, for any reason, or GoodUntil is past.
 	Stale bool `json:"stale"`
+	// GoodUntil is the real time until which the publisher has signed that this version is current. An edge
+	// that trusts any version has none.
+	GoodUntil wire.Instant `json:"good_until,omitzero"`
+	Pinned    bool         `json:"pinned,omitzero"` // the edge serves this version alone
 	// StoreProblem is the fault of the latest poll for a newer version.
 	StoreProblem string `json:"store_problem,omitzero"`
 
@@ -135,7 +139,10 @@ func (e *Edge) Status() StatusDocument {
 	if e.deps.Builder != nil {
 		s.Builder = e.deps.Builder()
 	}
-	s.Refused, s.Stale = e.versions.refused.Load(), e.versions.stale(time.Now())
+	s.Refused, s.Stale, s.Pinned = e.versions.refused.Load(), e.versions.stale(time.Now()), e.cfg.Pin > 0
+	if until := e.versions.goodUntil.Load(); until != nil {
+		s.GoodUntil = wire.Instant(*until)
+	}
 	if c := e.certificate.Load(); c != nil {
 		expires := c.expires()
 		s.Certificate = &CertificateStatus{Expires: wire.Instant(expires), Expiring: time.Until(expires) < renewBefore}

@@ -15,6 +15,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/notes"
 )
 
 // versions holds the served version, and the state of the others. The goroutine of
@@ -25,6 +26,8 @@ type versions struct {
 	problem atomic.Pointer[string] // of the latest poll of the store; nil: none
 
 	confirmed atomic.Pointer[time.Time] // the last instant at which set was known to be current
+	signed    bool                      // only signed versions are served
+	goodUntil atomic.Pointer[time.Time] // until when set is current, by the publisher's signature; nil: not known
 }
 
 // Refused names a refused version and the reason. The edge keeps the version before it.
@@ -48,6 +51,9 @@ func (v *versions) bulk() []snapshots.Bulk {
 	return set.Version().Manifest.Bulk
 }
 
+// ratchetFolder holds the highest numbers that trusted keys have signed, below Config.CacheDir.
+const ratchetFolder = "ratchet"
+
 // versionFolder is the folder of the copy of the version, below Config.CacheDir.
 const versionFolder = "version"
 
@@ -65,9 +71,14 @@ func Served(ctx context.Context, cacheDir, store string) (snapshots.Manifest, er
 	return snapshots.LoadCached(ctx, cache, store)
 }
 
-// Forget removes the copies of version and keys, so that an edge takes those of a new store.
+// Forget removes the copies of version and keys, and the highest numbers that trusted keys have signed, so that an
+// edge takes those of a new store.
 func Forget(cacheDir string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(cacheDir, versionFolder)), os.RemoveAll(filepath.Join(cacheDir, "keys")))
+	var errs []error
+	for _, folder := range []string{versionFolder, "keys", ratchetFolder} {
+		errs = append(errs, os.RemoveAll(filepath.Join(cacheDir, folder)))
+	}
+	return errors.Join(errs...)
 }
 
 // followVersions serves every new version until ctx ends.
@@ -78,6 +89,20 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		Report:      e.report,
 		Wake:        e.look,
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
+		Trust:       e.cfg.Trust,
+		Pin:         e.cfg.Pin,
+		Fresh: func(until time.Time) {
+			if known := e.versions.goodUntil.Load(); known == nil || until.After(*known) {
+				e.versions.goodUntil.Store(&until)
+			}
+		},
+	}
+	if !e.cfg.Trust.Empty() {
+		marks, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, ratchetFolder))
+		if err != nil {
+			return fmt.Errorf("ratchet of versions: %w", err)
+		}
+		config.Ratchet = notes.NewRatchet(marks, "versions.json")
 	}
 	if e.cfg.CacheDir != "" {
 		cache, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, versionFolder))
@@ -159,8 +184,8 @@ func (e *Edge) report(r snapshots.FollowReport) {
 const staleAfter = 30 * time.Second
 
 // stale reports whether the edge has not confirmed for longer than staleAfter that its version is current,
-// for any reason.
+// for any reason. A signed version also needs the publisher's word that it is current now.
 func (v *versions) stale(now time.Time) bool {
-	confirmed := v.confirmed.Load()
-	return confirmed == nil || now.Sub(*confirmed) > staleAfter
+	confirmed, until := v.confirmed.Load(), v.goodUntil.Load()
+	return confirmed == nil || now.Sub(*confirmed) > staleAfter || v.signed && (until == nil || now.After(*until))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // FollowConfig configures Follow. Only Store and Deliver are required.
@@ -17,7 +18,7 @@ type FollowConfig struct {
 	Cache   blob.Store // the follower's own copy, for no other process; nil: none
 	Workers int        // objects fetched at once; 0: 32
 
-	// Deliver is called with each good version, by ascending number. If it returns an error, the
+	// Deliver is called with each good version, by ascending number of the same keys. If it returns an error, the
 	// earlier version stays, here and in the cache. Follow offers the refused version again after
 	// pauses that grow to a minute.
 	Deliver func(*Version) error
@@ -30,6 +31,19 @@ type FollowConfig struct {
 	// Wake makes Follow poll the store at once, for example after a publish. It has a buffer of one.
 	// It may be nil.
 	Wake <-chan struct{}
+
+	// Trust are the keys of publishers. Follow then delivers only versions that one of them has signed, and
+	// none with a lower number than the Ratchet has. It raises the ratchet before it delivers. The cache is
+	// exempt from the ratchet, because no publisher writes it. Empty: any version will do.
+	Trust   notes.Trust
+	Ratchet *notes.Ratchet // required with Trust
+
+	// Fresh is called with the instant of real time until which the delivered version is known to be
+	// current, by fresh.note. It may be nil.
+	Fresh func(until time.Time)
+
+	// Pin is the only version that Follow delivers, whatever the pointer and the ratchet say. 0: the current one.
+	Pin int64
 
 	// CacheFailed is called when the copy cannot be read or written. Following goes on.
 	CacheFailed func(error)
@@ -69,6 +83,12 @@ func (r FollowReport) Public() string {
 		return "nothing is published"
 	case errors.Is(r.Err, ErrLower):
 		return version + " is lower than the version served"
+	case errors.Is(r.Err, notes.ErrLower):
+		return version + " is lower than the highest version that its key has signed"
+	case errors.Is(r.Err, ErrRatchet):
+		return version + " is not served, because " + ErrRatchet.Error()
+	case errors.Is(r.Err, ErrUnsigned):
+		return version + " is not signed by a trusted key"
 	case errors.Is(r.Err, ErrDamaged):
 		return version + " is damaged"
 	case errors.Is(r.Err, blob.ErrNotFound):
@@ -84,6 +104,8 @@ func (r FollowReport) Public() string {
 var (
 	// ErrLower says that the pointer names a lower version than the last delivered one.
 	ErrLower = errors.New("lower than the version served")
+	// ErrRatchet says that the number of the version could not be written to the ratchet.
+	ErrRatchet = errors.New("its number cannot be kept on disk, so an older version could follow it")
 	// ErrNotAccepted says that Deliver refused the version.
 	ErrNotAccepted = errors.New("not accepted")
 )
@@ -173,8 +195,9 @@ func Follow(ctx context.Context, config FollowConfig) error {
 type follower struct {
 	FollowConfig
 
-	cache   *cache
-	current *Version // the last delivered version; nil: none yet
+	cache    *cache
+	current  *Version // the last delivered version; nil: none yet
+	unproven bool     // current is from the cache, and may be lower than the ratchet
 
 	polledTag     blob.Tag     // of the pointer, at the last poll
 	polledVersion int64        // in the pointer, at the last poll; 0: not learned
@@ -183,6 +206,9 @@ type follower struct {
 	delivered     bool         // a version was delivered since the last watch
 	falseAlarms   int          // changes in a row that the store reported and that were none
 	lastReport    *FollowReport
+
+	askedFresh time.Time // when fresh.note was read
+	freshFor   int64     // the version delivered at that time
 
 	refused      *Version  // by Deliver; nil: none
 	refusal      error     // of Deliver
@@ -195,6 +221,9 @@ type follower struct {
 func (f *follower) poll(ctx context.Context) error {
 	f.polledVersion = 0
 	pointer, tag, manifest, err := f.find(ctx)
+	if err == nil && f.Pin > 0 {
+		pointer, manifest, err = f.pinned(ctx)
+	}
 	f.polledTag, f.polledVersion = tag, pointer.Version
 	if errors.Is(err, ErrNone) && f.current == nil {
 		f.report(FollowReport{State: Waiting, Err: err})
@@ -210,7 +239,13 @@ func (f *follower) poll(ctx context.Context) error {
 		if err := f.load(ctx, pointer, manifest); err != nil {
 			return err
 		}
+	} else if f.unproven {
+		if _, _, err := f.verify(ctx, pointer); err != nil {
+			return err
+		}
 	}
+	f.unproven = false
+	f.freshen(ctx)
 	f.refused = nil
 	f.report(FollowReport{State: Following, Version: pointer.Version})
 	return nil
@@ -252,10 +287,24 @@ func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
 	return LoadPointer(ctx, f.Store)
 }
 
+// pinned returns a pointer to the pinned version, and its manifest unless that version was delivered.
+func (f *follower) pinned(ctx context.Context) (Pointer, []byte, error) {
+	if f.current != nil {
+		return f.current.Pointer, nil, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stallTime, fmt.Errorf("no answer within %v", stallTime))
+	defer cancel()
+	o, err := f.Store.Get(ctx, ManifestKey(f.Pin), maxManifest)
+	if err != nil {
+		return Pointer{Version: f.Pin}, nil, fmt.Errorf("read the pinned version %d: %w", f.Pin, err)
+	}
+	return Pointer{Version: f.Pin, Manifest: Digest(o.Data), Signed: !f.Trust.Empty()}, o.Data, nil
+}
+
 // mayServe refuses a pointer with a lower number, with other content under the same number, or with a
-// number so far ahead that no builder can have reached it.
+// number so far ahead that no builder can have reached it. With trusted keys, the ratchet decides instead.
 func (f *follower) mayServe(pointer Pointer) error {
-	if f.current == nil {
+	if f.current == nil || !f.Trust.Empty() {
 		return nil
 	}
 	served := f.current.Pointer
@@ -279,14 +328,34 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 		}
 		previous = f.refused // all of it is in memory
 	}
+	var note []byte
+	var keys []string
+	if !f.Trust.Empty() { // before the manifest, because an unsigned one may name any amount of data
+		var err error
+		if note, keys, err = f.verify(ctx, pointer); err != nil {
+			return err
+		}
+		pointer.Signed = true
+	}
 	// A request that hangs must not keep the follower from polling again.
 	loading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	v, err := loader{workers: f.Workers, previous: previous, manifest: manifest, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
+	v, err := loader{workers: f.Workers, previous: previous, manifest: manifest, note: note, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
+	}
+	if !f.Trust.Empty() {
+		if _, err := OpenNote(f.Trust, note, pointer, v.Manifest.Ledger); err != nil {
+			return err
+		}
+		if f.Pin == 0 {
+			// If we crash after this, the follower starts with the version in its cache, although that is lower.
+			if err := f.Ratchet.Raise(ctx, keys, mark(pointer)); err != nil {
+				return unkept(pointer, err)
+			}
+		}
 	}
 	if err := guard(func() error { return f.Deliver(v) }); err != nil {
 		if f.refused == nil || f.refused.Pointer.Manifest != pointer.Manifest {
@@ -348,9 +417,15 @@ const maxFalseAlarms = 3
 // startFromCache delivers the newest version of the cache that is whole and that Deliver accepts.
 func (f *follower) startFromCache(ctx context.Context) {
 	for v, err := range f.cache.versions(ctx) {
+		if err == nil && f.Pin > 0 && v.Pointer.Version != f.Pin {
+			continue
+		}
+		if err == nil && !f.Trust.Empty() {
+			_, err = OpenNote(f.Trust, v.Note(), v.Pointer, v.Manifest.Ledger)
+		}
 		if err == nil {
 			if err = guard(func() error { return f.Deliver(v) }); err == nil {
-				f.current = v
+				f.current, f.unproven = v, !f.Trust.Empty()
 				f.cache.keep(v) // repairs the cache
 				return
 			}
@@ -394,7 +469,7 @@ func stateOf(err error) FollowState {
 	if errors.As(err, &fault) {
 		return Failed
 	}
-	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, ErrNotAccepted, blob.ErrNotFound} {
+	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, ErrNotAccepted, ErrUnsigned, ErrRatchet, notes.ErrLower, blob.ErrNotFound} {
 		if errors.Is(err, refused) {
 			return Refused
 		}

@@ -40,16 +40,20 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 // followWith is follow with an edge that refuses some versions.
 func followWith(t *testing.T, store, cache blob.Store, refuse func(*snapshots.Version) error) *edge {
 	t.Helper()
+	return followAs(t, snapshots.FollowConfig{Store: store, Cache: cache}, refuse)
+}
+
+// followAs is followWith for any configuration. It adds the functions.
+func followAs(t *testing.T, config snapshots.FollowConfig, refuse func(*snapshots.Version) error) *edge {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	e := &edge{refuse: refuse, looked: time.Now()}
 	done := make(chan error, 1)
 	go func() {
-		done <- snapshots.Follow(ctx, snapshots.FollowConfig{
-			Store: store, Cache: cache,
-			Deliver:     func(v *snapshots.Version) error { return e.deliver(v) },
-			Report:      e.report,
-			CacheFailed: func(err error) { note(e, &e.cache, err) },
-		})
+		config.Deliver = func(v *snapshots.Version) error { return e.deliver(v) }
+		config.Report = e.report
+		config.CacheFailed = func(err error) { note(e, &e.cache, err) }
+		done <- snapshots.Follow(ctx, config)
 	}()
 	e.stop = func() error {
 		cancel(errStopped)

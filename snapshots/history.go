@@ -255,6 +255,9 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	case !slices.Contains(h.Versions, to):
 		return Receipt{}, fmt.Errorf("no such published version; there are %v", h.Versions)
 	}
+	if h.Pointer.Signed && p.Signers == nil {
+		return Receipt{}, ErrNoSigner
+	}
 	if h.Pointer.Version > h.Versions[0]+MaxGap {
 		h.Pointer = Pointer{} // no builder claimed this number, and it may leave none above it
 	}
@@ -283,6 +286,9 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if len(result.Faults) > 0 {
 		return Receipt{}, errors.Join(result.Faults...)
 	}
+	if _, err := p.sign(ctx, &next, m.Ledger); err != nil {
+		return Receipt{}, err
+	}
 	next.Held, next.Reason = true, reason
 	if _, err := p.swap(ctx, h.tag, h.Pointer.Version, next); err != nil {
 		return Receipt{}, err
@@ -300,6 +306,9 @@ func (p *Publisher) Republish(ctx context.Context, m Manifest, above int64, old 
 	}
 	m.Version = version
 	next, _, err := p.putManifest(ctx, m, nil)
+	if err == nil {
+		_, err = p.sign(ctx, &next, m.Ledger)
+	}
 	if err != nil {
 		return 0, err
 	}

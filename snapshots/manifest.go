@@ -12,6 +12,8 @@
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
 //	deltas/<n>                all bodies first written in version n once more, in one object
 //	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
+//	notes/<n>                 the publisher's signed note about version n, created once before the pointer moves
+//	fresh.note                a signed note that says until when a version is current, swapped
 //
 // A builder calls LoadBase, fills a Draft and calls Publisher.Publish; after ErrBaseChanged it starts over.
 // An edge calls Follow and serves from the delivered Version. An operator has List, LoadManifest, Diff,
@@ -76,6 +78,7 @@ type Pointer struct {
 	Manifest string    `json:"manifest"` // lower-case hex SHA-256 of manifests/<version>.json
 	Held     bool      `json:"held,omitzero"`
 	Reason   string    `json:"reason,omitzero"` // why it is held
+	Signed   bool      `json:"signed,omitzero"` // notes/<version> is a signed note about it
 	At       time.Time `json:"at"`              // real time of the swap
 }
 
@@ -392,11 +395,11 @@ func ObjectKey(version int64, path string) string {
 // objectsOf is the folder of the bodies that are first written in version.
 func objectsOf(version int64) string { return fmt.Sprintf("%s%d/", objectFolder, version) }
 
-// Immutable says whether key is created once and never replaced. That holds for claims, manifests, objects,
+// Immutable says whether key is created once and never replaced. That holds for claims, manifests, notes, objects,
 // deltas, downloads, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
 // keys and the settings.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, deltaFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}
@@ -404,9 +407,9 @@ func Immutable(key string) bool {
 	return false
 }
 
-// OfVersion says whether key belongs to a version: a claim, a manifest, an object, a delta or a download.
+// OfVersion says whether key belongs to a version: a claim, a manifest, a note, an object, a delta or a download.
 func OfVersion(key string) bool {
-	return slices.ContainsFunc([]string{claimFolder, manifestFolder, objectFolder, deltaFolder, bulkFolder}, func(folder string) bool {
+	return slices.ContainsFunc([]string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder, bulkFolder}, func(folder string) bool {
 		return strings.HasPrefix(key, folder)
 	})
 }
@@ -443,6 +446,7 @@ type Base struct {
 	tag     blob.Tag
 	store   blob.Store
 	stored  stored
+	note    []byte // about the version; nil: there is none
 	entries map[string]ManifestEntry
 }
 
@@ -479,7 +483,11 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files, entries: byPath(manifest.Entries)}, nil
+	next := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files, entries: byPath(manifest.Entries)}
+	if next.note = known.files[NoteKey(pointer.Version)]; pointer.Signed && next.note == nil {
+		next.note, err = readNote(ctx, b.store, NoteKey(pointer.Version))
+	}
+	return next, err
 }
 
 // Empty says whether nothing was published before.

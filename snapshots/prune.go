@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +28,7 @@ type Pruned struct {
 }
 
 // Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge
-// that none of them needs: manifests, abandoned claims, probes, objects and derived documents. It keeps
+// that none of them needs: manifests, notes, abandoned claims, probes, objects and derived documents. It keeps
 // the latest derived documents, because the next ones are made from them. keep counts the current
 // version and is at least 1. A version that differs from its base in downloads or in /live alone is not
 // counted and stays with it. A version whose bytes a refused document or /live keeps is not counted and stays too.
@@ -107,6 +109,12 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		}
 	}
 	if err := p.sweep(ctx, blob.ProbeFolder, func(string) bool { return true }); err != nil {
+		return err
+	}
+	if err := p.sweep(ctx, noteFolder, func(key string) bool {
+		version, err := strconv.ParseInt(strings.TrimPrefix(key, noteFolder), 10, 64)
+		return err == nil && !left[version]
+	}); err != nil {
 		return err
 	}
 	// A claim below the pointer protects no number, because new numbers are above the pointer.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 var (
@@ -31,6 +32,7 @@ type Publisher struct {
 	Store   blob.Store
 	Workers int              // objects in flight at once; 0: 32
 	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
+	Signers *notes.Signers   // the version key; nil: versions are not signed
 
 	// Progress is called when a phase starts and whenever one of its objects is done. The calls are
 	// never concurrent. It may be nil.
@@ -109,6 +111,9 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	if d.Base == nil {
 		return Receipt{}, errors.New("draft without a base")
 	}
+	if d.Base.Pointer.Signed && p.Signers == nil {
+		return Receipt{}, ErrNoSigner
+	}
 	early, err := p.finish(ctx, &d)
 	if err != nil {
 		return Receipt{}, err
@@ -166,6 +171,10 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	}
 	// If we crash here, the version is complete and nobody sees it: readers come by the
 	// pointer alone. It is never made current later, because the base may have moved on.
+
+	if files[NoteKey(version)], err = p.sign(ctx, &next, m.Ledger); err != nil {
+		return Receipt{}, err
+	}
 
 	// Swap the pointer, and read it back.
 	tag, err := p.swap(ctx, d.Base.tag, base.Version, next)
@@ -440,6 +449,9 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 			return "", fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
 		case outcome == won:
 			p.Progress.Tell(Swap, 1, 1)
+			if p.Signers != nil {
+				p.Signers.Advance(next.Version)
+			}
 			return tag, nil
 		case outcome == lost:
 			return "", fmt.Errorf("make version %d current: %w (base was %d)", next.Version, ErrBaseChanged, base)

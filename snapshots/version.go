@@ -36,6 +36,9 @@ func (v *Version) Body(path string) (*Body, bool) {
 	return b, ok
 }
 
+// Note returns the signed note about the version; nil if there is none.
+func (v *Version) Note() []byte { return v.stored.files[NoteKey(v.Pointer.Version)] }
+
 // All yields the bodies by ascending path.
 func (v *Version) All() iter.Seq2[string, *Body] {
 	return func(yield func(string, *Body) bool) {
@@ -76,6 +79,7 @@ type loader struct {
 	manifest []byte   // the manifest's own file, if it was read in advance; still to be checked
 	arrived  func()   // called after each read, concurrently
 	asStored bool     // check that every object is there, and unpack none
+	note     []byte   // the note about the version, if it was read in advance
 }
 
 // load reads the version that pointer names. If an object is missing or damaged in the first store, load
@@ -90,8 +94,10 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		known = previous.stored
 	}
 	if l.manifest != nil {
-		known.files = maps.Clone(known.files)
-		known.files[ManifestKey(pointer.Version)] = l.manifest
+		files := map[string][]byte{}
+		maps.Copy(files, known.files)
+		files[ManifestKey(pointer.Version)] = l.manifest
+		known.files = files
 	}
 	manifest, files, err := loadManifest(ctx, pointer.Version, pointer.Manifest, known, stores...)
 	l.tick()
@@ -111,6 +117,15 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	deltas := l.readDeltas(ctx, stores, &manifest, missing)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(l.workers))
+	note := l.note
+	if pointer.Signed && note == nil {
+		group.Go(func() error {
+			return guard(func() error { // without an error: a follower that trusts a key misses the note, and no other needs it
+				note, _ = readNote(groupCtx, stores[0], NoteKey(pointer.Version))
+				return nil
+			})
+		})
+	}
 	unpackers := make(chan *codec, runtime.GOMAXPROCS(0)) // few, because each takes memory
 	for range cap(unpackers) {
 		c := borrowCodec()
@@ -123,6 +138,9 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
+	}
+	if note != nil {
+		files.files[NoteKey(pointer.Version)] = note
 	}
 	v := &Version{Pointer: pointer, Manifest: manifest, stored: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 var (
@@ -173,6 +174,9 @@ func update(ctx context.Context, store blob.Store, full int, edit func(*List) er
 		if err := edit(list); err != nil {
 			return err
 		}
+		if list.Signature != nil && list.Signature.by == nil {
+			return ErrNoSigner
+		}
 		grows = len(list.Keys) > before
 		list.Serial++
 		return nil
@@ -183,12 +187,15 @@ func update(ctx context.Context, store blob.Store, full int, edit func(*List) er
 // Restore replaces the list by an earlier one, so that keys which were revoked since work again. Edges
 // refuse a lower serial number than the one they have. Restore therefore raises it above that of the
 // backup, above that of the stored list, which may be damaged or missing, and above the given one, for a
-// store that no longer knows what its edges have read.
-func Restore(ctx context.Context, store blob.Store, backup List, above int64) error {
+// store that no longer knows what its edges have read. The keys of s sign the list; nil: it is not signed.
+func Restore(ctx context.Context, store blob.Store, backup List, above int64, s *notes.Signers) error {
 	stored := document(store)
 	stored.Decode = func(data []byte) (List, error) { return List{Serial: readSerial(data)}, nil }
 	if _, err := stored.Update(ctx, func(list *List) error {
 		*list = List{Serial: max(backup.Serial, above, list.Serial) + 1, Keys: backup.Keys}
+		if s != nil {
+			list.Signature = &Signature{by: s}
+		}
 		return nil
 	}); err != nil {
 		return fmt.Errorf("restore keys: %w", err)

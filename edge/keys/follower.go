@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/notes"
 )
 
 // FollowerConfig names the store and the copy of a Follower.
@@ -20,16 +22,20 @@ type FollowerConfig struct {
 	// CacheDir is a folder for the follower's own copy of the list. The follower starts from it
 	// when the store does not answer; empty: no copy.
 	CacheDir string
-	Tiers    Tiers
-	Limits   limit.Source // makes the counters of the keys
-	Log      *slog.Logger
+	// Trust are the keys of operators. The follower then takes only lists that one of them has signed, and
+	// none with a lower serial number than the highest of each key, which it keeps in CacheDir. Empty: any.
+	Trust  notes.Trust
+	Tiers  Tiers
+	Limits limit.Source // makes the counters of the keys
+	Log    *slog.Logger
 }
 
 // Follower keeps the table of the stored list current. It refuses an unreadable list and
 // reads it again, while the last good table stays.
 type Follower struct {
 	cfg   FollowerConfig
-	cache blob.Store // nil: none
+	cache blob.Store     // nil: none
+	marks *notes.Ratchet // nil: there is no folder for it
 
 	table  atomic.Pointer[Table]
 	state  atomic.Pointer[Health]
@@ -73,6 +79,9 @@ func (f *Follower) Panics() uint64 { return f.panics.Load() }
 func (f *Follower) Run(ctx context.Context) error {
 	if f.cfg.CacheDir != "" {
 		f.openCopy(ctx)
+		if marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet")); err == nil {
+			f.marks = notes.NewRatchet(marks, "keys.json")
+		}
 	}
 	_ = blob.Follow(ctx, blob.FollowConfig{Store: f.cfg.Store, Key: Object, Limit: MaxSize, Take: f.take, Looked: f.looked}) // ends with ctx
 	return nil
@@ -80,7 +89,7 @@ func (f *Follower) Run(ctx context.Context) error {
 
 // take makes the list the current table, or changes nothing and returns the reason.
 func (f *Follower) take(ctx context.Context, o blob.Object) error {
-	if err := f.apply(o.Data, false); err != nil {
+	if err := f.apply(ctx, o.Data, false); err != nil {
 		return err
 	}
 	if f.cache != nil {
@@ -91,7 +100,10 @@ func (f *Follower) take(ctx context.Context, o blob.Object) error {
 	return nil
 }
 
-func (f *Follower) apply(document []byte, copied bool) error {
+func (f *Follower) apply(ctx context.Context, document []byte, copied bool) error {
+	if err := f.verify(ctx, document, copied); err != nil {
+		return err
+	}
 	table, err := NewTable(document, f.cfg.Tiers, f.cfg.Limits, f.table.Load())
 	if err != nil {
 		return err
@@ -107,6 +119,29 @@ func (f *Follower) apply(document []byte, copied bool) error {
 	}
 	if more := len(skipped) - maxFaults; more > 0 {
 		f.cfg.Log.Warn("more keys left out", "keys", more)
+	}
+	return nil
+}
+
+// verify refuses a list that no trusted key has signed, and one that is older than its keys have signed. It raises
+// the ratchet before the list is used. The copy is exempt from the ratchet, because no operator writes it.
+func (f *Follower) verify(ctx context.Context, document []byte, copied bool) error {
+	if f.cfg.Trust.Empty() {
+		return nil
+	}
+	o, err := parse(document) // NewTable compares the checksum, which the note names
+	if err != nil {
+		return fmt.Errorf("decode keys: %w", err)
+	}
+	signed, err := openNote(f.cfg.Trust, o.note, o.serial, o.sum)
+	switch {
+	case err != nil || copied:
+		return err
+	case f.marks == nil:
+		return errors.New("the folder for the highest serial numbers cannot be opened, so no list of keys is taken")
+	}
+	if err := f.marks.Raise(ctx, signed, notes.Mark{Number: o.serial, Content: o.sum}); err != nil {
+		return fmt.Errorf("list of keys: serial number: %w", err)
 	}
 	return nil
 }
@@ -156,7 +191,7 @@ func (f *Follower) openCopy(ctx context.Context) {
 	if err == nil && string(source.Data) == f.cfg.Store.String() {
 		var document blob.Object
 		if document, err = cache.Get(ctx, copyKey, MaxSize); err == nil {
-			err = f.apply(document.Data, true)
+			err = f.apply(ctx, document.Data, true)
 		}
 	}
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {

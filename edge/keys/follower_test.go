@@ -32,16 +32,21 @@ func followUntil(ctx context.Context, t *testing.T, store blob.Store, folder str
 	f := keys.NewFollower(keys.FollowerConfig{
 		Store: store, CacheDir: folder, Tiers: keys.DefaultTiers(), Limits: limit.Memory{}, Log: slog.New(slog.DiscardHandler),
 	})
+	t.Cleanup(running(ctx, t, f))
+	return f
+}
+
+// running runs a follower until ctx ends, or stop is called.
+func running(ctx context.Context, t *testing.T, f *keys.Follower) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
-	t.Cleanup(func() {
+	return func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-	})
-	return f
+	}
 }
 
 // settle waits until everything that happens within a minute has happened.
@@ -310,7 +315,7 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := keys.Restore(t.Context(), store, document, f.Table().Serial()); err != nil {
+		if err := keys.Restore(t.Context(), store, document, f.Table().Serial(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if settle(); !accepted() || count(f) != 1 || f.Health().Problem != "" {

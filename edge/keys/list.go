@@ -13,12 +13,22 @@ import (
 	"time"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // List holds every key ever created, in order of creation. The zero value is an empty list.
 type List struct {
 	Serial int64 // grows with every change, so that an edge can refuse an older list
 	Keys   []StoredKey
+
+	Signature *Signature // nil: the list is not signed
+}
+
+// Signature is the note about a list, or the keys that will sign one.
+type Signature struct {
+	note []byte         // about the list as it was read; nil: it had none
+	sum  string         // checksum of the list as it was read
+	by   *notes.Signers // that sign the list when it is encoded; nil: the list may not be changed
 }
 
 // StoredKey describes one key. Instants are real time, in UTC.
@@ -58,12 +68,13 @@ var ErrDamaged = errors.New("keys document is damaged")
 //	],"sha256":"<checksum>"}
 //
 // The checksum is the SHA-256 of all bytes before it. A list in another format or without its checksum is
-// refused.
+// refused. A signed list ends in "<checksum>","note":"…"}: a signed note about serial number and checksum.
 const (
 	format   = 2
 	listHead = `{"format":%d,"serial":%d,"keys":[`
 	listTail = `],"sha256":"`
 	listEnd  = "\"}\n"
+	listNote = `","note":`
 )
 
 // Encode returns the stored form of the list. Equal lists have equal bytes.
@@ -85,8 +96,23 @@ func (d List) Encode() ([]byte, error) {
 		out.WriteByte('\n')
 	}
 	out.WriteString(listTail)
-	out.WriteString(checksumOf(out.Bytes(), func() {}))
-	out.WriteString(listEnd)
+	sum := checksumOf(out.Bytes(), func() {})
+	out.WriteString(sum)
+	if d.Signature == nil || d.Signature.by == nil {
+		out.WriteString(listEnd)
+	} else {
+		signed, err := d.Signature.by.Sign(noteLines(d.Serial, sum)...)
+		if err != nil {
+			return nil, fmt.Errorf("encode keys: %w", err)
+		}
+		text, err := json.Marshal(string(signed))
+		if err != nil {
+			return nil, fmt.Errorf("encode keys: %w", err)
+		}
+		out.WriteString(listNote)
+		out.Write(text)
+		out.WriteString("}\n")
+	}
 	if out.Len() > MaxSize {
 		return nil, fmt.Errorf("encode keys: %d bytes, the most is %d: gridcast keys prune removes the keys that were revoked or expired long ago", out.Len(), MaxSize)
 	}
@@ -104,26 +130,50 @@ func checksumOf(data []byte, pause func()) string {
 	return Hash(sum.Sum(nil)).String()
 }
 
-// open verifies the format and the checksum of an encoded list. It returns the lines of the keys and the
-// serial number.
-func open(data []byte, pause func()) (lines []byte, serial int64, err error) {
+// opened is an encoded list whose format is right.
+type opened struct {
+	summed []byte // the part that the checksum is of
+	lines  []byte // of the keys
+	serial int64
+	sum    string // the checksum
+	note   []byte // nil: it is not signed
+}
+
+// open verifies the format and the checksum of an encoded list.
+func open(data []byte, pause func()) (opened, error) {
+	o, err := parse(data)
+	if err == nil && o.sum != checksumOf(o.summed, pause) {
+		return o, fmt.Errorf("%w: its checksum is not that of its %d bytes", ErrDamaged, len(data))
+	}
+	return o, err
+}
+
+// parse verifies the format of an encoded list.
+func parse(data []byte) (opened, error) {
 	if len(data) > MaxSize {
-		return nil, 0, fmt.Errorf("%d bytes, the most is %d", len(data), MaxSize)
+		return opened{}, fmt.Errorf("%d bytes, the most is %d", len(data), MaxSize)
 	}
 	start, serial, err := readHead(data)
 	if err != nil {
-		return nil, 0, err
+		return opened{}, err
 	}
-	const trailer = len(listTail) + 2*sha256.Size + len(listEnd)
-	end := len(data) - trailer
-	if end < start || !bytes.HasPrefix(data[end:], []byte(listTail)) || !bytes.HasSuffix(data, []byte(listEnd)) {
-		return nil, 0, fmt.Errorf("%w: it is cut off after %d bytes", ErrDamaged, len(data))
+	end := bytes.LastIndex(data, []byte(listTail)) // in a line of a key or in a note, its quotes have a backslash
+	if end < start || len(data) < end+len(listTail)+2*sha256.Size+len(listEnd) {
+		return opened{}, fmt.Errorf("%w: it is cut off after %d bytes", ErrDamaged, len(data))
 	}
-	sum := data[end+len(listTail) : len(data)-len(listEnd)]
-	if string(sum) != checksumOf(data[:end+len(listTail)], pause) {
-		return nil, 0, fmt.Errorf("%w: its checksum is not that of its %d bytes", ErrDamaged, len(data))
+	sum, rest := data[end+len(listTail):][:2*sha256.Size], data[end+len(listTail)+2*sha256.Size:]
+	o := opened{summed: data[:end+len(listTail)], lines: data[start:end], serial: serial, sum: string(sum)}
+	if text, signed := bytes.CutPrefix(rest, []byte(listNote)); signed {
+		var note string
+		text, whole := bytes.CutSuffix(text, []byte("}\n"))
+		if err := json.Unmarshal(text, &note); err != nil || !whole {
+			return opened{}, fmt.Errorf("%w: its note is cut off after %d bytes", ErrDamaged, len(data))
+		}
+		o.note = []byte(note)
+	} else if string(rest) != listEnd {
+		return opened{}, fmt.Errorf("%w: it is cut off after %d bytes", ErrDamaged, len(data))
 	}
-	return data[start:end], serial, nil
+	return o, nil
 }
 
 // readHead reads the first line of an encoded list. It returns the offset of the next line and the serial
@@ -158,12 +208,15 @@ func readSerial(data []byte) int64 {
 // Decode reads an encoded list. An unknown field is an error, because it may be a
 // restriction that it would not enforce. The error wraps ErrDamaged if the checksum is wrong.
 func Decode(data []byte) (List, error) {
-	lines, serial, err := open(data, func() {})
+	o, err := open(data, func() {})
 	if err != nil {
 		return List{}, fmt.Errorf("decode keys: %w", err)
 	}
-	d := List{Serial: serial}
-	for line := range bytes.Lines(lines) {
+	d := List{Serial: o.serial}
+	if o.note != nil {
+		d.Signature = &Signature{note: o.note, sum: o.sum}
+	}
+	for line := range bytes.Lines(o.lines) {
 		k, err := decodeLine(line)
 		if err != nil {
 			return List{}, fmt.Errorf("decode keys: key %d: %w", len(d.Keys), err)

@@ -54,10 +54,10 @@ func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*
 	if previous == nil {
 		b.previous = &Table{index: newIndex(0)}
 	}
-	lines, serial, err := open(list, b.yield)
+	o, err := open(list, b.yield)
 	if err == nil {
-		b.table.serial = serial
-		err = b.readLines(lines)
+		b.table.serial = o.serial
+		err = b.readLines(o.lines)
 	}
 	if err == nil && previous != nil && b.table.serial < previous.serial {
 		// Keys that were revoked in between would be accepted again.

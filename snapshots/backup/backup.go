@@ -163,7 +163,7 @@ func (r *run) documents(ctx context.Context) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if snapshots.Immutable(info.Key) || info.Key == snapshots.PointerKey || info.Key == infoKey || strings.HasPrefix(info.Key, blob.ProbeFolder) {
+		if snapshots.Immutable(info.Key) || info.Key == snapshots.PointerKey || info.Key == infoKey || info.Key == snapshots.FreshKey || strings.HasPrefix(info.Key, blob.ProbeFolder) {
 			continue
 		}
 		o, err := r.from.Get(ctx, info.Key, maxCopied)

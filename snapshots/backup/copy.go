@@ -42,7 +42,8 @@ func unknown(key string) object {
 	return object{snapshots.Object{Key: key, Size: maxCopied}, false}
 }
 
-// records lists the objects that are written once and belong to no version: ledger, audit log and archives.
+// records lists the objects that are written once and that no manifest names: ledger, audit log, archives and
+// notes about versions.
 // The listing of a store may lack files of a numbered log that are being written. A file with a lower
 // number than a listed one exists, so records adds it.
 func (r *run) records(ctx context.Context) ([]object, error) {
@@ -53,7 +54,7 @@ func (r *run) records(ctx context.Context) ([]object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !snapshots.Immutable(info.Key) || snapshots.OfVersion(info.Key) {
+		if !snapshots.Immutable(info.Key) || snapshots.OfVersion(info.Key) && !snapshots.IsNote(info.Key) {
 			continue
 		}
 		listed[info.Key] = true

@@ -15,6 +15,7 @@ import (
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 var (
@@ -28,6 +29,7 @@ var (
 type Restoring struct {
 	Store    blob.Store         // the lost store
 	Backup   blob.Store         // made by Make
+	Signers  *notes.Signers     // the version key; nil: the restored version is not signed
 	Builder  string             // host and process that restore, for people
 	Progress snapshots.Progress // may be nil
 
@@ -117,7 +119,7 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	// If we crash before the swap, the next restore finds the objects there and claims another number.
 	m.Base, m.BaseManifest = pointer.Version, pointer.Manifest
 	m.Builder, m.Reason = r.Builder, fmt.Sprintf("restored from the backup of %s", result.Backup.At.Format(time.RFC3339))
-	publisher := snapshots.Publisher{Store: r.Store, Progress: r.Progress}
+	publisher := snapshots.Publisher{Store: r.Store, Progress: r.Progress, Signers: r.Signers}
 	version, err := publisher.Republish(ctx, m, max(pointer.Version, served.Version, r.Above), tag, pointer.Held, pointer.Reason)
 	if err != nil {
 		return result, err
@@ -143,6 +145,9 @@ func (r *Restoring) open(ctx context.Context, result *Restored) (snapshots.Point
 	m, err := snapshots.LoadManifest(ctx, r.Backup, 0)
 	if err != nil {
 		return pointer, none, err
+	}
+	if pointer.Signed && r.Signers == nil {
+		return pointer, none, snapshots.ErrNoSigner
 	}
 	if r.Above < 0 || r.Above > pointer.Version+snapshots.MaxGap {
 		return pointer, none, fmt.Errorf("version %d cannot have been served: the backup is of version %d", r.Above, pointer.Version)

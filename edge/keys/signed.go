@@ -1,0 +1,65 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gridcast/snapshots/notes"
+)
+
+var (
+	// ErrUntrusted means that no trusted key has signed a list, so that anybody may have written it.
+	ErrUntrusted = errors.New("list of keys is not signed by a trusted key")
+	// ErrNoSigner means that a list is signed, and the key to sign its change is missing.
+	ErrNoSigner = errors.New("the list of keys is signed, so edges would refuse a change without a signature; name the key: --sign-keys FILE")
+)
+
+// maxSerial is the highest serial number that a new key goes on from. Only a stolen key has signed a higher one.
+const maxSerial = 1 << 53
+
+// noteLines is the text of the note about a list, below its origin.
+func noteLines(serial int64, sum string) []string {
+	return []string{fmt.Sprintf("keys %d", serial), "sha256 " + sum}
+}
+
+// openNote verifies the note about a list, and returns the trusted keys that signed it.
+func openNote(trust notes.Trust, note []byte, serial int64, sum string) ([]string, error) {
+	n, err := trust.Open(note)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	if !slices.Equal(n.Lines, noteLines(serial, sum)) {
+		return nil, fmt.Errorf("%w: its note is about %s", ErrUntrusted, strings.Join(n.Lines, ", "))
+	}
+	return n.Keys, nil
+}
+
+// SignedBy returns nil if a trusted key has signed the list as it was read.
+func (d *List) SignedBy(trust notes.Trust) error {
+	if d.Signature == nil {
+		return ErrUntrusted
+	}
+	_, err := openNote(trust, d.Signature.note, d.Serial, d.Signature.sum)
+	return err
+}
+
+// Sign makes the keys of s sign the list with the change that is under way. Call it in an edit of Update, first of
+// all. It refuses a list that none of these keys has signed, because anybody may have added keys to it, unless
+// nothing is in it or the operator vouches for it. Nil keys sign nothing.
+func (d *List) Sign(s *notes.Signers, vouched bool) error {
+	switch {
+	case s == nil:
+		return nil // Update refuses to change a signed list
+	case !vouched && (d.Signature != nil || len(d.Keys) > 0):
+		if err := d.SignedBy(s.Trust()); err != nil {
+			return fmt.Errorf("%w; compare gridcast keys list with your records, then gridcast keys sign", err)
+		}
+	}
+	if d.Serial >= maxSerial {
+		d.Serial = 0 // the new key has a ratchet of its own
+	}
+	d.Signature = &Signature{by: s}
+	return nil
+}

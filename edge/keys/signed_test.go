@@ -1,0 +1,224 @@
+package keys_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gridcast/edge/keys"
+	"gridcast/edge/limit"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
+)
+
+func signingKey(t *testing.T) *notes.Signers {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "keys.key")
+	if err := notes.MakeKey(file, "gridcast/test/keys"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := notes.ReadSigners(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// signed is an edit that the keys of s sign.
+func signed(s *notes.Signers, edit func(*keys.List) error) func(*keys.List) error {
+	return func(list *keys.List) error {
+		if err := list.Sign(s, false); err != nil {
+			return err
+		}
+		return edit(list)
+	}
+}
+
+// followSigned runs a follower that trusts the keys of s until stop.
+func followSigned(t *testing.T, store blob.Store, folder string, s ...*notes.Signers) (f *keys.Follower, stop func()) {
+	t.Helper()
+	var public []string
+	for _, key := range s {
+		public = append(public, key.Public()...)
+	}
+	trust, err := notes.NewTrust(public...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = keys.NewFollower(keys.FollowerConfig{
+		Store: store, CacheDir: folder, Trust: trust, Tiers: keys.DefaultTiers(), Limits: limit.Memory{}, Log: slog.New(slog.DiscardHandler),
+	})
+	return f, running(t.Context(), t, f)
+}
+
+func read(t *testing.T, store blob.Store) []byte {
+	t.Helper()
+	o, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.Data
+}
+
+// write replaces the stored list as anybody can who may write to the bucket.
+func write(t *testing.T, store blob.Store, data []byte) {
+	t.Helper()
+	o, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
+	if err == nil {
+		_, err = store.Swap(t.Context(), keys.Object, o.Tag, data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWritersOfTheBucketMakeNoKey lets an attacker write any list of keys to the store. The follower keeps the last
+// one that an operator signed.
+func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
+	operator := signingKey(t)
+	for name, attack := range map[string]func(t *testing.T, store *memblob.Store, first []byte){
+		"key added, no signature": func(t *testing.T, store *memblob.Store, _ []byte) {
+			list, err := keys.Decode(read(t, store))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list.Serial++
+			if err := add("attacker")(&list); err != nil {
+				t.Fatal(err)
+			}
+			data, err := list.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, store, data)
+		},
+		"wrong key of the same origin": func(t *testing.T, store *memblob.Store, _ []byte) {
+			if err := keys.Update(t.Context(), store, func(list *keys.List) error {
+				return errors.Join(list.Sign(signingKey(t), true), add("attacker")(list))
+			}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the list before a revocation": func(t *testing.T, store *memblob.Store, first []byte) { write(t, store, first) },
+		"an earlier note below the list": func(t *testing.T, store *memblob.Store, first []byte) {
+			now := read(t, store)
+			_, note, _ := bytes.Cut(first, []byte(`","note":`))
+			list, _, _ := bytes.Cut(now, []byte(`","note":`))
+			write(t, store, append(append(list, `","note":`...), note...))
+		},
+		"an earlier list above the note": func(t *testing.T, store *memblob.Store, first []byte) {
+			head, _, _ := bytes.Cut(first, []byte(`],"sha256":"`))
+			_, tail, _ := bytes.Cut(read(t, store), []byte(`],"sha256":"`))
+			write(t, store, append(append(head, `],"sha256":"`...), tail...))
+		},
+		"endless data in the note": func(t *testing.T, store *memblob.Store, _ []byte) {
+			list, _, _ := bytes.Cut(read(t, store), []byte(`","note":`))
+			write(t, store, append(append(append(list, `","note":"`...), bytes.Repeat([]byte("x"), 1<<20)...), "\"}\n"...))
+		},
+		"note cut off": func(t *testing.T, store *memblob.Store, _ []byte) {
+			data := read(t, store)
+			write(t, store, data[:len(data)-9])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, folder := memblob.New(), t.TempDir()
+				for _, client := range []string{"one", "two"} {
+					if err := keys.Update(t.Context(), store, signed(operator, add(client))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				first := read(t, store)
+				if err := keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
+					_, err := list.Revoke(list.Keys[0].ID, time.Now())
+					return err
+				})); err != nil {
+					t.Fatal(err)
+				}
+				last := read(t, store)
+				f, stop := followSigned(t, store, folder, operator)
+				if settle(); count(f) != 1 || f.Health().Problem != "" {
+					t.Fatalf("before: %d keys, problem %q", count(f), f.Health().Problem)
+				}
+				attack(t, store, first)
+				if settle(); count(f) != 1 || f.Health().Problem == "" {
+					t.Errorf("attacked: %d keys, problem %q", count(f), f.Health().Problem)
+				}
+				stop()
+				f, stop = followSigned(t, store, folder, operator)
+				if settle(); count(f) != 1 || f.Health().Problem == "" {
+					t.Errorf("attacked and started again: %d keys, problem %q", count(f), f.Health().Problem)
+				}
+				write(t, store, last)
+				if err := keys.Update(t.Context(), store, signed(operator, add("three"))); err != nil {
+					t.Fatal(err)
+				}
+				if settle(); count(f) != 2 || f.Health().Problem != "" {
+					t.Errorf("healed: %d keys, problem %q", count(f), f.Health().Problem)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// TestSigningAList checks which lists an operator's key signs.
+func TestSigningAList(t *testing.T) {
+	store, operator := memblob.New(), signingKey(t)
+	update := func(edit func(*keys.List) error) error { return keys.Update(t.Context(), store, edit) }
+	if err := update(add("before")); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(signed(operator, add("after"))); !errors.Is(err, keys.ErrUntrusted) || !strings.Contains(err.Error(), "gridcast keys sign") {
+		t.Errorf("change of an unsigned list: %v", err)
+	}
+	if err := update(func(list *keys.List) error { return list.Sign(operator, true) }); err != nil {
+		t.Fatalf("vouched for: %v", err)
+	}
+	if err := update(signed(operator, add("after"))); err != nil {
+		t.Errorf("change of a signed list: %v", err)
+	}
+	if err := update(add("without the key")); !errors.Is(err, keys.ErrNoSigner) {
+		t.Errorf("change without the key: %v, want ErrNoSigner", err)
+	}
+	if err := update(signed(signingKey(t), add("with another key"))); !errors.Is(err, keys.ErrUntrusted) {
+		t.Errorf("change with another key: %v, want ErrUntrusted", err)
+	}
+	list, _, err := keys.Load(t.Context(), store)
+	if err != nil || len(list.Keys) != 2 || list.SignedBy(operator.Trust()) != nil {
+		t.Errorf("list: %d keys, %v, signed %v", len(list.Keys), err, list.SignedBy(operator.Trust()))
+	}
+
+	// A thief of the key signs the highest serial number. A new key goes on from below it.
+	thief := list
+	if err := thief.Sign(operator, false); err != nil {
+		t.Fatal(err)
+	}
+	thief.Serial = 1<<63 - 1
+	data, err := thief.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, store, data)
+	next, folder := signingKey(t), t.TempDir()
+	if err := update(func(list *keys.List) error { return list.Sign(next, true) }); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, stop := followSigned(t, store, folder, next)
+		if settle(); count(f) != 2 || f.Table().Serial() != 1 {
+			t.Errorf("new key: %d keys, problem %q", count(f), f.Health().Problem)
+		}
+		stop()
+	})
+	if marks, err := os.ReadFile(filepath.Join(folder, "ratchet", "keys.json")); err != nil || !strings.Contains(string(marks), `"number": 1`) {
+		t.Errorf("ratchet: %s, %v", marks, err)
+	}
+}

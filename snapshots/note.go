@@ -1,0 +1,224 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
+)
+
+// A publisher with a version key signs a note about each version before the pointer moves. The note names the
+// number, the hash of the manifest and the head of the ledger. The manifest names the hash of every object, so
+// the note covers every byte of a version. A second note, fresh.note, says until when a version is current. The
+// publisher signs it again without a new version.
+
+const (
+	noteFolder = "notes/"
+
+	// FreshKey is the store key of the note that says until when a version is current.
+	FreshKey = "fresh.note"
+
+	// FreshFor is how long a version is current after fresh.note was signed. It is longer than two
+	// periods of FreshEvery, so that one failure makes no edge stale.
+	FreshFor = 25 * time.Minute
+	// FreshEvery is the period after which a scheduler signs fresh.note again.
+	FreshEvery = 10 * time.Minute
+
+	// askFreshAfter is the time after which a follower reads fresh.note again.
+	askFreshAfter = 20 * time.Second
+)
+
+var (
+	// ErrUnsigned says that no trusted key has signed a version.
+	ErrUnsigned = errors.New("not signed by a trusted key")
+	// ErrNoSigner says that a publisher lacks the key by which edges trust the versions of a store.
+	ErrNoSigner = errors.New("the versions of this store are signed, so edges would refuse one without a signature; name the version key: --sign FILE")
+	// ErrMovedBack says that the pointer names a lower version than this process has seen as current.
+	ErrMovedBack = errors.New("the pointer was moved back to an earlier version")
+)
+
+// NoteKey is the store key of the signed note about a version.
+func NoteKey(version int64) string { return fmt.Sprintf("%s%d", noteFolder, version) }
+
+// IsNote says whether key is that of a note about a version.
+func IsNote(key string) bool { return strings.HasPrefix(key, noteFolder) }
+
+// noteLines is the text of the note about a version, below its origin.
+func noteLines(p Pointer, l Ledger) []string {
+	return []string{
+		fmt.Sprintf("version %d", p.Version), "manifest " + p.Manifest, fmt.Sprintf("ledger %s %d %s", l.Kind, l.Seq, l.Hash),
+	}
+}
+
+// OpenNote verifies the note about the version that a pointer names. The ledger may be zero: then its line is not
+// compared.
+func OpenNote(trust notes.Trust, data []byte, p Pointer, l Ledger) (notes.Note, error) {
+	n, err := trust.Open(data)
+	if err != nil {
+		return n, fmt.Errorf("version %d: %w: %w", p.Version, ErrUnsigned, err)
+	}
+	want, got := noteLines(p, l), n.Lines
+	if l == (Ledger{}) && len(got) == len(want) {
+		want, got = want[:2], got[:2]
+	}
+	if !slices.Equal(want, got) {
+		return n, fmt.Errorf("version %d: %w: its note is about %s", p.Version, ErrUnsigned, strings.Join(n.Lines, ", "))
+	}
+	return n, nil
+}
+
+// readNote reads a note, or returns nil if there is none of a possible size.
+func readNote(ctx context.Context, store blob.Store, key string) ([]byte, error) {
+	o, err := store.Get(ctx, key, notes.MaxSize)
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return o.Data, nil
+}
+
+// sign signs the note about the version that next names, and returns it. It does nothing without a key.
+func (p *Publisher) sign(ctx context.Context, next *Pointer, l Ledger) ([]byte, error) {
+	if p.Signers == nil {
+		return nil, nil
+	}
+	data, err := p.Signers.Sign(noteLines(*next, l)...)
+	if err != nil {
+		return nil, err
+	}
+	key := NoteKey(next.Version)
+	if err := p.create(ctx, key, data); err != nil {
+		return nil, err
+	}
+	next.Signed = true
+	// If we crash here, a note remains about a version that was never current. Nobody uses its number again.
+	return Object{key, Digest(data), int64(len(data))}.Read(ctx, p.Store)
+}
+
+// Freshen signs fresh.note again, for the current version. It does nothing without a key. It refuses a version
+// that none of the keys has signed, and ErrMovedBack a lower version than it has seen, because somebody without
+// a key may write the pointer.
+func (p *Publisher) Freshen(ctx context.Context) error {
+	if p.Signers == nil {
+		return nil
+	}
+	pointer, _, err := LoadPointer(ctx, p.Store)
+	if err != nil {
+		return fmt.Errorf("sign %s: %w", FreshKey, err)
+	}
+	data, err := readNote(ctx, p.Store, NoteKey(pointer.Version))
+	if err == nil {
+		_, err = OpenNote(p.Signers.Trust(), data, pointer, Ledger{})
+	}
+	if err == nil && !p.Signers.Advance(pointer.Version) {
+		err = fmt.Errorf("version %d: %w", pointer.Version, ErrMovedBack)
+	}
+	if err != nil {
+		return fmt.Errorf("sign %s: %w", FreshKey, err)
+	}
+	if data, err = p.Signers.Sign(freshLines(pointer, p.now().Add(FreshFor))...); err != nil {
+		return err
+	}
+	same := func(data []byte) ([]byte, error) { return data, nil }
+	document := blob.Document[[]byte]{Store: p.Store, Key: FreshKey, Limit: notes.MaxSize, Decode: same, Encode: same}
+	_, err = document.Update(ctx, func(content *[]byte) error {
+		*content = data
+		return nil
+	})
+	return err
+}
+
+// freshLines is the text of fresh.note, below its origin.
+func freshLines(p Pointer, until time.Time) []string {
+	return []string{fmt.Sprintf("fresh %d", p.Version), "manifest " + p.Manifest, "good-until " + until.UTC().Format(time.RFC3339)}
+}
+
+// openFresh verifies fresh.note. It returns the version that the note is about, and until when it is current.
+func openFresh(trust notes.Trust, data []byte) (Pointer, time.Time, error) {
+	n, err := trust.Open(data)
+	if err != nil {
+		return Pointer{}, time.Time{}, err
+	}
+	var (
+		p     Pointer
+		until string
+	)
+	_, err = fmt.Sscanf(strings.Join(n.Lines, "\n"), "fresh %d\nmanifest %s\ngood-until %s", &p.Version, &p.Manifest, &until)
+	at, timeErr := time.Parse(time.RFC3339, until)
+	if err != nil || timeErr != nil || !slices.Equal(n.Lines, freshLines(p, at)) {
+		return Pointer{}, time.Time{}, fmt.Errorf("%w: %s is about %s", ErrUnsigned, FreshKey, strings.Join(n.Lines, ", "))
+	}
+	return p, at, nil
+}
+
+// SignedBy returns the base for a publisher with these keys. If none of them has signed the version, its documents
+// may be anybody's. The publisher then goes on from its number, time, seasons and ledger, and reuses no document.
+func (b *Base) SignedBy(s *notes.Signers) *Base {
+	if s == nil || b.Empty() {
+		return b
+	}
+	if _, err := OpenNote(s.Trust(), b.note, b.Pointer, b.Manifest.Ledger); err == nil {
+		return b
+	}
+	m := &b.Manifest
+	return &Base{Pointer: b.Pointer, tag: b.tag, store: b.store, note: b.note, Manifest: Manifest{
+		Version: m.Version, BuiltAt: m.BuiltAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Ledger: m.Ledger,
+	}}
+}
+
+// verify returns the note about the version that pointer names, and the keys that signed it. It refuses a version
+// that no trusted key has signed, and one that is lower than its keys have signed before.
+func (f *follower) verify(ctx context.Context, pointer Pointer) (data []byte, keys []string, err error) {
+	reading, cancel := context.WithTimeoutCause(ctx, pointerTime, fmt.Errorf("no answer within %v", pointerTime))
+	defer cancel()
+	if data, err = readNote(reading, f.Store, NoteKey(pointer.Version)); err != nil {
+		return nil, nil, err
+	}
+	n, err := OpenNote(f.Trust, data, pointer, Ledger{})
+	if err == nil && f.Pin == 0 {
+		if err = f.Ratchet.Check(ctx, n.Keys, mark(pointer)); err != nil {
+			err = unkept(pointer, err)
+		}
+	}
+	return data, n.Keys, err
+}
+
+// unkept is the error of the ratchet for a version.
+func unkept(p Pointer, err error) error {
+	if errors.Is(err, notes.ErrLower) {
+		return fmt.Errorf("version %d: %w", p.Version, err)
+	}
+	return fmt.Errorf("version %d: %w: %w", p.Version, ErrRatchet, err)
+}
+
+// mark is the content of the ratchet for a version.
+func mark(p Pointer) notes.Mark { return notes.Mark{Number: p.Version, Content: p.Manifest} }
+
+// freshen reads fresh.note now and then, and reports until when the delivered version is known to be current. The
+// note counts for a later version too. If it is about a later version than the delivered one, it does not count.
+func (f *follower) freshen(ctx context.Context) {
+	if f.Trust.Empty() || f.current == nil || time.Since(f.askedFresh) < askFreshAfter && f.freshFor == f.current.Pointer.Version {
+		return
+	}
+	reading, cancel := context.WithTimeout(ctx, pointerTime)
+	defer cancel()
+	f.askedFresh, f.freshFor = time.Now(), f.current.Pointer.Version
+	data, err := readNote(reading, f.Store, FreshKey)
+	if err != nil || data == nil {
+		return // the poll reports a store that does not answer
+	}
+	fresh, until, err := openFresh(f.Trust, data)
+	served := f.current.Pointer
+	switch {
+	case err != nil, f.Fresh == nil:
+	case fresh.Version < served.Version, fresh.Version == served.Version && fresh.Manifest == served.Manifest, f.Pin > 0:
+		f.Fresh(until)
+	}
+}

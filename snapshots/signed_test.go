@@ -1,0 +1,554 @@
+package snapshots_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
+)
+
+const origin = "gridcast/test"
+
+// keyFile makes a version key and returns its file.
+func keyFile(t *testing.T, origin string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "version.key")
+	if err := notes.MakeKey(file, origin); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func signers(t *testing.T, files ...string) *notes.Signers {
+	t.Helper()
+	s, err := notes.ReadSigners(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// publishSigned is publish with a version key. It bases nothing on a version that the key has not signed.
+func publishSigned(t *testing.T, s blob.Store, key *notes.Signers, content bodies) int64 {
+	t.Helper()
+	p := snapshots.Publisher{Store: s, Signers: key}
+	r, err := p.Publish(t.Context(), draftOf(loadBase(t, s).SignedBy(key), content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Version
+}
+
+// signedEdge is an edge with trusted keys, and a disk of its own.
+type signedEdge struct {
+	*edge
+
+	config snapshots.FollowConfig
+	until  atomic.Pointer[time.Time] // by fresh.note
+}
+
+// followSigned starts an edge that trusts keys.
+func followSigned(t *testing.T, s blob.Store, keys ...*notes.Signers) *signedEdge {
+	t.Helper()
+	e := &signedEdge{}
+	e.config = snapshots.FollowConfig{
+		Store: s, Cache: memblob.New(), Ratchet: notes.NewRatchet(memblob.New(), "versions.json"),
+		Fresh: func(until time.Time) { e.until.Store(&until) },
+	}
+	e.start(t, keys...)
+	return e
+}
+
+// start runs the edge, with the disk that it has.
+func (e *signedEdge) start(t *testing.T, keys ...*notes.Signers) {
+	t.Helper()
+	var public []string
+	for _, key := range keys {
+		public = append(public, key.Public()...)
+	}
+	trust, err := notes.NewTrust(public...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.config.Trust = trust
+	e.until.Store(nil)
+	e.edge = followAs(t, e.config, nil)
+	settle()
+}
+
+// settle waits until everything that happens within a minute has happened.
+func settle() {
+	time.Sleep(time.Minute) // by the bubble's clock
+	synctest.Wait()
+}
+
+// want checks the version that the edge serves, and why it refuses the pointer's; nil: it does not.
+func (e *signedEdge) want(t *testing.T, when string, version int64, refusal error) {
+	t.Helper()
+	settle()
+	served := int64(0)
+	if numbers := e.numbers(); len(numbers) > 0 {
+		served = numbers[len(numbers)-1]
+	}
+	last := e.lastReport()
+	if served != version || !errors.Is(last.Err, refusal) || (refusal == nil) != (last.Err == nil) {
+		t.Errorf("%s: the edge serves version %d and reports %v, want version %d and %v", when, served, last.Err, version, refusal)
+	}
+	if refusal != nil && last.State != snapshots.Refused {
+		t.Errorf("%s: state %s, want refused", when, last.State)
+	}
+}
+
+// movePointer writes a pointer to a version as anybody can who may write to the bucket.
+func movePointer(t *testing.T, s *memblob.Store, version int64, edit func(*snapshots.Pointer)) {
+	t.Helper()
+	p := snapshots.Pointer{Version: version, Signed: true, At: raceDay.Add(time.Duration(version) * time.Second)}
+	if o, err := s.Get(t.Context(), snapshots.ManifestKey(version), 1<<20); err == nil {
+		p.Manifest = snapshots.Digest(o.Data)
+	}
+	if edit != nil {
+		edit(&p)
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Corrupt(snapshots.PointerKey, data)
+}
+
+func read(t *testing.T, s blob.Store, key string) []byte {
+	t.Helper()
+	o, err := s.Get(t.Context(), key, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.Data
+}
+
+// TestWritersOfTheBucket lets an attacker write anything to the store. The edge stays with the last version that
+// the publisher signed, and the next signed version ends the attack.
+func TestWritersOfTheBucket(t *testing.T) {
+	forged := bodies{"drivers": "forged"}
+	unsigned := func(t *testing.T, s *memblob.Store, key *notes.Signers) {
+		movePointer(t, s, 2, func(p *snapshots.Pointer) { p.Signed = false })
+		p := snapshots.Publisher{Store: s, Signers: key}
+		if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), forged)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name    string
+		attack  func(t *testing.T, s *memblob.Store)
+		refusal error
+	}{
+		{"rollback", func(t *testing.T, s *memblob.Store) { movePointer(t, s, 1, nil) }, notes.ErrLower},
+		{"no signature", func(t *testing.T, s *memblob.Store) { unsigned(t, s, nil) }, snapshots.ErrUnsigned},
+		{"wrong key of the same origin", func(t *testing.T, s *memblob.Store) { unsigned(t, s, signers(t, keyFile(t, origin))) }, snapshots.ErrUnsigned},
+		{"note removed", func(t *testing.T, s *memblob.Store) {
+			_ = s.Delete(t.Context(), snapshots.NoteKey(2))
+			movePointer(t, s, 2, func(p *snapshots.Pointer) { p.At = raceDay.Add(time.Hour) })
+		}, snapshots.ErrUnsigned},
+		{"note of another version", func(t *testing.T, s *memblob.Store) {
+			unsigned(t, s, nil)
+			s.Corrupt(snapshots.NoteKey(3), read(t, s, snapshots.NoteKey(2)))
+			movePointer(t, s, 3, nil)
+		}, snapshots.ErrUnsigned},
+		{"manifest of another version", func(t *testing.T, s *memblob.Store) {
+			movePointer(t, s, 2, func(p *snapshots.Pointer) { p.Manifest = snapshots.Digest(read(t, s, snapshots.ManifestKey(1))) })
+		}, snapshots.ErrUnsigned},
+		{"other bytes in the manifest", func(t *testing.T, s *memblob.Store) {
+			s.Corrupt(snapshots.ManifestKey(2), bytes.Replace(read(t, s, snapshots.ManifestKey(2)), []byte("simulated"), []byte("real-real"), 1))
+			movePointer(t, s, 2, func(p *snapshots.Pointer) { p.At = raceDay.Add(time.Hour) })
+		}, snapshots.ErrUnsigned},
+		{"a signature cut off", func(t *testing.T, s *memblob.Store) {
+			note := read(t, s, snapshots.NoteKey(2))
+			s.Corrupt(snapshots.NoteKey(2), note[:len(note)-10])
+			movePointer(t, s, 2, func(p *snapshots.Pointer) { p.At = raceDay.Add(time.Hour) })
+		}, snapshots.ErrUnsigned},
+		{"endless data in a note", func(t *testing.T, s *memblob.Store) {
+			unsigned(t, s, nil)
+			s.Corrupt(snapshots.NoteKey(3), bytes.Repeat([]byte("a line\n"), 10<<20))
+			movePointer(t, s, 3, nil)
+		}, snapshots.ErrUnsigned},
+		{"a number that no note has", func(t *testing.T, s *memblob.Store) {
+			movePointer(t, s, 1<<53, func(p *snapshots.Pointer) { p.Manifest = snapshots.Digest(nil) })
+		}, snapshots.ErrUnsigned},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, key := memblob.New(), signers(t, keyFile(t, origin))
+				publishSigned(t, s, key, bodies{"drivers": "d1"})
+				publishSigned(t, s, key, bodies{"drivers": "d2"})
+				var bodyReads atomic.Int64
+				e := followSigned(t, faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+					if strings.HasPrefix(c.Key, "objects/3") || strings.HasPrefix(c.Key, "deltas/3") || c.Key == snapshots.ManifestKey(3) {
+						bodyReads.Add(1)
+					}
+					return faultblob.Fate{}
+				}), key)
+				e.want(t, "before", 2, nil)
+				test.attack(t, s)
+				e.want(t, "attacked", 2, test.refusal)
+				if diff := cmp.Diff(bodies{"drivers": "d2"}, e.lastContent()); diff != "" {
+					t.Errorf("attacked (-want +got):\n%s", diff)
+				}
+				if n := bodyReads.Load(); n > 0 {
+					t.Errorf("the edge read %d objects of a version without a signature", n)
+				}
+				_ = e.stop()
+				e.start(t, key)
+				e.want(t, "attacked and started again", 2, test.refusal)
+				movePointer(t, s, 2, nil) // an operator's repair, or the next version
+				_ = s.Delete(t.Context(), snapshots.PointerKey)
+				p := snapshots.Publisher{Store: s, Signers: key}
+				base := loadBase(t, s)
+				if r, err := p.Publish(t.Context(), draftOf(base, bodies{"drivers": "d3"})); err != nil {
+					t.Fatal(err)
+				} else {
+					e.want(t, "healed", r.Version, nil)
+				}
+				_ = e.stop()
+			})
+		})
+	}
+}
+
+// TestSignedBaseAlone checks that a publisher takes no document from a version that its key has not signed.
+func TestSignedBaseAlone(t *testing.T) {
+	s, key := memblob.New(), signers(t, keyFile(t, origin))
+	publish(t, s, bodies{"drivers": "of anybody", "calendar/2024": "c1"})
+	base := loadBase(t, s).SignedBy(key)
+	if _, ok := base.Entry("drivers"); ok || base.Pointer.Version != 1 || base.Manifest.Ledger.Seq != 3 {
+		t.Errorf("base without a signature: entry %v, version %d, ledger %d", ok, base.Pointer.Version, base.Manifest.Ledger.Seq)
+	}
+	p := snapshots.Publisher{Store: s, Signers: key}
+	r, err := p.Publish(t.Context(), draftOf(base, bodies{"drivers": "d1", "calendar/2024": "c1"}))
+	if err != nil || r.Version != 2 || r.ObjectsWritten != 2 {
+		t.Fatalf("first signed version: %+v, %v, want version 2 with 2 objects of its own", r, err)
+	}
+	if _, ok := loadBase(t, s).SignedBy(key).Entry("drivers"); !ok {
+		t.Error("the signed version is no base")
+	}
+	if _, ok := r.Base.SignedBy(key).Entry("drivers"); !ok {
+		t.Error("the base of the receipt is not signed")
+	}
+	unsigned := snapshots.Publisher{Store: s}
+	for name, publish := range map[string]func() error{
+		"publish": func() error {
+			_, err := unsigned.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d2"}))
+			return err
+		},
+		"rollback": func() error {
+			_, err := unsigned.Rollback(t.Context(), 1, "test", "why", raceDay)
+			return err
+		},
+	} {
+		if err := publish(); !errors.Is(err, snapshots.ErrNoSigner) {
+			t.Errorf("%s without the key: got %v, want ErrNoSigner", name, err)
+		}
+	}
+	if r, err := p.Rollback(t.Context(), 1, "test", "why", raceDay); err != nil || r.Version != 3 {
+		t.Errorf("rollback with the key: %+v, %v", r, err)
+	}
+}
+
+// TestFresh checks that an edge learns until when its version is current, and is not deceived about it.
+func TestFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, key := memblob.New(), signers(t, keyFile(t, origin))
+		publisher := snapshots.Publisher{Store: s, Signers: key}
+		freshen := func() {
+			t.Helper()
+			if err := publisher.Freshen(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publishSigned(t, s, key, bodies{"drivers": "d1"})
+		e := followSigned(t, s, key)
+		left := func() time.Duration {
+			if until := e.until.Load(); until != nil {
+				return time.Until(*until).Round(time.Minute)
+			}
+			return 0
+		}
+		if left() != 0 {
+			t.Errorf("without fresh.note the version is current for %v", left())
+		}
+		freshen()
+		settle()
+		if want := snapshots.FreshFor - time.Minute; left() != want {
+			t.Errorf("signed a minute ago: current for %v, want %v", left(), want)
+		}
+		first := read(t, s, snapshots.FreshKey)
+		time.Sleep(snapshots.FreshEvery)
+		freshen()
+		publishSigned(t, s, key, bodies{"drivers": "d2"})
+		settle()
+		e.want(t, "a later version", 2, nil)
+		if want := snapshots.FreshFor - 2*time.Minute; left() != want {
+			t.Errorf("a note about the version before: current for %v, want %v", left(), want)
+		}
+
+		// Somebody holds the pointer at version 2, and lets the publisher's notes about version 3 pass.
+		pointer := read(t, s, snapshots.PointerKey)
+		publishSigned(t, s, key, bodies{"drivers": "d3"})
+		freshen()
+		s.Corrupt(snapshots.PointerKey, pointer)
+		_ = e.stop()
+		e.start(t, key)
+		settle()
+		if until := e.until.Load(); until != nil && e.numbers()[0] == 2 {
+			t.Errorf("a frozen edge believes that version 2 is current until %v", until)
+		}
+
+		// An older note, a note of anybody and no note prolong nothing.
+		for name, note := range map[string][]byte{"older": first, "unsigned": []byte("fresh 2\n"), "huge": bytes.Repeat([]byte("x"), 1<<20)} {
+			s.Corrupt(snapshots.FreshKey, note)
+			settle()
+			if until := e.until.Load(); until != nil && time.Until(*until) > snapshots.FreshFor-snapshots.FreshEvery {
+				t.Errorf("%s: current until %v", name, until)
+			}
+		}
+
+		// The publisher gives no word for a version that somebody else made current.
+		if err := publisher.Freshen(t.Context()); !errors.Is(err, snapshots.ErrMovedBack) {
+			t.Errorf("pointer moved back: got %v, want ErrMovedBack", err)
+		}
+		movePointer(t, s, 3, func(p *snapshots.Pointer) { p.Manifest = snapshots.Digest(nil) })
+		if err := publisher.Freshen(t.Context()); !errors.Is(err, snapshots.ErrUnsigned) {
+			t.Errorf("pointer to another manifest: got %v, want ErrUnsigned", err)
+		}
+		_ = e.stop()
+	})
+}
+
+// TestRotation replaces a key: two keys sign, then the new one alone. No edge misses a version.
+func TestRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, oldFile, newFile := memblob.New(), keyFile(t, origin), keyFile(t, origin)
+		oldKey, newKey, both := signers(t, oldFile), signers(t, newFile), signers(t, oldFile, newFile)
+		publishSigned(t, s, oldKey, bodies{"drivers": "d1"})
+		patient, updated := followSigned(t, s, oldKey), followSigned(t, s, oldKey, newKey)
+		publishSigned(t, s, both, bodies{"drivers": "d2"})
+		patient.want(t, "the old key, two signatures", 2, nil)
+		updated.want(t, "both keys, two signatures", 2, nil)
+		publishSigned(t, s, newKey, bodies{"drivers": "d3"})
+		patient.want(t, "the old key, the new signature", 2, snapshots.ErrUnsigned)
+		updated.want(t, "both keys, the new signature", 3, nil)
+		_ = updated.stop()
+		updated.start(t, newKey)
+		updated.want(t, "the new key", 3, nil)
+		movePointer(t, s, 2, nil)
+		updated.want(t, "rollback to two signatures", 3, notes.ErrLower)
+		_, _ = patient.stop(), updated.stop()
+	})
+}
+
+// TestStolenKey lets a thief sign the highest number there is. A new key goes on below it.
+func TestStolenKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, stolenFile, newFile := memblob.New(), keyFile(t, origin), keyFile(t, origin)
+		stolen, both, next := signers(t, stolenFile), signers(t, stolenFile, newFile), signers(t, newFile)
+		publishSigned(t, s, stolen, bodies{"drivers": "d1"})
+		e := followSigned(t, s, stolen)
+		thief := memblob.New()
+		publishSigned(t, thief, stolen, bodies{"drivers": "stolen"})
+		highest := int64(1 << 53)
+		manifest := bytes.Replace(read(t, thief, snapshots.ManifestKey(1)), []byte(`"version":1`), fmt.Appendf(nil, `"version":%d`, highest), 1)
+		s.Corrupt(snapshots.ManifestKey(highest), manifest)
+		for _, key := range []string{"objects/1/drivers.json.gz"} {
+			s.Corrupt(key, read(t, thief, key))
+		}
+		note, err := stolen.Sign(fmt.Sprintf("version %d", highest), "manifest "+snapshots.Digest(manifest), "ledger simulated 3 "+snapshots.Digest([]byte("ledger")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Corrupt(snapshots.NoteKey(highest), note)
+		honest := read(t, s, snapshots.PointerKey)
+		movePointer(t, s, highest, nil)
+		e.want(t, "stolen", highest, nil)
+
+		// The operator puts the pointer back, and signs with the new key too, then with it alone.
+		s.Corrupt(snapshots.PointerKey, honest)
+		e.want(t, "the stolen key alone", highest, notes.ErrLower)
+		_ = s.Delete(t.Context(), snapshots.ManifestKey(highest))
+		publishSigned(t, s, both, bodies{"drivers": "d2"})
+		_ = e.stop()
+		e.start(t, stolen, next)
+		e.want(t, "both keys", 2, nil)
+		publishSigned(t, s, next, bodies{"drivers": "d3"})
+		_ = e.stop()
+		e.start(t, next)
+		e.want(t, "the new key", 3, nil)
+		if diff := cmp.Diff(bodies{"drivers": "d3"}, e.lastContent()); diff != "" {
+			t.Errorf("content (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+	})
+}
+
+// TestRatchetBeforeUse checks that the number of a version is on disk before the version is served.
+func TestRatchetBeforeUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, key := memblob.New(), signers(t, keyFile(t, origin))
+		publishSigned(t, s, key, bodies{"drivers": "d1"})
+		e := followSigned(t, s, key)
+		var full atomic.Bool
+		disk := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+			if full.Load() && c.Op.Writes() {
+				return faultblob.Fate{Err: errors.New("no space left on device")}
+			}
+			return faultblob.Fate{}
+		})
+		_ = e.stop()
+		e.config.Ratchet = notes.NewRatchet(disk, "versions.json")
+		e.start(t, key)
+		e.want(t, "room on the disk", 1, nil)
+		full.Store(true)
+		publishSigned(t, s, key, bodies{"drivers": "d2"})
+		e.want(t, "no room on the disk", 1, snapshots.ErrRatchet)
+		full.Store(false)
+		e.want(t, "room again", 2, nil)
+
+		// The edge dies between the ratchet and its copy, which is then lower. It serves the copy meanwhile.
+		_ = e.stop()
+		if err := e.config.Ratchet.Raise(t.Context(), []string{e.onlyKey(t, s)}, notes.Mark{Number: 3, Content: "of version 3"}); err != nil {
+			t.Fatal(err)
+		}
+		e.start(t, key)
+		e.want(t, "copy below the ratchet", 2, notes.ErrLower)
+		_ = e.stop()
+	})
+}
+
+// onlyKey is the key that has signed version 1, as the ratchet names it.
+func (e *signedEdge) onlyKey(t *testing.T, s blob.Store) string {
+	t.Helper()
+	n, err := e.config.Trust.Open(read(t, s, snapshots.NoteKey(1)))
+	if err != nil || len(n.Keys) != 1 {
+		t.Fatalf("keys %v, %v", n.Keys, err)
+	}
+	return n.Keys[0]
+}
+
+// TestPin serves one version, whatever is current, and only if it is signed.
+func TestPin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, key := memblob.New(), signers(t, keyFile(t, origin))
+		publish(t, s, bodies{"drivers": "d1"})
+		for range 2 {
+			publishSigned(t, s, key, bodies{"drivers": fmt.Sprint(time.Now())})
+			settle()
+		}
+		e := followSigned(t, s, key)
+		e.want(t, "before", 3, nil)
+		_ = e.stop()
+		e.config.Pin = 2
+		e.start(t, key)
+		e.want(t, "pinned to an earlier version", 2, nil)
+		publishSigned(t, s, key, bodies{"drivers": "d4"})
+		e.want(t, "a new version", 2, nil)
+		_ = e.stop()
+		e.start(t, key)
+		e.want(t, "started again", 2, nil)
+		_ = e.stop()
+		e.config.Pin, e.config.Cache = 1, memblob.New()
+		e.start(t, key)
+		e.want(t, "pinned to an unsigned version", 0, snapshots.ErrUnsigned)
+		_ = e.stop()
+		e.config.Pin = 0
+		e.start(t, key)
+		e.want(t, "no longer pinned", 4, nil)
+		_ = e.stop()
+	})
+}
+
+// TestCrashOfASigningPublisher kills a publisher at each of its writes. The edge serves the signed version before
+// or the one after, and the next run publishes.
+func TestCrashOfASigningPublisher(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		for n, died := 1, true; died; n++ {
+			synctest.Test(t, func(t *testing.T) {
+				s, key := strict(t), signers(t, keyFile(t, origin))
+				publishSigned(t, s, key, crashBefore)
+				e := followSigned(t, s, key)
+				mortal, dead := faultblob.Mortal(s, n, applied)
+				p := snapshots.Publisher{Store: mortal, Workers: 1, Signers: key}
+				_, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
+				settle()
+				if died = dead(); died != (err != nil) {
+					t.Errorf("write %d: killed %v, error %v", n, died, err)
+				}
+				current := loadBase(t, s).Pointer.Version
+				e.want(t, fmt.Sprintf("write %d, applied %v", n, applied), current, nil)
+				publishSigned(t, s, key, crashAfter)
+				settle()
+				e.want(t, fmt.Sprintf("after write %d", n), loadBase(t, s).Pointer.Version, nil)
+				if diff := cmp.Diff(crashAfter, e.lastContent()); diff != "" {
+					t.Errorf("write %d, applied %v (-want +got):\n%s", n, applied, diff)
+				}
+				_ = e.stop()
+			})
+		}
+	}
+}
+
+// TestTwoSigningPublishers lets two publishers race for one base. One of them wins, and its note is the one of the
+// current version.
+func TestTwoSigningPublishers(t *testing.T) {
+	s, key := strict(t), signers(t, keyFile(t, origin))
+	publishSigned(t, s, key, bodies{"drivers": "d1"})
+	base := loadBase(t, s)
+	first, second := snapshots.Publisher{Store: s, Signers: key}, snapshots.Publisher{Store: s, Signers: signers(t, keyFile(t, origin))}
+	if _, err := first.Publish(t.Context(), draftOf(base, bodies{"drivers": "d2"})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Publish(t.Context(), draftOf(base, bodies{"drivers": "d3"})); !errors.Is(err, snapshots.ErrBaseChanged) {
+		t.Errorf("second publisher on the same base: got %v, want ErrBaseChanged", err)
+	}
+	after := loadBase(t, s)
+	if _, err := snapshots.OpenNote(key.Trust(), read(t, s, snapshots.NoteKey(2)), after.Pointer, after.Manifest.Ledger); err != nil {
+		t.Errorf("note about the current version: %v", err)
+	}
+	if err := first.Freshen(t.Context()); err != nil {
+		t.Errorf("fresh.note after a lost race: %v", err)
+	}
+}
+
+// TestPruneRemovesNotes removes the notes about pruned versions and keeps the others.
+func TestPruneRemovesNotes(t *testing.T) {
+	clock := &clock{now: time.Now()}
+	s, key := memblob.New(memblob.Clock(clock.Now)), signers(t, keyFile(t, origin))
+	for _, body := range []string{"d1", "d2", "d3"} {
+		publishSigned(t, s, key, bodies{"drivers": body})
+	}
+	if _, err := snapshots.Prune(t.Context(), s, 2, clock.now.Add(2*snapshots.PruneAge), false); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for info, err := range s.List(t.Context(), "notes/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, info.Key)
+	}
+	if diff := cmp.Diff([]string{"notes/2", "notes/3"}, left); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
