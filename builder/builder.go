@@ -29,14 +29,18 @@ import (
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // Builder builds versions into a store. It is safe for concurrent use, also by several
 // processes on one store: the ledger and the pointer accept only one of two competing writes.
 type Builder struct {
-	Store  blob.Store
-	Ledger *ledger.Ledger
-	Facts  func(context.Context) (archive.Stored, error) // the archive in use
+	Store blob.Store
+	// Signers sign every version. Builds then reuse no document of a version that they have not signed. Nil:
+	// versions are not signed.
+	Signers *notes.Signers
+	Ledger  *ledger.Ledger
+	Facts   func(context.Context) (archive.Stored, error) // the archive in use
 	// Archives has loaded Facts, so that an ingest of this process need not decode them again. It may be nil.
 	Archives *archive.Store
 	Policy   Policy // from the command line; the settings of the store take precedence: see Rules
@@ -163,9 +167,17 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 	base, err := snapshots.LoadBase(ctx, b.Store, b.latest.Load())
 	if err == nil {
+		base = base.SignedBy(b.Signers)
 		b.latest.Store(base)
 	}
 	return base, err
+}
+
+// Freshen signs again that the current version is current. It does nothing without a key.
+func (b *Builder) Freshen(ctx context.Context) error { return b.publisher(nil).Freshen(ctx) }
+
+func (b *Builder) publisher(progress snapshots.Progress) *snapshots.Publisher {
+	return &snapshots.Publisher{Store: b.Store, Progress: progress, Signers: b.Signers}
 }
 
 // Inputs name everything that the documents of a version are made from. In one release of the program,
@@ -260,8 +272,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		}
 		draft.Finish = nil
 	}
-	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
-	receipt, err := publisher.Publish(ctx, draft)
+	receipt, err := b.publisher(r.Progress).Publish(ctx, draft)
 	if receipt.Base != nil {
 		b.latest.Store(receipt.Base)
 	}

@@ -95,8 +95,7 @@ func (b *Builder) publishDownloads(ctx context.Context, d Downloads) (snapshots.
 			all = append(all, snapshots.KeptDownload(published))
 		}
 	}
-	publisher := snapshots.Publisher{Store: b.Store}
-	receipt, err := publisher.PublishBulk(ctx, base, b.Name, all)
+	receipt, err := b.publisher(nil).PublishBulk(ctx, base, b.Name, all)
 	if receipt.Base != nil {
 		b.latest.Store(receipt.Base)
 	}

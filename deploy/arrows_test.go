@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"snapshots":                     {"schemas", "snapshots/blob"},
 	"snapshots/backup":              {"snapshots"},
 	"snapshots/blob":                {"snapshots/blob"},
+	"snapshots/notes":               {"snapshots/blob"},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
 	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
@@ -48,7 +49,7 @@ var arrows = map[string][]string{
 	"builder/units":                 {"schemas", "snapshots", "builder/almanac", "builder/check", "builder/render", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},
 	"edge/express":                  {"edge/negotiate"},
-	"edge/keys":                     {"snapshots/blob", "edge/limit"},
+	"edge/keys":                     {"snapshots/blob", "snapshots/notes", "edge/limit"},
 	"edge/limit":                    {"edge/limit"},
 	"edge/limit/redislimit":         {"edge/limit", "snapshots/blob"},
 	"scheduler":                     {"schemas", "snapshots", "scheduler"},
@@ -70,6 +71,7 @@ var borders = map[string][]string{
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast", "deploy/flags", "deploy/operator"},
 	"code.dny.dev/ssrf":               {"scheduler/webhook"},
+	"golang.org/x/mod":                {"snapshots/notes", "builder/log"},
 
 	"github.com/go-json-experiment/json": {"builder/archive"},
 }

@@ -72,6 +72,19 @@ func OpenNote(trust notes.Trust, data []byte, p Pointer, l Ledger) (notes.Note, 
 	return n, nil
 }
 
+// CheckNote returns ErrUnsigned unless a trusted key has signed a version of the store. It reads no document.
+func CheckNote(ctx context.Context, store blob.Store, version int64, trust notes.Trust) error {
+	o, err := store.Get(ctx, ManifestKey(version), maxManifest)
+	if err != nil {
+		return fmt.Errorf("version %d: %w", version, err)
+	}
+	data, err := readNote(ctx, store, NoteKey(version))
+	if err == nil {
+		_, err = OpenNote(trust, data, Pointer{Version: version, Manifest: Digest(o.Data)}, Ledger{})
+	}
+	return err
+}
+
 // readNote reads a note, or returns nil if there is none of a possible size.
 func readNote(ctx context.Context, store blob.Store, key string) ([]byte, error) {
 	o, err := store.Get(ctx, key, notes.MaxSize)

@@ -62,6 +62,7 @@ const (
 	ExpireKey      Verb = "expire_key"
 	SetOrigins     Verb = "set_origins" // of a key
 	PruneKeys      Verb = "prune_keys"
+	SignKeys       Verb = "sign_keys" // the list of API keys
 	PutArchive     Verb = "put_archive"
 	Prune          Verb = "prune"
 	ChangeSettings Verb = "change_settings" // by command, or by a flag of a process

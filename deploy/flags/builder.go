@@ -25,6 +25,7 @@ import (
 // Builder is for processes that build versions.
 type Builder struct {
 	Storage         `embed:""`
+	Signing         `embed:""`
 	Clock           `embed:""`
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
 	Model           string        `help:"The model that makes the picks: ${enum}. The store keeps it for every scheduler and every later command, until it is set again." enum:"v2,r2,grid-frequency" default:"v2"`
@@ -78,6 +79,10 @@ func (f *Builder) WithoutSettings(ctx context.Context, s *terminal.Streams, stor
 		return nil, err
 	}
 	facts := archive.NewStore(store)
+	key, err := f.Signers()
+	if err != nil {
+		return nil, err
+	}
 	l, err := f.openLedger(ctx, facts, store, kind, at)
 	if err != nil {
 		return nil, err
@@ -91,7 +96,7 @@ func (f *Builder) WithoutSettings(ctx context.Context, s *terminal.Streams, stor
 		return nil, err
 	}
 	policy.Stability, policy.Arrived = log.Stability, log.Arrived
-	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Archives: facts, Policy: policy, Name: ProcessName(), Release: s.Version, Log: s.Log}, nil
+	return &builder.Builder{Store: store, Signers: key, Ledger: l, Facts: facts.Load, Archives: facts, Policy: policy, Name: ProcessName(), Release: s.Version, Log: s.Log}, nil
 }
 
 // openLedger opens the ledger of a store, and puts an archive into a store that has none. It reads no facts.
@@ -145,7 +150,7 @@ func (f *Builder) OperatorOf(ctx context.Context, b *builder.Builder, clock cloc
 	if err != nil {
 		return nil, err
 	}
-	o.Ledger, o.Facts, o.Build = b.Ledger, b.Facts, b.Build
+	o.Ledger, o.Facts, o.Build, o.Sign = b.Ledger, b.Facts, b.Build, b.Signers
 	o.Now = func() time.Time { return f.Instant(clock) }
 	return o, nil
 }

@@ -16,6 +16,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
+	"gridcast/snapshots/notes"
 )
 
 // Edge configures an edge.
@@ -23,6 +24,9 @@ type Edge struct {
 	Listen         string         `help:"Where the API is served; default ${default}." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	AdminListen    string         `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
 	CacheDir       string         `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
+	Trust          []string       `help:"Serve only versions that this verifier key has signed, as gridcast signing show prints it; repeat it while a key is replaced. Needs --cache-dir." placeholder:"VKEY"`
+	TrustKeys      []string       `help:"Accept only API keys from a list that this verifier key has signed; may be repeated. Needs --cache-dir." placeholder:"VKEY"`
+	Pin            int64          `help:"Serve this version alone, for example on all edges but one while a release is tried; default: the current one." placeholder:"N"`
 	TLSCert        string         `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`
 	TLSKey         string         `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
 	TrustedProxies []string       `help:"Trust X-Forwarded-For from these networks, such as 10.0.0.0/8." placeholder:"CIDR"`
@@ -48,6 +52,14 @@ func (f *Edge) Config() (edge.Config, error) {
 		}
 		cfg.TrustedProxies = append(cfg.TrustedProxies, network)
 	}
+	var err error
+	if cfg.Trust, err = notes.NewTrust(f.Trust...); err != nil {
+		return cfg, terminal.Usagef("--trust: %w", err)
+	}
+	if cfg.TrustKeys, err = notes.NewTrust(f.TrustKeys...); err != nil {
+		return cfg, terminal.Usagef("--trust-keys: %w", err)
+	}
+	cfg.Pin = f.Pin
 	if err := cfg.Validate(); err != nil {
 		return cfg, terminal.Usagef("%w", err)
 	}
@@ -104,13 +116,13 @@ func (f KeyTiers) All() (keys.Tiers, error) {
 
 // KeyStorage is for actions that create keys.
 type KeyStorage struct {
-	Storage  `embed:""`
-	KeyTiers `embed:""`
+	KeyListStorage `embed:""`
+	KeyTiers       `embed:""`
 }
 
 // Operator opens the store for actions that create keys of the tiers.
 func (f KeyStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	o, err := f.Storage.Operator(ctx, s)
+	o, err := f.KeyListStorage.Operator(ctx, s)
 	if err != nil {
 		return nil, err
 	}

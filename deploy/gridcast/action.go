@@ -28,6 +28,7 @@ type actionCmd[O opener, R interface{ Text() string }, A operator.Action] struct
 // The actions by the flags that they need.
 type (
 	storeAction[A operator.Action]   = actionCmd[flags.Storage, flags.OptionalReason, A]
+	listAction[A operator.Action]    = actionCmd[flags.KeyListStorage, flags.OptionalReason, A]
 	keyAction[A operator.Action]     = actionCmd[flags.KeyStorage, flags.OptionalReason, A]
 	webhookAction[A operator.Action] = actionCmd[flags.WebhookStorage, flags.OptionalReason, A]
 )

@@ -35,6 +35,9 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err == nil && c.All {
 		outcome.Receipt, err = buildRest(ctx, b, request, outcome.Receipt)
 	}
+	if err == nil {
+		err = b.Freshen(ctx) // for a timer, where no scheduler runs
+	}
 	bar.Finish()
 	if err != nil {
 		return err

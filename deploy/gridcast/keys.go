@@ -14,13 +14,14 @@ import (
 )
 
 type keysCmds struct {
-	Create  keysCreateCmd                    `cmd:"" help:"Create a key; the command shows it once."`
-	List    keysListCmd                      `cmd:"" help:"List the keys."`
-	Rotate  storeAction[operator.RotateKey]  `cmd:"" help:"Create a successor of a key; the old key still works for a while."`
-	Revoke  storeAction[operator.RevokeKey]  `cmd:"" help:"Refuse a key from now on."`
-	Expire  storeAction[operator.ExpireKey]  `cmd:"" help:"Set until when a key is valid."`
-	Origins storeAction[operator.SetOrigins] `cmd:"" help:"Set the browser origins that may use a key."`
-	Prune   storeAction[operator.PruneKeys]  `cmd:"" help:"Remove the keys that were revoked or expired long ago."`
+	Create  keysCreateCmd                   `cmd:"" help:"Create a key; the command shows it once."`
+	List    keysListCmd                     `cmd:"" help:"List the keys."`
+	Rotate  listAction[operator.RotateKey]  `cmd:"" help:"Create a successor of a key; the old key still works for a while."`
+	Revoke  listAction[operator.RevokeKey]  `cmd:"" help:"Refuse a key from now on."`
+	Expire  listAction[operator.ExpireKey]  `cmd:"" help:"Set until when a key is valid."`
+	Origins listAction[operator.SetOrigins] `cmd:"" help:"Set the browser origins that may use a key."`
+	Prune   listAction[operator.PruneKeys]  `cmd:"" help:"Remove the keys that were revoked or expired long ago."`
+	Sign    listAction[operator.SignList]   `cmd:"" help:"Sign the list as it is, for the first time or with a new signing key."`
 }
 
 type keysCreateCmd struct {

@@ -50,6 +50,7 @@ type cli struct {
 	Source     sourceCmds        `cmd:"" help:"The sources of facts."`
 	Archive    archiveCmds       `cmd:"" help:"The facts that every version is built from."`
 	Keys       keysCmds          `cmd:"" help:"API keys of clients."`
+	Signing    signingCmds       `cmd:"" help:"Keys that sign versions and the list of API keys."`
 	Operators  operatorsCmds     `cmd:"" help:"People who have a token of their own for the console."`
 	Webhooks   webhooksCmds      `cmd:"" help:"Servers that are notified of the changes in every published version."`
 	Results    resultsCmds       `cmd:"" help:"Results that an operator vouches for."`

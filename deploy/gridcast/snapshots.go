@@ -209,7 +209,7 @@ func otherRelease(built, this string) string {
 }
 
 type snapshotsRollbackCmd struct {
-	actionCmd[flags.Storage, flags.RequiredReason, operator.Rollback] `embed:""`
+	actionCmd[flags.VersionStorage, flags.RequiredReason, operator.Rollback] `embed:""`
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {

@@ -62,6 +62,8 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 
 type storeRestoreCmd struct {
 	flags.Storage        `embed:""`
+	flags.Signing        `embed:""`
+	flags.KeySigning     `embed:""`
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
 	From                 string   `arg:"" help:"The backup: a folder, or a store in the form of --store."`
@@ -105,6 +107,12 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		saw(r.Status.Version, head)
 	}
 	o := &operator.Operator{Store: store, Name: flags.ProcessName()}
+	if o.Sign, err = c.Signers(); err != nil {
+		return err
+	}
+	if o.SignKeys, err = c.KeySigners(); err != nil {
+		return err
+	}
 	if o.Audit, err = auditlog.Load(ctx, store); err != nil {
 		return err
 	}

@@ -46,12 +46,47 @@ func (d CreateKey) look(_ context.Context, o *Operator) (*Plan, error) {
 			Effects: []string{fmt.Sprintf("%s may make %d requests a minute (tier %s). The key is shown once.", d.Client, limit, d.Tier)},
 		},
 		do: func(ctx context.Context, _ Request) (answer Answer, err error) {
-			err = keys.Update(ctx, o.Store, func(doc *keys.List) error {
+			err = o.updateKeys(ctx, func(doc *keys.List) error {
 				k, secret, err := doc.Create(wanted, time.Now())
 				answer = Answer{Record: k, Secret: secret, Text: fmt.Sprintf("Key %s is created for %s, tier %s. It is shown this once: only its hash is kept.", k.ID, d.Client, d.Tier)}
 				return err
 			})
 			return answer, err
+		},
+	}, nil
+}
+
+// updateKeys changes the list of keys, and signs it if the operator has the key.
+func (o *Operator) updateKeys(ctx context.Context, change func(*keys.List) error) error {
+	return keys.Update(ctx, o.Store, func(list *keys.List) error {
+		if err := list.Sign(o.SignKeys, false); err != nil {
+			return err
+		}
+		return change(list)
+	})
+}
+
+// SignList signs the list of keys as it is, although the operator's key has not signed it before.
+type SignList struct{}
+
+func (SignList) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if o.SignKeys == nil {
+		return nil, errors.New("sign the list of keys: name the key: --sign-keys FILE")
+	}
+	list, _, err := keys.Load(ctx, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	p := Preview{Title: "Sign the list of keys", Question: "Vouch for every key in the list?", Seen: digest(list)}
+	p.Effects = []string{fmt.Sprintf("Edges that trust %s accept these %d keys:", o.SignKeys.Origin(), len(list.Keys))}
+	for _, k := range list.Keys {
+		p.Effects = append(p.Effects, fmt.Sprintf("%s  %s, tier %s, created %s.", k.ID, k.Name, k.Tier, minute(k.Created)))
+	}
+	return &Plan{
+		Brief: true, entry: auditlog.Intent{Action: auditlog.SignKeys, Subject: o.SignKeys.Origin()}, Preview: p,
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			err := keys.Update(ctx, o.Store, func(list *keys.List) error { return list.Sign(o.SignKeys, true) })
+			return Answer{Record: map[string]any{"origin": o.SignKeys.Origin(), "keys": len(list.Keys)}, Text: fmt.Sprintf("The list of %d keys is signed.", len(list.Keys))}, err
 		},
 	}, nil
 }
@@ -65,9 +100,7 @@ func (o *Operator) editKey(ctx context.Context, id string, entry auditlog.Intent
 			doc, _, err := keys.Load(ctx, o.Store)
 			return &doc, err
 		},
-		update: func(ctx context.Context, change func(*keys.List) error) error {
-			return keys.Update(ctx, o.Store, change)
-		},
+		update:  o.updateKeys,
 		find:    func(doc *keys.List) (*keys.StoredKey, error) { return doc.Find(id) },
 		preview: preview,
 		change:  func(doc *keys.List, k *keys.StoredKey, _ Request) (Answer, error) { return change(doc, k) },
@@ -189,7 +222,7 @@ func (d PruneKeys) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.PruneKeys, Subject: "refused before " + before.UTC().Format(time.RFC3339)}, Preview: p,
 		do: func(ctx context.Context, _ Request) (answer Answer, err error) {
-			err = keys.Update(ctx, o.Store, func(doc *keys.List) error {
+			err = o.updateKeys(ctx, func(doc *keys.List) error {
 				removed := doc.Prune(before)
 				answer = Answer{Record: removed, Text: fmt.Sprintf("%d keys are removed; %d are left.", len(removed), len(doc.Keys))}
 				return nil

@@ -36,6 +36,7 @@ import (
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // An actor in ledger and audit log is a prefix and a name.
@@ -70,11 +71,14 @@ var (
 // Operator applies actions to a store. It is safe for concurrent use. An action that needs a missing field
 // fails with an error that names the field.
 type Operator struct {
-	Store blob.Store       // required
-	Audit *auditlog.Log    // required
-	Tiers keys.Tiers       // those that keys can be created with
-	Name  string           // which process publishes, for people
-	Now   func() time.Time // race time
+	Store blob.Store     // required
+	Audit *auditlog.Log  // required
+	Tiers keys.Tiers     // those that keys can be created with
+	Sign  *notes.Signers // the version key, for actions that publish; nil: versions are not signed
+	// SignKeys signs the list of API keys; nil: the list is not signed.
+	SignKeys *notes.Signers
+	Name     string           // which process publishes, for people
+	Now      func() time.Time // race time
 
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (archive.Stored, error) // the archive in use

@@ -11,6 +11,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // BackupStore copies every object of the store to another place, while the store is in use.
@@ -46,12 +47,12 @@ func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) { //nol
 const keysLeap = 1_000_000
 
 // restoreKeys raises the serial number of the keys, so that edges accept the keys of a backup.
-func restoreKeys(ctx context.Context, store blob.Store) error {
+func restoreKeys(ctx context.Context, store blob.Store, s *notes.Signers) error {
 	document, tag, err := keys.Load(ctx, store)
 	if err != nil || tag == "" { // the backup has none
 		return err
 	}
-	return keys.Restore(ctx, store, document, document.Serial+keysLeap)
+	return keys.Restore(ctx, store, document, document.Serial+keysLeap, s)
 }
 
 // RestoreStore puts a backup back into a store that was lost. Above and Since are the highest version and the
@@ -75,6 +76,9 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("restore from %s: %w", d.From, err)
 	}
+	if list, _, err := keys.Load(ctx, d.From); err == nil && list.Signature != nil && o.SignKeys == nil {
+		return nil, fmt.Errorf("restore from %s: %w", d.From, keys.ErrNoSigner)
+	}
 	if d.Above > pointer.Version {
 		p.Warnings = []string{fmt.Sprintf("Edges have served version %d, and the backup is of version %d: the versions between are lost.", d.Above, pointer.Version)}
 	}
@@ -88,12 +92,12 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request) (Answer, error) {
 	_, stored, keysErr := keys.Load(ctx, o.Store)
-	restored, err := backup.Restore(ctx, backup.Restoring{Store: o.Store, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
+	restored, err := backup.Restore(ctx, backup.Restoring{Store: o.Store, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
 	if err != nil {
 		return Answer{}, err
 	}
 	if stored == "" || keysErr != nil { // the keys are the backup's
-		if err := restoreKeys(ctx, o.Store); err != nil {
+		if err := restoreKeys(ctx, o.Store, o.SignKeys); err != nil {
 			return Answer{}, err
 		}
 	}

@@ -113,10 +113,13 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	for _, change := range changes {
 		p.Variants = append(p.Variants, change.Path)
 	}
+	if o.Sign != nil && snapshots.CheckNote(ctx, o.Store, d.Version, o.Sign.Trust()) != nil {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("Your version key has not signed version %d, so anyone with write access to the store may have made it. Your key signs its content now: compare the differences first.", d.Version))
+	}
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}, Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
-			publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
+			publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress, Signers: o.Sign}
 			receipt, err := publisher.Rollback(ctx, d.Version, o.Name, request.Reason, o.Now())
 			return Answer{
 				Record: receipt, Receipt: &receipt,

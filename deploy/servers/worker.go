@@ -25,6 +25,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // operatorPort serves the console. It listens from the start of the process; until the service runs it
@@ -37,6 +38,7 @@ type operatorPort struct {
 	problem  func() string // why no version is built
 	observer *observer     // of POST /live; nil: nobody may send observations
 	ready    func() bool
+	signKeys *notes.Signers // for the list of API keys; nil: it is not signed
 	console  atomic.Pointer[console.Console]
 	handler  atomic.Pointer[http.Handler] // of the console
 }
@@ -56,6 +58,9 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 		return nil, err
 	}
 	p := &operatorPort{observer: newObserver(observations), token: token, edges: local, log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
+	if p.signKeys, err = f.KeySigners(); err != nil {
+		return nil, err
+	}
 	for _, address := range f.Edges {
 		p.edges = append(p.edges, console.Remote(address))
 	}
@@ -77,6 +82,7 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers
 	if err != nil {
 		return err
 	}
+	actions.SignKeys = p.signKeys
 	page, err := console.New(console.Config{
 		Token: p.token, Operator: actions, Log: p.log, Speed: running.Speed(), Address: p.listener.Addr(), Edges: p.edges,
 		Sources: running.Sources, Problem: p.problem,

@@ -67,6 +67,7 @@ const (
 	freezeJob = "freeze"
 	pollJob   = "poll"
 	verifyJob = "verify"
+	freshJob  = "fresh"  // the publisher's signature that the version is current
 	deriveJob = "derive" // forecasts, title odds, track record and downloads, after a build that published
 )
 
@@ -112,13 +113,18 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 	}
 	since := s.published.Load().Manifest.BuiltAt
 	build := func(ctx context.Context, t scheduler.Trigger) error { return s.build(ctx, t.String(), nil) }
-	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock.Now, s.calendar, s.log,
-		scheduler.Job{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
-		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
-		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
-		scheduler.Job{Name: verifyJob, Work: cadence.Verify, Run: s.verify, Since: since},
-		scheduler.Job{Name: deriveJob, Run: s.derive},
-	)
+	list := []scheduler.Job{
+		{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
+		{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
+		{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
+		{Name: verifyJob, Work: cadence.Verify, Run: s.verify, Since: since},
+		{Name: deriveJob, Run: s.derive},
+	}
+	if s.builder.Signers != nil {
+		fresh := func(ctx context.Context, _ scheduler.Trigger) error { return s.builder.Freshen(ctx) }
+		list = append(list, scheduler.Job{Name: freshJob, Every: snapshots.FreshEvery, Run: fresh})
+	}
+	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock.Now, s.calendar, s.log, list...)
 	if err != nil {
 		return err
 	}
@@ -476,7 +482,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 		return nil, err
 	}
 	return &operator.Operator{
-		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
+		Store: s.builder.Store, Sign: s.builder.Signers, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
 		Observed: s.builder.Observed(), Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Hold: s.Hold,
