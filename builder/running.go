@@ -3,6 +3,7 @@ package builder
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -79,7 +80,7 @@ func scheduledLaps(r *almanac.Round, race *live.Race) int {
 // chancesAt returns the chances at a moment of a race. The forecast before the race is the frozen pick.
 func chancesAt(r *almanac.Round, race *live.Race, m *live.Moment) (predict.Forecast, error) {
 	if r.Pick == nil {
-		return predict.Forecast{}, fmt.Errorf("no pick was frozen before the race")
+		return predict.Forecast{}, errors.New("no pick was frozen before the race")
 	}
 	state := predict.RaceState{Laps: m.Lap, Scheduled: scheduledLaps(r, race)}
 	gap := time.Duration(0)
@@ -302,7 +303,7 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 	if r.Pick != nil {
 		before = frozenForecast(r.Pick)
 	}
-	var order []wire.LiveCar
+	order := make([]wire.LiveCar, 0, len(slots))
 	for i, slot := range slots {
 		car := wire.LiveCar{Driver: r.Code(slot.Driver)}
 		place(&car, r.Year, i+1, before, slot.Driver)
@@ -325,7 +326,7 @@ func place(car *wire.LiveCar, year, position int, forecast predict.Forecast, dri
 
 // wireCheckpoints describes every checkpoint: frozen, still to come, or missed with the reason.
 func wireCheckpoints(r *almanac.Round, race *live.Race, now time.Time) []wire.LiveCheckpoint {
-	var all []wire.LiveCheckpoint
+	all := make([]wire.LiveCheckpoint, 0, len(predict.Checkpoints))
 	for _, c := range checkpoints(r, race, now) {
 		status := wire.CheckpointPending
 		if c.missed != "" {

@@ -70,7 +70,7 @@ func TestReduceIsAFunctionOfTheSet(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		all := race()
-		for range len(all) {
+		for range all {
 			again := all[random.IntN(len(all))]
 			if random.IntN(2) == 0 {
 				again.Received = again.Received.Add(time.Duration(random.IntN(30)) * time.Second)

@@ -150,10 +150,10 @@ func Reduce(observations []Stored) Race {
 
 // byHand says whether an order by hand counted at an instant instead of a source's order.
 func byHand(sorted []Stored, at time.Time) bool {
-	counts, since := false, time.Time{}
+	counts, since, seq := false, time.Time{}, int64(0)
 	for i := range sorted {
-		if h := &sorted[i]; (h.Released || h.Hand && h.Lap > 0) && !h.Received.After(at) && !h.Received.Before(since) {
-			counts, since = !h.Released, h.Received
+		if h := &sorted[i]; (h.Released || h.Hand && h.Lap > 0) && !h.Received.After(at) && cmp.Or(h.Received.Compare(since), cmp.Compare(h.Seq, seq)) >= 0 {
+			counts, since, seq = !h.Released, h.Received, h.Seq
 		}
 	}
 	return counts

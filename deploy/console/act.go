@@ -41,6 +41,7 @@ var actions = map[string]parser{
 	"POST /rounds/{session}/move":       form[operator.MoveRound],
 	"POST /rounds/{session}/reinstate":  form[operator.ReinstateRound],
 	"POST /rounds/{session}/release":    form[operator.ReleaseRound],
+	"POST /race/{session}/order":        form[operator.SetOrder],
 	"POST /facts/{session}/{block}":     form[operator.EnterDrivers],
 	"POST /rounds/{session}/facts":      form[operator.ReleaseFacts],
 	"POST /sources/changes/{id}/accept": form[operator.AcceptChange],

@@ -32,6 +32,7 @@ type page struct {
 
 	Served   served
 	Next     *comingRace
+	Race     *raceView // nil: none may be observed now
 	Results  resultsSection
 	Control  controlSection
 	Season   seasonView
@@ -132,6 +133,7 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	}
 	reports := AskEdges(ctx, c.Edges)
 	p.trouble(c.collectServed(ctx, &p, reports), "The store cannot be read", "Check the storage. Edges go on serving what they have.", "served")
+	p.trouble(c.collectRace(ctx, &p), "The running race cannot be read", "Check the storage.", "versions")
 	p.trouble(c.collectSeason(ctx, &p, now, state, year), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the damaged file.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys cannot be read", "Check the storage. Edges go on with the keys they have.", "keys")

@@ -14,6 +14,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/view"
+	"gridcast/schemas/wire"
 )
 
 //go:embed page.html
@@ -41,6 +42,7 @@ var templates = template.Must(template.New("console").Funcs(template.FuncMap{
 	"clock":   clockTime,
 	"local":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04") },
 	"minute":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
+	"pct":     func(p *wire.Percent) string { return fmt.Sprintf("%.1f", float64(*p)/10) },
 	"who":     operator.Who,
 	"ended":   view.Ended,
 	"what":    func(a auditlog.Verb) string { return strings.ReplaceAll(string(a), "_", " ") },

@@ -161,6 +161,12 @@ func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, 
 	return r, tape, err
 }
 
+// MayObserve reports whether a round is the one that may be observed now.
+func (o *Operator) MayObserve(ctx context.Context, session int64) bool {
+	_, _, err := o.running(ctx, session)
+	return err == nil
+}
+
 // LiveSession is the session key of the round of /live.
 func (o *Operator) LiveSession(ctx context.Context) (int64, error) {
 	v, err := o.view(ctx)

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestObserverRefuses(t *testing.T) {
 		{"too much", "Bearer " + token, strings.Repeat(line+"\n", 20_000), running, 422, "too large"},
 		{"nothing", "Bearer " + token, "\n", running, 200, `"lines":0`},
 	} {
-		r, w := httptest.NewRequest("POST", "/live", strings.NewReader(tc.body)), httptest.NewRecorder()
+		r, w := httptest.NewRequest(http.MethodPost, "/live", strings.NewReader(tc.body)), httptest.NewRecorder()
 		r.Header.Set("Authorization", tc.authorization)
 		o := newObserver(token)
 		o.operator.Store(tc.operator)

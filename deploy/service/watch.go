@@ -8,6 +8,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/live"
 	"gridcast/builder/source/openf1"
+	"gridcast/deploy/operator"
 )
 
 // watchFrom is the time before lights out from which the source of the running order is read.
@@ -50,6 +51,12 @@ func (s *Service) watchRaces(ctx context.Context) {
 			s.log.Info("the race is over, or its time is", "session_key", race.Session)
 		}
 	}
+}
+
+// runningOrder describes the source of the running order.
+func (s *Service) runningOrder() operator.Source {
+	health := s.watcher.Health()
+	return operator.Source{Name: "openf1 (running order)", Detail: "each lap of a race", Checked: health.Answered, Problem: health.Problem}
 }
 
 // raceNow returns the race that starts in the next minutes or has started, and has no verified result.

@@ -3,6 +3,7 @@ package openf1
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -242,7 +243,7 @@ func TestWatchFaults(t *testing.T) {
 			f.lost = func(r row) bool { return r.endpoint == "position" && r.at.After(abuDhabi.Start.Add(20*time.Minute)) }
 		}},
 		{name: "a token expires in mid race", disturb: func(f *feed) {
-			f.fault = func(r *http.Request) int {
+			f.fault = func(*http.Request) int {
 				if f.requests == 60 {
 					f.tokens++ // the one in use is not valid any more
 				}
@@ -360,7 +361,7 @@ func TestWatchKilled(t *testing.T) {
 func TestBackOff(t *testing.T) {
 	for failures := 1; failures < 20; failures++ {
 		for range 100 {
-			if pause := backOff(failures, fmt.Errorf("a time-out")); pause < shortestPause || pause > longestPause {
+			if pause := backOff(failures, errors.New("a time-out")); pause < shortestPause || pause > longestPause {
 				t.Fatalf("after %d failures: %s", failures, pause)
 			}
 		}
