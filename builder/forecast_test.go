@@ -59,6 +59,9 @@ var (
 // TestForecastImprovesThroughTheWeek walks over a weekend with a sprint. Each step has its basis and its next session,
 // and the ledger notes it once. After the race the track record scores every step.
 func TestForecastImprovesThroughTheWeek(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns a model and builds a week")
+	}
 	june := func(day, hour, minute int) time.Time { return time.Date(2024, 6, day, hour, minute, 0, 0, time.UTC) }
 	b := newForecaster(t, ledger.Simulated, june(24, 8, 0), nil)
 	build(t, b, june(24, 9, 0))

@@ -104,6 +104,9 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 // TestEveryVersionIsMadeAgain makes each version of a store again, and names what differs or is missing if a byte of
 // the store is altered or lost.
 func TestEveryVersionIsMadeAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: makes sixteen versions twice")
+	}
 	store, refused := livedThrough(t)
 	r, err := builder.NewReproducer(t.Context(), store)
 	if err != nil {

@@ -203,6 +203,9 @@ func (r *running) versions() int { return int(r.manifest().Version) }
 
 // TestCheckpoints decides for disturbed races which live picks are made.
 func TestCheckpoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: runs a race a row")
+	}
 	laps := func(r *running, from, to int) (all []live.Observation) {
 		for n := from; n <= to; n++ {
 			all = append(all, r.lap(n))
