@@ -19,8 +19,8 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// lately is an archive of the embedded seasons 2023 and 2024. A build runs the same goroutines there,
-// and the race detector has a tenth of the work.
+// lately is an archive of the embedded seasons 2023 and 2024. A build takes the same steps there with a tenth of the
+// work.
 var lately = sync.OnceValues(func() (archive.Stored, error) {
 	embedded, err := archive.Embedded()
 	if err != nil {
@@ -35,19 +35,21 @@ var lately = sync.OnceValues(func() (archive.Stored, error) {
 	return archive.Pack(a, archive.Stored{})
 })
 
-// service is a builder on the embedded seasons, under -short on those of 2023 and 2024, with a store in
-// memory and a simulated ledger.
+// service is a builder on the embedded seasons 2023 and 2024, with a store in memory.
 func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
+	t.Helper()
+	stored, err := lately()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serviceOf(t, stored, opened, policy)
+}
+
+// serviceOf is service on other seasons.
+func serviceOf(t *testing.T, stored archive.Stored, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
 	store := memblob.New()
 	facts := archive.NewStore(store)
-	stored := archivetest.StoredEmbedded(t)
-	if testing.Short() {
-		var err error
-		if stored, err = lately(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	archivetest.Put(t, facts, stored)
 	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
 	if err != nil {

@@ -70,7 +70,7 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 	odds, record := catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2024}, catalog.Variant{Endpoint: catalog.TrackRecord}
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	verified := time.Date(2024, 6, 30, 16, 0, 0, 0, time.UTC)
-	b := service(t, qualified.Add(-time.Hour), builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour})
+	b := serviceOf(t, archivetest.StoredEmbedded(t), qualified.Add(-time.Hour), builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour})
 	build(t, b, qualified)
 	if _, ok := served[wire.TitleOdds](t, b, odds); ok {
 		t.Error("odds that nobody has made are published")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"gridcast/builder/archive/archivetest"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 )
@@ -26,7 +27,7 @@ func TestGolden(t *testing.T) {
 	}
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
-	b := service(t, qualified.Add(-time.Hour), policy())
+	b := serviceOf(t, archivetest.StoredEmbedded(t), qualified.Add(-time.Hour), policy())
 	archive := &txtar.Archive{Comment: []byte("The Austrian weekend of 2024: what each build publishes anew, of the seasons from 2024 on.\n")}
 	for _, step := range []struct {
 		name string
