@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -156,7 +157,7 @@ func TestPartsGrow(t *testing.T) {
 	before := manifests()
 	const versions = 60
 	for i := range versions {
-		next(bodies{"calendar/2026": fmt.Sprint(i), "standings/drivers/2026": fmt.Sprint(i)})
+		next(bodies{"calendar/2026": strconv.Itoa(i), "standings/drivers/2026": strconv.Itoa(i)})
 	}
 	own, size, _ := written(t, s, 2+versions)
 	if len(own.Entries) > 10 || len(own.Bulk) > 2 || size > 6000 {
