@@ -115,6 +115,15 @@ func (p *Publisher) sign(ctx context.Context, next *Pointer, l Ledger) ([]byte, 
 	return Object{key, Digest(data), int64(len(data))}.Read(ctx, p.Store)
 }
 
+// adds says whether the publisher has a key that has not signed the base.
+func (p *Publisher) adds(base *Base) bool {
+	if p.Signers == nil {
+		return false
+	}
+	n, err := OpenNote(p.Signers.Trust(), base.note, base.Pointer, base.Manifest.Ledger)
+	return err != nil || len(n.Keys) < len(p.Signers.Public())
+}
+
 // Freshen signs fresh.note again, for the current version. It does nothing without a key. It refuses a version
 // that none of the keys has signed, and ErrMovedBack a lower version than it has seen, because somebody without
 // a key may write the pointer.

@@ -91,7 +91,8 @@ type Receipt struct {
 // the draft may not be published as it is.
 //
 // Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive,
-// ledger head, due time, missing facts and refused entries equal the base's and there is no hold to end.
+// ledger head, due time, missing facts and refused entries equal the base's, there is no hold to end, and every
+// key of the publisher has signed the base.
 //
 // The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
 // ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
@@ -135,7 +136,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	for _, o := range objects {
 		receipt.BytesWritten += int64(len(o.data))
 	}
-	if !d.changes(variants) {
+	if !d.changes(variants) && !p.adds(d.Base) {
 		receipt.Version, receipt.Unchanged, receipt.Base = base.Version, true, d.Base
 		return receipt, nil
 	}

@@ -88,6 +88,7 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 		d.ledger(ctx, d.published(ctx))
 		d.sources(ctx)
 		d.keys(ctx, cfg)
+		d.signatures(ctx, cfg)
 	}
 	if c.Role != "scheduler" {
 		d.redis(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
+	"gridcast/snapshots/notes"
 )
 
 // initCmd sets up a new installation. It takes every flag of serve and writes an environment file with
@@ -44,6 +46,8 @@ type initialised struct {
 	File      string   `json:"file"`
 	Store     string   `json:"store"`
 	TokenFile string   `json:"token_file,omitzero"`
+	Trust     []string `json:"trust"`       // verifier keys of versions
+	TrustKeys []string `json:"trust_keys"`  // verifier keys of the list of API keys
 	ID        string   `json:"id,omitzero"` // of the first key; empty if the store has keys already
 	Key       string   `json:"key,omitzero"`
 	Next      []string `json:"next"` // commands
@@ -75,7 +79,13 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 	if err != nil {
 		return err
 	}
-	out := initialised{File: c.File, Store: c.Store, Next: []string{"set -a; . " + c.File + "; set +a", "gridcast doctor", "gridcast serve"}}
+	if err := c.makeSigningKeys(); err != nil {
+		return err
+	}
+	if o.SignKeys, err = c.KeySigners(); err != nil {
+		return err
+	}
+	out := initialised{File: c.File, Store: c.Store, Trust: c.Trust, TrustKeys: c.TrustKeys, Next: []string{"set -a; . " + c.File + "; set +a", "gridcast doctor", "gridcast serve"}}
 	if c.OperatorListen != "" {
 		if _, err := c.Console.Token(); err != nil {
 			return err
@@ -107,6 +117,8 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 	if out.Key != "" {
 		key = fmt.Sprintf("The first key, for %s, tier %s, shown this once:\n\n  %s", c.Client, c.KeyTier, out.Key)
 	}
+	key += "\n\nVersions are signed with " + strings.Join(c.Sign, ", ") + ", the list of API keys with " + strings.Join(c.SignKeys, ", ") +
+		". Edges with a --cache-dir trust:\n\n  --trust '" + strings.Join(c.Trust, "' --trust '") + "' --trust-keys '" + strings.Join(c.TrustKeys, "' --trust-keys '") + "'"
 	if out.TokenFile != "" {
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
@@ -137,6 +149,47 @@ func (c *initCmd) makeMaster() error {
 	_, err = fmt.Fprintln(file, rand.Text()+rand.Text())
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("init: make the master of webhooks: %w", err)
+	}
+	return nil
+}
+
+// makeSigningKeys creates the key that signs versions and the one that signs the list of API keys, each unless its
+// file exists: in the files of the flags, else beside the operator's token. The environment trusts both.
+func (c *initCmd) makeSigningKeys() error {
+	folder := filepath.Dir(cmp.Or(c.OperatorTokenFile, c.File))
+	origin := notes.NewOrigin()
+	for _, key := range []struct {
+		files, trust *[]string
+		name, below  string
+	}{
+		{&c.Sign, &c.Trust, "version.key", ""},
+		{&c.SignKeys, &c.TrustKeys, "keys.key", "/keys"},
+	} {
+		if len(*key.files) == 0 {
+			*key.files = []string{filepath.Join(folder, key.name)}
+		}
+		for i, file := range *key.files {
+			absolute, err := filepath.Abs(file)
+			if err != nil {
+				return fmt.Errorf("init: %w", err)
+			}
+			(*key.files)[i] = absolute
+			if _, err := os.Stat(absolute); errors.Is(err, fs.ErrNotExist) {
+				if err := notes.MakeKey(absolute, origin+key.below); err != nil {
+					return fmt.Errorf("init: %w", err)
+				}
+			}
+		}
+		made, err := notes.ReadSigners(*key.files...)
+		if err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+		if key.below == "" {
+			origin = made.Origin()
+		}
+		if len(*key.trust) == 0 {
+			*key.trust = made.Public()
+		}
 	}
 	return nil
 }
@@ -172,6 +225,9 @@ func (c *initCmd) ask(s *terminal.Streams, in io.Reader, out io.Writer) error {
 // ephemeral lists flags that have no place in the environment of a service.
 var ephemeral = []string{"json", "archive", "now", "race-clock", "by"}
 
+// cached lists flags that an edge can only have with --cache-dir.
+var cached = []string{"trust", "trust-keys"}
+
 // write writes the environment file: every variable with its help, commented out if it has its default.
 // Only its owner may read the file, because it holds credentials.
 func (c *initCmd) write(k *kong.Context) error {
@@ -193,6 +249,9 @@ func (c *initCmd) write(k *kong.Context) error {
 			mark := "#"
 			if value != flag.Default && (value != "false" || flag.Default != "") || flag.Name == "store" {
 				mark = ""
+			}
+			if c.CacheDir == "" && slices.Contains(cached, flag.Name) {
+				mark = "#"
 			}
 			if strings.ContainsAny(value, "'\n") {
 				return fmt.Errorf("init: --%s %q: an environment file cannot hold a quote or a line end", flag.Name, value)

@@ -27,7 +27,7 @@ import (
 // that the others work on.
 var runbook = []string{
 	"installation", "s3", "redis", "weekend", "verify", "cdn", "rollback", "leaked-key", "webhooks", "upgrade", "tls",
-	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity",
+	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity", "signing",
 }
 
 // alone are the pages for one process on one machine, and those that need no machine.

@@ -1,0 +1,81 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"gridcast/edge"
+	"gridcast/edge/keys"
+	"gridcast/snapshots"
+	"gridcast/snapshots/notes"
+)
+
+// signatures checks the keys that sign and those that are trusted, and that the store is signed by them.
+func (d *doctor) signatures(ctx context.Context, cfg edge.Config) {
+	list, _, listErr := keys.Load(ctx, d.store)
+	if d.Role != "edge" {
+		d.signer(ctx, "signing", "--sign", d.Sign, d.Signers,
+			"versions are not signed: anyone with write access to the store can publish", "gridcast scheduler", d.versionSigned)
+		d.signer(ctx, "key signing", "--sign-keys", d.SignKeys, d.KeySigners,
+			"this process signs no list of API keys; a host of operators may", "gridcast keys sign", func(_ context.Context, t notes.Trust) error {
+				if listErr != nil || len(list.Keys) == 0 {
+					return nil //nolint:nilerr // the check of the keys reports it
+				}
+				return list.SignedBy(t)
+			})
+	}
+	if d.Role == "scheduler" {
+		return
+	}
+	show := "gridcast signing show FILE   # on the host that signs; deploy/docs/signing.md"
+	switch err := d.versionSigned(ctx, cfg.Trust); {
+	case cfg.Trust.Empty():
+		d.found("trust", Note, show, "the edge serves any version that the store calls current; --trust VKEY serves signed ones alone")
+	case err != nil:
+		d.failed("trust", "gridcast build --sign FILE   # with a key that the edge trusts", err)
+	default:
+		d.found("trust", Good, "", "a trusted key has signed the current version")
+	}
+	switch {
+	case cfg.TrustKeys.Empty():
+		d.found("key trust", Note, show, "anyone with write access to the store can make API keys; --trust-keys VKEY accepts a signed list alone")
+	case listErr == nil && list.SignedBy(cfg.TrustKeys) != nil:
+		d.failed("key trust", "gridcast keys sign --sign-keys FILE", list.SignedBy(cfg.TrustKeys))
+	default:
+		d.found("key trust", Good, "", "a trusted key has signed the list of API keys")
+	}
+}
+
+// versionSigned returns an error unless a trusted key has signed the current version, if there is one.
+func (d *doctor) versionSigned(ctx context.Context, trust notes.Trust) error {
+	pointer, _, err := snapshots.LoadPointer(ctx, d.store)
+	if err != nil {
+		return nil //nolint:nilerr // the check of the version reports it
+	}
+	return snapshots.CheckNote(ctx, d.store, pointer.Version, trust)
+}
+
+// signer checks the private keys of a flag: that only their owner can read them, and that they have signed.
+func (d *doctor) signer(ctx context.Context, check, flag string, files []string, read func() (*notes.Signers, error), missing, sign string, signed func(context.Context, notes.Trust) error) {
+	key, err := read()
+	if err != nil {
+		d.failed(check, "gridcast signing new FILE   # or restore the earlier file: deploy/docs/signing.md", err)
+		return
+	}
+	if key == nil {
+		d.found(check, Note, "gridcast signing new FILE   # then "+flag+" FILE; deploy/docs/signing.md", "%s", missing)
+		return
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+			d.found(check, Problem, "chmod 600 "+file, "others on this machine can read %s, and sign as gridcast", file)
+			return
+		}
+	}
+	if err := signed(ctx, key.Trust()); err != nil {
+		d.found(check, Note, sign+" "+flag+" "+strings.Join(files, " "+flag+" "), "%s has not signed what the store holds now: %s", key.Origin(), oneLine(err))
+		return
+	}
+	d.found(check, Good, "", "%s signs", key.Origin())
+}
