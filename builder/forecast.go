@@ -31,8 +31,12 @@ type weekStep struct {
 var weekSteps = []weekStep{
 	{ledger.StepGrid, "grid"},
 	{season.Qualifying, "qualifying"},
-	{season.Sprint, "sprint"}, {season.SprintQualifying, "sprint"},
-	{season.Practice4, "practice"}, {season.Practice3, "practice"}, {season.Practice2, "practice"}, {season.Practice1, "practice"},
+	{season.Sprint, "sprint"},
+	{season.SprintQualifying, "sprint"},
+	{season.Practice4, "practice"},
+	{season.Practice3, "practice"},
+	{season.Practice2, "practice"},
+	{season.Practice1, "practice"},
 	{ledger.StepForm, "form"},
 }
 
