@@ -101,7 +101,7 @@ func (c *Config) Validate() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		fault("TLS wants a certificate and a key, got certificate %q and key %q", c.TLSCert, c.TLSKey)
 	}
-	if c.CacheDir == "" && !(c.Trust.Empty() && c.TrustKeys.Empty()) {
+	if c.CacheDir == "" && (!c.Trust.Empty() || !c.TrustKeys.Empty()) {
 		fault("trusted keys need a folder for the highest numbers that they have signed: --cache-dir DIR")
 	}
 	if c.Pin < 0 {

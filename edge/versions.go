@@ -74,11 +74,8 @@ func Served(ctx context.Context, cacheDir, store string) (snapshots.Manifest, er
 // Forget removes the copies of version and keys, and the highest numbers that trusted keys have signed, so that an
 // edge takes those of a new store.
 func Forget(cacheDir string) error {
-	var errs []error
-	for _, folder := range []string{versionFolder, "keys", ratchetFolder} {
-		errs = append(errs, os.RemoveAll(filepath.Join(cacheDir, folder)))
-	}
-	return errors.Join(errs...)
+	remove := func(folder string) error { return os.RemoveAll(filepath.Join(cacheDir, folder)) }
+	return errors.Join(remove(versionFolder), remove("keys"), remove(ratchetFolder))
 }
 
 // followVersions serves every new version until ctx ends.

@@ -62,7 +62,7 @@ func listOf[T any](name string, v catalog.Variant, sum bool, keys ...string) tab
 
 // paths lists the documents of the table.
 func (t table) paths() []string {
-	paths := []string{t.variant.Path()}
+	paths := append(make([]string, 0, 1+len(t.more)), t.variant.Path())
 	for _, v := range t.more {
 		paths = append(paths, v.Path())
 	}

@@ -99,7 +99,10 @@ func sessionName(kind season.SessionKind) string { return strings.ReplaceAll(str
 type naming func(season.DriverID, season.TeamID) string
 
 func qualifying(rows []season.QualifyingRow, name naming) []wire.QualifyingRow {
-	var out []wire.QualifyingRow
+	if len(rows) == 0 {
+		return nil // which the record omits
+	}
+	out := make([]wire.QualifyingRow, 0, len(rows))
 	for _, row := range rows {
 		q := wire.QualifyingRow{
 			Position: row.Position, DriverID: name(row.Driver, row.Team),
@@ -115,7 +118,10 @@ func qualifying(rows []season.QualifyingRow, name naming) []wire.QualifyingRow {
 
 // grid lists a starting grid beside the qualifying that set it.
 func grid(slots []season.GridSlot, qualified []season.QualifyingRow, name naming) []wire.GridRow {
-	var out []wire.GridRow
+	if len(slots) == 0 {
+		return nil // which the record omits
+	}
+	out := make([]wire.GridRow, 0, len(slots))
 	for _, slot := range slots {
 		row := wire.GridRow{Position: slot.Position, DriverID: name(slot.Driver, slot.Team)}
 		if i := slices.IndexFunc(qualified, func(q season.QualifyingRow) bool { return q.Driver == slot.Driver }); i >= 0 {
