@@ -54,14 +54,15 @@ func Scheduled(r *season.Round) season.Round {
 	}
 }
 
-// Stored returns the archive of facts, which must hold together.
+// Stored returns the archive of facts, which must hold together. It takes the compressed form of embedded seasons
+// from the embedded archive.
 func Stored(t testing.TB, facts season.Facts) archive.Stored {
 	t.Helper()
 	a, err := season.New(facts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := archive.Pack(a, archive.Stored{})
+	stored, err := archive.Pack(a, StoredEmbedded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
