@@ -55,7 +55,7 @@ func Main(m interface{ Run() int }) int {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.WSURLReadTimeout(timeout), chromedp.UserDataDir(profile), chromedp.Flag("disable-quic", true),
 			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-			// A sixth less CPU time: no process for graphics, and no threads that compile scripts of short pages.
+			// An eighth less CPU time: no process for graphics, and no threads that compile scripts of short pages.
 			chromedp.Flag("in-process-gpu", true), chromedp.Flag("js-flags", "--single-threaded"))
 		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, _ := chromedp.NewContext(allocator)
