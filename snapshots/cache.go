@@ -185,9 +185,9 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(c.workers)
 	for _, b := range v.All() {
-		key, data := b.Entry.Object, b.Identity
-		if b.Entry.packed() {
-			data = b.Encoded[GZ]
+		key, data := b.Entry.Object, b.Encoded[GZ]
+		if !b.Entry.packed() {
+			data = b.Identity
 		}
 		keep[key] = true
 		if !s.kept[key] {

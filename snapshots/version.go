@@ -26,7 +26,7 @@ type Version struct {
 // Body is a variant in memory.
 type Body struct {
 	Entry    ManifestEntry
-	Identity []byte
+	Identity []byte            // nil after Release
 	Encoded  map[string][]byte // by coding: GZ, BR and ZST of a packed entry, else none
 }
 

@@ -14,3 +14,6 @@ func (s *Set) Targets() map[string]*snapshots.Body {
 	}
 	return bodies
 }
+
+// Release gives up the identity of a page, as Load does for seasons that are over.
+func (p *Page) Release() { p.release() }

@@ -47,9 +47,9 @@ func (p *Page) fill(body *snapshots.Body, fields *headerSet) error {
 		content, tag := body.Identity, `"`+body.Entry.ETag+`"`
 		if e != negotiate.Identity {
 			content, tag = body.Encoded[e.Suffix()], `"`+body.Entry.ETag+"-"+e.Suffix()+`"`
-		}
-		if content == nil {
-			continue
+			if content == nil {
+				continue
+			}
 		}
 		etag := []byte(tag)
 		p.full[e] = New(http.StatusOK, etag, fields.full[e], content)
@@ -60,12 +60,12 @@ func (p *Page) fill(body *snapshots.Body, fields *headerSet) error {
 
 // Answer returns the response to a request with these headers: the client's best
 // form, or 304 if the client holds the content in any form. The 304 carries the matching tag,
-// the best form's tag if it is among them.
+// the best form's tag if it is among them. It allocates only for the identity of a released body.
 func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	best := p.best(acceptEncoding)
 	switch {
 	case len(ifNoneMatch) == 0:
-		return p.full[best]
+		return p.whole(best)
 	case bytes.Equal(ifNoneMatch, p.full[best].ETag): // the usual case
 		return p.notModified[best]
 	}
@@ -80,12 +80,27 @@ func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	}
 	switch i := negotiate.NoneMatch(ifNoneMatch, tags[:n]); i {
 	case negotiate.None:
-		return p.full[best]
+		return p.whole(best)
 	case negotiate.Any:
 		return p.notModified[best]
 	default:
 		return p.notModified[forms[i]]
 	}
+}
+
+// release gives up the identity of the body. The few clients that accept no coding get it made anew.
+func (p *Page) release() {
+	p.body.Release()
+	p.full[negotiate.Identity].Body = p.body.Identity
+}
+
+// whole returns the response with a body in a coding that the page has.
+func (p *Page) whole(e negotiate.Encoding) *Response {
+	full := p.full[e]
+	if full.Body != nil {
+		return full
+	}
+	return New(full.Status, full.ETag, full.Fields, p.body.Plain())
 }
 
 func (p *Page) best(acceptEncoding []byte) negotiate.Encoding {

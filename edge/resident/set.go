@@ -111,8 +111,8 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) e
 		s.countdown = page.Countdown
 	} else if kept := previous.page(variant, body, s.headers(variant)); kept != nil {
 		page = kept
-	} else {
-		err = page.fill(body, s.headers(variant))
+	} else if err = page.fill(body, s.headers(variant)); err == nil && page.headers == seasonOverHeaders {
+		page.release()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -1,6 +1,7 @@
 package resident_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"gridcast/edge/edgetest"
 	"gridcast/edge/resident"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -224,5 +226,44 @@ func TestDeprecatedEndpointsSayWhenTheyGo(t *testing.T) {
 	}
 	if got := field(set.Find([]byte("/api/v1/calendar")).Answer(nil, nil), "Deprecation"); got != "" {
 		t.Errorf("an endpoint that stays says Deprecation %q", got)
+	}
+}
+
+// TestReleasedPage answers with the same bytes and tags as before, and allocates for the identity alone.
+func TestReleasedPage(t *testing.T) {
+	text := []byte(strings.Repeat(`{"position":1,"driver":"NOR"},`, 100))
+	body, err := snapshots.NewBody(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := map[string]*resident.Response{}
+	for _, accepted := range []string{"", "gzip", "br", "zstd", "identity"} {
+		before[accepted] = page.Answer([]byte(accepted), nil)
+	}
+	page.Release()
+	if body.Identity != nil {
+		t.Error("the body still has its identity")
+	}
+	for accepted, want := range before {
+		got := page.Answer([]byte(accepted), nil)
+		if plain := accepted == "" || accepted == "identity"; plain {
+			if !bytes.Equal(got.Body, text) {
+				t.Errorf("%q: got %d bytes, want the %d of the text", accepted, len(got.Body), len(text))
+			}
+		} else if !bytes.Equal(got.Body, want.Body) {
+			t.Errorf("%q: got another body", accepted)
+		} else if n := testing.AllocsPerRun(10, func() { page.Answer([]byte(accepted), nil) }); n > 1 {
+			t.Errorf("%q: %v allocations", accepted, n)
+		}
+		if !bytes.Equal(got.ETag, want.ETag) || got.Status != want.Status {
+			t.Errorf("%q: got %d with %s, want %d with %s", accepted, got.Status, got.ETag, want.Status, want.ETag)
+		}
+		if kept := page.Answer([]byte(accepted), want.ETag); kept.Status != 304 {
+			t.Errorf("%q with its tag: got %d, want 304", accepted, kept.Status)
+		}
 	}
 }
