@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"context"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
@@ -27,6 +28,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -461,6 +463,29 @@ func TestWaitingEdgeSaysWhy(t *testing.T) {
 				t.Errorf("%d warnings, want one:\n%s", n, log.String())
 			}
 		})
+	}
+}
+
+// TestSlowStartIsNotAMissingVersion reads the first version from storage that does not answer yet: the edge does not
+// say that there is none.
+func TestSlowStartIsNotAMissingVersion(t *testing.T) {
+	var log lines
+	answers := make(chan struct{})
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) {
+		edgetest.Publish(t, d.Store, 1)
+		d.Store = faultblob.Wrap(d.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			if call.Key == snapshots.PointerKey {
+				<-answers
+			}
+			return faultblob.Fate{}
+		})
+		d.Log, s.warnAfter, s.version = slog.New(slog.NewTextHandler(&log, nil)), time.Millisecond, false
+	})
+	w.await("a warning", func() bool { return strings.Contains(log.String(), "gridcast build") })
+	close(answers)
+	w.await("the version", func() bool { return w.edge.Status().Version == 1 })
+	if strings.Contains(log.String(), "the store has none") {
+		t.Errorf("it logs:\n%s", log.String())
 	}
 }
 

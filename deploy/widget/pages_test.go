@@ -73,7 +73,7 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 			[]chromedp.Action[chromedp.Void]{
 				chromedp.SendKeys(chromedp.CSS(`#try-key`), key), browsertest.Press(chromedp.CSS(`#try-form button`)),
 			},
-			`document.getElementById("try-status").textContent.includes("200")`, "true",
+			`document.getElementById("try-status").textContent.includes("200") + " " + / \d+ bytes$/.test(document.getElementById("try-status").textContent)`, "true true",
 		},
 		{"/status", nil, `document.styleSheets.length`, "1"},
 	} {
