@@ -144,6 +144,9 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 			if base, err = b.loadBase(ctx); err == nil {
 				_, err = b.Ledger.Refresh(ctx)
 			}
+			if err == nil && base.Manifest.BuiltAt.After(r.At) { // it began after this build
+				r.At = base.Manifest.BuiltAt
+			}
 			if err == nil {
 				continue
 			}

@@ -303,6 +303,9 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 	if r.Pick != nil {
 		before = frozenForecast(r.Pick)
 	}
+	if len(slots) == 0 {
+		return nil // which the record omits
+	}
 	order := make([]wire.LiveCar, 0, len(slots))
 	for i, slot := range slots {
 		car := wire.LiveCar{Driver: r.Code(slot.Driver)}

@@ -282,8 +282,10 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		t.Errorf("verify: got %+v, want a new version served by the edge", result)
 	}
 	wantChanged := []string{
-		"accuracy/2024", "accuracy/all", "calendar/2024", "live", "predictions/2024", "predictions/session/2024022",
-		"results/2024", "results/session/2024022", "standings/constructors/2024", "standings/drivers/2024",
+		"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all",
+		"careers/drivers/2024", "careers/drivers/all", "head-to-head/2024", "live", "predictions/2024",
+		"predictions/session/2024022", "results/2024", "results/session/2024022", "sessions", "sessions/session/2024022",
+		"standings-progress/constructors/2024", "standings-progress/drivers/2024", "standings/constructors/2024", "standings/drivers/2024",
 		"weekends/2024", "weekends/session/2024022",
 	}
 	if diff := cmp.Diff(wantChanged, result.Changed); diff != "" {

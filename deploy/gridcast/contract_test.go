@@ -258,6 +258,9 @@ func everyVariant(t *testing.T, d demo) int {
 			c = newClient(d.url, d.keys["pro"])
 		}
 		c.get(t, path)
+		if none := v.Endpoint == catalog.Forecast || v.Endpoint == catalog.Live; none && v.SessionKey > 0 {
+			continue // the lane leaves session keys without a body of their own to the server
+		}
 		read[v.Endpoint]++
 	}
 	t.Logf("read %v", read)
