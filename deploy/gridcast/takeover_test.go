@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
