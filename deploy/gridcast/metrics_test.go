@@ -70,7 +70,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`gridcast_build_phase_seconds_count{phase="rendering"} 1`, `gridcast_builds_total{outcome="done"} 1`, "gridcast_published_version 1",
+		`gridcast_build_phase_seconds_count{phase="rendering"} `, `gridcast_builds_total{outcome="done"} `, "gridcast_published_version ", // of one build or two
 		"gridcast_ledger_head ", `gridcast_job_failures_total{name="poll"} 0`, "gridcast_race_weekend 1", // the day after a race
 		`gridcast_rounds{result="provisional"} `, `gridcast_picks{basis="grid"} `, "gridcast_facts_disputed 0", "gridcast_facts_noncommercial 0",
 		"gridcast_next_change_seconds ", `gridcast_missing_fact_seconds{code="result_overdue"} `,
