@@ -252,9 +252,9 @@ func everyVariant(t *testing.T, d demo) int {
 		sessions = append(sessions, p.SessionKey)
 	}
 	read := map[catalog.Name]int{}
-	for _, v := range catalog.All(catalog.Known{Seasons: years, Current: 2024}, sessions) {
+	for i, v := range catalog.All(catalog.Known{Seasons: years, Current: 2024}, sessions) {
 		path := strings.TrimPrefix(v.Target(), catalog.BasePath)
-		if sum(read) == 100 {
+		if i == 100 { // a standard key has 120 requests a minute
 			c = newClient(d.url, d.keys["pro"])
 		}
 		c.get(t, path)
