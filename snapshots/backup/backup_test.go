@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,9 +79,14 @@ func TestOrderOfWrites(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var written []string
+	var (
+		mu      sync.Mutex // Make copies several objects at a time
+		written []string
+	)
 	place := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
 		if c.Op.Writes() {
+			mu.Lock()
+			defer mu.Unlock()
 			written = append(written, c.Key)
 		}
 		return faultblob.Fate{}
