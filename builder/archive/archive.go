@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"runtime"
 	"time"
 
@@ -80,6 +81,7 @@ func decode(parts []content) (*season.Archive, error) {
 		return nil, fmt.Errorf("%w: more after the last season", ErrDamaged)
 	}
 	facts.Seasons = make([]season.Season, seasons)
+	read := planOf(reflect.TypeFor[season.Season]())
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, line := range lines {
@@ -88,7 +90,7 @@ func decode(parts []content) (*season.Archive, error) {
 			continue
 		}
 		group.Go(func() error {
-			if err := json.Unmarshal(line.text, &facts.Seasons[i], spelling); err != nil {
+			if err := readSeason(read, line.text, &facts.Seasons[i]); err != nil {
 				return fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
 			}
 			return nil

@@ -1,5 +1,25 @@
 package archive
 
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+
+	"gridcast/builder/season"
+)
+
+// Line returns the line of a season.
+func Line(s season.Season) ([]byte, error) {
+	text, err := json.Marshal(&s, spelling)
+	return append(text, '\n'), err
+}
+
+// ReadLine reads a line by the plan of a season, which returns false if it cannot, and by package json.
+func ReadLine(text []byte) (fast season.Season, ok bool, slow season.Season, err error) {
+	ok = readLine(planOf(reflect.TypeFor[season.Season]()), text, &fast)
+	return fast, ok, slow, json.Unmarshal(text, &slow, spelling)
+}
+
 // Recompress returns the file of an archive with frames of another compressor.
 func Recompress(s Stored, compress func(lines []byte) ([]byte, error)) ([]byte, error) {
 	var file []byte

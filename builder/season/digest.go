@@ -3,10 +3,7 @@ package season
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"runtime"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Digest is the SHA-256 of facts.
@@ -20,15 +17,10 @@ type Digest [sha256.Size]byte
 // computed again for each call.
 func (v *View) Digests() []Digest {
 	digests := make([]Digest, len(v.Seasons))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range v.Seasons {
-		group.Go(func() error {
-			digests[i] = v.digest(i)
-			return nil
-		})
-	}
-	_ = group.Wait() // no call returns an error
+	_ = sideBySide(len(digests), func(i int) error {
+		digests[i] = v.digest(i)
+		return nil
+	})
 	for i := 1; i < len(digests); i++ {
 		digests[i] = sha256.Sum256(append(digests[i-1][:], digests[i][:]...))
 	}
@@ -49,7 +41,7 @@ func (v *View) digest(i int) Digest {
 
 // digest covers the season and the rows of the tables that it refers to.
 func (s *Season) digest(tables *Facts) Digest {
-	named := firstSeen{map[DriverID]time.Time{}, map[TeamID]time.Time{}, map[EngineID]time.Time{}, map[CircuitID]time.Time{}}
+	named := newFirstSeen()
 	for i := range s.Rounds {
 		named.round(&s.Rounds[i])
 		note(named.circuits, s.Rounds[i].Circuit, s.Rounds[i].Date)

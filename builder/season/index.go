@@ -29,38 +29,47 @@ type firstSeen struct {
 	circuits map[CircuitID]time.Time
 }
 
+func newFirstSeen() firstSeen {
+	return firstSeen{map[DriverID]time.Time{}, map[TeamID]time.Time{}, map[EngineID]time.Time{}, map[CircuitID]time.Time{}}
+}
+
+// newIndex reads the seasons side by side, because a command that reads needs little more than the archive.
 func newIndex(f *Facts) *index {
-	seen := firstSeen{
-		drivers:  make(map[DriverID]time.Time),
-		teams:    make(map[TeamID]time.Time),
-		engines:  make(map[EngineID]time.Time),
-		circuits: make(map[CircuitID]time.Time),
+	n := len(f.Seasons)
+	x := &index{
+		complete: make([]time.Time, n), appeared: make([]map[TeamID]time.Time, n), colours: make([]map[TeamID]string, n),
+		starts: make([]map[DriverID]int, n), digests: make([]func() Digest, n),
 	}
-	x := &index{}
-	starts := map[DriverID]int{}
-	for i := range f.Seasons {
+	inSeason, started := make([]firstSeen, n), make([]map[DriverID]int, n)
+	_ = sideBySide(n, func(i int) error { // no call returns an error
 		s := &f.Seasons[i]
-		x.starts = append(x.starts, maps.Clone(starts))
-		inSeason := firstSeen{seen.drivers, make(map[TeamID]time.Time), seen.engines, seen.circuits}
-		complete := CalendarKnownAt(s.Year)
+		inSeason[i], started[i], x.complete[i] = newFirstSeen(), map[DriverID]int{}, CalendarKnownAt(s.Year)
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
 			for _, row := range r.Results {
-				starts[row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
+				started[i][row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
 			}
-			r.countStarts(starts)
-			note(seen.circuits, r.Circuit, CalendarKnownAt(s.Year))
-			inSeason.round(r)
-			complete = later(complete, later(r.GridKnownAt(), r.ResultKnownAt()))
+			r.countStarts(started[i])
+			note(inSeason[i].circuits, r.Circuit, CalendarKnownAt(s.Year))
+			inSeason[i].round(r)
+			x.complete[i] = later(x.complete[i], later(r.GridKnownAt(), r.ResultKnownAt()))
 		}
-		for team, at := range inSeason.teams {
-			note(seen.teams, team, at)
-		}
-		x.complete = append(x.complete, complete)
-		x.appeared = append(x.appeared, inSeason.teams)
-		x.colours = append(x.colours, coloursOf(s, inSeason.teams, complete))
+		x.appeared[i] = inSeason[i].teams
+		x.colours[i] = coloursOf(s, x.appeared[i], x.complete[i])
 		whole := Season{Year: s.Year, Rounds: s.Rounds, Colours: x.colours[i]}
-		x.digests = append(x.digests, sync.OnceValue(func() Digest { return whole.digest(f) }))
+		x.digests[i] = sync.OnceValue(func() Digest { return whole.digest(f) })
+		return nil
+	})
+	seen, starts := newFirstSeen(), map[DriverID]int{}
+	for i := range n {
+		noteAll(seen.drivers, inSeason[i].drivers)
+		noteAll(seen.teams, inSeason[i].teams)
+		noteAll(seen.engines, inSeason[i].engines)
+		noteAll(seen.circuits, inSeason[i].circuits)
+		x.starts[i] = maps.Clone(starts)
+		for driver, n := range started[i] {
+			starts[driver] += n
+		}
 	}
 	for i := range f.Lineages {
 		x.links = append(x.links, linksKnown(f, &f.Lineages[i], x.appeared))
@@ -132,6 +141,12 @@ func (s firstSeen) row(driver DriverID, team TeamID, engine EngineID, at time.Ti
 	note(s.drivers, driver, at)
 	note(s.teams, team, at)
 	note(s.engines, engine, at)
+}
+
+func noteAll[K ~string](first, more map[K]time.Time) {
+	for key, at := range more {
+		note(first, key, at)
+	}
 }
 
 // note keeps the earliest instant. It ignores an empty key, such as the engine of a row without one.

@@ -1,10 +1,14 @@
 package season
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"runtime"
 	"time"
 	"unicode"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Validate checks the consistency of the facts: rows refer to known drivers, teams, engines and
@@ -36,11 +40,28 @@ func (f *Facts) Validate() error {
 		if i > 0 && f.Seasons[i].Year <= f.Seasons[i-1].Year {
 			return fmt.Errorf("season %d follows season %d", f.Seasons[i].Year, f.Seasons[i-1].Year)
 		}
+	}
+	return sideBySide(len(f.Seasons), func(i int) error {
 		if err := f.validateSeason(&f.Seasons[i]); err != nil {
 			return fmt.Errorf("season %d: %w", f.Seasons[i].Year, err)
 		}
+		return nil
+	})
+}
+
+// sideBySide calls do for each of n seasons and returns the error of the earliest.
+func sideBySide(n int, do func(i int) error) error {
+	faults := make([]error, n)
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error {
+			faults[i] = do(i)
+			return nil
+		})
 	}
-	return nil
+	_ = group.Wait() // no call returns an error
+	return cmp.Or(faults...)
 }
 
 // validateKeys checks that everything is filed under its own identifier.
