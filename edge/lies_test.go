@@ -117,7 +117,7 @@ func TestEdgeForgetsALie(t *testing.T) {
 		},
 		"a panic": func(blob.Object, error) (blob.Object, error) { panic("a bug in the client") },
 	}
-	for _, key := range []string{keys.Object, snapshots.PointerKey, "manifests/2.json", "objects/2/drivers.json.gz"} {
+	for _, key := range []string{keys.Object, snapshots.PointerKey, "manifests/2.json.gz", "objects/2/drivers.json.gz"} {
 		for name, lie := range lies {
 			if testing.Short() && name != "a wrong bit" && name != "empty" && name != "a panic" {
 				continue

@@ -175,8 +175,8 @@ func TestFollowRefuses(t *testing.T) {
 		{"body with a wrong bit", "objects/2/drivers.json.gz", func(string) faultblob.Fate { return faultblob.Fate{Mangle: flip} }},
 		{"body cut short", "objects/2/drivers.json.gz", func(string) faultblob.Fate { return faultblob.Fate{Mangle: half} }},
 		{"body missing", "objects/2/drivers.json.gz", gone},
-		{"manifest with a wrong bit", "manifests/2.json", func(string) faultblob.Fate { return faultblob.Fate{Mangle: flip} }},
-		{"manifest missing", "manifests/2.json", gone},
+		{"manifest with a wrong bit", "manifests/2.json.gz", func(string) faultblob.Fate { return faultblob.Fate{Mangle: flip} }},
+		{"manifest missing", "manifests/2.json.gz", gone},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestFollowStartsFromCache(t *testing.T) {
 		slot := func(prefix, version string) []string {
 			var keys []string
 			for _, key := range []string{
-				"current.json", "manifests/" + version + ".json", "objects/1/calendar/2024.json.gz", "objects/" + version + "/drivers.json.gz", "source.txt",
+				"current.json", "manifests/" + version + ".json.gz", "objects/1/calendar/2024.json.gz", "objects/" + version + "/drivers.json.gz", "source.txt",
 			} {
 				keys = append(keys, prefix+key)
 			}

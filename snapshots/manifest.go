@@ -6,7 +6,7 @@
 //
 //	current.json              the pointer, swapped
 //	versions/<n>.json         a builder's claim on number n, created once
-//	manifests/<n>.json        the manifest of version n, created once
+//	manifests/<n>.json.gz     the manifest of version n, created once
 //	manifests/parts/…         entries and downloads that manifests share, as gzip, created once
 //	derived/…                 documents that builders derive in advance, created once
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
@@ -52,7 +52,7 @@ var (
 
 // format is the only value of Manifest.Format that this program writes and reads. Update edges before
 // builders when a release changes it, because an edge refuses a format that it does not know.
-const format = 4
+const format = 5
 
 // Size limits of objects, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
 // and objects of less than that.
@@ -75,7 +75,7 @@ const hashSize = sha256.Size
 // Pointer is the content of current.json.
 type Pointer struct {
 	Version  int64     `json:"version"`
-	Manifest string    `json:"manifest"` // lower-case hex SHA-256 of manifests/<version>.json
+	Manifest string    `json:"manifest"` // lower-case hex SHA-256 of manifests/<version>.json.gz
 	Held     bool      `json:"held,omitzero"`
 	Reason   string    `json:"reason,omitzero"` // why it is held
 	Signed   bool      `json:"signed,omitzero"` // notes/<version> is a signed note about it
@@ -91,7 +91,7 @@ func (p Pointer) equal(other Pointer) bool {
 
 // Manifest describes one version.
 type Manifest struct {
-	Format        int            `json:"format"` // 4
+	Format        int            `json:"format"` // 5
 	Version       int64          `json:"version"`
 	Base          int64          `json:"base"`                   // the version it was built on; 0: none
 	BaseManifest  string         `json:"base_manifest,omitzero"` // hash of that version's manifest
@@ -385,7 +385,9 @@ const DerivedFolder = "derived/"
 func claimKey(version int64) string { return fmt.Sprintf("%s%d.json", claimFolder, version) }
 
 // ManifestKey is the store key of a version's manifest.
-func ManifestKey(version int64) string { return fmt.Sprintf("%s%d.json", manifestFolder, version) }
+func ManifestKey(version int64) string {
+	return fmt.Sprintf("%s%d.json.%s", manifestFolder, version, GZ)
+}
 
 // ObjectKey is the store key of a body that is first written in version.
 func ObjectKey(version int64, path string) string {
@@ -416,7 +418,11 @@ func OfVersion(key string) bool {
 
 // versionIn returns the number in a key such as versions/12.json, given its folder.
 func versionIn(key, folder string) (int64, bool) {
-	number, ok := strings.CutSuffix(strings.TrimPrefix(key, folder), ".json")
+	suffix := ".json"
+	if folder == manifestFolder {
+		suffix += "." + GZ
+	}
+	number, ok := strings.CutSuffix(strings.TrimPrefix(key, folder), suffix)
 	if !ok {
 		return 0, false
 	}

@@ -125,7 +125,7 @@ func TestRollbackFromAnImpossiblePointer(t *testing.T) {
 
 // A rollback works if the current version is damaged.
 func TestRollbackFromDamage(t *testing.T) {
-	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json", "objects/3/drivers.json.gz"} {
+	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json.gz", "objects/3/drivers.json.gz"} {
 		t.Run(key, func(t *testing.T) {
 			s := memblob.New()
 			for _, body := range []string{"d1", "d2", "d3"} {
@@ -295,7 +295,7 @@ func TestPrune(t *testing.T) {
 		removed[info.Key] = true
 	}
 	wantRemoved := map[string]bool{
-		"manifests/1.json": true, "manifests/2.json": true,
+		"manifests/1.json.gz": true, "manifests/2.json.gz": true,
 		"versions/1.json": true, "versions/2.json": true, "versions/3.json": true,
 		"objects/1/drivers.json.gz": true, "objects/2/drivers.json.gz": true,
 		"objects/3/calendar/2024.json.gz": true,
@@ -416,7 +416,7 @@ func TestPruneRefuses(t *testing.T) {
 	if _, err := snapshots.Prune(t.Context(), s, 0, c.now, false); err == nil {
 		t.Error("pruned with 0 to keep")
 	}
-	s.Corrupt("manifests/2.json", []byte("{}"))
+	s.Corrupt("manifests/2.json.gz", []byte("{}"))
 	before := keysOf(t, s)
 	if _, err := snapshots.Prune(t.Context(), s, 1, c.now, false); !errors.Is(err, snapshots.ErrDamaged) {
 		t.Errorf("prune with a damaged current version: got %v, want %v", err, snapshots.ErrDamaged)

@@ -43,8 +43,8 @@ const (
 
 	// minSplit is the number of entries from which a manifest has parts.
 	minSplit = 64
-	// entrySize is about the size of an entry or a download in a manifest's own file, in bytes.
-	entrySize = 300
+	// entrySize is about the packed size of an entry or a download in a manifest's own file, in bytes.
+	entrySize = 100
 )
 
 func (p Part) object() Object {
@@ -106,7 +106,7 @@ func (m Manifest) encode() ([]file, error) {
 			part := before[name]
 			newer, ok := part.newer(*groups[name], m.Version)
 			if !ok {
-				data, err := groups[name].pack()
+				data, err := packJSON(groups[name])
 				if err != nil {
 					return nil, err
 				}
@@ -118,11 +118,8 @@ func (m Manifest) encode() ([]file, error) {
 		}
 		m.Entries, m.Bulk = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(own.Entries), byAscendingPath)...), own.Bulk
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	return append(files, file{ManifestKey(m.Version), data}), nil
+	data, err := packJSON(m)
+	return append(files, file{ManifestKey(m.Version), data}), err
 }
 
 // newer returns the entries and downloads that differ from those of the part. It returns false if the part has one
@@ -151,9 +148,9 @@ func (p Part) newer(now partFile, version int64) (newer partFile, ok bool) {
 	return newer, p.content.Name != "" && gone == 0 && repeated*entrySize < p.Size
 }
 
-// pack returns the part as it is stored.
-func (f *partFile) pack() ([]byte, error) {
-	text, err := json.Marshal(f)
+// packJSON returns a file of a manifest as it is stored.
+func packJSON(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -162,16 +159,13 @@ func (f *partFile) pack() ([]byte, error) {
 	return c.encode(GZ, text)
 }
 
-// unpack sets the content of the part from its stored bytes.
-func (p *Part) unpack(packed []byte) error {
+// unpackJSON is the inverse of packJSON.
+func unpackJSON(packed []byte, v any) error {
 	c := borrowCodec()
 	defer codecs.Put(c)
 	err := c.gunzip.Reset(bytes.NewReader(packed))
 	if err == nil {
-		err = json.NewDecoder(io.LimitReader(&c.gunzip, maxManifest)).Decode(&p.content)
-	}
-	if err == nil && p.content.Name != p.Name {
-		err = fmt.Errorf("it is part %q", p.content.Name)
+		err = json.NewDecoder(io.LimitReader(&c.gunzip, maxManifest)).Decode(v)
 	}
 	return err
 }
@@ -204,7 +198,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 			return fmt.Errorf("manifest %s: %w: hash is %s, pointer says %s", key, ErrDamaged, got, hash)
 		}
 		m = Manifest{}
-		if err := json.Unmarshal(o.Data, &m); err != nil {
+		if err := unpackJSON(o.Data, &m); err != nil {
 			return fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
 		}
 		now.files[key] = o.Data
@@ -239,7 +233,11 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 		part := &m.Parts[i]
 		key := part.object().Key
 		if part.content = known.parts[key]; part.content.Name == "" {
-			if err := part.unpack(contents[i]); err != nil {
+			err := unpackJSON(contents[i], &part.content)
+			if err == nil && part.content.Name != part.Name {
+				err = fmt.Errorf("it is part %q", part.content.Name)
+			}
+			if err != nil {
 				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: part %s: %w", ManifestKey(version), ErrDamaged, part.Name, err)
 			}
 		}

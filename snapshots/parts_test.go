@@ -47,7 +47,11 @@ func written(t *testing.T, s blob.Store, version int64) (own snapshots.Manifest,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(o.Data, &own); err != nil {
+	text, err := decoders[snapshots.GZ](o.Data)
+	if err == nil {
+		err = json.Unmarshal(text, &own)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range keysOf(t, s) {
@@ -64,8 +68,8 @@ func TestManifestInParts(t *testing.T) {
 	all := decades()
 	publish(t, s, all)
 	own, first, parts := written(t, s, 1)
-	if own.Format != 4 || len(own.Parts) != 8+4 || len(parts) != 8+4 || len(own.Entries) != 2 {
-		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 4, 8 decades, 2023 to 2026, and the 2 of no season",
+	if own.Format != 5 || len(own.Parts) != 8+4 || len(parts) != 8+4 || len(own.Entries) != 2 {
+		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 5, 8 decades, 2023 to 2026, and the 2 of no season",
 			own.Format, len(own.Parts), len(parts), len(own.Entries))
 	}
 

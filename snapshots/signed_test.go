@@ -172,7 +172,7 @@ func TestWritersOfTheBucket(t *testing.T) {
 			movePointer(t, s, 2, func(p *snapshots.Pointer) { p.Manifest = snapshots.Digest(read(t, s, snapshots.ManifestKey(1))) })
 		}, snapshots.ErrUnsigned},
 		{"other bytes in the manifest", func(t *testing.T, s *memblob.Store) {
-			s.Corrupt(snapshots.ManifestKey(2), bytes.Replace(read(t, s, snapshots.ManifestKey(2)), []byte("simulated"), []byte("real-real"), 1))
+			s.Corrupt(snapshots.ManifestKey(2), edited(read(t, s, snapshots.ManifestKey(2)), "simulated", "real-real"))
 			movePointer(t, s, 2, func(p *snapshots.Pointer) { p.At = raceDay.Add(time.Hour) })
 		}, snapshots.ErrUnsigned},
 		{"a signature cut off", func(t *testing.T, s *memblob.Store) {
@@ -370,7 +370,7 @@ func TestStolenKey(t *testing.T) {
 		thief := memblob.New()
 		publishSigned(t, thief, stolen, bodies{"drivers": "stolen"})
 		highest := int64(1 << 53)
-		manifest := bytes.Replace(read(t, thief, snapshots.ManifestKey(1)), []byte(`"version":1`), fmt.Appendf(nil, `"version":%d`, highest), 1)
+		manifest := edited(read(t, thief, snapshots.ManifestKey(1)), `"version":1,`, fmt.Sprintf(`"version":%d,`, highest))
 		s.Corrupt(snapshots.ManifestKey(highest), manifest)
 		for _, key := range []string{"objects/1/drivers.json.gz"} {
 			s.Corrupt(key, read(t, thief, key))
