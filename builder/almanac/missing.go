@@ -109,11 +109,11 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 			known := len(r.Facts.Grid) > 0
 			if !known && r.Pick == nil && len(r.Facts.Qualifying) == 0 {
 				miss(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
-					"gridcast source pull, or gridcast archive import f1db PATH", "qualifying of the %s is over and its result has not come")
+					"gridcast source pull, or gridcast qualifying set KEY --order CODES --reason TEXT", "qualifying of the %s is over and its result has not come")
 			}
 			if !known {
 				miss(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
-					"gridcast source pull, or gridcast archive import f1db PATH", "the grid of the %s has not come")
+					"gridcast source pull, or gridcast grid set KEY --order CODES --reason TEXT", "the grid of the %s has not come")
 			}
 		case r.Result == nil && !r.Facts.Finished():
 			miss(ResultMissed, r.End().Add(resultGrace), false,

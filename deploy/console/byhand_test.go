@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,14 @@ import (
 	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/operator"
 )
+
+// timingPage is qualifying as a site shows it: names with and without codes and accents. It lacks Albon and Pérez.
+const timingPage = "Pos.\tNo.\tDriver\tTeam\tQ1\tQ2\tQ3\tLaps\n" +
+	"1\t63\tGeorge RussellRUS\tMercedes\t1:33.186\t1:32.779\t1:32.312\t22\n2\t55\tCarlos SainzSAI\tFerrari\t1:33.484\t1:33.016\t1:32.410\t23\n" +
+	"3\t10\tPierre Gasly\tAlpine\n4\t16\tCharles Leclerc\tFerrari\n5\t1\tMax Verstappen\tRed Bull Racing\n6\t4\tL. NORRIS\tMcLaren\n" +
+	"7\t22\tTSU\tRB\n8\t81\tPIA\tMcLaren\n9\t27\tNico Hülkenberg\tHaas\n10\t44\tLewis Hamilton\tMercedes\n11\t31\tEsteban Ocon\tAlpine\n" +
+	"12\t20\tKevin Magnussen\tHaas\n13\t24\tGuanyu ZHOU ZHO\tSauber\n14\t43\tFranco Colapinto\tWilliams\n15\t30\tLiam Lawson\tRB\n" +
+	"16\t14\tFernando Alonso\tAston Martin\n17\t18\tLance Stroll\tAston Martin\n18\t77\tValtteri Bottas\tSauber\n"
 
 // silence has the world know nothing of its weekend, nor of those after it, but when they are.
 func (w *world) silence() {
@@ -135,6 +144,23 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 		t.Errorf("after a slip it says %q", got)
 	}
 	b.Look("slip")
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	if got := b.Text("#notices"); !strings.Contains(got, "gridcast qualifying set 2024022 ") {
+		t.Errorf("the console says %q, want the command that enters qualifying", got)
+	}
+	b.Do(browsertest.Press(chromedp.CSS(`#notices a[href='#facts-2024022-qualifying']`)), chromedp.WaitVisible(chromedp.CSS(qualifying+` textarea`)))
+	b.Evaluate(`(() => {
+		const field = document.querySelector("` + qualifying + ` textarea"), data = new DataTransfer();
+		data.setData("text", ` + strconv.Quote(timingPage) + `);
+		field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+	})()`)
+	if got, want := value(qualifying), "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT PER ALB BEA"; got != want {
+		t.Errorf("after a timing page is pasted the form has %q, want %q", got, want)
+	}
+	if got := b.Text(qualifying + " label + .hint"); !strings.Contains(got, "18 drivers read") || !strings.Contains(got, "It lacks PER ALB BEA: they stand last.") {
+		t.Errorf("after a timing page without two drivers it says %q", got)
+	}
+	b.Look("pasted")
 	typeIn(qualifying, "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT ALB PER")
 	b.Axe("qualifying is entered")
 	send(qualifying, "every source is down")

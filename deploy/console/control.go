@@ -127,11 +127,11 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 		},
 		{
 			Block: string(assemble.Qualifying), Order: fill(qualified, entered), Known: len(qualified) > 0, Ordered: true,
-			Hint: "The fastest first. Those without a place come after a line with a dash.",
+			Hint: "The fastest first: type codes, paste a timing page, or tap names below. Those without a place come after a line with a dash.",
 		},
 		{
 			Block: string(assemble.Grid), Order: fill(grid, qualified, entered), Known: len(grid) > 0, Ordered: true,
-			Hint: "Pole first. Those who start from the pit lane come after a line with a dash.",
+			Hint: "Pole first: type codes, paste a timing page, or tap names below. Those who start from the pit lane come after a line with a dash.",
 		},
 	} {
 		b.Word = operator.BlockWords[assemble.Block(b.Block)]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -156,6 +157,9 @@ func (p *page) trouble(err error, what, advice, section string) {
 	}
 }
 
+// blocksMissed are the parts of a round that a person can enter at once, by the fact that is missing.
+var blocksMissed = map[almanac.MissingCode]assemble.Block{almanac.QualifyingMissed: assemble.Qualifying, almanac.GridMissed: assemble.Grid}
+
 // notices adds notices about the collected state.
 func (p *page) notices() {
 	add := func(urgent bool, section, advice, format string, args ...any) {
@@ -188,6 +192,10 @@ func (p *page) notices() {
 			section = "waiting"
 		case almanac.PickMissing:
 			section = "control"
+		case almanac.QualifyingMissed, almanac.GridMissed:
+			if section = "control"; fact.Session != 0 { // else it sums up several rounds
+				section = fmt.Sprintf("facts-%d-%s", fact.Session, blocksMissed[fact.Code])
+			}
 		}
 		add(fact.Urgent || !unanswered, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
 	}

@@ -227,6 +227,24 @@ function sortable(field) {
   const hint = document.createElement("p");
   hint.className = "hint";
   hint.textContent = "Tap a name, then the name in its new place. Or drag it.";
+  // pasted puts the drivers of a pasted timing page first, in the order of their first mention by code or last name. The
+  // drivers that the page lacks stay behind them, and the hint names them.
+  const pasted = (text) => {
+    const plain = (s) => s.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+    const page = plain(text), at = new Map();
+    for (const [code, name] of names) {
+      const last = plain(name.replace(/ (jr|sr)\.?$/i, "")).split(" ").pop();
+      const found = [text.search(new RegExp(`(?<![A-Z])${code}(?![A-Z])`)), last.length > 3 ? page.search(new RegExp(`(?<!\\p{L})${last}`, "u")) : -1];
+      const first = Math.min(...found.map((i) => i < 0 ? Infinity : i));
+      if (first < Infinity) at.set(code, first);
+    }
+    if (at.size < 3) return false;
+    const order = [...at.keys()].sort((a, b) => at.get(a) - at.get(b)), rest = field.defaultValue.match(/[A-Z]{3}/g)?.filter((code) => !at.has(code)) ?? [];
+    field.value = order.concat(rest).join(" ");
+    read();
+    hint.textContent = order.length + " drivers read from the page. " + (rest.length ? "It lacks " + rest.join(" ") + ": they stand last. Delete the drivers who did not take part." : "Compare the order with the page.");
+    return true;
+  };
   const codes = () => [...list.children].map((item) => item.dataset.code);
   const write = () => { field.value = codes().join(" ").replace(/ ?- ?/, "\n-\n").trim(); number(); };
   const number = () => {
@@ -308,6 +326,10 @@ function sortable(field) {
     number();
   };
   field.addEventListener("input", read);
+  field.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (/\d/.test(text) && pasted(text)) event.preventDefault();
+  });
   field.form.addEventListener("reset", () => setTimeout(read));
   read();
   field.closest("label").after(hint, list);
@@ -376,6 +398,12 @@ if (document.getElementById("main")) {
   document.addEventListener("toggle", (event) => {
     if (event.target.open) event.target.querySelectorAll("textarea[data-sort]").forEach(sortable);
   }, true);
+  const unfold = () => { // the form that a notice or an address points to
+    const form = /^#facts-/.test(location.hash) && document.getElementById(location.hash.slice(1));
+    if (form) { form.open = true; form.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
   const panel = document.getElementById("run");
   if (panel.dataset.runId) follow(panel.dataset.runId, document.getElementById("run-title").textContent);
   setInterval(tick, 250);
