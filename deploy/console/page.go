@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/assemble"
 	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
