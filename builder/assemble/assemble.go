@@ -207,6 +207,9 @@ func Assemble(in Input) (Output, error) {
 		for from, to := range in.Aliases {
 			renameDriver(&d.Facts, from, to)
 		}
+		for _, r := range a.out.Renames { // by an earlier document
+			renameDriver(&d.Facts, r.From, r.To)
+		}
 		if kinds[d.Kind].wholeSeasons {
 			if err := errors.Join(a.stepsBack(&d), a.shrunken(&d)); err != nil {
 				return Output{}, err

@@ -148,7 +148,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	if got := b.Text("#notices"); !strings.Contains(got, "gridcast qualifying set 2024022 ") {
 		t.Errorf("the console says %q, want the command that enters qualifying", got)
 	}
-	b.Do(browsertest.Press(chromedp.CSS(`#notices a[href='#facts-2024022-qualifying']`)), chromedp.WaitVisible(chromedp.CSS(qualifying+` textarea`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#notices a[href='#facts-2024022-qualifying']`)), chromedp.WaitVisible(chromedp.CSS(qualifying+` ol.order`)))
 	b.Evaluate(`(() => {
 		const field = document.querySelector("` + qualifying + ` textarea"), data = new DataTransfer();
 		data.setData("text", ` + strconv.Quote(timingPage) + `);

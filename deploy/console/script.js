@@ -400,7 +400,9 @@ if (document.getElementById("main")) {
   }, true);
   const unfold = () => { // the form that a notice or an address points to
     const form = /^#facts-/.test(location.hash) && document.getElementById(location.hash.slice(1));
-    if (form) { form.open = true; form.scrollIntoView(); }
+    if (!form) return;
+    for (let part = form; part; part = part.parentElement.closest("details")) part.open = true;
+    form.scrollIntoView();
   };
   addEventListener("hashchange", unfold);
   unfold();
