@@ -1,14 +1,12 @@
 package schemas
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -95,8 +93,8 @@ var contracts = []contract{
 // These bodies are no variants; their Go types belong to the gateway.
 var (
 	errorContract  = newContract[wire.Error]("", "", "v1/error.schema.json")
-	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json")}
-	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json")}
+	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), render: asItIs}
+	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json"), render: asItIs}
 
 	publishedContract = newContract[wire.Webhook[wire.PublishedData]]("", "", "v1/webhook-published.schema.json")
 	testContract      = newContract[wire.Webhook[wire.TestData]]("", "", "v1/webhook-test.schema.json")
@@ -121,9 +119,12 @@ type contract struct {
 	endpoint catalog.Name
 	kind     string // of standings: the type
 	file     string
-	schema   func() *jsonschema.Schema    // compiled when first called
-	render   func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content; nil: any bytes are allowed
+	schema   func() *schema               // compiled when first called
+	render   func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content
 }
+
+// asItIs allows any bytes that are JSON.
+func asItIs(body []byte) ([]byte, error) { return body, json.Unmarshal(body, new(json.RawMessage)) }
 
 // newContract pairs a schema file with the Go type of its body.
 func newContract[T any](endpoint catalog.Name, kind, file string) contract {
@@ -143,17 +144,14 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 // validate returns a *FaultError with the faults of the body, or nil.
 func (c *contract) validate(what string, body []byte) error {
 	fault := func(err error) error { return &FaultError{Path: what, Err: err} }
-	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
+	want, err := c.render(body)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
 		return fault(fmt.Errorf("not JSON: %w", err))
 	}
-	if err := c.schema().Validate(content); err != nil {
-		return fault(explain(err))
+	if err := c.schema().check(body); err != nil {
+		return fault(err)
 	}
-	if c.render == nil {
-		return nil
-	}
-	want, err := c.render(body)
 	if err != nil {
 		return fault(err)
 	}
@@ -163,40 +161,14 @@ func (c *contract) validate(what string, body []byte) error {
 	return nil
 }
 
-func lazily(file string) func() *jsonschema.Schema {
-	return sync.OnceValue(func() *jsonschema.Schema {
+func lazily(file string) func() *schema {
+	return sync.OnceValue(func() *schema {
 		schema, err := compile(file, source(file))
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}
 		return schema
 	})
-}
-
-// compile compiles the text of a schema file and the common file.
-func compile(file string, text []byte) (*jsonschema.Schema, error) {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat()
-	c.UseLoader(onlyCommon{})
-	for name, text := range map[string][]byte{commonFile: source(commonFile), file: text} {
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err == nil {
-			err = c.AddResource("gridcast:///"+name, document)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return c.Compile("gridcast:///" + file)
-}
-
-// onlyCommon refuses references to any other file than the common one.
-type onlyCommon struct{}
-
-// Load returns an error that names the permitted file.
-func (onlyCommon) Load(string) (any, error) {
-	return nil, fmt.Errorf("only %s may be referred to", path.Base(commonFile))
 }
 
 // firstDifference returns the first index at which a and b differ, or -1.
