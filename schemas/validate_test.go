@@ -127,7 +127,7 @@ var bodies = []struct {
 	}}, now)},
 	{results, wire.Wrap([]wire.ResultRecord(nil), now)},
 	{weekends, wire.Wrap([]wire.Weekend{{
-		SessionKey: 2024024, Round: 24, GPName: "Abu Dhabi Grand Prix", GPID: "abu-dhabi", Status: wire.Scheduled,
+		SessionKey: 2024024, Round: 24, GPName: "Abu Dhabi Grand Prix", GPID: "abu-dhabi", Status: wire.Scheduled, Reason: "sandstorm", Was: wire.Instant(now),
 		Circuit: wire.Circuit{ID: "yas-marina", Name: "Yas Marina", Locality: "Abu Dhabi", Country: "United Arab Emirates", TimeZone: "Asia/Dubai"},
 		Sessions: []wire.WeekendSession{
 			{Session: "qualifying", Date: "2024-12-07", Status: wire.Finished},

@@ -28,7 +28,7 @@ func smallFacts() season.Facts {
 	lap := 90*time.Second + 123*time.Millisecond
 	timed := []season.TimedLap{{Driver: "a", Team: "x", Time: lap, Laps: 20}, {Driver: "b"}}
 	qualifying := []season.QualifyingRow{{Driver: "b", Team: "y", Position: 1, Time: lap, Segments: [3]time.Duration{lap, 0, lap}}}
-	grid := []season.GridSlot{{Driver: "a", Team: "x"}, {Driver: "b", Team: "y", Position: 2}}
+	grid := []season.GridSlot{{Driver: "a", Team: "x", Back: true}, {Driver: "b", Team: "y", Position: 2, Penalty: 5}}
 	results := []season.Result{
 		{Driver: "a", Team: "x", Engine: "e", Position: 1, Grid: 2, Laps: 78, Time: 2 * time.Hour, Points: 25.5},
 		{Driver: "b", Team: "y", Outcome: season.DidNotFinish, Reason: "Collision", Shared: true},

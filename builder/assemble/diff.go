@@ -46,7 +46,7 @@ func statements(b Block, r *season.Round) []statement {
 	grid := func(session string, rows []season.GridSlot) {
 		for _, row := range rows {
 			at := slot(row.Position)
-			all = append(all, statement{session, string(row.Driver), at, at, row.Position})
+			all = append(all, statement{session, string(row.Driver), join(at, penalty(row)), at, row.Position})
 		}
 	}
 	classification := func(session string, rows []season.Result) {
@@ -128,6 +128,16 @@ func slot(position int) string {
 		return "pit lane"
 	}
 	return fmt.Sprintf("slot %d", position)
+}
+
+func penalty(row season.GridSlot) string {
+	switch {
+	case row.Back:
+		return "penalty: to the back"
+	case row.Penalty > 0:
+		return fmt.Sprintf("penalty: %d places", row.Penalty)
+	}
+	return ""
 }
 
 func bestTime(row season.QualifyingRow) string {

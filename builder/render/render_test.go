@@ -232,3 +232,41 @@ func TestUnknownSeasonIsAnError(t *testing.T) {
 		t.Errorf("got %s, want an error", body)
 	}
 }
+
+// TestWeekendTellsWhyItMoved checks reason and earlier start after the decisions about a round.
+func TestWeekendTellsWhyItMoved(t *testing.T) {
+	planned := time.Date(2025, 6, 22, 2, 0, 0, 0, time.UTC)
+	later, latest := planned.Add(time.Hour), planned.Add(2*time.Hour)
+	moved := ledger.CalendarChange{Type: ledger.RoundMoved, Reason: "heat", Was: planned, Start: later}
+	postponed := ledger.CalendarChange{Type: ledger.RoundPostponed, Reason: "storm", Was: later}
+	for _, test := range []struct {
+		name    string
+		start   time.Time
+		changes []ledger.CalendarChange
+		reason  string
+		was     time.Time
+	}{
+		{"as planned", planned, nil, "", time.Time{}},
+		{"moved", later, []ledger.CalendarChange{moved}, "heat", planned},
+		{"moved and postponed", planned, []ledger.CalendarChange{moved, postponed}, "storm", later},
+		{"reinstated at another hour", latest, []ledger.CalendarChange{moved, postponed, {Type: ledger.RoundReinstated, Reason: "dry", Start: latest}}, "dry", later},
+		{"moved and back", planned, []ledger.CalendarChange{moved, {Type: ledger.RoundMoved, Reason: "cool", Was: later, Start: planned}}, "cool", later},
+		{"reinstated as planned", later, []ledger.CalendarChange{postponed, {Type: ledger.RoundReinstated, Reason: "dry"}}, "dry", time.Time{}},
+		{"released without a change", later, []ledger.CalendarChange{moved, {Type: ledger.RoundReleased, Reason: "agree", Was: later, Start: later}}, "heat", planned},
+	} {
+		a := small()
+		r := &a.Years[1].Rounds[3]
+		r.Start, r.Record.Override.Changes = test.start, test.changes
+		body, err := render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got wire.Success[[]wire.Weekend]
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Fatal(err)
+		}
+		if w := got.Data[3]; w.Reason != test.reason || !time.Time(w.Was).Equal(test.was) {
+			t.Errorf("%s: got reason %q, was %s; want %q, %s", test.name, w.Reason, w.Was, test.reason, test.was)
+		}
+	}
+}

@@ -123,7 +123,9 @@ func grid(slots []season.GridSlot, qualified []season.QualifyingRow, name naming
 	}
 	out := make([]wire.GridRow, 0, len(slots))
 	for _, slot := range slots {
-		row := wire.GridRow{Position: slot.Position, DriverID: name(slot.Driver, slot.Team)}
+		row := wire.GridRow{
+			Position: slot.Position, DriverID: name(slot.Driver, slot.Team), PitLane: slot.Position == 0, Penalty: slot.Penalty, ToTheBack: slot.Back,
+		}
 		if i := slices.IndexFunc(qualified, func(q season.QualifyingRow) bool { return q.Driver == slot.Driver }); i >= 0 {
 			row.Qualified = qualified[i].Position
 		}

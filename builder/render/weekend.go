@@ -126,6 +126,17 @@ func weekend(r *almanac.Round) wire.Weekend {
 		},
 		Sprint: r.Facts.Sprint, Status: Status(r.State), Sessions: []wire.WeekendSession{},
 	}
+	for _, c := range r.Record.Override.Changes {
+		if c.Type == ledger.RoundReleased && c.Was.Equal(c.Start) {
+			continue // the sources have the same start
+		}
+		if w.Reason = c.Reason; !c.Was.IsZero() {
+			w.Was = wire.Instant(c.Was)
+		}
+	}
+	if time.Time(w.Was).Equal(r.Start) {
+		w.Was = wire.Instant{}
+	}
 	for _, s := range r.Facts.Sessions {
 		if start := max(s.Start.Unix(), s.Date.Unix()); start >= r.Start.Unix() {
 			continue

@@ -172,6 +172,8 @@ type GridSlot struct {
 	Driver   DriverID `json:"driver"`
 	Team     TeamID   `json:"team"`
 	Position int      `json:"position"` // 0: starts from the pit lane
+	Penalty  int      `json:"penalty"`  // places by which the stewards moved the driver back; 0 if none or unknown
+	Back     bool     `json:"back"`     // the stewards sent the driver to the back of the grid
 }
 
 // Outcome is the reason why a result has no position.

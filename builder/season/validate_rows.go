@@ -71,7 +71,7 @@ func (f *Facts) validateEntries(rows []Entry) error {
 func (f *Facts) validateGrid(table string, rows []GridSlot) error {
 	seen := make(map[DriverID]bool, len(rows))
 	for i, row := range rows {
-		if err := f.refers(row.Driver, row.Team, "", 0, row.Position); err != nil {
+		if err := f.refers(row.Driver, row.Team, "", 0, min(row.Position, row.Penalty)); err != nil {
 			return fmt.Errorf("%s, row %d: %w", table, i+1, err)
 		}
 		if seen[row.Driver] {

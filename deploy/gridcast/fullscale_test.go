@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"gridcast/builder/source/sourcetest"
+	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // sourceRow holds the compared fields of F1DB's own files.
@@ -33,6 +35,8 @@ type sourceRow struct {
 
 	TotalRaceStarts, TotalPolePositions, TotalFastestLaps, TotalChampionshipWins int
 	TotalPoints                                                                  float64
+
+	PositionText, GridPenalty string
 }
 
 // sourceTable reads a table of the release without the importer.
@@ -134,6 +138,7 @@ func TestAllSeasons(t *testing.T) {
 			rounds++
 		}
 	}
+	comparePenalties(t, filepath.Join(dir, "store"), sourceTable(t, release, "races-starting-grid-positions"))
 	for _, kind := range []string{"drivers", "constructors"} {
 		want := map[string]sourceRow{}
 		for _, r := range sourceTable(t, release, kind) {
@@ -147,6 +152,79 @@ func TestAllSeasons(t *testing.T) {
 	t.Logf("75 seasons: %d rounds, %d driver standings, %d constructor standings equal F1DB's", rounds, standings, teams)
 	t.Logf("import %.1f s, build %.1f s of %d variants (%d objects, %.1f MiB), edge ready in %.2f s, resident %.0f MiB, on %d cores",
 		imported.Seconds(), receipt.Seconds, receipt.Variants, receipt.ObjectsWritten, float64(receipt.BytesWritten)/(1<<20), ready.Seconds(), resident, runtime.NumCPU())
+}
+
+// comparePenalties compares the starting grid of every round with F1DB's: place, pit lane and
+// penalty. The places lost follow from the qualifying of the same document.
+func comparePenalties(t *testing.T, store string, grid []sourceRow) {
+	t.Helper()
+	published := documents(t, store)
+	want := map[[2]int][]string{}
+	for _, r := range grid {
+		want[[2]int{r.Year, r.Round}] = append(want[[2]int{r.Year, r.Round}], fmt.Sprintf("%s %d %t %s", r.DriverID, r.PositionNumber, r.PositionText == "PL", r.GridPenalty))
+	}
+	penalties := 0
+	for year := 1950; year <= 2024; year++ {
+		for _, w := range documentOf[[]wire.Weekend](t, published, catalog.Variant{Endpoint: catalog.Weekends, Year: year}) {
+			var got []string
+			for _, s := range documentOf[[]wire.WeekendSessions](t, published, catalog.Variant{Endpoint: catalog.Sessions, SessionKey: w.SessionKey}) {
+				for _, g := range s.Grid {
+					penalty := ""
+					switch {
+					case g.ToTheBack:
+						penalty = "SFB"
+					case g.Penalty > 0:
+						penalty = strconv.Itoa(g.Penalty)
+					}
+					if penalty != "" {
+						penalties++
+					}
+					got = append(got, fmt.Sprintf("%s %d %t %s", g.DriverID, g.Position, g.PitLane, penalty))
+					qualified := 0
+					for _, q := range s.Qualifying {
+						if q.DriverID == g.DriverID {
+							qualified = q.Position
+						}
+					}
+					if lost := g.PlacesLost; g.Qualified != qualified || (lost != nil) != (g.Position > 0 && qualified > 0) || lost != nil && *lost != g.Position-qualified {
+						t.Errorf("%d round %d, %s: got place %d after %d in qualifying, %v lost; qualifying says %d", year, w.Round, g.DriverID, g.Position, g.Qualified, lost, qualified)
+					}
+				}
+			}
+			sameRows(t, fmt.Sprintf("grid of round %d of %d", w.Round, year), got, want[[2]int{year, w.Round}])
+		}
+	}
+	t.Logf("%d penalties on the grids equal F1DB's", penalties)
+}
+
+// documents returns the bodies of the published version, by path. The limit of a key allows no request for each of them.
+func documents(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	store, err := dirblob.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[string][]byte{}
+	for _, entry := range base.Manifest.Entries {
+		if bodies[entry.Path], err = base.Body(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bodies
+}
+
+// documentOf returns the data of a published document; nothing if there is none.
+func documentOf[T any](t *testing.T, documents map[string][]byte, v catalog.Variant) (none T) {
+	t.Helper()
+	body, ok := documents[v.Path()]
+	if !ok {
+		return none
+	}
+	return data[T](t, answer{body: body})
 }
 
 // compareCareers compares careers with the totals of F1DB. Points of constructors differ: F1DB counts those of the

@@ -47,8 +47,11 @@ type QualifyingRow struct {
 type GridRow struct {
 	Position   int    `json:"position,omitzero"` // absent: starts from the pit lane
 	DriverID   string `json:"driver_id"`
+	PitLane    bool   `json:"pit_lane,omitzero"`
 	Qualified  int    `json:"qualified,omitzero"`   // the place in qualifying
 	PlacesLost *int   `json:"places_lost,omitzero"` // between qualifying and grid; below zero: won. Absent unless both are known
+	Penalty    int    `json:"penalty,omitzero"`     // places, as the stewards gave it; the driver may lose fewer
+	ToTheBack  bool   `json:"to_the_back,omitzero"` // the stewards sent the driver to the back
 }
 
 // FastestLap is a driver's fastest lap of the race.

@@ -62,7 +62,9 @@ type Weekend struct {
 	Circuit    Circuit          `json:"circuit"`
 	Sprint     bool             `json:"sprint"`
 	Status     Status           `json:"status"`
-	Sessions   []WeekendSession `json:"sessions"` // in order of time; the race is the last
+	Reason     string           `json:"reason,omitzero"` // of the last decision that moved, postponed, cancelled or reinstated it
+	Was        Instant          `json:"was,omitzero"`    // its start before it was last moved or postponed; absent if it had none, or has it again
+	Sessions   []WeekendSession `json:"sessions"`        // in order of time; the race is the last
 }
 
 // Circuit is where a round is held.

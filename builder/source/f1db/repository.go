@@ -125,7 +125,7 @@ func (t *Tree) readRows(files *decoding, name string, rel *release, of table, ba
 		r := base
 		r.Order, r.n = i+1, i+1
 		r.Position, _ = strconv.Atoi(string(y.Position))
-		r.PositionText = string(y.Position)
+		r.PositionText, r.Penalty = string(y.Position), string(y.Penalty)
 		r.Grid, _ = strconv.Atoi(string(y.Grid)) // PL is the pit lane
 		r.Number, r.Driver, r.Team, r.Engine = string(y.Number), y.Driver, y.Team, y.Engine
 		r.Shared, r.Laps, r.Reason, r.Points, r.Stop, r.Lap = y.Shared, y.Laps, string(y.Reason), y.Points, y.Stop, y.Lap
@@ -241,6 +241,7 @@ type yamlRow struct {
 	Reason   text            `yaml:"reasonRetired"`
 	Points   float64         `yaml:"points"`
 	Grid     text            `yaml:"gridPosition"`
+	Penalty  text            `yaml:"gridPenalty"`
 	Stop     int             `yaml:"stop"`
 	Lap      int             `yaml:"lap"`
 }

@@ -3,6 +3,7 @@ package f1db
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"gridcast/builder/season"
@@ -64,9 +65,13 @@ func (c *converter) qualifying(t table, race int) []season.QualifyingRow {
 	})
 }
 
+// toTheBack is F1DB's word for a penalty without a number: start from the back.
+const toTheBack = "SFB"
+
 func (c *converter) grid(t table, race int) []season.GridSlot {
 	return each(c, t, race, func(r *row) season.GridSlot {
-		return season.GridSlot{Driver: r.Driver, Team: r.Team, Position: r.Position}
+		places, _ := strconv.Atoi(r.Penalty) // 0 for a penalty in words
+		return season.GridSlot{Driver: r.Driver, Team: r.Team, Position: r.Position, Penalty: places, Back: r.Penalty == toTheBack}
 	})
 }
 

@@ -157,6 +157,7 @@ type row struct {
 	Reason       string          `json:"reasonRetired"`
 	Points       float64         `json:"points"`
 	Grid         int             `json:"gridPositionNumber"`
+	Penalty      string          `json:"gridPenalty"`
 	Stop         int             `json:"stop"`
 	Lap          int             `json:"lap"`
 

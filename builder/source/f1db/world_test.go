@@ -85,7 +85,7 @@ func TestSmallRelease(t *testing.T) {
 					{Driver: "bert-berg", Team: "verde", Position: 2, Segments: [3]time.Duration{91 * time.Second, 90500 * time.Millisecond}},
 					{Driver: "carl-coda", Team: "verde", Position: 3, Segments: [3]time.Duration{92 * time.Second}},
 				},
-				Grid: []season.GridSlot{{Driver: "anna-arno", Team: "rosso", Position: 1}, {Driver: "bert-berg", Team: "verde", Position: 0}},
+				Grid: []season.GridSlot{{Driver: "anna-arno", Team: "rosso", Position: 1, Penalty: 3}, {Driver: "bert-berg", Team: "verde", Position: 0, Back: true}},
 				Results: []season.Result{
 					{Driver: "bert-berg", Team: "verde", Engine: "vee", Position: 1, Laps: 50, Time: 90 * time.Minute, Points: 25},
 					{Driver: "anna-arno", Team: "rosso", Engine: "vee", Outcome: season.DidNotFinish, Grid: 1, Laps: 12, Reason: "Engine"},
