@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -201,6 +202,17 @@ func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.
 	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], WinProbability: f.Winner().Win, Model: model}
 	e := ledger.Freeze(r.Session, pick, r.Start, f.Basis.Order == predict.FromGrid)
 	e.Archive, e.Basis, e.Chances = archive, ledger.Basis(f.Basis.Order), chancesOf(f)
+	scale := season.Scale(r.Year, false)
+	for i, candidate := range f.Candidates {
+		c := &e.Chances[i]
+		c.DNF = int(math.Round(candidate.Out * ledger.Certain))
+		for place, chance := range candidate.Places {
+			c.Positions = append(c.Positions, int(math.Round(chance*ledger.Certain)))
+			if place < len(scale) {
+				c.Points += c.Positions[place] * int(scale[place])
+			}
+		}
+	}
 	return e
 }
 

@@ -176,6 +176,29 @@ func TestPickOnQualifyingThatCameLate(t *testing.T) {
 	w.wantFreeze(came.Add(2*time.Hour), austriaStart, predict.FromQualifying)
 }
 
+// TestWholeOrdersAreFrozen: a pick of the default model keeps the chances of every place, of not finishing, and
+// the expected points.
+func TestWholeOrdersAreFrozen(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	w.policy.Model = predict.NewV2(predict.DefaultParams())
+	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+	expected := 0
+	for _, c := range w.round().Pick.Chances {
+		total := c.DNF
+		for _, chance := range c.Positions {
+			total += chance
+		}
+		if len(c.Positions) != 20 || total != ledger.Certain || c.DNF == 0 || c.Positions[0] != c.Win {
+			t.Errorf("froze %+v", c)
+		}
+		expected += c.Points
+	}
+	// Ten cars score 101 points if at least ten finish.
+	if expected < 100.9*ledger.Certain || expected > 101.001*ledger.Certain {
+		t.Errorf("the drivers expect %d millionths of a point, want those of ten places", expected)
+	}
+}
+
 func TestPickOnFormIsFrozenAtTheLastMoment(t *testing.T) {
 	w := newWeekend(t, withoutQualifying)
 	last := austriaStart.Add(-almanac.LastFreeze)

@@ -15,7 +15,6 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
-	"gridcast/builder/stewards"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -317,7 +316,10 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 
 // place gives a car its place, the points of the place, and its chances if the forecast has them.
 func place(car *wire.LiveCar, year, position int, forecast predict.Forecast, driver season.DriverID) {
-	points := stewards.Points(year, position)
+	points := 0.0
+	if scale := season.Scale(year, false); position <= len(scale) {
+		points = scale[position-1]
+	}
 	car.Position, car.Points = position, &points
 	for _, c := range forecast.Candidates {
 		if c.Driver == driver && c.Podium > 0 {

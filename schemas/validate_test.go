@@ -83,7 +83,7 @@ var bodies = []struct {
 	}, now)},
 	{probabilities, wire.Wrap([]wire.ProbabilityRecord{{
 		SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Model: "v2-1", Basis: "grid", FrozenAt: wire.Instant(now),
-		Drivers: []wire.DriverChance{{Driver: "NOR", WinPct: 600, PodiumPct: 1000}, {Driver: "PIA", WinPct: 400, PodiumPct: 1000}, {Driver: "SAI", PodiumPct: 1000}},
+		Drivers: []wire.DriverChance{{Driver: "NOR", WinPct: 600, PodiumPct: 1000, Positions: []wire.Hundredths{6000, 2000, 1000}, PointsPct: new(wire.Hundredths(9000)), DNFPct: new(wire.Hundredths(1000)), ExpectedPoints: new(wire.Hundredths(1980))}, {Driver: "PIA", WinPct: 400, PodiumPct: 1000}, {Driver: "SAI", PodiumPct: 1000}},
 	}}, now)},
 	{probabilities, wire.Wrap([]wire.ProbabilityRecord(nil), now)},
 	{trackRecord, wire.Wrap(wire.TrackRecord{Hindsight: wire.Record{

@@ -418,9 +418,11 @@ func lengthOf(list reflect.Value) int {
 	return list.Len()
 }
 
-// kindOf names the type of a scalar; empty: it is no scalar.
+// kindOf names the type of a scalar or of a list of scalars, which is one cell; empty: it is neither.
 func kindOf(typ reflect.Type) string {
 	switch {
+	case typ.Kind() == reflect.Slice && kindOf(typ.Elem()) != "":
+		return kindOf(typ.Elem()) + "s"
 	case typ == reflect.TypeFor[wire.Instant]():
 		return "instant"
 	case typ.Implements(reflect.TypeFor[json.Marshaler]()):
@@ -451,13 +453,21 @@ func inert(text string) string {
 	return "'" + text
 }
 
-// textOf formats a scalar like the documents, a text inert; an unknown value is empty.
+// textOf formats a scalar like the documents, a text inert; an unknown value is empty. Spaces separate the members of a
+// list.
 func textOf(value reflect.Value) string {
 	if !value.IsValid() {
 		return ""
 	}
-	if value.Kind() == reflect.String {
+	switch value.Kind() {
+	case reflect.String:
 		return inert(value.String())
+	case reflect.Slice:
+		cells := make([]string, value.Len())
+		for i := range cells {
+			cells[i] = textOf(value.Index(i))
+		}
+		return strings.Join(cells, " ")
 	}
 	text, err := json.Marshal(value.Interface())
 	if err != nil {

@@ -149,6 +149,14 @@ func TestFaults(t *testing.T) {
 		{name: "chances that are off by rounding", edit: func(_ *world, s *smallSeason) {
 			s.chances[0].Drivers[2].WinPct, s.chances[0].Drivers[2].PodiumPct = 102, 998
 		}},
+		{name: "places that add up", edit: func(_ *world, s *smallSeason) { withPlaces(s) }},
+		{name: "places that add up to less than one", edit: func(_ *world, s *smallSeason) { withPlaces(s).Positions[2] = 999 }},
+		{name: "another chance of the first place than to win", edit: func(_ *world, s *smallSeason) {
+			c := withPlaces(s)
+			c.Positions[0], c.Positions[1] = 5900, 3100
+		}},
+		{name: "places of fewer starters", edit: func(_ *world, s *smallSeason) { c := withPlaces(s); c.Positions = c.Positions[:2] }},
+		{name: "places without the chance of not finishing", edit: func(_ *world, s *smallSeason) { withPlaces(s).DNFPct = nil }},
 		{name: "another chance than the prediction", edit: func(_ *world, s *smallSeason) { s.picks[0].Prediction.ConfidencePct = 610 }},
 		{name: "chances without a prediction", edit: func(_ *world, s *smallSeason) { s.chances[0].SessionKey = 2025002 }},
 
@@ -252,4 +260,12 @@ func golden(t *testing.T, path, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-want +got); -update writes it\n%s", path, diff)
 	}
+}
+
+// withPlaces gives the first driver of a season's chances a chance of every place, and returns them.
+func withPlaces(s *smallSeason) *wire.DriverChance {
+	c := &s.chances[0].Drivers[0]
+	points, out, expected := wire.Hundredths(10_000), wire.Hundredths(0), wire.Hundredths(2190)
+	c.Positions, c.PointsPct, c.DNFPct, c.ExpectedPoints = []wire.Hundredths{6000, 3000, 1000}, &points, &out, &expected
+	return c
 }

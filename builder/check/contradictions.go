@@ -178,6 +178,9 @@ func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, compl
 		if c.PodiumPct < c.WinPct {
 			complain("%s has a smaller chance of a podium, %d, than to win, %d", c.Driver, c.PodiumPct, c.WinPct)
 		}
+		if c.Positions != nil {
+			complainOfPlaces(c, len(p.Drivers), complain)
+		}
 		of[c.Driver] = c
 		win, podium = win+int(c.WinPct), podium+int(c.PodiumPct)
 	}
@@ -195,6 +198,28 @@ func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, compl
 		return
 	}
 	complain("has no prediction")
+}
+
+// complainOfPlaces holds the chances of the places to each other: with that of not finishing they add up to
+// 100 %. The first is the chance to win, and the first three that of the podium, but for the rounding.
+func complainOfPlaces(c wire.DriverChance, starters int, complain complain) {
+	if len(c.Positions) != starters || starters < 3 || c.PointsPct == nil || c.DNFPct == nil || c.ExpectedPoints == nil {
+		complain("%s has %d places of %d, or no chance of points or of not finishing", c.Driver, len(c.Positions), starters)
+		return
+	}
+	total, podium := *c.DNFPct, wire.Hundredths(0)
+	for i, chance := range c.Positions {
+		total += chance
+		if i < 3 {
+			podium += chance
+		}
+	}
+	off := func(places wire.Hundredths, of wire.Percent) bool {
+		return max(int(places)-10*int(of), 10*int(of)-int(places)) > 8
+	}
+	if total != 10_000 || off(c.Positions[0], c.WinPct) || off(podium, c.PodiumPct) {
+		complain("%s has places of %d hundredths, with %d to win and %d of the podium", c.Driver, total, c.Positions[0], podium)
+	}
 }
 
 // checkOdds holds the odds of both titles to themselves.

@@ -12,19 +12,10 @@ import (
 // one is the unit of every published chance: a millionth.
 const one = 1_000_000
 
-// podiumPower flattens the chances of the second and third place. It is below 1 because the drivers
-// behind the winner are closer to each other than to him. Values between .7 and .8 do equally well. See
-// Bacon-Shone, Lo and Busche, "Modelling winning probability" (1992), and Benter, "Computer based horse
-// race handicapping and wagering systems" (1994).
-const podiumPower = .75
-
-// newForecast makes a forecast from the drivers' chances to win and to be on the podium. The first
-// three of pick are the picked podium. The chances must come from millionths and podiumChances.
-func newForecast(drivers []season.DriverID, win, podium []float64, pick []season.DriverID, basis Basis) Forecast {
-	f := Forecast{Candidates: make([]Candidate, len(drivers)), Basis: basis}
-	for i, d := range drivers {
-		f.Candidates[i] = Candidate{Driver: d, Win: win[i], Podium: podium[i]}
-	}
+// newForecast makes a forecast of candidates in starting order. The first three of pick are the picked
+// podium.
+func newForecast(candidates []Candidate, pick []season.DriverID, basis Basis) Forecast {
+	f := Forecast{Candidates: candidates, Basis: basis}
 	// Stable: drivers of equal chances keep their starting order.
 	slices.SortStableFunc(f.Candidates, func(a, b Candidate) int { return cmp.Compare(b.Win, a.Win) })
 	copy(f.Podium[:], pick)
@@ -43,6 +34,15 @@ func byChance(drivers []season.DriverID, win []float64) []season.DriverID {
 		sorted[i] = drivers[j]
 	}
 	return sorted
+}
+
+// withPodium returns the candidates with the chances of a podium: see podiumChances.
+func withPodium(drivers []season.DriverID, win, rest []float64) []Candidate {
+	candidates := make([]Candidate, len(win))
+	for i, p := range podiumChances(win, rest) {
+		candidates[i] = Candidate{Driver: drivers[i], Win: win[i], Podium: p}
+	}
+	return candidates
 }
 
 // podiumChances returns every driver's probability of one of the first three places, in millionths.
@@ -82,17 +82,17 @@ func podiumChances(win, rest []float64) []float64 {
 			}
 		}
 	}
-	return millionths(podium, 3, win)
+	return millionths(podium, 3*one, win)
 }
 
-// millionths rounds probabilities to whole millionths that add up to total. Each is at least its value
-// in low and at most 1. Processors differ in the last bits of a logarithm; rounding makes the forecast
-// the same on all of them.
+// millionths rounds probabilities to whole millionths that add up to total of them. Each is at least its
+// value in low and at most 1. Rounding hides the last bits of a logarithm, which processors may compute
+// differently.
 func millionths(p []float64, total int, low []float64) []float64 {
 	whole := make([]int, len(p))
 	order := make([]int, len(p))
 	rest := make([]float64, len(p))
-	left := total * one
+	left := total
 	for i, x := range p {
 		least := 0
 		if low != nil {

@@ -64,6 +64,9 @@ var (
 	qualified = []Feature{GridSlot, QualifyingGap, OnPole}
 	// practised is the set for the time between practice and qualifying.
 	practised = []Feature{PriorRacePace, PriorQualifyingPace, DriverRating, TeamRating, TeamMateForm}
+	// unratedPractised and unratedForm are the sets without the ratings for the same times.
+	unratedPractised = []Feature{PriorRacePace, PriorQualifyingPace, TeamMateForm}
+	unratedForm      = []Feature{FormRacePace, FormQualifyingPace, TeamMateForm}
 	// formOnly is the set for the time before the weekend.
 	formOnly = []Feature{FormRacePace, FormQualifyingPace, DriverRating, TeamRating, TeamMateForm}
 )

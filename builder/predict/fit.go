@@ -57,7 +57,10 @@ func fit(samples []*sample, year int, set []Feature, window Window, p FitParams)
 	if err != nil {
 		return nil, fmt.Errorf("fit of %d on %d races: %w", year, len(used), err)
 	}
-	f.Sharpness = sharpness(races, weights)
+	f.Sharpness = 1
+	if p.StageWeights[0] > 0 {
+		f.Sharpness = sharpness(races, weights)
+	}
 	f.Weights = weights
 	for j := range f.Weights {
 		f.Weights[j] /= scale[j]

@@ -72,8 +72,8 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 	for i, r := range ranked {
 		drivers[i] = r.driver
 	}
-	win := millionths(normalised(wins), 1, nil)
-	return newForecast(drivers, win, podiumChances(win, win), drivers[:min(3, len(drivers))], basis), nil
+	win := millionths(normalised(wins), one, nil)
+	return newForecast(withPodium(drivers, win, win), drivers[:min(3, len(drivers))], basis), nil
 }
 
 // wins returns the smoothed number of wins of each of n ranks in the races before the last. It ranks

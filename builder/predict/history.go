@@ -200,22 +200,9 @@ func teamWins(races []race, year int, cars lineages) (map[season.TeamID]float64,
 		}
 	}
 	for _, row := range rows {
-		wins[cars.root(row.Team, year)] += row.Points / winPoints(year)
+		wins[cars.root(row.Team, year)] += row.Points / season.Scale(year, false)[0]
 	}
 	return wins, rounds
-}
-
-// winPoints returns the points for a win in the drivers' championship of a year.
-func winPoints(year int) float64 {
-	switch {
-	case year >= 2010:
-		return 25
-	case year >= 1991:
-		return 10
-	case year >= 1961:
-		return 9
-	}
-	return 8
 }
 
 // lineages finds the first team of a lineage, which identifies a car through all changes of name. It

@@ -64,8 +64,8 @@ func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 			u[i] += float64(w.Sharpness * w.Weights[j] * x[i][j])
 		}
 	}
-	win := millionths(softmax(u), 1, nil)
-	return newForecast(drivers, win, podiumChances(win, win), byChance(drivers, win), before.Basis), nil
+	win := millionths(softmax(u), one, nil)
+	return newForecast(withPodium(drivers, win, win), byChance(drivers, win), before.Basis), nil
 }
 
 // Live predicts with the weights of the published model. Walk-forward on 2021 to 2024, hit and

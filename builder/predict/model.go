@@ -25,8 +25,10 @@ import (
 //
 // Each season has its fits, learnt from the seasons before. There is a set for each state of knowledge:
 // the grid; qualifying alone, with the order of qualifying in place of the grid; practice alone; and
-// nothing of the weekend. Without qualifying there is nothing to mix, and both forms are the fits of
-// form.
+// nothing of the weekend. Without qualifying V2 mixes two experts, the fits of form with and without the
+// ratings, and picks its three likeliest winners.
+//
+// The chances of the places behind the winner know retirements: see places.
 //
 // Missing facts are harmless. A session that was not held teaches the filter nothing. A feature that is
 // missing for all starters cancels. Missing qualifying times count as the typical times of the grid
@@ -53,11 +55,12 @@ type Ranked struct {
 
 var _ Model = (*Ranked)(nil)
 
-// experts are the fits that predict a season from one basis. Without qualifying there is only r2.
+// experts are the fits that predict a season from one basis. Without qualifying there is no qualified.
 type experts struct {
 	r2        []*Fit
 	unrated   []*Fit
 	qualified []*Fit
+	behind    []*Fit // of the second and third place alone
 }
 
 // fitKey identifies the inputs of fits. A new sample replaces an old one if any earlier fact changed, so
@@ -74,8 +77,8 @@ const mostFits = 64
 
 // The names and versions of both forms.
 const (
-	R2 = "r2-2"
-	V2 = "v2-1"
+	R2 = "r2-3"
+	V2 = "v2-2"
 )
 
 // NewR2 returns the model with R2 alone.
@@ -119,8 +122,8 @@ func (e Explanation) Qualified() Forecast {
 	if sum(win) == 0 {
 		return e.Forecast
 	}
-	win = millionths(win, 1, nil)
-	return newForecast(drivers, win, podiumChances(win, win), byChance(drivers, win), e.Forecast.Basis)
+	win = millionths(win, one, nil)
+	return newForecast(withPodium(drivers, win, win), byChance(drivers, win), e.Forecast.Basis)
 }
 
 // Weights are the exponents of the chances of R2, of the fits without ratings and of qualifying alone.
@@ -205,47 +208,47 @@ func (m *Ranked) explain(smp *sample, fits *experts) Explanation {
 	}
 	chances := fits.logChances(smp.x)
 	e.Weights = Weights{1}
-	if m.mixed && len(fits.unrated) > 0 {
+	if m.mixed {
 		e.Weights = m.weights(smp.year, fits)
 	}
+	behind := pool(fits.behind, smp.x)
 	win := make([]float64, len(smp.x))
-	rest := make([]float64, len(smp.x))
+	rate := make([]float64, len(smp.x))
 	for i, d := range smp.drivers {
 		starter := Starter{Driver: d, Features: smp.x[i]}
-		known := 0.0
 		for j, lp := range chances {
 			if lp != nil {
 				starter.Experts[j] = portable.Exp(lp[i])
 				win[i] += float64(e.Weights[j] * lp[i])
 			}
-			if lp != nil && j < 2 { // R2 and the fits without ratings
-				rest[i] += lp[i]
-				known++
-			}
 		}
-		rest[i] = portable.Exp(podiumPower * rest[i] / known)
+		strength := (chances[0][i] + chances[1][i]) / 2
+		rate[i] = portable.Exp(float64(ratePower * (float64((1-behindShare)*strength) + float64(behindShare*behind[i]))))
 		e.Starters = append(e.Starters, starter)
 	}
-	win = millionths(softmax(win), 1, nil)
+	win = millionths(softmax(win), one, nil)
 	pick := byChance(smp.drivers, win)
-	if m.mixed && len(fits.unrated) > 0 {
+	if m.mixed && smp.order != FromForm {
 		winner := pick[0]
-		others := byChance(smp.drivers, millionths(softmax(chances[1]), 1, nil))
+		others := byChance(smp.drivers, millionths(softmax(chances[1]), one, nil))
 		pick = append([]season.DriverID{winner}, slices.DeleteFunc(others, func(d season.DriverID) bool { return d == winner })...)
 	}
-	e.Forecast = newForecast(smp.drivers, win, podiumChances(win, rest), pick, basis)
+	e.Forecast = newForecast(withOrders(smp.drivers, win, rate, m.memory.retirements(smp.year)), pick, basis)
 	return e
 }
 
 // weights returns the exponents for the next race of the season, learnt from the earlier ones.
 func (m *Ranked) weights(year int, fits *experts) Weights {
 	p := m.p.Mixture
+	if len(fits.qualified) == 0 {
+		p = m.p.FormMixture
+	}
 	w := p.Usual
 	if slices.Contains(m.p.Pace.RuleYears, year) {
 		w = p.NewRules
 	}
 	for i, s := range m.memory.steps {
-		if s.year != year || s.sample.winner < 0 || s.sample.order == FromForm {
+		if s.year != year || s.sample.winner < 0 || s.sample.order == FromForm && len(fits.qualified) > 0 {
 			continue
 		}
 		smp := *s.sample
@@ -253,8 +256,10 @@ func (m *Ranked) weights(year int, fits *experts) Weights {
 		fillGaps(&smp, m.memory.steps[:i])
 		total := 0.0
 		for j, lp := range fits.logChances(smp.x) {
-			w[j] = float64(w[j] * portable.Exp(p.Rate*lp[smp.winner]))
-			total += w[j]
+			if lp != nil {
+				w[j] = float64(w[j] * portable.Exp(p.Rate*lp[smp.winner]))
+				total += w[j]
+			}
 		}
 		for j := range w {
 			w[j] = float64(p.Keeps*w[j]/total) + float64((1-p.Keeps)*p.Usual[j])
@@ -320,22 +325,27 @@ func (m *Ranked) fitsFor(year int, smp *sample) (*experts, error) {
 	var plan []wanted
 	switch {
 	case key.order == FromGrid:
-		plan = []wanted{{&e.r2, essential, all}, {&e.r2, general, all}, {&e.unrated, unrated, all}, {&e.qualified, qualified, all[:1]}}
+		plan = []wanted{{&e.r2, essential, all}, {&e.r2, general, all}, {&e.unrated, unrated, all}, {&e.qualified, qualified, all[:1]}, {&e.behind, unrated, all}}
 	case key.order == FromQualifying:
 		plan = []wanted{
 			{&e.r2, beforeGrid(essential), all},
 			{&e.r2, beforeGrid(general), all},
 			{&e.unrated, beforeGrid(unrated), all},
 			{&e.qualified, beforeGrid(qualified), all[:1]},
+			{&e.behind, beforeGrid(unrated), all},
 		}
 	case key.practice:
-		plan = []wanted{{&e.r2, practised, all}}
+		plan = []wanted{{&e.r2, practised, all}, {&e.unrated, unratedPractised, all}, {&e.behind, unratedPractised, all}}
 	default:
-		plan = []wanted{{&e.r2, formOnly, all}}
+		plan = []wanted{{&e.r2, formOnly, all}, {&e.unrated, unratedForm, all}, {&e.behind, unratedForm, all}}
 	}
 	for _, want := range plan {
 		for _, w := range want.windows {
-			f, err := fit(samples, year, want.set, w, m.p.Fit)
+			p := m.p.Fit
+			if want.by == &e.behind {
+				p.StageWeights = behindWeights
+			}
+			f, err := fit(samples, year, want.set, w, p)
 			if err != nil {
 				return nil, err
 			}

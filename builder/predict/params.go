@@ -10,11 +10,12 @@ type Params struct {
 	// history from 1950 and one from 1992.
 	FirstSeason, Warmup int
 
-	Pace    PaceParams
-	Rating  RatingParams
-	Form    FormParams
-	Fit     FitParams
-	Mixture MixtureParams
+	Pace        PaceParams
+	Rating      RatingParams
+	Form        FormParams
+	Fit         FitParams
+	Mixture     MixtureParams // from the grid or from qualifying
+	FormMixture MixtureParams // from neither; the third expert is missing
 }
 
 // PaceParams are the constants of the Kalman filter that follows the pace of every car and
@@ -134,6 +135,7 @@ func DefaultParams() Params {
 			Windows:  []Window{{18, 6}, {10, 3}},
 			MinRaces: 10,
 		},
-		Mixture: MixtureParams{Usual: Weights{.85, .10, .05}, NewRules: Weights{.10, .80, .10}, Rate: .5, Keeps: .88},
+		Mixture:     MixtureParams{Usual: Weights{.85, .10, .05}, NewRules: Weights{.10, .80, .10}, Rate: .5, Keeps: .88},
+		FormMixture: MixtureParams{Usual: Weights{.85, .15}, NewRules: Weights{.10, .90}, Rate: .5, Keeps: .88},
 	}
 }

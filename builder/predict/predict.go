@@ -73,6 +73,12 @@ type Candidate struct {
 	Driver season.DriverID
 	Win    float64 // adds up to 1 over the candidates
 	Podium float64 // adds up to 3, or to the number of candidates; never below Win
+
+	// Places holds the chance of each place, as many as candidates: the first is Win, the first three add
+	// up to Podium but for rounding. With Out, the chance of not being classified, they add up to 1. Models
+	// without a forecast of the whole order leave them out.
+	Places []float64
+	Out    float64
 }
 
 // Basis describes the inputs of a forecast.

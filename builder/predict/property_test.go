@@ -40,6 +40,19 @@ func TestChancesAreMillionthsThatAddUp(t *testing.T) {
 					if p < w || p > 1e6 {
 						t.Errorf("%s %d %s: %+v", name, year, gp, c)
 					}
+					if c.Places == nil {
+						continue
+					}
+					total, front := wholeMillionths(t, c.Out), 0
+					for place, chance := range c.Places {
+						total += wholeMillionths(t, chance)
+						if place < 3 {
+							front += wholeMillionths(t, chance)
+						}
+					}
+					if len(c.Places) != len(f.Candidates) || total != 1e6 || c.Places[0] != c.Win || front < p-3 || front > p+3 {
+						t.Errorf("%s %d %s: the places add up to %d millionths, the first three to %d: %+v", name, year, gp, total, front, c)
+					}
 				}
 				if win != 1e6 || podium != min(3, len(f.Candidates))*1e6 {
 					t.Errorf("%s %d %s: %d candidates have %d millionths of a win and %d of a podium", name, year, gp, len(f.Candidates), win, podium)
@@ -111,7 +124,7 @@ func TestBasisIsSaid(t *testing.T) {
 //
 //	GOARCH=arm64 go test -c -o predict.test ./builder/predict
 //	qemu-aarch64 predict.test -test.run SameBytes
-const acrossProcessors = "130cc37391e11971c7747cae5bfbfafdd472233f08d4982c14ff6d2dadcdb609"
+const acrossProcessors = "5a53fc710ed6d135cefed493a2557f94453e2ad713ffa200e36b062d7b10b545"
 
 func TestSameBytesOnEveryProcessor(t *testing.T) {
 	if testing.Short() {
@@ -129,9 +142,10 @@ func TestSameBytesOnEveryProcessor(t *testing.T) {
 				f := forecast(t, m, changed(atGrid(t, a, year, gp), year, gp, change), year, gp)
 				for _, c := range f.Candidates {
 					h.Write([]byte(c.Driver))
-					h.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(c.Win)))
-					h.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(c.Podium)))
-					n += 2
+					for _, chance := range append([]float64{c.Win, c.Podium, c.Out}, c.Places...) {
+						h.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(chance)))
+						n++
+					}
 				}
 				for _, d := range f.Podium {
 					h.Write([]byte(d))

@@ -170,10 +170,20 @@ func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord
 	rec := wire.ProbabilityRecord{
 		SessionKey: r.Session, GPName: r.Facts.Name, Model: r.Pick.Model, Basis: string(r.Pick.Basis), FrozenAt: wire.Instant(r.Pick.FrozenAt),
 	}
+	paid := len(season.Scale(r.Year, false))
 	for _, c := range r.Pick.Chances {
-		rec.Drivers = append(rec.Drivers, wire.DriverChance{
+		chance := wire.DriverChance{
 			Driver: y.Codes()[c.Driver], WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
-		})
+		}
+		if n := len(c.Positions); n > 0 {
+			row := wire.PercentagesOf(append(slices.Clone(c.Positions), c.DNF))
+			points, expected := wire.Hundredths(0), wire.Hundredths((c.Points+ledger.Certain/200)/(ledger.Certain/100))
+			for _, p := range row[:min(n, paid)] {
+				points += p
+			}
+			chance.Positions, chance.PointsPct, chance.DNFPct, chance.ExpectedPoints = row[:n], &points, &row[n], &expected
+		}
+		rec.Drivers = append(rec.Drivers, chance)
 	}
 	slices.SortStableFunc(rec.Drivers, func(a, b wire.DriverChance) int { return int(b.WinPct - a.WinPct) })
 	return rec

@@ -31,7 +31,7 @@ func small() *almanac.Almanac {
 	pick := &ledger.FrozenPick{
 		Pick: ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: 0.625, Model: "v2-1"}, Basis: ledger.OnQualifying,
 		FrozenAt: time.Date(2025, 5, 31, 16, 0, 0, 0, time.UTC),
-		Chances:  []ledger.Chance{{Driver: "bob", Win: 250_000, Podium: ledger.Certain}, {Driver: "ann", Win: 625_000, Podium: ledger.Certain}, {Driver: "cay", Win: 125_000, Podium: ledger.Certain}},
+		Chances:  []ledger.Chance{{Driver: "bob", Win: 250_000, Podium: ledger.Certain}, {Driver: "ann", Win: 625_000, Podium: ledger.Certain, Positions: []int{625_000, 249_949, 24_951}, Points: 20_499_000, DNF: 100_100}, {Driver: "cay", Win: 125_000, Podium: ledger.Certain}},
 	}
 	miss := &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann", P3: "cay", WinProbability: 0.3333}}
 	round := func(number int, start time.Time, state almanac.State) almanac.Round {
@@ -127,7 +127,7 @@ func TestBytes(t *testing.T) {
 			"the frozen chances, to a tenth, the likeliest first; a pick without them is left out",
 			catalog.Variant{Endpoint: catalog.Probabilities, Year: 2025},
 			`{"ok":true,"data":[{"session_key":2025001,"gp_name":"Grand Prix A","model":"v2-1","basis":"qualifying","frozen_at":"2025-05-31T16:00:00+00:00",` +
-				`"drivers":[{"driver":"OHA","win_pct":62.5,"podium_pct":100.0},{"driver":"MUL","win_pct":25.0,"podium_pct":100.0},{"driver":"CAY","win_pct":12.5,"podium_pct":100.0}]}]` + meta,
+				`"drivers":[{"driver":"OHA","win_pct":62.5,"podium_pct":100.0,"positions":[62.50,24.99,2.50],"points_pct":89.99,"dnf_pct":10.01,"expected_points":20.50},{"driver":"MUL","win_pct":25.0,"podium_pct":100.0},{"driver":"CAY","win_pct":12.5,"podium_pct":100.0}]}]` + meta,
 		},
 		{
 			"one session's chances",

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 )
 
 // Order returns the classification of a session with the drivers, by code or id, in this order. All
@@ -63,7 +64,7 @@ func (s Session) meant(text string) string {
 // pointsOf returns the award of points of a session.
 func (s Session) pointsOf(before []ledger.Row) (award, error) {
 	if before == nil {
-		if points := s.scale(); points != nil {
+		if points := season.Scale(s.Round.Year, s.Sprint); points != nil {
 			return award{points: points}, nil
 		}
 		return award{}, errAward

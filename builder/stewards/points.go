@@ -4,53 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
-
-// scale is the points for the first places from a season on.
-type scale struct {
-	from   int
-	points []float64
-}
-
-// scales holds the scales of races, the latest first.
-var scales = []scale{
-	{2010, []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}},
-	{2003, []float64{10, 8, 6, 5, 4, 3, 2, 1}},
-	{1991, []float64{10, 6, 4, 3, 2, 1}},
-	{1961, []float64{9, 6, 4, 3, 2, 1}},
-	{1960, []float64{8, 6, 4, 3, 2, 1}},
-	{1950, []float64{8, 6, 4, 3, 2}},
-}
-
-// sprintScales holds the scales of sprints, the latest first.
-var sprintScales = []scale{
-	{2022, []float64{8, 7, 6, 5, 4, 3, 2, 1}},
-	{2021, []float64{3, 2, 1}},
-}
-
-// scale returns the scale of the session's season, nil if there is none.
-func (s Session) scale() []float64 {
-	of := scales
-	if s.Sprint {
-		of = sprintScales
-	}
-	for _, scale := range of {
-		if s.Round.Year >= scale.from {
-			return scale.points
-		}
-	}
-	return nil
-}
-
-// Points returns the points of a place in a race of a season over the full distance, without the point for the
-// fastest lap.
-func Points(year, place int) float64 {
-	full := award{points: Session{Round: &almanac.Round{Year: year}}.scale()}
-	return full.place(place - 1)
-}
 
 // In 2014 the last race counted double; a race that is cut short counts half.
 var factors = []float64{1, 2, 0.5}
@@ -75,7 +31,7 @@ var errAward = errors.New("its points do not follow from the places, so that tho
 // awardOf finds the award that gives a classification its points. Every place must fit the scale of
 // the season, doubled or halved for the whole race, with one bonus at most.
 func (s Session) awardOf(order []ledger.Row) (award, error) {
-	scale := s.scale()
+	scale := season.Scale(s.Round.Year, s.Sprint)
 	for _, factor := range factors {
 		a := award{points: make([]float64, len(scale))}
 		for i, p := range scale {

@@ -11,11 +11,16 @@ type ProbabilityRecord struct {
 	Drivers    []DriverChance `json:"drivers"` // the likeliest winner first
 }
 
-// DriverChance holds a starter's chances.
+// DriverChance holds a starter's chances. Positions and the fields after it are absent from picks that were frozen
+// without them. Positions and DNFPct add up to 100 exactly.
 type DriverChance struct {
-	Driver    string  `json:"driver"` // three-letter code
-	WinPct    Percent `json:"win_pct"`
-	PodiumPct Percent `json:"podium_pct"`
+	Driver         string       `json:"driver"` // three-letter code
+	WinPct         Percent      `json:"win_pct"`
+	PodiumPct      Percent      `json:"podium_pct"`
+	Positions      []Hundredths `json:"positions,omitzero"` // of each place, the first one first
+	PointsPct      *Hundredths  `json:"points_pct,omitzero"`
+	DNFPct         *Hundredths  `json:"dnf_pct,omitzero"`
+	ExpectedPoints *Hundredths  `json:"expected_points,omitzero"`
 }
 
 // ForecastRecord is one record of /forecast: the provisional chances of a coming race, from the facts known now.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -213,6 +214,40 @@ func (p *Percent) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*p = Percent(math.Round(f * 10))
+	return nil
+}
+
+// Hundredths is a number that prints with exactly two decimals.
+type Hundredths int
+
+// PercentagesOf returns the percentages of parts in millionths. Their sum is that of the parts: the parts with the
+// largest loss by rounding down are rounded up.
+func PercentagesOf(parts []int) []Hundredths {
+	const unit = 100 // millionths in a hundredth of a percent
+	percentages, order, left := make([]Hundredths, len(parts)), make([]int, len(parts)), unit/2
+	for i, part := range parts {
+		percentages[i], order[i] = Hundredths(part/unit), i
+		left += part % unit
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return parts[b]%unit - parts[a]%unit })
+	for _, i := range order[:min(left/unit, len(order))] {
+		percentages[i]++
+	}
+	return percentages
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n Hundredths) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(n)/100, 'f', 2, 64), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Hundredths) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return err
+	}
+	*n = Hundredths(math.Round(f * 100))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -176,5 +177,29 @@ func TestUnknownIsAbsent(t *testing.T) {
 				t.Errorf(" got %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestPercentagesAddUp: the parts with the largest remainder are rounded up.
+func TestPercentagesAddUp(t *testing.T) {
+	for _, tc := range []struct {
+		parts []int
+		want  string
+	}{
+		{[]int{333_333, 333_333, 333_334}, "[33.33,33.33,33.34]"},
+		{[]int{999_949, 49, 2}, "[100.00,0.00,0.00]"},
+		{[]int{50, 999_950}, "[0.01,99.99]"},
+		{[]int{1_000_000, 0}, "[100.00,0.00]"},
+		{[]int{149, 149}, "[0.02,0.01]"}, // of 0.0298
+		{[]int{}, "[]"},
+	} {
+		got, err := wire.Marshal(wire.PercentagesOf(tc.parts))
+		if err != nil || string(got) != tc.want {
+			t.Errorf("%v: got %s, %v, want %s", tc.parts, got, err, tc.want)
+		}
+		var read []wire.Hundredths
+		if err := json.Unmarshal(got, &read); err != nil || !slices.Equal(read, wire.PercentagesOf(tc.parts)) {
+			t.Errorf("%v: read %v, %v", tc.parts, read, err)
+		}
 	}
 }

@@ -11,15 +11,7 @@ import (
 // pointsOf returns the points of a round by the rules of its year: a race, a sprint if there is
 // one, and the fastest lap. The last race of 2014 counted twice.
 func pointsOf(year int, sprint, last bool) round {
-	var r round
-	switch {
-	case year >= 2010:
-		r.race = []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}
-	case year >= 2003:
-		r.race = []float64{10, 8, 6, 5, 4, 3, 2, 1}
-	default:
-		r.race = []float64{10, 6, 4, 3, 2, 1}
-	}
+	r := round{race: season.Scale(year, false)}
 	if year == 2014 && last {
 		r.race = slices.Clone(r.race)
 		for i := range r.race {
@@ -29,11 +21,8 @@ func pointsOf(year int, sprint, last bool) round {
 	if year >= 2019 && year <= 2024 {
 		r.fastest = 1
 	}
-	switch {
-	case sprint && year == 2021:
-		r.sprint = []float64{3, 2, 1}
-	case sprint:
-		r.sprint = []float64{8, 7, 6, 5, 4, 3, 2, 1}
+	if sprint {
+		r.sprint = season.Scale(year, true)
 	}
 	return r
 }

@@ -1,0 +1,4 @@
+package predict
+
+// Places is places.
+var Places = places

@@ -1,0 +1,110 @@
+package predict_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gridcast/builder/predict"
+)
+
+// TestPlacesAreThoseOfDraws compares the integral with draws of the process that it integrates.
+func TestPlacesAreThoseOfDraws(t *testing.T) {
+	const draws = 200_000
+	for _, tc := range []struct {
+		win, rate []float64
+		out       float64
+	}{
+		{[]float64{.5, .3, .15, .05, 0, 0}, []float64{.3, .3, .2, .1, .099, .001}, .25},
+		{[]float64{.1, .2, .3, .4}, []float64{4, 3, 2, 1}, .6},
+		{[]float64{.7, .2, .1}, []float64{1, 1, 1}, .5}, // three always finish
+	} {
+		n := len(tc.win)
+		out := tc.out
+		if n <= 3 {
+			out = 0
+		}
+		rng := rand.New(rand.NewPCG(27, uint64(n)))
+		counts := make([][]float64, n)
+		for i := range counts {
+			counts[i] = make([]float64, n)
+		}
+		for drawn := 0.; drawn < draws; {
+			winner, at := 0, rng.Float64()
+			for ; at >= tc.win[winner]; winner++ {
+				at -= tc.win[winner]
+			}
+			arrival := make([]float64, n)
+			arrived := 0
+			for i := range arrival {
+				arrival[i] = rng.ExpFloat64() / tc.rate[i]
+				if i == winner {
+					arrival[i] = -1
+				} else if rng.Float64() < out {
+					arrival[i] = math.Inf(1)
+				}
+				if !math.IsInf(arrival[i], 1) {
+					arrived++
+				}
+			}
+			if arrived < min(3, n) {
+				continue // the podium would have a gap
+			}
+			drawn++
+			for i, x := range arrival {
+				place := 0
+				for _, y := range arrival {
+					if y < x {
+						place++
+					}
+				}
+				if !math.IsInf(x, 1) {
+					counts[i][place] += 1. / draws
+				}
+			}
+		}
+		got := predict.Places(tc.win, tc.rate, tc.out)
+		for i := range got {
+			for k := range got[i] {
+				near(t, fmt.Sprintf("%d cars, car %d, place %d", n, i, k+1), got[i][k], counts[i][k], .005)
+			}
+		}
+		for k := range min(3, n) {
+			total := 0.
+			for i := range got {
+				total += got[i][k]
+			}
+			near(t, fmt.Sprintf("%d cars, place %d", n, k+1), total, 1, 1e-6)
+		}
+	}
+}
+
+// TestColumnsAreTheChancesThatSoManyFinish checks a full field against the binomial distribution.
+func TestColumnsAreTheChancesThatSoManyFinish(t *testing.T) {
+	const n, out = 20, .2
+	win, rate := make([]float64, n), make([]float64, n)
+	for i := range win {
+		rate[i] = math.Pow(.8, float64(i))
+		win[i] = rate[i] * .2 / (1 - math.Pow(.8, n))
+	}
+	got := predict.Places(win, rate, out)
+	atLeast, chance := make([]float64, n), 1.0 // of k cars behind the winner
+	for k := n - 1; k >= 0; k-- {
+		chance = math.Pow(1-out, float64(k)) * math.Pow(out, float64(n-1-k))
+		for j := range k {
+			chance *= float64(n-1-j) / float64(j+1)
+		}
+		atLeast[k] = chance
+		if k < n-1 {
+			atLeast[k] += atLeast[k+1]
+		}
+	}
+	for k := range n {
+		total := 0.
+		for i := range got {
+			total += got[i][k]
+		}
+		near(t, fmt.Sprint("place ", k+1), total, atLeast[k], 1e-6)
+	}
+}
