@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,36 +23,38 @@ import (
 	"gridcast/snapshots"
 )
 
-// download makes and publishes downloads, and returns those that are published then, by year.
-func download(t *testing.T, b *builder.Builder, want int) map[int]snapshots.Bulk {
+// download makes the downloads of the current version, by year.
+func download(t *testing.T, b *builder.Builder) map[int][]byte {
 	t.Helper()
-	made, err := b.MakeDownloads(t.Context())
-	if err != nil || made.Len() != want {
-		t.Fatalf("got %d downloads, %v; want %d", made.Len(), err, want)
-	}
-	receipt, err := b.PublishDownloads(t.Context(), made)
-	if err != nil || receipt.Unchanged != (want == 0) || receipt.ObjectsWritten > want {
-		t.Fatalf("got %+v, %v; want %d downloads and nothing else", receipt, err, want)
-	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
+	v, err := snapshots.Open(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[int]snapshots.Bulk{}
-	for _, d := range base.Manifest.Bulk {
-		published[d.Year] = d
+	sources, err := builder.Downloads{}.Sources(v)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return published
+	made := map[int][]byte{}
+	for year := range sources {
+		if made[year], err = (builder.Downloads{}).Make(v, year); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return made
 }
 
-// contents unpacks a published download, by name without its folder.
-func contents(t *testing.T, b *builder.Builder, d snapshots.Bulk) map[string]string {
+// sourcesOf returns the inputs of the downloads of the current version.
+func sourcesOf(t *testing.T, b *builder.Builder) map[int]string {
 	t.Helper()
-	data, err := d.Fetch(t.Context(), b.Store)
+	v, err := snapshots.Open(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return unpacked(t, data)
+	sources, err := builder.Downloads{}.Sources(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources
 }
 
 // unpacked returns the files of a download, by name without the folder.
@@ -107,18 +107,18 @@ func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.
 }
 
 // TestDownloadsFollowTheSeason walks over a race: each season has a download, only the one that changes
-// gets another, and two services make the same bytes of it.
+// gets another input, and versions of two services give the same bytes of it.
 func TestDownloadsFollowTheSeason(t *testing.T) {
 	policy := builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour}
 	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
 	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
 	b := twoSeasons(t, qualified.Add(-time.Hour), policy)
 	build(t, b, qualified)
-	first := download(t, b, 2)
-	if again := download(t, b, 0); !maps.Equal(again, first) {
-		t.Error("the downloads of the same version are others")
+	first, sources := download(t, b), sourcesOf(t, b)
+	if len(first) != 2 || !maps.EqualFunc(first, download(t, b), bytes.Equal) {
+		t.Errorf("%d downloads, want those of two seasons, the same each time", len(first))
 	}
-	files := contents(t, b, first[2024])
+	files := unpacked(t, first[2024])
 	for _, name := range []string{
 		"README.txt", "columns.csv", "schemas/results.schema.json", "schemas/common.schema.json",
 		"calendar.ndjson", "calendar.csv", "results.ndjson", "results.csv", "results_sprint.csv", "results_revisions.csv", "weekends_sessions.csv",
@@ -143,14 +143,14 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	}
 
 	build(t, b, verified)
-	second := download(t, b, 1)
+	second, later := download(t, b), sourcesOf(t, b)
 	for year, d := range second {
-		if (d == first[year]) != (year != 2024) {
-			t.Errorf("%d: got %+v after %+v", year, d, first[year])
+		if bytes.Equal(d, first[year]) != (year != 2024) || (sources[year] == later[year]) != (year != 2024) {
+			t.Errorf("%d: input %s after %s, and %d bytes after %d", year, later[year], sources[year], len(d), len(first[year]))
 		}
 	}
 	var record wire.ResultRecord
-	lines := strings.Split(strings.TrimSpace(contents(t, b, second[2024])["results.ndjson"]), "\n")
+	lines := strings.Split(strings.TrimSpace(unpacked(t, second[2024])["results.ndjson"]), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &record); err != nil || record.SessionKey != 2024011 || record.Race[0].Driver != "RUS" {
 		t.Errorf("the result that was verified is not in it: %+v, %v", record, err)
 	}
@@ -160,41 +160,23 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	build(t, other, qualified.Add(-12*time.Hour))
 	build(t, other, qualified)
 	build(t, other, verified)
-	for year, d := range download(t, other, 2) {
-		if d.SHA256 != second[year].SHA256 {
-			t.Errorf("%d: another builder made other bytes of the same season\n%s", year, cmp.Diff(contents(t, b, second[year]), contents(t, other, d)))
+	for year, d := range download(t, other) {
+		if !bytes.Equal(d, second[year]) {
+			t.Errorf("%d: the version of another builder gives other bytes of the same season\n%s", year, cmp.Diff(unpacked(t, second[year]), unpacked(t, d)))
 		}
 	}
 
-	// A rollback restores the downloads of the earlier version, and prune keeps the downloads of all versions.
+	// A rollback restores the downloads of the earlier version.
 	versions, err := snapshots.List(t.Context(), b.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	publisher := snapshots.Publisher{Store: b.Store}
-	before := versions[slices.IndexFunc(versions, func(s snapshots.Summary) bool { return s.Reason == "downloads of 2023, 2024" })].Version
-	if _, err := publisher.Rollback(t.Context(), before, "test", "wrong", verified.Add(time.Minute)); err != nil {
+	if _, err := publisher.Rollback(t.Context(), versions[1].Version, "test", "wrong", verified.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil || len(base.Manifest.Bulk) != 2 || base.Manifest.Bulk[1] != first[2024] {
-		t.Errorf("after the rollback: %v, %+v", err, base.Manifest.Bulk)
-	}
-	made, err := b.MakeDownloads(t.Context())
-	if err != nil || made.Len() != 0 {
-		t.Errorf("a version of before needs %d downloads, %v", made.Len(), err)
-	}
-	if _, err := b.PublishDownloads(t.Context(), made); !errors.Is(err, snapshots.ErrHeld) {
-		t.Errorf("got %v, want that publishing is held", err)
-	}
-	if _, err := snapshots.Prune(t.Context(), b.Store, 1, time.Now().AddDate(0, 0, 2), false); err != nil {
-		t.Fatal(err)
-	}
-	if found, err := snapshots.Verify(t.Context(), b.Store, 0, nil); err != nil || len(found.Faults) > 0 {
-		t.Errorf("after the prune: %v, %v", err, found.Faults)
-	}
-	if _, err := second[2024].Fetch(t.Context(), b.Store); err == nil {
-		t.Error("a download that no version has was not pruned")
+	if !maps.EqualFunc(first, download(t, b), bytes.Equal) {
+		t.Error("after the rollback the downloads are others")
 	}
 }
 

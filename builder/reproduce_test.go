@@ -36,7 +36,7 @@ func again(t *testing.T, store blob.Store, version int64) (builder.Reproduction,
 	return r.Version(t.Context(), version)
 }
 
-// livedThrough is a store with versions of every kind: with and without derived documents, with downloads, with
+// livedThrough is a store with versions of every kind: with and without derived documents, with
 // refused documents, rolled back and released. It also returns the version with the refused documents.
 func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	t.Helper()
@@ -65,7 +65,6 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	build(t, b, qualified)
 	derive(t, b, qualified, true)
 	earlier := build(t, b, qualified).Version
-	download(t, b, 3)
 	austria, _ := whole.Archive.AsOf(verified).Round(2024, "austria")
 	race := &running{t: t, Builder: b, round: austria}
 	race.drives(race.lap(1), race.lap(2), race.lap(18), race.lap(54), race.lap(71), race.phase(live.Over, ends(71).Add(time.Second)))

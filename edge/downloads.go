@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,27 +17,39 @@ import (
 	"sync"
 	"time"
 
+	"gridcast/edge/resident"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
 
+// Downloads makes the files of seasons from the documents of a version. Edges make them, because they are a function
+// of these documents: the store would grow twice as fast with them.
+type Downloads interface {
+	// Sources names the input of each file, by year. Equal inputs have equal names and give equal files.
+	Sources(v *snapshots.Version) (map[int]string, error)
+	// Make makes the file of a season.
+	Make(v *snapshots.Version, year int) ([]byte, error)
+}
+
 // downloads keeps the files of the seasons on disk and serves them from there, so that no file
-// is in memory as a whole. A file lies under its hash, so that versions share it,
-// and so that it is there when the store is not.
+// is in memory as a whole. The name of a file has the hashes of its input and of its content, so that a later version
+// and the next start need not make it again. The edge sends the earlier file of a season until the next one is made.
 //
 // Without Config.CacheDir downloads uses a temporary folder of the system, and removes it at the
 // end. If it can write to neither, the edge answers downloads with 503 and serves the rest.
 type downloads struct {
-	store  blob.Store
-	folder string // of the configuration; empty: a temporary one
+	maker  Downloads // nil: there are none
+	folder string    // of the configuration; empty: a temporary one
 	log    *slog.Logger
-	wanted func() []snapshots.Bulk // of the version served
-	wake   chan struct{}           // buffered, of size one
+	served func() *resident.Set
+	wake   chan struct{} // buffered, of size one
 	slots  slots
 
-	mu    sync.Mutex      // guards dir and ready
-	dir   string          // empty: there is none (yet)
-	ready map[string]bool // hashes of files that are known to be whole
+	mu      sync.Mutex                 // guards the following
+	dir     string                     // empty: there is none (yet)
+	files   map[int]*resident.Download // by year: files that were whole when they were read last
+	sources map[int]string             // by year: the inputs of the files of the served version
+	made    int64                      // the last version of which all files are there
 }
 
 var (
@@ -47,11 +60,11 @@ var (
 func (d *downloads) look() {
 	select {
 	case d.wake <- struct{}{}:
-	default: // run is about to fetch
+	default: // run is about to look
 	}
 }
 
-// run fetches the missing files of the served version, until ctx ends.
+// run makes the missing files of the served version, until ctx ends.
 func (d *downloads) run(ctx context.Context) error {
 	var logged string
 	backoff := blob.Backoff{First: 5 * time.Second, Longest: time.Minute}
@@ -60,7 +73,7 @@ func (d *downloads) run(ctx context.Context) error {
 		if err := d.sync(ctx); err != nil && ctx.Err() == nil {
 			if logged != err.Error() {
 				logged = err.Error()
-				d.log.Warn("downloads are missing and will be fetched again", "err", err)
+				d.log.Warn("downloads are missing and will be made again", "err", err)
 			}
 			failures++
 			retry = time.After(backoff.Jittered(failures))
@@ -111,77 +124,116 @@ func (d *downloads) place() (string, error) {
 	return dir, nil
 }
 
-// sync makes the folder hold the wanted files: the newest season first, one file in memory at a time.
-// It removes files that are no longer wanted; a client that is reading one has it open.
+// sync makes the folder hold the files of the served version: the newest season first, one file in memory at a time.
+// It removes files that are no longer wanted; a client that is reading one has it open. It stops when another version
+// is served, which wakes run.
 func (d *downloads) sync(ctx context.Context) error {
-	wanted := d.wanted()
-	if len(wanted) == 0 {
+	set := d.served()
+	if set == nil || d.maker == nil {
 		return nil
 	}
 	dir, err := d.place()
 	if err != nil {
 		return err
 	}
+	sources, err := d.maker.Sources(set.Version())
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.sources = sources
+	d.mu.Unlock()
 	var faults []error
 	keep := map[string]bool{}
-	for _, b := range slices.Backward(wanted) {
-		keep[fileOf(b)] = true
-		if d.has(b) {
-			continue
+	for _, year := range slices.Backward(slices.Sorted(maps.Keys(sources))) {
+		file, err := d.file(dir, set.Version(), year, sources[year])
+		if err == nil {
+			d.put(year, set.Download(file))
+		} else {
+			faults = append(faults, err)
 		}
-		if err := d.fetch(ctx, dir, b); err != nil {
-			faults = append(faults, fmt.Errorf("download of %d: %w", b.Year, err))
+		if earlier := d.of(year); earlier != nil {
+			keep[nameOf(earlier.File)] = true
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || d.served() != set {
 			return ctx.Err()
 		}
 	}
+	releaseMemory() // each file took some MB to make
+	d.mu.Lock()
+	maps.DeleteFunc(d.files, func(year int, _ *resident.Download) bool { return sources[year] == "" })
+	if len(faults) == 0 {
+		d.made = set.Version().Pointer.Version
+	}
+	d.mu.Unlock()
 	entries, err := os.ReadDir(dir)
 	faults = append(faults, err)
 	for _, e := range entries {
 		if name := e.Name(); !keep[name] && strings.HasSuffix(name, ".zip") || strings.HasPrefix(name, "new-") {
-			d.forget(name)
 			faults = append(faults, os.Remove(filepath.Join(dir, name)))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-func fileOf(b snapshots.Bulk) string { return b.SHA256 + ".zip" }
+func nameOf(f resident.File) string { return f.Source + "-" + f.SHA256 + ".zip" }
 
-func (d *downloads) has(b snapshots.Bulk) bool {
+// of returns the download of a season, nil if the edge has none yet.
+func (d *downloads) of(year int) *resident.Download {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.ready[fileOf(b)]
+	return d.files[year]
 }
 
-func (d *downloads) forget(name string) {
+// put sets the download of a season; nil: it is gone.
+func (d *downloads) put(year int, download *resident.Download) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.ready, name)
+	if d.files[year] = download; download == nil {
+		delete(d.files, year)
+		d.made = 0
+	}
 }
 
-// fetch keeps the existing file if it is whole, as after a restart, and otherwise reads it from the store.
-func (d *downloads) fetch(ctx context.Context, dir string, b snapshots.Bulk) error {
-	path := filepath.Join(dir, fileOf(b))
-	if f, err := openWhole(path, b); err == nil {
-		_ = f.Close() // it was only read
-	} else {
-		data, err := b.Fetch(ctx, d.store)
+func (d *downloads) status() []DownloadStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := []DownloadStatus{}
+	for _, year := range slices.Sorted(maps.Keys(d.files)) {
+		f := d.files[year].File
+		all = append(all, DownloadStatus{year, f.SHA256, f.Size, f.Source == d.sources[year]})
+	}
+	return all
+}
+
+// file returns the file of an input. It keeps the existing one if that is whole, as after a restart, and otherwise makes
+// it.
+func (d *downloads) file(dir string, v *snapshots.Version, year int, source string) (resident.File, error) {
+	if had := d.of(year); had != nil && had.File.Source == source {
+		return had.File, nil
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, source+"-*.zip"))
+	if err != nil {
+		return resident.File{}, err
+	}
+	for _, path := range paths {
+		_, sum, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".zip"), "-")
+		info, err := os.Stat(path)
 		if err != nil {
-			return err
+			continue
 		}
-		if err := replace(dir, path, data); err != nil {
-			return err
+		file := resident.File{Year: year, Source: source, SHA256: sum, Size: info.Size()}
+		if f, err := openWhole(path, file); err == nil {
+			_ = f.Close() // it was only read
+			return file, nil
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ready == nil {
-		d.ready = map[string]bool{}
+	data, err := d.maker.Make(v, year)
+	if err != nil {
+		return resident.File{}, err
 	}
-	d.ready[fileOf(b)] = true
-	return nil
+	file := resident.File{Year: year, Source: source, SHA256: snapshots.Digest(data), Size: int64(len(data))}
+	return file, replace(dir, filepath.Join(dir, nameOf(file)), data)
 }
 
 // replace makes the file under path hold data, whole or not at all.
@@ -203,14 +255,14 @@ func replace(dir, path string, data []byte) error {
 
 // openWhole opens a file, reads all of it and checks its hash, so that no byte of a damaged file
 // is sent.
-func openWhole(path string, b snapshots.Bulk) (*os.File, error) {
+func openWhole(path string, file resident.File) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, b.Size+1))
-	if err == nil && (n != b.Size || hex.EncodeToString(h.Sum(nil)) != b.SHA256) {
+	n, err := io.Copy(h, io.LimitReader(f, file.Size+1))
+	if err == nil && (n != file.Size || hex.EncodeToString(h.Sum(nil)) != file.SHA256) {
 		err = fmt.Errorf("%s: %w on disk", path, snapshots.ErrDamaged)
 	}
 	if err == nil {
@@ -223,27 +275,24 @@ func openWhole(path string, b snapshots.Bulk) (*os.File, error) {
 }
 
 // open returns a file to be sent to a client. The caller must close it. The error is errBusy or errNotHere.
-func (d *downloads) open(b snapshots.Bulk, to recipient) (*openFile, error) {
-	if !d.has(b) {
-		return nil, errNotHere
-	}
-	sent := &openFile{size: int(b.Size), to: to, slots: &d.slots, began: time.Now()}
+func (d *downloads) open(f resident.File, to recipient) (*openFile, error) {
+	sent := &openFile{size: int(f.Size), to: to, slots: &d.slots, began: time.Now()}
 	if !d.slots.take(sent) {
 		return nil, errBusy
 	}
 	dir, err := d.place()
 	if err == nil {
-		if sent.file, err = openWhole(filepath.Join(dir, fileOf(b)), b); err == nil {
+		if sent.file, err = openWhole(filepath.Join(dir, nameOf(f)), f); err == nil {
 			return sent, nil
 		}
 	}
 	d.slots.release(sent)
 	if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
-		d.log.Warn("a download is gone from the disk and will be fetched again", "year", b.Year, "err", err)
-		d.forget(fileOf(b))
+		d.log.Warn("a download is gone from the disk and will be made again", "year", f.Year, "err", err)
+		d.put(f.Year, nil)
 		d.look()
 	} else {
-		d.log.Warn("a download cannot be read", "year", b.Year, "err", err)
+		d.log.Warn("a download cannot be read", "year", f.Year, "err", err)
 	}
 	return nil, errNotHere
 }

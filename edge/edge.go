@@ -54,6 +54,8 @@ type Deps struct {
 	// Builder returns the fault of the builder in the same process, empty if it builds; nil: there is no
 	// builder.
 	Builder func() string
+	// Downloads makes the files of seasons; nil: the edge answers requests for them with 503.
+	Downloads Downloads
 	// Widgets are the served releases of the widget, the newest first. Other sites' pages name
 	// a release by its version and its hash, so a release never changes and none is removed.
 	Widgets []Widget
@@ -143,7 +145,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	})
 	e.versions = &versions{signed: !cfg.Trust.Empty()}
 	e.downloads = &downloads{
-		store: deps.Store, log: deps.Log, wake: make(chan struct{}, 1), wanted: e.versions.bulk,
+		maker: deps.Downloads, log: deps.Log, wake: make(chan struct{}, 1), served: e.versions.current, files: map[int]*resident.Download{},
 		slots: slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout},
 	}
 	if cfg.CacheDir != "" {

@@ -53,6 +53,13 @@ func (e *Edge) Downloading() int {
 	return len(s.held)
 }
 
+// DownloadsMade returns the last version of which the edge has made all files.
+func (e *Edge) DownloadsMade() int64 {
+	e.downloads.mu.Lock()
+	defer e.downloads.mu.Unlock()
+	return e.downloads.made
+}
+
 // DownloadFolder returns the folder of the downloads.
 func (e *Edge) DownloadFolder() string {
 	dir, err := e.downloads.place()

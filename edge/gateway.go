@@ -193,7 +193,7 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 		return nil
 	}
 	if catalog.Endpoints[index].File {
-		g.sendFile(r, set.Download(variant.Year), a)
+		g.sendFile(r, g.downloads.of(variant.Year), a)
 		return nil
 	}
 	page := set.Page(variant)
@@ -203,10 +203,10 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 	return page
 }
 
-// sendFile puts a download into the answer, or the reason why it is missing; nil: the version has none.
+// sendFile puts a download into the answer, or the reason why it is missing; nil: it is not made yet.
 func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
 	if d == nil {
-		a.response, a.retryAfter = notInVersion, retrySoon
+		a.response, a.retryAfter = notOnDisk, retrySoon
 		return
 	}
 	a.response = d.Answer(r.ifNoneMatch)

@@ -39,7 +39,7 @@ type StatusDocument struct {
 	// Facts is the state of the facts behind the version, as the builder saw it.
 	Facts *wire.FactsState `json:"facts,omitzero"`
 
-	// Downloads are the downloads of the served version, by ascending year.
+	// Downloads are the downloads that the edge has on its disk, by ascending year.
 	Downloads []DownloadStatus `json:"downloads"`
 
 	// Stale: for more than 30 seconds the edge has not confirmed that this version is the current
@@ -87,7 +87,7 @@ type DownloadStatus struct {
 	Year   int    `json:"year"`
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`  // bytes
-	Ready  bool   `json:"ready"` // this edge has a copy and sends it
+	Ready  bool   `json:"ready"` // it has the documents of the served version; the edge sends an earlier one until that is made
 }
 
 // LedgerHead is the head of the ledger behind the version.
@@ -165,9 +165,7 @@ func (e *Edge) Status() StatusDocument {
 	if round := set.Countdown().Next(now); round != nil {
 		s.NextRace = round.Start
 	}
-	for _, b := range m.Bulk {
-		s.Downloads = append(s.Downloads, DownloadStatus{b.Year, b.SHA256, b.Size, e.downloads.has(b)})
-	}
+	s.Downloads = e.downloads.status()
 	for _, fact := range m.Missing {
 		if fact.OverdueAt(now) {
 			s.Missing = append(s.Missing, MissingFact{fact.Code, wire.Instant(fact.Since), fact.Session, fact.Urgent, fact.Text, fact.Fix})

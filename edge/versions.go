@@ -42,15 +42,6 @@ type Refused struct {
 // current returns the served set, nil before the first.
 func (v *versions) current() *resident.Set { return v.set.Load() }
 
-// bulk lists the downloads of the served version.
-func (v *versions) bulk() []snapshots.Bulk {
-	set := v.current()
-	if set == nil {
-		return nil
-	}
-	return set.Version().Manifest.Bulk
-}
-
 // ratchetFolder holds the highest numbers that trusted keys have signed, below Config.CacheDir.
 const ratchetFolder = "ratchet"
 
@@ -148,10 +139,7 @@ func (e *Edge) report(r snapshots.FollowReport) {
 		return
 	}
 	if r.State == snapshots.Following {
-		// The version before it is released. A pool keeps its encoders until the second collection. An edge
-		// with 77 seasons then has 33 MB less resident.
-		runtime.GC()
-		debug.FreeOSMemory()
+		releaseMemory() // the version before it is released; an edge with 77 seasons then has 33 MB less resident
 	}
 	var problem *string
 	switch r.State {
@@ -174,6 +162,12 @@ func (e *Edge) report(r snapshots.FollowReport) {
 		e.log.Warn("store does not answer, the last version stays", "err", r.Err)
 	}
 	e.versions.problem.Store(problem)
+}
+
+// releaseMemory returns garbage to the system. A pool keeps its encoders until the second collection.
+func releaseMemory() {
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // staleAfter is the age from which the confirmation of a version is stale. A poll of the store

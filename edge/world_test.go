@@ -90,7 +90,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	cfg.ExpressLane = expressLane
 	cfg.DrainTimeout = time.Minute // long enough for a busy machine
 	deps := edge.Deps{
-		Store: w.store, Log: discard,
+		Store: w.store, Log: discard, Downloads: edgetest.Downloads{},
 		Clock: w.real.now, RaceTime: w.race.instead,
 	}
 	want := setup{keys: true, version: true}

@@ -99,32 +99,6 @@ func restoreFrom(t *testing.T, s, from blob.Store, above int64, since snapshots.
 	return r
 }
 
-// TestBackupOfDownloads shows that a download is copied once, as an object of its version, and is restored.
-func TestBackupOfDownloads(t *testing.T) {
-	s, to := memblob.New(), memblob.New()
-	publish(t, s, bodies{"drivers": "20"})
-	p, zip := snapshots.Publisher{Store: s}, snapshots.NewDownload(2024, []byte("zip"), "source")
-	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
-		t.Fatal(err)
-	}
-	info, err := backup.Make(t.Context(), s, to, raceDay, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(keysOf(t, to)) - 1; info.Objects != n || info.Copied != n { // beside backup.json
-		t.Errorf("%d objects, %d of them copied; want the %d that there are", info.Objects, info.Copied, n)
-	}
-	lost := memblob.New()
-	restoreFrom(t, lost, to, 2, snapshots.Ledger{})
-	bulk := loadBase(t, lost).Manifest.Bulk
-	if len(bulk) != 1 || bulk[0].SHA256 != zip.SHA256 {
-		t.Fatalf("restored with the downloads %+v, want that of 2024", bulk)
-	}
-	if data, err := bulk[0].Fetch(t.Context(), lost); err != nil || string(data) != "zip" {
-		t.Errorf("the download of 2024 is %q, %v", data, err)
-	}
-}
-
 // TestDisasterDrill backs a store up, publishes two more versions, loses the store and restarts an edge that has
 // served the last version. One restore makes that edge, and one that ran all the time, serve again.
 func TestDisasterDrill(t *testing.T) {

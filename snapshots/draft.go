@@ -34,7 +34,6 @@ type Draft struct {
 	Expected      []Expected      // seasons that are expected to change again, by ascending year
 	State         json.RawMessage // see Manifest
 	Variants      []Variant       // every variant of the version, in any order
-	Bulk          []Download      // the downloads, by ascending year; nil: those of the base, of the seasons that the draft has
 	EndHold       bool            // publish although the pointer is held, and end the hold
 
 	// Finish completes the draft while Publish uploads the objects that it needs so far. Publish
@@ -144,7 +143,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Settings: d.Settings, Release: d.Release, Ledger: d.Ledger,
 		Live: d.Live, Derived: d.Derived, DerivedFrom: d.DerivedFrom, Missing: d.Missing, Refused: d.Refused,
 		Expected: d.Expected, State: d.State,
-		Bulk: d.bulk(version), Parts: base.Manifest.Parts, Entries: make([]ManifestEntry, 0, len(variants)),
+		Parts: base.Manifest.Parts, Entries: make([]ManifestEntry, 0, len(variants)),
 	}
 	for _, v := range variants {
 		e := v.entry
@@ -168,9 +167,6 @@ func (d *Draft) changes(variants []Variant) bool {
 		if !v.reused {
 			return true
 		}
-	}
-	if !slices.Equal(d.bulk(0), base.Bulk) {
-		return true
 	}
 	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
 		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||

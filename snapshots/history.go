@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -172,16 +171,12 @@ func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
 	return read
 }
 
-// passing says whether a version differs from its base in downloads alone, or in documents of passing endpoints
-// alone.
+// passing says whether a version differs from its base in documents of passing endpoints alone.
 func (h *History) passing(version int64) bool {
 	m := h.Manifests[version]
 	base, there := h.Manifests[m.Base]
 	if !there || m.RollbackOf != 0 {
 		return false
-	}
-	if m.BuiltAt.Equal(base.BuiltAt) && !slices.Equal(m.Bulk, base.Bulk) {
-		return bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
 	}
 	return slices.EqualFunc(lasting(m.Entries), lasting(base.Entries), ManifestEntry.equal) && !slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
 }

@@ -7,11 +7,10 @@
 //	current.json              the pointer, swapped
 //	versions/<n>.json         a builder's claim on number n, created once
 //	manifests/<n>.json.gz     the manifest of version n, created once
-//	manifests/parts/…         entries and downloads that manifests share, as gzip, created once
+//	manifests/parts/…         entries that manifests share, as gzip, created once
 //	derived/…                 documents that builders derive in advance, created once
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
 //	deltas/<n>                all bodies first written in version n once more, in one object
-//	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
 //	notes/<n>                 the publisher's signed note about version n, created once before the pointer moves
 //	fresh.note                a signed note that says until when a version is current, swapped
 //
@@ -117,11 +116,7 @@ type Manifest struct {
 	// State describes the facts behind the version, for people. This package passes it on and does
 	// not read it.
 	State json.RawMessage `json:"state,omitzero"`
-	// Bulk are the downloads of whole seasons, by ascending year; in the store, those that differ from every
-	// part. They are not entries, because edges do not hold them in memory and each is made from documents of an
-	// earlier version.
-	Bulk  []Bulk `json:"bulk,omitzero"`
-	Parts []Part `json:"parts,omitzero"`
+	Parts []Part          `json:"parts,omitzero"`
 	// Deltas are the deltas of which this version still has at least half of the bodies, by ascending
 	// version, so that an edge without a copy needs few reads.
 	Deltas  []Delta         `json:"deltas,omitzero"`
@@ -237,7 +232,7 @@ func (e ManifestEntry) object() Object {
 	return Object{e.Object, e.SHA256, e.Size}
 }
 
-// writtenIn returns the version in which the object of an entry or a download was first written, or 0.
+// writtenIn returns the version in which the object of an entry was first written, or 0.
 func writtenIn(key string) int64 {
 	_, rest, _ := strings.Cut(key, "/")
 	number, _, _ := strings.Cut(rest, "/")
@@ -255,7 +250,7 @@ func (e ManifestEntry) read(ctx context.Context, store blob.Store) ([]byte, erro
 }
 
 // Objects yields every object that the version is made of, except its manifest: parts of the manifest,
-// deltas, downloads, then the objects of the entries.
+// deltas, then the objects of the entries.
 func (m *Manifest) Objects() iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		for _, part := range m.Parts {
@@ -265,11 +260,6 @@ func (m *Manifest) Objects() iter.Seq[Object] {
 		}
 		for _, d := range m.Deltas {
 			if !yield(d.object()) {
-				return
-			}
-		}
-		for _, b := range m.Bulk {
-			if !yield(b.object()) {
 				return
 			}
 		}
@@ -332,11 +322,6 @@ func (m *Manifest) check(version int64) error {
 			return err
 		}
 	}
-	for i, b := range m.Bulk {
-		if err := b.check(); err != nil || i > 0 && m.Bulk[i-1].Year >= b.Year {
-			return fmt.Errorf("download %d, of %d: %w", i, b.Year, errors.Join(err, errors.New("want them sound and by ascending year")))
-		}
-	}
 	return nil
 }
 
@@ -375,7 +360,6 @@ const (
 	manifestFolder = "manifests/"
 	objectFolder   = "objects/"
 	deltaFolder    = "deltas/"
-	bulkFolder     = "bulk/"
 )
 
 // DerivedFolder holds documents that builders derive in advance, each file created once. A manifest names the
@@ -398,10 +382,10 @@ func ObjectKey(version int64, path string) string {
 func objectsOf(version int64) string { return fmt.Sprintf("%s%d/", objectFolder, version) }
 
 // Immutable says whether key is created once and never replaced. That holds for claims, manifests, notes, objects,
-// deltas, downloads, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
+// deltas, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
 // keys and the settings.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}
@@ -409,9 +393,9 @@ func Immutable(key string) bool {
 	return false
 }
 
-// OfVersion says whether key belongs to a version: a claim, a manifest, a note, an object, a delta or a download.
+// OfVersion says whether key belongs to a version: a claim, a manifest, a note, an object or a delta.
 func OfVersion(key string) bool {
-	return slices.ContainsFunc([]string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder, bulkFolder}, func(folder string) bool {
+	return slices.ContainsFunc([]string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder}, func(folder string) bool {
 		return strings.HasPrefix(key, folder)
 	})
 }

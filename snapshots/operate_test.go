@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -337,14 +338,6 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A version that adds only a download names the derived documents of its base.
-	p, zip := snapshots.Publisher{Store: s}, snapshots.NewDownload(2024, []byte("zip"), "source")
-	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
-		t.Fatal(err)
-	}
-	if got := loadBase(t, s).Manifest.Derived; got != "derived/3.json" {
-		t.Errorf("with a download the version is derived from %q, want derived/3.json", got)
-	}
 	c.now = c.now.Add(48 * time.Hour)
 	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
 		t.Fatal(err)
@@ -381,20 +374,16 @@ func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
 	}
 }
 
-// TestPruneCountsChanges shows that a version which adds only downloads does not count as a kept one, and stays as
-// long as its base.
+// TestPruneCountsChanges shows that a version which changes only /live does not count as a kept one, and stays as long as
+// its base.
 func TestPruneCountsChanges(t *testing.T) {
 	c := &clock{now: raceDay}
 	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
-	p := snapshots.Publisher{Store: s}
-	for _, body := range []string{"d1", "d2", "d3"} { // versions 1, 3 and 5
-		publish(t, s, bodies{"drivers": body})
-		zip := snapshots.NewDownload(2024, []byte("zip of "+body), body)
-		if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
-			t.Fatal(err)
-		}
+	for i, body := range []string{"d1", "d2", "d3"} { // versions 1, 3 and 5
+		publish(t, s, bodies{"drivers": body, "live/none": strconv.Itoa(2 * i)})
+		publish(t, s, bodies{"drivers": body, "live/none": strconv.Itoa(2*i + 1)})
 	}
-	rollback(t, s, 4) // version 7, which has the documents of 4 and its downloads
+	rollback(t, s, 4) // version 7, which has the documents of 4
 	c.now = c.now.Add(48 * time.Hour)
 	for keep, want := range map[int][]int64{1: {7}, 2: {7, 6, 5}, 3: {7, 6, 5, 4, 3}, 9: {7, 6, 5, 4, 3, 2, 1}} {
 		got, err := snapshots.Prune(t.Context(), s, keep, c.now, true)

@@ -20,7 +20,7 @@ import (
 // A manifest of many entries is stored in parts, which the manifests of later versions share. Each decade has
 // a part, and so has each season from the one before the current season on. A publish that changes a few
 // entries therefore writes only these. The manifest's own file lists the parts, the entries without a part,
-// and the entries and downloads that are newer than their part. A person finds the changes there.
+// and the entries that are newer than their part. A person finds the changes there.
 
 // Part is a part of a manifest, stored as gzip under manifests/parts/<name>-<sha256>.json.gz.
 type Part struct {
@@ -34,8 +34,7 @@ type Part struct {
 // partFile is the content of a part.
 type partFile struct {
 	Name    string          `json:"name"`
-	Entries []ManifestEntry `json:"entries"`       // by ascending path
-	Bulk    []Bulk          `json:"bulk,omitzero"` // by ascending year
+	Entries []ManifestEntry `json:"entries"` // by ascending path
 }
 
 const (
@@ -43,7 +42,7 @@ const (
 
 	// minSplit is the number of entries from which a manifest has parts.
 	minSplit = 64
-	// entrySize is about the packed size of an entry or a download in a manifest's own file, in bytes.
+	// entrySize is about the packed size of an entry in a manifest's own file, in bytes.
 	entrySize = 100
 )
 
@@ -96,10 +95,6 @@ func (m Manifest) encode() ([]file, error) {
 			g := group(e.Path)
 			g.Entries = append(g.Entries, e)
 		}
-		for _, b := range m.Bulk {
-			g := group(strconv.Itoa(b.Year))
-			g.Bulk = append(g.Bulk, b)
-		}
 		own := *groups[""]
 		delete(groups, "")
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -114,19 +109,19 @@ func (m Manifest) encode() ([]file, error) {
 				files = append(files, file{part.object().Key, data})
 			}
 			m.Parts = append(m.Parts, part)
-			own.Entries, own.Bulk = append(own.Entries, newer.Entries...), append(own.Bulk, newer.Bulk...)
+			own.Entries = append(own.Entries, newer.Entries...)
 		}
-		m.Entries, m.Bulk = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(own.Entries), byAscendingPath)...), own.Bulk
+		m.Entries = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(own.Entries), byAscendingPath)...)
 	}
 	data, err := packJSON(m)
 	return append(files, file{ManifestKey(m.Version), data}), err
 }
 
-// newer returns the entries and downloads that differ from those of the part. It returns false if the part has one
+// newer returns the entries that differ from those of the part. It returns false if the part has one
 // that the manifest has not. It also returns false if the manifests since the part have repeated so many newer ones
 // that a new part takes fewer bytes.
 func (p Part) newer(now partFile, version int64) (newer partFile, ok bool) {
-	old, gone, repeated := byPath(p.content.Entries), len(p.content.Entries)+len(p.content.Bulk), int64(0)
+	old, gone, repeated := byPath(p.content.Entries), len(p.content.Entries), int64(0)
 	for _, e := range now.Entries {
 		if _, there := old[e.Path]; there {
 			gone--
@@ -134,15 +129,6 @@ func (p Part) newer(now partFile, version int64) (newer partFile, ok bool) {
 		if !old[e.Path].equal(e) {
 			newer.Entries = append(newer.Entries, e)
 			repeated += version - writtenIn(e.Object)
-		}
-	}
-	for _, b := range now.Bulk {
-		if slices.ContainsFunc(p.content.Bulk, func(old Bulk) bool { return old.Year == b.Year }) {
-			gone--
-		}
-		if !slices.Contains(p.content.Bulk, b) {
-			newer.Bulk = append(newer.Bulk, b)
-			repeated += version - writtenIn(b.Object)
 		}
 	}
 	return newer, p.content.Name != "" && gone == 0 && repeated*entrySize < p.Size
@@ -228,7 +214,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	if err := group.Wait(); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
 	}
-	entries, bulk := map[string]ManifestEntry{}, map[int]Bulk{}
+	entries := map[string]ManifestEntry{}
 	for i := range m.Parts {
 		part := &m.Parts[i]
 		key := part.object().Key
@@ -248,17 +234,10 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 			}
 			entries[e.Path] = e
 		}
-		for _, b := range part.content.Bulk {
-			bulk[b.Year] = b
-		}
 	}
 	if len(m.Parts) > 0 {
 		maps.Copy(entries, byPath(m.Entries)) // these are newer
 		m.Entries = slices.SortedFunc(maps.Values(entries), byAscendingPath)
-		for _, b := range m.Bulk {
-			bulk[b.Year] = b
-		}
-		m.Bulk = slices.SortedFunc(maps.Values(bulk), func(a, b Bulk) int { return a.Year - b.Year })
 	}
 	if err := m.check(version); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)

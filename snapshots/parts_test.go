@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,8 +123,8 @@ func TestManifestInParts(t *testing.T) {
 	}
 }
 
-// TestPartsGrow checks that a manifest repeats neither the list of downloads nor entries that stopped changing, and
-// that the store grows by a few KB a version.
+// TestPartsGrow checks that a manifest does not repeat entries that stopped changing, and that the store grows by a few
+// KB a version.
 func TestPartsGrow(t *testing.T) {
 	s := strict(t)
 	all, seasons := decades(), []int{}
@@ -137,15 +136,10 @@ func TestPartsGrow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var zips []snapshots.Download
 	for year := 1950; year <= 2026; year++ {
 		seasons = append(seasons, year)
-		zips = append(zips, snapshots.NewDownload(year, fmt.Append(nil, "zip ", year), "documents"))
 	}
 	next(nil)
-	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", zips); err != nil {
-		t.Fatal(err)
-	}
 	manifests := func() (bytes int64) {
 		for info, err := range s.List(t.Context(), "manifests/") {
 			if err != nil {
@@ -163,21 +157,14 @@ func TestPartsGrow(t *testing.T) {
 	for i := range versions {
 		next(bodies{"calendar/2026": strconv.Itoa(i), "standings/drivers/2026": strconv.Itoa(i)})
 	}
-	own, size, _ := written(t, s, 2+versions)
-	if len(own.Entries) > 10 || len(own.Bulk) > 2 || size > 6000 {
-		t.Errorf("the manifest's own file has %d bytes, with %d entries and %d downloads; want those that changed lately", size, len(own.Entries), len(own.Bulk))
+	own, size, _ := written(t, s, 1+versions)
+	if len(own.Entries) > 10 || size > 2000 {
+		t.Errorf("the manifest's own file has %d bytes, with %d entries; want those that changed lately", size, len(own.Entries))
 	}
-	if grown := (manifests() - before) / versions; grown > 8000 {
-		t.Errorf("a version adds %d bytes of manifests, want at most 8,000", grown)
+	if grown := (manifests() - before) / versions; grown > 3000 {
+		t.Errorf("a version adds %d bytes of manifests, want at most 3,000", grown)
 	}
-	var years []int
-	for _, b := range loadBase(t, s).Manifest.Bulk {
-		years = append(years, b.Year)
-	}
-	if len(years) != 77 || years[0] != 1950 || !slices.IsSorted(years) {
-		t.Errorf("the downloads are those of %v, want all seasons", years)
-	}
-	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 || found.Objects < len(all)+len(years) {
+	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 || found.Objects < len(all) {
 		t.Errorf("verify: %+v, %v", found, err)
 	}
 }

@@ -30,7 +30,7 @@ type Pruned struct {
 // Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge
 // that none of them needs: manifests, notes, abandoned claims, probes, objects and derived documents. It keeps
 // the latest derived documents, because the next ones are made from them. keep counts the current
-// version and is at least 1. A version that differs from its base in downloads or in /live alone is not
+// version and is at least 1. A version that differs from its base in /live alone is not
 // counted and stays with it. A version whose bytes a refused document or /live keeps is not counted and stays too.
 // now is real time. A dry run removes nothing.
 //
@@ -103,7 +103,7 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		}
 	}
 	reached[latest.Key] = true
-	for _, folder := range []string{objectFolder, deltaFolder, bulkFolder, partFolder, DerivedFolder} {
+	for _, folder := range []string{objectFolder, deltaFolder, partFolder, DerivedFolder} {
 		if err := p.sweep(ctx, folder, func(key string) bool { return !reached[key] }); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func workers(configured int) int {
 type Receipt struct {
 	Version        int64   `json:"version"` // the current version now
 	Variants       int     `json:"variants"`
-	ObjectsWritten int     `json:"objects_written"` // bodies and downloads; not claim, manifest and pointer
+	ObjectsWritten int     `json:"objects_written"` // bodies; not claim, manifest and pointer
 	ObjectsReused  int     `json:"objects_reused"`  // of the base, neither written nor read
 	BytesWritten   int64   `json:"bytes_written"`
 	Seconds        float64 `json:"seconds"`
@@ -270,11 +270,6 @@ func (d *Draft) newObjects(variants []Variant) []newObject {
 	for _, v := range variants {
 		if !v.reused {
 			objects = append(objects, newObject{v.objectKey, v.data, v.entry})
-		}
-	}
-	for _, download := range d.Bulk {
-		if b := download.Bulk; b.Object == "" {
-			objects = append(objects, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, ManifestEntry{SHA256: b.SHA256, Size: b.Size}})
 		}
 	}
 	return objects

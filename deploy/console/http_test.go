@@ -716,14 +716,14 @@ func TestFreshInstallation(t *testing.T) {
 	}
 }
 
-// Title odds and downloads follow a version in versions of their own. The page still names the change of the answers.
+// Title odds follow a version in a version of their own. The page still names the change of the answers.
 func TestBecause(t *testing.T) {
 	w := newWorld(t)
 	w.build("grid_known 2024022")
 	w.set(w.weekend.GridKnownAt())
 	w.build(builder.DerivedReason)
 	w.set(w.weekend.StartsAt().Add(time.Minute))
-	w.build("downloads of 2024")
+	w.build(builder.DerivedReason)
 	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
 	if want := "<dt>Because</dt><dd>the grid should be known (Las Vegas Grand Prix) (version 1)</dd>"; !strings.Contains(page, want) {
 		_, after, _ := strings.Cut(page, "<dt>Because</dt>")

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,13 +49,13 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 	return nil
 }
 
-// because returns the reason of the last version that changed an answer, up to the current one. Downloads and derived
-// documents follow every such version in versions of their own, which say nothing about the cause.
+// because returns the reason of the last version that changed an answer, up to the current one. Derived documents follow
+// every such version in a version of their own, which says nothing about the cause.
 func because(versions []versionView, reason string) string {
 	current := slices.IndexFunc(versions, func(v versionView) bool { return v.Current })
 	for i, v := range versions[max(current, 0):] {
 		switch {
-		case v.Reason == builder.DerivedReason, strings.HasPrefix(v.Reason, snapshots.BulkReason):
+		case v.Reason == builder.DerivedReason:
 		case i > 0:
 			return fmt.Sprintf("%s (version %d)", v.Reason, v.Version)
 		default:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"gridcast/builder"
 	"gridcast/deploy/clock"
@@ -18,7 +17,7 @@ type buildCmd struct {
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
 	Release              bool `help:"End the hold of publishing after a rollback; needs --reason." env:"-"`
-	All                  bool `help:"Make title odds, track record and downloads too. For a timer, where no scheduler runs." env:"-"`
+	All                  bool `help:"Make title odds and track record too. For a timer, where no scheduler runs." env:"-"`
 }
 
 func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -45,13 +44,13 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	printOutcome(s, outcome)
 	if base := outcome.Base; base != nil && !s.JSON {
 		if _, made := base.Entry(catalog.Variant{Endpoint: catalog.TrackRecord}.Path()); !made {
-			s.Printf("/forecast, /title-odds, /track-record and /bulk answer 503 until a scheduler runs, or gridcast build --all\n")
+			s.Printf("/forecast, /title-odds and /track-record answer 503 until a scheduler runs, or gridcast build --all\n")
 		}
 	}
 	return nil
 }
 
-// buildRest publishes forecasts, title odds, track record and downloads, which a running service makes after each build.
+// buildRest publishes forecasts, title odds and track record, which a running service makes after each build.
 // It returns the receipt of the last version.
 func buildRest(ctx context.Context, b *builder.Builder, request builder.Request, receipt snapshots.Receipt) (snapshots.Receipt, error) {
 	made, err := b.Derive(ctx, request.At)
@@ -65,13 +64,7 @@ func buildRest(ctx context.Context, b *builder.Builder, request builder.Request,
 		}
 		receipt = outcome.Receipt
 	}
-	downloads, faults := b.MakeDownloads(ctx)
-	if downloads.Len() > 0 {
-		if receipt, err = b.PublishDownloads(ctx, downloads); err != nil {
-			return receipt, errors.Join(err, faults)
-		}
-	}
-	return receipt, faults
+	return receipt, nil
 }
 
 func (c *buildCmd) release(ctx context.Context, s *terminal.Streams, b *builder.Builder, clock clock.Clock) error {

@@ -143,7 +143,7 @@ func LoadManifest(ctx context.Context, store blob.Store, version int64) (snapsho
 
 // Prune removes old versions and the objects that no version needs.
 type Prune struct {
-	Keep int `default:"50" help:"The number of published versions to keep, besides versions that changed only downloads." placeholder:"N" env:"-"`
+	Keep int `default:"50" help:"The number of published versions to keep, besides versions that changed only /live." placeholder:"N" env:"-"`
 }
 
 func (d Prune) look(ctx context.Context, o *Operator) (*Plan, error) {

@@ -4,6 +4,7 @@ package servers
 import (
 	"context"
 
+	"gridcast/builder"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/widget"
@@ -39,7 +40,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	defer done()
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, RaceTime: clock.Race, Limits: limits, Widgets: widget.Releases()})
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, RaceTime: clock.Race, Limits: limits, Downloads: builder.Downloads{}, Widgets: widget.Releases()})
 	if err != nil {
 		return err
 	}

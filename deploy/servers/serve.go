@@ -106,7 +106,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Registry: w.registry, Limits: limits, Builder: w.trouble,
-		Widgets: widget.Releases(), Start: func() edge.StartPage {
+		Downloads: builder.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {
 			if c.startKey == "" {
 				return edge.StartPage{} // readers of the API must not find the console
 			}

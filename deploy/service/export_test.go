@@ -4,15 +4,13 @@ import (
 	"context"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/scheduler"
 )
 
-// WithoutDerived skips title odds, track record and downloads, because a season takes some hundred
+// WithoutDerived skips title odds and track record, because a season takes some hundred
 // backtests. Call it before Start.
 func (s *Service) WithoutDerived() {
 	s.deriving = func(context.Context, time.Time) (bool, error) { return false, nil }
-	s.zipping = func(context.Context) (builder.Downloads, error) { return builder.Downloads{}, nil }
 }
 
 // RunWebhooks delivers until ctx ends.

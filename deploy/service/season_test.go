@@ -88,8 +88,8 @@ func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
 	return codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), clock.Now), clock
 }
 
-// begin starts the service in a bubble, with an archive. derived says whether it also makes title odds, track record
-// and downloads.
+// begin starts the service in a bubble, with an archive. derived says whether it also makes title odds and track
+// record.
 func begin(t *testing.T, host *codehost.Host, clock *raceTime, base archive.Stored, derived bool) *unattended {
 	t.Helper()
 	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}

@@ -46,9 +46,8 @@ type Service struct {
 
 	watcher   *openf1.Watcher                                // of running races; nil: none
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
-	zipping   func(context.Context) (builder.Downloads, error)
-	onPublish []func(context.Context) // called after each published version
-	notifying sync.WaitGroup          // calls after builds; guarded by building
+	onPublish []func(context.Context)                        // called after each published version
+	notifying sync.WaitGroup                                 // calls after builds; guarded by building
 	holds     holds
 	refused   atomic.Int64                   // documents that the last build kept from an earlier version
 	building  sync.Mutex                     // serialises the builds of concurrent jobs
@@ -68,7 +67,7 @@ const (
 	pollJob   = "poll"
 	verifyJob = "verify"
 	freshJob  = "fresh"  // the publisher's signature that the version is current
-	deriveJob = "derive" // forecasts, title odds, track record and downloads, after a build that published
+	deriveJob = "derive" // forecasts, title odds and track record, after a build that published
 )
 
 // followEvery is the real interval at which the service reads the ledger for appends of other processes.
@@ -79,7 +78,7 @@ const StopGrace = 20 * time.Second
 
 // New returns an idle service. It registers its metrics, and at Start those of its jobs.
 func New(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
-	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive, zipping: b.MakeDownloads}
+	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive}
 	s.metrics = newServiceMetrics(s, registry)
 	return s
 }
@@ -257,15 +256,14 @@ func (a *holds) wait(ctx context.Context) error {
 }
 
 // derive computes forecasts, title odds and track record if facts have changed, and triggers a build with
-// them. It then publishes the downloads of changed seasons. Builds go on meanwhile, but derive waits for
-// every Hold.
+// them. Builds go on meanwhile, but derive waits for every Hold.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
 		return nil // the next start triggers both again
 	}
 	defer debug.FreeOSMemory() // nothing else follows a publish, and its garbage is as large as the data
 	var err error
-	for range 2 { // facts that changed meanwhile have other odds, and the downloads hold these
+	for range 2 { // facts that changed meanwhile have other odds
 		began := time.Now()
 		var made bool
 		if made, err = s.deriving(ctx, s.clock.Now()); err != nil || !made {
@@ -283,33 +281,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if errors.Is(err, scheduler.ErrStopped) {
 		return nil // the next start asks for both
 	}
-	return errors.Join(err, s.publishDownloads(ctx))
-}
-
-// publishDownloads makes and publishes the downloads that differ from the published ones. It reads and packs
-// documents before it waits for its turn among the builds.
-func (s *Service) publishDownloads(ctx context.Context) error {
-	if s.holds.wait(ctx) != nil {
-		return nil // the next start triggers them again
-	}
-	began := time.Now()
-	downloads, err := s.zipping(ctx)
-	if downloads.Len() == 0 {
-		return err
-	}
-	s.building.Lock()
-	defer s.building.Unlock()
-	receipt, publishErr := s.builder.PublishDownloads(ctx, downloads)
-	switch {
-	case errors.Is(publishErr, snapshots.ErrHeld):
-		return err // a version rolled back to keeps its downloads
-	case publishErr != nil:
-		return errors.Join(err, publishErr)
-	case !receipt.Unchanged:
-		s.log.Info("downloads published", "version", receipt.Version, "seasons", downloads.Len(),
-			"bytes", receipt.BytesWritten, "seconds", time.Since(began).Seconds())
-	}
-	return errors.Join(err, s.setPublished(ctx, receipt.Base))
+	return err
 }
 
 // setPublished stores the published version: base or, if that is nil, the current version of the store.

@@ -5,9 +5,9 @@ package edgetest
 import (
 	"bytes"
 	"compress/gzip"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -266,20 +266,56 @@ func Countdown(t testing.TB) wire.Countdown {
 	return c
 }
 
+// fileFolder holds documents that are the files of seasons, for Downloads. No endpoint has their paths.
+const fileFolder = "file/"
+
 // PublishBulk makes the next version of the store, with these downloads by year and nothing else that
-// is new.
+// is new. The edge needs Downloads.
 func PublishBulk(t testing.TB, store blob.Store, files map[int][]byte) {
 	t.Helper()
 	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	downloads := make([]snapshots.Download, 0, len(files))
-	for _, year := range slices.Sorted(maps.Keys(files)) {
-		downloads = append(downloads, snapshots.NewDownload(year, files[year], "edgetest"))
+	m := &base.Manifest
+	draft := snapshots.Draft{
+		Base: base, Builder: "edgetest", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons,
+		Archive: m.Archive, Ledger: m.Ledger, Expected: m.Expected, State: m.State,
+	}
+	for _, e := range m.Entries {
+		if !strings.HasPrefix(e.Path, fileFolder) {
+			draft.Variants = append(draft.Variants, snapshots.Reused(e))
+		}
+	}
+	for year, data := range files {
+		draft.Variants = append(draft.Variants, snapshots.New(fileFolder+strconv.Itoa(year), data, nil, m.BuiltAt))
 	}
 	publisher := snapshots.Publisher{Store: store}
-	if _, err := publisher.PublishBulk(t.Context(), base, "edgetest", downloads); err != nil {
+	if _, err := publisher.Publish(t.Context(), draft); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Downloads makes the files that PublishBulk published.
+type Downloads struct{}
+
+// Sources returns the hashes of the files.
+func (Downloads) Sources(v *snapshots.Version) (map[int]string, error) {
+	sources := map[int]string{}
+	for path, body := range v.All() {
+		if year, ok := strings.CutPrefix(path, fileFolder); ok {
+			n, err := strconv.Atoi(year)
+			if err != nil {
+				return nil, err
+			}
+			sources[n] = body.Entry.SHA256
+		}
+	}
+	return sources, nil
+}
+
+// Make returns a file.
+func (Downloads) Make(v *snapshots.Version, year int) ([]byte, error) {
+	body, _ := v.Body(fileFolder + strconv.Itoa(year))
+	return body.Plain(), nil
 }

@@ -137,29 +137,36 @@ func (s *Set) Feed(path string) *Page {
 	return s.feeds[path]
 }
 
+// File is the download of a season on the disk.
+type File struct {
+	Year   int
+	Source string // names the documents that it was made from
+	SHA256 string // lower-case hex
+	Size   int64  // bytes
+}
+
 // Download is the file of a season: its responses without the bytes.
 type Download struct {
-	File        snapshots.Bulk
+	File        File
 	Full        *Response // without a body
 	NotModified *Response
 }
 
-// newDownload makes the responses. It takes the caching lifetime from the fields of
-// documents.
-func newDownload(b snapshots.Bulk, documents *headerSet) *Download {
-	sum, err := hex.DecodeString(b.SHA256)
+// Download makes the responses of a file. It takes the caching lifetime from the fields of documents.
+func (s *Set) Download(f File) *Download {
+	sum, err := hex.DecodeString(f.SHA256)
 	if err != nil {
-		panic("BUG: a manifest was taken with the hash " + b.SHA256)
+		panic("BUG: a file was taken with the hash " + f.SHA256)
 	}
-	tag := []byte(`"` + snapshots.ETag(b.SHA256) + `"`)
-	kept := documents.notModified
+	tag := []byte(`"` + snapshots.ETag(f.SHA256) + `"`)
+	kept := s.headers(catalog.Variant{Endpoint: catalog.Bulk, Year: f.Year}).notModified
 	fields := append([]Field{
 		NewField("Content-Type", "application/zip"),
-		NewField("Content-Disposition", fmt.Sprintf(`attachment; filename="gridcast-%d.zip"`, b.Year)),
+		NewField("Content-Disposition", fmt.Sprintf(`attachment; filename="gridcast-%d.zip"`, f.Year)),
 		NewField("Accept-Ranges", "none"), // a season is small, so a new transfer costs less than ranges
 		NewField("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":"),
 	}, kept...)
-	return &Download{File: b, Full: New(http.StatusOK, tag, fields, nil), NotModified: New(http.StatusNotModified, tag, kept, nil)}
+	return &Download{File: f, Full: New(http.StatusOK, tag, fields, nil), NotModified: New(http.StatusNotModified, tag, kept, nil)}
 }
 
 // Answer returns the response to a request with this header.
@@ -169,9 +176,6 @@ func (d *Download) Answer(ifNoneMatch []byte) *Response {
 	}
 	return d.Full
 }
-
-// Download returns the download of a season, nil if the version has none.
-func (s *Set) Download(year int) *Download { return s.downloads[year] }
 
 // feedHeaders are the fields of each feed. Shared caches may keep a feed for a while, because it is equal for all.
 var feedHeaders = func() map[catalog.Feed]*headerSet {

@@ -25,7 +25,6 @@ type Set struct {
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
 	feeds     map[string]*Page // by request path
-	downloads map[int]*Download
 }
 
 // Load makes the responses of a version. It keeps the pages of previous, which may be nil, whose content is
@@ -39,8 +38,6 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
 		feeds:    map[string]*Page{},
-
-		downloads: map[int]*Download{},
 	}
 	same := previous.selects(v, s.known)
 	if same { // only the targets of other pages must be found again
@@ -72,9 +69,6 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 			}
 		}
 		s.feeds[path.Path] = page
-	}
-	for _, b := range m.Bulk {
-		s.downloads[b.Year] = newDownload(b, s.headers(catalog.Variant{Endpoint: catalog.Bulk, Year: b.Year}))
 	}
 	for _, variant := range catalog.All(s.known, nil) {
 		if _, endpoint := row(variant); s.variants[variant] == nil && !endpoint.Additive {
