@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,8 @@ type Browser struct {
 	t   testing.TB
 	ctx context.Context
 	dir string // of pictures, which are taken only if go test has an output folder
+	// passed holds the parts of pages that axe-core has found no fault in: their HTML, the width and the scheme.
+	passed map[string]bool
 }
 
 // timeout bounds the steps of one Do.
@@ -85,7 +88,7 @@ func Open(t testing.TB) *Browser {
 	}
 	ctx, closeWindow := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeWindow)
-	b := &Browser{t: t, ctx: ctx}
+	b := &Browser{t: t, ctx: ctx, passed: map[string]bool{}}
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
 		b.dir = t.ArtifactDir()
 	}
@@ -276,7 +279,9 @@ func (b *Browser) Axe(name string) {
 	}
 }
 
-// violations returns the broken rules of axe-core, a line each; none where axe-core is not installed.
+// violations returns the broken rules of axe-core, a line each; none where axe-core is not installed. It leaves out
+// the sections of the page that have passed before with the same HTML but for digits, at the same width and in the
+// same scheme, because a section takes up to a second. Rules for whole pages are always checked.
 func (b *Browser) violations() []string {
 	b.t.Helper()
 	source, err := os.ReadFile(axeFile())
@@ -288,7 +293,20 @@ func (b *Browser) violations() []string {
 	if !run(b, chromedp.Evaluate[bool](`"axe" in window`)) {
 		_ = run(b, chromedp.Evaluate[bool](string(source)+"; true"))
 	}
-	return run(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
+	sections := run(b, chromedp.Evaluate[[]string](axeSections))
+	passed := make([]string, 0, len(sections))
+	for i, html := range sections {
+		if b.passed[html] {
+			passed = append(passed, strconv.Itoa(i))
+		}
+	}
+	found := run(b, chromedp.Evaluate[[]string](fmt.Sprintf(axeRun, strings.Join(passed, ", ")), chromedp.EvalAwaitPromise))
+	if len(found) == 0 {
+		for _, html := range sections {
+			b.passed[html] = true
+		}
+	}
+	return found
 }
 
 // axeFile is where deploy/tools/npm.sh puts axe-core: below the folder that has the module.
@@ -303,7 +321,15 @@ func axeFile() string {
 	return filepath.Join(folder, ".var/node/node_modules/axe-core/axe.min.js")
 }
 
-const axeRun = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
+// axeSections describes the outermost sections of the page, so that equal ones have equal descriptions.
+const axeSections = `[...document.querySelectorAll("section:not(section section)")].map((e) =>
+	innerWidth + (matchMedia("(prefers-color-scheme: dark)").matches ? " dark " : " light ") + e.outerHTML.replace(/\d+/g, "0"))`
+
+// axeRun checks the page without the sections that are numbered.
+const axeRun = `(() => {
+	const sections = document.querySelectorAll("section:not(section section)");
+	return axe.run({ include: [document], exclude: [%s].map((i) => sections[i]) }, { resultTypes: ["violations"] });
+})().then((r) => r.violations.map((v) =>
 	v.id + " (" + v.impact + "): " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")))`
 
 // tooWide lists the first elements that make the page scroll sideways.
