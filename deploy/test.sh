@@ -13,11 +13,13 @@ if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n
 fi
 # Tests allocate a lot and live for seconds, so a rarer collection of garbage saves a sixth of their CPU time.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
-echo "All tests take about nine minutes on two cores; make test ARGS=-short takes three minutes." >&2
+echo "All tests take some minutes on two cores; make test ARGS=-short skips the longest." >&2
 tools=$PWD/deploy/tools/go.mod
 # Without symbols and debug information, which no test reads, a test binary links in two thirds of the CPU time.
-tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' "$@"; }
-packages='./deploy/gridcast ./deploy/console ./...' # the slowest packages start first
+# Many tests wait for servers, clocks and browsers, so one package more than there are cores runs at a time.
+tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 1))" "$@"; }
+# The slowest packages start first, and those that mostly wait run beside them.
+packages='./deploy/gridcast ./deploy/console ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./...'
 modules='bench kit'                                # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the
 # tests of deploy/cdn and browsertest run nginx and Chromium.
