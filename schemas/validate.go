@@ -88,6 +88,8 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.HeadToHead]](catalog.HeadToHead, "", "v1/head-to-head.schema.json"),
 	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.DriversType, "v1/careers.schema.json"),
 	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.ConstructorsType, "v1/careers.schema.json"),
+	newContract[wire.Success[[]wire.Career]](catalog.FormerCareers, catalog.DriversType, "v1/careers.schema.json"),
+	newContract[wire.Success[[]wire.Career]](catalog.FormerCareers, catalog.ConstructorsType, "v1/careers.schema.json"),
 }
 
 // These bodies are no variants; their Go types belong to the gateway.

@@ -17,6 +17,8 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 		catalog.Live:     "it is provisional; the verified result is in the download",
 		catalog.Forecast: "it changes with each session of a weekend, and the record keeps its scores",
 		catalog.Bulk:     "it is the download",
+
+		catalog.FormerCareers: "it is of all seasons; those of a season are in its download",
 	}
 	paths := bulk.Season{Year: 2024}.Paths()
 	for _, e := range catalog.Endpoints {

@@ -87,6 +87,12 @@ func careers(a *almanac.Almanac, v catalog.Variant) []wire.Career {
 	return records
 }
 
+// former reports whether a career has no verified race of the current season or the one before. A result changes none of
+// these careers, so a version with a new result does not write them again.
+func former(a *almanac.Almanac, c wire.Career) bool {
+	return c.LastSession < int64(a.Current-1)*catalog.KeysPerSeason
+}
+
 // car is a driver's car in a race; without a team, all cars of the driver.
 type car struct {
 	driver season.DriverID

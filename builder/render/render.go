@@ -123,8 +123,13 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		return driverProgress(y)
 	}),
 	catalog.HeadToHead: ofYear(func(y *almanac.Year, _ catalog.Variant) any { return headToHead(y) }),
-	catalog.Careers:    func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v), nil },
-	catalog.Changes:    func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
+	catalog.Careers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return v.Year == 0 && former(a, c) }), nil
+	},
+	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return !former(a, c) }), nil
+	},
+	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
 }
 
 var (

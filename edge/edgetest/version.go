@@ -210,6 +210,9 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 	catalog.Careers: func(_ catalog.Variant, n int64) any {
 		return []wire.Career{{ID: "lando-norris", Name: "Lando Norris", Points: float64(n), FirstSession: 2019001, LastSession: 2024024}}
 	},
+	catalog.FormerCareers: func(_ catalog.Variant, n int64) any {
+		return []wire.Career{{ID: "jim-clark", Name: "Jim Clark", Points: float64(n), FirstSession: 1960004, LastSession: 1968001}}
+	},
 	catalog.Live: func(v catalog.Variant, n int64) any {
 		if v.SessionKey == catalog.NoSession {
 			return wire.LiveRace{State: wire.LiveNone}

@@ -60,6 +60,7 @@ const (
 	StandingsProgress Name = "standings-progress"
 	HeadToHead        Name = "head-to-head"
 	Careers           Name = "careers"
+	FormerCareers     Name = "former-careers"
 
 	Bulk Name = "bulk"
 )
@@ -224,6 +225,10 @@ var Endpoints = []Endpoint{
 	{
 		Name: Careers, Path: "/careers", Params: []Param{championship, everySeason}, Additive: true,
 		patterns: patterns("careers/{type}/{year}", "careers/{type}/{year=all}"),
+	},
+	{
+		Name: FormerCareers, Path: "/former-careers", Params: []Param{championship}, Additive: true,
+		patterns: patterns("former-careers/{type}"),
 	},
 	{
 		Name: Bulk, Path: "/bulk", Params: []Param{season}, Additive: true, File: true,

@@ -70,6 +70,7 @@ func TestAll(t *testing.T) {
 		drivers
 		forecast forecast/none
 		forecast/session/2025001 forecast/session/2026002
+		former-careers/constructors former-careers/drivers
 		head-to-head/2025 head-to-head/2026
 		live live/none live/session/2025001 live/session/2026002
 		next-race

@@ -122,8 +122,8 @@ type Teammate struct {
 	Points          float64 `json:"points"`
 }
 
-// Career is the record of a driver or a constructor over verified rounds: of one season, or of all. Points are
-// those of every classification of race and sprint, also where only the best results counted for the title.
+// Career is a record of /careers and /former-careers: that of a driver or a constructor over verified rounds: of one season, or
+// of all. Points are those of every classification of race and sprint, also where only the best results counted for the title.
 type Career struct {
 	ID           string         `json:"id"` // F1DB's, the same for ever
 	Name         string         `json:"name"`
