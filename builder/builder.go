@@ -25,6 +25,7 @@ import (
 	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
+	"gridcast/builder/tiles"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
@@ -264,6 +265,9 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		d.CurrentSeason = units.Current(in.Base, a)
 		fill(d, version)
 		refused = append(refused, addFeeds(d, a, version)...)
+		if err := tiles.Add(d, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq]); err != nil {
+			return err
+		}
 		for _, document := range refused {
 			d.Refused = append(d.Refused, snapshots.RefusedEntry{Path: document.Path, Version: in.Base.Keeps(document.Path), Reason: document.Err.Error()})
 		}

@@ -1,6 +1,7 @@
 package builder_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -9,9 +10,12 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/tiles"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
 )
 
 // clone returns a store with the objects of another.
@@ -33,16 +37,60 @@ func clone(t *testing.T, s blob.Store) *memblob.Store {
 	return c
 }
 
-// A builder with a due pick is killed at each of its writes in turn, to the ledger and to the version.
-// Then another builder starts. No version ever shows a pick that the ledger lacks, and in the end ledger
-// and version have the pick once.
+// logged returns the number of files in the public log of the current version. It checks that tiles and checkpoint
+// are those of the first files of the ledger.
+func logged(t *testing.T, store blob.Store, key *notes.Signers) int64 {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := func(path string) []byte {
+		entry, ok := base.Entry(path)
+		if !ok {
+			t.Fatalf("version %d has no %s", base.Pointer.Version, path)
+		}
+		data, err := base.Body(t.Context(), entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	checkpoint := body(tiles.Checkpoint)
+	_, size, _, err := tiles.ReadCheckpoint(checkpoint, key.Trust())
+	if err != nil || size != base.Manifest.Ledger.Seq {
+		t.Errorf("version %d has %d files of the ledger, its log %d, %v", base.Pointer.Version, base.Manifest.Ledger.Seq, size, err)
+	}
+	l, err := ledger.Load(t.Context(), store, ledger.AnyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := tiles.Remake(l.Files(), checkpoint)
+	if err != nil || len(again) < 3 {
+		t.Errorf("log of %d files: %v", len(again), err)
+	}
+	for path, want := range again {
+		if !bytes.Equal(body(path), want) {
+			t.Errorf("version %d: %s is not that of the ledger", base.Pointer.Version, path)
+		}
+	}
+	return size
+}
+
+// A builder with a due pick is killed at each of its writes in turn, to the ledger and to the signed version with the
+// public log. Then another builder starts. No version ever shows a pick that the ledger lacks, and in the end ledger
+// and version have the pick once. The log of a version is that of its ledger, and never gets shorter.
 func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds some fifty versions")
 	}
 	w := newWeekend(t, asItWas)
 	before := austriaQualified.Add(-time.Hour)
-	build(t, w.builder(), before)
+	key := versionKey(t)
+	begin := w.builder()
+	begin.Signers = key
+	build(t, begin, before)
+	length := logged(t, w.store, key)
 	at := austriaQualified
 	for _, applied := range []bool{false, true} {
 		positions := 0
@@ -57,7 +105,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 					t.Fatal(err)
 				}
 				b := *w.builder()
-				b.Store, b.Ledger, b.Facts = s, p.ledger, archive.NewStore(s).Load
+				b.Store, b.Ledger, b.Facts, b.Signers = s, p.ledger, archive.NewStore(s).Load, key
 				return p, &b
 			}
 			_, first := process(store)
@@ -70,7 +118,13 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 			if audit := mustAudit(t, p); !audit.Green() {
 				t.Errorf("%s: the audit blames %s", what, blamed(audit))
 			}
+			if now := logged(t, inner, key); now < length {
+				t.Errorf("%s: the log has %d files, before it had %d", what, now, length)
+			}
 			build(t, second, at)
+			if now := logged(t, inner, key); now <= length {
+				t.Errorf("%s, and built again: the log has %d files, before it had %d", what, now, length)
+			}
 			if audit := mustAudit(t, p); !audit.Green() || len(audit.Picks) != 1 || audit.Served < 2 {
 				t.Errorf("%s, and built again: the audit blames %s, %d picks frozen, %d served", what, blamed(audit), len(audit.Picks), audit.Served)
 			}

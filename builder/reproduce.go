@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/render"
+	"gridcast/builder/tiles"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -157,6 +159,9 @@ func endpointOf(path string) string {
 	if i := slices.IndexFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Stored == path }); i >= 0 {
 		return catalog.Feeds[i].Path
 	}
+	if strings.HasPrefix(path, snapshots.LogFolder) {
+		return "/" + path
+	}
 	v, _ := catalog.ParsePath(path) // of a document that this release does not have, the endpoint is empty
 	return string(v.Endpoint)
 }
@@ -208,6 +213,9 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 	if err := r.live(ctx, m, a, made); err != nil {
 		return nil, err
 	}
+	if err := r.log(ctx, m, made); err != nil {
+		return nil, err
+	}
 	if m.Derived != "" {
 		data, err := r.derive(ctx, m.DerivedFrom)
 		if err != nil {
@@ -218,6 +226,23 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 		}
 	}
 	return made, nil
+}
+
+// log adds the public log of the ledger, if the version has one. Nobody can sign its checkpoint again without the key.
+func (r *Reproducer) log(ctx context.Context, m *snapshots.Manifest, made map[string]remake) error {
+	i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == tiles.Checkpoint })
+	if i < 0 {
+		return nil
+	}
+	checkpoint, err := snapshots.Object{Key: m.Entries[i].Object, SHA256: m.Entries[i].SHA256, Size: m.Entries[i].Size}.Read(ctx, r.store)
+	if err != nil {
+		return err
+	}
+	files, err := tiles.Remake(r.ledger.Files(), checkpoint)
+	for path, data := range files {
+		made[path] = func(time.Time) ([]byte, error) { return data, nil }
+	}
+	return err
 }
 
 // live adds the documents of /live: of the race that the version shows from the observations up to the named head, of

@@ -39,6 +39,7 @@ var arrows = map[string][]string{
 	"builder/provenance":            {"builder/season"},
 	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
 	"builder/predict":               {"builder/season", "builder/predict"},
+	"builder/tiles":                 {"snapshots", "builder/ledger"},
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/live":                  {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/season", "builder/ledger"},
@@ -71,7 +72,7 @@ var borders = map[string][]string{
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast", "deploy/flags", "deploy/operator"},
 	"code.dny.dev/ssrf":               {"scheduler/webhook"},
-	"golang.org/x/mod":                {"snapshots/notes", "builder/log"},
+	"golang.org/x/mod":                {"snapshots/notes", "builder/tiles"},
 
 	"github.com/go-json-experiment/json": {"builder/archive"},
 }

@@ -29,11 +29,11 @@ find builder edge snapshots scheduler schemas deploy -name '*.go' | sort | xargs
   }' >&2
 echo "go mod tidy"
 go mod tidy -diff
-for module in deploy/bench deploy/kit; do go -C "$module" mod tidy -diff; done # modules of their own
+for module in deploy/bench deploy/kit deploy/logcheck; do go -C "$module" mod tidy -diff; done # modules of their own
 echo "golangci-lint" # runs go vet too
 tool golangci-lint run ./...
 tools=$PWD/deploy/tools/go.mod
-for module in deploy/bench deploy/kit; do
+for module in deploy/bench deploy/kit deploy/logcheck; do
   (cd "$module" && go tool -modfile="$tools" golangci-lint run ./...)
 done
 echo "fused operations"

@@ -20,13 +20,13 @@ tools=$PWD/deploy/tools/go.mod
 tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 1))" "$@"; }
 # The slowest packages start first, and those that mostly wait run beside them.
 packages='./deploy/gridcast ./deploy/console ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./...'
-modules='bench kit'                                # modules of their own, tested beside the rest
+modules='bench kit logcheck'                       # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the
 # tests of deploy/cdn and browsertest run nginx and Chromium.
 case " $* " in *" -race "*)
   modules='bench'
   packages=$(grep -rlE --include='*.go' '\bgo (func\(|[a-z][A-Za-z.]*\()|\.Go\(|t\.Parallel\(' builder edge snapshots scheduler schemas deploy |
-    grep -vE '^deploy/(bench|kit|tools|gridcast|cdn|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
+    grep -vE '^deploy/(bench|kit|logcheck|tools|gridcast|cdn|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
 esac
 for module in $modules; do (cd "deploy/$module" && tests "$@" ./...) || exit; done &
 status=0

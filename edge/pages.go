@@ -116,6 +116,9 @@ func (p *pages) serve(r *request) answer {
 	if feed {
 		document = p.edge.versions.current().Feed(string(path))
 	}
+	if resident.Proves(string(path)) {
+		document = p.edge.versions.current().Proof(string(path))
+	}
 	switch {
 	case document == nil && !feed && !computed(path):
 		return answer{response: noRoute}

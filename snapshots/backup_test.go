@@ -408,6 +408,24 @@ func TestRestoreSinceAHash(t *testing.T) {
 	}
 }
 
+// TestRestoreOfALog shows that a restore names the end of the public log as lost if it lacks files of the ledger.
+func TestRestoreOfALog(t *testing.T) {
+	s, place, key := memblob.New(), memblob.New(), signers(t, keyFile(t, origin))
+	d := draftOf(loadBase(t, s), bodies{"drivers": "d1", "log/checkpoint": "1"})
+	d.Ledger = record(t, s, 1)
+	publisher := snapshots.Publisher{Store: s, Signers: key}
+	if _, err := publisher.Publish(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	backUp(t, s, place)
+	for seq, lost := range map[int64]int{1: 0, 2: 2} {
+		got, err := backup.Restore(t.Context(), backup.Restoring{Store: memblob.New(), Backup: place, Signers: key, Since: snapshots.Ledger{Seq: seq}})
+		if err != nil || len(got.Lost) != lost || lost > 0 && !strings.HasPrefix(got.Lost[1], "the end of the public log") {
+			t.Errorf("since file %d: lost %q, %v; want %d", seq, got.Lost, err, lost)
+		}
+	}
+}
+
 // TestRestoreOfARecord shows that a store with a whole version gets back its lost ledger files, and no version.
 func TestRestoreOfARecord(t *testing.T) {
 	s, place := memblob.New(), memblob.New()

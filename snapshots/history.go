@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -265,6 +266,16 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.Pointer.Version, h.Pointer.Manifest, to
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
 	m.Missing = h.Manifests[h.Pointer.Version].Missing // the archive stays
+	// The log stays that of the current version, because a shorter log would look like a rewritten ledger. Unless that
+	// log is whole and signed with these keys, the new version has none until the next build.
+	ofLog := func(e ManifestEntry) bool { return strings.HasPrefix(e.Path, LogFolder) }
+	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), ofLog)
+	if p.Signers != nil && CheckNote(ctx, p.Store, h.Pointer.Version, p.Signers.Trust()) == nil {
+		log := slices.DeleteFunc(slices.Clone(h.Manifests[h.Pointer.Version].Entries), func(e ManifestEntry) bool { return !ofLog(e) })
+		if r, err := verify(ctx, p.Store, Manifest{Entries: log}, workers(p.Workers), nil); err == nil && len(r.Faults) == 0 {
+			m.Entries = slices.SortedFunc(slices.Values(append(log, m.Entries...)), byAscendingPath)
+		}
+	}
 	next, _, err := p.putManifest(ctx, m, nil)
 	if err != nil {
 		return Receipt{}, err

@@ -20,6 +20,9 @@ import (
 const (
 	noteFolder = "notes/"
 
+	// LogFolder begins the paths of the public log of the ledger. A rollback keeps the log, because a log never goes back.
+	LogFolder = "log/"
+
 	// FreshKey is the store key of the note that says until when a version is current.
 	FreshKey = "fresh.note"
 
@@ -72,6 +75,20 @@ func OpenNote(trust notes.Trust, data []byte, p Pointer, l Ledger) (notes.Note, 
 	return n, nil
 }
 
+// ReadNote verifies the note about a version that is not known yet, and returns a pointer to that version.
+func ReadNote(trust notes.Trust, data []byte) (Pointer, notes.Note, error) {
+	n, err := trust.Open(data)
+	if err != nil {
+		return Pointer{}, n, fmt.Errorf("%w: %w", ErrUnsigned, err)
+	}
+	p := Pointer{Signed: true}
+	if _, err := fmt.Sscanf(strings.Join(n.Lines, "\n"), "version %d\nmanifest %s\n", &p.Version, &p.Manifest); err != nil {
+		return p, n, fmt.Errorf("%w: the note is about %s", ErrUnsigned, strings.Join(n.Lines, ", "))
+	}
+	_, err = OpenNote(trust, data, p, Ledger{})
+	return p, n, err
+}
+
 // CheckNote returns ErrUnsigned unless a trusted key has signed a version of the store. It reads no document.
 func CheckNote(ctx context.Context, store blob.Store, version int64, trust notes.Trust) error {
 	o, err := store.Get(ctx, ManifestKey(version), maxManifest)
@@ -115,13 +132,10 @@ func (p *Publisher) sign(ctx context.Context, next *Pointer, l Ledger) ([]byte, 
 	return Object{key, Digest(data), int64(len(data))}.Read(ctx, p.Store)
 }
 
-// adds says whether the publisher has a key that has not signed the base.
-func (p *Publisher) adds(base *Base) bool {
-	if p.Signers == nil {
-		return false
-	}
-	n, err := OpenNote(p.Signers.Trust(), base.note, base.Pointer, base.Manifest.Ledger)
-	return err != nil || len(n.Keys) < len(p.Signers.Public())
+// SignedByAll says whether each of these keys has signed the base.
+func (b *Base) SignedByAll(s *notes.Signers) bool {
+	n, err := OpenNote(s.Trust(), b.note, b.Pointer, b.Manifest.Ledger)
+	return err == nil && len(n.Keys) == len(s.Public())
 }
 
 // Freshen signs fresh.note again, for the current version. It does nothing without a key. It refuses a version

@@ -136,7 +136,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	for _, o := range objects {
 		receipt.BytesWritten += int64(len(o.data))
 	}
-	if !d.changes(variants) && !p.adds(d.Base) {
+	if !d.changes(variants) && (p.Signers == nil || d.Base.SignedByAll(p.Signers)) {
 		receipt.Version, receipt.Unchanged, receipt.Base = base.Version, true, d.Base
 		return receipt, nil
 	}

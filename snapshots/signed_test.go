@@ -552,3 +552,35 @@ func TestPruneRemovesNotes(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
+
+// TestRollbackKeepsTheLog checks that the public log of a version never gets shorter. If the log of the current version
+// is lost, or somebody else signed it, the new version has none.
+func TestRollbackKeepsTheLog(t *testing.T) {
+	key, other := signers(t, keyFile(t, origin)), signers(t, keyFile(t, origin))
+	for name, test := range map[string]struct {
+		alter func(s *memblob.Store)
+		by    *notes.Signers
+		want  bodies
+	}{
+		"whole":              {func(*memblob.Store) {}, key, bodies{"drivers": "d1", "log/checkpoint": "2", "log/tile/0/000": "t2"}},
+		"signed by another":  {func(*memblob.Store) {}, other, bodies{"drivers": "d1"}},
+		"a damaged tile":     {func(s *memblob.Store) { s.Corrupt("objects/2/log/tile/0/000.json.gz", []byte("x")) }, key, bodies{"drivers": "d1"}},
+		"a damaged manifest": {func(s *memblob.Store) { s.Corrupt(snapshots.ManifestKey(2), []byte("x")) }, key, bodies{"drivers": "d1"}},
+		"no note":            {func(s *memblob.Store) { _ = s.Delete(t.Context(), "notes/2") }, key, bodies{"drivers": "d1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memblob.New()
+			publishSigned(t, s, key, bodies{"drivers": "d1", "log/checkpoint": "1"})
+			publishSigned(t, s, key, bodies{"drivers": "d2", "log/checkpoint": "2", "log/tile/0/000": "t2"})
+			test.alter(s)
+			p := snapshots.Publisher{Store: s, Signers: test.by}
+			if _, err := p.Rollback(t.Context(), 1, "test", "why", raceDay); err != nil {
+				t.Fatal(err)
+			}
+			_, content := served(t, s)
+			if diff := cmp.Diff(test.want, content); diff != "" {
+				t.Errorf("after the rollback (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

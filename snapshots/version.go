@@ -39,6 +39,9 @@ func (v *Version) Body(path string) (*Body, bool) {
 // Note returns the signed note about the version; nil if there is none.
 func (v *Version) Note() []byte { return v.stored.files[NoteKey(v.Pointer.Version)] }
 
+// ManifestFile returns a file of the manifest by its store key; nil if there is none.
+func (v *Version) ManifestFile(key string) []byte { return v.stored.files[key] }
+
 // All yields the bodies by ascending path.
 func (v *Version) All() iter.Seq2[string, *Body] {
 	return func(yield func(string, *Body) bool) {

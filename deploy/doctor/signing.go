@@ -16,7 +16,7 @@ func (d *doctor) signatures(ctx context.Context, cfg edge.Config) {
 	list, _, listErr := keys.Load(ctx, d.store)
 	if d.Role != "edge" {
 		d.signer(ctx, "signing", "--sign", d.Sign, d.Signers,
-			"versions are not signed: anyone with write access to the store can publish", "gridcast scheduler", d.versionSigned)
+			"versions are not signed, and the ledger has no public log: anyone with write access to the store can publish", "gridcast scheduler", d.versionSigned)
 		d.signer(ctx, "key signing", "--sign-keys", d.SignKeys, d.KeySigners,
 			"this process signs no list of API keys; a host of operators may", "gridcast keys sign", func(_ context.Context, t notes.Trust) error {
 				if listErr != nil || len(list.Keys) == 0 {

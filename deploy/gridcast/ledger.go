@@ -14,8 +14,10 @@ import (
 )
 
 type ledgerCmds struct {
-	List  ledgerListCmd  `cmd:"" help:"List the events."`
-	Audit ledgerAuditCmd `cmd:"" help:"Prove from the store alone that no pick was made late or changed."`
+	List   ledgerListCmd   `cmd:"" help:"List the events."`
+	Audit  ledgerAuditCmd  `cmd:"" help:"Prove from the store alone that no pick was made late or changed."`
+	Prove  ledgerProveCmd  `cmd:"" help:"Print a proof that the public log has the frozen pick of a round."`
+	Verify ledgerVerifyCmd `cmd:"" help:"Check such a proof by the publisher's key, without the store."`
 }
 
 type ledgerListCmd struct {

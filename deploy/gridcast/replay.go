@@ -17,6 +17,7 @@ import (
 
 type replayCmd struct {
 	flags.Storage `embed:""`
+	flags.Signing `embed:""`
 	Archive       string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
 	Model         string `help:"The model that makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	From          int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
@@ -51,7 +52,7 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	flags := flags.Builder{Archive: c.Archive, Model: c.Model, AutoVerifyAfter: servers.ReplayVerifiesAfter}
+	flags := flags.Builder{Signing: c.Signing, Archive: c.Archive, Model: c.Model, AutoVerifyAfter: servers.ReplayVerifiesAfter}
 	if err := c.checkSeasons(ctx, &flags, store); err != nil {
 		return err
 	}

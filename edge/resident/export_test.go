@@ -17,3 +17,6 @@ func (s *Set) Targets() map[string]*snapshots.Body {
 
 // Release gives up the identity of a page, as Load does for seasons that are over.
 func (p *Page) Release() { p.release() }
+
+// SetOf returns a set of a version without its pages.
+func SetOf(v *snapshots.Version) *Set { return &Set{version: v} }

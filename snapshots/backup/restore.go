@@ -108,6 +108,9 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	} else if err := checkHead(ctx, r.Store, r.Since); err != nil {
 		result.Lost = append(result.Lost, fmt.Sprintf("the record that was noted: %v", err))
 	}
+	if len(result.Lost) > 0 && r.Signers != nil {
+		result.Lost = append(result.Lost, "the end of the public log: it must not fork, so schedulers need a version key of a new origin (gridcast signing new FILE)")
+	}
 	if whole {
 		result.Receipt = snapshots.Receipt{Version: served.Version, ObjectsWritten: len(missing), Unchanged: true}
 		return result, nil

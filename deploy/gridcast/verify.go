@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/tiles"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
+)
+
+type ledgerProveCmd struct {
+	flags.Storage `embed:""`
+	Session       int64 `arg:"" help:"The session key of the round, such as 2024022."`
+}
+
+// Run prints the proof that the frozen pick of a round is in the public log of the current version.
+func (c *ledgerProveCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := snapshots.LoadBase(ctx, store, nil)
+	if err != nil {
+		return err
+	}
+	entry, ok := base.Entry(tiles.Checkpoint)
+	if !ok {
+		return errors.New("the current version has no public log, because no key has signed it: gridcast build --sign FILE")
+	}
+	checkpoint, err := base.Body(ctx, entry)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Load(ctx, store, ledger.AnyKind)
+	if err != nil {
+		return err
+	}
+	record, _ := l.Fold().Record(c.Session)
+	if record.Pick == nil {
+		return fmt.Errorf("the ledger has no frozen pick of %d; gridcast ledger list shows its events", c.Session)
+	}
+	log, err := tiles.New(l.Files()[:tiles.Size(checkpoint, len(l.Files()))])
+	if err != nil {
+		return err
+	}
+	for _, file := range l.Files() {
+		for _, e := range file.Events {
+			if e.ID == record.Pick.EventID {
+				proof, err := log.Prove(file, checkpoint)
+				if err == nil {
+					s.Print(map[string]string{"proof": string(proof)}, "%s", proof)
+				}
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the pick of %d is in no ledger file", c.Session)
+}
+
+type ledgerVerifyCmd struct {
+	File string   `arg:"" help:"A proof from gridcast ledger prove." type:"path"`
+	Keys []string `name:"key" required:"" help:"The publisher's verifier key; may be repeated." placeholder:"VKEY" env:"-"`
+}
+
+// Run checks a proof without the store.
+func (c *ledgerVerifyCmd) Run(s *terminal.Streams) error {
+	trust, err := notes.NewTrust(c.Keys...)
+	if err != nil {
+		return terminal.Usagef("--key: %w", err)
+	}
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	proven, err := tiles.Verify(text, trust)
+	if err != nil {
+		return fmt.Errorf("%s proves nothing: %w", c.File, err)
+	}
+	if s.JSON {
+		s.PrintJSON(proven)
+		return nil
+	}
+	s.Printf("The log of %s with %d files has file %d of the ledger:\n", proven.Origin, proven.Size, proven.File.Seq)
+	for _, e := range proven.File.Events {
+		s.Printf("  %s  %s  %s  %s\n", terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.String())
+	}
+	return nil
+}
+
+// verifyCmd checks an answer of the API against the publisher's signature.
+type verifyCmd struct {
+	URL    string   `arg:"" help:"A request to the API, such as https://api.example.com/api/v1/standings?year=2026."`
+	Keys   []string `name:"key" required:"" help:"The publisher's verifier key; may be repeated." placeholder:"VKEY" env:"-"`
+	APIKey string   `name:"api-key" help:"The API key for the request." env:"GRIDCAST_API_KEY"`
+}
+
+// signedAnswer is the answer of verify --json.
+type signedAnswer struct {
+	Path    string `json:"path"` // in the manifest
+	SHA256  string `json:"sha256"`
+	Version int64  `json:"version"`
+	Origin  string `json:"origin"`
+}
+
+func (c *verifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	trust, err := notes.NewTrust(c.Keys...)
+	if err != nil {
+		return terminal.Usagef("--key: %w", err)
+	}
+	target, err := url.Parse(c.URL)
+	if err != nil || target.Host == "" {
+		return terminal.Usagef("%q is no URL such as https://api.example.com/api/v1/standings", c.URL)
+	}
+	site := &signedSite{root: target.Scheme + "://" + target.Host, trust: trust, client: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another host must not get the API key
+		Timeout:       time.Minute, Transport: &http.Transport{DisableCompression: true, Proxy: http.ProxyFromEnvironment},
+	}}
+	var found signedAnswer
+	for range 3 { // the edge may take another version between two requests
+		if found, err = site.verify(ctx, target, c.APIKey); !errors.Is(err, errDiffers) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", c.URL, err)
+	}
+	s.Print(found, "The answer is %s of version %d, as %s signed it.\nsha256 %s\n", found.Path, found.Version, found.Origin, found.SHA256)
+	return nil
+}
+
+var errDiffers = errors.New("the answer is another one than the publisher signed")
+
+// signedSite reads the signed manifest of an edge, like a store.
+type signedSite struct {
+	blob.Store // nil: only Get is used
+
+	root   string
+	trust  notes.Trust
+	client *http.Client
+	opened notes.Note
+}
+
+// verify compares an answer with the manifest that the publisher signed.
+func (w *signedSite) verify(ctx context.Context, target *url.URL, key string) (signedAnswer, error) {
+	body, err := w.read(ctx, target.String(), key, maxAnswer)
+	if err != nil {
+		return signedAnswer{}, err
+	}
+	m, err := snapshots.LoadManifest(ctx, w, 0)
+	if err != nil {
+		return signedAnswer{}, err
+	}
+	path, err := storedPath(target, &m)
+	if err != nil {
+		return signedAnswer{}, err
+	}
+	got := signedAnswer{Path: path, SHA256: snapshots.Digest(body), Version: m.Version, Origin: w.opened.Origin}
+	want := ""
+	for _, e := range m.Entries {
+		if e.Path == path {
+			want = e.SHA256
+		}
+	}
+	if got.SHA256 != want {
+		return got, fmt.Errorf("%w: its hash is %s, version %d has %q for %s", errDiffers, got.SHA256, m.Version, want, path)
+	}
+	return got, nil
+}
+
+// maxAnswer limits an answer in bytes.
+const maxAnswer = 64 << 20
+
+// storedPath returns the path in the manifest of the answer to a request.
+func storedPath(target *url.URL, m *snapshots.Manifest) (string, error) {
+	for _, f := range catalog.Feeds {
+		if target.Path == f.Path {
+			return f.Stored, nil
+		}
+	}
+	name, api := strings.CutPrefix(strings.TrimSuffix(target.Path, "/"), catalog.BasePath)
+	i, ok := catalog.Lookup(name)
+	if !api || !ok {
+		return "", fmt.Errorf("%s is no path of the API or a feed", target.Path)
+	}
+	e := &catalog.Endpoints[i]
+	switch {
+	case e.Computed:
+		return "", fmt.Errorf("the edge completes %s for every request, so nobody signs its answer; /weekends has the starts and /predictions the pick", name)
+	case e.File:
+		return "", fmt.Errorf("the edge makes the file of %s, so nobody signs it; its parts are the documents of the other endpoints", name)
+	}
+	v, err := e.Select([]byte(target.RawQuery), catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason})
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range m.Entries {
+		if entry.Path == v.Path() {
+			return entry.Path, nil
+		}
+	}
+	if v.SessionKey != 0 { // an unknown session has the empty list
+		v = catalog.Variant{Endpoint: v.Endpoint, SessionKey: catalog.NoSession}
+	}
+	return v.Path(), nil
+}
+
+func (w *signedSite) String() string { return w.root }
+
+// Get reads the file of a manifest. In place of the pointer it returns the version of the signed note.
+func (w *signedSite) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	if key != snapshots.PointerKey {
+		data, err := w.read(ctx, w.root+"/signed/"+key, "", limit)
+		return blob.Object{Data: data}, err
+	}
+	data, err := w.read(ctx, w.root+"/signed/note", "", notes.MaxSize)
+	if err != nil {
+		return blob.Object{}, err
+	}
+	var p snapshots.Pointer
+	if p, w.opened, err = snapshots.ReadNote(w.trust, data); err != nil {
+		return blob.Object{}, err
+	}
+	pointer, err := json.Marshal(p)
+	return blob.Object{Data: pointer}, err
+}
+
+func (w *signedSite) read(ctx context.Context, address, key string, limit int64) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		request.Header.Set("X-API-Key", key)
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusUnauthorized:
+		return nil, fmt.Errorf("%s wants an API key: --api-key KEY", address)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s answers %s; an edge has /signed/ and /log/ while the publisher signs its versions", address, response.Status)
+	case int64(len(data)) > limit:
+		return nil, fmt.Errorf("%s: %w", address, blob.ErrTooLarge)
+	}
+	return data, nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/deploy/terminal"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
+)
+
+// TestForgedAnswers checks that gridcast verify accepts the answers of a site only as the publisher signed them, and
+// that it names the part that somebody between reader and publisher altered.
+func TestForgedAnswers(t *testing.T) {
+	newKey := func() *notes.Signers {
+		file := filepath.Join(t.TempDir(), "key")
+		if err := notes.MakeKey(file, "example.com/gridcast"); err != nil {
+			t.Fatal(err)
+		}
+		s, err := notes.ReadSigners(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	key, store := newKey(), memblob.New()
+	at := time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC)
+	publish := func(points int) {
+		base, err := snapshots.LoadBase(t.Context(), store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draft := snapshots.Draft{Base: base, BuiltAt: at, CurrentSeason: 2024, Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: strings.Repeat("a", 64)}}
+		for year := 1950; year <= 2024; year++ { // many enough for a manifest in parts
+			draft.Seasons = append(draft.Seasons, year)
+			draft.Variants = append(draft.Variants, snapshots.New(fmt.Sprintf("standings/drivers/%d", year), fmt.Appendf(nil, `{"points":%d}`, points), nil, at))
+		}
+		publisher := snapshots.Publisher{Store: store, Signers: key}
+		if _, err := publisher.Publish(t.Context(), draft); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// pages returns the answers of an edge with the current version, by path.
+	pages := func() map[string][]byte {
+		all := map[string][]byte{}
+		for info, err := range store.List(t.Context(), "") {
+			o, getErr := store.Get(t.Context(), info.Key, 1<<20)
+			if err != nil || getErr != nil {
+				t.Fatal(err, getErr)
+			}
+			all["/signed/"+info.Key] = o.Data
+		}
+		v, err := snapshots.Open(t.Context(), store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := v.Body("standings/drivers/2023")
+		all[catalog.BasePath+"/standings"], all["/signed/note"] = body.Identity, v.Note()
+		return all
+	}
+	publish(1)
+	earlier := pages()
+	publish(2)
+	now := pages()
+	own, err := newKey().Sign(strings.Split(strings.SplitN(string(now["/signed/note"]), "\n\n", 2)[0], "\n")[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another host gets %s with the API key %q", r.URL, r.Header.Get("X-Api-Key"))
+	}))
+	defer elsewhere.Close()
+
+	replace := func(path, old, new string) func(map[string][]byte) {
+		return func(p map[string][]byte) {
+			for key, data := range p {
+				if strings.HasPrefix(key, path) {
+					p[key] = bytes.Replace(data, []byte(old), []byte(new), 1)
+				}
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		lie  func(pages map[string][]byte)
+		want string
+	}{
+		"nothing":                 {func(map[string][]byte) {}, ""},
+		"the whole earlier site":  {func(p map[string][]byte) { maps.Copy(p, earlier) }, ""},
+		"the answer":              {replace("/api/", "2", "9"), "another one than the publisher signed"},
+		"an earlier answer":       {func(p map[string][]byte) { p["/api/v1/standings"] = earlier["/api/v1/standings"] }, "another one than the publisher signed"},
+		"the number in the note":  {replace("/signed/note", "version 2", "version 3"), "not signed by a trusted key"},
+		"a note of their own":     {func(p map[string][]byte) { p["/signed/note"] = own }, "not signed by a trusted key"},
+		"no note":                 {func(p map[string][]byte) { delete(p, "/signed/note") }, "/signed/note answers 404"},
+		"the manifest":            {replace("/signed/manifests/2.json.gz", "", "x"), "manifests/2.json.gz: damaged"},
+		"a part of the manifest":  {replace("/signed/manifests/parts/", "", "x"), "damaged"},
+		"the manifest of another": {func(p map[string][]byte) { p["/signed/manifests/2.json.gz"] = p["/signed/manifests/1.json.gz"] }, "manifests/2.json.gz: damaged"},
+		"a way to another host":   {func(p map[string][]byte) { p["/api/v1/standings"] = nil }, "answers 302"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lies := maps.Clone(now)
+			test.lie(lies)
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				data, ok := lies[r.URL.Path]
+				switch {
+				case !ok:
+					http.NotFound(w, r)
+				case data == nil:
+					http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+				default:
+					_, _ = w.Write(data)
+				}
+			}))
+			defer site.Close()
+			var out bytes.Buffer
+			c := verifyCmd{URL: site.URL + "/api/v1/standings?year=2023", Keys: key.Public(), APIKey: "secret"}
+			err := c.Run(t.Context(), terminal.New(&out, &out))
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,268 @@
+// Package logcheck reads the public log of the ledger with the programs of others: the client and fsck of
+// transparency-dev/tessera, and the formats of transparency-dev/formats.
+package logcheck_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/transparency-dev/formats/log"
+	"github.com/transparency-dev/formats/proof"
+	"github.com/transparency-dev/tessera/api"
+	"github.com/transparency-dev/tessera/api/layout"
+	"github.com/transparency-dev/tessera/client"
+	"github.com/transparency-dev/tessera/fsck"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/tiles"
+	"gridcast/snapshots/notes"
+)
+
+// leafHashes are the leaf hashes of a bundle, as the standard has them.
+func leafHashes(bundle []byte) ([][]byte, error) {
+	var b api.EntryBundle
+	if err := b.UnmarshalText(bundle); err != nil {
+		return nil, err
+	}
+	hashes := make([][]byte, len(b.Entries))
+	for i, entry := range b.Entries {
+		sum := sha256.Sum256(append([]byte{0}, entry...))
+		hashes[i] = sum[:]
+	}
+	return hashes, nil
+}
+
+// TestSizes checks logs around the edges of tiles, in a folder.
+func TestSizes(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := notes.MakeKey(key, "example.com/log"); err != nil {
+		t.Fatal(err)
+	}
+	signers, err := notes.ReadSigners(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := note.NewVerifier(signers.Public()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []ledger.File
+	for i := range 66_000 {
+		files = append(files, ledger.File{Seq: int64(i + 1), Kind: ledger.Real, Hash: fmt.Sprintf("%064x", i)})
+	}
+	sizes := []int{1, 255, 256, 257, 700}
+	if os.Getenv("GRIDCAST_SEASONS") == "all" {
+		sizes = append(sizes, 66_000) // three levels of tiles
+	}
+	for _, size := range sizes {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			l, err := tiles.New(files[:size])
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := l.Tiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := l.Text(signers.Origin())
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkpoint, err := signers.SignText(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := memory{checkpoint, all}
+			f := fsck.New("example.com/log", verifier, stored, leafHashes, fsck.Opts{N: 2})
+			if err := f.Check(t.Context()); err != nil {
+				t.Errorf("fsck: %v", err)
+			}
+		})
+	}
+}
+
+// memory serves the stored files of a log.
+type memory struct {
+	checkpoint []byte
+	files      map[string][]byte
+}
+
+func (m memory) ReadCheckpoint(context.Context) ([]byte, error) { return m.checkpoint, nil }
+
+func (m memory) read(path string) ([]byte, error) {
+	path, _, _ = strings.Cut(path, ".p/")
+	if data, ok := m.files["log/"+path]; ok {
+		return data, nil
+	}
+	return nil, os.ErrNotExist
+}
+
+func (m memory) ReadTile(_ context.Context, level, index uint64, p uint8) ([]byte, error) {
+	return m.read(layout.TilePath(level, index, p))
+}
+
+func (m memory) ReadEntryBundle(_ context.Context, index uint64, p uint8) ([]byte, error) {
+	return m.read(layout.EntriesPath(index, p))
+}
+
+// TestEdge checks the log of a replayed season as an edge serves it, and the proof of a pick.
+func TestEdge(t *testing.T) {
+	binary, folder := filepath.Join(t.TempDir(), "gridcast"), t.TempDir()
+	run(t, "../..", "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./deploy/gridcast")
+	verifierKey := strings.TrimSpace(run(t, folder, binary, "signing", "new", "version.key"))
+	seasons := filepath.Join(folder, "seasons.archive")
+	if err := archive.WriteFile(seasons, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024))); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, binary, "replay", "--archive", seasons, "--from", "2024", "--to", "2024", "--store", "dir:store", "--sign", "version.key", "--model", "grid-frequency")
+	verifier, err := note.NewVerifier(verifierKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := verifier.Name() + "/simulated"
+
+	address := serve(t, folder, binary)
+	root, err := url.Parse("http://" + address + "/log/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetcher, err := client.NewHTTPFetcher(root, http.DefaultClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fsck.New(origin, verifier, fetcher, leafHashes, fsck.Opts{N: 1}).Check(t.Context()); err != nil {
+		t.Errorf("fsck: %v", err)
+	}
+	head, _, _, err := client.FetchCheckpoint(t.Context(), fetcher.ReadCheckpoint, verifier, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// The proof of a pick, read by others.
+	text := run(t, folder, binary, "ledger", "prove", "2024022", "--store", "dir:store")
+	var p proof.TLogProof
+	if err := p.Unmarshal([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint, _, _, err := log.ParseCheckpoint(p.Checkpoint, origin, verifier)
+	if err != nil || checkpoint.Size != head.Size || !bytes.Equal(checkpoint.Hash, head.Hash) {
+		t.Errorf("checkpoint of the proof: %+v, %v, want %+v", checkpoint, err, head)
+	}
+	record := make(tlog.RecordProof, len(p.Hashes))
+	for i, h := range p.Hashes {
+		record[i] = h
+	}
+	bundle, err := client.GetEntryBundle(t.Context(), fetcher.ReadEntryBundle, 0, head.Size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := bundle.Entries[p.Index]
+	if want := fmt.Sprintf("ledger %d sha256 %x\n", p.Index+1, sha256.Sum256(p.ExtraData)); string(leaf) != want {
+		t.Errorf("leaf %q, want %q", leaf, want)
+	}
+	if err := tlog.CheckRecord(record, int64(head.Size), tlog.Hash(head.Hash), int64(p.Index), tlog.RecordHash(leaf)); err != nil {
+		t.Errorf("inclusion: %v", err)
+	}
+	builder, err := client.NewProofBuilder(t.Context(), head.Size, fetcher.ReadTile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := builder.InclusionProof(t.Context(), p.Index)
+	if err != nil || !slices.EqualFunc(theirs, p.Hashes, func(a []byte, b [32]byte) bool { return bytes.Equal(a, b[:]) }) {
+		t.Errorf("their proof differs from ours: %v", err)
+	}
+
+	// Our own reader, and proofs that prove nothing.
+	file := filepath.Join(folder, "proof")
+	verify := func(text string) error {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return exec.Command(binary, "ledger", "verify", file, "--key", verifierKey).Run()
+	}
+	if err := verify(text); err != nil {
+		t.Errorf("gridcast ledger verify: %v", err)
+	}
+	forged := p
+	forged.ExtraData = bytes.Replace(p.ExtraData, []byte("george-russell"), []byte("lando-norris  "), 1)
+	moved := p
+	moved.Index++
+	short := p
+	short.Hashes = p.Hashes[1:]
+	unsigned := p
+	unsigned.Checkpoint = bytes.Replace(p.Checkpoint, fmt.Appendf(nil, "\n%d\n", head.Size), fmt.Appendf(nil, "\n%d\n", head.Size+1), 1)
+	for name, p := range map[string]proof.TLogProof{"another pick": forged, "another index": moved, "a hash less": short, "another size": unsigned} {
+		if verify(string(p.Marshal())) == nil {
+			t.Errorf("%s: the proof is accepted", name)
+		}
+	}
+}
+
+// serve starts an edge, and returns its address when it is ready.
+func serve(t *testing.T, folder, binary string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	edge := exec.CommandContext(t.Context(), binary, "edge", "--store", "dir:store", "--listen", address, "--now", "2025-01-01T00:00:00Z")
+	edge.Dir = folder
+	if err := edge.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = edge.Process.Kill()
+		_ = edge.Wait()
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		response, err := http.Get("http://" + address + "/status")
+		if err == nil {
+			var status struct {
+				Data struct {
+					Version int64 `json:"version"`
+				} `json:"data"`
+			}
+			err = json.NewDecoder(response.Body).Decode(&status)
+			_ = response.Body.Close()
+			if err == nil && status.Data.Version > 0 {
+				return address
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the edge serves no version: %v", err)
+		}
+	}
+}
+
+func run(t *testing.T, folder, name string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Dir = folder
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, stderr.Bytes())
+	}
+	return string(out)
+}

@@ -1,0 +1,90 @@
+package edge_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
+)
+
+// TestTrust checks the states of an edge that serves signed versions alone: refused, served and stale, served and
+// current.
+func TestTrust(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "version.key")
+	if err := notes.MakeKey(file, "example.com/gridcast"); err != nil {
+		t.Fatal(err)
+	}
+	key, err := notes.ReadSigners(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	trusting := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Trust, c.CacheDir = key.Trust(), folder }
+
+	w := newWorld(t, withoutVersion, trusting)
+	edgetest.Publish(t, w.store, 1)
+	w.await("version refused", func() bool { return w.edge.Status().Refused != nil })
+	if s := w.edge.Status(); s.Version != 0 || s.Ready || !s.Stale {
+		t.Errorf("without a signature: version %d, ready %v, stale %v", s.Version, s.Ready, s.Stale)
+	}
+	response := w.get("/status")
+	if !strings.Contains(string(response.body), "version 1 is not signed by a trusted key") {
+		t.Errorf("/status: %s", response.body)
+	}
+
+	sign := func(store *memblob.Store) {
+		t.Helper()
+		pointer, _, err := snapshots.LoadPointer(t.Context(), store)
+		m, manifestErr := snapshots.LoadManifest(t.Context(), store, 0)
+		note, noteErr := key.Sign(fmt.Sprintf("version %d", pointer.Version), "manifest "+pointer.Manifest,
+			fmt.Sprintf("ledger %s %d %s", m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash))
+		_, createErr := store.Create(t.Context(), snapshots.NoteKey(pointer.Version), note)
+		if err := errors.Join(err, manifestErr, noteErr, createErr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sign(w.store)
+	w.await("signed version served", func() bool { return w.edge.Status().Version == 1 })
+	if s := w.edge.Status(); !s.Stale || !time.Time(s.GoodUntil).IsZero() {
+		t.Errorf("without fresh.note: stale %v, good until %v", s.Stale, s.GoodUntil)
+	}
+	if response := w.get("/signed/note"); response.StatusCode != http.StatusOK || !strings.HasPrefix(string(response.body), "example.com/gridcast\nversion 1\n") {
+		t.Errorf("/signed/note: %d %s", response.StatusCode, response.body)
+	}
+	if response := w.get("/log/checkpoint"); response.StatusCode != http.StatusNotFound {
+		t.Errorf("/log/checkpoint of a version without a log: %d", response.StatusCode)
+	}
+
+	// The next edge finds the publisher's word about the version, and the highest number on disk.
+	publisher := snapshots.Publisher{Store: w.store, Signers: key}
+	if err := errors.Join(w.stop(), publisher.Freshen(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	next := newWorld(t, withoutKeys, withoutVersion, trusting, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = w.store, true })
+	next.await("word of the publisher", func() bool { return !next.edge.Status().Stale })
+	if left := time.Until(time.Time(next.edge.Status().GoodUntil)); left > snapshots.FreshFor || left < snapshots.FreshFor-time.Minute {
+		t.Errorf("good for %v, want nearly %v", left, snapshots.FreshFor)
+	}
+	if marks := string(readFile(t, filepath.Join(folder, "ratchet", "versions.json"))); !strings.Contains(marks, `"number": 1`) {
+		t.Errorf("ratchet: %s", marks)
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,127 @@
+package notes_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
+)
+
+func key(t *testing.T, origin string) (file string, s *notes.Signers) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "key")
+	if err := notes.MakeKey(file, origin); err != nil {
+		t.Fatal(err)
+	}
+	s, err := notes.ReadSigners(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, s
+}
+
+// TestOpen checks which notes a key proves.
+func TestOpen(t *testing.T) {
+	oneFile, one := key(t, "example.com/one")
+	twoFile, two := key(t, "example.com/one")
+	_, other := key(t, "example.com/other")
+	both, err := notes.ReadSigners(oneFile, twoFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(s *notes.Signers, text string) []byte {
+		t.Helper()
+		data, err := s.SignText(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	good := sign(one, "example.com/one\nversion 1\n")
+	for name, test := range map[string]struct {
+		note  []byte
+		trust *notes.Signers
+		keys  int // 0: refused
+	}{
+		"its key":                      {good, one, 1},
+		"another key of its origin":    {good, two, 0},
+		"two signatures, one trusted":  {sign(both, "example.com/one\nversion 1\n"), one, 1},
+		"two signatures, both trusted": {sign(both, "example.com/one\nversion 1\n"), both, 2},
+		"the origin of another key":    {sign(other, "example.com/one\nversion 1\n"), other, 0},
+		"the log of a simulation":      {sign(one, "example.com/one/simulated\n1\n"), one, 1},
+		"altered":                      {bytes.Replace(good, []byte("version 1"), []byte("version 2"), 1), one, 0},
+		"too long":                     {append(bytes.Clone(good), bytes.Repeat([]byte("x"), notes.MaxSize)...), one, 0},
+		"empty":                        {nil, one, 0},
+	} {
+		n, err := test.trust.Trust().Open(test.note)
+		if len(n.Keys) != test.keys || (err == nil) != (test.keys > 0) || err != nil && !errors.Is(err, notes.ErrUntrusted) {
+			t.Errorf("%s: keys %v, %v, want %d keys", name, n.Keys, err, test.keys)
+		}
+	}
+	if _, err := (notes.Trust{}).Open(good); !errors.Is(err, notes.ErrUntrusted) {
+		t.Errorf("without a trusted key: %v", err)
+	}
+}
+
+// TestKeys checks the files of keys.
+func TestKeys(t *testing.T) {
+	file, s := key(t, "example.com/one")
+	otherFile, _ := key(t, "example.com/other")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("file: %v, %v", info.Mode(), err)
+	}
+	if err := notes.MakeKey(file, "example.com/one"); err == nil {
+		t.Error("a key is replaced")
+	}
+	if _, err := notes.ReadSigners(file, otherFile); err == nil || !strings.Contains(err.Error(), "origin") {
+		t.Errorf("keys of two origins: %v", err)
+	}
+	if _, err := notes.NewTrust(append(s.Public(), s.Public()...)...); err != nil {
+		t.Errorf("a key twice: %v", err)
+	}
+	if none, err := notes.ReadSigners(); none != nil || err != nil {
+		t.Errorf("no file: %v, %v", none, err)
+	}
+	if first, second := notes.NewOrigin(), notes.NewOrigin(); first == second {
+		t.Error("two installations have one origin")
+	}
+}
+
+// TestRatchet checks that each key has a highest number of its own.
+func TestRatchet(t *testing.T) {
+	store := memblob.New()
+	r := notes.NewRatchet(store, "marks.json")
+	for _, step := range []struct {
+		keys   []string
+		number int64
+		text   string
+		ok     bool
+	}{
+		{[]string{"a"}, 5, "five", true},
+		{[]string{"a"}, 5, "five", true},
+		{[]string{"a"}, 5, "another five", false},
+		{[]string{"a"}, 4, "four", false},
+		{[]string{"a"}, 1 << 53, "stolen", true},
+		{[]string{"a"}, 6, "six", false},
+		{[]string{"a", "b"}, 6, "six", true},
+		{[]string{"b"}, 5, "five", false},
+		{[]string{"b"}, 7, "seven", true},
+		{nil, 8, "eight", false},
+	} {
+		mark := notes.Mark{Number: step.number, Content: step.text}
+		check := r.Check(t.Context(), step.keys, mark)
+		raise := notes.NewRatchet(store, "marks.json").Raise(t.Context(), step.keys, mark)
+		if (check == nil) != step.ok || (raise == nil) != step.ok || !step.ok && !errors.Is(raise, notes.ErrLower) {
+			t.Errorf("%v %s: check %v, raise %v, want allowed %v", step.keys, step.text, check, raise, step.ok)
+		}
+	}
+	store.Corrupt("marks.json", []byte("{"))
+	if err := r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}); err == nil || errors.Is(err, notes.ErrLower) {
+		t.Errorf("damaged marks: %v", err)
+	}
+}
