@@ -72,6 +72,8 @@ type Builder struct {
 		archive    *season.Archive
 		inputs     *predict.Inputs // of archive
 		parts      parts           // made or read before
+		shared     parts           // content of sharedKey
+		sharedKey  string          // in the store; empty: not looked for yet
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -32,7 +33,7 @@ const (
 	maxDerived = 16 << 20 // bytes, packed; all seasons take 50,000
 
 	// derivedFormat changes with every release that derives other data from the same facts.
-	derivedFormat = "derived-2"
+	derivedFormat = "derived-3"
 
 	// hindsightFrom is the first season of the record in hindsight.
 	hindsightFrom = 2010
@@ -45,8 +46,9 @@ type derivedData map[string]json.RawMessage
 type derivedFile struct {
 	snapshots.Derivation
 
-	Data  derivedData `json:"data"`
-	Parts parts       `json:"parts,omitzero"` // empty in files of a release that kept none
+	Data   derivedData `json:"data"`
+	Shared string      `json:"shared"` // key of an object with more parts
+	Parts  parts       `json:"parts"`
 }
 
 // parts are the results of long computations, by the digest of their inputs. Derive computes a part
@@ -55,6 +57,8 @@ type parts struct {
 	Hindsight map[string]*hindsight `json:"hindsight"`
 	Odds      map[string]title.Odds `json:"odds"`
 }
+
+func (p parts) len() int { return len(p.Hindsight) + len(p.Odds) }
 
 // hindsight scores three forecasts of a race that were made after it, from the facts that were known
 // when the grid was.
@@ -102,11 +106,14 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 		return false, err
 	}
 	b.deriving.Lock()
-	if b.deriving.parts.Hindsight == nil {
+	if b.deriving.sharedKey == "" {
 		b.rememberLatest(ctx)
 	}
 	b.deriving.Unlock()
 	file, err := b.derive(ctx, in, a)
+	if err == nil {
+		err = b.share(ctx, &file)
+	}
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
@@ -134,8 +141,32 @@ func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (de
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	b.remember(d.used)
-	b.Log.Debug("derived", "parts", len(d.used.Hindsight)+len(d.used.Odds), "made_anew", d.anew)
+	b.Log.Debug("derived", "parts", d.used.len(), "made_anew", d.anew)
 	return file, nil
+}
+
+// share takes the parts out of a file that an object in the store has. It writes another object once a file would
+// repeat an eighth of them, because most parts are of races long ago.
+func (b *Builder) share(ctx context.Context, file *derivedFile) error {
+	b.deriving.Lock()
+	defer b.deriving.Unlock()
+	memory := &b.deriving
+	more := parts{maps.Clone(file.Parts.Hindsight), maps.Clone(file.Parts.Odds)}
+	maps.DeleteFunc(more.Hindsight, func(sum string, _ *hindsight) bool { return memory.shared.Hindsight[sum] != nil })
+	maps.DeleteFunc(more.Odds, func(sum string, _ title.Odds) bool { _, ok := memory.shared.Odds[sum]; return ok })
+	if 8*more.len() > memory.shared.len() {
+		packed, err := source.Pack(file.Parts)
+		if err != nil {
+			return err
+		}
+		key := snapshots.SharedFolder + source.Sum(packed) + ".zst"
+		if _, err := blob.Claim(ctx, b.Store, key, packed); err != nil {
+			return err
+		}
+		memory.sharedKey, memory.shared, more = key, file.Parts, parts{}
+	}
+	file.Shared, file.Parts = memory.sharedKey, more
+	return nil
 }
 
 // headOf is the head of a ledger as versions name it.
@@ -190,15 +221,21 @@ func (b *Builder) derived(ctx context.Context, key string) (file derivedFile, ma
 
 // readDerived reads a file and remembers its parts. The caller holds b.deriving.
 func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile, err error) {
+	if err = b.unpackDerived(ctx, key, &file); err == nil {
+		b.remember(file.Parts)
+	}
+	return file, err
+}
+
+func (b *Builder) unpackDerived(ctx context.Context, key string, into any) error {
 	object, err := b.Store.Get(ctx, key, maxDerived)
 	if err != nil {
-		return file, fmt.Errorf("read derived documents: %w", err)
+		return fmt.Errorf("read derived documents: %w", err)
 	}
-	if err := source.Unpack(object.Data, &file); err != nil {
-		return file, fmt.Errorf("read derived documents: %s: %w", key, err)
+	if err := source.Unpack(object.Data, into); err != nil {
+		return fmt.Errorf("read derived documents: %s: %w", key, err)
 	}
-	b.remember(file.Parts)
-	return file, nil
+	return nil
 }
 
 // deriver makes derived data from verified results.
@@ -246,16 +283,24 @@ func (b *Builder) rememberLatest(ctx context.Context) {
 			b.Log.Warn("derived documents cannot be listed; all of them are computed again", "err", err)
 			return
 		}
-		if info.Modified.After(latest.Modified) {
+		if !strings.HasPrefix(info.Key, snapshots.SharedFolder) && info.Modified.After(latest.Modified) {
 			latest = info
 		}
 	}
 	if latest.Key == "" {
 		return
 	}
-	if _, err := b.readDerived(ctx, latest.Key); err != nil {
-		b.Log.Warn("derived documents cannot be read; all of them are computed again", "err", err)
+	file, err := b.readDerived(ctx, latest.Key)
+	var shared parts
+	if err == nil {
+		err = b.unpackDerived(ctx, file.Shared, &shared)
 	}
+	if err != nil {
+		b.Log.Warn("derived documents cannot be read; all of them are computed again", "err", err)
+		return
+	}
+	b.remember(shared)
+	b.deriving.sharedKey, b.deriving.shared = file.Shared, shared
 }
 
 // remembered returns a known part, or makes it. It adds the part to used.

@@ -186,7 +186,8 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		log.Reset()
 		derive(t, b, at, true)
 		var file struct {
-			Data map[string]json.RawMessage
+			Data  map[string]json.RawMessage
+			Parts struct{ Hindsight, Odds map[string]json.RawMessage }
 		}
 		var told struct {
 			Anew int `json:"made_anew"`
@@ -195,6 +196,9 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 			if _, old := before[key]; !old {
 				if err := source.Unpack([]byte(text), &file); err != nil {
 					t.Fatal(err)
+				}
+				if n := len(file.Parts.Hindsight) + len(file.Parts.Odds); n > 6 {
+					t.Errorf("%s has %d parts of its own, want an eighth of all at most", key, n)
 				}
 			}
 		}

@@ -366,6 +366,9 @@ const (
 // file that it was built with. Edges do not read it.
 const DerivedFolder = "derived/"
 
+// SharedFolder holds parts of derived documents that several of them share.
+const SharedFolder = DerivedFolder + "parts/"
+
 func claimKey(version int64) string { return fmt.Sprintf("%s%d.json", claimFolder, version) }
 
 // ManifestKey is the store key of a version's manifest.

@@ -328,7 +328,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 		base := loadBase(t, s)
 		d := draftOf(base, bodies{"drivers": body})
 		d.Derived = fmt.Sprintf("%s%d.json", snapshots.DerivedFolder, n+1)
-		for _, key := range []string{d.Derived, d.Derived + ".unused"} {
+		for _, key := range []string{d.Derived, d.Derived + ".unused", fmt.Sprintf("%s%d", snapshots.SharedFolder, n+1)} {
 			if _, err := s.Create(t.Context(), key, []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
@@ -349,7 +349,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 		}
 	}
 	// The derived documents of the kept versions stay, and the latest ones.
-	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused"}, left); diff != "" {
+	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused", "derived/parts/3"}, left); diff != "" {
 		t.Errorf("derived files left (-want +got):\n%s", diff)
 	}
 }

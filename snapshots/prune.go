@@ -93,16 +93,20 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if err != nil {
 		return err
 	}
-	var latest blob.Info
+	var latest, shared blob.Info
 	for info, err := range p.store.List(ctx, DerivedFolder) {
 		if err != nil {
 			return err
 		}
-		if info.Modified.After(latest.Modified) {
-			latest = info
+		of := &latest
+		if strings.HasPrefix(info.Key, SharedFolder) {
+			of = &shared
+		}
+		if info.Modified.After(of.Modified) {
+			*of = info
 		}
 	}
-	reached[latest.Key] = true
+	reached[latest.Key], reached[shared.Key] = true, true
 	for _, folder := range []string{objectFolder, deltaFolder, partFolder, DerivedFolder} {
 		if err := p.sweep(ctx, folder, func(key string) bool { return !reached[key] }); err != nil {
 			return err
