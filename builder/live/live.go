@@ -14,6 +14,7 @@ package live
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,29 @@ type Car struct {
 	LapsDown int             `json:"laps_down,omitzero"` // whole laps behind the leader
 	Stops    *int            `json:"stops,omitzero"`     // pit stops made; nil: not known
 	Out      bool            `json:"out,omitzero"`       // no longer running
+}
+
+// Host is the service in which a source of the running order runs.
+type Host struct {
+	// Now is race time. Wait waits for a duration of race time, and returns early with an error when ctx ends.
+	Now  func() time.Time
+	Wait func(ctx context.Context, d time.Duration) error
+	// Observe stores an observation and reports whether it was news.
+	Observe func(ctx context.Context, o Observation) (bool, error)
+}
+
+// Fixture is a race to be observed.
+type Fixture struct {
+	Session int64     // our key
+	Start   time.Time // lights out, as planned
+	Laps    int       // scheduled; 0: unknown
+}
+
+// Health is the state of a source of the running order.
+type Health struct {
+	Answered time.Time // the last useful answer
+	Failures int       // since then
+	Problem  string    // of the last failure; empty: none
 }
 
 // Phase is a change of the race as a whole. It comes from race control or the status of the session, never

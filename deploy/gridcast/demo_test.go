@@ -108,6 +108,12 @@ func TestDemoWeekend(t *testing.T) {
 		t.Errorf("nobody has verified the result, and the calendar has it: %+v", r)
 	}
 	d.saysLive(t, lasVegas)
+	for _, session := range []string{"2024021", "2024022"} { // the race before the demo, and the one that it showed
+		eventually(t, "/live has every lap of "+session, func() bool {
+			timeline := data[wire.LiveRace](t, c().get(t, "/live?session_key="+session))
+			return timeline.State == wire.LiveOver && timeline.Lap >= 50 && len(timeline.Timeline) == timeline.Lap
+		})
+	}
 	eventually(t, "a webhook has a version without the result", func() bool {
 		messages, _ := told.messages(secret)
 		return len(messages) > 0

@@ -103,6 +103,9 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := showEarlier(ctx, b, facts, begin); err != nil {
+		return err
+	}
 	client, err := demoKeys(ctx, store)
 	if err != nil {
 		return err
@@ -119,6 +122,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	c.OperatorTokenFile, c.startKey = demoToken, client[len(client)-1].key // the sandbox's
+	c.order = demoOrder{a}
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
 		shown := banner{
@@ -300,7 +304,7 @@ func (d banner) String() string {
 	line("")
 	line("Paste one of these:")
 	line("")
-	for _, path := range []string{"next-race", "standings", "standings?type=constructors&year=2012", "predictions", "accuracy", "calendar", "drivers"} {
+	for _, path := range []string{"next-race", "standings", "standings?type=constructors&year=2012", "predictions", "live", "accuracy", "calendar", "drivers"} {
 		line("  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'", d.keys[2].key, d.address, path)
 	}
 	line("")
@@ -329,7 +333,7 @@ type demoEvent struct {
 func (w Weekend) events(verifiesAfter time.Duration) []demoEvent {
 	return []demoEvent{
 		{w.Round.GridKnownAt(), "qualifying has ended: the pick is frozen and in /next-race"},
-		{w.Round.StartsAt(), "lights out: /calendar says live, /next-race counts down to the next round"},
+		{w.Round.StartsAt(), "lights out: /live shows each lap, made from grid, stops and result"},
 		{w.Round.ResultKnownAt(), "the race is over: its result waits for you to verify it, in the console"},
 		{w.Round.ResultKnownAt().Add(verifiesAfter), "the result is verified automatically unless you did it: standings, predictions and accuracy follow"},
 	}

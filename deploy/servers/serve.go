@@ -11,6 +11,7 @@ import (
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
+	"gridcast/deploy/service"
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/widget"
 	"gridcast/edge"
@@ -23,13 +24,14 @@ type Serve struct {
 	flags.Builder  `embed:""`
 	flags.Edge     `embed:""`
 	flags.Console  `embed:""`
-	flags.Sources  `embed:""`
+	flags.Watching `embed:""`
 	flags.Webhooks `embed:""`
 	NewStore       bool    `help:"Open a new ledger in an empty store although this machine has served versions of that store. The edge then forgets its copy." env:"-"`
 	Demo           bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed      float64 `help:"Race seconds in a real second of the demo." default:"300"`
 
-	startKey string // for the start page of the demo
+	startKey string          // for the start page of the demo
+	order    service.Watcher // of the demo's races
 }
 
 // Run serves and builds until ctx ends.
@@ -103,7 +105,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Watching, webhooks: &c.Webhooks, order: c.order}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: builder.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {

@@ -173,8 +173,9 @@ type worker struct {
 	registry *prometheus.Registry
 	streams  *terminal.Streams
 	port     *operatorPort
-	sources  *flags.Sources
+	sources  *flags.Watching
 	webhooks *flags.Webhooks
+	order    service.Watcher // of the running races of a demo; nil: none
 
 	problem atomic.Pointer[string] // why the service has not started; nil if it has or is about to
 	started atomic.Bool            // versions are built
@@ -223,7 +224,11 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
 			running.Deliver(sender)
-			running.Watch(watcher)
+			if watcher != nil {
+				running.Watch(watcher)
+			} else if w.order != nil {
+				running.Watch(w.order)
+			}
 			running.OnPublish(w.port.polls()...)
 		}
 		if w.port != nil && w.port.console.Load() == nil {

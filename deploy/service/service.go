@@ -20,7 +20,6 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
-	"gridcast/builder/source/openf1"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
@@ -44,7 +43,7 @@ type Service struct {
 	sender  *webhook.Sender
 	hooks   *webhook.Deliverer // nil: no webhooks
 
-	watcher   *openf1.Watcher                                // of running races; nil: none
+	watcher   Watcher                                        // of running races; nil: none
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	onPublish []func(context.Context)                        // called after each published version
 	notifying sync.WaitGroup                                 // calls after builds; guarded by building

@@ -7,34 +7,37 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/live"
-	"gridcast/builder/source/openf1"
 	"gridcast/deploy/operator"
 )
 
 // watchFrom is the time before lights out from which the source of the running order is read.
 const watchFrom = 10 * time.Minute
 
-// Watch makes the service read the running order of races from a source, which may be nil. Call it before Start.
-func (s *Service) Watch(from *openf1.Watcher) {
-	if from == nil {
-		return
+// Watcher is a source of the running order. Watch hands the observations of a race to the host until the race is over, or
+// until ctx or the time for it ends. Health is safe for concurrent use.
+type Watcher interface {
+	Name() string
+	Health() live.Health
+	Watch(ctx context.Context, host live.Host, race live.Fixture, until time.Time) error
+}
+
+// Watch makes the service read the running order of races from a source. Call it before Start.
+func (s *Service) Watch(from Watcher) { s.watcher = from }
+
+// wait waits for a duration of race time. It returns early with an error when ctx ends.
+func (s *Service) wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(float64(d) / s.clock.Speed())):
 	}
-	s.watcher = from
-	from.Now = s.clock.Now
-	from.Wait = func(ctx context.Context, d time.Duration) error {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(float64(d) / s.clock.Speed())):
-		}
-		return ctx.Err()
-	}
+	return ctx.Err()
 }
 
 // watchRaces watches each race while it runs, until ctx ends. Every scheduler of a store may watch, because the log keeps
 // each lap once.
 func (s *Service) watchRaces(ctx context.Context) {
 	over := map[int64]bool{} // watched to the end
-	for s.watcher.Wait(ctx, time.Minute) == nil {
+	for s.wait(ctx, time.Minute) == nil {
 		race, until, ok := s.raceNow()
 		if !ok || over[race.Session] {
 			continue
@@ -44,11 +47,15 @@ func (s *Service) watchRaces(ctx context.Context) {
 			s.log.Error("the running race is not watched", "session_key", race.Session, "err", err)
 			continue
 		}
-		s.watcher.Observe = func(ctx context.Context, o live.Observation) (bool, error) { return actions.Observe(ctx, o, o.Source) }
+		host := live.Host{Now: s.clock.Now, Wait: s.wait, Observe: func(ctx context.Context, o live.Observation) (bool, error) {
+			return actions.Observe(ctx, o, o.Source)
+		}}
 		s.log.Info("watching a race", "session_key", race.Session, "lights_out", race.Start)
-		if err := s.watcher.Watch(ctx, race, until); err == nil {
+		if err := s.watcher.Watch(ctx, host, race, until); err == nil {
 			over[race.Session] = true
 			s.log.Info("the race is over, or its time is", "session_key", race.Session)
+		} else if ctx.Err() == nil {
+			s.log.Warn("the running race is watched again in a minute", "session_key", race.Session, "err", err)
 		}
 	}
 }
@@ -56,16 +63,16 @@ func (s *Service) watchRaces(ctx context.Context) {
 // runningOrder describes the source of the running order.
 func (s *Service) runningOrder() operator.Source {
 	health := s.watcher.Health()
-	return operator.Source{Name: "openf1 (running order)", Detail: "each lap of a race", Checked: health.Answered, Problem: health.Problem}
+	return operator.Source{Name: s.watcher.Name() + " (running order)", Detail: "each lap of a race", Checked: health.Answered, Problem: health.Problem, Running: true}
 }
 
 // raceNow returns the race that starts in the next minutes or has started, and has no verified result.
-func (s *Service) raceNow() (race openf1.Race, until time.Time, ok bool) {
+func (s *Service) raceNow() (race live.Fixture, until time.Time, ok bool) {
 	now := s.clock.Now()
 	v := s.facts.Load().Archive.AsOf(now)
 	r := builder.LiveRound(almanac.Rounds(v, s.builder.Ledger.Current(now), now.UTC().Year()-1), now)
 	if r == nil || r.Result != nil || now.Before(r.Start.Add(-watchFrom)) || now.After(r.Start.Add(builder.Watched)) {
-		return openf1.Race{}, time.Time{}, false
+		return live.Fixture{}, time.Time{}, false
 	}
-	return openf1.Race{Session: r.Session, Start: r.Start, Laps: r.Facts.ScheduledLaps}, r.Start.Add(builder.Watched), true
+	return live.Fixture{Session: r.Session, Start: r.Start, Laps: r.Facts.ScheduledLaps}, r.Start.Add(builder.Watched), true
 }

@@ -16,13 +16,6 @@ import (
 	"gridcast/builder/season"
 )
 
-// Race is a race to be observed.
-type Race struct {
-	Session int64     // our key
-	Start   time.Time // lights out, as planned
-	Laps    int       // scheduled; 0: unknown
-}
-
 // timing holds the rows of a running session. Rows are merged by key, so a row that comes again changes nothing.
 type timing struct {
 	positions map[int]map[time.Time]int            // of a car, at an instant
@@ -171,7 +164,7 @@ var errContradiction = errors.New("the feeds contradict each other")
 
 // observe returns what the rows show up to an instant: every phase, and every completed lap whose feeds agree, without the
 // laps that are stored already. faults are the laps that are left out.
-func (r *timing) observe(race Race, now time.Time, stored map[int]bool) (seen []live.Observation, faults []error) {
+func (r *timing) observe(race live.Fixture, now time.Time, stored map[int]bool) (seen []live.Observation, faults []error) {
 	for _, c := range r.phases(race) {
 		if !c.At.After(now) {
 			seen = append(seen, c)
@@ -312,7 +305,7 @@ func (r *timing) current(car int, at time.Time) (lap int, since time.Time) {
 
 // phases reads the messages of race control. The pit exit opens when a race starts and when it is resumed. Before the
 // start, and while nothing is suspended, it says nothing.
-func (r *timing) phases(race Race) (seen []live.Observation) {
+func (r *timing) phases(race live.Fixture) (seen []live.Observation) {
 	messages := slices.Collect(maps.Keys(r.control))
 	slices.SortFunc(messages, func(a, b controlRow) int {
 		return cmp.Or(a.Date.Compare(b.Date), strings.Compare(a.Message, b.Message))

@@ -15,7 +15,7 @@ import (
 )
 
 // abuDhabi is the recording of session 9839, the Abu Dhabi Grand Prix of 2025.
-var abuDhabi = Race{Session: 2025024, Start: time.Date(2025, 12, 7, 13, 0, 0, 0, time.UTC), Laps: 58}
+var abuDhabi = live.Fixture{Session: 2025024, Start: time.Date(2025, 12, 7, 13, 0, 0, 0, time.UTC), Laps: 58}
 
 var endpoints = []string{"position", "intervals", "laps", "race_control", "pit"}
 
@@ -108,7 +108,7 @@ func TestPhases(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, o := range r.phases(Race{Session: int64(s.Key), Start: s.Start}) {
+			for _, o := range r.phases(live.Fixture{Session: int64(s.Key), Start: s.Start}) {
 				got = append(got, string(o.Phase))
 			}
 			races++

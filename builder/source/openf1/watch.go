@@ -24,12 +24,9 @@ type Watcher struct {
 	Base           string // of the API, without a slash at the end
 	User, Password string
 	Client         *http.Client
-	// Now is race time. Wait waits for a duration of race time, and returns early with an error when ctx ends.
-	Now  func() time.Time
-	Wait func(ctx context.Context, d time.Duration) error
-	// Observe stores an observation and reports whether it was news.
-	Observe func(ctx context.Context, o live.Observation) (bool, error)
-	Log     *slog.Logger
+	Log            *slog.Logger
+
+	live.Host // of the present Watch
 
 	token    string
 	tokenAt  time.Time
@@ -41,15 +38,11 @@ type Watcher struct {
 	told     map[string]bool      // faults that were logged
 
 	mu     sync.Mutex // guards health
-	health Health
+	health live.Health
 }
 
-// Health is the state of a source of the running order.
-type Health struct {
-	Answered time.Time // the last useful answer
-	Failures int       // since then
-	Problem  string    // of the last failure; empty: none
-}
+// Name names the source for operators.
+func (w *Watcher) Name() string { return "openf1" }
 
 // The limits of a watcher.
 const (
@@ -67,7 +60,7 @@ const (
 )
 
 // Health returns the state of the source.
-func (w *Watcher) Health() Health {
+func (w *Watcher) Health() live.Health {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.health
@@ -78,7 +71,7 @@ func (w *Watcher) answered(err error) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
-		w.health = Health{Answered: w.Now()}
+		w.health = live.Health{Answered: w.Now()}
 		return 0
 	}
 	w.health.Failures++
@@ -87,7 +80,8 @@ func (w *Watcher) answered(err error) int {
 }
 
 // Watch observes a race until it is over, or until ctx or the time for it ends. Failures are retried with growing pauses.
-func (w *Watcher) Watch(ctx context.Context, race Race, until time.Time) error {
+func (w *Watcher) Watch(ctx context.Context, host live.Host, race live.Fixture, until time.Time) error {
+	w.Host = host
 	w.session, w.timing, w.latest, w.told = 0, newTiming(), map[string]time.Time{}, map[string]bool{}
 	w.stored = map[int]bool{}
 	whole := time.Time{} // when everything was read
@@ -125,7 +119,7 @@ func (w *Watcher) complain(err error) {
 
 // handOver stores what the rows show and reports whether the race has been over for so long that its last lap has come.
 // Observations that are stored already are no news.
-func (w *Watcher) handOver(ctx context.Context, race Race) (over bool, err error) {
+func (w *Watcher) handOver(ctx context.Context, race live.Fixture) (over bool, err error) {
 	seen, faults := w.timing.observe(race, w.Now(), w.stored)
 	for _, fault := range faults {
 		w.complain(fault)
@@ -142,7 +136,7 @@ func (w *Watcher) handOver(ctx context.Context, race Race) (over bool, err error
 }
 
 // read reads the rows since the last reading, or all of them.
-func (w *Watcher) read(ctx context.Context, race Race, all bool) error {
+func (w *Watcher) read(ctx context.Context, race live.Fixture, all bool) error {
 	if w.session == 0 {
 		if err := w.find(ctx, race); err != nil {
 			return err
@@ -175,7 +169,7 @@ func (w *Watcher) read(ctx context.Context, race Race, all bool) error {
 }
 
 // find looks for the session of the race: the race of the season that starts next to the planned start.
-func (w *Watcher) find(ctx context.Context, race Race) error {
+func (w *Watcher) find(ctx context.Context, race live.Fixture) error {
 	answer, err := w.get(ctx, fmt.Sprintf("sessions?year=%d&session_name=Race", race.Start.UTC().Year()))
 	if err != nil {
 		return err

@@ -144,19 +144,21 @@ func (f *feed) watch(ctx context.Context) live.Race {
 	race := abuDhabi
 	race.Start = race.Start.Add(f.shift)
 	f.watcher = &Watcher{
-		Base: server.URL + "/v1", User: "anna@example.org", Password: "secret", Client: server.Client(), Now: func() time.Time { return f.now },
+		Base: server.URL + "/v1", User: "anna@example.org", Password: "secret", Client: server.Client(), Log: slog.New(slog.DiscardHandler),
+	}
+	host := live.Host{
+		Now:  func() time.Time { return f.now },
 		Wait: func(ctx context.Context, d time.Duration) error { f.now = f.now.Add(d); return ctx.Err() },
 		Observe: func(ctx context.Context, o live.Observation) (bool, error) {
 			o.Received = f.now
 			_, news, err := f.log.Append(ctx, o)
 			return news, err
 		},
-		Log: slog.New(slog.DiscardHandler),
 	}
 	if f.now.IsZero() {
 		f.now = race.Start.Add(f.from)
 	}
-	err := f.watcher.Watch(ctx, race, race.Start.Add(f.until))
+	err := f.watcher.Watch(ctx, host, race, race.Start.Add(f.until))
 	if err != nil && ctx.Err() == nil {
 		f.t.Fatal(err)
 	}

@@ -1,0 +1,149 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
+	"gridcast/builder/live"
+	"gridcast/builder/season"
+)
+
+// demoOrder is the source of the running order in a demo. It makes the order of each lap from grid, pit stops and
+// result, because no archive has what happened in between.
+type demoOrder struct{ archive *season.Archive }
+
+// Name names the source for operators.
+func (demoOrder) Name() string { return "demo, made from grid, pit stops and result" }
+
+// Health has nothing to report.
+func (demoOrder) Health() live.Health { return live.Health{} }
+
+// Watch hands over the laps of a race at their instants.
+func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture, _ time.Time) error {
+	for _, year := range d.archive.Facts().Seasons {
+		for i := range year.Rounds {
+			if r := &year.Rounds[i]; r.StartsAt().Equal(race.Start) {
+				for _, o := range madeOrder(race.Session, r) {
+					if err := host.Wait(ctx, o.At.Sub(host.Now())); err != nil {
+						return err
+					}
+					if _, err := host.Observe(ctx, o); err != nil {
+						return fmt.Errorf("lap %d: %w", o.Lap, err)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// showEarlier stores the laps of the race before an instant, so that /live has its timeline.
+func showEarlier(ctx context.Context, b *builder.Builder, facts archive.Stored, at time.Time) error {
+	v := facts.Archive.AsOf(at)
+	r := builder.LiveRound(almanac.Rounds(v, b.Ledger.Current(at), at.Year()-1), at)
+	if r == nil {
+		return nil
+	}
+	for _, o := range madeOrder(r.Session, r.Facts) {
+		o.Received = o.At
+		if _, _, err := b.Observed().Append(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	demoSlot = time.Second      // between two cars after the start
+	demoStop = 20 * time.Second // that a pit stop costs
+)
+
+// demoCar is a car of a race whose order is made.
+type demoCar struct {
+	season.Result
+	start, finish time.Duration // behind the winner, but for the stops
+	stops         []int         // laps that end with one, before the last lap
+}
+
+// made returns the number of stops before the end of a lap.
+func (c *demoCar) made(lap int) (n int) {
+	for _, l := range c.stops {
+		if l < lap {
+			n++
+		}
+	}
+	return n
+}
+
+// lost is the time by which the car is behind the winner's mean pace at the end of a lap. It loses the time evenly, apart
+// from its stops.
+func (c *demoCar) lost(lap, laps int) time.Duration {
+	share := float64(lap) / float64(laps)
+	lost := (1-share)*float64(c.start) + share*float64(c.finish) + (float64(c.made(lap))-share*float64(len(c.stops)))*float64(demoStop)
+	return time.Duration(lost).Truncate(time.Millisecond)
+}
+
+// madeOrder returns the observations of a finished race: its start, the order after each lap, and its end. They begin with
+// the grid and end with the result.
+func madeOrder(session int64, r *season.Round) []live.Observation {
+	winner := r.Winner()
+	if winner == nil || winner.Laps == 0 {
+		return nil
+	}
+	pace := r.ResultKnownAt().Sub(r.StartsAt()) / time.Duration(winner.Laps)
+	cars, behind := make([]demoCar, 0, len(r.Results)), time.Duration(0)
+	for _, row := range r.Results {
+		if !row.Started() {
+			continue
+		}
+		c := demoCar{Result: row, start: time.Duration(cmp.Or(row.Grid, len(r.Results))) * demoSlot}
+		c.finish = c.start // of a car that retires
+		if row.Outcome == season.Disqualified {
+			c.finish = behind + pace
+		}
+		if row.Position > 0 {
+			behind = max(behind+time.Millisecond, time.Duration(winner.Laps-row.Laps)*pace)
+			if row.Time > 0 {
+				behind = max(behind, row.Time-winner.Time)
+			}
+			c.finish = behind
+		}
+		for _, stop := range r.PitStops {
+			if stop.Driver == row.Driver && stop.Lap < winner.Laps {
+				c.stops = append(c.stops, stop.Lap)
+			}
+		}
+		cars = append(cars, c)
+	}
+	seen := []live.Observation{{Session: session, At: r.StartsAt().Add(time.Second), Source: "demo", Phase: live.Started}}
+	for lap := 1; lap <= winner.Laps; lap++ {
+		out := func(c *demoCar) int { return max(0, lap-c.Laps) * (1 - min(c.Position, 1)) } // for how many laps; these come last
+		slices.SortStableFunc(cars, func(a, b demoCar) int {
+			return cmp.Or(cmp.Compare(out(&a), out(&b)), cmp.Compare(a.lost(lap, winner.Laps), b.lost(lap, winner.Laps)))
+		})
+		ahead := cars[0].lost(lap, winner.Laps)
+		o := live.Observation{
+			Session: session, At: r.StartsAt().Add(time.Duration(lap)*pace + ahead), Source: "demo", Lap: lap, Laps: max(r.ScheduledLaps, winner.Laps),
+		}
+		for i := range cars {
+			c := &cars[i]
+			stops, gap := c.made(lap), c.lost(lap, winner.Laps)-ahead
+			car := live.Car{Driver: c.Driver, Stops: &stops, Out: out(c) > 0}
+			if ms := int(gap.Milliseconds()); !car.Out && gap < pace {
+				car.GapMS = &ms
+			} else if !car.Out {
+				car.LapsDown = min(int(gap/pace), lap-1)
+			}
+			o.Cars = append(o.Cars, car)
+		}
+		seen = append(seen, o)
+	}
+	last := seen[len(seen)-1].At
+	return append(seen, live.Observation{Session: session, At: last.Add(time.Second), Source: "demo", Phase: live.Over})
+}
