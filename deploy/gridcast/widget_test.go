@@ -64,9 +64,10 @@ const asked = [], ask = fetch; window.fetch = (url, options) => { if (String(url
 function pass(ms) { skipped += ms; return ""; }
 function skip() { pass(92e3); document.dispatchEvent(new Event("visibilitychange")); return ""; }
 const next = () => document.querySelector("gridcast-next"), text = () => next().shadowRoot.textContent;
+const race = () => document.querySelector("gridcast-live");
 </script>
 <script type="module" src="%s" integrity="%s" crossorigin="anonymous"></script>
-<main><h1>Site</h1><gridcast-next key="%s">see the calendar</gridcast-next><gridcast-season key="%[3]s" year="2024">see the picks</gridcast-season></main></html>`,
+<main><h1>Site</h1><gridcast-next key="%s">see the calendar</gridcast-next><gridcast-season key="%[3]s" year="2024">see the picks</gridcast-season><gridcast-live key="%[3]s">see the order</gridcast-live></main></html>`,
 			s.service.URL+path, integrity, key)
 	}))
 	t.Cleanup(s.Close)
@@ -203,6 +204,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 		const now = "2024-11-24T06:10:00Z"
 		dir := t.TempDir()
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", "2024-11-24T05:00:00Z", "--archive", seasons(t, 2022, 2026)) // freezes the pick
+		gridcast(t, dir, "live", "set", "2024022", "--lap", "3", "--order", "LEC,RUS", "--out", "GAS", "--yes", "--store", "dir:live", "--now", now)
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
 		if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created); err != nil {
 			t.Fatal(err)
@@ -213,6 +215,16 @@ func widgetElsewhere(t *testing.T, d demo) {
 		b.Await(`text().includes("Las Vegas Grand Prix") && text().includes("Live")`, "true")
 		b.Await(`next().shadowRoot.querySelector("[part=pick]")?.textContent.startsWith("Pick: George Russell (")`, "true")
 		b.Await(`getComputedStyle(next().shadowRoot.querySelector(".driver")).getPropertyValue("--team").length`, "7")
+		b.Await(`race().getAttribute("state")`, "running")
+		b.Await(`race().shadowRoot.querySelector("h2 + p").textContent.startsWith("Lap 3 of 50, seen ")`, "true")
+		b.Await(`[...race().shadowRoot.querySelectorAll("li")].slice(0, 2).map((li) => li.querySelector(".driver").textContent).join() + race().shadowRoot.querySelectorAll("li").length`, "LEC,RUS10")
+		// The bar of a driver is as wide as the chance beside it.
+		b.Await(`[...race().shadowRoot.querySelectorAll(".bar")].every((bar) => parseFloat(bar.style.getPropertyValue("--chance")) === parseFloat(bar.textContent))`, "true")
 		b.Picture("live")
+		b.Evaluate(`pass(170e3)`)
+		b.Await(`race().getAttribute("state")`, "running")
+		b.Evaluate(`pass(12e3)`)
+		b.Await(`race().getAttribute("state") + race().shadowRoot.querySelector("[role=status]").hidden`, "stalefalse")
+		b.Look("stale")
 	})
 }

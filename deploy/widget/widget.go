@@ -1,4 +1,4 @@
-// Package widget holds the releases of the widget for other people's pages: a custom element in one
+// Package widget holds the releases of the widget for other people's pages: custom elements in one
 // ES module without dependencies. A released file never changes, because pages pin its hash; a new
 // version is a new file.
 package widget
@@ -15,11 +15,14 @@ var (
 	v100 []byte
 	//go:embed gridcast-1.1.0.js
 	v110 []byte
+	//go:embed gridcast-1.2.0.js
+	v120 []byte
 )
 
 // Releases returns every release, the newest first.
 func Releases() []edge.Widget {
 	return []edge.Widget{
+		{Version: "1.2.0", Module: v120, Style: style(v120)},
 		{Version: "1.1.0", Module: v110, Style: style(v110)},
 		{Version: "1.0.0", Module: v100, Style: style(v100)},
 	}
