@@ -198,7 +198,7 @@ func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Alman
 		if err != nil {
 			return err
 		}
-		races[entry.Path] = timeline(r, in.Ledger, tape, a.At)
+		races[entry.Path] = Timeline(r, in.Ledger, tape, a.At)
 	}
 	for path, race := range races {
 		text, err := wire.Marshal(race)
@@ -217,7 +217,7 @@ func liveRaces(a *almanac.Almanac, s *ledger.Fold, tape *live.Tape) map[string]w
 	if r := LiveRound(allRounds(a), a.At); r != nil {
 		race := tape.Race(s.Driver)
 		if now = liveData(a.At, r, &race); race.State == live.Ended {
-			races[catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()] = timeline(r, s, tape, a.At)
+			races[catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()] = Timeline(r, s, tape, a.At)
 		}
 	}
 	races[catalog.Variant{Endpoint: catalog.Live}.Path()] = now
@@ -231,8 +231,8 @@ func allRounds(a *almanac.Almanac) (rounds []*almanac.Round) {
 	return rounds
 }
 
-// timeline returns the data of a race with every observed lap.
-func timeline(r *almanac.Round, s *ledger.Fold, tape *live.Tape, now time.Time) wire.LiveRace {
+// Timeline returns the data of a race with every observed lap.
+func Timeline(r *almanac.Round, s *ledger.Fold, tape *live.Tape, now time.Time) wire.LiveRace {
 	race := tape.Race(s.Driver)
 	data := liveData(now, r, &race)
 	data.Timeline = []wire.LiveLap{}

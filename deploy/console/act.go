@@ -147,8 +147,14 @@ type asked struct {
 
 type formField struct{ Name, Value string }
 
+// racePath is the page of the running race.
+const racePath = "/race"
+
 // back is the page that a form leads back to: for an action on a round the page with its season.
 func back(r *http.Request) string {
+	if strings.HasPrefix(r.URL.Path, racePath+"/") {
+		return racePath
+	}
 	session, err := strconv.ParseInt(r.PathValue("session"), 10, 64)
 	if err != nil {
 		return "/"

@@ -97,6 +97,7 @@ func (c *Console) Handler() http.Handler {
 
 	for pattern, handle := range map[string]operatorFunc{
 		"GET /{$}":                c.showPage,
+		"GET " + racePath:         c.showPage,
 		"POST /sign-out":          c.signOut,
 		"GET /versions/{version}": c.showVersion,
 		"GET /runs/{run}":         c.showRun,

@@ -134,7 +134,7 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	}
 	reports := AskEdges(ctx, c.Edges)
 	p.trouble(c.collectServed(ctx, &p, reports), "The store cannot be read", "Check the storage. Edges go on serving what they have.", "served")
-	p.trouble(c.collectRace(ctx, &p), "The running race cannot be read", "Check the storage.", "versions")
+	c.collectRace(ctx, &p)
 	p.trouble(c.collectSeason(ctx, &p, now, state, year), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the damaged file.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys cannot be read", "Check the storage. Edges go on with the keys they have.", "keys")
@@ -309,8 +309,11 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 
 func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who visitor) {
 	year, _ := strconv.Atoi(r.URL.Query().Get("season")) // otherwise the current one
-	p := c.collect(r.Context(), who, year)
-	c.render(w, http.StatusOK, "page", &p)
+	p, name := c.collect(r.Context(), who, year), "page"
+	if r.URL.Path == racePath {
+		name = "race-page"
+	}
+	c.render(w, http.StatusOK, name, &p)
 }
 
 func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.Fold, year int) error {

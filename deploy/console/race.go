@@ -1,50 +1,77 @@
 package console
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
-	"gridcast/schemas/catalog"
+	"gridcast/deploy/operator"
 	"gridcast/schemas/wire"
 )
 
-// raceView is the running race as published, for the form of an order by hand.
+// raceView is the running race, for the form of an order by hand.
 type raceView struct {
 	wire.LiveRace
 
 	Stale   bool
 	NextLap int
 	Next    *wire.LiveCheckpoint // the next live pick; nil: there is none
+	Source  *operator.Source     // of the running order; nil: orders come by hand alone
+	Chances chart                // of the likeliest winners, by lap
+	Leaders []raceLine           // of the chart, the likeliest first
+}
+
+// raceLine is a driver in the chart of chances.
+type raceLine struct {
+	Class, Driver string
+	Win           *wire.Percent
 }
 
 // Seen is the instant of the latest observation.
 func (r *raceView) Seen() time.Time { return time.Time(r.ObservedAt) }
 
-// collectRace reads the published race while it may be observed.
-func (c *Console) collectRace(ctx context.Context, p *page) error {
-	base, err := c.loadBase(ctx)
-	if err != nil {
-		return nil //nolint:nilerr // the part about versions says so
-	}
-	entry, ok := base.Entry(catalog.Variant{Endpoint: catalog.Live}.Path())
+// collectRace reads the race that may be observed now.
+func (c *Console) collectRace(ctx context.Context, p *page) {
+	now, ok := c.Operator.Running(ctx)
 	if !ok {
-		return nil
+		return
 	}
-	var now wire.Success[wire.LiveRace]
-	body, err := base.Body(ctx, entry)
-	if err == nil {
-		err = json.Unmarshal(body, &now)
-	}
-	if err != nil || now.Data.SessionKey == 0 || !c.Operator.MayObserve(ctx, now.Data.SessionKey) {
-		return err
-	}
-	until := time.Time(now.Data.ValidUntil)
-	p.Race = &raceView{LiveRace: now.Data, NextLap: now.Data.Lap + 1, Stale: !until.IsZero() && p.RaceTime.After(until)}
+	until := time.Time(now.ValidUntil)
+	p.Race = &raceView{LiveRace: now, NextLap: now.Lap + 1, Stale: !until.IsZero() && p.RaceTime.After(until)}
 	for i := range p.Race.Checkpoints {
 		if p.Race.Next == nil && p.Race.Checkpoints[i].Status == wire.CheckpointPending {
 			p.Race.Next = &p.Race.Checkpoints[i]
 		}
 	}
-	return nil
+	for i := range p.Sources.List {
+		if p.Sources.List[i].Running {
+			p.Race.Source = &p.Sources.List[i]
+		}
+	}
+	p.Race.plot()
+}
+
+// plot draws the chances to win of the five likeliest drivers, lap by lap.
+func (r *raceView) plot() {
+	win := func(c wire.LiveCar) wire.Percent { return *cmp.Or(c.WinPct, new(wire.Percent)) }
+	likeliest := slices.Clone(r.Order)
+	slices.SortStableFunc(likeliest, func(a, b wire.LiveCar) int { return cmp.Compare(win(b), win(a)) })
+	r.Chances = newChart()
+	r.Chances.ticks(max(r.Laps, r.Lap, 1), 100, "")
+	for i, driver := range likeliest[:min(5, len(likeliest))] {
+		var points strings.Builder
+		for _, lap := range r.Timeline {
+			for _, c := range lap.Order {
+				if c.Driver == driver.Driver && c.WinPct != nil {
+					x, y := r.Chances.at(float64(lap.Lap)/float64(max(r.Laps, r.Lap)), float64(win(c))/1000)
+					fmt.Fprintf(&points, "%d,%d ", x, y)
+				}
+			}
+		}
+		of := raceLine{fmt.Sprintf("car%d", i), driver.Driver, driver.WinPct}
+		r.Leaders, r.Chances.Lines = append(r.Leaders, of), append(r.Chances.Lines, line{of.Class, points.String()})
+	}
 }

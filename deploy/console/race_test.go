@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gridcast/builder/live"
 )
 
 // TestRaceByHand enters laps of a running race with the form of the page, releases them and ends the race.
@@ -39,5 +41,26 @@ func TestRaceByHand(t *testing.T) {
 	}
 	if got := strings.Join(w.audit(), "\n"); strings.Count(got, "set_order") != 3 {
 		t.Errorf("the audit log has %q, want three orders", got)
+	}
+}
+
+// runs stores the laps of the weekend's race up to one, in the order of its result with another leader every tenth lap.
+func (w *world) runs(laps int) {
+	w.t.Helper()
+	w.set(w.weekend.StartsAt().Add(time.Duration(laps) * 95 * time.Second))
+	log := live.Log{Store: w.store}
+	for lap := 1; lap <= laps; lap++ {
+		at := w.weekend.StartsAt().Add(time.Duration(lap) * 95 * time.Second)
+		o := live.Observation{Session: 2024022, At: at, Received: at, Source: "openf1", Lap: lap, Laps: 50}
+		for i, row := range w.weekend.Results {
+			gap := i * (300 + 40*lap)
+			o.Cars = append(o.Cars, live.Car{Driver: row.Driver, GapMS: &gap})
+		}
+		if lap/10%2 == 1 {
+			o.Cars[0].Driver, o.Cars[2].Driver = o.Cars[2].Driver, o.Cars[0].Driver
+		}
+		if _, _, err := log.Append(w.t.Context(), o); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }

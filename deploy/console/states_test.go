@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,19 @@ func TestStates(t *testing.T) {
 	w.set(w.weekend.StartsAt().Add(time.Minute))
 	w.build("lights_out 2024022")
 	see("06-live", "#waiting")
+	const fails = "OpenF1 answered 401 to laps"
+	sources = append(sources, operator.Source{Name: "openf1 (running order)", Detail: "each lap of a race", Checked: w.now(), Problem: fails, Running: true})
+	w.runs(24)
+	w.build("the race goes on")
+	b.Do(chromedp.Navigate(w.console.URL+"/race"), chromedp.WaitVisible(chromedp.CSS(`#race polyline`)))
+	says(t, "the running race", b.Evaluate(`[...document.querySelectorAll("#race > p")].map((p) => p.innerText).join(" ")`))
+	b.Picture("06-race")
+	b.Do(chromedp.SendKeys(chromedp.CSS(`.by-hand input[name=order]`), "HAM RUS"), browsertest.Press(chromedp.CSS(`.by-hand button`)))
+	b.Do(chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	if page := w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "Lap 25 of 50") || !strings.Contains(page, "by hand. ") {
+		t.Error("the order by hand of lap 25 is not on the page")
+	}
+	sources = sources[:1]
 	w.set(w.weekend.ResultKnownAt())
 	w.build("settled")
 	see("07-result-waits", "#waiting")

@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/live"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/schemas/wire"
 )
 
 // SetOrder enters what a person sees of a running race: the order at the end of a lap, or a phase. The order counts instead of
@@ -161,10 +162,17 @@ func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, 
 	return r, tape, err
 }
 
-// MayObserve reports whether a round is the one that may be observed now.
-func (o *Operator) MayObserve(ctx context.Context, session int64) bool {
-	_, _, err := o.running(ctx, session)
-	return err == nil
+// Running returns the race that may be observed now, with every observed lap; false: there is none.
+func (o *Operator) Running(ctx context.Context) (wire.LiveRace, bool) {
+	session, err := o.LiveSession(ctx)
+	if err != nil {
+		return wire.LiveRace{}, false
+	}
+	r, tape, err := o.running(ctx, session)
+	if err != nil {
+		return wire.LiveRace{}, false
+	}
+	return builder.Timeline(r, o.Ledger.Fold(), tape, o.Now()), true
 }
 
 // LiveSession is the session key of the round of /live.
