@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/backtest"
 	"gridcast/builder/predict/title"
@@ -56,6 +57,7 @@ type derivedFile struct {
 type parts struct {
 	Hindsight map[string]*hindsight `json:"hindsight"`
 	Odds      map[string]title.Odds `json:"odds"`
+	Live      map[string][]livePick `json:"live,omitzero"`
 }
 
 func (p parts) len() int { return len(p.Hindsight) + len(p.Odds) }
@@ -74,11 +76,12 @@ const maxParts = 20_000
 // remember adds parts that were made, or read from the store. The caller holds b.deriving.
 func (b *Builder) remember(p parts) {
 	known := &b.deriving.parts
-	if known.Hindsight == nil || len(known.Hindsight)+len(known.Odds) > maxParts {
-		*known = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}}
+	if known.Hindsight == nil || len(known.Hindsight)+len(known.Odds)+len(known.Live) > maxParts {
+		*known = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}, Live: map[string][]livePick{}}
 	}
 	maps.Copy(known.Hindsight, p.Hindsight)
 	maps.Copy(known.Odds, p.Odds)
+	maps.Copy(known.Live, p.Live)
 }
 
 // Derive makes the forecasts, the title odds and the track record of the version that Build publishes at an
@@ -131,7 +134,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 // derive makes the derived data of inputs and their almanac. It computes no part that this builder remembers.
 func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (derivedFile, error) {
 	d := b.deriver(in.Model, in.Facts)
-	d.view, d.almanac = in.Facts.Archive.AsOf(in.At), a
+	d.view, d.almanac, d.observed, d.driver = in.Facts.Archive.AsOf(in.At), a, b.Observed(), in.Ledger.Driver
 	file := derivedFile{Data: derivedData{}, Parts: d.used, Derivation: snapshots.Derivation{
 		Archive: in.Facts.SHA256, Ledger: headOf(in.Ledger), Model: in.Model.Name(), MadeAt: in.At.UTC(),
 	}}
@@ -248,6 +251,9 @@ type deriver struct {
 	known   parts // made before
 	used    parts
 	anew    int // how many of used are new
+
+	observed *live.Log
+	driver   func(season.DriverID) season.DriverID // the present id of a driver
 }
 
 // deriver returns a deriver with the parts that this builder remembers.
@@ -269,8 +275,8 @@ func (b *Builder) deriver(model predict.Model, facts archive.Stored) *deriver {
 	}
 	return &deriver{
 		archive: facts.Archive, model: b.deriving.model, inputs: b.deriving.inputs,
-		known: parts{Hindsight: maps.Clone(b.deriving.parts.Hindsight), Odds: maps.Clone(b.deriving.parts.Odds)},
-		used:  parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}},
+		known: parts{Hindsight: maps.Clone(b.deriving.parts.Hindsight), Odds: maps.Clone(b.deriving.parts.Odds), Live: maps.Clone(b.deriving.parts.Live)},
+		used:  parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}, Live: map[string][]livePick{}},
 	}
 }
 
@@ -451,6 +457,7 @@ type scored struct {
 
 	// The scores of the frozen pick, if it has all chances, and of the noted forecasts: by basis, the last one counts.
 	asFrozen, noted map[string]backtest.Score
+	live            []livePick
 }
 
 // trackRecord makes the record of every season and of all.
@@ -502,6 +509,10 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 				if f.At.Before(r.Start) {
 					s.noted[basisOf(f.Step)] = backtest.ScoreOf(notedForecast(f), podium)
 				}
+			}
+			var err error
+			if s.live, err = d.scoreLive(ctx, r, podium); err != nil {
+				return nil, err
 			}
 			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
 				then := d.archive.AsOf(r.Facts.GridKnownAt())
@@ -574,6 +585,7 @@ func realRecord(races []scored) wire.Record {
 	record := recordOf(races, isReal)
 	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.asFrozen })
 	record.Forecasts = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.noted })
+	record.Live = liveRecords(races)
 	return record
 }
 
@@ -598,13 +610,19 @@ func recordOf(races []scored, k kind) wire.Record {
 		}
 	}
 	record.Picks, record.Pole, record.F0 = scoresOf(mine, k)
+	record.Reliability = wireBins(picked)
+	return record
+}
+
+// wireBins compares the chances of the picked winners with the shares of them that won.
+func wireBins(picked []backtest.Score) (bins []wire.ReliabilityBin) {
 	for _, b := range backtest.Reliability(picked) {
-		record.Reliability = append(record.Reliability, wire.ReliabilityBin{
+		bins = append(bins, wire.ReliabilityBin{
 			Races: b.Races, SaidPct: wire.PercentFrom(b.Said), WonPct: wire.PercentFrom(b.Won),
 			LowPct: wire.PercentFrom(b.Interval[0]), HighPct: wire.PercentFrom(b.Interval[1]),
 		})
 	}
-	return record
+	return bins
 }
 
 // scoresOf returns the scores of the picks, of pole and of f0 on the same races. pole and f0 are nil

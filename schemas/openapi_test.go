@@ -499,7 +499,7 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"ProbabilitiesBody": wire.Success[int]{}, "ProbabilityRecord": wire.ProbabilityRecord{}, "DriverChance": wire.DriverChance{},
 		"TitleOddsBody": wire.Success[int]{}, "TitleOdds": wire.TitleOdds{}, "DriverOdds": wire.DriverOdds{}, "ConstructorOdds": wire.ConstructorOdds{},
 		"ForecastBody": wire.Success[int]{}, "ForecastRecord": wire.ForecastRecord{}, "ForecastStep": wire.ForecastStep{}, "ForecastChance": wire.ForecastChance{},
-		"BasisRecord": wire.BasisRecord{}, "TrackRecordBody": wire.Success[int]{}, "TrackRecord": wire.TrackRecord{}, "Record": wire.Record{}, "SeasonRecord": wire.SeasonRecord{},
+		"BasisRecord": wire.BasisRecord{}, "LiveRecord": wire.LiveRecord{}, "TrackRecordBody": wire.Success[int]{}, "TrackRecord": wire.TrackRecord{}, "Record": wire.Record{}, "SeasonRecord": wire.SeasonRecord{},
 		"Scores": wire.Scores{}, "PercentInterval": wire.PercentInterval{}, "NumberInterval": wire.NumberInterval{}, "ReliabilityBin": wire.ReliabilityBin{},
 		"ResultsBody": wire.Success[int]{}, "ResultRecord": wire.ResultRecord{}, "Revision": wire.Revision{}, "ResultRow": wire.ResultRow{},
 		"WeekendsBody": wire.Success[int]{}, "Weekend": wire.Weekend{}, "Circuit": wire.Circuit{}, "WeekendSession": wire.WeekendSession{},

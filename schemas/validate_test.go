@@ -92,6 +92,7 @@ var bodies = []struct {
 		Reliability: []wire.ReliabilityBin{{Races: 30, SaidPct: 345, WonPct: 333, LowPct: 192, HighPct: 512}},
 		AsFrozen:    []wire.BasisRecord{{Basis: "qualifying", Races: 30, Picks: &wire.Scores{}}},
 		Forecasts:   []wire.BasisRecord{{Basis: "form", Races: 30, Picks: &wire.Scores{}}},
+		Live:        []wire.LiveRecord{{Percent: 50, ByHand: true, Races: 3, Picks: scores(), Leader: &wire.Scores{}, Before: scores(), Reliability: []wire.ReliabilityBin{{Races: 3}}}},
 	}}, now)},
 	{trackRecord, wire.Wrap(wire.TrackRecord{Real: wire.Record{Races: 1, Picks: &wire.Scores{}}}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{

@@ -101,6 +101,18 @@ type Record struct {
 	// facts behind them.
 	AsFrozen  []BasisRecord `json:"as_frozen,omitzero"`
 	Forecasts []BasisRecord `json:"forecasts,omitzero"`
+	Live      []LiveRecord  `json:"live,omitzero"` // the picks during the races, by checkpoint
+}
+
+// LiveRecord is the part of a record about live picks at a checkpoint, beside simpler picks of the same races.
+type LiveRecord struct {
+	Percent     int              `json:"checkpoint_pct"`   // 0 is the end of the first lap
+	ByHand      bool             `json:"by_hand,omitzero"` // made from orders that a person entered
+	Races       int              `json:"races"`
+	Picks       *Scores          `json:"picks"`
+	Leader      *Scores          `json:"leader"` // the first three at that moment
+	Before      *Scores          `json:"before"` // the picks before the race
+	Reliability []ReliabilityBin `json:"reliability"`
 }
 
 // BasisRecord is the part of a record about forecasts from the same kind of facts.

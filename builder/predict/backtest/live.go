@@ -40,10 +40,14 @@ type Checkpoint struct {
 	Percent int `json:"checkpoint_pct"` // of the scheduled distance; 0 is the end of the first lap
 	Part
 	Differences map[string]Difference `json:"differences"`
+	Reliability []Bin                 `json:"reliability"`
 }
 
-// leaderNow names the baseline that picks the first three of the running order.
-const leaderNow = "leader"
+// The baselines: the first three of the running order, and the pick before the race.
+const (
+	leaderNow  = "leader"
+	beforeRace = "before"
+)
 
 // moments are the shares of the distance that a fit uses beside the checkpoints.
 const moments = 20
@@ -64,7 +68,7 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 		return nil, err
 	}
 	model := map[int][]Score{}
-	leader := map[int][]Score{}
+	baselines := map[string]map[int][]Score{leaderNow: {}, beforeRace: {}}
 	n := 0
 	for year := c.From; year <= c.To; year++ {
 		weights, err := predict.FitLive(samplesBefore(held, year, c.HalfLife))
@@ -86,7 +90,9 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
 				model[percent] = append(model[percent], NewScore(f, r.round))
-				leader[percent] = append(leader[percent], NewScore(positionFrequency(held[:i], state, percent), r.round))
+				for name, f := range map[string]predict.Forecast{leaderNow: positionFrequency(held[:i], state, percent), beforeRace: r.before} {
+					baselines[name][percent] = append(baselines[name][percent], NewScore(f, r.round))
+				}
 			}
 		}
 	}
@@ -95,14 +101,14 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	}
 	report := &LiveReport{From: c.From, To: c.To, ModelName: c.Model.Name()}
 	for _, percent := range predict.Checkpoints {
-		report.Checkpoints = append(report.Checkpoints, Checkpoint{
-			Percent: percent,
-			Part: Part{
-				Races: len(model[percent]), Model: NewMetrics(model[percent]),
-				Baselines: map[string]Metrics{leaderNow: NewMetrics(leader[percent])},
-			},
-			Differences: map[string]Difference{leaderNow: Compare(model[percent], leader[percent])},
-		})
+		c := Checkpoint{
+			Percent: percent, Reliability: Reliability(model[percent]), Differences: map[string]Difference{},
+			Part: Part{Races: len(model[percent]), Model: NewMetrics(model[percent]), Baselines: map[string]Metrics{}},
+		}
+		for name, scores := range baselines {
+			c.Baselines[name], c.Differences[name] = NewMetrics(scores[percent]), Compare(model[percent], scores[percent])
+		}
+		report.Checkpoints = append(report.Checkpoints, c)
 	}
 	return report, nil
 }
