@@ -75,11 +75,11 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, 
 }
 
 func diffBodies(ctx context.Context, store blob.Store, x, y ManifestEntry) ([]ValueChange, error) {
-	before, err := x.read(ctx, store)
+	before, err := x.Read(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	after, err := y.read(ctx, store)
+	after, err := y.Read(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func diffBodies(ctx context.Context, store blob.Store, x, y ManifestEntry) ([]Va
 // Compare compares the stored body of an entry with a body that was made elsewhere. equal says that the stored bytes are
 // those of the manifest and that the bodies are the same; else the change is the first one from the stored body.
 func (e ManifestEntry) Compare(ctx context.Context, store blob.Store, made []byte) (first ValueChange, equal bool, err error) {
-	stored, err := e.read(ctx, store)
+	stored, err := e.Read(ctx, store)
 	if errors.Is(err, ErrDamaged) {
 		var o blob.Object
 		if o, err = store.Get(ctx, e.Object, maxObject); err == nil {

@@ -240,8 +240,8 @@ func writtenIn(key string) int64 {
 	return version
 }
 
-// read reads the identity and checks it.
-func (e ManifestEntry) read(ctx context.Context, store blob.Store) ([]byte, error) {
+// Read reads the identity and checks it.
+func (e ManifestEntry) Read(ctx context.Context, store blob.Store) ([]byte, error) {
 	data, err := e.object().Read(ctx, store)
 	if err == nil && e.packed() {
 		data, err = e.unpack(data)
@@ -507,7 +507,7 @@ func (b *Base) Keeps(path string) int64 {
 // Body reads the identity bytes of an entry, of the base or of another version of its store, and checks
 // them against its hash.
 func (b *Base) Body(ctx context.Context, e ManifestEntry) ([]byte, error) {
-	return e.read(ctx, b.store)
+	return e.Read(ctx, b.store)
 }
 
 // LoadPointer reads the pointer, or returns ErrNone; one that cannot be read as a pointer is

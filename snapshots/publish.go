@@ -256,7 +256,7 @@ func (p *Publisher) upload(ctx context.Context, version int64, objects []newObje
 	}
 	if err := p.each(ctx, Check, objects, progress, func(ctx context.Context, o newObject) error {
 		o.of.Object = o.key(version)
-		_, err := o.of.read(ctx, p.Store)
+		_, err := o.of.Read(ctx, p.Store)
 		return err
 	}); err != nil {
 		return fmt.Errorf("version %d: %w", version, err)

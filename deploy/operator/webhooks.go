@@ -44,7 +44,7 @@ func wanted(endpoints []string) string {
 // Answer.Secret.
 type AddWebhook struct {
 	URL       string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
-	Endpoints []string `name:"endpoint" help:"An endpoint to notify of, such as standings or calendar.ics; repeat for more. Default: every endpoint but live, which changes each lap of a race." env:"-" placeholder:"NAME"` // of webhook.Topics; empty: all
+	Endpoints []string `name:"endpoint" help:"An endpoint to notify of, such as standings or calendar.ics; repeat for more. Default: every endpoint, and live only when a race starts, is suspended or over, or a live pick is frozen or missed. With --endpoint live also every lap." env:"-" placeholder:"NAME"` // of webhook.Topics; empty: all
 }
 
 func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {

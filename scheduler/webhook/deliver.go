@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,7 +69,7 @@ type Deliverer struct {
 	tag       blob.Tag // of the document that holds the hooks
 	pointer   snapshots.Pointer
 	noticed   time.Time // the instant at which pointer was read
-	manifests map[int64]map[string]snapshots.ManifestEntry
+	manifests map[int64]version
 	ended     chan attempted // one value for each running attempt; buffered for all
 	complaint string         // the last error of the store that was logged
 }
@@ -93,7 +94,7 @@ type attempted struct {
 func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
 	return &Deliverer{
 		store: store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
-		hooks: map[string]*hookState{}, manifests: map[int64]map[string]snapshots.ManifestEntry{}, ended: make(chan attempted, concurrent),
+		hooks: map[string]*hookState{}, manifests: map[int64]version{}, ended: make(chan attempted, concurrent),
 	}
 }
 
@@ -467,11 +468,11 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 	data := wire.PublishedData{
 		Version: m.Version, Previous: m.Previous, PublishedAt: wire.Instant(m.At), Changes: []wire.WebhookVariant{},
 	}
-	after, err := d.entries(ctx, m.Version)
+	after, err := d.read(ctx, m.Version)
 	if err != nil {
 		return data, err
 	}
-	before, err := d.entries(ctx, m.Previous)
+	before, err := d.read(ctx, m.Previous)
 	switch {
 	case errors.Is(err, blob.ErrNotFound), errors.Is(err, snapshots.ErrDamaged):
 		return data, nil // the manifest was removed or lost, so the changes are unknown
@@ -479,8 +480,8 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 		return data, err
 	}
 	var list []wire.WebhookVariant
-	for path, e := range after {
-		was, there := before[path]
+	for path, e := range after.entries {
+		was, there := before.entries[path]
 		switch {
 		case !there:
 			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Added), ETag: e.ETag})
@@ -488,14 +489,15 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Changed), ETag: e.ETag})
 		}
 	}
-	for path := range before {
-		if _, there := after[path]; !there {
+	for path := range before.entries {
+		if _, there := after.entries[path]; !there {
 			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Removed)})
 		}
 	}
 	slices.SortFunc(list, func(a, b wire.WebhookVariant) int { return strings.Compare(a.Path, b.Path) })
 	for _, v := range list {
-		if !address(&v) || !h.wants(v.Endpoint) {
+		lap := v.Path == livePath && v.Change == string(snapshots.Changed) && after.turn != "" && after.turn == before.turn
+		if !address(&v) || !h.wants(v.Endpoint, lap) {
 			continue
 		}
 		if v.ETag != "" {
@@ -528,27 +530,58 @@ func address(v *wire.WebhookVariant) bool {
 	return true
 }
 
-// entries returns the entries of a version, by path.
-func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snapshots.ManifestEntry, error) {
-	if kept := d.manifests[version]; kept != nil {
+// version is what changes needs of a version.
+type version struct {
+	entries map[string]snapshots.ManifestEntry // by path
+	turn    string                             // of the running race, equal until something but a lap happens; empty: unknown
+}
+
+// livePath is the path of the running race in a version.
+var livePath = catalog.Variant{Endpoint: catalog.Live}.Path()
+
+// read returns what changes needs of the version with a number.
+func (d *Deliverer) read(ctx context.Context, number int64) (version, error) {
+	if kept, ok := d.manifests[number]; ok {
 		return kept, nil
 	}
-	if version == 0 { // nothing was delivered: 0 would mean the current version
-		return nil, blob.ErrNotFound
+	if number == 0 { // nothing was delivered: 0 would mean the current version
+		return version{}, blob.ErrNotFound
 	}
-	m, err := snapshots.LoadManifest(ctx, d.store, version)
+	m, err := snapshots.LoadManifest(ctx, d.store, number)
 	if err != nil {
-		return nil, err
+		return version{}, err
 	}
 	if len(d.manifests) >= 3 { // most hooks need the same two manifests
 		clear(d.manifests)
 	}
-	entries := make(map[string]snapshots.ManifestEntry, len(m.Entries))
+	v := version{entries: make(map[string]snapshots.ManifestEntry, len(m.Entries))}
 	for _, e := range m.Entries {
-		entries[e.Path] = e
+		v.entries[e.Path] = e
+		if e.Path == livePath {
+			if v.turn, err = turnOf(ctx, d.store, e); err != nil {
+				return version{}, err
+			}
+		}
 	}
-	d.manifests[version] = entries
-	return entries, nil
+	d.manifests[number] = v
+	return v, nil
+}
+
+// turnOf describes the running race without its laps: its state, and which live picks are made or missed.
+func turnOf(ctx context.Context, store blob.Store, e snapshots.ManifestEntry) (string, error) {
+	body, err := e.Read(ctx, store)
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, snapshots.ErrDamaged) {
+		return "", nil // then receivers get one message too many
+	}
+	var race wire.Success[wire.LiveRace]
+	if err != nil || json.Unmarshal(body, &race) != nil {
+		return "", err
+	}
+	turn := fmt.Sprintln(race.Data.SessionKey, race.Data.State, race.Data.Provisional)
+	for _, c := range race.Data.Checkpoints {
+		turn += c.Status
+	}
+	return turn, nil
 }
 
 // metrics are the metrics of all hooks.

@@ -291,6 +291,41 @@ func TestFilter(t *testing.T) {
 	}, "calendar", "standings")
 }
 
+// TestTurnsOfARace: a receiver without a list of endpoints gets /live when something but a lap happens. One that asks for
+// live gets every lap.
+func TestTurnsOfARace(t *testing.T) {
+	steps := []struct {
+		what, live string
+		turn       bool
+	}{
+		{"the pick is frozen", `"state":"waiting"`, true},
+		{"the start", `"state":"running","checkpoints":[{"status":"pending"},{"status":"pending"}]`, true},
+		{"lap 1, a live pick", `"state":"running","lap":1,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, true},
+		{"lap 2", `"state":"running","lap":2,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, false},
+		{"lap 3", `"state":"running","lap":3,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, false},
+		{"a red flag", `"state":"suspended","lap":3,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, true},
+		{"the restart", `"state":"running","lap":3,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, true},
+		{"a live pick is missed", `"state":"running","lap":5,"checkpoints":[{"status":"frozen"},{"status":"missed"}]`, true},
+		{"the flag", `"state":"over","lap":5,"checkpoints":[{"status":"frozen"},{"status":"missed"}]`, true},
+	}
+	for _, endpoints := range [][]string{nil, {"live"}} {
+		bubble(t, func(t *testing.T, d *desk) {
+			for _, step := range steps {
+				before := len(d.line.sent())
+				publish(t, d.store, season.with("live", `{"data":{"session_key":2024022,`+step.live+`}}`))
+				time.Sleep(time.Minute)
+				want := 0
+				if step.turn || endpoints != nil {
+					want = 1
+				}
+				if got := d.line.sent()[before:]; len(got) != want || want == 1 && got[0].Data.Changes[0].Path != "/api/v1/live" {
+					t.Errorf("%v: %s: got %+v, want %d messages about /live", endpoints, step.what, got, want)
+				}
+			}
+		}, endpoints...)
+	}
+}
+
 // The waits between attempts are the ones that Standard Webhooks recommends. After the last attempt the Deliverer pauses
 // the hook; after a resumption it sends everything missed at once.
 func TestRetrySchedule(t *testing.T) {

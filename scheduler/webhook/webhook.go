@@ -46,7 +46,7 @@ const MaxHooks = 100
 type Hook struct {
 	ID        string    `json:"id"`
 	URL       string    `json:"url"`
-	Endpoints []string  `json:"endpoints,omitzero"` // the endpoints it wants, from Topics; empty: all but passing ones
+	Endpoints []string  `json:"endpoints,omitzero"` // the endpoints it wants, from Topics; empty: all, without the laps of a race
 	Created   time.Time `json:"created"`
 	Since     int64     `json:"since"` // the version that was published then; the first message starts after it
 
@@ -139,9 +139,9 @@ func New(s *Sender, address string, endpoints []string, since int64) (Hook, erro
 	}, nil
 }
 
-// wants reports whether the receiver wants an endpoint. It gets a passing one only if it names it.
-func (h Hook) wants(endpoint string) bool {
-	return len(h.Endpoints) == 0 && !catalog.Passing(endpoint) || slices.Contains(h.Endpoints, endpoint)
+// wants reports whether the receiver wants an endpoint. It gets a mere lap of a race only if it names the endpoint.
+func (h Hook) wants(endpoint string, lap bool) bool {
+	return len(h.Endpoints) == 0 && !lap || slices.Contains(h.Endpoints, endpoint)
 }
 
 // Pause stops all messages to the hook.
