@@ -14,13 +14,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob"
 )
 
 // A manifest of many entries is stored in parts, which the manifests of later versions share. Each decade has
-// a part, and so has each season from the one before the current season on. A publish that changes a few
-// entries therefore writes only these. The manifest's own file lists the parts, the entries without a part,
-// and the entries that are newer than their part. A person finds the changes there.
+// a part, and so has each season from the one before the current season on, and the paths without a year. A publish that
+// changes a few entries therefore writes only these. The manifest's own file lists the parts, the entries of a running
+// race, and the entries that are newer than their part. A person finds the changes there.
 
 // Part is a part of a manifest, stored as gzip under manifests/parts/<name>-<sha256>.json.gz.
 type Part struct {
@@ -51,8 +52,8 @@ func (p Part) object() Object {
 }
 
 // partOf returns the name of the part for a path, by its year or by the year with which its session key
-// begins. A season that still changes has its own part; the others share that of their decade. A path
-// without a year has no part.
+// begins. A season that still changes has its own part; the others share that of their decade. The paths without a year
+// share a part. A running race, which changes each lap, has none.
 func partOf(path string, currentSeason int) string {
 	for segment := range strings.SplitSeq(path, "/") {
 		if len(segment) < 4 || strings.Trim(segment, "0123456789") != "" {
@@ -63,7 +64,10 @@ func partOf(path string, currentSeason int) string {
 		}
 		return segment[:3] + "0s"
 	}
-	return ""
+	if catalog.Passing(path) {
+		return ""
+	}
+	return "all"
 }
 
 // file is a stored file of a manifest.

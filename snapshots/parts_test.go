@@ -64,11 +64,11 @@ func written(t *testing.T, s blob.Store, version int64) (own snapshots.Manifest,
 // A publish with few changes writes few entries, and every reader sees all of them.
 func TestManifestInParts(t *testing.T) {
 	s := strict(t)
-	all := decades()
+	all := decades().with(bodies{"live": "lap 1"})
 	publish(t, s, all)
 	own, first, parts := written(t, s, 1)
-	if own.Format != 5 || len(own.Parts) != 8+4 || len(parts) != 8+4 || len(own.Entries) != 2 {
-		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 5, 8 decades, 2023 to 2026, and the 2 of no season",
+	if own.Format != 5 || len(own.Parts) != 8+4+1 || len(parts) != 8+4+1 || len(own.Entries) != 1 {
+		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 5, 8 decades, 2023 to 2026, a part of no season, and the running race",
 			own.Format, len(own.Parts), len(parts), len(own.Entries))
 	}
 
@@ -84,7 +84,7 @@ func TestManifestInParts(t *testing.T) {
 	for _, e := range own.Entries {
 		shown[e.Path] = ""
 	}
-	if diff := cmp.Diff(bodies{"calendar/2026": "", "predictions/session/2026011": "", "drivers": "", "next-race": "", "standings/drivers/2026": ""}, shown); diff != "" {
+	if diff := cmp.Diff(bodies{"calendar/2026": "", "predictions/session/2026011": "", "drivers": "", "live": "", "standings/drivers/2026": ""}, shown); diff != "" {
 		t.Errorf("entries in the manifest's own file (-want +got):\n%s", diff)
 	}
 	if size > first+3*800 {
@@ -192,8 +192,8 @@ func TestFollowParts(t *testing.T) {
 		publish(t, s, next)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if reads != 8+4 {
-			t.Errorf("%d reads of parts for two versions that share 12", reads)
+		if reads != 8+4+1 {
+			t.Errorf("%d reads of parts for two versions that share 13", reads)
 		}
 		_ = e.stop()
 		mu.Lock()
@@ -239,7 +239,7 @@ func TestPruneParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, after := written(t, s, 2)
-	if len(before) != 8+4 || len(after) != 8+4 || cmp.Equal(before, after) {
+	if len(before) != 8+4+1 || len(after) != 8+4+1 || cmp.Equal(before, after) {
 		t.Errorf("parts before %v\nafter %v\nwant the 1950s of version 1 gone and no other", before, after)
 	}
 	if _, got := served(t, s); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {
