@@ -41,7 +41,7 @@ type Doctor struct {
 	flags.Builder  `embed:""`
 	flags.Edge     `embed:""`
 	flags.Console  `embed:""`
-	flags.Sources  `embed:""`
+	flags.Watching `embed:""`
 	flags.Webhooks `embed:""`
 	Role           string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
 }

@@ -27,11 +27,16 @@ import (
 
 // Sources names the sources of facts.
 type Sources struct {
-	Source          []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica and openf1 have non-commercial terms: their facts are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
-	AcceptTerms     []string `help:"Accept the non-commercial terms of a source: its facts may be published. /status names it." placeholder:"NAME" sep:" "`
-	RunningOrder    string   `help:"The source of the running order of a race: openf1, also as openf1=URL. Its terms are non-commercial: --accept-terms openf1 accepts them. It needs an account: --openf1-login-file, or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD." placeholder:"NAME[=URL]"`
-	OpenF1LoginFile string   `name:"openf1-login-file" env:"GRIDCAST_OPENF1_LOGIN_FILE" help:"A file with the e-mail address of an OpenF1 account on its first line and the password on its second." placeholder:"FILE" type:"path"`
-	NoSources       bool     `help:"Poll no source unless --source names one: facts come only by import and by hand."`
+	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica and openf1 have non-commercial terms: their facts are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
+	AcceptTerms []string `help:"Accept the non-commercial terms of a source: its facts may be published. /status names it." placeholder:"NAME" sep:" "`
+	NoSources   bool     `help:"Poll no source unless --source names one: facts come only by import and by hand."`
+}
+
+// Watching names the source of the running order, beside the sources of facts.
+type Watching struct {
+	Sources         `embed:""`
+	RunningOrder    string `help:"The source of the running order of a race: openf1, also as openf1=URL. Its terms are non-commercial: --accept-terms openf1 accepts them. It needs an account: --openf1-login-file, or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD." placeholder:"NAME[=URL]"`
+	OpenF1LoginFile string `name:"openf1-login-file" env:"GRIDCAST_OPENF1_LOGIN_FILE" help:"A file with the e-mail address of an OpenF1 account on its first line and the password on its second." placeholder:"FILE" type:"path"`
 }
 
 // freshFor is how long a source's document counts as fresh. The schedule decides when to poll;
@@ -83,20 +88,29 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 		})
 	}
 	for _, name := range f.AcceptTerms {
-		if running, _, _ := strings.Cut(f.RunningOrder, "="); !seen[name] && name != running {
-			return nil, terminal.Usagef("--accept-terms %s: this source is not polled; name it with --source too", name)
+		if !seen[name] && name != openF1 { // Watcher looks at that name
+			return nil, notPolled(name)
 		}
 	}
 	return sources, nil
 }
 
+const openF1 = "openf1"
+
+func notPolled(name string) error {
+	return terminal.Usagef("--accept-terms %s: this source is not polled; name it with --source too", name)
+}
+
 // Watcher returns the source of the running order, nil if there is none.
-func (f Sources) Watcher(log *slog.Logger) (*openf1.Watcher, error) {
+func (f Watching) Watcher(log *slog.Logger) (*openf1.Watcher, error) {
 	name, place, _ := strings.Cut(f.RunningOrder, "=")
+	polled := slices.ContainsFunc(f.Source, func(text string) bool { return strings.HasPrefix(text, openF1) })
 	switch {
+	case name == "" && slices.Contains(f.AcceptTerms, openF1) && !polled:
+		return nil, notPolled(openF1)
 	case name == "":
 		return nil, nil //nolint:nilnil // without a source, orders come by hand and by push
-	case name != "openf1":
+	case name != openF1:
 		return nil, terminal.Usagef("--running-order %s: unknown source; must be openf1", name)
 	case !slices.Contains(f.AcceptTerms, name):
 		return nil, terminal.Usagef("--running-order openf1: its terms are non-commercial; --accept-terms openf1 accepts them")

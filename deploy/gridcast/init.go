@@ -32,7 +32,7 @@ type initCmd struct {
 	flags.Builder  `embed:""`
 	flags.Edge     `embed:""`
 	flags.Console  `embed:""`
-	flags.Sources  `embed:""`
+	flags.Watching `embed:""`
 	flags.Webhooks `embed:""`
 	flags.Action   `embed:""`
 	File           string `help:"The environment file to write." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`

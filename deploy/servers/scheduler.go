@@ -15,7 +15,7 @@ import (
 type Scheduler struct {
 	flags.Builder  `embed:""`
 	flags.Console  `embed:""`
-	flags.Sources  `embed:""`
+	flags.Watching `embed:""`
 	flags.Webhooks `embed:""`
 	flags.KeyTiers `embed:""`
 	AdminListen    string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
@@ -35,7 +35,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Watching, webhooks: &c.Webhooks}
 	if w.port, err = listen(ctx, &c.Console, w); err != nil {
 		return err
 	}
