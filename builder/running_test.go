@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/builder"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
@@ -121,7 +123,7 @@ func TestRunningRace(t *testing.T) {
 		t.Errorf("before the race: got %s with %d cars, want the grid with chances", now.State, len(now.Order))
 	}
 	build(t, r.Builder, austriaStart) // the calendar says live
-	before := r.versions()
+	before, bytes := r.versions(), r.bytes()
 	entries := r.manifest().Entries
 	for n := 1; n <= 71; n++ {
 		outcome := r.sees(r.lap(n))
@@ -135,6 +137,11 @@ func TestRunningRace(t *testing.T) {
 	over := r.sees(r.phase(live.Over, ends(71).Add(time.Second)))
 	if added := r.versions() - before; added > 71+20 {
 		t.Errorf("the race added %d versions, want at most its laps and 20", added)
+	}
+	if added := r.bytes() - bytes; added > 500_000 {
+		t.Errorf("the race added %d bytes to the store, want half a megabyte at most", added)
+	} else {
+		t.Logf("the race added %d bytes to the store", added)
 	}
 	if head := r.Observed().Known(austriaKey).Head; head.Seq != 72 || over.Base.Manifest.Live != head.Hash {
 		t.Errorf("the manifest names %q, want observation 72, %+v", over.Base.Manifest.Live, head)
@@ -156,6 +163,9 @@ func TestRunningRace(t *testing.T) {
 	}
 	if accuracy.Live.WinnerHitRatePct != 1000 {
 		t.Errorf("got %v %% live hits, want 100", accuracy.Live.WinnerHitRatePct)
+	}
+	if !testing.Short() {
+		r.hasLiveRecord(austriaStart.Add(4 * time.Hour))
 	}
 	again, err := builder.NewReproducer(t.Context(), r.Store)
 	if err != nil {
@@ -197,6 +207,41 @@ func (r *running) manifest() snapshots.Manifest {
 		r.t.Fatal(err)
 	}
 	return m
+}
+
+// hasLiveRecord derives the track record, and compares the live picks in it with the race, which its winner led from the
+// first lap to the last.
+func (r *running) hasLiveRecord(at time.Time) {
+	r.t.Helper()
+	if made, err := r.Derive(r.t.Context(), at); err != nil || !made {
+		r.t.Fatalf("derive: %t, %v", made, err)
+	}
+	build(r.t, r.Builder, at)
+	var record wire.TrackRecord
+	r.data("track-record/2024", &record)
+	var rows []int
+	for _, row := range record.Real.Live {
+		rows = append(rows, row.Percent)
+		if row.Races != 1 || row.ByHand || row.Leader.WinnerHitPct.Value != 1000 || row.Leader.PodiumPct.Value != 1000 || row.Leader.LogLoss != nil ||
+			!cmp.Equal(row.Before, record.Real.Picks) || len(row.Reliability) != 1 {
+			r.t.Errorf("at %d %%: got %+v", row.Percent, row)
+		}
+	}
+	if !slices.Equal(rows, predict.Checkpoints) {
+		r.t.Errorf("the track record has live picks at %v, want %v", rows, predict.Checkpoints)
+	}
+}
+
+// bytes is the size of the store.
+func (r *running) bytes() (total int64) {
+	r.t.Helper()
+	for info, err := range r.Store.List(r.t.Context(), "") {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		total += info.Size
+	}
+	return total
 }
 
 func (r *running) versions() int { return int(r.manifest().Version) }
@@ -241,6 +286,13 @@ func TestCheckpoints(t *testing.T) {
 		{"ended at 60 %", func(r *running) {
 			r.drives(append(laps(r, 1, 43), r.phase(live.Over, ends(43).Add(2*time.Second)))...)
 		}, "0 frozen; 25 frozen; 50 frozen; 75 missed the race ended after lap 43 of 71; 90 missed the race ended after lap 43 of 71"},
+		{"the source has the race of a week ago", func(r *running) {
+			all := laps(r, 1, 40)
+			for i := range all {
+				all[i].At = all[i].At.AddDate(0, 0, -7)
+			}
+			r.drives(all...)
+		}, "0 missed lap 1 was observed too late: the leader had completed lap 40; 25 missed lap 18 was observed too late: the leader had completed lap 40; 50 missed lap 36 was observed too late: the leader had completed lap 40; 75 pending; 90 pending"},
 		{
 			"never started", func(r *running) { r.sees(r.phase(live.Over, ends(0).Add(time.Hour))) },
 			"0 missed the race ended before its first lap; 25 missed the race ended before its first lap; 50 missed the race ended before its first lap; 75 missed the race ended before its first lap; 90 missed the race ended before its first lap",

@@ -151,6 +151,56 @@ func TestPagesAreKept(t *testing.T) {
 	}
 }
 
+// TestLapKeepsOtherPages: a lap of a race makes one page anew. Requests for everything else meet the pages that they met
+// before.
+func TestLapKeepsOtherPages(t *testing.T) {
+	store := memblob.New()
+	set, err := resident.Load(edgetest.Publish(t, store, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := base.Manifest
+	draft := snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive,
+		Ledger: m.Ledger, State: m.State, Expected: m.Expected,
+	}
+	for _, e := range m.Entries {
+		if e.Path != "live" {
+			draft.Variants = append(draft.Variants, snapshots.Reused(e))
+			continue
+		}
+		body, err := base.Body(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = bytes.Replace(body, []byte(`"lap":`), []byte(`"lap":1`), 1)
+		draft.Variants = append(draft.Variants, snapshots.New(e.Path, body, nil, e.GeneratedAt))
+	}
+	if _, err := (&snapshots.Publisher{Store: store}).Publish(t.Context(), draft); err != nil {
+		t.Fatal(err)
+	}
+	lap, err := snapshots.Open(t.Context(), store, set.Version())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := resident.Load(lap, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target := range set.Targets() {
+		if target = strings.TrimSuffix(target, "/"); target == "/api/v1/next-race" { // completed for each request
+			continue
+		}
+		if kept := after.Find([]byte(target)) == set.Find([]byte(target)); kept == (target == "/api/v1/live") {
+			t.Errorf("%s has the page of before: %t", target, kept)
+		}
+	}
+}
+
 // The page of a target does not depend on the version loaded before.
 func TestLoadAfterAnother(t *testing.T) {
 	store := memblob.New()
