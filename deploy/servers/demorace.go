@@ -15,7 +15,7 @@ import (
 )
 
 // demoOrder is the source of the running order in a demo. It makes the order of each lap from grid, pit stops and
-// result, because no archive has what happened in between.
+// result, because no archive has the laps.
 type demoOrder struct{ archive *season.Archive }
 
 // Name names the source for operators.

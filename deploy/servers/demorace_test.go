@@ -69,7 +69,7 @@ func takes(t *testing.T, seen []live.Observation) {
 	}
 }
 
-// onPole returns the driver on pole who was classified.
+// onPole returns the driver on pole, empty if that driver was not classified.
 func onPole(r *season.Round) season.DriverID {
 	for _, row := range r.Results {
 		if row.Grid == 1 && row.Position > 0 {

@@ -530,7 +530,7 @@ func address(v *wire.WebhookVariant) bool {
 	return true
 }
 
-// version is what changes needs of a version.
+// version holds the parts of a published version that changes compares.
 type version struct {
 	entries map[string]snapshots.ManifestEntry // by path
 	turn    string                             // of the running race, equal until something but a lap happens; empty: unknown
@@ -539,7 +539,7 @@ type version struct {
 // livePath is the path of the running race in a version.
 var livePath = catalog.Variant{Endpoint: catalog.Live}.Path()
 
-// read returns what changes needs of the version with a number.
+// read loads the version with a number.
 func (d *Deliverer) read(ctx context.Context, number int64) (version, error) {
 	if kept, ok := d.manifests[number]; ok {
 		return kept, nil
