@@ -60,7 +60,7 @@ type parts struct {
 	Live      map[string][]livePick `json:"live,omitzero"`
 }
 
-func (p parts) len() int { return len(p.Hindsight) + len(p.Odds) }
+func (p parts) len() int { return len(p.Hindsight) + len(p.Odds) + len(p.Live) }
 
 // hindsight scores three forecasts of a race that were made after it, from the facts that were known
 // when the grid was.
@@ -76,7 +76,7 @@ const maxParts = 20_000
 // remember adds parts that were made, or read from the store. The caller holds b.deriving.
 func (b *Builder) remember(p parts) {
 	known := &b.deriving.parts
-	if known.Hindsight == nil || len(known.Hindsight)+len(known.Odds)+len(known.Live) > maxParts {
+	if known.Hindsight == nil || known.len() > maxParts {
 		*known = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}, Live: map[string][]livePick{}}
 	}
 	maps.Copy(known.Hindsight, p.Hindsight)
@@ -154,9 +154,10 @@ func (b *Builder) share(ctx context.Context, file *derivedFile) error {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	memory := &b.deriving
-	more := parts{maps.Clone(file.Parts.Hindsight), maps.Clone(file.Parts.Odds)}
+	more := parts{maps.Clone(file.Parts.Hindsight), maps.Clone(file.Parts.Odds), maps.Clone(file.Parts.Live)}
 	maps.DeleteFunc(more.Hindsight, func(sum string, _ *hindsight) bool { return memory.shared.Hindsight[sum] != nil })
 	maps.DeleteFunc(more.Odds, func(sum string, _ title.Odds) bool { _, ok := memory.shared.Odds[sum]; return ok })
+	maps.DeleteFunc(more.Live, func(sum string, _ []livePick) bool { return memory.shared.Live[sum] != nil })
 	if 8*more.len() > memory.shared.len() {
 		packed, err := source.Pack(file.Parts)
 		if err != nil {
