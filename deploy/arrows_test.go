@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"schemas/catalog":               {},
 	"schemas/ordered":               {},
 	"schemas/docs":                  {"schemas"},
+	"schemas/frame":                 {},
 	"snapshots":                     {"schemas", "snapshots/blob"},
 	"snapshots/backup":              {"snapshots"},
 	"snapshots/blob":                {"snapshots/blob"},

@@ -36,7 +36,7 @@ var (
 
 // robots keeps crawlers on the pages for people: everything else needs a key or changes by
 // the second.
-const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nDisallow: /\n"
+const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nDisallow: /\n"
 
 var (
 	script    = resident.NewField("Content-Type", "text/javascript; charset=utf-8")
@@ -109,8 +109,11 @@ func (p *pages) serve(r *request) answer {
 		path = bytes.TrimSuffix(path, []byte{'/'})
 	}
 	document := p.documents[string(path)]
-	if string(path) == "/" {
+	switch {
+	case string(path) == "/":
 		document = p.start()
+	case bytes.HasPrefix(path, []byte("/docs")), bytes.HasPrefix(path, []byte("/llms")):
+		document = explained()[string(path)]
 	}
 	feed := slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == string(path) })
 	if feed {
@@ -213,31 +216,39 @@ func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 // documents are the constant pages, by path. They are compressed once in the life of the
 // process.
 var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
-	yaml := resident.NewField("Content-Type", "application/yaml; charset=utf-8")
+	return constant([]docs.Document{
+		{Path: "/openapi.json", ContentType: "application/json; charset=utf-8", Body: schemas.OpenAPIJSON()},
+		{Path: "/openapi.yaml", ContentType: "application/yaml; charset=utf-8", Body: schemas.OpenAPIYAML()},
+		{Path: "/favicon.ico", ContentType: "image/svg+xml", Body: favicon},
+		{Path: "/robots.txt", ContentType: "text/plain; charset=utf-8", Body: []byte(robots)},
+	})
+})
+
+// explained are the documents about the API, by path. The first request for one makes them all: the start of an edge
+// does not wait for 60 documents.
+var explained = sync.OnceValue(func() map[string]*resident.Page {
+	pages, err := constant(docs.Documents())
+	if err != nil {
+		panic("BUG: documents about the API: " + err.Error())
+	}
+	return pages
+})
+
+func constant(all []docs.Document) (map[string]*resident.Page, error) {
 	pages := map[string]*resident.Page{}
-	for _, d := range []struct {
-		path        string
-		contentType resident.Field
-		body        []byte
-	}{
-		{"/openapi.json", resident.JSON, schemas.OpenAPIJSON()},
-		{"/openapi.yaml", yaml, schemas.OpenAPIYAML()},
-		{"/docs", html, docs.Page()},
-		{"/favicon.ico", resident.NewField("Content-Type", "image/svg+xml"), favicon},
-		{"/robots.txt", resident.NewField("Content-Type", "text/plain; charset=utf-8"), []byte(robots)},
-	} {
+	for _, d := range all {
 		var fields []resident.Field
-		if d.path == "/docs" {
-			fields = protection(d.body)
+		if strings.HasPrefix(d.ContentType, "text/html") {
+			fields = protection(d.Body)
 		}
-		page, err := document(d.contentType, d.body, untilRelease, fields...)
+		page, err := document(resident.NewField("Content-Type", d.ContentType), d.Body, untilRelease, fields...)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.path, err)
+			return nil, fmt.Errorf("%s: %w", d.Path, err)
 		}
-		pages[d.path] = page
+		pages[d.Path] = page
 	}
 	return pages, nil
-})
+}
 
 // untilRelease is the time for which a cache may keep a document: it changes with the program.
 const untilRelease = "public, max-age=300"

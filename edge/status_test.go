@@ -45,6 +45,13 @@ func TestOutsideTheBasePath(t *testing.T) {
 		{"GET", "/docs", 200, "text/html; charset=utf-8"},
 		{"GET", "/docs/", 200, "text/html; charset=utf-8"},
 		{"HEAD", "/docs", 200, "text/html; charset=utf-8"},
+		{"GET", "/docs/results?find=gap", 200, "text/html; charset=utf-8"},
+		{"GET", "/docs/results.md", 200, "text/markdown; charset=utf-8"},
+		{"GET", "/docs.md", 200, "text/markdown; charset=utf-8"},
+		{"GET", "/docs.js", 200, "text/javascript; charset=utf-8"},
+		{"GET", "/llms.txt", 200, "text/plain; charset=utf-8"},
+		{"GET", "/llms-full.txt", 200, "text/plain; charset=utf-8"},
+		{"GET", "/docs/nothing", 404, "application/json; charset=utf-8"},
 		{"GET", "/calendar.ics", 200, "text/calendar; charset=utf-8"},
 		{"HEAD", "/calendar.ics", 200, "text/calendar; charset=utf-8"},
 		{"GET", "/changes.atom?x=1", 200, "application/atom+xml; charset=utf-8"},
@@ -84,7 +91,7 @@ func TestOutsideTheBasePath(t *testing.T) {
 // TestDocumentsAreCached has the validator and the codings of the documents.
 func TestDocumentsAreCached(t *testing.T) {
 	w := newWorld(t)
-	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs", "/calendar.ics", "/changes.atom"} {
+	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs", "/docs/results", "/docs.md", "/llms.txt", "/calendar.ics", "/changes.atom"} {
 		plain := w.do("GET", path)
 		for _, coding := range []string{"gzip", "br", "zstd"} {
 			r := w.do("GET", path, "Accept-Encoding: "+coding)
@@ -104,7 +111,7 @@ func TestDocumentsAreCached(t *testing.T) {
 // TestPagesAreProtected: every page for people has a policy without exceptions.
 func TestPagesAreProtected(t *testing.T) {
 	w := newWorld(t)
-	for _, path := range []string{"/", "/docs", "/status"} {
+	for _, path := range []string{"/", "/docs", "/docs/results", "/status"} {
 		r := w.do("GET", path, "Accept: text/html")
 		policy := r.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "style-src 'sha256-"} {

@@ -51,19 +51,27 @@ func recordAndOdds(t *testing.T, d demo) {
 	t.Run("plot", func(t *testing.T) {
 		b := browsertest.Open(t)
 		b.Do(
-			chromedp.Navigate(d.url+"/docs"), chromedp.WaitVisible(chromedp.CSS(`#try-key`)),
+			chromedp.Navigate(d.url+"/docs/track-record"), chromedp.WaitVisible(chromedp.CSS(`#try-key`)),
 			chromedp.SendKeys(chromedp.CSS(`#try-key`), d.keys["pro"]),
 			browsertest.Press(chromedp.CSS(`#record-draw`)), chromedp.WaitVisible(chromedp.CSS(`#record svg`)),
 			chromedp.ScrollIntoView(chromedp.CSS(`#record`)),
 		)
 		b.Picture("docs")
 		b.Evaluate(`(document.getElementById("search").value = "frozen void", document.getElementById("search").dispatchEvent(new Event("input")), "")`)
-		b.Await(`[...document.querySelectorAll("main section[id]")].filter((s) => !s.hidden).map((s) => s.id).includes("picks")`, "true")
-		b.Await(`document.getElementById("standings").hidden`, "true")
-		b.Evaluate(`(document.getElementById("search").value = "", document.getElementById("search").dispatchEvent(new Event("input")), "")`)
-		b.Do(chromedp.ScrollIntoView(chromedp.CSS(`#tab-0`)))
-		b.Evaluate(`(document.getElementById("tab-2").click(), "")`)
-		b.Await(`[...document.querySelectorAll("#samples [role=tabpanel]")].filter((p) => !p.hidden).map((p) => p.dataset.tab).join()`, "Python")
+		b.Await(`[...document.querySelectorAll("#hits a")].some((a) => a.pathname === "/docs/picks" && a.querySelector("mark"))`, "true")
+		b.Await(`[...document.querySelectorAll("#hits a")].some((a) => a.pathname === "/docs/standings")`, "false")
+		b.Evaluate(`(document.querySelector('#hits a[href^="/docs/picks"]').click(), "")`)
+		b.Await(`location.pathname + " " + (CSS.highlights.get("hit")?.size > 2)`, "/docs/picks true")
+		b.Do(chromedp.Navigate(d.url + "/docs#limits"))
+		b.Await(`location.pathname + location.hash`, "/docs/keys#limits")
+		b.Do(chromedp.Navigate(d.url + "/docs#results"))
+		b.Await(`location.pathname`, "/docs/results")
+		shown := `[...document.querySelectorAll("[data-language]")].filter((p) => p.checkVisibility()).map((p) => p.dataset.language).join()`
+		b.Await(shown, "curl")
+		b.Evaluate(`(document.querySelector("[name=language][value=Python]").click(), "")`)
+		b.Await(shown, "Python")
+		b.Do(chromedp.Navigate(d.url + "/docs"))
+		b.Await(shown, "Python")
 		b.Look("samples")
 	})
 	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })

@@ -2,9 +2,11 @@ package main
 
 import (
 	"archive/zip"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +17,9 @@ import (
 // runSamples runs the programs of the documentation as their readers do, against a running service.
 // A program is skipped if its language is not on the machine.
 func runSamples(t *testing.T, url, key string) {
+	all := slices.Concat(docs.Samples(), docs.Downloads(), requests(t, url))
 	commands := map[string][]string{"curl": {"sh"}, "JavaScript": {"node"}, "Python": {"python3"}, "Go": {"go", "run"}}
-	for _, s := range slices.Concat(docs.Samples(), docs.Downloads()) {
+	for _, s := range all {
 		t.Run(s.File, func(t *testing.T) {
 			command := commands[s.Language]
 			for _, program := range []string{command[0], strings.ToLower(s.Language)} {
@@ -49,6 +52,12 @@ func runSamples(t *testing.T, url, key string) {
 				}
 				return
 			}
+			if strings.HasPrefix(s.File, "request") {
+				if !strings.Contains(string(printed), "Bahrain Grand Prix") {
+					t.Errorf("it printed no calendar:\n%s", printed)
+				}
+				return
+			}
 			if s.Language == "curl" {
 				calendar, err := os.ReadFile(filepath.Join(dir, "calendar.json"))
 				if err != nil {
@@ -63,4 +72,25 @@ func runSamples(t *testing.T, url, key string) {
 			}
 		})
 	}
+}
+
+// requests returns the requests that the page of /calendar shows, one in each language.
+func requests(t *testing.T, url string) []docs.Sample {
+	t.Helper()
+	var all []docs.Sample
+	shown := regexp.MustCompile(`(?s)<div data-language="(\w+)"><pre tabindex="0"><code>(.*?)</code></pre></div>`)
+	ends := map[string]string{"curl": "sh", "JavaScript": "mjs", "Python": "py", "Go": "go"}
+	for _, d := range docs.Documents() {
+		if d.Path != "/docs/calendar" {
+			continue
+		}
+		for _, m := range shown.FindAllStringSubmatch(string(d.Body), -1) {
+			text := strings.NewReplacer(`<span class="origin">http://localhost:8080</span>`, url).Replace(m[2])
+			all = append(all, docs.Sample{Language: m[1], File: "request." + ends[m[1]], Text: html.UnescapeString(text)})
+		}
+	}
+	if len(all) != len(ends) {
+		t.Errorf("got %d requests on the page, want one in each language", len(all))
+	}
+	return all
 }

@@ -21,6 +21,9 @@ type contents struct {
 	Services  []service
 	Headers   []headerRow
 	Errors    []errorRow
+	Requests  []string // request targets worth trying, of all endpoints
+
+	Samples, Verifiers, Downloads []Sample
 }
 
 type endpoint struct {
@@ -46,15 +49,16 @@ type paramRow struct{ Name, Description, Values, Example, Default string }
 // bodyTable lists the fields of data in one kind of body.
 type bodyTable struct {
 	Description string
-	List        bool // data is an array of rows with these fields
+	Request     string // the parameter with which the body comes; empty: there is one kind alone
+	List        bool   // data is an array of rows with these fields
 	Fields      []fieldRow
 }
 
 type fieldRow struct {
 	Name, Type, Description string
 
-	Depth    int // how deep it is nested in the row
 	Optional bool
+	Fields   []fieldRow // of a nested object, or of the rows of a list
 }
 
 type example struct{ Summary, JSON string }
@@ -72,6 +76,8 @@ func (d *document) contents() (*contents, error) {
 	c := &contents{
 		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
 		Description: strings.Split(d.Info.Description, "\n"),
+		Requests:    []string{"/api/v1/next-race"},
+		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(),
 	}
 	for _, path := range d.Paths {
 		get := path.Value.Get
@@ -84,6 +90,7 @@ func (d *document) contents() (*contents, error) {
 			return nil, fmt.Errorf("%s: %w", path.Name, err)
 		}
 		c.Endpoints = append(c.Endpoints, e)
+		c.Requests = append(c.Requests, e.Requests...)
 		if err := d.addErrors(c, get); err != nil {
 			return nil, fmt.Errorf("%s: %w", path.Name, err)
 		}
@@ -131,10 +138,15 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 	if kinds == nil {
 		kinds = []schema{content.Schema}
 	}
-	for _, kind := range kinds {
+	for i, kind := range kinds {
 		table, err := d.bodyTable(kind)
 		if err != nil {
 			return e, err
+		}
+		for _, p := range e.Params {
+			if values := strings.Split(p.Values, " | "); len(kinds) > 1 && len(values) == len(kinds) {
+				table.Request = p.Name + "=" + values[i]
+			}
 		}
 		e.Bodies = append(e.Bodies, table)
 	}
@@ -168,7 +180,7 @@ func (d *document) message(post operation) (message, error) {
 	}
 	kind, _ := body.Properties.Get("type")
 	m.Type = typeWords(kind)
-	if m.Fields, err = d.fields(nil, body, 0, map[string]bool{}); err != nil {
+	if m.Fields, err = d.fields(body, map[string]bool{}); err != nil {
 		return m, err
 	}
 	m.Examples, err = examples(content)
@@ -192,13 +204,14 @@ func (d *document) bodyTable(body schema) (bodyTable, error) {
 			return table, err
 		}
 	}
-	table.Fields, err = d.fields(nil, data, 0, map[string]bool{})
+	table.Fields, err = d.fields(data, map[string]bool{})
 	return table, err
 }
 
 // fields lists the fields of an object, of nested objects and of rows in lists. It does not repeat
 // an object that the table already shows.
-func (d *document) fields(rows []fieldRow, object schema, depth int, shown map[string]bool) ([]fieldRow, error) {
+func (d *document) fields(object schema, shown map[string]bool) ([]fieldRow, error) {
+	var rows []fieldRow
 	for _, property := range object.Properties {
 		s, err := d.schema(property.Value)
 		if err != nil {
@@ -206,7 +219,7 @@ func (d *document) fields(rows []fieldRow, object schema, depth int, shown map[s
 		}
 		row := fieldRow{
 			Name: property.Name, Type: typeWords(s), Description: s.Description,
-			Depth: depth, Optional: !slices.Contains(object.Required, property.Name),
+			Optional: !slices.Contains(object.Required, property.Name),
 		}
 		inner, ref := s, property.Value.Ref
 		if s.Items != nil {
@@ -216,18 +229,15 @@ func (d *document) fields(rows []fieldRow, object schema, depth int, shown map[s
 				return nil, err
 			}
 		}
-		again := ref != "" && len(inner.Properties) > 0 && shown[ref]
-		if again {
+		if ref != "" && len(inner.Properties) > 0 && shown[ref] {
 			row.Type += ", as above"
+		} else {
+			shown[ref] = true
+			if row.Fields, err = d.fields(inner, shown); err != nil {
+				return nil, err
+			}
 		}
 		rows = append(rows, row)
-		if again {
-			continue
-		}
-		shown[ref] = true
-		if rows, err = d.fields(rows, inner, depth+1, shown); err != nil {
-			return nil, err
-		}
 	}
 	return rows, nil
 }

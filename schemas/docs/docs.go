@@ -1,79 +1,190 @@
-// Package docs is the page that explains the API to the developer of a site that reads it.
+// Package docs holds the pages that explain the API to the developer of a site that reads it.
 //
 // Endpoints, parameters, fields, examples, headers and errors come from the OpenAPI document, so
-// the page cannot differ from it. The page is one file: it loads nothing from elsewhere, and sends
-// a request only when the reader presses the button.
+// the pages cannot differ from it. Each page is HTML for people and Markdown for programs, from one
+// template. A page loads nothing from elsewhere, and sends a request with a key only when the reader presses the
+// button.
 package docs
 
 import (
-	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 
 	"gridcast/schemas"
+	"gridcast/schemas/frame"
 )
 
-//go:embed page.html page.css page.js samples
+//go:embed page.html guide.html page.css page.js samples
 var assets embed.FS
 
-// Page returns the page as HTML in UTF-8, rendered on first use. The caller must not change the
-// result. Safe for concurrent use.
-func Page() []byte { return page() }
+// Document is one document about the API, under an address that does not change.
+type Document struct {
+	Path        string
+	ContentType string
+	Body        []byte
+}
 
-var page = sync.OnceValue(func() []byte {
-	html, err := render()
+// The content types of the documents.
+const (
+	htmlType     = "text/html; charset=utf-8"
+	markdownType = "text/markdown; charset=utf-8"
+	textType     = "text/plain; charset=utf-8"
+	scriptType   = "text/javascript; charset=utf-8"
+)
+
+// Documents returns every document, rendered on first use: each page as HTML and as Markdown, llms.txt with a
+// list of them, llms-full.txt with the Markdown of all, and the script of the pages. The caller must not change
+// the result. Safe for concurrent use.
+func Documents() []Document { return documents() }
+
+var documents = sync.OnceValue(func() []Document {
+	all, err := render()
 	if err != nil {
 		panic("BUG: render docs: " + err.Error())
 	}
-	return html
+	return all
 })
 
-func render() ([]byte, error) {
+// page is one page of the documentation.
+type page struct {
+	Name, Title string // the last part of the address, and the link to the page
+	Heading     string
+	Endpoint    bool
+
+	Main     template.HTML
+	Sections []section
+	Next     *page
+	Site     *site
+}
+
+// Path is the address of the page. With .md it is the address of its Markdown.
+func (p *page) Path() string { return strings.TrimSuffix("/docs/"+p.Name, "/") }
+
+// section is a part of a page, to which the list of contents leads.
+type section struct {
+	ID    string
+	Title template.HTML
+}
+
+// site is what every page shows.
+type site struct {
+	Groups    []group
+	Languages []string
+}
+
+type group struct {
+	Title string
+	Pages []*page
+}
+
+// guide lists the pages of the guide by their templates. The first one is the start, at /docs.
+var guide = []struct{ template, title string }{
+	{"start", "Start"},
+	{"keys", "Keys and limits"},
+	{"caching", "Caching and countdown"},
+	{"picks", "Picks and corrections"},
+	{"webhooks", "Webhooks"},
+	{"downloads", "Downloads"},
+	{"errors", "Errors and headers"},
+	{"stability", "Stability"},
+	{"service", "Service and attribution"},
+}
+
+// heading finds the sections of a page.
+var heading = regexp.MustCompile(`<h2 id="([^"]+)">(.*?)</h2>`)
+
+func render() ([]Document, error) {
 	document, err := readDocument(schemas.OpenAPIJSON())
 	if err != nil {
 		return nil, err
 	}
-	filling, err := document.contents()
+	contents, err := document.contents()
 	if err != nil {
 		return nil, err
 	}
-	css, err := assets.ReadFile("page.css")
+	parsed, err := frame.New(asset("page.css")).Funcs(template.FuncMap{"prose": prose}).ParseFS(assets, "page.html", "guide.html")
 	if err != nil {
 		return nil, err
 	}
-	js, err := assets.ReadFile("page.js")
-	if err != nil {
-		return nil, err
+	fill := func(name string, data any) (string, error) {
+		var b strings.Builder
+		if err := parsed.ExecuteTemplate(&b, name, data); err != nil {
+			return "", fmt.Errorf("page %s: %w", name, err)
+		}
+		return b.String(), nil
 	}
-	parsed, err := template.ParseFS(assets, "page.html")
-	if err != nil {
-		return nil, err
+
+	var pages []*page
+	add := func(template string, data any, p page) error {
+		main, err := fill(template, data)
+		pages = append(pages, p.with(main))
+		return err
 	}
-	samples, err := read(samples)
-	if err != nil {
-		return nil, err
+	for i, g := range guide {
+		p := page{Name: g.template, Title: g.title, Heading: g.title}
+		if i == 0 {
+			p.Name, p.Heading = "", contents.Summary
+		}
+		if err := add(g.template, contents, p); err != nil {
+			return nil, err
+		}
 	}
-	verifiers, err := read(verifiers)
-	if err != nil {
-		return nil, err
+	for _, e := range contents.Endpoints {
+		if err := add("endpoint", e, page{Name: e.ID, Title: e.Summary, Heading: e.Summary, Endpoint: true}); err != nil {
+			return nil, err
+		}
 	}
-	downloads, err := read(downloads)
-	if err != nil {
-		return nil, err
+	all := &site{
+		Groups:    []group{{"Guide", pages[:len(guide)]}, {"Endpoints", pages[len(guide):]}},
+		Languages: []string{"curl", "JavaScript", "Python", "Go"},
 	}
-	var b bytes.Buffer
-	err = parsed.Execute(&b, struct {
-		*contents
-		Samples   []Sample
-		Verifiers []Sample
-		Downloads []Sample
-		CSS       template.CSS
-		Script    template.JS
-	}{filling, samples, verifiers, downloads, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
-	return b.Bytes(), err
+	made := []Document{{"/docs.js", scriptType, []byte(asset("page.js"))}}
+	index := fmt.Sprintf("# %s\n\n> %s\n\n%s\n", contents.Title, contents.Summary, strings.Join(contents.Description, "\n\n"))
+	var whole strings.Builder
+	for i, p := range pages {
+		if p.Site = all; i+1 < len(pages) {
+			p.Next = pages[i+1]
+		}
+		html, err := fill("page", p)
+		if err != nil {
+			return nil, err
+		}
+		text, err := markdown(p.Main)
+		if err != nil {
+			return nil, fmt.Errorf("markdown of %s: %w", p.Path(), err)
+		}
+		text = fmt.Sprintf("# %s\n\nPage: %s\n\n%s", p.Heading, p.Path(), text)
+		made = append(made, Document{p.Path(), htmlType, []byte(html)}, Document{p.Path() + ".md", markdownType, []byte(text)})
+		whole.WriteString(text)
+		if i == 0 || i == len(guide) {
+			index += "\n## " + all.Groups[min(i, 1)].Title + "\n\n"
+		}
+		index += fmt.Sprintf("- [%s](%s.md)\n", p.Title, p.Path())
+	}
+	index += "\n## Optional\n\n- [All pages in one file](/llms-full.txt)\n- [OpenAPI 3.1](/openapi.json)\n"
+	return append(made, Document{"/llms.txt", textType, []byte(index)}, Document{"/llms-full.txt", textType, []byte(whole.String())}), nil
+}
+
+// with returns the page with its content.
+func (p *page) with(main string) *page {
+	p.Main = template.HTML(main) //nolint:gosec // a template has filled it
+	for _, m := range heading.FindAllStringSubmatch(main, -1) {
+		p.Sections = append(p.Sections, section{m[1], template.HTML(m[2])}) //nolint:gosec // the same
+	}
+	return p
+}
+
+// prose marks what stands between backticks as code.
+func prose(text string) template.HTML {
+	parts := strings.Split(template.HTMLEscapeString(text), "`")
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = "<code>" + parts[i] + "</code>"
+	}
+	return template.HTML(strings.Join(parts, "")) //nolint:gosec // its text is escaped
 }
 
 // Sample is a program that reads the API, in one language. It needs GRIDCAST_URL and GRIDCAST_KEY in
@@ -84,61 +195,40 @@ type Sample struct {
 	Text     string
 }
 
-// samples are the programs that read the API, in the order of the page.
-var samples = []Sample{
-	{Language: "curl", File: "sample.sh"},
-	{Language: "JavaScript", File: "sample.mjs"},
-	{Language: "Python", File: "sample.py"},
-	{Language: "Go", File: "sample.go"},
+// Samples returns the programs that read the API, in the order of the page.
+func Samples() []Sample {
+	return samples(Sample{"curl", "sample.sh", ""}, Sample{"JavaScript", "sample.mjs", ""}, Sample{"Python", "sample.py", ""}, Sample{"Go", "sample.go", ""})
 }
 
-// verifiers are the programs that verify a message to a webhook.
-var verifiers = []Sample{
-	{Language: "JavaScript", File: "webhook.mjs"},
-	{Language: "Python", File: "webhook.py"},
-	{Language: "Go", File: "webhook.go"},
-	{Language: "Shell", File: "webhook.sh"},
-}
-
-// downloads are the programs that keep a season in the file season.zip.
-var downloads = []Sample{
-	{Language: "curl", File: "download.sh"},
-	{Language: "JavaScript", File: "download.mjs"},
-	{Language: "Python", File: "download.py"},
-	{Language: "Go", File: "download.go"},
-}
-
-// Samples returns the programs of the page that read the API, in its order.
-func Samples() []Sample { return must(read(samples)) }
-
-// Verifiers returns the programs of the page that verify a message to a webhook: the body is on
+// Verifiers returns the programs that verify a message to a webhook: the body is on
 // standard input, the headers are WEBHOOK_ID, WEBHOOK_TIMESTAMP and WEBHOOK_SIGNATURE in the
 // environment, the secret is GRIDCAST_WEBHOOK_SECRET. They fail for a message that is not genuine.
-func Verifiers() []Sample { return must(read(verifiers)) }
-
-// Downloads returns the programs of the page that keep a season in the file season.zip.
-func Downloads() []Sample { return must(read(downloads)) }
-
-func must(all []Sample, err error) []Sample {
-	if err != nil {
-		panic("BUG: samples: " + err.Error())
-	}
-	return all
+func Verifiers() []Sample {
+	return samples(Sample{"Shell", "webhook.sh", ""}, Sample{"JavaScript", "webhook.mjs", ""}, Sample{"Python", "webhook.py", ""}, Sample{"Go", "webhook.go", ""})
 }
 
-// read reads the texts of samples.
-func read(list []Sample) ([]Sample, error) {
-	all := slices.Clone(list)
+// Downloads returns the programs that keep a season in the file season.zip.
+func Downloads() []Sample {
+	return samples(Sample{"curl", "download.sh", ""}, Sample{"JavaScript", "download.mjs", ""}, Sample{"Python", "download.py", ""}, Sample{"Go", "download.go", ""})
+}
+
+// samples reads the texts of samples.
+func samples(all ...Sample) []Sample {
 	for i := range all {
 		name := "samples/" + all[i].File
 		if strings.HasSuffix(name, ".go") {
 			name += ".txt" // otherwise Go would compile it as part of this package
 		}
-		text, err := assets.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		all[i].Text = string(text)
+		all[i].Text = asset(name)
 	}
-	return all, nil
+	return all
+}
+
+// asset returns an embedded file.
+func asset(name string) string {
+	text, err := assets.ReadFile(name)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return string(text)
 }

@@ -8,12 +8,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/docs"
 )
 
-func page() string { return string(docs.Page()) }
+// page returns all pages, one after the other.
+func page() string { return all("text/html") }
+
+// all returns the documents of a content type, one after the other.
+func all(contentType string) string {
+	var b strings.Builder
+	for _, d := range docs.Documents() {
+		if strings.HasPrefix(d.ContentType, contentType) {
+			b.Write(d.Body)
+		}
+	}
+	return b.String()
+}
 
 // TestPageShowsTheWholeDocument looks for every path, parameter, field, header, status and
 // message of the OpenAPI document.
@@ -115,35 +129,104 @@ func TestSampleSaysWhatABrowserLacks(t *testing.T) {
 	t.Error("there is no sample.mjs")
 }
 
-// TestPageIsSelfContained shows that a browser loads nothing but the page.
+// TestPageIsSelfContained shows that a browser loads nothing from elsewhere: the script of the pages is one of
+// the documents.
 func TestPageIsSelfContained(t *testing.T) {
-	loads := regexp.MustCompile(`(\ssrc=|@import|\burl\(|<link[^>]*href="[^"d]|<iframe|<object|<embed)`)
+	loads := regexp.MustCompile(`(\ssrc="(?:[^/]|//)|@import|\burl\(|<link[^>]*href="[^"/]|<iframe|<object|<embed)`)
 	if found := loads.FindString(page()); found != "" {
 		t.Errorf("the page loads something: %q", found)
 	}
 	if strings.Contains(page(), "ZgotmplZ") {
 		t.Error("the template refused a value")
 	}
+	for _, src := range regexp.MustCompile(`\ssrc="([^"]+)"`).FindAllStringSubmatch(page(), -1) {
+		if !slices.ContainsFunc(docs.Documents(), func(d docs.Document) bool { return d.Path == src[1] }) {
+			t.Errorf("the page loads %s, which is no document", src[1])
+		}
+	}
 }
 
+// TestLinksLeadSomewhere follows the links of every page, in HTML and in Markdown, and those of llms.txt.
 func TestLinksLeadSomewhere(t *testing.T) {
-	ids := map[string]int{}
-	for _, id := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(page(), -1) {
-		ids[id[1]]++
+	ids := map[string]bool{"/": true, "/status": true, "/openapi.json": true, "/openapi.yaml": true, "/favicon.ico": true}
+	for _, f := range catalog.Feeds {
+		ids[f.Path] = true
 	}
-	for id, n := range ids {
-		if n > 1 {
-			t.Errorf("%d elements have the id %s", n, id)
+	for _, d := range docs.Documents() {
+		ids[d.Path] = true
+		for _, id := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(string(d.Body), -1) {
+			if ids[d.Path+"#"+id[1]] {
+				t.Errorf("%s: two elements have the id %s", d.Path, id[1])
+			}
+			ids[d.Path+"#"+id[1]] = true
 		}
 	}
-	links := regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page(), -1)
-	for _, link := range links {
-		if ids[link[1]] == 0 {
-			t.Errorf("#%s leads nowhere", link[1])
+	links := regexp.MustCompile(`(?:href="|\]\()([^")]*)`)
+	for _, d := range docs.Documents() {
+		if d.Path == "/docs.js" {
+			continue
+		}
+		found := links.FindAllStringSubmatch(string(d.Body), -1)
+		for _, link := range found {
+			to := link[1]
+			if strings.HasPrefix(to, "#") {
+				to = d.Path + to
+			}
+			if health := to == "/healthz" || to == "/readyz"; !ids[to] && !health && !strings.HasPrefix(to, "https://") {
+				t.Errorf("%s: %s leads nowhere", d.Path, to)
+			}
+		}
+		if strings.HasPrefix(d.ContentType, "text/html") && len(found) < 20 {
+			t.Errorf("%s: got %d links, want at least 20", d.Path, len(found))
 		}
 	}
-	if len(links) < 20 {
-		t.Errorf("got %d links within the page, want at least 20", len(links))
+}
+
+// TestMarkdownSaysTheSame compares the words of each page with those of its Markdown, and looks for both in llms.txt.
+func TestMarkdownSaysTheSame(t *testing.T) {
+	byPath := map[string]string{}
+	for _, d := range docs.Documents() {
+		byPath[d.Path] = string(d.Body)
+	}
+	words := regexp.MustCompile(`[\pL\pN]+`)
+	skipped := regexp.MustCompile(`(?s)<(summary|button)\b.*?</(summary|button)>|<div class="browser">.*?</div></div>|<[^>]*>`)
+	pages := 0
+	for path, text := range byPath {
+		_, main, isPage := strings.Cut(text, `<main id="main">`)
+		if !isPage {
+			continue
+		}
+		pages++
+		main, _, _ = strings.Cut(main, `<p class="after">`)
+		want := words.FindAllString(html.UnescapeString(skipped.ReplaceAllString(main, " ")), -1)
+		got := words.FindAllString(strings.Join(strings.SplitN(regexp.MustCompile("(?m)^```.*$|\\]\\([^)]*\\)").ReplaceAllString(byPath[path+".md"], ""), "\n\nPage: "+path, 2), ""), -1)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s.md (-page +markdown):\n%s", path, diff)
+		}
+		if !strings.Contains(byPath["/llms.txt"], "("+path+".md)") || !strings.Contains(byPath["/llms-full.txt"], byPath[path+".md"]) {
+			t.Errorf("%s.md is not in llms.txt or not in llms-full.txt", path)
+		}
+	}
+	if want := len(catalog.Endpoints) + 5; pages < want {
+		t.Errorf("got %d pages, want one for each endpoint and a guide", pages)
+	}
+	if n := strings.Count(all("text/markdown"), "|\n|-|"); n < 6 {
+		t.Errorf("got %d tables, want those of the guide", n)
+	}
+}
+
+// TestEndpointsHavePages: an address such as /docs/results names the endpoint, and /docs#results, which the feeds
+// of earlier versions name, is its row on the first page.
+func TestEndpointsHavePages(t *testing.T) {
+	for _, d := range docs.Documents() {
+		for _, e := range catalog.Endpoints {
+			if d.Path == "/docs" && !strings.Contains(string(d.Body), `<tr id="`+string(e.Name)+`">`) {
+				t.Errorf("/docs#%s leads nowhere", e.Name)
+			}
+			if d.Path == "/docs"+e.Path && !strings.Contains(string(d.Body), "<code>"+catalog.BasePath+e.Path+"</code>") {
+				t.Errorf("%s is not the page of the endpoint", d.Path)
+			}
+		}
 	}
 }
 
@@ -163,8 +246,10 @@ func TestRequestsAreValid(t *testing.T) {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
-	if len(suggested) <= len(catalog.Endpoints) {
-		t.Errorf("got %d requests, want some for each endpoint", len(suggested))
+	for _, e := range catalog.Endpoints {
+		if !slices.ContainsFunc(suggested, func(m []string) bool { return m[1] == catalog.BasePath+e.Path }) {
+			t.Errorf("no request for %s", e.Path)
+		}
 	}
 }
 
