@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"gridcast/edge/keys"
@@ -35,6 +37,9 @@ type Config struct {
 	TLSCert, TLSKey string
 	// TrustedProxies are the networks whose X-Forwarded-For the edge believes.
 	TrustedProxies []netip.Prefix
+
+	// StartPage are the endpoints, of Shown, whose data the start page shows to readers without a key.
+	StartPage []string
 
 	// Tiers are the requests per minute of the keys.
 	Tiers keys.Tiers
@@ -103,6 +108,11 @@ func (c *Config) Validate() error {
 	}
 	if c.CacheDir == "" && (!c.Trust.Empty() || !c.TrustKeys.Empty()) {
 		fault("trusted keys need a folder for the highest numbers that they have signed: --cache-dir DIR")
+	}
+	for _, name := range c.StartPage {
+		if !slices.Contains(Shown, name) {
+			fault("start page %q: want some of %s", name, strings.Join(Shown, ", "))
+		}
 	}
 	if c.Pin < 0 {
 		fault("pin %d: want the number of a version", c.Pin)

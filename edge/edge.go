@@ -65,10 +65,12 @@ type Deps struct {
 
 // Widget is a release of the widget.
 type Widget struct {
-	Version string // "1.0.0"
+	Version string // "1.0.0", or "charts-1.0.0" for the charts
 	Module  []byte // an ES module
-	Style   []byte // the style sheet that it adds to a page
+	Style   []byte // the style sheet that it adds to a page; nil: none
 }
+
+func (w Widget) path() string { return "/widget/" + w.Version + "/gridcast.js" }
 
 // StartPage holds the additions to the start page of a demo, where the key is public.
 type StartPage struct {

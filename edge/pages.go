@@ -3,7 +3,6 @@ package edge
 import (
 	"bytes"
 	"crypto/sha256"
-	"crypto/sha512"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/docs"
+	"gridcast/schemas/frame"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -28,8 +28,12 @@ import (
 var (
 	//go:embed status.html
 	statusSource string
+	//go:embed status.css
+	statusStyle string
 	//go:embed start.html
 	startSource string
+	//go:embed start.css
+	startStyle string
 	//go:embed favicon.svg
 	favicon []byte
 )
@@ -49,11 +53,11 @@ type pages struct {
 	edge       *Edge
 	documents  map[string]*resident.Page
 	statusHTML *template.Template
-	start      func() *resident.Page // made for the first request
+	start      *startPage
 }
 
 func newPages(e *Edge) (*pages, error) {
-	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike}).Parse(statusSource)
+	page, err := frame.New(statusStyle).New("status").Funcs(template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike, "when": when, "late": late}).Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
@@ -62,44 +66,13 @@ func newPages(e *Edge) (*pages, error) {
 		return nil, err
 	}
 	documents := maps.Clone(shared)
-	var start startFilling
-	for i, w := range e.deps.Widgets {
-		path := "/widget/" + w.Version + "/gridcast.js"
-		if documents[path], err = document(script, w.Module, "public, max-age=31536000, immutable"); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if i == 0 {
-			sum := sha512.Sum384(w.Module)
-			start.Widget, start.style, start.Integrity = path, w.Style, "sha384-"+base64.StdEncoding.EncodeToString(sum[:])
+	for _, w := range e.deps.Widgets {
+		if documents[w.path()], err = document(script, w.Module, "public, max-age=31536000, immutable"); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.path(), err)
 		}
 	}
-	startPage, err := template.New("start").Parse(startSource)
-	if err != nil {
-		return nil, fmt.Errorf("start page: %w", err)
-	}
-	fill := func() *resident.Page {
-		if e.deps.Start != nil {
-			start.StartPage = e.deps.Start()
-		}
-		var filled bytes.Buffer
-		if err := startPage.Execute(&filled, start); err != nil {
-			panic("BUG: start page: " + err.Error())
-		}
-		page, err := document(html, filled.Bytes(), untilRelease, protection(filled.Bytes(), start.style)...)
-		if err != nil {
-			panic("BUG: start page: " + err.Error())
-		}
-		return page
-	}
-	return &pages{edge: e, documents: documents, statusHTML: page, start: sync.OnceValue(fill)}, nil
-}
-
-// startFilling is the data of the start page's template.
-type startFilling struct {
-	StartPage
-	Widget    string // path; empty: none is served
-	Integrity string
-	style     []byte // of the widget
+	start, err := newStartPage(e)
+	return &pages{edge: e, documents: documents, statusHTML: page, start: start}, err
 }
 
 // serve answers a target outside the base path.
@@ -111,7 +84,7 @@ func (p *pages) serve(r *request) answer {
 	document := p.documents[string(path)]
 	switch {
 	case string(path) == "/":
-		document = p.start()
+		document = p.start.answer()
 	case bytes.HasPrefix(path, []byte("/docs")), bytes.HasPrefix(path, []byte("/llms")):
 		document = explained()[string(path)]
 	}
@@ -141,6 +114,17 @@ func (p *pages) serve(r *request) answer {
 
 // spaced writes a status for people.
 func spaced(s wire.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
+
+// when writes an instant for people. A program finds it in the attribute.
+func when(i wire.Instant) template.HTML {
+	t := time.Time(i).UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04:05 UTC") + `</time>`) //nolint:gosec // it has no text of others
+}
+
+// late returns the missing facts for which no pick waits.
+func late(all []MissingFact) []MissingFact {
+	return slices.DeleteFunc(slices.Clone(all), func(m MissingFact) bool { return m.Urgent })
+}
 
 // ago writes a duration for people: its two largest units.
 func ago(seconds int64) string {
@@ -274,9 +258,13 @@ func protection(page []byte, styles ...[]byte) []resident.Field {
 		allowed[kind] = append(allowed[kind], "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
 	for _, m := range inline.FindAllSubmatch(page, -1) {
-		if bytes.Contains(m[2], []byte("src=")) {
-			allowed["script"] = append(allowed["script"], "'self'")
-		} else {
+		switch {
+		case bytes.Contains(m[2], []byte("application/json")): // data, which nothing runs
+		case bytes.Contains(m[2], []byte("src=")):
+			if !slices.Contains(allowed["script"], "'self'") {
+				allowed["script"] = append(allowed["script"], "'self'")
+			}
+		default:
 			allow(string(m[1]), m[3])
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/view"
+	"gridcast/schemas/frame"
 	"gridcast/schemas/wire"
 )
 
@@ -28,7 +29,7 @@ var scriptSource string
 
 // contentSecurityPolicy allows the page its own style and script, and nothing from elsewhere.
 var contentSecurityPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; "+
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src data:", sourceHash(styleSource), sourceHash(scriptSource))
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src data:", sourceHash(string(frame.Style(styleSource))), sourceHash(scriptSource))
 
 func sourceHash(source string) string {
 	sum := sha256.Sum256([]byte(source))
@@ -36,8 +37,8 @@ func sourceHash(source string) string {
 }
 
 var templates = template.Must(template.New("console").Funcs(template.FuncMap{
-	"style":   func() template.CSS { return template.CSS(styleSource) }, //nolint:gosec // it is our own file
-	"script":  func() template.JS { return template.JS(scriptSource) },  //nolint:gosec // it is our own file
+	"style":   func() template.CSS { return frame.Style(styleSource) },
+	"script":  func() template.JS { return template.JS(scriptSource) }, //nolint:gosec // it is our own file
 	"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"clock":   clockTime,
 	"local":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04") },

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -51,7 +53,7 @@ func recordAndOdds(t *testing.T, d demo) {
 	t.Run("plot", func(t *testing.T) {
 		b := browsertest.Open(t)
 		b.Do(
-			chromedp.Navigate(d.url+"/docs/track-record"), chromedp.WaitVisible(chromedp.CSS(`#try-key`)),
+			chromedp.Navigate(d.url+"/docs/track-record"), chromedp.WaitVisible(chromedp.CSS(`#find`)),
 			chromedp.SendKeys(chromedp.CSS(`#try-key`), d.keys["pro"]),
 			browsertest.Press(chromedp.CSS(`#record-draw`)), chromedp.WaitVisible(chromedp.CSS(`#record svg`)),
 			chromedp.ScrollIntoView(chromedp.CSS(`#record`)),
@@ -73,6 +75,25 @@ func recordAndOdds(t *testing.T, d demo) {
 		b.Do(chromedp.Navigate(d.url + "/docs"))
 		b.Await(shown, "Python")
 		b.Look("samples")
+	})
+	t.Run("start page", func(t *testing.T) {
+		r, err := http.Get(d.url + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(r.Body)
+		_ = r.Body.Close()
+		if err != nil || len(page) > 60_000 {
+			t.Errorf("the start page has %d bytes (%v), want at most 60000", len(page), err)
+		}
+		b := browsertest.Open(t)
+		b.Do(chromedp.Navigate(d.url + "/"))
+		b.Await(`[...document.querySelectorAll("gridcast-forecast, gridcast-progress, gridcast-odds, gridcast-record")].map((e) => e.localName + " " + e.getAttribute("state")).join()`,
+			"gridcast-forecast ready,gridcast-progress ready,gridcast-odds ready,gridcast-record ready")
+		b.Await(`document.querySelector("gridcast-next").getAttribute("state")`, "counting")
+		b.Picture("start")
+		b.Evaluate(fmt.Sprintf(`(document.querySelector("main").innerHTML = "<gridcast-progress key=%s type=constructors year=2023></gridcast-progress>", "")`, d.keys["pro"]))
+		b.Await(`document.querySelector("gridcast-progress").shadowRoot.querySelector("svg")?.getAttribute("aria-label").slice(0, 42)`, "Points after round 22: Red Bull 860, Merced")
 	})
 	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })
 }

@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/clock"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
+	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
 )
@@ -121,7 +122,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	c.OperatorTokenFile, c.startKey = demoToken, client[len(client)-1].key // the sandbox's
+	c.OperatorTokenFile, c.startKey, c.StartPage = demoToken, client[len(client)-1].key, edge.Shown // the sandbox's key
 	c.order = demoOrder{a}
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {

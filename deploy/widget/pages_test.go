@@ -71,6 +71,7 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 		{
 			"/docs",
 			[]chromedp.Action[chromedp.Void]{
+				chromedp.WaitVisible(chromedp.CSS(`#find`)), // its script has begun
 				chromedp.SendKeys(chromedp.CSS(`#try-key`), key), browsertest.Press(chromedp.CSS(`#try-form button`)),
 			},
 			`document.getElementById("try-status").textContent.includes("200") + " " + / \d+ bytes$/.test(document.getElementById("try-status").textContent)`, "true true",

@@ -1,5 +1,7 @@
 // Package widget holds the releases of the widget for other people's pages: custom elements in one
 // ES module without dependencies. A released file never changes, because pages pin its hash; a new
+// Package widget holds the releases of the widget for other people's pages, and of its charts: custom elements, each in
+// one ES module without dependencies. A released file never changes, because pages pin its hash; a new
 // version is a new file.
 package widget
 
@@ -17,14 +19,17 @@ var (
 	v110 []byte
 	//go:embed gridcast-1.2.0.js
 	v120 []byte
+	//go:embed charts-1.0.0.js
+	charts100 []byte
 )
 
-// Releases returns every release, the newest first.
+// Releases returns every release, the newest first, and those of the charts after those of the widget.
 func Releases() []edge.Widget {
 	return []edge.Widget{
 		{Version: "1.2.0", Module: v120, Style: style(v120)},
 		{Version: "1.1.0", Module: v110, Style: style(v110)},
 		{Version: "1.0.0", Module: v100, Style: style(v100)},
+		{Version: "charts-1.0.0", Module: charts100},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"regexp"
+	"strings"
 	"testing"
 
 	"gridcast/deploy/widget"
@@ -24,7 +25,11 @@ func TestReleasesAreSmallAndWhole(t *testing.T) {
 		if small.Len() >= 5000 {
 			t.Errorf("%s takes %d bytes with gzip, want less than 5000", r.Version, small.Len())
 		}
-		if !bytes.HasPrefix(r.Module, []byte("// gridcast widget "+r.Version+":")) {
+		name := "widget " + r.Version
+		if version, ok := strings.CutPrefix(r.Version, "charts-"); ok {
+			name = "charts " + version
+		}
+		if !bytes.HasPrefix(r.Module, []byte("// gridcast "+name+":")) {
 			t.Errorf("%s does not begin with its version", r.Version)
 		}
 		if found := regexp.MustCompile(`(?m)^\s*import\s|https?://[a-z]`).Find(r.Module); found != nil {

@@ -18,13 +18,13 @@ for (const span of document.querySelectorAll(".origin")) span.textContent = loca
 
 // The reader's language and key: the language for good, the key for this tab.
 for (const choice of document.querySelectorAll("[name=language]")) {
-  choice.checked = choice.value === (localStorage.language ?? "curl");
-  choice.addEventListener("change", () => { localStorage.language = choice.value; });
+  choice.checked = choice.value === (localStorage.gridcastLanguage ?? "curl");
+  choice.addEventListener("change", () => { localStorage.gridcastLanguage = choice.value; });
 }
 const form = $("try-form"), lastETags = new Map(); // by target
 if (form) {
-  $("try-key").value = sessionStorage.key ?? "";
-  $("try-key").addEventListener("input", () => { sessionStorage.key = $("try-key").value; });
+  $("try-key").value ||= sessionStorage.gridcastKey ?? ""; // the reader may have begun to type
+  $("try-key").addEventListener("input", () => { sessionStorage.gridcastKey = $("try-key").value; });
 }
 document.querySelector("#contents").addEventListener("click", (e) => e.target.closest("a") && e.currentTarget.matches(":popover-open") && e.currentTarget.hidePopover());
 
@@ -62,7 +62,7 @@ const search = $("search"), words = (text) => text.toLowerCase().split(/\s+/).fi
 let parts;
 $("find").hidden = false;
 search.addEventListener("input", async () => {
-  parts ??= fetch("/llms-full.txt").then((r) => r.text()).then((all) => all.split(/^# /m).slice(1).flatMap((page) => {
+  parts ??= fetch("/llms-full.txt").then((r) => r.text()).then((all) => all.split(/^# (?=.*\n\nPage: )/m).slice(1).flatMap((page) => {
     const [title, , address] = page.split("\n"), path = address.replace("Page: ", "");
     return page.split(/^## /m).map((text, i) => ({ path, title, part: i ? text.split("\n", 1)[0].replaceAll("`", "") : "", text: text.replace(/[`*|]|^Page: .*$|\]\([^)]*\)/gm, "").replace(/\s+/g, " ") }));
   }));
@@ -178,7 +178,7 @@ $("record-draw")?.addEventListener("click", async () => {
     shown.replaceChildren(
       make("div", { class: "plots" }, reliability(real, "Real picks"), reliability(hindsight, "Hindsight")),
       ...[["Real picks", real], ["Hindsight: the model of today on past races", hindsight]]
-        .filter(([, record]) => record.races).flatMap(([title, record]) => [make("h4", {}, title), recordTable(record)]));
+        .filter(([, record]) => record.races).flatMap(([title, record]) => [make("h3", {}, title), recordTable(record)]));
     shown.hidden = false;
     note.textContent = "In square brackets are 95 % intervals. Seasons are those of the picks.";
   } catch (err) {
