@@ -70,7 +70,7 @@ type section struct {
 	Title template.HTML
 }
 
-// site is what every page shows.
+// site holds the parts that all pages share.
 type site struct {
 	Groups    []group
 	Languages []string
@@ -178,7 +178,7 @@ func (p *page) with(main string) *page {
 	return p
 }
 
-// prose marks what stands between backticks as code.
+// prose turns text between backticks into code.
 func prose(text string) template.HTML {
 	parts := strings.Split(template.HTMLEscapeString(text), "`")
 	for i := 1; i < len(parts); i += 2 {
