@@ -125,9 +125,11 @@ func (f *startFilling) read(set *resident.Set, next *wire.CountdownRound, now ti
 			f.Forecast = all[:1]
 		}
 	}
-	if all := read[[]wire.ResultRecord](body(set, "/results")); shows(catalog.Results) && len(all) > 0 {
-		f.Result = &all[len(all)-1]
-		f.Result.Race = f.Result.Race[:min(len(f.Result.Race), rows)]
+	if shows(catalog.Results) {
+		if all := read[[]wire.ResultRecord](body(set, "/results")); len(all) > 0 {
+			f.Result = &all[len(all)-1]
+			f.Result.Race = f.Result.Race[:min(len(f.Result.Race), rows)]
+		}
 	}
 	if shows(catalog.Standings) {
 		f.Standings = read[[]wire.DriverStanding](body(set, "/standings"))

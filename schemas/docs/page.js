@@ -41,21 +41,26 @@ function highlight(code, text) {
 }
 for (const code of document.querySelectorAll("code.json")) highlight(code, code.textContent);
 
+// copy writes text to the clipboard. Without a secure origin there is none, and it selects the element instead.
+async function copy(button, text, element) {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(await text);
+    button.textContent = "copied";
+  } catch {
+    getSelection().selectAllChildren(element);
+    button.textContent = "selected";
+  }
+  setTimeout(() => { button.textContent = label; }, 1500);
+}
 for (const pre of document.querySelectorAll("main pre")) {
   const block = make("div", { class: "block" }), button = make("button", { type: "button", class: "quiet" }, "copy");
   pre.replaceWith(block);
   block.append(pre, button);
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(pre.textContent);
-      button.textContent = "copied";
-    } catch { // no clipboard without a secure origin: select the text instead
-      getSelection().selectAllChildren(pre);
-      button.textContent = "selected";
-    }
-    setTimeout(() => { button.textContent = "copy"; }, 1500);
-  });
+  button.addEventListener("click", () => copy(button, pre.textContent, pre));
 }
+$("copy-page").hidden = false;
+$("copy-page").addEventListener("click", (e) => copy(e.target, fetch(document.querySelector("link[rel=alternate]").href).then((r) => r.text()), $("main")));
 
 // Search reads the Markdown of all pages once, and lists the parts that have all the words.
 const search = $("search"), words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
