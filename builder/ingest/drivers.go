@@ -28,6 +28,12 @@ func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roste
 		}
 		entry.Drivers[driver.ID] = driver
 	}
+	for _, team := range list.NewTeams {
+		if entry.Teams == nil {
+			entry.Teams = make(map[season.TeamID]season.Team)
+		}
+		entry.Teams[team.ID] = team
+	}
 	if block != assemble.Entries && !roster.Listed {
 		id.Block = assemble.Entries
 		entry.Statements = append(entry.Statements, Statement{BlockID: id, Entered: PartialRound{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()}, Assumed: true})

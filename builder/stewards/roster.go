@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gridcast/builder/names"
 	"gridcast/builder/season"
@@ -92,6 +93,8 @@ type List struct {
 	Placed   []Starter
 	Unplaced []Starter // after a line with a dash: without a place, or from the pit lane
 	New      []season.Driver
+	NewTeams []season.Team
+	Times    map[season.DriverID][]time.Duration // best laps of qualifying, one for each of its parts; may be empty
 }
 
 // All returns the drivers of the list in order.
@@ -99,15 +102,17 @@ func (l *List) All() []Starter { return slices.Concat(l.Placed, l.Unplaced) }
 
 // Read reads an order of drivers: codes with blanks, commas or line breaks in between. A # begins a
 // remark. Drivers after a line with a dash have no place. A line of its own gives a driver another
-// car than in the latest entry, or introduces a new driver:
+// car than in the latest entry, or introduces a new driver. Lap times of qualifying follow the code: one,
+// or one for each of its three parts.
 //
-//	VER
-//	LAW = red-bull, 30
+//	VER 1:33.186 1:32.779 1:32.312
+//	LAW 1:34.087 = red-bull, 30
 //	LIN = Arvid Lindblad, GBR, racing-bulls, 41
+//	BOT = Cadillac (USA), 77
 //
-// The error names every faulty line, its value and the allowed values.
+// The last line introduces a new team. The error names every faulty line, its value and the allowed values.
 func (r *Roster) Read(text string) (*List, error) {
-	var list List
+	list := List{Times: make(map[season.DriverID][]time.Duration)}
 	var faults []error
 	seen := make(map[season.DriverID]int)
 	number, dash := 0, false
@@ -115,41 +120,46 @@ func (r *Roster) Read(text string) (*List, error) {
 		number++
 		line, _, _ = strings.Cut(line, "#")
 		line = strings.TrimSpace(line)
-		add := func(s Starter) {
-			if at, twice := seen[s.Driver]; twice {
-				faults = append(faults, fmt.Errorf("line %d: %s is in line %d already", number, s.Code, at))
-				return
+		if strings.Trim(line, "-–—") == "" {
+			dash = dash || line != ""
+			continue
+		}
+		drivers, is, described := strings.Cut(line, "=")
+		var last season.DriverID // the one that a time belongs to
+		for _, text := range strings.FieldsFunc(drivers, func(c rune) bool { return c == ' ' || c == ',' || c == ';' || c == '\t' }) {
+			if timeForm.MatchString(text) {
+				lap := lapTime(text)
+				switch {
+				case last == "":
+					faults = append(faults, fmt.Errorf("line %d: the time %s has no driver: write it after the code", number, text))
+				case lap < shortestLap || lap > longestLap:
+					faults = append(faults, fmt.Errorf("line %d: the time %s: want minutes, seconds and thousandths between %s and %s, such as 1:32.312", number, text, shortestLap, longestLap))
+				case len(list.Times[last]) == len(season.QualifyingRow{}.Segments):
+					faults = append(faults, fmt.Errorf("line %d: the time %s is the fourth of a driver; qualifying has three parts", number, text))
+				default:
+					list.Times[last] = append(list.Times[last], lap)
+				}
+				continue
 			}
-			seen[s.Driver] = number
+			if described && last != "" {
+				faults = append(faults, fmt.Errorf("line %d: %q: want the code of one driver before =", number, strings.TrimSpace(drivers)))
+				break
+			}
+			s, err := r.starter(&list, text, is, described)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("line %d: %w", number, err))
+				break // a time after it has no driver either
+			}
+			last = s.Driver
+			if at, twice := seen[last]; twice {
+				faults = append(faults, fmt.Errorf("line %d: %s is in line %d already", number, s.Code, at))
+				continue
+			}
+			seen[last] = number
 			if dash {
 				list.Unplaced = append(list.Unplaced, s)
 			} else {
 				list.Placed = append(list.Placed, s)
-			}
-		}
-		code, is, found := strings.Cut(line, "=")
-		switch {
-		case line == "":
-		case strings.Trim(line, "-–—") == "":
-			dash = true
-		case found:
-			s, introduced, err := r.assign(strings.TrimSpace(code), is)
-			if err != nil {
-				faults = append(faults, fmt.Errorf("line %d: %w", number, err))
-				continue
-			}
-			if introduced != nil {
-				list.New = append(list.New, *introduced)
-			}
-			add(s)
-		default:
-			for _, text := range strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' || c == ';' || c == '\t' }) {
-				s, err := r.Find(text)
-				if err != nil {
-					faults = append(faults, fmt.Errorf("line %d: %w", number, err))
-					continue
-				}
-				add(s)
 			}
 		}
 	}
@@ -157,6 +167,14 @@ func (r *Roster) Read(text string) (*List, error) {
 		faults = append(faults, errors.New("nobody is named: write the drivers' codes in order, such as VER NOR LEC"))
 	}
 	return &list, errors.Join(faults...)
+}
+
+// starter returns the driver with a code, described by the right side of its line if there is one.
+func (r *Roster) starter(l *List, code, is string, described bool) (Starter, error) {
+	if described {
+		return r.assign(l, code, is)
+	}
+	return r.Find(code)
 }
 
 // Find returns the driver with a code or an identifier. The error suggests drivers that the text may
@@ -195,11 +213,30 @@ func nearDrivers[T any](text string, drivers []T, of func(T) (code, name string)
 
 var (
 	codeForm    = regexp.MustCompile(`^[A-Z]{3}$`)
+	timeForm    = regexp.MustCompile(`^(?:(\d):)?(\d\d?)\.(\d{1,3})$`)
+	teamForm    = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .-]{1,39}) \(([A-Z]{3})\)$`)
 	countryForm = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-// assign reads a line about a driver: a team, a team and a number, or a new driver.
-func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
+// A lap of qualifying takes between these times: the shortest circuit had laps of 54 s, and rain doubles a lap.
+const (
+	shortestLap = 40 * time.Second
+	longestLap  = 5 * time.Minute
+)
+
+// lapTime returns the time of a text in timeForm.
+func lapTime(text string) time.Duration {
+	parts := timeForm.FindStringSubmatch(text)
+	lap, err := time.ParseDuration(cmp.Or(parts[1], "0") + "m" + parts[2] + "." + parts[3] + "s")
+	if err != nil {
+		panic(fmt.Sprintf("BUG: lap time %q: %v", text, err))
+	}
+	return lap
+}
+
+// assign reads a line about a driver: a team, a team and a number, or a new driver. It adds a new driver and a new
+// team to the list.
+func (r *Roster) assign(l *List, code, is string) (Starter, error) {
 	parts := strings.Split(is, ",")
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
@@ -208,11 +245,11 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 	var s Starter
 	if len(parts) > 2 {
 		if len(parts) != 4 {
-			return s, nil, fmt.Errorf("%s: a new driver is written %s = Name, country, team, number, such as LIN = Arvid Lindblad, GBR, racing-bulls, 41", code, code)
+			return s, fmt.Errorf("%s: a new driver is written %s = Name, country, team, number, such as LIN = Arvid Lindblad, GBR, racing-bulls, 41", code, code)
 		}
 		d, err := r.introduce(code, parts[0], parts[1])
 		if err != nil {
-			return s, nil, err
+			return s, err
 		}
 		if !r.ids[d.ID] { // a known driver comes back under the known identifier
 			driver = &d
@@ -222,13 +259,20 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 	} else {
 		known, err := r.Find(code)
 		if err != nil {
-			return s, nil, err
+			return s, err
 		}
 		s = known
 	}
 	team, err := r.findTeam(parts[0])
+	if is := teamForm.FindStringSubmatch(parts[0]); err != nil && is != nil {
+		found := season.Team{ID: season.TeamID(names.Slug(is[1])), Name: is[1], Country: is[2]}
+		team, err = found.ID, nil
+		if _, known := r.teams[team]; !known && !slices.Contains(l.NewTeams, found) {
+			l.NewTeams = append(l.NewTeams, found)
+		}
+	}
 	if err != nil {
-		return s, nil, fmt.Errorf("%s: %w", code, err)
+		return s, fmt.Errorf("%s: %w", code, err)
 	}
 	if team != s.Team {
 		s.Team, s.Engine = team, r.engineOf(team)
@@ -236,11 +280,14 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 	if len(parts) > 1 {
 		n, err := strconv.Atoi(parts[1])
 		if err != nil || n < 1 || n > 99 {
-			return s, nil, fmt.Errorf("%s: car number %q: want a whole number from 1 to 99", code, parts[1])
+			return s, fmt.Errorf("%s: car number %q: want a whole number from 1 to 99", code, parts[1])
 		}
 		s.Number = n
 	}
-	return s, driver, nil
+	if driver != nil {
+		l.New = append(l.New, *driver)
+	}
+	return s, nil
 }
 
 // introduce returns a new driver. The identifier is that of F1DB, so that the sources name the same
@@ -285,7 +332,7 @@ func (r *Roster) findTeam(text string) (season.TeamID, error) {
 		near = append(near, string(team))
 	}
 	slices.Sort(known)
-	return "", fmt.Errorf("team %q is not known%s Known are %s", text, cmp.Or(names.DidYouMean(near), "."), strings.Join(known, ", "))
+	return "", fmt.Errorf("team %q is not known%s Known are %s; a new team is written Name (COUNTRY)", text, cmp.Or(names.DidYouMean(near), "."), strings.Join(known, ", "))
 }
 
 // engineOf returns the engine of a team in the latest entries.
@@ -332,10 +379,20 @@ func (l *List) Entries() []season.Entry {
 	return entries
 }
 
-// Qualifying returns a qualifying in the order of a list.
+// Qualifying returns a qualifying in the order of a list. It had parts if a driver has several times.
 func (l *List) Qualifying() []season.QualifyingRow {
+	parts := false
+	for _, times := range l.Times {
+		parts = parts || len(times) > 1
+	}
 	return rows(l, func(s Starter, position int) season.QualifyingRow {
-		return season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: position}
+		row := season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: position}
+		if times := l.Times[s.Driver]; parts {
+			copy(row.Segments[:], times)
+		} else if len(times) > 0 {
+			row.Time = times[0]
+		}
+		return row
 	})
 }
 

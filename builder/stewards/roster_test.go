@@ -1,6 +1,8 @@
 package stewards_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,11 +60,42 @@ func TestRosterReads(t *testing.T) {
 	}) {
 		t.Errorf("new are %+v", list.New)
 	}
+	list, err = qatar(t).Read("HUL = Audi (DEU), 27\nBOT = Audi (DEU)\nLAW = Red Bull")
+	if want := []season.Team{{ID: "audi", Name: "Audi", Country: "DEU"}}; err != nil || !slices.Equal(list.NewTeams, want) || list.Placed[1].Team != "audi" || list.Placed[1].Number != 77 {
+		t.Errorf("new teams are %+v, %v, want %+v; Bottas is %+v", list.NewTeams, err, want, list.Placed[1])
+	}
+}
+
+func TestRosterOrders(t *testing.T) {
+	list, err := qatar(t).Read("VER NOR LEC SAI\nLAW = red-bull, 31\nBOT\nPIA\n-\nHAM")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if q := list.Qualifying(); q[1].Position != 2 || q[7].Position != 0 || q[7].Driver != "lewis-hamilton" {
 		t.Errorf("qualifying is %+v", q)
 	}
 	if g := list.Grid(); len(g) != 8 || g[4].Team != "red-bull" || g[7].Position != 0 {
 		t.Errorf("the grid is %+v", g)
+	}
+}
+
+// TestRosterReadsTimes: if a driver has several times, all times of the list are those of the parts of qualifying.
+func TestRosterReadsTimes(t *testing.T) {
+	for text, want := range map[string]string{
+		"VER 1:33.186 1:32.779 1:32.3\nLAW 59.900 = red-bull, 30\n-\nHAM": "max-verstappen 1 0s [1m33.186s 1m32.779s 1m32.3s], liam-lawson 2 0s [59.9s 0s 0s], lewis-hamilton 0 0s [0s 0s 0s]",
+		"VER 1:32.312 LAW 1:34.0": "max-verstappen 1 1m32.312s [0s 0s 0s], liam-lawson 2 1m34s [0s 0s 0s]",
+	} {
+		list, err := qatar(t).Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, q := range list.Qualifying() {
+			got = append(got, fmt.Sprint(q.Driver, " ", q.Position, " ", q.Time, " ", q.Segments))
+		}
+		if all := strings.Join(got, ", "); all != want {
+			t.Errorf("%q gives\n%s, want\n%s", text, all, want)
+		}
 	}
 }
 
@@ -82,6 +115,10 @@ func TestRosterRefuses(t *testing.T) {
 		"LIN = Lindblad, GBR, rb, 41",
 		"VEX = Max Verstappen, NED, rb, 3",
 		"# nobody",
+		"VER NOR = red-bull, 30",
+		"1:32.312 VER",
+		"VER 12.312",
+		"VER 1:33.186 1:32.779 1:32.312 1:31.999",
 	} {
 		_, err := qatar(t).Read(text)
 		if err == nil {

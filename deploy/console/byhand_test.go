@@ -22,13 +22,48 @@ import (
 	"gridcast/deploy/operator"
 )
 
-// timingPage is qualifying as a site shows it: names with and without codes and accents. It lacks Albon and Pérez.
-const timingPage = "Pos.\tNo.\tDriver\tTeam\tQ1\tQ2\tQ3\tLaps\n" +
-	"1\t63\tGeorge RussellRUS\tMercedes\t1:33.186\t1:32.779\t1:32.312\t22\n2\t55\tCarlos SainzSAI\tFerrari\t1:33.484\t1:33.016\t1:32.410\t23\n" +
-	"3\t10\tPierre Gasly\tAlpine\n4\t16\tCharles Leclerc\tFerrari\n5\t1\tMax Verstappen\tRed Bull Racing\n6\t4\tL. NORRIS\tMcLaren\n" +
-	"7\t22\tTSU\tRB\n8\t81\tPIA\tMcLaren\n9\t27\tNico Hülkenberg\tHaas\n10\t44\tLewis Hamilton\tMercedes\n11\t31\tEsteban Ocon\tAlpine\n" +
-	"12\t20\tKevin Magnussen\tHaas\n13\t24\tGuanyu ZHOU ZHO\tSauber\n14\t43\tFranco Colapinto\tWilliams\n15\t30\tLiam Lawson\tRB\n" +
-	"16\t14\tFernando Alonso\tAston Martin\n17\t18\tLance Stroll\tAston Martin\n18\t77\tValtteri Bottas\tSauber\n"
+// timingPage is qualifying in Las Vegas as a site shows it: names with and without codes and accents. It lacks Albon and Pérez.
+const timingPage = `Pos.	No.	Driver	Team	Q1	Q2	Q3	Laps
+1	63	George RussellRUS	Mercedes	1:33.186	1:32.779	1:32.312	25
+2	55	Carlos SainzSAI	Ferrari	1:33.484	1:32.711	1:32.410	24
+3	10	Pierre Gasly	Alpine	1:33.691	1:32.879	1:32.664	25
+4	16	Charles Leclerc	Ferrari	1:33.446	1:33.016	1:32.783	23
+5	1	Max Verstappen	Red Bull Racing	1:33.299	1:33.085	1:32.797	21
+6	4	L. NORRIS	McLaren	1:33.592	1:33.099	1:33.008	20
+7	22	TSU	RB	1:33.789	1:33.089	1:33.029	25
+8	81	PIA	McLaren	1:33.450	1:33.024	1:33.033	21
+9	27	Nico Hülkenberg	Haas	1:33.920	1:33.114	1:33.062	17
+10	44	Lewis Hamilton	Mercedes	1:33.225	1:32.567	1:48.106	24
+11	31	Esteban Ocon	Alpine	1:33.968	1:33.221		18
+12	20	Kevin Magnussen	Haas	1:33.991	1:33.297		12
+13	24	Guanyu ZHOU ZHO	Sauber	1:34.079	1:33.566		17
+14	43	Franco Colapinto	Williams	1:33.746	1:33.749		16
+15	30	Liam Lawson	RB	1:34.087	1:34.257		17
+16	14	Fernando Alonso	Aston Martin	1:34.258			9
+17	77	Valtteri Bottas	Sauber	1:34.430			10
+18	18	Lance Stroll	Aston Martin	1:34.484			3
+`
+
+// timingRead is the form's text after timingPage is pasted.
+const timingRead = `RUS 1:33.186 1:32.779 1:32.312
+SAI 1:33.484 1:32.711 1:32.410
+GAS 1:33.691 1:32.879 1:32.664
+LEC 1:33.446 1:33.016 1:32.783
+VER 1:33.299 1:33.085 1:32.797
+NOR 1:33.592 1:33.099 1:33.008
+TSU 1:33.789 1:33.089 1:33.029
+PIA 1:33.450 1:33.024 1:33.033
+HUL 1:33.920 1:33.114 1:33.062
+HAM 1:33.225 1:32.567 1:48.106
+OCO 1:33.968 1:33.221
+MAG 1:33.991 1:33.297
+ZHO 1:34.079 1:33.566
+COL 1:33.746 1:33.749
+LAW 1:34.087 1:34.257
+ALO 1:34.258
+BOT 1:34.430
+STR 1:34.484
+PER ALB BEA`
 
 // silence has the world know nothing of its weekend, nor of those after it, but when they are.
 func (w *world) silence() {
@@ -154,10 +189,10 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 		data.setData("text", ` + strconv.Quote(timingPage) + `);
 		field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
 	})()`)
-	if got, want := value(qualifying), "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT PER ALB BEA"; got != want {
+	if got, want := value(qualifying), timingRead; got != want {
 		t.Errorf("after a timing page is pasted the form has %q, want %q", got, want)
 	}
-	if got := b.Text(qualifying + " label + .hint"); !strings.Contains(got, "18 drivers read") || !strings.Contains(got, "It lacks PER ALB BEA: they stand last.") {
+	if got := b.Text(qualifying + " label + .hint"); !strings.Contains(got, "18 drivers read from the page, with their times.") || !strings.Contains(got, "It lacks PER ALB BEA: they stand last.") {
 		t.Errorf("after a timing page without two drivers it says %q", got)
 	}
 	b.Look("pasted")

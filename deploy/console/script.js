@@ -227,8 +227,10 @@ function sortable(field) {
   const hint = document.createElement("p");
   hint.className = "hint";
   hint.textContent = "Tap a name, then the name in its new place. Or drag it.";
-  // pasted puts the drivers of a pasted timing page first, in the order of their first mention by code or last name. The
-  // drivers that the page lacks stay behind them, and the hint names them.
+  const times = new Map(); // lap times as typed, by code
+  const withTimes = (code) => times.has(code) ? `${code} ${times.get(code)}\n` : code + " ";
+  // pasted puts the drivers of a pasted timing page first, in the order of their first mention by code or last name, with
+  // the lap times that follow their names. The drivers that the page lacks stay behind them, and the hint names them.
   const pasted = (text) => {
     const plain = (s) => s.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
     const page = plain(text), at = new Map();
@@ -240,13 +242,17 @@ function sortable(field) {
     }
     if (at.size < 3) return false;
     const order = [...at.keys()].sort((a, b) => at.get(a) - at.get(b)), rest = field.defaultValue.match(/[A-Z]{3}/g)?.filter((code) => !at.has(code)) ?? [];
-    field.value = order.concat(rest).join(" ");
+    const laps = order.map((code, i) => text.slice(at.get(code), at.get(order[i + 1])).match(/\d:\d\d\.\d{3}/g)?.slice(0, 3).join(" "));
+    const timed = field.name === "order" && field.form.action.endsWith("/qualifying") && laps.filter(Boolean).length > order.length / 2;
+    times.clear();
+    if (timed) order.forEach((code, i) => laps[i] && times.set(code, laps[i]));
+    field.value = order.concat(rest).map(withTimes).join("").trim();
     read();
-    hint.textContent = order.length + " drivers read from the page. " + (rest.length ? "It lacks " + rest.join(" ") + ": they stand last. Delete the drivers who did not take part." : "Compare the order with the page.");
+    hint.textContent = order.length + " drivers read from the page" + (timed ? ", with their times. " : ". ") + (rest.length ? "It lacks " + rest.join(" ") + ": they stand last. Delete the drivers who did not take part." : "Compare the order with the page.");
     return true;
   };
   const codes = () => [...list.children].map((item) => item.dataset.code);
-  const write = () => { field.value = codes().join(" ").replace(/ ?- ?/, "\n-\n").trim(); number(); };
+  const write = () => { field.value = codes().map(withTimes).join("").replace(/\s*- /, "\n-\n").trim(); number(); };
   const number = () => {
     let place = 0, parted = false;
     for (const item of list.children) {
@@ -321,7 +327,13 @@ function sortable(field) {
     return item;
   };
   const read = () => {
-    const typed = field.value.toUpperCase().split(/[\s,;]+/).filter(Boolean);
+    const typed = [];
+    times.clear();
+    for (const word of field.value.toUpperCase().split(/[\s,;]+/).filter(Boolean)) {
+      const code = typed.at(-1);
+      if (/^\d+[:.]/.test(word) && code) times.set(code, times.has(code) ? times.get(code) + " " + word : word);
+      else typed.push(word);
+    }
     list.replaceChildren(...typed.map((code) => draw(/^[-–—]+$/.test(code) ? "-" : code)));
     number();
   };

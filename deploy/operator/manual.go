@@ -195,6 +195,9 @@ func (d EnterDrivers) read(ctx context.Context, o *Operator) (driversPlan, error
 	if err != nil {
 		return driversPlan{}, fmt.Errorf("%s of the %s: %w", BlockWords[d.Block], label(r), err)
 	}
+	if len(list.Times) > 0 && d.Block != assemble.Qualifying {
+		return driversPlan{}, fmt.Errorf("%s of the %s: only qualifying has times; write the drivers' codes alone", BlockWords[d.Block], label(r))
+	}
 	if s, ok := list.Unnumbered(); ok && d.Block == assemble.Entries {
 		return driversPlan{}, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", BlockWords[d.Block], label(r), s.Code, s.Code, s.Team)
 	}
