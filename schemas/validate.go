@@ -16,12 +16,18 @@ import (
 // the JSON Schema, and its bytes must equal the bytes that wire.Marshal makes of its content, so that
 // order of members, decimals of percentages and escaping are right too. The error is a *FaultError.
 func Validate(v catalog.Variant, body []byte) error {
+	_, err := Decode(v, body)
+	return err
+}
+
+// Decode is Validate and returns the content of the body: a wire.Success of the variant's data.
+func Decode(v catalog.Variant, body []byte) (content any, err error) {
 	for i := range contracts {
 		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
-			return c.validate(v.Path(), body)
+			return c.decode(v.Path(), body)
 		}
 	}
-	return fmt.Errorf("%s: no schema for this variant", v.Path())
+	return nil, fmt.Errorf("%s: no schema for this variant", v.Path())
 }
 
 // File returns the published JSON Schema of the variant's body and the name of its file. Both are
@@ -95,8 +101,8 @@ var contracts = []contract{
 // These bodies are no variants; their Go types belong to the gateway.
 var (
 	errorContract  = newContract[wire.Error]("", "", "v1/error.schema.json")
-	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), render: asItIs}
-	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json"), render: asItIs}
+	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), parse: asItIs}
+	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json"), parse: asItIs}
 
 	publishedContract = newContract[wire.Webhook[wire.PublishedData]]("", "", "v1/webhook-published.schema.json")
 	testContract      = newContract[wire.Webhook[wire.TestData]]("", "", "v1/webhook-test.schema.json")
@@ -121,46 +127,55 @@ type contract struct {
 	endpoint catalog.Name
 	kind     string // of standings: the type
 	file     string
-	schema   func() *schema               // compiled when first called
-	render   func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content
+	schema   func() *schema // compiled when first called
+	// parse returns the content of a body, and the bytes that wire.Marshal makes of it.
+	parse func(body []byte) (content any, text []byte, err error)
 }
 
 // asItIs allows any bytes that are JSON.
-func asItIs(body []byte) ([]byte, error) { return body, json.Unmarshal(body, new(json.RawMessage)) }
+func asItIs(body []byte) (content any, text []byte, err error) {
+	return nil, body, json.Unmarshal(body, new(json.RawMessage))
+}
 
 // newContract pairs a schema file with the Go type of its body.
 func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	return contract{
 		endpoint: endpoint, kind: kind, file: file,
 		schema: lazily(file),
-		render: func(body []byte) ([]byte, error) {
+		parse: func(body []byte) (any, []byte, error) {
 			var content T
 			if err := json.Unmarshal(body, &content); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return wire.Marshal(content)
+			text, err := wire.Marshal(content)
+			return content, text, err
 		},
 	}
 }
 
-// validate returns a *FaultError with the faults of the body, or nil.
 func (c *contract) validate(what string, body []byte) error {
+	_, err := c.decode(what, body)
+	return err
+}
+
+// decode returns the content of the body, or a *FaultError with its faults.
+func (c *contract) decode(what string, body []byte) (any, error) {
 	fault := func(err error) error { return &FaultError{Path: what, Err: err} }
-	want, err := c.render(body)
+	content, want, err := c.parse(body)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return fault(fmt.Errorf("not JSON: %w", err))
+		return nil, fault(fmt.Errorf("not JSON: %w", err))
 	}
 	if err := c.schema().check(body); err != nil {
-		return fault(err)
+		return nil, fault(err)
 	}
 	if err != nil {
-		return fault(err)
+		return nil, fault(err)
 	}
 	if i := firstDifference(body, want); i >= 0 {
-		return fault(fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i)))
+		return nil, fault(fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i)))
 	}
-	return nil
+	return content, nil
 }
 
 func lazily(file string) func() *schema {

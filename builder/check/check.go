@@ -54,7 +54,7 @@ type Season struct {
 // predictions are held to the calendar, and the document of one session to the list of its season.
 // Documents for which trusted returns true have passed their schema before.
 func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Season {
-	r := reader{bodies: bodies, trusted: trusted, faults: Faults{}}
+	r := reader{bodies: bodies, trusted: trusted, faults: Faults{}, contents: map[string]any{}}
 	var lists, sessions []string
 	for path := range bodies {
 		if v, err := catalog.ParsePath(path); err == nil && v.SessionKey > 0 {
@@ -76,8 +76,6 @@ func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Se
 		accuracy: decode[wire.Accuracy](&r, of(catalog.Accuracy)),
 		results:  decode[[]wire.ResultRecord](&r, of(catalog.Results)),
 		weekends: decode[[]wire.Weekend](&r, of(catalog.Weekends)),
-
-		statistics: r.statistics(year, sessions),
 	}
 	alike := map[string]bool{}
 	if len(r.faults) == 0 {
@@ -86,7 +84,8 @@ func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Se
 		compareSessionsOf(&r, alike, catalog.Results, c.results, func(p wire.ResultRecord) int64 { return p.SessionKey })
 		compareSessionsOf(&r, alike, catalog.Weekends, c.weekends, func(w wire.Weekend) int64 { return w.SessionKey })
 	}
-	r.schemas(slices.DeleteFunc(sessions, func(path string) bool { return alike[path] }))
+	r.schemas(slices.DeleteFunc(slices.Clone(sessions), func(path string) bool { return alike[path] }))
+	c.statistics = r.statistics(year, sessions)
 	s := Season{Year: year, Faults: r.faults, readable: len(r.faults) == 0, calendar: c.calendar, picks: c.picks}
 	if s.readable { // else a comparison could only repeat the faults
 		c.contradictions(r.faults)
@@ -98,7 +97,7 @@ func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Se
 // missing, each against its schema, and then against the seasons, which are also compared with one
 // another. It returns these faults together with the ones of the seasons.
 func Version(k catalog.Known, seasons []Season, bodies map[string][]byte, trusted func(path string) bool) Faults {
-	r := reader{bodies: bodies, trusted: trusted, faults: Faults{}}
+	r := reader{bodies: bodies, trusted: trusted, faults: Faults{}, contents: map[string]any{}}
 	r.promised(k, 0)
 	r.schemas(slices.Collect(maps.Keys(bodies)))
 	readable := len(r.faults) == 0
@@ -114,9 +113,10 @@ func Version(k catalog.Known, seasons []Season, bodies map[string][]byte, truste
 
 // reader reads documents and notes their faults.
 type reader struct {
-	bodies  map[string][]byte
-	trusted func(path string) bool
-	faults  Faults
+	bodies   map[string][]byte
+	trusted  func(path string) bool
+	faults   Faults
+	contents map[string]any // by path, of the documents that have passed their schema
 }
 
 // promised notes each document about the season of a year, or about no single season if year is 0, that k
@@ -132,7 +132,7 @@ func (r *reader) promised(k catalog.Known, year int) {
 // schemas checks documents against their schema unless they are trusted.
 func (r *reader) schemas(paths []string) {
 	var (
-		mu    sync.Mutex // guards r.faults
+		mu    sync.Mutex // guards r.faults and r.contents
 		group errgroup.Group
 	)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -141,9 +141,10 @@ func (r *reader) schemas(paths []string) {
 			continue
 		}
 		group.Go(func() error {
-			if err := Body(path, r.bodies[path]); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
+			content, err := read(path, r.bodies[path])
+			mu.Lock()
+			defer mu.Unlock()
+			if r.contents[path] = content; err != nil {
 				r.faults.add(path, err)
 			}
 			return nil
@@ -154,8 +155,11 @@ func (r *reader) schemas(paths []string) {
 
 // decode returns the data of a document. It notes a fault unless the document has one already.
 func decode[T any](r *reader, v catalog.Variant) T {
-	var envelope wire.Success[T]
 	path := v.Path()
+	envelope, ok := r.contents[path].(wire.Success[T])
+	if ok {
+		return envelope.Data
+	}
 	if err := json.Unmarshal(r.bodies[path], &envelope); err != nil && r.faults[path] == nil {
 		r.faults.add(path, err)
 	}
@@ -190,23 +194,29 @@ func compareSessionsOf[T any](r *reader, alike map[string]bool, endpoint catalog
 
 // Body checks one document by itself. The error does not name the path.
 func Body(path string, body []byte) error {
+	_, err := read(path, body)
+	return err
+}
+
+// read is Body and returns the content, nil for a countdown.
+func read(path string, body []byte) (any, error) {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if variant.Endpoint == catalog.NextRace {
-		return countdownSchema(variant, body)
+		return nil, countdownSchema(variant, body)
 	}
 	return schema(variant, body)
 }
 
-func schema(v catalog.Variant, body []byte) error {
-	err := schemas.Validate(v, body)
+func schema(v catalog.Variant, body []byte) (any, error) {
+	content, err := schemas.Decode(v, body)
 	var fault *schemas.FaultError
 	if errors.As(err, &fault) {
-		return fault.Err
+		return nil, fault.Err
 	}
-	return err
+	return content, err
 }
 
 // countdownSchema validates the document of each coming round as the edge completes it.
@@ -217,7 +227,7 @@ func countdownSchema(v catalog.Variant, body []byte) error {
 	}
 	for _, r := range c.Rounds {
 		completed := r.Append(nil, time.Time(r.Start).Add(-time.Second))
-		if err := schema(v, completed); err != nil {
+		if _, err := schema(v, completed); err != nil {
 			return fmt.Errorf("round at %s: %w", r.Start, err)
 		}
 	}
