@@ -3,6 +3,7 @@ package builder_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"math"
 	"testing"
 	"time"
@@ -104,9 +105,9 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 				if p.ledger, err = ledger.Load(t.Context(), s, ledger.Simulated); err != nil {
 					t.Fatal(err)
 				}
-				b := *w.builder()
-				b.Store, b.Ledger, b.Facts, b.Signers = s, p.ledger, archive.NewStore(s).Load, key
-				return p, &b
+				return p, &builder.Builder{
+					Store: s, Signers: key, Ledger: p.ledger, Facts: archive.NewStore(s).Load, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler),
+				}
 			}
 			_, first := process(store)
 			_, err := first.Build(t.Context(), builder.Request{At: at})
