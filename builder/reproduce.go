@@ -263,7 +263,7 @@ func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac
 		}
 		race, known := r.timelines[entry.Object]
 		if !known {
-			if race, err = r.Timeline(ctx, entry, v.SessionKey); err != nil {
+			if race, err = r.timeline(ctx, entry, v.SessionKey); err != nil {
 				return fmt.Errorf("%s was written in version %d: %w", entry.Path, entry.WrittenIn(), err)
 			}
 			r.timelines[entry.Object] = race
@@ -282,7 +282,7 @@ func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac
 
 // timeline makes the timeline of a race again, from the inputs of the version that wrote it. If that version showed
 // another race, it had all observations.
-func (r *Reproducer) Timeline(ctx context.Context, entry snapshots.ManifestEntry, session int64) (race wire.LiveRace, err error) {
+func (r *Reproducer) timeline(ctx context.Context, entry snapshots.ManifestEntry, session int64) (race wire.LiveRace, err error) {
 	m, err := snapshots.LoadManifest(ctx, r.store, entry.WrittenIn())
 	if err != nil {
 		return race, err

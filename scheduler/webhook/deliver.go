@@ -577,11 +577,11 @@ func turnOf(ctx context.Context, store blob.Store, e snapshots.ManifestEntry) (s
 	if err != nil || json.Unmarshal(body, &race) != nil {
 		return "", err
 	}
-	turn := fmt.Sprintln(race.Data.SessionKey, race.Data.State, race.Data.Provisional)
+	made := []string{fmt.Sprint(race.Data.SessionKey, race.Data.State, race.Data.Provisional)}
 	for _, c := range race.Data.Checkpoints {
-		turn += c.Status
+		made = append(made, c.Status)
 	}
-	return turn, nil
+	return strings.Join(made, " "), nil
 }
 
 // metrics are the metrics of all hooks.

@@ -44,6 +44,9 @@ func TestPublishedLiveFigures(t *testing.T) {
 			t.Errorf("%d %%: log-loss %.3f, that of the running order %.3f, at the checkpoint before %.3f", c.Percent, m.LogLoss, leader.LogLoss, last)
 		}
 		last = m.LogLoss
+		if before := c.Baselines["before"]; len(c.Reliability) != 10 || before.LogLoss < 1 || before.LogLoss > 1.5 || c.Percent > 0 && m.LogLoss >= before.LogLoss {
+			t.Errorf("%d %%: log-loss %.3f, that of the pick before the race %.3f, %d bins", c.Percent, m.LogLoss, before.LogLoss, len(c.Reliability))
+		}
 		if c.Percent != predict.CountingCheckpoint {
 			continue
 		}
