@@ -81,7 +81,7 @@ func chancesAt(r *almanac.Round, race *live.Race, m *live.Moment) (predict.Forec
 	if r.Pick == nil {
 		return predict.Forecast{}, errors.New("no pick was frozen before the race")
 	}
-	state := predict.RaceState{Laps: m.Lap, Scheduled: scheduledLaps(r, race)}
+	state := predict.RaceState{Laps: m.Lap, Scheduled: scheduledLaps(r, race), OrderOnly: orderOnly(m)}
 	gap := time.Duration(0)
 	for _, c := range m.Cars {
 		if c.Out {
@@ -100,6 +100,11 @@ func chancesAt(r *almanac.Round, race *live.Race, m *live.Moment) (predict.Forec
 		state.Cars = append(state.Cars, car)
 	}
 	return predict.Live(state, frozenForecast(r.Pick))
+}
+
+// orderOnly reports whether a moment has neither gaps nor stops.
+func orderOnly(m *live.Moment) bool {
+	return !slices.ContainsFunc(m.Cars, func(c live.Car) bool { return c.GapMS != nil && *c.GapMS > 0 || c.LapsDown > 0 || c.Stops != nil })
 }
 
 // checkpoint is the state of a live pick that is not frozen.
@@ -172,7 +177,11 @@ func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events
 			faults = append(faults, fmt.Errorf("live pick of %d at %d %%: %w", r.Session, c.percent, err))
 			continue
 		}
-		frozen := freeze(r, predict.LiveName, sum, forecast)
+		model := predict.LiveName
+		if orderOnly(c.moment) {
+			model = predict.OrderName
+		}
+		frozen := freeze(r, model, sum, forecast)
 		e := ledger.FreezeLive(r.Session, *frozen.Pick, r.Start, c.percent, ledger.Observation{Lap: c.moment.Lap, SHA256: c.moment.SHA256, At: c.moment.Seen()})
 		e.Archive, e.Chances = frozen.Archive, frozen.Chances
 		events = append(events, e)

@@ -3,6 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gridcast/builder/predict/portable"
@@ -14,6 +15,8 @@ type RaceState struct {
 	Laps      int // completed by the leader
 	Scheduled int // laps of the race
 	Cars      []Car
+
+	OrderOnly bool // gaps and stops are not known, as in an order that a person enters
 }
 
 // Car is a running car. Cars are in running order, the leader first.
@@ -27,8 +30,12 @@ type Car struct {
 // first lap.
 var Checkpoints = []int{0, 25, 50, 75, 90}
 
-// LiveName identifies the live model and its version in every frozen live pick.
-const LiveName = "live-2"
+// The names of the live model and its version in frozen live picks: from the order with gaps and stops, and from the
+// order alone.
+const (
+	LiveName  = "live-3"
+	OrderName = LiveName + "-order"
+)
 
 // CountingCheckpoint is the checkpoint of the pick that counts.
 const CountingCheckpoint = 50
@@ -39,13 +46,22 @@ func CheckpointLap(percent, scheduled int) int {
 }
 
 // liveFeatures is the number of features of a running car.
-const liveFeatures = 14
+const liveFeatures = 22
 
-// LiveWeights are the weights of a Plackett-Luce model of the running cars, and the factor on the
-// weighted sum that gives the chance to win.
+// The features of the winner, and of the second and third place; both with gaps and stops, and from the order
+// alone.
+var (
+	liveWin     = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
+	liveBehind  = slices.Concat(liveWin, []int{18, 19, 20, 21})
+	orderWin    = []int{0, 1, 3, 6, 7, 9, 12}
+	orderBehind = slices.Concat(orderWin, []int{14, 15, 16, 17})
+)
+
+// LiveWeights are the weights of two Plackett-Luce models of the running cars: of the winner, with the factor
+// on the weighted sum that gives his chance, and of the second and third place.
 type LiveWeights struct {
-	Weights   [liveFeatures]float64
-	Sharpness float64
+	Win, Behind [liveFeatures]float64
+	Sharpness   float64
 }
 
 // Live returns the chances of the running cars. before is the forecast from before the race; a car that
@@ -57,28 +73,29 @@ func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 		return Forecast{}, fmt.Errorf("live pick at lap %d of %d: %w", state.Laps, state.Scheduled, err)
 	}
 	drivers := make([]season.DriverID, len(x))
-	u := make([]float64, len(x))
+	win, behind := make([]float64, len(x)), make([]float64, len(x))
 	for i := range x {
 		drivers[i] = state.Cars[i].Driver
 		for j := range x[i] {
-			u[i] += float64(w.Sharpness * w.Weights[j] * x[i][j])
+			win[i] += float64(w.Sharpness * w.Win[j] * x[i][j])
+			behind[i] += float64(w.Behind[j] * x[i][j])
 		}
 	}
-	win := millionths(softmax(u), one, nil)
-	return newForecast(withPodium(drivers, win, win), byChance(drivers, win), before.Basis), nil
+	win = millionths(softmax(win), one, nil)
+	return newForecast(withPodium(drivers, win, softmax(behind)), byChance(drivers, win), before.Basis), nil
 }
 
-// Live predicts with the weights of the published model. Walk-forward on 2021 to 2024, hit and
-// podium in %, log-loss, with the frequency of the positions as baseline:
+// Live predicts with the weights of the published model. Walk-forward on 2021 to 2024: log-loss, and Brier score of
+// the podium, with the frequency of the positions as baseline:
 //
-//	            races   Live                 order at that moment
-//	lap 1       90      56.7  71.1  1.147    53.3  71.1  1.480
-//	25 %        89      70.8  73.0   .841    62.9  73.0  1.119
-//	50 %        89      82.0  81.3   .621    77.5  80.1   .871
-//	75 %        88      85.2  84.8   .466    81.8  86.0   .611
-//	90 %        87      93.1  91.6   .220    92.0  92.0   .310
+//	            races   gaps and stops   order alone    positions
+//	lap 1       90      1.147  1.211     1.142  1.216   1.480  1.277
+//	25 %        89       .841  1.109      .884  1.122   1.119  1.218
+//	50 %        89       .621   .885      .693   .904    .871   .934
+//	75 %        88       .466   .657      .548   .693    .611   .696
+//	90 %        87       .220   .399      .262   .433    .310   .439
 func Live(state RaceState, before Forecast) (Forecast, error) {
-	return DefaultLiveWeights().Live(state, before)
+	return DefaultLiveWeights(state.OrderOnly).Live(state, before)
 }
 
 // stopSeconds is the cost of a pit stop: about 20 s on most circuits.
@@ -92,8 +109,10 @@ const stopSeconds = 20
 //	3, 9      ln of the chance before the race, the same times p
 //	4, 10     pit stops made above the mean of the running cars, the same times p
 //	5, 11     -sqrt of the gap to the best in seconds after equally many stops, the same times p
+//	14 to 17  1 for the first three, the same times p, times p⁴, times p¹²
+//	18 to 21  the signed root of the seconds ahead of the middle between third and fourth, times the same
 //
-// The last pair separates a leader with a stop still to make from one without. Measured at half
+// Features 5 and 11 separate a leader with a stop still to make from one without. Measured at half
 // distance, with the forecasts of R2: it changed the log-loss of 2011 to 2024 (285 races) from .746 to
 // .732, and of 2021 to 2024 (89 races) from .636 to .614.
 func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error) {
@@ -108,6 +127,10 @@ func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error)
 	stops := 0.0
 	for _, c := range state.Cars {
 		stops += float64(c.Stops) / float64(len(state.Cars))
+	}
+	middle := 0.0
+	if len(state.Cars) > 3 {
+		middle = (state.Cars[2].Gap.Seconds() + state.Cars[3].Gap.Seconds()) / 2
 	}
 	p := float64(state.Laps) / float64(state.Scheduled)
 	x := make([][liveFeatures]float64, len(state.Cars))
@@ -125,6 +148,15 @@ func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error)
 			f[j+6] = p * f[j]
 		}
 		f[12], f[13] = portable.Pow(p, 4)*f[0], portable.Pow(p, 4)*f[2]
+		ahead := middle - c.Gap.Seconds()
+		for j, by := range []float64{1, p, portable.Pow(p, 4), portable.Pow(p, 12)} {
+			if i < 3 {
+				f[14+j] = by
+			}
+			if len(state.Cars) > 3 {
+				f[18+j] = by * math.Copysign(math.Sqrt(math.Abs(ahead)), ahead)
+			}
+		}
 	}
 	return x, nil
 }
@@ -174,10 +206,10 @@ type LiveSample struct {
 // livePenalty is the half weight of the squared standardised coefficients.
 const livePenalty = 10
 
-// FitLive learns the weights of live picks.
-func FitLive(samples []LiveSample) (LiveWeights, error) {
+// FitLive learns the weights of live picks, with gaps and stops or from the order alone.
+func FitLive(samples []LiveSample, orderOnly bool) (LiveWeights, error) {
 	var rows [][liveFeatures]float64
-	races := make([]learnable, 0, len(samples))
+	moments := make([]learnable, 0, len(samples))
 	for _, s := range samples {
 		x, err := liveRows(s.State, s.Before)
 		if err != nil {
@@ -200,31 +232,47 @@ func FitLive(samples []LiveSample) (LiveWeights, error) {
 			r.x = append(r.x, x[i][:]...)
 		}
 		rows = append(rows, x...)
-		races = append(races, r)
+		moments = append(moments, r)
 	}
-	scale := make([]float64, liveFeatures)
-	for j := range scale {
-		column := make([]float64, len(rows))
+	win, behind := liveWin, liveBehind
+	if orderOnly {
+		win, behind = orderWin, orderBehind
+	}
+	var w LiveWeights
+	var err error
+	if w.Win, w.Sharpness, err = fitLive(moments, rows, win, DefaultParams().Fit.StageWeights); err == nil {
+		w.Behind, _, err = fitLive(moments, rows, behind, behindWeights)
+	}
+	return w, err
+}
+
+// fitLive learns the weights of some features of moments, and the sharpness for the winner.
+func fitLive(moments []learnable, rows [][liveFeatures]float64, set []int, stageWeights []float64) (weights [liveFeatures]float64, sharp float64, err error) {
+	scale := make([]float64, len(set))
+	column := make([]float64, len(rows))
+	for k, j := range set {
 		for i := range rows {
 			column[i] = rows[i][j]
 		}
-		scale[j] = spread(column)
+		scale[k] = spread(column)
 	}
-	for _, r := range races {
-		for i := range r.x {
-			r.x[i] /= scale[i%liveFeatures]
+	moments = slices.Clone(moments)
+	for i, m := range moments {
+		moments[i].x = make([]float64, 0, len(m.x)/liveFeatures*len(set))
+		for x := range slices.Chunk(m.x, liveFeatures) {
+			for k, j := range set {
+				moments[i].x = append(moments[i].x, x[j]/scale[k])
+			}
 		}
 	}
-	p := FitParams{StageWeights: DefaultParams().Fit.StageWeights, Penalty: livePenalty}
-	b, err := maximise(races, liveFeatures, p)
+	b, err := maximise(moments, len(set), FitParams{StageWeights: stageWeights, Penalty: livePenalty})
 	if err != nil {
-		return LiveWeights{}, fmt.Errorf("fit live picks on %d moments: %w", len(races), err)
+		return weights, 0, fmt.Errorf("fit live picks on %d moments: %w", len(moments), err)
 	}
-	w := LiveWeights{Sharpness: sharpness(races, b)}
-	for j := range w.Weights {
-		w.Weights[j] = b[j] / scale[j]
+	for k, j := range set {
+		weights[j] = b[k] / scale[k]
 	}
-	return w, nil
+	return weights, sharpness(moments, b), nil
 }
 
 // placeOf returns the index of a driver among the cars, or -1 if he is not running.
@@ -237,15 +285,27 @@ func placeOf(d season.DriverID, cars []Car) int {
 	return -1
 }
 
-// DefaultLiveWeights returns the weights of the published model. They were learnt from 289 races of 2011
-// to 2024 with twenty moments each, from lap times of the Ergast database and walk-forward forecasts of
-// V2. backtest.LearnLive learns them again.
-func DefaultLiveWeights() LiveWeights {
+// DefaultLiveWeights returns the weights of the published model, with gaps and stops or from the order alone. They were
+// learnt from 289 races of 2011 to 2024 with twenty moments each, from lap times of the Ergast database and walk-forward
+// forecasts of V2. backtest.LearnLive learns them again.
+func DefaultLiveWeights(orderOnly bool) LiveWeights {
+	if orderOnly {
+		return LiveWeights{
+			Win:       [liveFeatures]float64{0: 1.2038, 1: -.4478, 3: .4005, 6: 1.0429, 7: .3867, 9: .0851, 12: 1.1672},
+			Behind:    [liveFeatures]float64{0: 1.3006, 1: -1.1638, 3: .3679, 6: .8750, 7: -1.6154, 9: .0411, 12: .6731, 14: -.1121, .5417, 1.3765, .6430},
+			Sharpness: 1.1912,
+		}
+	}
 	return LiveWeights{
-		Weights: [liveFeatures]float64{
+		Win: [liveFeatures]float64{
 			.9294, -.5417, .1096, .3370, .5280, .1820,
 			.7038, .0985, .0861, -.0071, -.4347, .0917,
 			.9395, .1324,
+		},
+		Behind: [liveFeatures]float64{
+			.8994, -1.0776, .0720, .3093, .6616, .0869,
+			.5338, -1.7089, .0380, -.0559, -.2723, .0153,
+			.5479, .0423, 18: .0896, .1011, .1690, .2474,
 		},
 		Sharpness: 1.2214,
 	}

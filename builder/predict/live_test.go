@@ -101,7 +101,7 @@ func TestFitLiveFindsWhatDecides(t *testing.T) {
 			Before: before(), Podium: []season.DriverID{a, b, c}, Weight: 1,
 		})
 	}
-	w, err := predict.FitLive(samples)
+	w, err := predict.FitLive(samples, false)
 	if err != nil {
 		t.Fatal(err)
 	}

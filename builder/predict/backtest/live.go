@@ -43,10 +43,11 @@ type Checkpoint struct {
 	Reliability []Bin                 `json:"reliability"`
 }
 
-// The baselines: the first three of the running order, and the pick before the race.
+// The baselines: the first three of the running order, the pick before the race, and the model without gaps and stops.
 const (
 	leaderNow  = "leader"
 	beforeRace = "before"
+	orderOnly  = "order_only"
 )
 
 // moments are the shares of the distance that a fit uses beside the checkpoints.
@@ -68,12 +69,17 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 		return nil, err
 	}
 	model := map[int][]Score{}
-	baselines := map[string]map[int][]Score{leaderNow: {}, beforeRace: {}}
+	baselines := map[string]map[int][]Score{leaderNow: {}, beforeRace: {}, orderOnly: {}}
 	n := 0
 	for year := c.From; year <= c.To; year++ {
-		weights, err := predict.FitLive(samplesBefore(held, year, c.HalfLife))
+		samples := samplesBefore(held, year, c.HalfLife)
+		weights, err := predict.FitLive(samples, false)
 		if err != nil {
 			return nil, fmt.Errorf("live backtest of %d: %w", year, err)
+		}
+		ofOrder, err := predict.FitLive(samples, true)
+		if err != nil {
+			return nil, fmt.Errorf("live backtest of %d from the order alone: %w", year, err)
 		}
 		for i, r := range held {
 			if r.laps.Year != year {
@@ -90,7 +96,11 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
 				model[percent] = append(model[percent], NewScore(f, r.round))
-				for name, f := range map[string]predict.Forecast{leaderNow: positionFrequency(held[:i], state, percent), beforeRace: r.before} {
+				order, err := ofOrder.Live(state, r.before)
+				if err != nil {
+					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
+				}
+				for name, f := range map[string]predict.Forecast{leaderNow: positionFrequency(held[:i], state, percent), beforeRace: r.before, orderOnly: order} {
 					baselines[name][percent] = append(baselines[name][percent], NewScore(f, r.round))
 				}
 			}
@@ -113,14 +123,18 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	return report, nil
 }
 
-// LearnLive returns the weights learnt from all races before the year.
-func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race, year int, c LiveConfig) (predict.LiveWeights, error) {
+// LearnLive returns the weights learnt from all races before the year, with gaps and stops and from the order alone.
+func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race, year int, c LiveConfig) (full, ofOrder predict.LiveWeights, err error) {
 	c.From, c.To = year, year-1
 	held, err := forecasts(ctx, archive, races, c)
 	if err != nil {
-		return predict.LiveWeights{}, err
+		return full, ofOrder, err
 	}
-	return predict.FitLive(samplesBefore(held, year, c.HalfLife))
+	samples := samplesBefore(held, year, c.HalfLife)
+	if full, err = predict.FitLive(samples, false); err == nil {
+		ofOrder, err = predict.FitLive(samples, true)
+	}
+	return full, ofOrder, err
 }
 
 // forecasts predicts every race with lap times from the facts known before it.

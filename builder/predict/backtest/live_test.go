@@ -30,7 +30,9 @@ func TestPublishedLiveFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := backtest.LiveRun(t.Context(), archive, races, backtest.DefaultLiveConfig(2021, 2024))
+	config := backtest.DefaultLiveConfig(2021, 2024)
+	config.Model = &rememberedModel{Model: config.Model, forecasts: make(map[race]predict.Forecast)}
+	report, err := backtest.LiveRun(t.Context(), archive, races, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +49,11 @@ func TestPublishedLiveFigures(t *testing.T) {
 		if before := c.Baselines["before"]; len(c.Reliability) != 10 || before.LogLoss < 1 || before.LogLoss > 1.5 || c.Percent > 0 && m.LogLoss >= before.LogLoss {
 			t.Errorf("%d %%: log-loss %.3f, that of the pick before the race %.3f, %d bins", c.Percent, m.LogLoss, before.LogLoss, len(c.Reliability))
 		}
+		for name, podiums := range map[string]float64{"live": m.PodiumBrier, "order_only": c.Baselines["order_only"].PodiumBrier} {
+			if podiums > leader.PodiumBrier {
+				t.Errorf("%s at %d %%: podium Brier %.3f, want at most the %.3f of the running order", name, c.Percent, podiums, leader.PodiumBrier)
+			}
+		}
 		if c.Percent != predict.CountingCheckpoint {
 			continue
 		}
@@ -56,12 +63,14 @@ func TestPublishedLiveFigures(t *testing.T) {
 		}
 	}
 
-	learnt, err := backtest.LearnLive(t.Context(), archive, races, 2025, backtest.DefaultLiveConfig(2025, 2025))
+	learnt, ofOrder, err := backtest.LearnLive(t.Context(), archive, races, 2025, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(predict.DefaultLiveWeights(), learnt, cmpopts.EquateApprox(0, .002)); diff != "" {
-		t.Errorf("the published weights are not those of the data (-published +learnt):\n%s", diff)
+	for orderOnly, learnt := range map[bool]predict.LiveWeights{false: learnt, true: ofOrder} {
+		if diff := cmp.Diff(predict.DefaultLiveWeights(orderOnly), learnt, cmpopts.EquateApprox(0, .002)); diff != "" {
+			t.Errorf("order alone %v: the published weights are not those of the data (-published +learnt):\n%s", orderOnly, diff)
+		}
 	}
 }
 
