@@ -100,6 +100,23 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 		t.Errorf("after the race: got %d counted and %d remaining, want 11 and 13", after.RacesCounted, after.RacesRemaining)
 	}
 
+	if n := len(after.AfterRounds); n != 11 {
+		t.Fatalf("the odds after %d rounds are told, want 11", n)
+	}
+	last := after.AfterRounds[10]
+	if last.SessionKey != 2024011 || len(last.Drivers) != len(after.Drivers) || len(last.Constructors) != len(after.Constructors) {
+		t.Errorf("the last of the series: got %+v, want the odds %+v", last, after)
+	}
+	for i, d := range last.Drivers {
+		of := after.Drivers[slices.IndexFunc(after.Drivers, func(o wire.DriverOdds) bool { return o.Driver == d.Driver })]
+		if max(d.TitlePct-of.TitlePct, of.TitlePct-d.TitlePct) > 20 || of.PointsMost != of.Points+13*26+3*8 {
+			t.Errorf("place %d of the series has %+v, the odds %+v", i+1, d, of)
+		}
+	}
+	if diff := cmp.Diff(before.AfterRounds, after.AfterRounds[:10]); diff != "" {
+		t.Errorf("the odds after earlier rounds have changed (-before +after)\n%s", diff)
+	}
+
 	got, _ := served[wire.TrackRecord](t, b, record)
 	if got.Real.Races != 1 || got.Real.RacesWithChances != 1 || got.Real.Picks.LogLoss == nil || got.Real.Pole == nil || got.Real.F0 == nil {
 		t.Errorf("the real record: got %+v, want one race with all scores beside pole and f0", got.Real)
@@ -111,7 +128,7 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 		t.Errorf("in hindsight: log-loss %v, of f0 %v, of pole %v; want them to rise", *h.Picks.LogLoss, *h.F0.LogLoss, *h.Pole.LogLoss)
 	}
 	decided, _ := served[wire.TitleOdds](t, b, catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2021})
-	if decided.RacesRemaining != 0 || len(decided.Drivers) != 1 || decided.Drivers[0].Driver != "VER" || decided.Constructors[0].Team != "Mercedes" {
+	if decided.RacesRemaining != 0 || len(decided.Drivers) != 1 || decided.Drivers[0].Driver != "VER" || decided.Constructors[0].Team != "Mercedes" || decided.AfterRounds != nil {
 		t.Errorf("2021 is over: got %+v", decided)
 	}
 }
@@ -212,7 +229,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 	b := newBuilder(store)
 	var again []func()
 	for n := -1; n < len(rounds); n++ {
-		at, want := opened.Add(time.Hour), 2 // a race and the odds
+		at, want := opened.Add(time.Hour), 3 // a race, the odds and their place in the series
 		switch n {
 		case -1:
 			want = 21 + 21 + 1 // the races of the seasons before
@@ -221,7 +238,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		case 2: // another archive, which says the same of all that matters
 			facts.SHA256 = strings.Repeat("f", 64)
 		case 3: // one that says something else of the fourth round of last season: of 21, 18 have seen it
-			facts, want = seasonsOf2020(t, time.Millisecond), 18+4+1
+			facts, want = seasonsOf2020(t, time.Millisecond), 18+4+1+4
 		case len(rounds) - 1: // nothing is left to be simulated
 			want = 1
 		}

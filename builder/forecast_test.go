@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
@@ -114,6 +115,19 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		t.Errorf("on the grid the forecast is %+v, the pick %+v", last, picked)
 	}
 
+	half := live.Observation{Session: ofAustria, At: ends(36), Received: ends(36).Add(time.Second), Source: "operator:anna", Hand: true, Lap: 36}
+	frozen, _ := b.Ledger.Fold().Record(ofAustria)
+	for _, c := range frozen.Pick.Chances {
+		half.Cars = append(half.Cars, live.Car{Driver: c.Driver})
+	}
+	if _, _, err := b.Observed().Append(t.Context(), half); err != nil {
+		t.Fatal(err)
+	}
+	build(t, b, half.Received.Add(time.Second))
+	if frozen, _ = b.Ledger.Fold().Record(ofAustria); frozen.LivePick(50) == nil || frozen.LivePick(50).Model != predict.OrderName {
+		t.Fatalf("an order by hand gave the live picks %+v, want one of the model without gaps", frozen.Live)
+	}
+
 	verified := june(30, 17, 0)
 	build(t, b, verified)
 	derive(t, b, verified, true)
@@ -134,6 +148,9 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 	}
 	if frozen := record.Real.AsFrozen; len(frozen) != 1 || frozen[0].Basis != "grid" || *frozen[0].Picks.LogLoss != *record.Real.Picks.LogLoss {
 		t.Errorf("as frozen: got %+v, want the pick on the grid", frozen)
+	}
+	if of := record.Real.Live; len(of) != 1 || !of[0].ByHand || of[0].Races != 1 || of[0].Picks.LogLoss == nil {
+		t.Errorf("live picks: got %+v, want the one by hand", of)
 	}
 	if record.Real.Races != 1 {
 		t.Errorf("%d picks, want 1: a forecast counts as none", record.Real.Races)

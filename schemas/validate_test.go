@@ -97,8 +97,12 @@ var bodies = []struct {
 	{trackRecord, wire.Wrap(wire.TrackRecord{Real: wire.Record{Races: 1, Picks: &wire.Scores{}}}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{
 		RacesCounted: 23, RacesRemaining: 1, Simulations: 10000,
-		Drivers:      []wire.DriverOdds{{Driver: "VER", Name: "Max Verstappen", Points: 429, TitlePct: 1000, PointsLow: 430, PointsHigh: 447}},
-		Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5}},
+		Drivers:      []wire.DriverOdds{{Driver: "VER", Name: "Max Verstappen", Points: 429, TitlePct: 1000, PointsLow: 430, PointsHigh: 447, PointsMost: 455}},
+		Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5, PointsMost: 684}},
+		AfterRounds: []wire.RoundOdds{{
+			SessionKey: 2024023, GPName: "Qatar Grand Prix",
+			Drivers: []wire.DriverTitle{{Driver: "VER", TitlePct: 1000}}, Constructors: []wire.ConstructorTitle{{Team: "McLaren", TitlePct: 893}},
+		}},
 	}, now)},
 	{forecast, wire.Wrap([]wire.ForecastRecord{{
 		SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Date: "2024-12-08", DateStart: wire.Instant(now), Model: "v2-1", Basis: "practice", EntriesFrom: 2024023,

@@ -114,7 +114,7 @@ func (s Season) tables() []table {
 		listOf[wire.ProbabilityRecord]("probabilities", of(catalog.Probabilities), false, "session_key"),
 		{name: "accuracy", variant: of(catalog.Accuracy), row: reflect.TypeFor[wire.Accuracy](), sum: true},
 		{name: "track_record", variant: of(catalog.TrackRecord), row: reflect.TypeFor[wire.TrackRecord](), sum: true},
-		{name: "title_odds", variant: of(catalog.TitleOdds), row: reflect.TypeFor[wire.TitleOdds](), sum: true},
+		{name: "title_odds", variant: of(catalog.TitleOdds), row: reflect.TypeFor[wire.TitleOdds](), sum: true, keys: []string{"session_key"}},
 	}
 }
 

@@ -164,6 +164,7 @@ func TestFaults(t *testing.T) {
 		{name: "a better chance stands below", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[0].TitlePct, s.odds.Drivers[1].TitlePct = 300, 700 }},
 		{name: "fewer points at the end than now", edit: func(_ *world, s *smallSeason) { s.odds.Constructors[0].PointsLow = 24 }},
 		{name: "the lower bound is above the upper", edit: func(_ *world, s *smallSeason) { s.odds.Constructors[0].PointsLow = 51 }},
+		{name: "more points at the end than remain", edit: func(_ *world, s *smallSeason) { s.odds.Constructors[0].PointsMost = 49 }},
 		{name: "title chances below one", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[1].TitlePct = 200 }},
 		{name: "title chances above one", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[1].TitlePct = 400 }},
 		{name: "no constructor can win", edit: func(_ *world, s *smallSeason) { s.odds.Constructors = nil }},

@@ -225,8 +225,8 @@ func complainOfPlaces(c wire.DriverChance, starters int, complain complain) {
 // checkOdds holds the odds of both titles to themselves.
 func checkOdds(o wire.TitleOdds, complain complain) {
 	sum, last := 0, 1000
-	check := func(who string, title wire.Percent, points, low, high float64) {
-		if int(title) > last || low < points || high < low {
+	check := func(who string, title wire.Percent, points, low, high, most float64) {
+		if int(title) > last || low < points || high < low || most > 0 && most < high {
 			complain("%s: %d tenths after %d, points %v to %v from %v", who, title, last, low, high, points)
 		}
 		sum, last = sum+int(title), int(title)
@@ -238,11 +238,11 @@ func checkOdds(o wire.TitleOdds, complain complain) {
 		sum, last = 0, 1000
 	}
 	for _, d := range o.Drivers {
-		check(d.Driver, d.TitlePct, d.Points, d.PointsLow, d.PointsHigh)
+		check(d.Driver, d.TitlePct, d.Points, d.PointsLow, d.PointsHigh, d.PointsMost)
 	}
 	end("drivers", len(o.Drivers))
 	for _, c := range o.Constructors {
-		check(c.Team, c.TitlePct, c.Points, c.PointsLow, c.PointsHigh)
+		check(c.Team, c.TitlePct, c.Points, c.PointsLow, c.PointsHigh, c.PointsMost)
 	}
 	end("constructors", len(o.Constructors))
 }

@@ -59,9 +59,30 @@ type TitleOdds struct {
 	Simulations    int               `json:"simulations"`     // seasons simulated; 0 if none remains
 	Drivers        []DriverOdds      `json:"drivers"`         // contenders, the likeliest first
 	Constructors   []ConstructorOdds `json:"constructors"`
+	AfterRounds    []RoundOdds       `json:"after_rounds,omitzero"` // of the current season
 }
 
-// DriverOdds is a driver with a chance of the title.
+// RoundOdds are the odds after a round.
+type RoundOdds struct {
+	SessionKey   int64              `json:"session_key"`
+	GPName       string             `json:"gp_name"`
+	Drivers      []DriverTitle      `json:"drivers"` // contenders, the likeliest first
+	Constructors []ConstructorTitle `json:"constructors"`
+}
+
+// DriverTitle is a driver's chance of the title.
+type DriverTitle struct {
+	Driver   string  `json:"driver"` // three-letter code
+	TitlePct Percent `json:"title_pct"`
+}
+
+// ConstructorTitle is a constructor's chance of the title.
+type ConstructorTitle struct {
+	Team     string  `json:"team"`
+	TitlePct Percent `json:"title_pct"`
+}
+
+// DriverOdds is a driver who can still be champion by arithmetic.
 type DriverOdds struct {
 	Driver     string  `json:"driver"` // three-letter code
 	Name       string  `json:"name"`
@@ -69,6 +90,7 @@ type DriverOdds struct {
 	TitlePct   Percent `json:"title_pct"`
 	PointsLow  float64 `json:"points_low"`
 	PointsHigh float64 `json:"points_high"`
+	PointsMost float64 `json:"points_most,omitzero"` // with every point that remains
 }
 
 // ConstructorOdds is a constructor that can still win the title.
@@ -78,6 +100,7 @@ type ConstructorOdds struct {
 	TitlePct   Percent `json:"title_pct"`
 	PointsLow  float64 `json:"points_low"`
 	PointsHigh float64 `json:"points_high"`
+	PointsMost float64 `json:"points_most,omitzero"`
 }
 
 // TrackRecord is the body of /track-record.

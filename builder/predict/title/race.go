@@ -1,6 +1,7 @@
 package title
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -27,9 +28,60 @@ func pointsOf(year int, sprint, last bool) round {
 	return r
 }
 
+// withRegulars returns the view in which the regular drivers are entered for the next round of a season, unless
+// something of that round is known. Every seat of the latest race belongs to the driver with the most starts of the
+// season in it, and on a tie to the one who drove it first. A driver who raced for another team has left his seat.
+func withRegulars(v *season.View, s *season.Season, next *season.Round) *season.View {
+	type seat struct {
+		driver season.DriverID
+		team   season.TeamID
+	}
+	var lineup []season.Entry
+	var seats []seat // in the order in which they were first taken
+	starts := map[seat]int{}
+	for i := range s.Rounds {
+		if !s.Rounds[i].Finished() {
+			continue
+		}
+		lineup = nil
+		for _, r := range s.Rounds[i].Results {
+			lineup = append(lineup, season.Entry{Driver: r.Driver, Team: r.Team})
+			taken := seat{r.Driver, r.Team}
+			if starts[taken]++; starts[taken] == 1 {
+				seats = append(seats, taken)
+			}
+		}
+	}
+	if len(lineup) == 0 || len(next.Entries)+len(next.Qualifying)+len(next.Grid) > 0 {
+		return v
+	}
+	slices.SortStableFunc(seats, func(a, b seat) int { return starts[b] - starts[a] })
+	rank := func(e season.Entry) int { return slices.Index(seats, seat{e.Driver, e.Team}) }
+	for i := 0; i < len(seats); i++ {
+		last := -1 // the car of the team with the driver of the lowest rank
+		for j, e := range lineup {
+			if e.Team == seats[i].team && (last < 0 || rank(e) > rank(lineup[last])) {
+				last = j
+			}
+		}
+		present := slices.ContainsFunc(lineup, func(e season.Entry) bool { return e.Driver == seats[i].driver })
+		if !present && last >= 0 && rank(lineup[last]) > i {
+			lineup[last].Driver = seats[i].driver
+			i = -1 // the substitute may have a seat of his own
+		}
+	}
+	entered := *v
+	entered.Seasons = slices.Clone(v.Seasons)
+	year, _ := entered.Season(s.Year)
+	year.Rounds = slices.Clone(year.Rounds)
+	round, _ := year.Round(next.GrandPrix)
+	round.Entries = lineup
+	return &entered
+}
+
 // field draws finishing orders.
 type field struct {
-	win, rest []float64 // proportional to the chances of the first place, and of each later place
+	win, rest []float64 // proportional to the chances of the first place, and of each later place: win to the power of 3/4
 	arrival   []float64
 }
 
@@ -42,7 +94,8 @@ func (f *field) set(strength []float64) {
 	top := slices.Max(strength)
 	for i, s := range strength {
 		f.win[i] = portable.Exp(s - top)
-		f.rest[i] = portable.Exp(restPower * (s - top))
+		root := math.Sqrt(f.win[i])
+		f.rest[i] = root * math.Sqrt(root)
 	}
 }
 

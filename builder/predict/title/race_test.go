@@ -3,9 +3,11 @@ package title
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/season"
 )
 
 // TestPointsAreThoseOfTheResults compares the points table with the points in the results.
@@ -41,6 +43,73 @@ func TestPointsAreThoseOfTheResults(t *testing.T) {
 	}
 }
 
+// TestSeatsOfAbsentDrivers: a driver who missed the latest race keeps his seat, and his substitute the seat that he
+// left for it. A driver who has changed teams has left his seat.
+func TestSeatsOfAbsentDrivers(t *testing.T) {
+	for _, tc := range []struct {
+		year, races int
+		next        func(*season.Round) // edits the round to come
+		want, gone  []season.Entry
+	}{
+		{2024, 2, nil, []season.Entry{{Driver: "carlos-sainz-jr", Team: "ferrari"}}, []season.Entry{{Driver: "oliver-bearman", Team: "ferrari"}}},
+		{
+			2020, 16, nil,
+			[]season.Entry{{Driver: "lewis-hamilton", Team: "mercedes"}, {Driver: "george-russell", Team: "williams"}, {Driver: "romain-grosjean", Team: "haas"}},
+			[]season.Entry{{Driver: "george-russell", Team: "mercedes"}, {Driver: "jack-aitken", Team: "williams"}},
+		},
+		{
+			2019, 13, nil,
+			[]season.Entry{{Driver: "alexander-albon", Team: "red-bull"}, {Driver: "pierre-gasly", Team: "toro-rosso"}},
+			[]season.Entry{{Driver: "pierre-gasly", Team: "red-bull"}},
+		},
+		{
+			2024, 2, func(r *season.Round) { r.Entries = []season.Entry{{Driver: "oliver-bearman", Team: "ferrari"}} },
+			[]season.Entry{{Driver: "oliver-bearman", Team: "ferrari"}}, []season.Entry{{Driver: "carlos-sainz-jr", Team: "ferrari"}},
+		},
+	} {
+		facts := archivetest.Embedded(t).Facts()
+		v := &season.View{Seasons: facts.Seasons}
+		s, _ := v.Season(tc.year)
+		now := *s
+		now.Rounds = slices.Clone(s.Rounds)
+		for i := tc.races; i < len(now.Rounds); i++ {
+			r := now.Rounds[i]
+			now.Rounds[i] = season.Round{Number: r.Number, GrandPrix: r.GrandPrix}
+		}
+		next := &now.Rounds[tc.races]
+		if tc.next != nil {
+			tc.next(next)
+		}
+		got, _ := withRegulars(&season.View{Seasons: []season.Season{now}}, &now, next).Round(tc.year, next.GrandPrix)
+		has := func(e season.Entry) bool { return slices.Contains(got.Entries, e) }
+		if slices.ContainsFunc(tc.want, func(e season.Entry) bool { return !has(e) }) || slices.ContainsFunc(tc.gone, has) {
+			t.Errorf("%d after %d races: got %v, want %v and not %v", tc.year, tc.races, got.Entries, tc.want, tc.gone)
+		}
+	}
+}
+
+// TestContendersByArithmetic: on equal points the better places decide.
+func TestContendersByArithmetic(t *testing.T) {
+	leader := &tally[season.DriverID]{id: "leader", points: 100, places: [counted]int{4, 2}}
+	for _, tc := range []struct {
+		name  string
+		rival tally[season.DriverID]
+		races int
+		want  int
+	}{
+		{"more points", tally[season.DriverID]{points: 75, places: [counted]int{1}}, 2, 2},
+		{"as many points, more wins", tally[season.DriverID]{points: 50, places: [counted]int{3}}, 2, 2},
+		{"as many points, fewer wins", tally[season.DriverID]{points: 50, places: [counted]int{1, 9}}, 2, 1},
+		{"as many points and wins, more second places", tally[season.DriverID]{points: 50, places: [counted]int{2, 3}}, 2, 2},
+		{"fewer points", tally[season.DriverID]{points: 49, places: [counted]int{9}}, 2, 1},
+	} {
+		leader.ends, tc.rival.ends = []float64{100}, []float64{99}
+		if got := contenders([]*tally[season.DriverID]{leader, &tc.rival}, 50, tc.races, 1, 1); len(got) != tc.want || got[0].Most != 150 {
+			t.Errorf("%s: got %+v, want %d contenders", tc.name, got, tc.want)
+		}
+	}
+}
+
 // TestDrawFollowsTheStrengths counts how often each is first and second.
 func TestDrawFollowsTheStrengths(t *testing.T) {
 	f := newField(3)
@@ -54,7 +123,7 @@ func TestDrawFollowsTheStrengths(t *testing.T) {
 		first[order[0]] += 1. / n
 		second[order[1]] += 1. / n
 	}
-	g := [3]float64{math.Pow(.6, restPower), math.Pow(.3, restPower), math.Pow(.1, restPower)}
+	g := [3]float64{math.Pow(.6, .75), math.Pow(.3, .75), math.Pow(.1, .75)}
 	for i, p := range [3]float64{.6, .3, .1} {
 		want := 0.0
 		for a, pa := range [3]float64{.6, .3, .1} {

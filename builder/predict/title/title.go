@@ -36,6 +36,7 @@ type Odds struct {
 type Chance[ID season.DriverID | season.TeamID] struct {
 	ID     ID
 	Points float64
+	Most   float64 // points at the end with every remaining point
 	Title  float64 // in [0, 1]; adds up to 1
 
 	Low, High float64 // 10th and 90th percentile of the points at the end
@@ -60,9 +61,6 @@ const FirstYear = 1991
 // ErrTooEarly is the error of a season that cannot be simulated.
 var ErrTooEarly = fmt.Errorf("the season is not known, or before %d", FirstYear)
 
-// restPower flattens the strengths for all places but the first, as for podiums.
-const restPower = .75
-
 // Simulate returns the odds of the season's titles in the view v: finished rounds count, and
 // the others are still to be held. In a season that is over the champions have chance 1. If there are no odds,
 // the error wraps ErrTooEarly, predict.ErrNoForm or predict.ErrNobody.
@@ -85,7 +83,7 @@ func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, erro
 		crown(&odds, latest)
 		return odds, nil
 	}
-	outlook, err := m.Outlook(v, year, remaining[0].GrandPrix)
+	outlook, err := m.Outlook(withRegulars(v, s, remaining[0]), year, remaining[0].GrandPrix)
 	if err != nil {
 		return Odds{}, fmt.Errorf("title odds of %d: %w", year, err)
 	}
@@ -94,8 +92,8 @@ func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, erro
 		return Odds{}, fmt.Errorf("title odds of %d: %w", year, err)
 	}
 	sim.run(c)
-	odds.Drivers = contenders(sim.drivers, sim.most, c.Runs)
-	odds.Teams = contenders(sim.teams, sim.mostTeam, c.Runs)
+	odds.Drivers = contenders(sim.drivers, sim.most, len(remaining), 1, c.Runs)
+	odds.Teams = contenders(sim.teams, sim.mostTeam, len(remaining), 2, c.Runs)
 	return odds, nil
 }
 
@@ -106,12 +104,12 @@ func crown(o *Odds, last *season.Round) {
 	}
 	for _, row := range last.DriverStandings {
 		if row.Position == 1 {
-			o.Drivers = append(o.Drivers, Chance[season.DriverID]{row.Driver, row.Points, 1, row.Points, row.Points})
+			o.Drivers = append(o.Drivers, Chance[season.DriverID]{row.Driver, row.Points, row.Points, 1, row.Points, row.Points})
 		}
 	}
 	for _, row := range last.TeamStandings {
 		if row.Position == 1 {
-			o.Teams = append(o.Teams, Chance[season.TeamID]{row.Team, row.Points, 1, row.Points, row.Points})
+			o.Teams = append(o.Teams, Chance[season.TeamID]{row.Team, row.Points, row.Points, 1, row.Points, row.Points})
 		}
 	}
 }
@@ -323,19 +321,27 @@ func champion[ID season.DriverID | season.TeamID](all []*tally[ID]) {
 	best.titles++
 }
 
-// contenders returns the drivers or teams that can still win the title if they add most points.
-func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float64, runs int) []Chance[ID] {
-	lead := 0.0
-	for _, t := range all {
-		lead = max(lead, t.points)
+// contenders returns the drivers or teams that can still be champion by arithmetic: if they take all remaining
+// points, with cars in the first places of every remaining race, no rival is ahead.
+func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float64, races, cars, runs int) []Chance[ID] {
+	possible := func(t *tally[ID]) bool {
+		t.reset()
+		t.now += most
+		for place := range cars {
+			t.nowPlaces[place] += races
+		}
+		return !slices.ContainsFunc(all, func(o *tally[ID]) bool {
+			o.now, o.nowPlaces = o.points, o.places
+			return o != t && o.ahead(t)
+		})
 	}
 	var list []Chance[ID]
 	for _, t := range all {
-		if t.points+most < lead {
+		if !possible(t) {
 			continue
 		}
 		slices.Sort(t.ends)
-		list = append(list, Chance[ID]{t.id, t.points, float64(t.titles) / float64(runs), t.ends[runs/10], t.ends[runs-1-runs/10]})
+		list = append(list, Chance[ID]{t.id, t.points, t.points + most, float64(t.titles) / float64(runs), t.ends[runs/10], t.ends[runs-1-runs/10]})
 	}
 	slices.SortStableFunc(list, func(a, b Chance[ID]) int {
 		switch {
