@@ -216,6 +216,11 @@ func TestWeekend(t *testing.T) {
 	}
 	dir := h.scheduler.cmd.Dir
 	gridcast(t, dir, "ledger", "audit", "--store", "dir:store")
+	for deadline := time.Now().Add(3 * time.Minute); data[wire.TitleOdds](t, h.edges[0].get(t, "/title-odds")).RacesCounted < w.Round.Number; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the title odds do not count the verified race")
+		}
+	}
 	h.rebuildByCommand(t, dir)
 }
 
