@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"gridcast/builder/season"
 )
@@ -22,6 +23,8 @@ type Frequency struct {
 	rank func(runners []runner, races []race) []runner
 	// firstOnly counts only the first rank and shares the rest equally.
 	firstOnly bool
+	// podiums counts podiums by rank for the podium chances, which else follow from those to win.
+	podiums bool
 }
 
 var _ Model = (*Frequency)(nil)
@@ -30,6 +33,11 @@ var _ Model = (*Frequency)(nil)
 // known it ranks by qualifying, and before qualifying by the championship.
 func GridFrequency() *Frequency {
 	return &Frequency{name: "grid-frequency-1", rank: byGrid}
+}
+
+// SlotPodiums is GridFrequency with the frequency of podiums from each slot.
+func SlotPodiums() *Frequency {
+	return &Frequency{name: "slot-podiums-1", rank: byGrid, podiums: true}
 }
 
 // Pole picks the driver on pole and gives all others equal chances.
@@ -64,7 +72,7 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 		return Forecast{}, fmt.Errorf("predict %d %s: %w", year, round, ErrNobody)
 	}
 	ranked := m.rank(runners, races)
-	wins, basis := m.wins(races, len(ranked), order)
+	wins, podiums, basis := m.counts(races, len(ranked), order)
 	if m.firstOnly {
 		shareRest(wins)
 	}
@@ -73,21 +81,36 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 		drivers[i] = r.driver
 	}
 	win := millionths(normalised(wins), one, nil)
-	return newForecast(withPodium(drivers, win, win), drivers[:min(3, len(drivers))], basis), nil
+	candidates := withPodium(drivers, win, win)
+	if m.podiums {
+		places := min(3, len(ranked))
+		podiums = normalised(podiums)
+		for i := range podiums {
+			podiums[i] *= float64(places)
+		}
+		for i, p := range millionths(podiums, places*one, win) {
+			candidates[i].Podium = p
+		}
+	}
+	return newForecast(candidates, drivers[:min(3, len(drivers))], basis), nil
 }
 
-// wins returns the smoothed number of wins of each of n ranks in the races before the last. It ranks
-// them by the kind of order that is known for the last race.
-func (m *Frequency) wins(races []race, n int, order Order) ([]float64, Basis) {
-	wins := make([]float64, n)
+// counts returns the smoothed numbers of wins and of podiums of each of n ranks in the races before the last. It
+// ranks them by the kind of order that is known for the last race. Of podiums one race is imaginary, in which the
+// first three ranks are the podium.
+func (m *Frequency) counts(races []race, n int, order Order) (wins, podiums []float64, basis Basis) {
+	wins, podiums = make([]float64, n), make([]float64, n)
 	for k := range wins {
+		if k < 3 {
+			podiums[k] = 1
+		}
 		wins[k] = 1 / float64((k+1)*(k+1))
 	}
 	wins = normalised(wins)
 	for k := range wins {
 		wins[k] *= priorRaces
 	}
-	basis := Basis{Order: order}
+	basis = Basis{Order: order}
 	rank := m.rank
 	if order == FromForm {
 		rank = byChampionship
@@ -103,13 +126,17 @@ func (m *Frequency) wins(races []race, n int, order Order) ([]float64, Basis) {
 		}
 		basis.add(r.year)
 		runners, _ := field(races[:i+1])
+		podium := r.round.Podium()
 		for k, runner := range rank(runners, races[:i+1]) {
 			if runner.driver == won && k < n {
 				wins[k]++
 			}
+			if k < n && slices.Contains(podium[:], runner.driver) {
+				podiums[k]++
+			}
 		}
 	}
-	return wins, basis
+	return wins, podiums, basis
 }
 
 // add counts a race of the year that was learnt from.

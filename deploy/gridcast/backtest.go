@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/backtest"
 	"gridcast/builder/predict/laps"
+	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
 	"gridcast/deploy/terminal"
 )
@@ -25,6 +26,7 @@ type backtestCmd struct {
 	Basis   string `help:"The known facts of the weekend: ${enum}; form means only the entry list." enum:"grid,qualifying,form" default:"grid"`
 	Plot    string `help:"Write an SVG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.svg" type:"path"`
 	Live    bool   `help:"Score the picks made during the races, by checkpoint; needs --laps."`
+	Titles  bool   `help:"Score the title odds after a quarter, half and three quarters of each season that is over."`
 	Laps    string `help:"A folder with lap times as in the Ergast dump." placeholder:"DIR" type:"path"`
 }
 
@@ -38,6 +40,8 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return terminal.Usagef("--basis %s: live picks start from the forecast on the grid", c.Basis)
 	case c.Live && c.Plot != "":
 		return terminal.Usagef("--plot: there is no plot of live picks")
+	case c.Titles && (c.Live || c.Plot != "" || c.Basis != string(predict.FromGrid)):
+		return terminal.Usagef("--titles: goes with neither --live, --plot nor --basis")
 	case !c.Live && c.Laps != "":
 		return terminal.Usagef("--laps: only --live reads lap times")
 	}
@@ -48,14 +52,20 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if first := a.Facts().Seasons[0].Year; c.From < first {
 		return fmt.Errorf("backtest from %d: the archive begins in %d; give another one with --archive", c.From, first)
 	}
-	if c.Live {
+	switch {
+	case c.Live:
 		return c.live(ctx, s, a)
+	case c.Titles:
+		return c.titles(ctx, s, a)
 	}
 	config := backtest.DefaultConfig(c.From, c.To)
 	if config.Model, err = predict.ByName(c.Model); err != nil {
 		return err
 	}
 	config.Basis = predict.Order(c.Basis)
+	if config.Basis == predict.FromForm {
+		config.Baselines = slices.DeleteFunc(config.Baselines, func(b backtest.Baseline) bool { return b.Name == "f0" }) // needs qualifying
+	}
 	bar := s.NewBar()
 	config.Progress = bar.Show
 	report, err := backtest.Run(ctx, a, config)
@@ -113,6 +123,40 @@ func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.A
 	return nil
 }
 
+func (c *backtestCmd) titles(ctx context.Context, s *terminal.Streams, a *season.Archive) error {
+	model, err := predict.ByName(c.Model)
+	if err != nil {
+		return err
+	}
+	ranked, ok := model.(*predict.Ranked)
+	if !ok {
+		return terminal.Usagef("--model %s: has no title odds", c.Model)
+	}
+	record, err := title.Score(ctx, a, c.From, c.To, ranked, title.DefaultConfig())
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		s.PrintJSON(record)
+		return nil
+	}
+	var rows [][]any
+	for _, stage := range record.Stages {
+		for _, of := range []struct {
+			title string
+			title.Scores
+		}{{"drivers", stage.Drivers}, {"constructors", stage.Teams}} {
+			rows = append(rows, []any{
+				fmt.Sprintf("%s after %.0f %%", of.title, 100*stage.Part), of.Seasons, decimals(of.LogLoss), decimals(of.Replay), decimals(of.Leader), decimals(of.Share),
+				of.Hits, percent(100 * of.Said),
+			})
+		}
+	}
+	s.Printf("%s, title odds, %d to %d, log-loss of the champion\n\n", model.Name(), record.From, record.To)
+	s.PrintTable([]any{"", "seasons", "odds", "rounds drawn again", "leader", "share of points", "likeliest won", "said %"}, rows)
+	return nil
+}
+
 // gridSlots is the baseline of tables that have room for one.
 const gridSlots = "grid_frequency"
 
@@ -125,6 +169,9 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	}
 	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
 	s.PrintTable(header, rows)
+	if r.Model.RPS > 0 {
+		s.Printf("\nWhole orders: Brier score of the points %.3f, ranked probability score %.4f.\n", r.Model.PointsBrier, r.Model.RPS)
+	}
 	s.Printf("\nOver as many races even a perfectly calibrated model shows an ECE of %.1f %% [%.1f, %.1f].\n\n",
 		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1])
 	printDifferences(s, r.ModelName, r.Differences)
@@ -144,6 +191,11 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
 	}
 	s.Printf("\n%s\n", terminal.Table([]any{"races", "said %", "won % [95 %]"}, rows))
+	rows = rows[:0]
+	for _, bin := range r.Podiums {
+		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
+	}
+	s.Printf("\n%s\n\nThe podium chances of all drivers are off by %.2f points on average.\n", terminal.Table([]any{"drivers", "podium said %", "came % [95 %]"}, rows), r.Model.ECEDriversPct)
 }
 
 // printDifferences prints the differences between a model and the baselines on the same races.

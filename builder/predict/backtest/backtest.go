@@ -35,17 +35,32 @@ type Baseline struct {
 // DefaultConfig measures the published model against all baselines.
 func DefaultConfig(from, to int) Config {
 	p := predict.DefaultParams()
+	model := predict.NewV2(p)
 	return Config{
 		From: from, To: to,
-		Model: predict.NewV2(p), Basis: predict.FromGrid,
+		Model: model, Basis: predict.FromGrid,
 		Baselines: []Baseline{
 			{"pole", predict.Pole()},
 			{"grid_frequency", predict.GridFrequency()},
+			{"slot_podiums", predict.SlotPodiums()},
+			{"f0", qualifiedAlone{model}},
 			{"leader", predict.Leader()},
 			{"previous_winner", predict.PreviousWinner()},
 		},
 		RuleYears: p.Pace.RuleYears,
 	}
+}
+
+// qualifiedAlone is the forecast of the outcome of qualifying alone, by the expert of a model.
+type qualifiedAlone struct{ of *predict.Ranked }
+
+// Name implements predict.Model.
+func (qualifiedAlone) Name() string { return "f0" }
+
+// Predict implements predict.Model.
+func (m qualifiedAlone) Predict(v *season.View, year int, round season.GrandPrixID) (predict.Forecast, error) {
+	e, err := m.of.Explain(v, year, round)
+	return e.Qualified(), err
 }
 
 // Race is a race that was scored.

@@ -21,6 +21,10 @@ type Metrics struct {
 	PodiumBrier    float64 `json:"podium_brier"` // of the chances of a podium, 0 to 6
 	ECEPct         float64 `json:"ece_pct"`      // expected calibration error of the picked winner's chance
 
+	PointsBrier   float64 `json:"points_brier,omitzero"` // of the chances of the first ten places; like RPS of whole orders alone
+	RPS           float64 `json:"rps,omitzero"`          // ranked probability score, 0 to 1
+	ECEDriversPct float64 `json:"ece_drivers_pct"`       // expected calibration error of every driver's podium chance
+
 	Intervals *Intervals `json:"intervals,omitempty"`
 }
 
@@ -55,6 +59,9 @@ func newMetrics(scores []Score, calibration bool) Metrics {
 	if len(scores) == 0 {
 		return m
 	}
+	if calibration {
+		m.ECEDriversPct = 100 * calibrationError(PodiumReliability(scores))
+	}
 	var drawn [7][]float64
 	for times := range draws(len(scores)) {
 		d := sum(sorted, times, calibration)
@@ -82,6 +89,8 @@ func sum(sorted []Score, times []int, calibration bool) Metrics {
 		m.LogLoss += float64(w * s.LogLoss)
 		m.Brier += float64(w * s.Brier)
 		m.PodiumBrier += float64(w * s.PodiumBrier)
+		m.PointsBrier += float64(w * s.PointsBrier)
+		m.RPS += float64(w * s.RPS)
 	}
 	if n == 0 {
 		return m
@@ -92,6 +101,8 @@ func sum(sorted []Score, times []int, calibration bool) Metrics {
 	m.LogLoss /= n
 	m.Brier /= n
 	m.PodiumBrier /= n
+	m.PointsBrier /= n
+	m.RPS /= n
 	if calibration {
 		m.ECEPct = 100 * calibrationError(reliability(sorted, times))
 	}

@@ -38,9 +38,26 @@ func TestScore(t *testing.T) {
 	} {
 		tc.want.Confidence = .6
 		got := backtest.NewScore(forecast, tc.round)
-		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-12), cmpopts.IgnoreFields(got, "Podiums")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
+	}
+}
+
+// TestScoreOfWholeOrders: a car that does not finish counts as behind the last place.
+func TestScoreOfWholeOrders(t *testing.T) {
+	r := &season.Round{Results: []season.Result{{Driver: "ann", Position: 1}, {Driver: "eve", Position: 2}, {Driver: "bob"}}}
+	got := backtest.NewScore(predict.Forecast{Candidates: []predict.Candidate{
+		{Driver: "ann", Win: .6, Podium: .9, Places: []float64{.6, .3}, Out: .1}, {Driver: "bob", Win: .4, Podium: .8, Places: []float64{.4, .4}, Out: .2},
+	}}, r)
+	if want := (.16 + .01 + .16 + .64) / 4; math.Abs(got.RPS-want) > 1e-12 {
+		t.Errorf("got a ranked probability score of %v, want %v", got.RPS, want)
+	}
+	if want := .01 + .64 + 1; math.Abs(got.PointsBrier-want) > 1e-12 { // eve was no candidate
+		t.Errorf("got a Brier score of the points of %v, want %v", got.PointsBrier, want)
+	}
+	if bins := backtest.PodiumReliability([]backtest.Score{got}); len(bins) != 2 || bins[0].Said != .8 || bins[0].Won != 0 || bins[1].Said != .9 || bins[1].Won != 1 {
+		t.Errorf("got %+v, want a bin for each driver", bins)
 	}
 }
 

@@ -29,6 +29,25 @@ func Reliability(scores []Score) []Bin {
 	return reliability(byConfidence(scores), once)
 }
 
+// PodiumReliability sorts all drivers by their podium chance into bins a tenth wide, around 0, .1 and so on to 1. Races
+// counts drivers, Won the podiums.
+func PodiumReliability(scores []Score) []Bin {
+	table := make([]Bin, bins+1)
+	for _, s := range scores {
+		for _, o := range s.Podiums {
+			b := &table[int(o.Said*bins+.5)]
+			b.Races++
+			b.Said += o.Said
+			b.Won += indicator(o.Came)
+		}
+	}
+	table = slices.DeleteFunc(table, func(b Bin) bool { return b.Races == 0 })
+	for i, b := range table {
+		table[i] = b.mean()
+	}
+	return table
+}
+
 func byConfidence(scores []Score) []Score {
 	sorted := slices.Clone(scores)
 	slices.SortStableFunc(sorted, func(a, b Score) int { return cmp.Compare(a.Confidence, b.Confidence) })

@@ -18,6 +18,7 @@ type Report struct {
 	Baselines   map[string]Metrics    `json:"baselines"`
 	Differences map[string]Difference `json:"differences"` // the model minus each baseline, paired
 	Reliability []Bin                 `json:"reliability"`
+	Podiums     []Bin                 `json:"podium_reliability"`
 	Calibrated  Expected              `json:"calibrated_ece_pct"` // ECE of a perfectly calibrated forecaster
 	Seasons     []Season              `json:"seasons"`
 	Subsets     []Subset              `json:"subsets"`
@@ -55,6 +56,7 @@ func newReport(c Config, races []Race, scores [][]Score) *Report {
 		From: c.From, To: c.To, ModelName: c.Model.Name(), Basis: cmp.Or(c.Basis, predict.FromGrid),
 		Differences: map[string]Difference{},
 		Reliability: Reliability(scores[0]),
+		Podiums:     PodiumReliability(scores[0]),
 		Calibrated:  CalibratedECE(scores[0]),
 		Scored:      races, Scores: scores[0], BaseScores: map[string][]Score{},
 	}

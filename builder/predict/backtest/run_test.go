@@ -58,7 +58,7 @@ func TestPublishedFigures(t *testing.T) {
 	}
 	whole, known := backtest.DefaultConfig(2010, 2026), backtest.DefaultConfig(2010, 2024)
 	shared := &rememberedModel{Model: whole.Model, forecasts: make(map[race]predict.Forecast)}
-	whole.Model, known.Model = shared, shared
+	whole.Model, known.Model, known.Baselines = shared, shared, whole.Baselines
 	all, err := backtest.Run(t.Context(), allSeasons(t), whole)
 	if err != nil {
 		t.Fatal(err)

@@ -21,12 +21,51 @@ type Score struct {
 	Brier      float64 // sum of squared errors over the candidates, 0 to 2
 	// PodiumBrier is the same for the chances of a podium, 0 to 6.
 	PodiumBrier float64
+
+	// Of a forecast with whole orders: the same for the chances of the first ten places, and the ranked probability
+	// score, in which not being classified is the last place.
+	PointsBrier float64 `json:"-"`
+	RPS         float64 `json:"-"`
+
+	Podiums []Outcome `json:"-"` // of every candidate
+}
+
+// Outcome is a chance and the outcome.
+type Outcome struct {
+	Said float64
+	Came bool
 }
 
 // NewScore scores a forecast by the official result of its round.
 func NewScore(f predict.Forecast, r *season.Round) Score {
-	return ScoreOf(f, r.Podium())
+	s := ScoreOf(f, r.Podium())
+	if len(f.Candidates) == 0 || f.Candidates[0].Places == nil {
+		return s
+	}
+	place := map[season.DriverID]int{}
+	for _, row := range r.Results {
+		place[row.Driver] = row.Position
+		s.PointsBrier += indicator(row.Position >= 1 && row.Position <= scored) // taken back for candidates
+	}
+	for _, c := range f.Candidates {
+		said, points := 0.0, 0.0 // of the places so far
+		at := place[c.Driver]
+		for i, chance := range c.Places {
+			said += chance
+			if i < scored {
+				points = said
+			}
+			off := said - indicator(at >= 1 && at <= i+1)
+			s.RPS += float64(off*off) / float64(len(c.Places)*len(f.Candidates))
+		}
+		came := indicator(at >= 1 && at <= scored)
+		s.PointsBrier += float64((points-came)*(points-came)) - came
+	}
+	return s
 }
+
+// scored is the number of places that give points since 2010.
+const scored = 10
 
 // ScoreOf scores a forecast by the podium of its race.
 func ScoreOf(f predict.Forecast, podium season.Podium) Score {
@@ -53,6 +92,7 @@ func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 		missed += indicator(d != "")
 	}
 	for _, c := range f.Candidates {
+		s.Podiums = append(s.Podiums, Outcome{c.Podium, slices.Contains(podium[:], c.Driver)})
 		if slices.Contains(podium[:], c.Driver) {
 			missed--
 			s.PodiumBrier += float64((1 - c.Podium) * (1 - c.Podium))

@@ -3,7 +3,9 @@ package title
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gridcast/builder/predict"
@@ -14,32 +16,36 @@ import (
 // Stages are the parts of a season after which odds are scored.
 var Stages = []float64{.25, .5, .75}
 
-// Record scores the odds of past seasons, each simulated from the facts known at that time.
+// Record scores the odds of past seasons, each simulated from the facts known at that time. Its JSON form is stable.
 type Record struct {
-	From, To int
-	Stages   []Stage
+	From   int     `json:"from"`
+	To     int     `json:"to"`
+	Stages []Stage `json:"stages"`
 }
 
 // Stage is the record after a part of the season.
 type Stage struct {
-	Part           float64
-	Drivers, Teams Scores
+	Part    float64 `json:"part"`
+	Drivers Scores  `json:"drivers"`
+	Teams   Scores  `json:"constructors"`
 }
 
 // Scores are sums over seasons of one title: the mean log-loss of the champion in nats, of the odds
-// and of two simpler forecasts, and how often the likeliest won.
+// and of three simpler forecasts, and how often the likeliest won.
 type Scores struct {
-	Seasons  int
-	LogLoss  float64 // of the odds
-	Leader   float64 // of the baseline "the leader wins", with the leader's share of titles in earlier seasons
-	Share    float64 // of the baseline that gives chances in proportion to the points
-	Hits     int     // the likeliest of the odds won
-	LeadHits int     // the leader won
-	Said     float64 // mean chance given to the likeliest
+	Seasons  int     `json:"seasons"`
+	LogLoss  float64 `json:"log_loss"`        // of the odds
+	Replay   float64 `json:"replay_log_loss"` // of the baseline that draws each remaining round from the rounds held
+	Leader   float64 `json:"leader_log_loss"` // of the baseline "the leader wins", with the leader's share of titles in earlier seasons
+	Share    float64 `json:"share_log_loss"`  // of the baseline that gives chances in proportion to the points
+	Hits     int     `json:"likeliest_won"`   // the likeliest of the odds won
+	LeadHits int     `json:"leader_won"`      // the leader won
+	Said     float64 `json:"said"`            // mean chance given to the likeliest
 
 	// Of the five likeliest of each season: the number that ended between their 10th and 90th
 	// percentile of points. A calibrated spread has 80 %.
-	Within, Counted int
+	Within  int `json:"within"`
+	Counted int `json:"counted"`
 
 	leaderWon, leaderSeen float64
 }
@@ -60,7 +66,8 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 			if err := ctx.Err(); err != nil {
 				return Record{}, fmt.Errorf("score title odds of %d: %w", s.Year, err)
 			}
-			after := &s.Rounds[int(math.Round(part*float64(len(s.Rounds))))-1]
+			held := s.Rounds[:int(math.Round(part*float64(len(s.Rounds))))]
+			after := &held[len(held)-1]
 			odds, err := Simulate(a.AsOf(after.ResultKnownAt()), s.Year, m, c)
 			if err != nil {
 				return Record{}, err
@@ -74,7 +81,22 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 					champion = row.Driver
 				}
 			}
-			stage.Drivers.add(scoreOf(odds.Drivers, champion, ends))
+			now, byRound := map[season.DriverID]float64{}, make([]map[season.DriverID]float64, len(held))
+			for _, row := range after.DriverStandings {
+				now[row.Driver] = row.Points
+			}
+			teamNow, byTeam := map[season.TeamID]float64{}, make([]map[season.TeamID]float64, len(held))
+			for _, row := range after.TeamStandings {
+				teamNow[row.Team] += row.Points
+			}
+			for j := range held {
+				byRound[j], byTeam[j] = map[season.DriverID]float64{}, map[season.TeamID]float64{}
+				for _, row := range slices.Concat(held[j].Results, held[j].SprintResults) {
+					byRound[j][row.Driver] += row.Points
+					byTeam[j][row.Team] += row.Points
+				}
+			}
+			stage.Drivers.add(scoreOf(odds.Drivers, champion, ends), replay(now, byRound, len(s.Rounds)-len(held), champion))
 			teamEnds := map[season.TeamID]float64{}
 			var team season.TeamID
 			for _, row := range final.TeamStandings {
@@ -83,11 +105,37 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 					team = row.Team
 				}
 			}
-			stage.Teams.add(scoreOf(odds.Teams, team, teamEnds))
+			stage.Teams.add(scoreOf(odds.Teams, team, teamEnds), replay(teamNow, byTeam, len(s.Rounds)-len(held), team))
 		}
 		record.Stages = append(record.Stages, stage)
 	}
 	return record, nil
+}
+
+// replay returns the share of seasons that the champion wins if each remaining round is one of the rounds held, drawn
+// at random. A tie counts for each of the leaders in part.
+func replay[ID season.DriverID | season.TeamID](now map[ID]float64, held []map[ID]float64, remaining int, champion ID) float64 {
+	const runs = 2000
+	rng := rand.New(rand.NewPCG(uint64(remaining), uint64(len(held)))) //nolint:gosec // to be repeated, not to be secret
+	won := 0.0
+	for range runs {
+		points := maps.Clone(now)
+		for range remaining {
+			for id, p := range held[rng.IntN(len(held))] {
+				points[id] += p
+			}
+		}
+		best, leaders := slices.Max(slices.Collect(maps.Values(points))), 0.0
+		for _, p := range points {
+			if p == best {
+				leaders++
+			}
+		}
+		if points[champion] == best {
+			won += 1 / leaders
+		}
+	}
+	return won / runs
 }
 
 // one is the score of one title.
@@ -122,7 +170,7 @@ func scoreOf[ID season.DriverID | season.TeamID](list []Chance[ID], champion ID,
 // leastChance bounds the log-loss: of 10,000 runs none is no chance.
 const leastChance = 1e-4
 
-func (s *Scores) add(o one) {
+func (s *Scores) add(o one, replayed float64) {
 	n := float64(s.Seasons)
 	mean := func(old, x float64) float64 { return (float64(old*n) + x) / (n + 1) }
 	leads := (s.leaderWon + 1) / (s.leaderSeen + 2)
@@ -130,6 +178,7 @@ func (s *Scores) add(o one) {
 		leads = (1 - leads) / float64(max(o.rivals, 1))
 	}
 	s.LogLoss = mean(s.LogLoss, -portable.Log(max(o.chance, leastChance)))
+	s.Replay = mean(s.Replay, -portable.Log(max(replayed, leastChance)))
 	s.Leader = mean(s.Leader, -portable.Log(leads))
 	s.Share = mean(s.Share, -portable.Log(max(o.share, leastChance)))
 	s.Said = mean(s.Said, o.said)

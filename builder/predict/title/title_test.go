@@ -99,6 +99,19 @@ func TestOnlyContendersHaveOdds(t *testing.T) {
 	}
 }
 
+// TestAbsentDriverHasOdds: Sainz missed the second race of 2024, and Bearman drove his car.
+func TestAbsentDriverHasOdds(t *testing.T) {
+	o := simulate(t, after(t, embedded(t), 2024, 2), 2024, quick())
+	odds := map[season.DriverID]title.Chance[season.DriverID]{}
+	for _, c := range o.Drivers {
+		odds[c.ID] = c
+	}
+	sainz, bearman := odds["carlos-sainz-jr"], odds["oliver-bearman"]
+	if sainz.Title == 0 || sainz.High < 100 || bearman.Title > 0 || bearman.High != bearman.Points {
+		t.Errorf("got Sainz %+v, Bearman %+v, want Sainz in the Ferrari", sainz, bearman)
+	}
+}
+
 func TestSameViewSameOdds(t *testing.T) {
 	a := embedded(t)
 	v := after(t, a, 2016, 12)
@@ -173,10 +186,15 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	within, counted := 0, 0
+	for i, most := range []float64{.340, .475, .380} {
+		if s := record.Stages[i]; s.Drivers.LogLoss > most || s.Drivers.LogLoss >= s.Drivers.Replay {
+			t.Errorf("drivers after %.0f %%: log-loss %.3f, want at most %.3f and less than the %.3f of drawn rounds", 100*s.Part, s.Drivers.LogLoss, most, s.Drivers.Replay)
+		}
+	}
 	for _, stage := range record.Stages {
 		for name, s := range map[string]title.Scores{"drivers": stage.Drivers, "teams": stage.Teams} {
-			t.Logf("%s after %.0f %%: log-loss %.3f, leader %.3f, share %.3f; %d hits, leader %d of %d; said %.2f; within %d of %d",
-				name, 100*stage.Part, s.LogLoss, s.Leader, s.Share, s.Hits, s.LeadHits, s.Seasons, s.Said, s.Within, s.Counted)
+			t.Logf("%s after %.0f %%: log-loss %.3f, replay %.3f, leader %.3f, share %.3f; %d hits, leader %d of %d; said %.2f; within %d of %d",
+				name, 100*stage.Part, s.LogLoss, s.Replay, s.Leader, s.Share, s.Hits, s.LeadHits, s.Seasons, s.Said, s.Within, s.Counted)
 			if s.Seasons != 16 || s.LogLoss >= s.Leader || s.LogLoss >= s.Share || s.Hits < s.LeadHits {
 				t.Errorf("%s after %.0f %%: not better than the leader, or than the share of points: %+v", name, 100*stage.Part, s)
 			}
