@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -143,7 +144,9 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 		b := service(t, midSeason, builder.Policy{Model: predict.NewV2(predict.DefaultParams())})
 		build(t, b, midSeason)
 		derive(t, b, midSeason, true)
-		for key, data := range objectsIn(t, b.Store, "derived/") {
+		objects := objectsIn(t, b.Store, "derived/")
+		for _, key := range slices.Sorted(maps.Keys(objects)) {
+			data := objects[key]
 			var text json.RawMessage
 			if err := source.Unpack([]byte(data), &text); err != nil || len(data) > 64<<10 {
 				t.Errorf("%s has %d bytes, want at most 64 KB: %v", key, len(data), err)
