@@ -204,6 +204,9 @@ func (w *weekend) wantShown(what string, got shown, pick wire.Prediction, result
 // A correction of the sprint that comes after the race was verified waits like one of the race: nothing
 // of it is seen before somebody vouches for it, and a ruling on the race leaves it alone.
 func TestSprintCorrection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds some versions, one after the other")
+	}
 	w := newWeekend(t, asItWas)
 	over := austriaStart.Add(3 * time.Hour)
 	build(t, w.builder(), austriaQualified)

@@ -109,6 +109,9 @@ func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.
 // TestDownloadsFollowTheSeason walks over a race: each season has a download, only the one that changes
 // gets another input, and versions of two services give the same bytes of it.
 func TestDownloadsFollowTheSeason(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds some versions, one after the other")
+	}
 	policy := builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour}
 	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
 	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)

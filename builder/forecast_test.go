@@ -160,6 +160,9 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 // TestForecastKnowsTheEntriesThatAreEntered replaces a driver in the entry list of a coming race. A real service
 // knows the list. A replay does not, because its archive has lists of the future.
 func TestForecastKnowsTheEntriesThatAreEntered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds some versions, one after the other")
+	}
 	at := time.Date(2024, 6, 26, 10, 0, 0, 0, time.UTC)
 	replace := func(facts *season.Facts) {
 		year := &facts.Seasons[len(facts.Seasons)-1]

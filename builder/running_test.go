@@ -116,6 +116,9 @@ func (r *running) checkpoints() string {
 // TestRunningRace publishes a whole race: a version a lap in which only /live changes, five live picks, the timeline at
 // the flag, and the verified result after it.
 func TestRunningRace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds some versions, one after the other")
+	}
 	r := austriaRuns(t, policy())
 	var now wire.LiveRace
 	r.data("live", &now)

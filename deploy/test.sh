@@ -22,11 +22,11 @@ tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails --
 packages='./deploy/gridcast ./deploy/console ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./...'
 modules='bench kit logcheck'                       # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the
-# tests of deploy/cdn and browsertest run nginx and Chromium.
+# tests of deploy/cdn, widget and browsertest run nginx and Chromium.
 case " $* " in *" -race "*)
   modules='bench'
   packages=$(grep -rlE --include='*.go' '\bgo (func\(|[a-z][A-Za-z.]*\()|\.Go\(|t\.Parallel\(' builder edge snapshots scheduler schemas deploy |
-    grep -vE '^deploy/(bench|kit|logcheck|tools|gridcast|cdn|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
+    grep -vE '^deploy/(bench|kit|logcheck|tools|gridcast|cdn|widget|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
 esac
 for module in $modules; do (cd "deploy/$module" && tests "$@" ./...) || exit; done &
 status=0

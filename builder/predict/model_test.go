@@ -53,6 +53,9 @@ func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season
 }
 
 func TestSameViewSamePick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns many times")
+	}
 	a := embedded(t)
 	v := atGrid(t, a, 2016, "spain")
 	want := forecast(t, predict.NewV2(predict.DefaultParams()), v, 2016, "spain")

@@ -102,6 +102,9 @@ func maim(rng *rand.Rand, r *season.Round) {
 
 // TestBasisIsSaid: the basis of a forecast follows the sessions of the weekend.
 func TestBasisIsSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns many times")
+	}
 	a := embedded(t)
 	for _, tc := range []struct {
 		change func(*season.Round)

@@ -226,6 +226,9 @@ func TestR2StaysToBeHad(t *testing.T) {
 }
 
 func TestWeightsOfTheFits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns from all seasons")
+	}
 	a := allSeasons(t)
 
 	e := explained(t, published, a, 2025, "australia")
