@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/zstd"
@@ -71,9 +72,7 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 	if err != nil {
 		return Stored{}, fmt.Errorf("pack archive: %w", err)
 	}
-	if err := s.add(headerPart, append(lines, '\n'), base); err != nil {
-		return Stored{}, err
-	}
+	s.add(headerPart, append(lines, '\n'), base)
 	for name, seasons := range seasonParts(facts.Seasons) {
 		var lines []byte
 		for i := range seasons {
@@ -83,24 +82,19 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 			}
 			lines = append(append(lines, line...), '\n')
 		}
-		if err := s.add(name, lines, base); err != nil {
-			return Stored{}, err
-		}
+		s.add(name, lines, base)
 	}
 	return s, s.name()
 }
 
 // add adds a part, with the frame that base has of it or a new one.
-func (s *Stored) add(name string, lines []byte, base Stored) (err error) {
+func (s *Stored) add(name string, lines []byte, base Stored) {
 	p := part{name, chain.Hash(lines), int64(len(lines))}
 	frame, ok := base.frames[p.SHA256]
 	if !ok {
-		if frame, err = compress(lines); err != nil {
-			return fmt.Errorf("pack archive: %s: %w", name, err)
-		}
+		frame = compress(lines)
 	}
 	s.parts, s.frames[p.SHA256] = append(s.parts, p), frame
-	return nil
 }
 
 // headerPart is the name of the first part.
@@ -234,14 +228,21 @@ func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 // window is how far back a frame refers, and so the bytes that a reader holds of it.
 const window = 8 << 20
 
-func compress(lines []byte) ([]byte, error) {
+// encoders are idle encoders, because making one takes about as long as compressing a season.
+var encoders = sync.Pool{New: func() any {
 	// One goroutine and a fixed level: the bytes depend on nothing else.
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
 		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
 	if err != nil {
-		return nil, err
+		panic("BUG: archive: " + err.Error())
 	}
-	return z.EncodeAll(lines, nil), z.Close()
+	return z
+}}
+
+func compress(lines []byte) []byte {
+	z := encoders.Get().(*zstd.Encoder) //nolint:forcetypeassert // see New
+	defer encoders.Put(z)
+	return z.EncodeAll(lines, nil)
 }
 
 func decompress(frame []byte) ([]byte, error) {
