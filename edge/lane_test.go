@@ -101,7 +101,7 @@ func TestEdgeWithoutLane(t *testing.T) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-short", "-count=1", "-v", "-overlay", file, ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-ldflags=-s -w", "-short", "-count=1", "-v", "-overlay", file, ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
