@@ -22,21 +22,31 @@ func Validate(v catalog.Variant, body []byte) error {
 
 // Decode is Validate and returns the content of the body: a wire.Success of the variant's data.
 func Decode(v catalog.Variant, body []byte) (content any, err error) {
-	for i := range contracts {
-		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
-			return c.decode(v.Path(), body)
-		}
+	if c := contractOf(v); c != nil {
+		return c.decode(v.Path(), body)
 	}
 	return nil, fmt.Errorf("%s: no schema for this variant", v.Path())
+}
+
+// contractOf returns the contract of a variant's body, nil if the body is no document.
+func contractOf(v catalog.Variant) *contract {
+	kind := v.Type
+	if v.Page != 0 {
+		kind = pageKind
+	}
+	for i := range contracts {
+		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == kind {
+			return c
+		}
+	}
+	return nil
 }
 
 // File returns the published JSON Schema of the variant's body and the name of its file. Both are
 // empty if the body is no document.
 func File(v catalog.Variant) (name string, text []byte) {
-	for i := range contracts {
-		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
-			return path.Base(c.file), published(c.file)
-		}
+	if c := contractOf(v); c != nil {
+		return path.Base(c.file), published(c.file)
 	}
 	return "", nil
 }
@@ -87,6 +97,7 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.ResultRecord]](catalog.Results, "", "v1/results.schema.json"),
 	newContract[wire.Success[[]wire.Weekend]](catalog.Weekends, "", "v1/weekends.schema.json"),
 	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),
+	newContract[wire.Success[wire.ChangesPage]](catalog.Changes, pageKind, "v1/changes-page.schema.json"),
 	newContract[wire.Success[wire.LiveRace]](catalog.Live, "", "v1/live.schema.json"),
 	newContract[wire.Success[[]wire.WeekendSessions]](catalog.Sessions, "", "v1/sessions.schema.json"),
 	newContract[wire.Success[[]wire.DriverProgress]](catalog.StandingsProgress, catalog.DriversType, "v1/standings-progress-drivers.schema.json"),
@@ -122,10 +133,13 @@ func schemaFiles() []string {
 	return append(files, errorContract.file, healthContract.file, statusContract.file, publishedContract.file, testContract.file, commonFile)
 }
 
+// pageKind is the kind of contract of a page of a log.
+const pageKind = "page"
+
 // contract is the contract of one kind of body.
 type contract struct {
 	endpoint catalog.Name
-	kind     string // of standings: the type
+	kind     string // of standings: the type; of a page of a log: pageKind
 	file     string
 	schema   func() *schema // compiled when first called
 	// parse returns the content of a body, and the bytes that wire.Marshal makes of it.

@@ -30,6 +30,7 @@ var (
 	weekends             = catalog.Variant{Endpoint: catalog.Weekends, Year: 2024}
 	forecast             = catalog.Variant{Endpoint: catalog.Forecast}
 	changes              = catalog.Variant{Endpoint: catalog.Changes, Year: 2024}
+	changesPage          = catalog.Variant{Endpoint: catalog.Changes, Page: 1}
 )
 
 // bodies has each kind of row twice: with every field, and without the optional ones.
@@ -154,6 +155,15 @@ var bodies = []struct {
 		},
 	}, now)},
 	{changes, wire.Wrap([]wire.Change(nil), now)},
+	{changesPage, wire.Wrap(wire.ChangesPage{Page: 1, Next: "/api/v1/changes?page=2", Changes: []wire.LoggedChange{
+		{SessionKey: 2024024, Kind: wire.RoundAdded, At: wire.Instant(now), By: "builder"},
+		{
+			SessionKey: 2024024, Kind: wire.RoundPostponed, At: wire.Instant(now), By: "source", Reason: "storm",
+			Old: &wire.LoggedState{Status: wire.Scheduled, DateStart: wire.Instant(now)}, New: &wire.LoggedState{Status: wire.Postponed},
+		},
+		{SessionKey: 2024024, Kind: wire.ResultRevised, At: wire.Instant(now), By: "rule", Old: &wire.LoggedState{Revision: 1}, New: &wire.LoggedState{Revision: 2}},
+	}}, now)},
+	{changesPage, wire.Wrap(wire.ChangesPage{Changes: []wire.LoggedChange{}}, now)},
 	{driverStandings, wire.Wrap([]wire.DriverStanding(nil), now)},
 	{constructorStandings, wire.Wrap([]wire.ConstructorStanding(nil), now)},
 	{calendar, wire.Wrap([]wire.CalendarEntry(nil), now)},

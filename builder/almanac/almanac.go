@@ -25,8 +25,15 @@ type Almanac struct {
 	Years   []Year // ascending
 	Grid    Grid
 
-	view *season.View
+	view  *season.View
+	state *ledger.Fold
 }
+
+// Log returns the changes of published rounds in the order in which the ledger has them. Later ones only follow.
+func (a *Almanac) Log() []ledger.LoggedEvent { return a.state.Log() }
+
+// Lasting returns the identifier that a driver keeps for ever.
+func (a *Almanac) Lasting(driver season.DriverID) string { return string(a.state.Lasting(driver)) }
 
 // Year is one season. The functions compute their value on the first call and keep it. It is read only.
 type Year struct {
@@ -42,7 +49,7 @@ type Year struct {
 // are given, it holds only those seasons. It leaves out rounds without a session key, and seasons
 // without any round that has one: they are published once the ledger has assigned a key.
 func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
-	a := &Almanac{At: v.At, view: v}
+	a := &Almanac{At: v.At, view: v, state: s}
 	for i := range v.Seasons {
 		facts := &v.Seasons[i]
 		if len(years) > 0 && !slices.Contains(years, facts.Year) {

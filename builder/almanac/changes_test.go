@@ -2,10 +2,12 @@ package almanac_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
@@ -47,6 +49,18 @@ func TestChanges(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("newest first (-want +got)\n%s", diff)
 	}
+	var logged []string
+	for _, e := range slices.Backward(a.Log()) {
+		logged = append(logged, fmt.Sprintf("%d %s", e.Session, e.Reason))
+	}
+	if diff := cmp.Diff([]string{"2025002 cancelled", "2025002 flood", "2025003 new date", "2025003 fog", "2025001 underweight", "2025002 heat"}, logged); diff != "" {
+		t.Errorf("the log, newest first (-want +got)\n%s", diff)
+	}
+	for at := preseason; at.Before(startOf(1).Add(7 * day)); at = at.Add(day) { // later events only follow
+		if then := w.at(at).Log(); !cmp.Equal(then, a.Log()[:len(then)], cmpopts.EquateEmpty()) {
+			t.Errorf("at %s the log is %+v, later it begins otherwise", at, then)
+		}
+	}
 	if all := a.Changes(0); len(all) != len(got) {
 		t.Errorf("of all years: got %d changes, want %d", len(all), len(got))
 	}
@@ -83,6 +97,9 @@ func TestAddedRound(t *testing.T) {
 		if c := changes[len(changes)-1]; c.Kind != almanac.RoundAdded || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(startOf(len(keys))) {
 			t.Errorf("got %+v, want the last round at %s", c, startOf(len(keys)))
 		}
+		if log := w.at(added.Add(2 * time.Hour)).Log(); len(log) != 1+moved || log[0].Session != keys[last].Session || log[0].Type != ledger.KeysAssigned {
+			t.Errorf("got the log %+v, want the last round first", log)
+		}
 		if moved == 0 {
 			w.on(added.Add(time.Hour), len(keys), func(s ledger.RoundRecord) []ledger.Event {
 				return []ledger.Event{s.Move(startOf(len(keys)), startOf(len(keys)).Add(time.Hour), "heat")}
@@ -98,6 +115,9 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	w := newWorld(t, opened, first)
 	w.verify(opened.Add(time.Hour), 1, revised, "appeal upheld")
 	changes := w.at(opened.Add(2 * time.Hour)).Changes(2025)
+	if log := w.at(opened.Add(2 * time.Hour)).Log(); len(log) != 1 || log[0].Revision != 1 {
+		t.Errorf("got the log %+v, want the first revision", log)
+	}
 	if len(changes) != 1 || changes[0].Kind != almanac.ResultRevised || changes[0].Old.Winner() != "ann" || changes[0].New.Winner() != "bob" {
 		t.Errorf("got %+v, want one revision from ann to bob", changes)
 	}

@@ -27,6 +27,16 @@ type Fold struct {
 	imported map[roundID]bool                    // for which an imported archive vouches: see ResultsVouched
 	recoded  map[recodedID]string                // see Recoded
 	breaches []Breach
+	log      []LoggedEvent                       // see Log
+	lasting  map[season.DriverID]season.DriverID // by the current id: the first one, for ever; absent: they are the same
+}
+
+// LoggedEvent is an event that changed a published round, with the change. It is the same in every later state.
+type LoggedEvent struct {
+	Event
+	Before, After OverrideStatus // of the round
+	Revision      int            // of the result
+	Vouched       bool           // an archive that was imported before vouched for the round's result
 }
 
 // recodedID names the code of a driver in a season.
@@ -170,7 +180,7 @@ func newState() *Fold {
 func (s *Fold) clone() *Fold {
 	c := *s
 	c.records = maps.Clone(s.records)
-	c.breaches = slices.Clip(s.breaches)
+	c.breaches, c.log = slices.Clip(s.breaches), slices.Clip(s.log)
 	return &c
 }
 
@@ -237,6 +247,29 @@ func (s *Fold) Driver(id season.DriverID) season.DriverID {
 		return current
 	}
 	return id
+}
+
+// Lasting returns the first id of a driver, which stays through every renaming, by the current one.
+func (s *Fold) Lasting(id season.DriverID) season.DriverID {
+	if s == nil || s.lasting[id] == "" {
+		return id
+	}
+	return s.lasting[id]
+}
+
+// Log returns the events that changed published rounds, oldest first. Later events follow, and none comes between. The first
+// verification of a result is no change, unless an archive had vouched for another.
+func (s *Fold) Log() []LoggedEvent {
+	if s == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.log), func(e LoggedEvent) bool {
+		if e.Revision != 1 || e.Vouched {
+			return false
+		}
+		c := s.records[e.Session]
+		return !e.Start.Before(s.opened) || s.vouched != nil && !s.vouched[roundID{c.Year, c.GrandPrix}]
+	})
 }
 
 // Aliases returns the current id of every earlier id.
@@ -306,6 +339,9 @@ func (s *Fold) apply(e Event) {
 			record := &RoundRecord{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
 			if begun[k.Year] {
 				record.Added = e.When()
+				added := e
+				added.Session, added.Keys = k.Session, nil
+				s.log = append(s.log, LoggedEvent{Event: added})
 			}
 			s.keys[roundID{k.Year, k.GrandPrix}], s.records[k.Session] = k.Session, record
 		}
@@ -322,6 +358,7 @@ func (s *Fold) apply(e Event) {
 			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), Reason: e.Reason})
 			c.Pick = nil
 		})
+		s.log = append(s.log, LoggedEvent{Event: e})
 	case ForecastNoted:
 		s.change(e.Session, func(c *RoundRecord) {
 			c.Forecasts = append(c.Forecasts, NotedForecast{
@@ -337,8 +374,14 @@ func (s *Fold) apply(e Event) {
 			}
 			c.Revisions = append(c.Revisions, v)
 		})
+		c := s.records[e.Session]
+		s.log = append(s.log, LoggedEvent{Event: e, Revision: len(c.Revisions), Vouched: s.imported[roundID{c.Year, c.GrandPrix}]})
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
+		before := s.records[e.Session].Override.Status
 		s.change(e.Session, func(c *RoundRecord) { c.Override.decide(e) })
+		if e.Type != RoundReleased || !e.Was.Equal(e.Start) { // otherwise the sources have the same start
+			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status})
+		}
 	case ResultsVouched:
 		imported := maps.Clone(s.imported)
 		if imported == nil {
@@ -416,6 +459,13 @@ func (s *Fold) rename(from, to season.DriverID) {
 			s.current[id] = to
 		}
 	}
+	first := s.Lasting(from)
+	s.lasting = maps.Clone(s.lasting)
+	if s.lasting == nil {
+		s.lasting = map[season.DriverID]season.DriverID{}
+	}
+	delete(s.lasting, from)
+	s.lasting[to] = first
 	s.current[from] = to
 	delete(s.current, to) // it is the current one, also if it was not once
 	for _, key := range s.order {

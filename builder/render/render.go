@@ -67,7 +67,7 @@ func Data(data []byte, generatedAt time.Time) ([]byte, error) {
 
 // Known returns the seasons of the almanac.
 func Known(a *almanac.Almanac) catalog.Known {
-	k := catalog.Known{Current: a.Current}
+	k := catalog.Known{Current: a.Current, Pages: len(a.Log())/pageSize + 1}
 	for _, y := range a.Years {
 		k.Seasons = append(k.Seasons, y.Year)
 	}
@@ -129,7 +129,12 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return !former(a, c) }), nil
 	},
-	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
+	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		if v.Page != 0 {
+			return changesPage(a, v.Page), nil
+		}
+		return changes(a, v.Year), nil
+	},
 }
 
 var (

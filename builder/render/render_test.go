@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -185,7 +186,7 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	want := []string{
 		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025",
 		"careers/constructors/2024", "careers/constructors/2025", "careers/constructors/all", "careers/drivers/2024", "careers/drivers/2025", "careers/drivers/all",
-		"changes/2024", "changes/2025", "changes/all", "drivers", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025", "next-race",
+		"changes/2024", "changes/2025", "changes/all", "changes/none", "changes/page/1", "drivers", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025", "next-race",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
 		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
 		"results/2024", "results/2025", "results/none", "results/session/2025001",
@@ -268,5 +269,70 @@ func TestWeekendTellsWhyItMoved(t *testing.T) {
 		if w := got.Data[3]; w.Reason != test.reason || !time.Time(w.Was).Equal(test.was) {
 			t.Errorf("%s: got reason %q, was %s; want %q, %s", test.name, w.Reason, w.Was, test.reason, test.was)
 		}
+	}
+}
+
+// TestFullPageOfChangesStays moves a race again and again: a full page leads to the next one and keeps its bytes.
+func TestFullPageOfChangesStays(t *testing.T) {
+	opened := time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC)
+	h := almanactest.New(t, opened)
+	start := h.Round(opened, 2024013).Start
+	valid := start
+	move := func(at time.Time, times int) {
+		h.Decide(at, 2024013, func(*almanac.Round) ([]ledger.Event, error) {
+			var events []ledger.Event
+			for range times {
+				next := start.Add(time.Hour)
+				if !valid.Equal(start) {
+					next = start
+				}
+				events = append(events, (&ledger.RoundRecord{Key: 2024013}).Move(valid, next, "heat"))
+				valid = next
+			}
+			return events, nil
+		})
+	}
+	page := func(at time.Time, n int) ([]byte, wire.ChangesPage) {
+		body, err := render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.Changes, Page: n}, generated)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got wire.Success[wire.ChangesPage]
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Fatal(err)
+		}
+		return body, got.Data
+	}
+	pages := func(at time.Time) (n int) {
+		for _, v := range render.Variants(h.Almanac(at)) {
+			if v.Page > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	at := opened.Add(time.Hour)
+	move(at, 199)
+	if _, p := page(at, 1); len(p.Changes) != 199 || p.Next != "" || pages(at) != 1 {
+		t.Errorf("got %d changes, next %q, %d pages; want 199 on the only page", len(p.Changes), p.Next, pages(at))
+	}
+	at = at.Add(time.Hour)
+	move(at, 1)
+	full, p := page(at, 1)
+	if _, second := page(at, 2); len(p.Changes) != 200 || p.Next != "/api/v1/changes?page=2" || pages(at) != 2 || len(second.Changes) != 0 {
+		t.Errorf("got %d changes, next %q, %d pages, %d changes on the second", len(p.Changes), p.Next, pages(at), len(second.Changes))
+	}
+	at = at.Add(time.Hour)
+	move(at, 3)
+	again, _ := page(at, 1)
+	if _, second := page(at, 2); string(again) != string(full) || len(second.Changes) != 3 {
+		t.Errorf("three changes later the first page is another, or the second has %d changes", len(second.Changes))
+	}
+	want := wire.LoggedChange{
+		SessionKey: 2024013, Kind: wire.RoundMoved, At: wire.Instant(opened.Add(time.Hour)), By: "operator", Reason: "heat",
+		Old: &wire.LoggedState{DateStart: wire.Instant(start)}, New: &wire.LoggedState{DateStart: wire.Instant(start.Add(time.Hour))},
+	}
+	if diff := cmp.Diff(fmt.Sprintf("%+v", want.Old), fmt.Sprintf("%+v", p.Changes[0].Old)); diff != "" || p.Changes[0].Kind != want.Kind || p.Changes[0].By != want.By {
+		t.Errorf("got %+v, want %+v", p.Changes[0], want)
 	}
 }

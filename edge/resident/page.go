@@ -120,11 +120,15 @@ func (p *Page) best(acceptEncoding []byte) negotiate.Encoding {
 // [Set.Page] decides. It does not allocate.
 func (s *Set) Find(target []byte) *Page { return s.targets[string(target)] }
 
-// Page returns the page of a variant that the catalog selected. For a session key without a pick
-// it returns the page of the empty list, and nil if the version lacks an additive endpoint.
+// Page returns the page of a variant that the catalog selected. For a session key without a pick, and for a
+// page of a log that is to come, it returns the page of the empty list. It returns nil if the version lacks an
+// additive endpoint.
 func (s *Set) Page(variant catalog.Variant) *Page {
 	if page := s.variants[variant]; page != nil {
 		return page
+	}
+	if variant.Page > 0 {
+		return s.variants[catalog.Variant{Endpoint: variant.Endpoint, Page: catalog.NoPage}]
 	}
 	return s.variants[catalog.Variant{Endpoint: variant.Endpoint, SessionKey: catalog.NoSession}]
 }

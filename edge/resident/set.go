@@ -217,6 +217,9 @@ func queries(v catalog.Variant) []string {
 	if v.SessionKey > 0 {
 		given = append(given, fmt.Sprintf("session_key=%d", v.SessionKey))
 	}
+	if v.Page > 0 {
+		given = append(given, fmt.Sprintf("page=%d", v.Page))
+	}
 	return arrangements(given)
 }
 

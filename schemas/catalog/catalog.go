@@ -108,6 +108,7 @@ const (
 	typeParam       = "type"
 	yearParam       = "year"
 	sessionKeyParam = "session_key"
+	pageParam       = "page"
 )
 
 // The values of the parameter type.
@@ -140,6 +141,7 @@ var (
 	}
 	oneRound   = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the race that runs, or ran last"}
 	oneWeekend = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the latest round of which a session is known"}
+	page       = Param{Name: pageParam, Pattern: `^[1-9][0-9]{0,5}$`, Default: "the list of year, the newest first"}
 	comingKey  = Param{
 		Name:    sessionKeyParam,
 		Pattern: `^[1-9][0-9]{0,15}$`,
@@ -149,9 +151,9 @@ var (
 
 // Endpoints is the table, in documentation order. It must not be changed.
 //
-// A pattern is a path whose segments in braces are parameters: {type}, {year}, {session_key}.
+// A pattern is a path whose segments in braces are parameters: {type}, {year}, {session_key}, {page}.
 // With "=" such a segment stands for the one value that no request spells: {year=all} for all
-// seasons, {session_key=none} for every session key without a body of its own. An endpoint
+// seasons, {session_key=none} for every session key without a body of its own, {page=none} for every page to come. An endpoint
 // with no path without a season serves the current one where a request names none.
 var Endpoints = []Endpoint{
 	{
@@ -203,8 +205,8 @@ var Endpoints = []Endpoint{
 		patterns: patterns("weekends/{year}", "weekends/session/{session_key}", "weekends/{session_key=none}"),
 	},
 	{
-		Name: Changes, Path: "/changes", Params: []Param{everySeason}, Additive: true,
-		patterns: patterns("changes/{year}", "changes/{year=all}"),
+		Name: Changes, Path: "/changes", Params: []Param{everySeason, page}, Additive: true,
+		patterns: patterns("changes/{year}", "changes/{year=all}", "changes/page/{page}", "changes/{page=none}"),
 	},
 	{
 		Name: Live, Path: "/live", Params: []Param{oneRound}, Additive: true, Derived: true, Passing: true,

@@ -12,7 +12,7 @@ type pattern []segment
 // segment is one part of a pattern: a literal, a parameter, or a parameter with the one value
 // that no request can send.
 type segment struct {
-	param   string // typeParam, yearParam or sessionKeyParam; "" is a literal
+	param   string // the name of a parameter; "" is a literal
 	literal string // the text of the segment, if it is always the same
 }
 
@@ -34,7 +34,7 @@ func patterns(shapes ...string) []pattern {
 // fits reports whether the variant has this pattern: a segment for every set field, and no other.
 // It does not allocate.
 func (p pattern) fits(v Variant) bool {
-	var kind, year, session bool // accounted for
+	var kind, year, session, page bool // accounted for
 	for _, s := range p {
 		switch s.param {
 		case typeParam:
@@ -52,9 +52,14 @@ func (p pattern) fits(v Variant) bool {
 			if !session {
 				return false
 			}
+		case pageParam:
+			page = s.literal == "" && v.Page > 0 || s.literal != "" && v.Page == NoPage
+			if !page {
+				return false
+			}
 		}
 	}
-	return (kind || v.Type == "") && (year || v.Year == 0) && (session || v.SessionKey == 0)
+	return (kind || v.Type == "") && (year || v.Year == 0) && (session || v.SessionKey == 0) && (page || v.Page == 0)
 }
 
 // path spells the path of a variant that fits.
@@ -75,6 +80,8 @@ func (p pattern) query(v Variant) []string {
 		switch {
 		case s.param == sessionKeyParam && s.literal != "":
 			pairs = append(pairs, s.param+"=1") // of the year 0, which has no races
+		case s.param == pageParam && s.literal != "":
+			pairs = append(pairs, s.param+"="+strconv.Itoa(lastPage))
 		case s.param != "" && s.literal == "":
 			pairs = append(pairs, s.param+"="+v.value(s.param))
 		}
@@ -89,6 +96,8 @@ func (v Variant) value(param string) string {
 		return v.Type
 	case yearParam:
 		return strconv.Itoa(v.Year)
+	case pageParam:
+		return strconv.Itoa(v.Page)
 	default:
 		return strconv.FormatInt(v.SessionKey, 10)
 	}
@@ -106,8 +115,11 @@ func (p pattern) parse(e *Endpoint, path string) (v Variant, ok bool) {
 		switch {
 		case s.literal != "":
 			ok = part == s.literal
-			if s.param == sessionKeyParam {
+			switch s.param {
+			case sessionKeyParam:
 				v.SessionKey = NoSession
+			case pageParam:
+				v.Page = NoPage
 			}
 		case s.param == typeParam:
 			v.Type, ok = part, slices.Contains(e.param([]byte(typeParam)).Values, part)
@@ -115,6 +127,8 @@ func (p pattern) parse(e *Endpoint, path string) (v Variant, ok bool) {
 			v.Year, ok = parseYear(part)
 		case s.param == sessionKeyParam:
 			v.SessionKey, ok = parseSessionKey(part)
+		case s.param == pageParam:
+			v.Page, ok = parsePage(part)
 		}
 		if !ok {
 			return v, false
@@ -143,6 +157,12 @@ func (p pattern) expand(e *Endpoint, k Known, sessions []int64) []Variant {
 			}
 		case s.param == sessionKeyParam:
 			values = []Variant{{SessionKey: NoSession}}
+		case s.param == pageParam && s.literal == "":
+			for n := range k.Pages {
+				values = append(values, Variant{Page: n + 1})
+			}
+		case s.param == pageParam:
+			values = []Variant{{Page: NoPage}}
 		default:
 			continue // a literal, or all seasons
 		}
@@ -151,7 +171,7 @@ func (p pattern) expand(e *Endpoint, k Known, sessions []int64) []Variant {
 			for _, value := range values {
 				next = append(next, Variant{
 					Endpoint: v.Endpoint, Type: v.Type + value.Type,
-					Year: v.Year + value.Year, SessionKey: v.SessionKey + value.SessionKey,
+					Year: v.Year + value.Year, SessionKey: v.SessionKey + value.SessionKey, Page: v.Page + value.Page,
 				})
 			}
 		}

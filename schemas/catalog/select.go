@@ -49,6 +49,7 @@ type selection struct {
 	championship string
 	year         int
 	sessionKey   int64
+	page         int
 }
 
 // set notes one parameter. It returns a *ParamError or nil.
@@ -92,6 +93,15 @@ func (s *selection) set(param *Param, p pair, k Known) error {
 			return refuse("not a session key")
 		}
 		s.sessionKey = key
+	case pageParam:
+		if s.page != 0 {
+			return refuse("given more than once")
+		}
+		n, ok := parsePage(value)
+		if !fits || !ok {
+			return refuse("not the number of a page")
+		}
+		s.page = n
 	}
 	return nil
 }
@@ -101,6 +111,12 @@ func (e *Endpoint) variant(given selection, k Known) Variant {
 	v := Variant{Endpoint: e.Name, Type: given.championship, Year: given.year}
 	if given.sessionKey != 0 {
 		v.Year, v.SessionKey = 0, sessionIn(given, k)
+	}
+	if given.page != 0 {
+		v.Year, v.Page = 0, given.page // a page is of all seasons
+		if v.Page == lastPage {
+			v.Page = NoPage
+		}
 	}
 	if param := e.param([]byte(typeParam)); param != nil && v.Type == "" {
 		v.Type = param.Values[0]
@@ -137,6 +153,15 @@ func parseSessionKey[T string | []byte](s T) (int64, bool) {
 	return parseDigits(s)
 }
 
+// parsePage reads ^[1-9][0-9]{0,5}$.
+func parsePage[T string | []byte](s T) (int, bool) {
+	if len(s) == 0 || len(s) > 6 || s[0] == '0' {
+		return 0, false
+	}
+	n, ok := parseDigits(s)
+	return int(n), ok
+}
+
 func parseDigits[T string | []byte](s T) (int64, bool) {
 	var n int64
 	for i := range len(s) {
@@ -156,6 +181,8 @@ func allowed(param *Param, k Known) string {
 		return "one season " + seasonRanges(k.Seasons)
 	case sessionKeyParam:
 		return "one whole number of 1 to 16 digits that does not start with 0"
+	case pageParam:
+		return "one whole number of 1 to 6 digits that does not start with 0"
 	}
 	return "one of " + strings.Join(param.Values, ", ")
 }

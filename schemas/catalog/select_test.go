@@ -49,6 +49,9 @@ func TestSelect(t *testing.T) {
 		{"/next-race", "year=1&session_key=", "next-race"},
 		{"/accuracy", "", "accuracy/all"},
 		{"/accuracy", "year=2024", "accuracy/2024"},
+		{"/changes", "page=7", "changes/page/7"},
+		{"/changes", "year=2024&page=7", "changes/page/7"}, // a page is of all seasons
+		{"/changes", "page=999999", "changes/none"},
 
 		// Unknown parameters are ignored.
 		{"/standings", "_=1700000000&year=1951&utm_source=x&utm_source=y", "standings/drivers/1951"},

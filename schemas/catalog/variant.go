@@ -13,10 +13,17 @@ type Variant struct {
 	Type       string // DriversType or ConstructorsType
 	Year       int    // 0: all seasons, or a variant without a season
 	SessionKey int64  // one round; NoSession: the empty list
+	Page       int    // of a log, from 1; NoPage: the empty page
 }
 
 // NoSession stands for every session key without a pick: all of them share one body.
 const NoSession int64 = -1
+
+// NoPage stands for every page that a log does not have yet: all of them share one body.
+const NoPage = -1
+
+// lastPage is the highest number of a page in a request. No log gets there, so it selects NoPage.
+const lastPage = 999_999
 
 // KeysPerSeason separates the season from the number within it in a session key: the season
 // of a key is key / KeysPerSeason.
@@ -26,6 +33,7 @@ const KeysPerSeason = 1000
 type Known struct {
 	Seasons []int // ascending
 	Current int   // the default year
+	Pages   int   // of the log of changes, for All
 }
 
 // Has reports whether the season is known.

@@ -55,7 +55,7 @@ func TestParsePathRefuses(t *testing.T) {
 }
 
 func TestAll(t *testing.T) {
-	k := catalog.Known{Seasons: []int{2025, 2026}, Current: 2026}
+	k := catalog.Known{Seasons: []int{2025, 2026}, Current: 2026, Pages: 2}
 	all := catalog.All(k, []int64{2026002, 2025001, 2026002})
 	got := make([]string, len(all))
 	for i, v := range all {
@@ -66,7 +66,7 @@ func TestAll(t *testing.T) {
 		calendar/2025 calendar/2026
 		careers/constructors/2025 careers/constructors/2026 careers/constructors/all
 		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
-		changes/2025 changes/2026 changes/all
+		changes/2025 changes/2026 changes/all changes/none changes/page/1 changes/page/2
 		drivers
 		forecast forecast/none
 		forecast/session/2025001 forecast/session/2026002

@@ -110,6 +110,33 @@ type Change struct {
 	New        *ChangeState `json:"new,omitzero"`
 }
 
+// ChangesPage is the body of /changes with page: changes in the order in which they became known. A page with a next one
+// is full and never changes again.
+type ChangesPage struct {
+	Page    int            `json:"page,omitzero"` // absent: the page is to come
+	Next    string         `json:"next,omitzero"` // the address of the next page; absent until this one is full
+	Changes []LoggedChange `json:"changes"`
+}
+
+// LoggedChange is one change of a page. It holds nothing that can change later, such as a name: the documents of the
+// session key have that.
+type LoggedChange struct {
+	SessionKey int64        `json:"session_key"`
+	Kind       ChangeKind   `json:"kind"`
+	At         Instant      `json:"at"`
+	By         string       `json:"by"` // operator, source, rule, archive or builder
+	Reason     string       `json:"reason,omitzero"`
+	Old        *LoggedState `json:"old,omitzero"`
+	New        *LoggedState `json:"new,omitzero"`
+}
+
+// LoggedState is one side of a LoggedChange.
+type LoggedState struct {
+	Status    Status  `json:"status,omitzero"`
+	DateStart Instant `json:"date_start,omitzero"`
+	Revision  int     `json:"revision,omitzero"` // of the result; absent before the first
+}
+
 // ChangeState is one side of a change.
 type ChangeState struct {
 	Status     Status       `json:"status,omitzero"`
