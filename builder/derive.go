@@ -371,14 +371,14 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 		for _, s := range y.Drivers() {
 			if s.Position == 1 {
 				odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-					Driver: y.Codes()[s.Driver.ID], Name: s.Driver.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
+					Driver: y.Codes()[s.Driver.ID], DriverID: d.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
 				})
 			}
 		}
 		for _, s := range y.Constructors() {
 			if s.Position == 1 {
 				odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
-					Team: s.Team.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
+					Team: s.Team.Name, TeamID: string(s.Team.ID), Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
 				})
 			}
 		}
@@ -395,12 +395,12 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 			return odds, false, nil // codes are assigned at the first qualifying of a season
 		}
 		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-			Driver: code, Name: d.view.Drivers[c.ID].Name, Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
+			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Drivers[c.ID].Name, Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
 		})
 	}
 	for _, c := range simulated.Teams {
 		odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
-			Team: d.view.Teams[c.ID].Name, Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
+			Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
 		})
 	}
 	return odds, true, nil

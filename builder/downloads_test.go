@@ -136,7 +136,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	}
 	race := table(t, files["results.csv"])
 	if want := (map[string]string{
-		"session_key": "2024001", "gp_name": "Bahrain Grand Prix", "position": "1", "driver": "VER", "name": "Max Verstappen", "team": "Red Bull", "team_colour": "#3671C6", "number": "1",
+		"session_key": "2024001", "gp_name": "Bahrain Grand Prix", "position": "1", "driver": "VER", "driver_id": "max-verstappen", "name": "Max Verstappen", "team": "Red Bull", "team_id": "red-bull", "team_colour": "#3671C6", "number": "1",
 		"status": "classified", "grid": "1", "laps": "57", "time_ms": "5504742", "gap_ms": "", "gap_laps": "", "points": "26", "reason": "", "shared": "",
 	}); cmp.Diff(want, race[0]) != "" {
 		t.Errorf("the first row of all: %s", cmp.Diff(want, race[0]))

@@ -246,7 +246,9 @@ func forecastRecord(v *season.View, s *ledger.Fold, r *almanac.Round, f predict.
 	codes := v.Codes(r.Year, drivers...) // before a season's first qualifying, the codes that these drivers will probably get
 	rec.Podium = wire.Podium{P1: codes[f.Podium[0]], P2: codes[f.Podium[1]], P3: codes[f.Podium[2]]}
 	for _, c := range f.Candidates {
-		rec.Drivers = append(rec.Drivers, wire.ForecastChance{Driver: codes[c.Driver], WinPct: wire.PercentFrom(c.Win), PodiumPct: wire.PercentFrom(c.Podium)})
+		rec.Drivers = append(rec.Drivers, wire.ForecastChance{
+			Driver: codes[c.Driver], DriverID: r.Lasting(c.Driver), WinPct: wire.PercentFrom(c.Win), PodiumPct: wire.PercentFrom(c.Podium),
+		})
 	}
 	return rec
 }

@@ -272,7 +272,7 @@ func liveData(now time.Time, r *almanac.Round, race *live.Race) wire.LiveRace {
 		data.Result = &wire.Result{Winner: podium.P1, Podium: podium}
 		for _, row := range r.Result.Rows {
 			points := row.Points
-			data.Order = append(data.Order, wire.LiveCar{Position: row.Position, Driver: r.Code(row.Driver), Points: &points, Out: row.Position == 0})
+			data.Order = append(data.Order, wire.LiveCar{Position: row.Position, Driver: r.Code(row.Driver), DriverID: r.Lasting(row.Driver), Points: &points, Out: row.Position == 0})
 		}
 		return data
 	}
@@ -293,7 +293,7 @@ func wireOrder(r *almanac.Round, race *live.Race, m *live.Moment) []wire.LiveCar
 	}
 	order := make([]wire.LiveCar, len(m.Cars))
 	for i, c := range m.Cars {
-		order[i] = wire.LiveCar{Driver: r.Code(c.Driver), GapMS: c.GapMS, GapLaps: c.LapsDown, Stops: c.Stops, Out: c.Out}
+		order[i] = wire.LiveCar{Driver: r.Code(c.Driver), DriverID: r.Lasting(c.Driver), GapMS: c.GapMS, GapLaps: c.LapsDown, Stops: c.Stops, Out: c.Out}
 		if !c.Out {
 			place(&order[i], r.Year, i+1, forecast, c.Driver)
 		}
@@ -316,7 +316,7 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 	}
 	order := make([]wire.LiveCar, 0, len(slots))
 	for i, slot := range slots {
-		car := wire.LiveCar{Driver: r.Code(slot.Driver)}
+		car := wire.LiveCar{Driver: r.Code(slot.Driver), DriverID: r.Lasting(slot.Driver)}
 		place(&car, r.Year, i+1, before, slot.Driver)
 		order = append(order, car)
 	}

@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"builder/almanac":               {"builder/season", "builder/ledger"},
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
 	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
-	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
+	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season", "builder/source"},
 	"builder/check":                 {"schemas", "builder/check"},
 	"builder/units":                 {"schemas", "snapshots", "builder/almanac", "builder/check", "builder/render", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},

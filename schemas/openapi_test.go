@@ -507,6 +507,8 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"ResultsBody": wire.Success[int]{}, "ResultRecord": wire.ResultRecord{}, "Revision": wire.Revision{}, "ResultRow": wire.ResultRow{},
 		"WeekendsBody": wire.Success[int]{}, "Weekend": wire.Weekend{}, "Circuit": wire.Circuit{}, "WeekendSession": wire.WeekendSession{},
 		"version.published": wire.Webhook[int]{}, "webhook.test": wire.Webhook[int]{}, "changes": wire.WebhookVariant{},
+		"ChangesPageBody": wire.Success[int]{}, "ChangesPage": wire.ChangesPage{}, "LoggedChange": wire.LoggedChange{}, "LoggedState": wire.LoggedState{},
+		"IdentifiersBody": wire.Success[int]{}, "Identity": wire.Identity{}, "SeasonCode": wire.SeasonCode{}, "SessionDriver": wire.SessionDriver{}, "GridRow": wire.GridRow{},
 		"ChangesBody": wire.Success[int]{}, "Change": wire.Change{}, "ChangeState": wire.ChangeState{}, "ChangedRow": wire.ChangedRow{},
 	} {
 		s, ok := named[name]

@@ -107,6 +107,10 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.ConstructorsType, "v1/careers.schema.json"),
 	newContract[wire.Success[[]wire.Career]](catalog.FormerCareers, catalog.DriversType, "v1/careers.schema.json"),
 	newContract[wire.Success[[]wire.Career]](catalog.FormerCareers, catalog.ConstructorsType, "v1/careers.schema.json"),
+	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.DriversType, "v1/identifiers.schema.json"),
+	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.ConstructorsType, "v1/identifiers.schema.json"),
+	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.CircuitsType, "v1/identifiers.schema.json"),
+	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.GrandsPrixType, "v1/identifiers.schema.json"),
 }
 
 // These bodies are no variants; their Go types belong to the gateway.

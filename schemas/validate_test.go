@@ -30,6 +30,7 @@ var (
 	weekends             = catalog.Variant{Endpoint: catalog.Weekends, Year: 2024}
 	forecast             = catalog.Variant{Endpoint: catalog.Forecast}
 	changes              = catalog.Variant{Endpoint: catalog.Changes, Year: 2024}
+	identifiers          = catalog.Variant{Endpoint: catalog.Identifiers, Type: catalog.DriversType}
 	changesPage          = catalog.Variant{Endpoint: catalog.Changes, Page: 1}
 )
 
@@ -84,7 +85,7 @@ var bodies = []struct {
 	}, now)},
 	{probabilities, wire.Wrap([]wire.ProbabilityRecord{{
 		SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Model: "v2-1", Basis: "grid", FrozenAt: wire.Instant(now),
-		Drivers: []wire.DriverChance{{Driver: "NOR", WinPct: 600, PodiumPct: 1000, Positions: []wire.Hundredths{6000, 2000, 1000}, PointsPct: new(wire.Hundredths(9000)), DNFPct: new(wire.Hundredths(1000)), ExpectedPoints: new(wire.Hundredths(1980))}, {Driver: "PIA", WinPct: 400, PodiumPct: 1000}, {Driver: "SAI", PodiumPct: 1000}},
+		Drivers: []wire.DriverChance{{Driver: "NOR", DriverID: "lando-norris", WinPct: 600, PodiumPct: 1000, Positions: []wire.Hundredths{6000, 2000, 1000}, PointsPct: new(wire.Hundredths(9000)), DNFPct: new(wire.Hundredths(1000)), ExpectedPoints: new(wire.Hundredths(1980))}, {Driver: "PIA", DriverID: "oscar-piastri", WinPct: 400, PodiumPct: 1000}, {Driver: "SAI", DriverID: "carlos-sainz-jr", PodiumPct: 1000}},
 	}}, now)},
 	{probabilities, wire.Wrap([]wire.ProbabilityRecord(nil), now)},
 	{trackRecord, wire.Wrap(wire.TrackRecord{Hindsight: wire.Record{
@@ -98,8 +99,8 @@ var bodies = []struct {
 	{trackRecord, wire.Wrap(wire.TrackRecord{Real: wire.Record{Races: 1, Picks: &wire.Scores{}}}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{
 		RacesCounted: 23, RacesRemaining: 1, Simulations: 10000,
-		Drivers:      []wire.DriverOdds{{Driver: "VER", Name: "Max Verstappen", Points: 429, TitlePct: 1000, PointsLow: 430, PointsHigh: 447, PointsMost: 455}},
-		Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5, PointsMost: 684}},
+		Drivers:      []wire.DriverOdds{{Driver: "VER", DriverID: "max-verstappen", Name: "Max Verstappen", Points: 429, TitlePct: 1000, PointsLow: 430, PointsHigh: 447, PointsMost: 455}},
+		Constructors: []wire.ConstructorOdds{{Team: "McLaren", TeamID: "mclaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5, PointsMost: 684}},
 		AfterRounds: []wire.RoundOdds{{
 			SessionKey: 2024023, GPName: "Qatar Grand Prix",
 			Drivers: []wire.DriverTitle{{Driver: "VER", TitlePct: 1000}}, Constructors: []wire.ConstructorTitle{{Team: "McLaren", TitlePct: 893}},
@@ -109,12 +110,12 @@ var bodies = []struct {
 		SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Date: "2024-12-08", DateStart: wire.Instant(now), Model: "v2-1", Basis: "practice", EntriesFrom: 2024023,
 		LearnsNext: &wire.ForecastStep{Session: "qualifying", DateStart: wire.Instant(now), KnownAt: wire.Instant(now)},
 		Podium:     wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"},
-		Drivers:    []wire.ForecastChance{{Driver: "NOR", WinPct: 500, PodiumPct: 1000}, {Driver: "PIA", WinPct: 300, PodiumPct: 1000}, {Driver: "VER", WinPct: 200, PodiumPct: 1000}},
+		Drivers:    []wire.ForecastChance{{Driver: "NOR", DriverID: "lando-norris", WinPct: 500, PodiumPct: 1000}, {Driver: "PIA", DriverID: "oscar-piastri", WinPct: 300, PodiumPct: 1000}, {Driver: "VER", DriverID: "max-verstappen", WinPct: 200, PodiumPct: 1000}},
 	}, {
 		SessionKey: 2025001, GPName: "Australian Grand Prix", Date: "2025-03-16", Model: "v2-1", Basis: "form",
 		LearnsNext: &wire.ForecastStep{Session: "practice_1", KnownAt: wire.Instant(now)},
 		Podium:     wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"},
-		Drivers:    []wire.ForecastChance{{Driver: "NOR"}, {Driver: "PIA"}, {Driver: "VER"}},
+		Drivers:    []wire.ForecastChance{{Driver: "NOR", DriverID: "lando-norris"}, {Driver: "PIA", DriverID: "oscar-piastri"}, {Driver: "VER", DriverID: "max-verstappen"}},
 	}}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}, now)},
 	{results, wire.Wrap([]wire.ResultRecord{{
@@ -124,12 +125,12 @@ var bodies = []struct {
 			{Revision: 2, At: wire.Instant(now), By: "operator", Reason: "underweight"},
 		},
 		Race: []wire.ResultRow{
-			{Position: 1, Driver: "HAM", Name: "Lewis Hamilton", Team: "Mercedes", TeamColour: "#27F4D2", Number: 44, Status: wire.Classified, Grid: 3, Laps: &laps, TimeMS: 4797566, Points: 25},
-			{Position: 2, Driver: "PIA", Name: "Oscar Piastri", Team: "McLaren", Status: wire.Classified, Laps: &laps, GapMS: 1173, Points: 18},
-			{Position: 3, Driver: "LEC", Name: "Charles Leclerc", Team: "Ferrari", Status: wire.Classified, Laps: &laps, GapLaps: 1, Points: 15},
-			{Driver: "RUS", Name: "George Russell", Team: "Mercedes", Status: wire.Disqualified, Laps: &laps, Reason: "underweight", Shared: true},
+			{Position: 1, Driver: "HAM", DriverID: "lewis-hamilton", Name: "Lewis Hamilton", Team: "Mercedes", TeamID: "mercedes", TeamColour: "#27F4D2", Number: 44, Status: wire.Classified, Grid: 3, Laps: &laps, TimeMS: 4797566, Points: 25},
+			{Position: 2, Driver: "PIA", DriverID: "oscar-piastri", Name: "Oscar Piastri", Team: "McLaren", TeamID: "mclaren", Status: wire.Classified, Laps: &laps, GapMS: 1173, Points: 18},
+			{Position: 3, Driver: "LEC", DriverID: "charles-leclerc", Name: "Charles Leclerc", Team: "Ferrari", TeamID: "ferrari", Status: wire.Classified, Laps: &laps, GapLaps: 1, Points: 15},
+			{Driver: "RUS", DriverID: "george-russell", Name: "George Russell", Team: "Mercedes", TeamID: "mercedes", Status: wire.Disqualified, Laps: &laps, Reason: "underweight", Shared: true},
 		},
-		Sprint: []wire.ResultRow{{Position: 1, Driver: "HAM", Name: "Lewis Hamilton", Team: "Mercedes", Status: wire.Classified, Points: 8}},
+		Sprint: []wire.ResultRow{{Position: 1, Driver: "HAM", DriverID: "lewis-hamilton", Name: "Lewis Hamilton", Team: "Mercedes", TeamID: "mercedes", Status: wire.Classified, Points: 8}},
 	}}, now)},
 	{results, wire.Wrap([]wire.ResultRecord(nil), now)},
 	{weekends, wire.Wrap([]wire.Weekend{{
@@ -150,8 +151,8 @@ var bodies = []struct {
 		},
 		{
 			SessionKey: 2024014, GPName: "B", Kind: wire.ResultRevised, At: wire.Instant(now), By: "rule", Reason: "underweight",
-			Old: &wire.ChangeState{Revision: 1, Race: []wire.ChangedRow{{Position: 1, Driver: "RUS", Team: "Mercedes", Points: 25}}},
-			New: &wire.ChangeState{Revision: 2, Race: []wire.ChangedRow{{Driver: "RUS", Team: "Mercedes"}}},
+			Old: &wire.ChangeState{Revision: 1, Race: []wire.ChangedRow{{Position: 1, Driver: "RUS", DriverID: "george-russell", Team: "Mercedes", TeamID: "mercedes", Points: 25}}},
+			New: &wire.ChangeState{Revision: 2, Race: []wire.ChangedRow{{Driver: "RUS", DriverID: "george-russell", Team: "Mercedes", TeamID: "mercedes"}}},
 		},
 	}, now)},
 	{changes, wire.Wrap([]wire.Change(nil), now)},
@@ -163,6 +164,13 @@ var bodies = []struct {
 		},
 		{SessionKey: 2024024, Kind: wire.ResultRevised, At: wire.Instant(now), By: "rule", Old: &wire.LoggedState{Revision: 1}, New: &wire.LoggedState{Revision: 2}},
 	}}, now)},
+	{identifiers, wire.Wrap([]wire.Identity{
+		{
+			ID: "andrea-kimi-antonelli", Name: "Kimi Antonelli", F1DB: "kimi-antonelli", Jolpica: []string{"antonelli"}, OpenF1: []string{"ANT"},
+			Aliases: []string{"kimi"}, Codes: []wire.SeasonCode{{Code: "ANT", From: 2025, To: 2026}},
+		},
+		{ID: "jim-clark", Name: "Jim Clark", F1DB: "jim-clark"},
+	}, now)},
 	{changesPage, wire.Wrap(wire.ChangesPage{Changes: []wire.LoggedChange{}}, now)},
 	{driverStandings, wire.Wrap([]wire.DriverStanding(nil), now)},
 	{constructorStandings, wire.Wrap([]wire.ConstructorStanding(nil), now)},

@@ -35,6 +35,17 @@ func (a *Almanac) Log() []ledger.LoggedEvent { return a.state.Log() }
 // Lasting returns the identifier that a driver keeps for ever.
 func (a *Almanac) Lasting(driver season.DriverID) string { return string(a.state.Lasting(driver)) }
 
+// Aliases returns the current identifier of every earlier identifier of a driver.
+func (a *Almanac) Aliases() map[season.DriverID]season.DriverID { return a.state.Aliases() }
+
+// Facts returns the facts behind the almanac.
+func (a *Almanac) Facts() season.View {
+	if a.view == nil {
+		return season.View{}
+	}
+	return *a.view
+}
+
 // Year is one season. The functions compute their value on the first call and keep it. It is read only.
 type Year struct {
 	Year         int

@@ -15,6 +15,7 @@ import (
 //   - the facts that the view shows of the season and of those before it: see season.View.Digests;
 //   - the session keys, picks, results and decisions that the ledger records for its rounds;
 //   - the drivers, teams and engines in those records, which the facts may lack;
+//   - the names that drivers had before;
 //   - whether the archive vouches for a result, and whether the source differs from it;
 //   - the state of each round.
 //
@@ -36,6 +37,9 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 	h := sha256.New()
 	write := json.NewEncoder(h).Encode
 	err := write(facts)
+	if err == nil && len(y.Rounds) > 0 {
+		err = write(y.Rounds[0].state.Aliases())
+	}
 	for i := range y.Rounds {
 		r := &y.Rounds[i]
 		inputs := struct {

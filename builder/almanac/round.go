@@ -189,6 +189,9 @@ func (r *Round) PickedFor(driver season.DriverID) int {
 // Code returns the driver's code in the round's season.
 func (r *Round) Code(driver season.DriverID) string { return r.codes()[driver] }
 
+// Lasting returns the identifier that a driver keeps for ever.
+func (r *Round) Lasting(driver season.DriverID) string { return string(r.state.Lasting(driver)) }
+
 // Driver returns a driver of the archive.
 func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Driver(driver) }
 

@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	}}
 	w.forecast = wire.ForecastRecord{
 		SessionKey: 2025003, GPName: "Grand Prix 3", Date: "2025-06-22", Model: "m-1", Basis: "form", Podium: wire.Podium{P1: "ANN", P2: "BOB", P3: "CAY"},
-		Drivers: []wire.ForecastChance{{Driver: "ANN", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", WinPct: 100, PodiumPct: 1000}},
+		Drivers: []wire.ForecastChance{{Driver: "ANN", DriverID: "ann", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", DriverID: "bob", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", DriverID: "cay", WinPct: 100, PodiumPct: 1000}},
 	}
 	w.accuracy = wire.Accuracy{RacesEvaluated: 2, PreRace: wire.HitRates{WinnerHitRatePct: 1000, PodiumAccuracyPct: 1000}}
 	round, err := wire.NewCountdownRound(wire.NextRace{Name: "Grand Prix 3", Circuit: "Ring", Country: "Italy", DateStart: s.calendar[2].DateStart})
@@ -79,8 +79,8 @@ func newSeason(year int) *smallSeason {
 	podium, hit := wire.Podium{P1: "ANN", P2: "BOB", P3: "CAY"}, true
 	s := &smallSeason{
 		results: []wire.ResultRecord{{SessionKey: key, GPName: "Grand Prix 1", Revisions: []wire.Revision{}, Race: []wire.ResultRow{
-			{Position: 1, Driver: "ANN", Name: "Ann", Team: "Alpha", Status: wire.Classified, Points: 25},
-			{Position: 2, Driver: "BOB", Name: "Bob", Team: "Beta", Status: wire.Classified, Points: 18},
+			{Position: 1, Driver: "ANN", DriverID: "ann", Name: "Ann", Team: "Alpha", TeamID: "alpha", Status: wire.Classified, Points: 25},
+			{Position: 2, Driver: "BOB", DriverID: "bob", Name: "Bob", Team: "Beta", TeamID: "beta", Status: wire.Classified, Points: 18},
 		}}},
 		picks: []wire.PredictionRecord{{
 			SessionKey: key, GPName: "Grand Prix 1", Prediction: wire.Prediction{Winner: "ANN", ConfidencePct: 600, Podium: podium},
@@ -89,7 +89,7 @@ func newSeason(year int) *smallSeason {
 		chances: []wire.ProbabilityRecord{{
 			SessionKey: key, GPName: "Grand Prix 1", Model: "v2", Basis: "grid", FrozenAt: wire.Instant(renderedAt),
 			Drivers: []wire.DriverChance{
-				{Driver: "ANN", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", WinPct: 100, PodiumPct: 1000},
+				{Driver: "ANN", DriverID: "ann", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", DriverID: "bob", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", DriverID: "cay", WinPct: 100, PodiumPct: 1000},
 			},
 		}},
 		drivers: []wire.DriverStanding{
@@ -105,22 +105,22 @@ func newSeason(year int) *smallSeason {
 		accuracy: wire.Accuracy{RacesEvaluated: 1, PreRace: wire.HitRates{WinnerHitRatePct: 1000, PodiumAccuracyPct: 1000}},
 		odds: wire.TitleOdds{
 			RacesCounted: 1, RacesRemaining: 1, Simulations: 100,
-			Drivers:      []wire.DriverOdds{{Driver: "ANN", Name: "Ann", Points: 25, TitlePct: 700, PointsLow: 25, PointsHigh: 50}, {Driver: "BOB", Name: "Bob", Points: 18, TitlePct: 300, PointsLow: 18, PointsHigh: 43}},
-			Constructors: []wire.ConstructorOdds{{Team: "Alpha", Points: 25, TitlePct: 1000, PointsLow: 25, PointsHigh: 50}},
+			Drivers:      []wire.DriverOdds{{Driver: "ANN", DriverID: "ann", Name: "Ann", Points: 25, TitlePct: 700, PointsLow: 25, PointsHigh: 50}, {Driver: "BOB", DriverID: "bob", Name: "Bob", Points: 18, TitlePct: 300, PointsLow: 18, PointsHigh: 43}},
+			Constructors: []wire.ConstructorOdds{{Team: "Alpha", TeamID: "alpha", Points: 25, TitlePct: 1000, PointsLow: 25, PointsHigh: 50}},
 		},
 	}
 	s.sessions = []wire.WeekendSessions{{
 		SessionKey: key, GPName: "Grand Prix 1",
-		Drivers:    []wire.SessionDriver{{DriverID: "Bob", Driver: "BOB", Name: "Bob", Team: "Beta"}, {DriverID: "Cay", Driver: "CAY", Name: "Cay", Team: "Beta"}},
+		Drivers:    []wire.SessionDriver{{DriverID: "Bob", Driver: "BOB", Name: "Bob", Team: "Beta", TeamID: "beta"}, {DriverID: "Cay", Driver: "CAY", Name: "Cay", Team: "Beta", TeamID: "beta"}},
 		Qualifying: []wire.QualifyingRow{{Position: 1, DriverID: "Bob", Q1MS: 70_000}, {Position: 2, DriverID: "Cay", Q1MS: 70_100}},
 	}}
 	after := func(position int, points float64, wins int) []wire.RoundProgress {
 		return []wire.RoundProgress{{SessionKey: key, Round: 1, Position: position, Points: points, Wins: wins}}
 	}
 	s.progress = []wire.DriverProgress{
-		{Driver: "ANN", DriverID: "Ann", Name: "Ann", Team: "Alpha", Rounds: after(1, 25, 1)},
-		{Driver: "BOB", DriverID: "Bob", Name: "Bob", Team: "Beta", Rounds: after(2, 18, 0)},
-		{Driver: "CAY", DriverID: "Cay", Name: "Cay", Team: "Beta", Rounds: after(0, 20, 0)},
+		{Driver: "ANN", DriverID: "Ann", Name: "Ann", Team: "Alpha", TeamID: "alpha", Rounds: after(1, 25, 1)},
+		{Driver: "BOB", DriverID: "Bob", Name: "Bob", Team: "Beta", TeamID: "beta", Rounds: after(2, 18, 0)},
+		{Driver: "CAY", DriverID: "Cay", Name: "Cay", Team: "Beta", TeamID: "beta", Rounds: after(0, 20, 0)},
 	}
 	s.teamwise = []wire.ConstructorProgress{
 		{Team: "Alpha", TeamID: "alpha", Rounds: after(1, 25, 1)}, {Team: "Beta", TeamID: "beta", Engine: "V6", Rounds: after(2, 18, 0)},

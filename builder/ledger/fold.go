@@ -273,7 +273,12 @@ func (s *Fold) Log() []LoggedEvent {
 }
 
 // Aliases returns the current id of every earlier id.
-func (s *Fold) Aliases() map[season.DriverID]season.DriverID { return maps.Clone(s.current) }
+func (s *Fold) Aliases() map[season.DriverID]season.DriverID {
+	if s == nil {
+		return nil
+	}
+	return maps.Clone(s.current)
+}
 
 // Renamed returns the state with further drivers renamed, from old to current ids: those that an
 // archive knows of and the ledger does not. Events that are appended on it do not keep them.

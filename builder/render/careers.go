@@ -16,12 +16,13 @@ func driverProgress(y *almanac.Year) []wire.DriverProgress {
 	rows := []wire.DriverProgress{}
 	for _, after := range y.Progress() {
 		for _, s := range after.Drivers {
-			i := slices.IndexFunc(rows, func(p wire.DriverProgress) bool { return p.DriverID == string(s.Driver.ID) })
+			id := after.Round.Lasting(s.Driver.ID)
+			i := slices.IndexFunc(rows, func(p wire.DriverProgress) bool { return p.DriverID == id })
 			if i < 0 {
-				i, rows = len(rows), append(rows, wire.DriverProgress{Driver: y.Codes()[s.Driver.ID], DriverID: string(s.Driver.ID), Name: s.Driver.Name})
+				i, rows = len(rows), append(rows, wire.DriverProgress{Driver: y.Codes()[s.Driver.ID], DriverID: id, Name: s.Driver.Name})
 			}
 			row := &rows[i]
-			row.Team, row.TeamColour = s.Team.Name, s.Colour
+			row.Team, row.TeamID, row.TeamColour = s.Team.Name, string(s.Team.ID), s.Colour
 			row.Rounds = append(row.Rounds, roundProgress(after.Round, s.Tally))
 		}
 	}
@@ -195,7 +196,7 @@ func (c *statistics) title(y *almanac.Year) {
 	} else {
 		for _, s := range y.Drivers() {
 			if s.Position == 1 {
-				champion = string(s.Driver.ID)
+				champion = y.Rounds[0].Lasting(s.Driver.ID)
 			}
 		}
 	}
@@ -210,7 +211,7 @@ func (c *statistics) of(r *almanac.Round, row *ledger.Row) *wire.Career {
 
 // at returns the career of a driver or of the team, whose last race this is so far.
 func (c *statistics) at(r *almanac.Round, driver season.DriverID, team season.TeamID) *wire.Career {
-	id := string(driver)
+	id := r.Lasting(driver)
 	if c.teams {
 		id = string(team)
 	}
@@ -231,9 +232,10 @@ func (c *statistics) at(r *almanac.Round, driver season.DriverID, team season.Te
 // together counts a start of a driver for a team.
 func (c *statistics) together(r *almanac.Round, career *wire.Career, row *ledger.Row) {
 	if c.teams {
-		i := slices.IndexFunc(career.Drivers, func(d wire.CareerDriver) bool { return d.DriverID == string(row.Driver) })
+		id := r.Lasting(row.Driver)
+		i := slices.IndexFunc(career.Drivers, func(d wire.CareerDriver) bool { return d.DriverID == id })
 		if i < 0 {
-			i, career.Drivers = len(career.Drivers), append(career.Drivers, wire.CareerDriver{DriverID: string(row.Driver), Name: r.Driver(row.Driver).Name})
+			i, career.Drivers = len(career.Drivers), append(career.Drivers, wire.CareerDriver{DriverID: id, Name: r.Driver(row.Driver).Name})
 		}
 		career.Drivers[i].Starts++
 		return

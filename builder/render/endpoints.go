@@ -173,7 +173,7 @@ func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord
 	paid := len(season.Scale(r.Year, false))
 	for _, c := range r.Pick.Chances {
 		chance := wire.DriverChance{
-			Driver: y.Codes()[c.Driver], WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
+			Driver: y.Codes()[c.Driver], DriverID: r.Lasting(c.Driver), WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
 		}
 		if n := len(c.Positions); n > 0 {
 			row := wire.PercentagesOf(append(slices.Clone(c.Positions), c.DNF))

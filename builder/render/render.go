@@ -126,6 +126,7 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 	catalog.Careers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return v.Year == 0 && former(a, c) }), nil
 	},
+	catalog.Identifiers: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return identifiers(a, v.Type) },
 	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return !former(a, c) }), nil
 	},

@@ -128,7 +128,7 @@ func TestBytes(t *testing.T) {
 			"the frozen chances, to a tenth, the likeliest first; a pick without them is left out",
 			catalog.Variant{Endpoint: catalog.Probabilities, Year: 2025},
 			`{"ok":true,"data":[{"session_key":2025001,"gp_name":"Grand Prix A","model":"v2-1","basis":"qualifying","frozen_at":"2025-05-31T16:00:00+00:00",` +
-				`"drivers":[{"driver":"OHA","win_pct":62.5,"podium_pct":100.0,"positions":[62.50,24.99,2.50],"points_pct":89.99,"dnf_pct":10.01,"expected_points":20.50},{"driver":"MUL","win_pct":25.0,"podium_pct":100.0},{"driver":"CAY","win_pct":12.5,"podium_pct":100.0}]}]` + meta,
+				`"drivers":[{"driver":"OHA","driver_id":"ann","win_pct":62.5,"podium_pct":100.0,"positions":[62.50,24.99,2.50],"points_pct":89.99,"dnf_pct":10.01,"expected_points":20.50},{"driver":"MUL","driver_id":"bob","win_pct":25.0,"podium_pct":100.0},{"driver":"CAY","driver_id":"cay","win_pct":12.5,"podium_pct":100.0}]}]` + meta,
 		},
 		{
 			"one session's chances",
@@ -143,8 +143,8 @@ func TestBytes(t *testing.T) {
 		{
 			"after each round, by last position, identifiers beside codes",
 			catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: 2025},
-			`{"ok":true,"data":[{"driver":"OHA","driver_id":"ann","name":"Ann <O'Hara>","team":"Alpha","team_colour":"#112233","rounds":[{"session_key":2025001,"round":1,"position":1,"points":12.5,"wins":1}]},` +
-				`{"driver":"MUL","driver_id":"bob","name":"Bob Müller","team":"Alpha","rounds":[{"session_key":2025001,"round":1,"points":4,"wins":0}]}]` + meta,
+			`{"ok":true,"data":[{"driver":"OHA","driver_id":"ann","name":"Ann <O'Hara>","team":"Alpha","team_id":"alpha","team_colour":"#112233","rounds":[{"session_key":2025001,"round":1,"position":1,"points":12.5,"wins":1}]},` +
+				`{"driver":"MUL","driver_id":"bob","name":"Bob Müller","team":"Alpha","team_id":"alpha","rounds":[{"session_key":2025001,"round":1,"points":4,"wins":0}]}]` + meta,
 		},
 		{
 			"no such session",
@@ -186,7 +186,8 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	want := []string{
 		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025",
 		"careers/constructors/2024", "careers/constructors/2025", "careers/constructors/all", "careers/drivers/2024", "careers/drivers/2025", "careers/drivers/all",
-		"changes/2024", "changes/2025", "changes/all", "changes/none", "changes/page/1", "drivers", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025", "next-race",
+		"changes/2024", "changes/2025", "changes/all", "changes/none", "changes/page/1", "drivers", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025",
+		"identifiers/circuits", "identifiers/constructors", "identifiers/drivers", "identifiers/grands-prix", "next-race",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
 		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
 		"results/2024", "results/2025", "results/none", "results/session/2025001",
@@ -334,5 +335,53 @@ func TestFullPageOfChangesStays(t *testing.T) {
 	}
 	if diff := cmp.Diff(fmt.Sprintf("%+v", want.Old), fmt.Sprintf("%+v", p.Changes[0].Old)); diff != "" || p.Changes[0].Kind != want.Kind || p.Changes[0].By != want.By {
 		t.Errorf("got %+v, want %+v", p.Changes[0], want)
+	}
+}
+
+// TestIdentifiersLast renames a driver as F1DB did: the documents keep the first identifier, and /identifiers has both.
+func TestIdentifiersLast(t *testing.T) {
+	opened := time.Date(2025, 8, 1, 12, 0, 0, 0, time.UTC)
+	const old, now = "andrea-kimi-antonelli", "kimi-antonelli"
+	of := func(a *almanac.Almanac, v catalog.Variant, into any) {
+		body, err := render.Body(a, v, generated)
+		if err == nil {
+			err = json.Unmarshal(body, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		renames []ledger.Event
+		want    wire.Identity
+	}{
+		{nil, wire.Identity{ID: now, F1DB: now}},
+		{[]ledger.Event{ledger.Rename(old, now)}, wire.Identity{ID: old, F1DB: now}},
+		{[]ledger.Event{ledger.Rename(old, "kimi"), ledger.Rename("kimi", now)}, wire.Identity{ID: old, F1DB: now, Aliases: []string{"kimi"}}},
+	} {
+		h := almanactest.New(t, opened)
+		if test.renames != nil {
+			if _, err := almanactest.Fresh(t, h.Ledger).Append(t.Context(), opened, "source:f1db", func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := h.Almanac(opened.Add(time.Hour))
+		var results wire.Success[[]wire.ResultRecord]
+		of(a, catalog.Variant{Endpoint: catalog.Results, Year: 2025}, &results)
+		i := slices.IndexFunc(results.Data[0].Race, func(row wire.ResultRow) bool { return row.Driver == "ANT" })
+		if got := results.Data[0].Race[i]; got.DriverID != test.want.ID || got.TeamID != "mercedes" {
+			t.Errorf("after %d renames: got %s of %s, want %s", len(test.renames), got.DriverID, got.TeamID, test.want.ID)
+		}
+		var identities wire.Success[[]wire.Identity]
+		of(a, catalog.Variant{Endpoint: catalog.Identifiers, Type: catalog.DriversType}, &identities)
+		i = slices.IndexFunc(identities.Data, func(id wire.Identity) bool { return id.ID == test.want.ID })
+		if i < 0 {
+			t.Fatalf("after %d renames: /identifiers lacks %s", len(test.renames), test.want.ID)
+		}
+		test.want.Name, test.want.Jolpica, test.want.OpenF1 = identities.Data[i].Name, []string{"antonelli"}, []string{"ANT"}
+		test.want.Codes = []wire.SeasonCode{{Code: "ANT", From: 2025, To: 2025}}
+		if diff := cmp.Diff(test.want, identities.Data[i]); diff != "" {
+			t.Errorf("after %d renames (-want +got)\n%s", len(test.renames), diff)
+		}
 	}
 }

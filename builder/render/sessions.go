@@ -54,13 +54,14 @@ func sessionsRecord(r *almanac.Round) wire.WeekendSessions {
 	rec := wire.WeekendSessions{SessionKey: r.Session, GPName: f.Name, Drivers: []wire.SessionDriver{}}
 	named := map[season.DriverID]bool{}
 	name := func(driver season.DriverID, team season.TeamID) string {
+		id := r.Lasting(driver)
 		if !named[driver] {
 			named[driver] = true
 			rec.Drivers = append(rec.Drivers, wire.SessionDriver{
-				DriverID: string(driver), Driver: r.Code(driver), Name: r.Driver(driver).Name, Team: r.Team(team).Name,
+				DriverID: id, Driver: r.Code(driver), Name: r.Driver(driver).Name, Team: r.Team(team).Name, TeamID: string(team),
 			})
 		}
-		return string(driver)
+		return id
 	}
 	rec.Qualifying, rec.Grid = qualifying(f.Qualifying, name), grid(f.Grid, f.Qualifying, name)
 	rec.SprintQualifying, rec.SprintGrid = qualifying(f.SprintQualifying, name), grid(f.SprintGrid, f.SprintQualifying, name)
@@ -80,12 +81,12 @@ func sessionsRecord(r *almanac.Round) wire.WeekendSessions {
 		}
 		for i, lap := range f.FastestLaps {
 			rec.FastestLaps = append(rec.FastestLaps, wire.FastestLap{
-				Position: i + 1, DriverID: string(lap.Driver), Lap: lap.Lap, TimeMS: lap.Time.Milliseconds(),
+				Position: i + 1, DriverID: r.Lasting(lap.Driver), Lap: lap.Lap, TimeMS: lap.Time.Milliseconds(),
 			})
 		}
 		for _, stop := range f.PitStops {
 			rec.PitStops = append(rec.PitStops, wire.PitStop{
-				DriverID: string(stop.Driver), Stop: stop.Stop, Lap: stop.Lap, TimeMS: stop.Time.Milliseconds(),
+				DriverID: r.Lasting(stop.Driver), Stop: stop.Stop, Lap: stop.Lap, TimeMS: stop.Time.Milliseconds(),
 			})
 		}
 	}
@@ -232,7 +233,7 @@ type duel struct {
 }
 
 func teammate(r *almanac.Round, driver season.DriverID) wire.Teammate {
-	return wire.Teammate{Driver: r.Code(driver), DriverID: string(driver), Name: r.Driver(driver).Name}
+	return wire.Teammate{Driver: r.Code(driver), DriverID: r.Lasting(driver), Name: r.Driver(driver).Name}
 }
 
 func (d *duel) qualified(a, b mate) {

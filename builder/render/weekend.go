@@ -77,7 +77,8 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row) []
 	rows := make([]wire.ResultRow, len(verified))
 	for i, v := range verified {
 		rows[i] = wire.ResultRow{
-			Position: v.Position, Driver: y.Codes()[v.Driver], Name: r.Driver(v.Driver).Name, Team: r.Team(v.Team).Name,
+			Position: v.Position, Driver: y.Codes()[v.Driver], DriverID: r.Lasting(v.Driver), Name: r.Driver(v.Driver).Name,
+			Team: r.Team(v.Team).Name, TeamID: string(v.Team),
 			TeamColour: r.Colour(v.Team), Number: v.Number, Status: wire.Classified, Grid: v.Grid, Laps: v.Laps,
 			TimeMS: v.TimeMS, GapMS: v.GapMS, GapLaps: v.GapLaps, Points: v.Points, Reason: v.Reason, Shared: v.Shared,
 		}
@@ -212,7 +213,9 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 // changedRows returns the rows that differ between two classifications, from each side.
 func changedRows(y *almanac.Year, r *almanac.Round, before, after []ledger.Row) (old, revised []wire.ChangedRow) {
 	row := func(l *ledger.Row) wire.ChangedRow {
-		return wire.ChangedRow{Position: l.Position, Driver: y.Codes()[l.Driver], Team: r.Team(l.Team).Name, Points: l.Points}
+		return wire.ChangedRow{
+			Position: l.Position, Driver: y.Codes()[l.Driver], DriverID: r.Lasting(l.Driver), Team: r.Team(l.Team).Name, TeamID: string(l.Team), Points: l.Points,
+		}
 	}
 	for _, p := range almanac.Compare(before, after) {
 		if p.Changed() && p.Before != nil {

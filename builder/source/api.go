@@ -22,18 +22,14 @@ type API struct {
 }
 
 // NewAPI returns the API at a base URL. It sets the hosts and content types of the config. An API on
-// this machine has no request limits. names is the text of the file of equivalents; errors name file.
-func NewAPI(base string, config ClientConfig, file, names string) (*API, error) {
+// this machine has no request limits.
+func NewAPI(base string, config ClientConfig, names Equivalents) (*API, error) {
 	host, err := Host(base)
 	if err != nil {
 		return nil, err
 	}
 	if strings.Contains(base, "?") {
 		return nil, fmt.Errorf("source URL %q: want https://host/path", base)
-	}
-	equivalents, err := ReadEquivalents(file, names)
-	if err != nil {
-		return nil, err
 	}
 	config.Hosts, config.ContentTypes, config.Paced, config.RetryDelay = []string{host}, []string{"application/json"}, true, time.Second
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
@@ -42,7 +38,7 @@ func NewAPI(base string, config ClientConfig, file, names string) (*API, error) 
 			config.PerMinute = 100_000
 		}
 	}
-	return &API{Names: equivalents, base: strings.TrimSuffix(base, "/"), client: NewClient(config)}, nil
+	return &API{Names: names, base: strings.TrimSuffix(base, "/"), client: NewClient(config)}, nil
 }
 
 // Host returns the host name in the URL of a source.

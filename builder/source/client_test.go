@@ -315,11 +315,11 @@ func TestUnreachableInWords(t *testing.T) {
 // sum and named after it.
 func TestAPI(t *testing.T) {
 	for _, base := range []string{"", "host/path", "https:///path", "https://host/path?key=1", "://"} {
-		if _, err := source.NewAPI(base, config(), "names.txt", ""); err == nil || !strings.Contains(err.Error(), "want https://host/path") {
+		if _, err := source.NewAPI(base, config(), source.Equivalents{}); err == nil || !strings.Contains(err.Error(), "want https://host/path") {
 			t.Errorf("%q: got %v, want that it is no address of an API", base, err)
 		}
 	}
-	if _, err := source.NewAPI("https://host/path", config(), "names.txt", "driver"); err == nil || !strings.Contains(err.Error(), "names.txt, line 1") {
+	if _, err := source.ReadEquivalents("names.txt", "driver"); err == nil || !strings.Contains(err.Error(), "names.txt, line 1") {
 		t.Errorf("got %v, want the line of the file that is wrong", err)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +327,11 @@ func TestAPI(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "%q", r.URL.RequestURI())
 	}))
 	defer server.Close()
-	api, err := source.NewAPI(server.URL+"/v1/", config(), "names.txt", "driver max = max-verstappen")
+	names, err := source.ReadEquivalents("names.txt", "driver max = max-verstappen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := source.NewAPI(server.URL+"/v1/", config(), names)
 	if err != nil {
 		t.Fatal(err)
 	}

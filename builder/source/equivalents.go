@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,22 @@ func (e Equivalents) find(kind, foreign string, year int) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s %q of %d is not known: add the line \"%s %s = ID\" to %s", kind, foreign, year, kind, foreign, e.file)
+}
+
+// Foreign returns the names that the upstream has for our identifiers of a kind, by identifier.
+func (e Equivalents) Foreign(kind string) map[string][]string {
+	names := map[string][]string{}
+	for key, rows := range e.rows {
+		for _, row := range rows {
+			if key[0] == kind {
+				names[row.ours] = append(names[row.ours], key[1])
+			}
+		}
+	}
+	for _, list := range names {
+		slices.Sort(list)
+	}
+	return names
 }
 
 // Driver returns our identifier of a driver.

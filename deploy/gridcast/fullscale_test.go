@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/bulk"
+	"gridcast/builder/check"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -139,7 +141,9 @@ func TestAllSeasons(t *testing.T) {
 			rounds++
 		}
 	}
-	comparePenalties(t, filepath.Join(dir, "store"), sourceTable(t, release, "races-starting-grid-positions"))
+	published := documents(t, filepath.Join(dir, "store"))
+	comparePenalties(t, published, sourceTable(t, release, "races-starting-grid-positions"))
+	compareTables(t, published)
 	for _, kind := range []string{"drivers", "constructors"} {
 		want := map[string]sourceRow{}
 		for _, r := range sourceTable(t, release, kind) {
@@ -158,9 +162,8 @@ func TestAllSeasons(t *testing.T) {
 
 // comparePenalties compares the starting grid of every round with F1DB's: place, pit lane and
 // penalty. The places lost follow from the qualifying of the same document.
-func comparePenalties(t *testing.T, store string, grid []sourceRow) {
+func comparePenalties(t *testing.T, published map[string][]byte, grid []sourceRow) {
 	t.Helper()
-	published := documents(t, store)
 	want := map[[2]int][]string{}
 	for _, r := range grid {
 		want[[2]int{r.Year, r.Round}] = append(want[[2]int{r.Year, r.Round}], fmt.Sprintf("%s %d %t %s", r.DriverID, r.PositionNumber, r.PositionText == "PL", r.GridPenalty))
@@ -197,6 +200,152 @@ func comparePenalties(t *testing.T, store string, grid []sourceRow) {
 		}
 	}
 	t.Logf("%d penalties on the grids equal F1DB's", penalties)
+}
+
+// figures are the counts of a driver in a season.
+type figures struct {
+	starts, classified, retired, wins, podiums int
+	points                                     float64
+}
+
+// compareTables compares every figure that stands in two documents of a season: careers and progress with the results,
+// head-to-head with results and sessions, the download with all documents; and the careers of all seasons with their sum.
+func compareTables(t *testing.T, published map[string][]byte) {
+	t.Helper()
+	whole := map[string]figures{} // of all seasons, by driver
+	compared := 0
+	for year := 1950; year <= 2024; year++ {
+		variant := func(endpoint catalog.Name, kind string) catalog.Variant {
+			return catalog.Variant{Endpoint: endpoint, Type: kind, Year: year}
+		}
+		results := documentOf[[]wire.ResultRecord](t, published, variant(catalog.Results, ""))
+		seasonal, wins := map[string]figures{}, map[string][]int64{} // by driver; the session keys of the wins
+		for _, r := range results {
+			best := map[string]wire.ResultRow{} // a driver of several cars counts with the best place
+			for _, row := range r.Race {
+				f := seasonal[row.DriverID]
+				f.points += row.Points
+				seasonal[row.DriverID] = f
+				if before, twice := best[row.DriverID]; !twice || uint(row.Position-1) < uint(before.Position-1) {
+					best[row.DriverID] = row
+				}
+			}
+			for _, row := range r.Sprint {
+				f := seasonal[row.DriverID]
+				f.points += row.Points
+				seasonal[row.DriverID] = f
+			}
+			for id, row := range best {
+				f := seasonal[id]
+				switch row.Status {
+				case wire.Classified, wire.DidNotFinish, wire.Disqualified, wire.NotClassified:
+					f.starts++
+				}
+				switch {
+				case row.Position > 0:
+					f.classified++
+				case row.Status == wire.DidNotFinish:
+					f.retired++
+				}
+				if row.Position == 1 {
+					f.wins++
+					wins[id] = append(wins[id], r.SessionKey)
+				}
+				if row.Position >= 1 && row.Position <= 3 {
+					f.podiums++
+				}
+				seasonal[id] = f
+			}
+		}
+		for _, c := range documentOf[[]wire.Career](t, published, variant(catalog.Careers, catalog.DriversType)) {
+			sameFigures(t, fmt.Sprintf("%d: career of %s", year, c.ID), c, seasonal[c.ID])
+			f, w := seasonal[c.ID], whole[c.ID]
+			whole[c.ID] = figures{w.starts + f.starts, w.classified + f.classified, w.retired + f.retired, w.wins + f.wins, w.podiums + f.podiums, w.points + f.points}
+			compared++
+		}
+		standings := map[string]wire.DriverStanding{}
+		for _, s := range documentOf[[]wire.DriverStanding](t, published, variant(catalog.Standings, catalog.DriversType)) {
+			standings[s.Driver] = s
+		}
+		for _, p := range documentOf[[]wire.DriverProgress](t, published, variant(catalog.StandingsProgress, catalog.DriversType)) {
+			for _, round := range p.Rounds {
+				won := 0
+				for _, r := range results {
+					if slices.Contains(wins[p.DriverID], r.SessionKey) && r.SessionKey <= round.SessionKey {
+						won++
+					}
+				}
+				if round.Wins != won {
+					t.Errorf("%d: %s has %d wins after round %d, the results %d", year, p.DriverID, round.Wins, round.Round, won)
+				}
+				compared++
+			}
+			last := p.Rounds[len(p.Rounds)-1]
+			if s := standings[p.Driver]; last.Position != s.Position || last.Points != s.Points || last.Wins != s.Wins {
+				t.Errorf("%d: %s ends in position %d with %v points, the standings say %d and %v", year, p.DriverID, last.Position, last.Points, s.Position, s.Points)
+			}
+		}
+		for _, h := range documentOf[[]wire.HeadToHead](t, published, variant(catalog.HeadToHead, "")) {
+			var first, second int
+			for _, r := range results {
+				a, b := placeFor(r, h.First.DriverID, h.TeamID), placeFor(r, h.Second.DriverID, h.TeamID)
+				switch {
+				case a == 0 || b == 0 || a == b:
+				case a < b:
+					first++
+				default:
+					second++
+				}
+			}
+			if first != h.First.RaceAhead || second != h.Second.RaceAhead {
+				t.Errorf("%d: %s and %s raced %d to %d, the results say %d to %d", year, h.First.DriverID, h.Second.DriverID, h.First.RaceAhead, h.Second.RaceAhead, first, second)
+			}
+			compared++
+		}
+		season := bulk.Season{Year: year}
+		for _, r := range results {
+			if _, ok := published[catalog.Variant{Endpoint: catalog.Sessions, SessionKey: r.SessionKey}.Path()]; ok {
+				season.Sessions = append(season.Sessions, r.SessionKey)
+			}
+		}
+		slices.Sort(season.Sessions)
+		zipped, err := season.Zip(published)
+		if err == nil {
+			err = check.Bulk(zipped, season.Named(published), nil)
+		}
+		if err != nil {
+			t.Errorf("download of %d: %v", year, err)
+		}
+	}
+	for _, endpoint := range []catalog.Name{catalog.Careers, catalog.FormerCareers} {
+		for _, c := range documentOf[[]wire.Career](t, published, catalog.Variant{Endpoint: endpoint, Type: catalog.DriversType}) {
+			sameFigures(t, "all seasons: career of "+c.ID, c, whole[c.ID])
+			delete(whole, c.ID)
+		}
+	}
+	for id := range whole {
+		t.Errorf("%s is in no career of all seasons", id)
+	}
+	identities := documentOf[[]wire.Identity](t, published, catalog.Variant{Endpoint: catalog.Identifiers, Type: catalog.DriversType})
+	t.Logf("%d figures of 75 seasons agree with the results; %d drivers have identifiers", compared, len(identities))
+}
+
+func sameFigures(t *testing.T, what string, c wire.Career, want figures) {
+	t.Helper()
+	got := figures{c.Starts, c.Classified, c.Retired, c.Wins, c.Podiums, want.points}
+	if got != want || math.Abs(c.Points-want.points) > .001 {
+		t.Errorf("%s: got %+v and %v points, the results say %+v", what, got, c.Points, want)
+	}
+}
+
+// placeFor returns the best place of a driver for a team in a race, 0 without one.
+func placeFor(r wire.ResultRecord, driver, team string) (place int) {
+	for _, row := range r.Race {
+		if row.DriverID == driver && row.TeamID == team && row.Position > 0 && (place == 0 || row.Position < place) {
+			place = row.Position
+		}
+	}
+	return place
 }
 
 // documents returns the bodies of the published version, by path. The limit of a key allows no request for each of them.

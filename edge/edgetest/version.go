@@ -135,7 +135,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			records = append(records, wire.ProbabilityRecord{
 				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Model: "v2-1", Basis: "grid", FrozenAt: wire.Instant(AbuDhabi.Add(-time.Hour)),
 				Drivers: []wire.DriverChance{
-					{Driver: "NOR", WinPct: 625, PodiumPct: 1000}, {Driver: "VER", WinPct: 250, PodiumPct: 1000}, {Driver: "LEC", WinPct: 125, PodiumPct: 1000},
+					{Driver: "NOR", DriverID: "lando-norris", WinPct: 625, PodiumPct: 1000}, {Driver: "VER", DriverID: "max-verstappen", WinPct: 250, PodiumPct: 1000}, {Driver: "LEC", DriverID: "charles-leclerc", WinPct: 125, PodiumPct: 1000},
 				},
 			})
 		}
@@ -147,8 +147,8 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 	catalog.TitleOdds: func(_ catalog.Variant, n int64) any {
 		return wire.TitleOdds{
 			RacesCounted: 23, RacesRemaining: 1, Simulations: 10_000,
-			Drivers:      []wire.DriverOdds{{Driver: "NOR", Name: "Lando Norris", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 25)}},
-			Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 43)}},
+			Drivers:      []wire.DriverOdds{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 25)}},
+			Constructors: []wire.ConstructorOdds{{Team: "McLaren", TeamID: "mclaren", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 43)}},
 		}
 	},
 	catalog.Forecast: func(v catalog.Variant, n int64) any {
@@ -157,7 +157,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			records = append(records, wire.ForecastRecord{
 				SessionKey: v.SessionKey, GPName: "Abu Dhabi Grand Prix", Date: "2024-12-08", Model: "test", Basis: "form",
 				Podium: wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"}, Drivers: []wire.ForecastChance{
-					{Driver: "NOR", WinPct: wire.Percent(1000 - n%100), PodiumPct: 1000}, {Driver: "PIA", PodiumPct: 1000}, {Driver: "VER", PodiumPct: 1000},
+					{Driver: "NOR", DriverID: "lando-norris", WinPct: wire.Percent(1000 - n%100), PodiumPct: 1000}, {Driver: "PIA", DriverID: "oscar-piastri", PodiumPct: 1000}, {Driver: "VER", DriverID: "max-verstappen", PodiumPct: 1000},
 				},
 			})
 		}
@@ -168,7 +168,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		if v.SessionKey > 0 {
 			records = append(records, wire.ResultRecord{
 				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Revisions: []wire.Revision{},
-				Race: []wire.ResultRow{{Position: 1, Driver: "NOR", Name: "Lando Norris", Team: "McLaren", Status: wire.Classified, Points: float64(n)}},
+				Race: []wire.ResultRow{{Position: 1, Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren", Status: wire.Classified, Points: float64(n)}},
 			})
 		}
 		return records
@@ -188,7 +188,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		records := []wire.WeekendSessions{}
 		if v.SessionKey > 0 {
 			records = append(records, wire.WeekendSessions{
-				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Drivers: []wire.SessionDriver{{DriverID: "lando-norris", Driver: "NOR", Name: "Lando Norris", Team: "McLaren"}},
+				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Drivers: []wire.SessionDriver{{DriverID: "lando-norris", Driver: "NOR", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren"}},
 				Qualifying: []wire.QualifyingRow{{Position: 1, DriverID: "lando-norris", Q1MS: 70_000}},
 			})
 		}
@@ -199,7 +199,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		if v.Type == catalog.ConstructorsType {
 			return []wire.ConstructorProgress{{Team: "McLaren", TeamID: "mclaren", Rounds: rounds}}
 		}
-		return []wire.DriverProgress{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", Rounds: rounds}}
+		return []wire.DriverProgress{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren", Rounds: rounds}}
 	},
 	catalog.HeadToHead: func(_ catalog.Variant, n int64) any {
 		return []wire.HeadToHead{{
@@ -210,6 +210,9 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 	catalog.Careers: func(_ catalog.Variant, n int64) any {
 		return []wire.Career{{ID: "lando-norris", Name: "Lando Norris", Points: float64(n), FirstSession: 2019001, LastSession: 2024024}}
 	},
+	catalog.Identifiers: func(_ catalog.Variant, n int64) any {
+		return []wire.Identity{{ID: "lando-norris", Name: "Lando Norris", F1DB: "lando-norris", Codes: []wire.SeasonCode{{Code: "NOR", From: 2019, To: 2024 + int(n)}}}}
+	},
 	catalog.FormerCareers: func(_ catalog.Variant, n int64) any {
 		return []wire.Career{{ID: "jim-clark", Name: "Jim Clark", Points: float64(n), FirstSession: 1960004, LastSession: 1968001}}
 	},
@@ -218,7 +221,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			return wire.LiveRace{State: wire.LiveNone}
 		}
 		gap, win := int(n), wire.Percent(1000)
-		car := wire.LiveCar{Position: 1, Driver: "NOR", GapMS: &gap, WinPct: &win, PodiumPct: &win}
+		car := wire.LiveCar{Position: 1, Driver: "NOR", DriverID: "lando-norris", GapMS: &gap, WinPct: &win, PodiumPct: &win}
 		data := wire.LiveRace{State: wire.LiveRunning, Provisional: true, SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Lap: 3, Laps: 58, ObservedAt: wire.Instant(AbuDhabi), Order: []wire.LiveCar{car}}
 		if v.SessionKey > 0 {
 			data.Timeline = []wire.LiveLap{{Lap: 3, ObservedAt: wire.Instant(AbuDhabi), Order: data.Order}}

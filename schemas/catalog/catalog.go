@@ -61,6 +61,7 @@ const (
 	HeadToHead        Name = "head-to-head"
 	Careers           Name = "careers"
 	FormerCareers     Name = "former-careers"
+	Identifiers       Name = "identifiers"
 
 	Bulk Name = "bulk"
 )
@@ -115,6 +116,8 @@ const (
 const (
 	DriversType      = "drivers"
 	ConstructorsType = "constructors"
+	CircuitsType     = "circuits"
+	GrandsPrixType   = "grands-prix"
 )
 
 var (
@@ -122,6 +125,12 @@ var (
 		Name:    typeParam,
 		Pattern: `^(drivers|constructors)$`,
 		Values:  []string{DriversType, ConstructorsType},
+		Default: DriversType,
+	}
+	identified = Param{
+		Name:    typeParam,
+		Pattern: `^(drivers|constructors|circuits|grands-prix)$`,
+		Values:  []string{DriversType, ConstructorsType, CircuitsType, GrandsPrixType},
 		Default: DriversType,
 	}
 	season = Param{
@@ -231,6 +240,10 @@ var Endpoints = []Endpoint{
 	{
 		Name: FormerCareers, Path: "/former-careers", Params: []Param{championship}, Additive: true,
 		patterns: patterns("former-careers/{type}"),
+	},
+	{
+		Name: Identifiers, Path: "/identifiers", Params: []Param{identified}, Additive: true,
+		patterns: patterns("identifiers/{type}"),
 	},
 	{
 		Name: Bulk, Path: "/bulk", Params: []Param{season}, Additive: true, File: true,

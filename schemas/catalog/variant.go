@@ -10,7 +10,7 @@ import (
 // stored and served. Fields that the endpoint does not use are zero. Variants are comparable.
 type Variant struct {
 	Endpoint   Name
-	Type       string // DriversType or ConstructorsType
+	Type       string // such as DriversType
 	Year       int    // 0: all seasons, or a variant without a season
 	SessionKey int64  // one round; NoSession: the empty list
 	Page       int    // of a log, from 1; NoPage: the empty page

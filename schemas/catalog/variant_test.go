@@ -72,6 +72,7 @@ func TestAll(t *testing.T) {
 		forecast/session/2025001 forecast/session/2026002
 		former-careers/constructors former-careers/drivers
 		head-to-head/2025 head-to-head/2026
+		identifiers/circuits identifiers/constructors identifiers/drivers identifiers/grands-prix
 		live live/none live/session/2025001 live/session/2026002
 		next-race
 		predictions/2025 predictions/2026 predictions/none

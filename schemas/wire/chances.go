@@ -15,6 +15,7 @@ type ProbabilityRecord struct {
 // without them. Positions and DNFPct add up to 100 exactly.
 type DriverChance struct {
 	Driver         string       `json:"driver"` // three-letter code
+	DriverID       string       `json:"driver_id"`
 	WinPct         Percent      `json:"win_pct"`
 	PodiumPct      Percent      `json:"podium_pct"`
 	Positions      []Hundredths `json:"positions,omitzero"` // of each place, the first one first
@@ -47,6 +48,7 @@ type ForecastStep struct {
 // ForecastChance holds an expected starter's chances.
 type ForecastChance struct {
 	Driver    string  `json:"driver"` // three-letter code
+	DriverID  string  `json:"driver_id"`
 	WinPct    Percent `json:"win_pct"`
 	PodiumPct Percent `json:"podium_pct"`
 }
@@ -85,6 +87,7 @@ type ConstructorTitle struct {
 // DriverOdds is a driver who can still be champion by arithmetic.
 type DriverOdds struct {
 	Driver     string  `json:"driver"` // three-letter code
+	DriverID   string  `json:"driver_id"`
 	Name       string  `json:"name"`
 	Points     float64 `json:"points"`
 	TitlePct   Percent `json:"title_pct"`
@@ -96,6 +99,7 @@ type DriverOdds struct {
 // ConstructorOdds is a constructor that can still win the title.
 type ConstructorOdds struct {
 	Team       string  `json:"team"`
+	TeamID     string  `json:"team_id"`
 	Points     float64 `json:"points"`
 	TitlePct   Percent `json:"title_pct"`
 	PointsLow  float64 `json:"points_low"`

@@ -34,6 +34,7 @@ type LiveRace struct {
 type LiveCar struct {
 	Position  int      `json:"position,omitzero"`
 	Driver    string   `json:"driver"`
+	DriverID  string   `json:"driver_id"`
 	GapMS     *int     `json:"gap_ms,omitzero"` // behind the leader; absent if it is not known
 	GapLaps   int      `json:"gap_laps,omitzero"`
 	Stops     *int     `json:"stops,omitzero"`

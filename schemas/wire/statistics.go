@@ -18,10 +18,11 @@ type WeekendSessions struct {
 
 // SessionDriver is a driver in the rows of a round's sessions.
 type SessionDriver struct {
-	DriverID string `json:"driver_id"`       // F1DB's, the same for ever
+	DriverID string `json:"driver_id"`       // the same for ever; see Identity
 	Driver   string `json:"driver,omitzero"` // three-letter code
 	Name     string `json:"name"`
 	Team     string `json:"team"`
+	TeamID   string `json:"team_id"`
 }
 
 // PracticeRow is a driver's best lap of a practice session.
@@ -76,6 +77,7 @@ type DriverProgress struct {
 	DriverID   string          `json:"driver_id"`
 	Name       string          `json:"name"`
 	Team       string          `json:"team"`
+	TeamID     string          `json:"team_id"`
 	TeamColour string          `json:"team_colour,omitzero"`
 	Rounds     []RoundProgress `json:"rounds"`
 }
@@ -125,7 +127,7 @@ type Teammate struct {
 // Career is a record of /careers and /former-careers: that of a driver or a constructor over verified rounds: of one season, or
 // of all. Points are those of every classification of race and sprint, also where only the best results counted for the title.
 type Career struct {
-	ID           string         `json:"id"` // F1DB's, the same for ever
+	ID           string         `json:"id"` // the same for ever; see Identity
 	Name         string         `json:"name"`
 	Country      string         `json:"country,omitzero"` // ISO 3166-1 alpha-3
 	Starts       int            `json:"starts"`           // races; of a constructor: races with a car at the start

@@ -38,8 +38,10 @@ const (
 type ResultRow struct {
 	Position   int          `json:"position,omitzero"` // absent if not classified
 	Driver     string       `json:"driver"`            // three-letter code
+	DriverID   string       `json:"driver_id"`
 	Name       string       `json:"name"`
 	Team       string       `json:"team"`
+	TeamID     string       `json:"team_id"`
 	TeamColour string       `json:"team_colour,omitzero"` // #RRGGBB, upper case
 	Number     int          `json:"number,omitzero"`      // the one on the car
 	Status     ResultStatus `json:"status"`
@@ -151,6 +153,8 @@ type ChangeState struct {
 type ChangedRow struct {
 	Position int     `json:"position,omitzero"` // absent if not classified
 	Driver   string  `json:"driver"`
+	DriverID string  `json:"driver_id"`
 	Team     string  `json:"team"`
+	TeamID   string  `json:"team_id"`
 	Points   float64 `json:"points"`
 }

@@ -39,12 +39,21 @@ const (
 //go:embed equivalents.txt
 var equivalentsText string
 
+// Names returns the table of Jolpica's names.
+func Names() (source.Equivalents, error) {
+	return source.ReadEquivalents("builder/source/jolpica/equivalents.txt", equivalentsText)
+}
+
 type upstream struct{ api *source.API }
 
 // New returns Jolpica at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, MaxBytes: maxPage}
-	api, err := source.NewAPI(base, config, "builder/source/jolpica/equivalents.txt", equivalentsText)
+	names, err := Names()
+	if err != nil {
+		return nil, err
+	}
+	api, err := source.NewAPI(base, config, names)
 	if err != nil {
 		return nil, err
 	}

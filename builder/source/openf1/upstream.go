@@ -45,6 +45,11 @@ const (
 //go:embed equivalents.txt
 var equivalentsText string
 
+// Names returns the table of OpenF1's names.
+func Names() (source.Equivalents, error) {
+	return source.ReadEquivalents("builder/source/openf1/equivalents.txt", equivalentsText)
+}
+
 type upstream struct{ api *source.API }
 
 // New returns OpenF1 at the URL of its API. An API on this machine has no request limits.
@@ -52,7 +57,11 @@ func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{
 		UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, MaxBytes: maxBody,
 	}
-	api, err := source.NewAPI(base, config, "builder/source/openf1/equivalents.txt", equivalentsText)
+	names, err := Names()
+	if err != nil {
+		return nil, err
+	}
+	api, err := source.NewAPI(base, config, names)
 	if err != nil {
 		return nil, err
 	}

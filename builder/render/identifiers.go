@@ -1,0 +1,90 @@
+package render
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/season"
+	"gridcast/builder/source/jolpica"
+	"gridcast/builder/source/openf1"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// foreignKinds are the names of the kinds of things in the tables of equivalents.
+var foreignKinds = map[string]string{
+	catalog.DriversType: "driver", catalog.ConstructorsType: "team", catalog.CircuitsType: "circuit", catalog.GrandsPrixType: "grand_prix",
+}
+
+// identifiers lists the things of a kind in all seasons, with the names that the sources have for them.
+func identifiers(a *almanac.Almanac, kind string) ([]wire.Identity, error) {
+	things, facts := map[string]*wire.Identity{}, a.Facts() // by F1DB's identifier
+	add := func(id, name string) { things[id] = &wire.Identity{ID: id, Name: name, F1DB: id} }
+	switch kind {
+	case catalog.DriversType:
+		for id, d := range facts.Drivers {
+			add(string(id), d.Name)
+		}
+		nameDrivers(a, things)
+	case catalog.ConstructorsType:
+		for id, t := range facts.Teams {
+			add(string(id), t.Name)
+		}
+	case catalog.CircuitsType:
+		for id, c := range facts.Circuits {
+			add(string(id), c.Name)
+		}
+	case catalog.GrandsPrixType:
+		for i := range facts.Seasons {
+			for j := range facts.Seasons[i].Rounds {
+				add(string(facts.Seasons[i].Rounds[j].GrandPrix), facts.Seasons[i].Rounds[j].Name)
+			}
+		}
+	}
+	theirs, err := jolpica.Names()
+	others, err2 := openf1.Names()
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	atJolpica, atOpenF1 := theirs.Foreign(foreignKinds[kind]), others.Foreign(foreignKinds[kind])
+	all := make([]wire.Identity, 0, len(things))
+	for id, thing := range things {
+		thing.Jolpica, thing.OpenF1 = atJolpica[id], atOpenF1[id]
+		all = append(all, *thing)
+	}
+	slices.SortFunc(all, func(x, y wire.Identity) int { return cmp.Compare(x.ID, y.ID) })
+	return all, nil
+}
+
+// nameDrivers adds lasting identifiers, aliases and codes.
+func nameDrivers(a *almanac.Almanac, drivers map[string]*wire.Identity) {
+	for id, d := range drivers {
+		d.ID = a.Lasting(season.DriverID(id))
+	}
+	aliases := a.Aliases()
+	for _, alias := range slices.Sorted(maps.Keys(aliases)) {
+		if d := drivers[string(aliases[alias])]; d != nil && d.ID != string(alias) {
+			d.Aliases = append(d.Aliases, string(alias))
+		}
+	}
+	for i := range a.Years {
+		y := &a.Years[i]
+		if y.Codes == nil {
+			continue
+		}
+		for id, code := range y.Codes() {
+			d := drivers[string(id)]
+			if d == nil {
+				continue
+			}
+			if n := len(d.Codes); n > 0 && d.Codes[n-1].Code == code {
+				d.Codes[n-1].To = y.Year
+				continue
+			}
+			d.Codes = append(d.Codes, wire.SeasonCode{Code: code, From: y.Year, To: y.Year})
+		}
+	}
+}
