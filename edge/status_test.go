@@ -177,7 +177,7 @@ func TestStartPageShowsWhatTheOperatorShows(t *testing.T) {
 		}
 		return string(first.body)
 	}
-	parts := []string{`id="next"`, `id="standings"`}
+	parts := []string{`id="next"`, `id="standings"`, "(62.5 %)"}
 	for _, part := range append(parts, "application/json", "Abu Dhabi") {
 		if strings.Contains(shown(), part) {
 			t.Errorf("the page shows %s although the operator shows nothing", part)

@@ -202,10 +202,11 @@ func PercentFrom(probability float64) Percent {
 	return Percent(math.Floor(float64(probability*1000) + 0.5))
 }
 
+// String returns the percentage with one decimal, without a sign.
+func (p Percent) String() string { return strconv.FormatFloat(float64(p)/10, 'f', 1, 64) }
+
 // MarshalJSON implements json.Marshaler.
-func (p Percent) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(p)/10, 'f', 1, 64), nil
-}
+func (p Percent) MarshalJSON() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *Percent) UnmarshalJSON(b []byte) error {
