@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -61,8 +62,8 @@ func (s Stored) Bytes() int64 {
 	return int64(size)
 }
 
-// Pack returns the archive in parts. It takes the frames of equal parts from base, which may be zero, because
-// compressing a season takes longer than everything else. It keeps times of laps and races to the millisecond, as
+// Pack returns the archive in parts. It takes equal parts from base, which may be zero, because a change is one of a
+// single season, and writing and compressing all takes seconds. It keeps times of laps and races to the millisecond, as
 // exactly as any source. A finer time is an error.
 func Pack(a *season.Archive, base Stored) (Stored, error) {
 	facts := a.Facts()
@@ -74,6 +75,10 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 	}
 	s.add(headerPart, append(lines, '\n'), base)
 	for name, seasons := range seasonParts(facts.Seasons) {
+		if p, ok := base.partOf(name, seasons); ok {
+			s.parts, s.frames[p.SHA256] = append(s.parts, p), base.frames[p.SHA256]
+			continue
+		}
 		var lines []byte
 		for i := range seasons {
 			line, err := json.Marshal(&seasons[i], spelling)
@@ -190,6 +195,17 @@ func (s Stored) seasonsOf(p part) []season.Season {
 		}
 	}
 	return nil
+}
+
+// partOf returns the part of a name if it has these seasons. Rounds that are copies mostly share their rows, which then
+// need no comparison.
+func (s Stored) partOf(name string, seasons []season.Season) (part, bool) {
+	for _, p := range s.parts {
+		if p.Name == name {
+			return p, reflect.DeepEqual(s.seasonsOf(p), seasons)
+		}
+	}
+	return part{}, false
 }
 
 // unpack returns the archive of a list and its frames, and checks every part that base does not have.

@@ -75,7 +75,11 @@ func TestPartsOfASeason(t *testing.T) {
 	if len(before) != 1+3 {
 		t.Errorf("an archive of two seasons: objects %v, want the list and three parts", before)
 	}
-	next := packed(t, first, func(f *season.Facts) { f.Seasons[1].Rounds[0].Name = "Another Grand Prix" })
+	rename := func(f *season.Facts) { f.Seasons[1].Rounds[0].Name = "Another Grand Prix" }
+	next := packed(t, first, rename)
+	if whole := packed(t, archive.Stored{}, rename); whole.SHA256 != next.SHA256 || !bytes.Equal(whole.File(), next.File()) {
+		t.Errorf("digest %s with parts of the archive before, %s without", next.SHA256, whole.SHA256)
+	}
 	if err := writer.Put(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
