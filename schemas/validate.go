@@ -55,29 +55,36 @@ func File(v catalog.Variant) (name string, text []byte) {
 func CommonFile() (name string, text []byte) { return path.Base(commonFile), published(commonFile) }
 
 // ValidateError is Validate for the body of an error.
-func ValidateError(body []byte) error { return errorContract.validate("error body", body) }
+func ValidateError(body []byte) error {
+	_, err := errorContract.decode("error body", body)
+	return err
+}
 
 // ValidateService checks the body of a success of /healthz, /readyz or /status against its JSON
 // Schema.
-func ValidateService(path string, body []byte) error {
+func ValidateService(path string, body []byte) (err error) {
 	switch path {
 	case "/healthz", "/readyz":
-		return healthContract.validate(path, body)
+		_, err = healthContract.decode(path, body)
 	case "/status":
-		return statusContract.validate(path, body)
+		_, err = statusContract.decode(path, body)
+	default:
+		err = fmt.Errorf("%s: no schema for this path", path)
 	}
-	return fmt.Errorf("%s: no schema for this path", path)
+	return err
 }
 
 // ValidateWebhook is Validate for a message to a receiver of webhooks, of the type given.
-func ValidateWebhook(kind string, body []byte) error {
+func ValidateWebhook(kind string, body []byte) (err error) {
 	switch kind {
 	case wire.WebhookPublished:
-		return publishedContract.validate(kind, body)
+		_, err = publishedContract.decode(kind, body)
 	case wire.WebhookTest:
-		return testContract.validate(kind, body)
+		_, err = testContract.decode(kind, body)
+	default:
+		err = fmt.Errorf("%s: no schema for this type of message", kind)
 	}
-	return fmt.Errorf("%s: no schema for this type of message", kind)
+	return err
 }
 
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
@@ -169,11 +176,6 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 			return content, text, err
 		},
 	}
-}
-
-func (c *contract) validate(what string, body []byte) error {
-	_, err := c.decode(what, body)
-	return err
 }
 
 // decode returns the content of the body, or a *FaultError with its faults.
