@@ -93,8 +93,14 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
 
 // printAudit prints the report of an audit, and the faults if there are any.
 func printAudit(s *terminal.Streams, r builder.Audit) {
-	closest := time.Duration(-1)
+	closest, live, observed := time.Duration(-1), 0, ledger.Observation{}
 	for _, p := range r.Picks {
+		if p.Live {
+			live++
+		}
+		if p.Observation != nil && p.Observation.At.After(observed.At) {
+			observed = *p.Observation
+		}
 		if margin := p.Margin(); !p.Live && (closest < 0 || margin < closest) {
 			closest = margin
 		}
@@ -103,6 +109,13 @@ func printAudit(s *terminal.Streams, r builder.Audit) {
 		r.Kind, terminal.Time(r.Opened), r.Head.Seq, r.Head.Hash, r.Events, len(r.Picks))
 	if closest >= 0 {
 		s.Printf("closest  %s before lights out\n", closest)
+	}
+	if live > 0 {
+		s.Printf("live     %d of the picks", live)
+		if observed.Lap > 0 {
+			s.Printf(", the last from lap %d as observed at %s", observed.Lap, terminal.Time(observed.At))
+		}
+		s.Printf("\n")
 	}
 	s.Printf("versions %d, with their heads in the ledger\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served)
 	for _, h := range r.Noted {
