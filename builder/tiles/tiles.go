@@ -115,6 +115,9 @@ const proofHead = "c2sp.org/tlog-proof@v1"
 
 // Prove returns the proof that a file of the ledger is in the log of a checkpoint. The proof holds the file.
 func (l *Log) Prove(file ledger.File, checkpoint []byte) ([]byte, error) {
+	if size := int64(len(l.leaves)); file.Seq > size {
+		return nil, fmt.Errorf("the log of the current version ends at ledger file %d, before file %d; the next build publishes it: gridcast build --sign FILE", size, file.Seq)
+	}
 	data, err := file.Encode()
 	if err != nil {
 		return nil, err

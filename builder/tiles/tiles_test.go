@@ -80,6 +80,9 @@ func TestProofs(t *testing.T) {
 		}
 	}
 
+	if _, err := l.Prove(ledgerOf(t, ledger.Simulated, 10)[9], checkpoint); err == nil || !strings.Contains(err.Error(), "ends at ledger file 9, before file 10") {
+		t.Errorf("a file after the checkpoint: %v", err)
+	}
 	proof, err := l.Prove(files[4], checkpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +128,8 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestAdd publishes the log through the life of a store: growth, a rotation of the key, a key of a new origin.
-func TestAdd(t *testing.T) {
+// TestLogOfAStore publishes the log through the life of a store: growth, a rotation of the key, a key of a new origin.
+func TestLogOfAStore(t *testing.T) {
 	folder := t.TempDir()
 	one, two, restored := keyFile(t, folder, "example.com/log"), keyFile(t, folder, "example.com/log"), keyFile(t, folder, "example.com/restored")
 	files, store := ledgerOf(t, ledger.Real, 300), memblob.New()

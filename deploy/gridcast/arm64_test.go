@@ -43,9 +43,11 @@ func TestArm64(t *testing.T) {
 		return stdout.Bytes()
 	}
 	stores, picks := t.TempDir(), map[string][]ledger.Event{}
+	key := filepath.Join(stores, "version.key") // so that the versions have the public log
+	run(here, "signing", "new", key)
 	for name, program := range map[string][]string{"here": {here}, "there": {qemu, arm64}} {
 		store := filepath.Join(stores, name)
-		run(slices.Concat(program, []string{"replay", "--store", "dir:" + store, "--from", "2024", "--to", "2024"})...)
+		run(slices.Concat(program, []string{"replay", "--store", "dir:" + store, "--from", "2024", "--to", "2024", "--sign", key})...)
 		dir, err := dirblob.Open(store)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +69,7 @@ func TestArm64(t *testing.T) {
 	}
 	store := "dir:" + filepath.Join(stores, "here")
 	for _, at := range []string{"2025-01-02T00:00:00Z", "2025-03-15T12:00:00Z", "2025-03-18T12:00:00Z"} {
-		run(here, "build", "--all", "--store", store, "--now", at)
+		run(here, "build", "--all", "--store", store, "--now", at, "--sign", key)
 	}
 	var again []builder.Reproduction
 	if err := json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again); err != nil {
