@@ -86,7 +86,9 @@ func (p *pages) serve(r *request) answer {
 	case string(path) == "/":
 		document = p.start.answer()
 	case bytes.HasPrefix(path, []byte("/docs")), bytes.HasPrefix(path, []byte("/llms")):
-		document = explained()[string(path)]
+		if made := explained()[string(path)]; made != nil {
+			document = made()
+		}
 	}
 	feed := slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == string(path) })
 	if feed {
@@ -200,38 +202,49 @@ func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 // documents are the constant pages, by path. They are compressed once in the life of the
 // process.
 var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
-	return constant([]docs.Document{
+	pages := map[string]*resident.Page{}
+	for _, d := range []docs.Document{
 		{Path: "/openapi.json", ContentType: "application/json; charset=utf-8", Body: schemas.OpenAPIJSON()},
 		{Path: "/openapi.yaml", ContentType: "application/yaml; charset=utf-8", Body: schemas.OpenAPIYAML()},
 		{Path: "/favicon.ico", ContentType: "image/svg+xml", Body: favicon},
 		{Path: "/robots.txt", ContentType: "text/plain; charset=utf-8", Body: []byte(robots)},
-	})
-})
-
-// explained are the documents about the API, by path. The first request for one makes them all: the start of an edge
-// does not wait for 60 documents.
-var explained = sync.OnceValue(func() map[string]*resident.Page {
-	pages, err := constant(docs.Documents())
-	if err != nil {
-		panic("BUG: documents about the API: " + err.Error())
-	}
-	return pages
-})
-
-func constant(all []docs.Document) (map[string]*resident.Page, error) {
-	pages := map[string]*resident.Page{}
-	for _, d := range all {
-		var fields []resident.Field
-		if strings.HasPrefix(d.ContentType, "text/html") {
-			fields = protection(d.Body)
-		}
-		page, err := document(resident.NewField("Content-Type", d.ContentType), d.Body, untilRelease, fields...)
+	} {
+		page, err := constant(d)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Path, err)
+			return nil, err
 		}
 		pages[d.Path] = page
 	}
 	return pages, nil
+})
+
+// explained are the documents about the API, by path. The first request for one of them renders all, and the first
+// for each compresses it, so that the start of an edge waits for none of the 60.
+var explained = sync.OnceValue(func() map[string]func() *resident.Page {
+	pages := map[string]func() *resident.Page{}
+	for _, d := range docs.Documents() {
+		pages[d.Path] = sync.OnceValue(func() *resident.Page {
+			page, err := constant(d)
+			if err != nil {
+				panic("BUG: document about the API: " + err.Error())
+			}
+			return page
+		})
+	}
+	return pages
+})
+
+// constant makes the page of a document that changes with the program alone.
+func constant(d docs.Document) (*resident.Page, error) {
+	var fields []resident.Field
+	if strings.HasPrefix(d.ContentType, "text/html") {
+		fields = protection(d.Body)
+	}
+	page, err := document(resident.NewField("Content-Type", d.ContentType), d.Body, untilRelease, fields...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Path, err)
+	}
+	return page, nil
 }
 
 // untilRelease is the time for which a cache may keep a document: it changes with the program.
