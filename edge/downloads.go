@@ -198,7 +198,7 @@ func (d *downloads) put(year int, download *resident.Download) {
 func (d *downloads) status() []DownloadStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := []DownloadStatus{}
+	all := make([]DownloadStatus, 0, len(d.files))
 	for _, year := range slices.Sorted(maps.Keys(d.files)) {
 		f := d.files[year].File
 		all = append(all, DownloadStatus{year, f.SHA256, f.Size, f.Source == d.sources[year]})

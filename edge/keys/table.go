@@ -71,7 +71,8 @@ func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*
 	}
 	b.apply()
 	b.table.number = tables.Add(1)
-	return &b.table, nil
+	table := b.table // a pointer into b would keep the decoded lines in memory, and all previous tables
+	return &table, nil
 }
 
 // tables counts the tables of this process.

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -329,6 +331,20 @@ func TestReloadUnderLoad(t *testing.T) {
 	if counted != made.Load() || uint64(taken) != made.Load() {
 		t.Errorf("got %d requests counted and %d taken, %d were made", counted, taken, made.Load())
 	}
+}
+
+// A table keeps no earlier table in memory, nor the decoded lines of its list.
+func TestTableLetsGoOfTheTableBefore(t *testing.T) {
+	d, _ := document(2)
+	first := tableOf(t, d, keys.DefaultTiers(), nil)
+	before := weak.Make(first)
+	d.Keys[0].Revoked = now
+	second := tableOf(t, d, keys.DefaultTiers(), first)
+	runtime.GC()
+	if before.Value() != nil {
+		t.Error("the table of a changed list keeps the table before it")
+	}
+	runtime.KeepAlive(second)
 }
 
 func TestExpiryFarAway(t *testing.T) {
