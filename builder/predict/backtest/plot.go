@@ -33,6 +33,8 @@ text { fill: #333; text-anchor: middle }
 .even { stroke: #888; stroke-width: 1.5 }
 .interval { stroke: #9db8e0; stroke-width: 3 }
 .model { stroke: #1f4e9c; stroke-width: 2 }
+.podium { stroke: #b4541a; stroke-width: 2 }
+.podium-text { fill: #b4541a }
 circle { fill: #1f4e9c }
 </style><rect width="100%" height="100%" fill="#fff"/>`)
 	r.reliability(&out)
@@ -53,6 +55,12 @@ func (r *Report) reliability(out *bytes.Buffer) {
 		p.line("interval", point{100 * b.Said, 100 * b.Interval[0]}, point{100 * b.Said, 100 * b.Interval[1]})
 		curve[i] = point{100 * b.Said, 100 * b.Won}
 	}
+	podiums := make([]point, len(r.Podiums))
+	for i, b := range r.Podiums {
+		podiums[i] = point{100 * b.Said, 100 * b.Won}
+	}
+	p.line("podium", podiums...)
+	fmt.Fprintf(out, `<text x="%d" y="%d" class="podium-text">podium chances of all drivers</text>`, marginLeft+panelWidth/2, panelHeight-marginBelow-15)
 	p.line("model", curve...)
 	for _, at := range curve {
 		x, y := p.pixels(at)

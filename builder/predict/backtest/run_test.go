@@ -58,6 +58,9 @@ func TestPublishedFigures(t *testing.T) {
 	}
 	whole, known := backtest.DefaultConfig(2010, 2026), backtest.DefaultConfig(2010, 2024)
 	shared := &rememberedModel{Model: whole.Model, forecasts: make(map[race]predict.Forecast)}
+	for i, b := range whole.Baselines {
+		whole.Baselines[i].Model = &rememberedModel{Model: b.Model, forecasts: make(map[race]predict.Forecast)}
+	}
 	whole.Model, known.Model, known.Baselines = shared, shared, whole.Baselines
 	all, err := backtest.Run(t.Context(), allSeasons(t), whole)
 	if err != nil {
@@ -74,7 +77,18 @@ func TestPublishedFigures(t *testing.T) {
 	if got.Races != 305 || len(got.Seasons) != 15 {
 		t.Fatalf("got %d races in %d seasons, want 305 in 15", got.Races, len(got.Seasons))
 	}
+	if m := all.Model; m.PodiumBrier > 1.322 || m.ECEDriversPct > 1.5 {
+		t.Errorf("2010 to 2026: podium Brier %.4f, error over all drivers %.2f %%, want at most 1.322 and 1.5", m.PodiumBrier, m.ECEDriversPct)
+	}
+	for _, b := range all.Podiums {
+		if b.Said > .85 && b.Said < .95 && math.Abs(b.Said-b.Won) > .07 {
+			t.Errorf("podiums said %.3f came %.3f, want them within .07", b.Said, b.Won)
+		}
+	}
 	m := got.Model
+	if m.PointsBrier > 3.10 || m.RPS > .131 {
+		t.Errorf("2010 to 2024: Brier of the points %.3f, ranked probability score %.4f, want at most 3.10 and .131", m.PointsBrier, m.RPS)
+	}
 	if math.Abs(m.LogLoss-1.208) > .002 || math.Abs(m.PodiumPct-68.3) > .4 || m.PodiumBrier > 1.356 {
 		t.Errorf("got log-loss %.4f, podium %.2f %%, podium Brier %.4f, want 1.208 within .002, 68.3 within .4, at most 1.356",
 			m.LogLoss, m.PodiumPct, m.PodiumBrier)
@@ -134,16 +148,19 @@ func TestGridIsWorthItsPenalties(t *testing.T) {
 		logLoss, podium float64
 	}{
 		{predict.FromQualifying, 1.215, 67.2},
-		{predict.FromForm, 1.54, 57.5},
+		{predict.FromForm, 1.52, 57.5},
 	} {
 		c := backtest.DefaultConfig(2010, 2026)
-		c.Basis = tc.basis
+		c.Basis, c.Baselines = tc.basis, []backtest.Baseline{{Name: "grid_frequency", Model: predict.GridFrequency()}}
 		got, err := backtest.Run(t.Context(), allSeasons(t), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if m := got.Model; got.Basis != tc.basis || m.LogLoss > tc.logLoss || m.PodiumPct < tc.podium {
 			t.Errorf("%s: got log-loss %.4f, podium %.2f %%, want at most %.3f, at least %.1f", got.Basis, m.LogLoss, m.PodiumPct, tc.logLoss, tc.podium)
+		}
+		if tc.basis == predict.FromQualifying && got.Model.PodiumBrier > 1.360 {
+			t.Errorf("%s: podium Brier %.4f, want at most 1.360", got.Basis, got.Model.PodiumBrier)
 		}
 		if d := got.Differences["grid_frequency"]; d.LogLoss.Interval[1] >= 0 {
 			t.Errorf("%s: not better beyond noise than the frequency of the same order: %+v", tc.basis, d.LogLoss)
