@@ -20,7 +20,11 @@ test:                 ## every test that needs nothing but Go; lists what was sk
 	@deploy/test.sh $(ARGS)
 
 season:               ## 2025 and 2026 as they happened, unattended: picks, their bases, growth of the store (needs F1DB's history)
-	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026|TestGrowth' ./deploy/service
+	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026|TestQualifying|TestGrowth' ./deploy/service
+
+predictions:          ## the figures of deploy/docs/predictions.md, computed anew (needs F1DB's release and lap times); ARGS=-update writes them
+	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestPredictionsFigures' ./deploy $(ARGS)
+	@go test -count=1 -run 'TestPredictionsPage' ./deploy $(ARGS)
 
 arm64: build          ## versions of this machine made again by the program of arm64, byte for byte (needs qemu-user-static)
 	@GOARCH=arm64 go test -count=1 -exec qemu-aarch64-static ./builder/predict/portable ./builder/predict/matrix ./schemas/wire
