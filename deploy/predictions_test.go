@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -198,18 +199,18 @@ func tablesOf(f figures) map[string]string {
 
 	head("published", "picks", "races", "winner %", "podium %", "log-loss")
 	for _, r := range f.Frozen {
-		row("published", r.Name, fmt.Sprint(r.Races), pct(r.WinnerHitPct), pct(r.PodiumPct), num(r.LogLoss))
+		row("published", r.Name, strconv.Itoa(r.Races), pct(r.WinnerHitPct), pct(r.PodiumPct), num(r.LogLoss))
 	}
 	for _, s := range f.Qualifying.Seasons {
 		if s.Year == 2025 {
-			row("published", "backtest from qualifying, 2025", fmt.Sprint(s.Races), pct(s.Model.WinnerHitPct), pct(s.Model.PodiumPct), num(s.Model.LogLoss))
+			row("published", "backtest from qualifying, 2025", strconv.Itoa(s.Races), pct(s.Model.WinnerHitPct), pct(s.Model.PodiumPct), num(s.Model.LogLoss))
 		}
 	}
 	for _, r := range []struct {
 		name string
 		of   backtest.Report
 	}{{"backtest from qualifying, 2010 to 2026", f.Qualifying}, {"backtest from the grid, 2010 to 2026", f.Grid}, {"backtest from form, 2010 to 2026", f.Form}} {
-		row("published", r.name, fmt.Sprint(r.of.Races), pct(r.of.Model.WinnerHitPct), pct(r.of.Model.PodiumPct), num(r.of.Model.LogLoss))
+		row("published", r.name, strconv.Itoa(r.of.Races), pct(r.of.Model.WinnerHitPct), pct(r.of.Model.PodiumPct), num(r.of.Model.LogLoss))
 	}
 
 	head("scores", "", "winner %", "podium %", "log-loss", "Brier", "podium Brier", "ECE %", "ECE of all drivers %")
@@ -244,13 +245,13 @@ func tablesOf(f figures) map[string]string {
 
 	head("reliability", "drivers", "podium said %", "came % [95 %]")
 	for _, b := range f.Grid.Podiums {
-		row("reliability", fmt.Sprint(b.Races), pct(100*b.Said), in("%.1f", 100*b.Won, backtest.Interval{100 * b.Interval[0], 100 * b.Interval[1]}))
+		row("reliability", strconv.Itoa(b.Races), pct(100*b.Said), in("%.1f", 100*b.Won, backtest.Interval{100 * b.Interval[0], 100 * b.Interval[1]}))
 	}
 
 	head("seasons", "", "races", "winner %", "pole's", "podium %", "grid's", "LL", "slot", "qualifying", "form")
 	for i, s := range f.Grid.Seasons {
 		slot := s.Baselines["grid_frequency"]
-		row("seasons", fmt.Sprint(s.Year), fmt.Sprint(s.Races), pct(s.Model.WinnerHitPct), pct(slot.WinnerHitPct), pct(s.Model.PodiumPct), pct(slot.PodiumPct),
+		row("seasons", strconv.Itoa(s.Year), strconv.Itoa(s.Races), pct(s.Model.WinnerHitPct), pct(slot.WinnerHitPct), pct(s.Model.PodiumPct), pct(slot.PodiumPct),
 			num(s.Model.LogLoss), num(slot.LogLoss), num(f.Qualifying.Seasons[i].Model.LogLoss), num(f.Form.Seasons[i].Model.LogLoss))
 	}
 
@@ -267,7 +268,7 @@ func tablesOf(f figures) map[string]string {
 
 	head("live", "distance %", "races", "winner %", "log-loss", "podium Brier", "order alone: winner %", "log-loss", "podium Brier", "positions: winner %", "log-loss", "podium Brier")
 	for _, c := range f.Live.Checkpoints {
-		cells := []string{fmt.Sprint(c.Percent), fmt.Sprint(c.Races)}
+		cells := []string{strconv.Itoa(c.Percent), strconv.Itoa(c.Races)}
 		for _, m := range []backtest.Metrics{c.Model, c.Baselines["order_only"], c.Baselines["leader"]} {
 			cells = append(cells, pct(m.WinnerHitPct), num(m.LogLoss), num(m.PodiumBrier))
 		}

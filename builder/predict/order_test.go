@@ -89,9 +89,9 @@ func TestColumnsAreTheChancesThatSoManyFinish(t *testing.T) {
 		win[i] = rate[i] * .2 / (1 - math.Pow(.8, n))
 	}
 	got := predict.Places(win, rate, out)
-	atLeast, chance := make([]float64, n), 1.0 // of k cars behind the winner
+	atLeast := make([]float64, n) // of k cars behind the winner
 	for k := n - 1; k >= 0; k-- {
-		chance = math.Pow(1-out, float64(k)) * math.Pow(out, float64(n-1-k))
+		chance := math.Pow(1-out, float64(k)) * math.Pow(out, float64(n-1-k))
 		for j := range k {
 			chance *= float64(n-1-j) / float64(j+1)
 		}

@@ -35,7 +35,7 @@ func PodiumReliability(scores []Score) []Bin {
 	table := make([]Bin, bins+1)
 	for _, s := range scores {
 		for _, o := range s.Podiums {
-			b := &table[int(o.Said*bins+.5)]
+			b := &table[int(float64(o.Said*bins)+.5)]
 			b.Races++
 			b.Said += o.Said
 			b.Won += indicator(o.Came)

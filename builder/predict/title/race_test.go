@@ -64,7 +64,8 @@ func TestSeatsOfAbsentDrivers(t *testing.T) {
 		},
 		{
 			2024, 2, func(r *season.Round) { r.Entries = []season.Entry{{Driver: "oliver-bearman", Team: "ferrari"}} },
-			[]season.Entry{{Driver: "oliver-bearman", Team: "ferrari"}}, []season.Entry{{Driver: "carlos-sainz-jr", Team: "ferrari"}},
+			[]season.Entry{{Driver: "oliver-bearman", Team: "ferrari"}},
+			[]season.Entry{{Driver: "carlos-sainz-jr", Team: "ferrari"}},
 		},
 	} {
 		facts := archivetest.Embedded(t).Facts()
