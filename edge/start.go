@@ -138,7 +138,12 @@ func (f *startFilling) read(set *resident.Set, next *wire.CountdownRound, now ti
 		f.Progress = f.Progress[:min(len(f.Progress), lines)]
 	}
 	if shows(catalog.TitleOdds) {
-		f.Odds = read[*wire.TitleOdds](body(set, "/title-odds"))
+		if f.Odds = read[*wire.TitleOdds](body(set, "/title-odds")); f.Odds != nil { // the chart draws drivers alone
+			f.Odds.Constructors = nil
+			for i := range f.Odds.AfterRounds {
+				f.Odds.AfterRounds[i].Constructors = nil
+			}
+		}
 	}
 	if shows(catalog.TrackRecord) {
 		if f.Record = read[*wire.TrackRecord](body(set, "/track-record")); f.Record != nil {

@@ -90,6 +90,7 @@ func recordAndOdds(t *testing.T, d demo) {
 		b.Do(chromedp.Navigate(d.url + "/"))
 		b.Await(`[...document.querySelectorAll("gridcast-forecast, gridcast-progress, gridcast-odds, gridcast-record")].map((e) => e.localName + " " + e.getAttribute("state")).join()`,
 			"gridcast-forecast ready,gridcast-progress ready,gridcast-odds ready,gridcast-record ready")
+		b.Await(`document.querySelector("gridcast-odds").shadowRoot.querySelectorAll("polyline").length > 1`, "true")
 		b.Await(`document.querySelector("gridcast-next").getAttribute("state")`, "counting")
 		b.Picture("start")
 		b.Evaluate(fmt.Sprintf(`(document.querySelector("main").innerHTML = "<gridcast-progress key=%s type=constructors year=2023></gridcast-progress>", "")`, d.keys["pro"]))

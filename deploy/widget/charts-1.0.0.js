@@ -78,35 +78,44 @@ const bars = (rows) => make("ol", {}, ...rows.map(([name, value]) => {
   return make("li", {}, make("span", {}, name), bar, make("span", {}, pct(value)));
 }));
 
+// plot draws lines { name, team, colour, points: [[round, value], …] }, the highest last value first, up to most.
+function plot(lines, most, unit, title) {
+  const rounds = Math.max(...lines.map((l) => l.points.at(-1)[0])), left = 30, right = 430;
+  const x = (round) => left + ((round - 1) / Math.max(rounds - 1, 1)) * (right - left), y = (value) => 250 - (value / most) * 235;
+  const label = (l) => `${l.name} ${l.points.at(-1)[1]}${unit}`;
+  const svg = make("svg", { viewBox: "0 0 520 275", role: "img", "aria-label": `${title} after round ${rounds}: ${lines.map(label).join(", ")}` });
+  const ten = 10 ** Math.floor(Math.log10(most)), step = ten / (most >= 4 * ten ? 1 : most >= 2 * ten ? 2 : 4);
+  for (let v = 0; v <= most; v += step) svg.append(make("line", { x1: left, x2: right, y1: y(v), y2: y(v) }), make("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, v));
+  for (let r = 1; r <= rounds; r += Math.ceil(rounds / 8)) svg.append(make("text", { x: x(r), y: 270, "text-anchor": "middle" }, r));
+  const teams = new Set();
+  let above = -Infinity; // no two names overlap
+  for (const l of lines) {
+    const line = make("polyline", { points: l.points.map(([round, value]) => `${x(round)},${y(value)}`).join(" "), class: teams.has(l.team) ? "second" : "" }, make("title", {}, label(l)));
+    if (l.colour) line.style.setProperty("--team", l.colour);
+    if (l.team) teams.add(l.team);
+    above = Math.max(y(l.points.at(-1)[1]), above + 12);
+    svg.append(line, make("text", { class: "name", x: right + 6, y: above + 4 }, label(l)));
+  }
+  return svg;
+}
+
 class Progress extends Chart {
   endpoint = "standings-progress";
   draw(all) {
-    const shown = all.slice(0, 8), rounds = Math.max(...shown.map((d) => d.rounds.at(-1).round)), most = Math.max(...shown.map((d) => d.rounds.at(-1).points), 1);
-    if (!shown.length) return;
-    const left = 30, right = 440, x = (round) => left + ((round - 1) / Math.max(rounds - 1, 1)) * (right - left), y = (points) => 250 - (points / most) * 235;
-    const name = (d) => d.driver ?? d.team, label = (d) => `${name(d)} ${d.rounds.at(-1).points}`;
-    const svg = make("svg", { viewBox: "0 0 520 275", role: "img", "aria-label": `Points after round ${rounds}: ${shown.map(label).join(", ")}` });
-    const step = 10 ** Math.floor(Math.log10(most)) / (most > 4 * 10 ** Math.floor(Math.log10(most)) ? 1 : 2);
-    for (let p = 0; p <= most; p += step) svg.append(make("line", { x1: left, x2: right, y1: y(p), y2: y(p) }), make("text", { x: left - 6, y: y(p) + 4, "text-anchor": "end" }, p));
-    for (let r = 1; r <= rounds; r += Math.ceil(rounds / 8)) svg.append(make("text", { x: x(r), y: 270, "text-anchor": "middle" }, r));
-    const teams = new Set();
-    let above = -Infinity; // no two names overlap
-    for (const d of shown) {
-      const line = make("polyline", { points: d.rounds.map((r) => `${x(r.round)},${y(r.points)}`).join(" "), class: teams.has(d.team) ? "second" : "" }, make("title", {}, label(d)));
-      if (d.team_colour) line.style.setProperty("--team", d.team_colour);
-      teams.add(d.team);
-      above = Math.max(y(d.rounds.at(-1).points), above + 12);
-      svg.append(line, make("text", { class: "name", x: right + 6, y: above + 4 }, label(d)));
-    }
-    return [svg];
+    const lines = all.slice(0, 8).map((d) => ({ name: d.driver ?? d.team, team: d.team, colour: d.team_colour, points: d.rounds.map((r) => [r.round, r.points]) }));
+    return lines.length && [plot(lines, Math.max(...lines.map((l) => l.points.at(-1)[1]), 1), "", "Points")];
   }
 }
 
 class Odds extends Chart {
   endpoint = "title-odds";
-  draw({ drivers, constructors, races_remaining: left }) {
-    const all = this.getAttribute("type") === "constructors" ? constructors : drivers;
-    return all.length && [bars(all.slice(0, 6).map((d) => [d.name ?? d.team, d.title_pct])), make("p", {}, left ? `${left} race${left > 1 ? "s" : ""} to come` : "The season is decided.")];
+  draw({ races_remaining: left, after_rounds: rounds = [], ...odds }) {
+    const kind = this.getAttribute("type") === "constructors" ? "constructors" : "drivers", all = odds[kind], name = (d) => d.driver ?? d.team;
+    const shares = new Map();
+    rounds.forEach((r, i) => r[kind].forEach((d) => shares.set(name(d), (shares.get(name(d)) ?? new Array(rounds.length).fill(0)).with(i, d.title_pct))));
+    const lines = [...shares].filter(([, values]) => Math.max(...values) >= 5).sort(([, a], [, b]) => b.at(-1) - a.at(-1)).slice(0, 6)
+      .map(([name, values], i) => ({ name, colour: `light-dark(hsl(${210 + 67 * i} 70% 38%), hsl(${210 + 67 * i} 75% 70%))`, points: values.map((value, round) => [round + 1, value]) }));
+    return all.length && [...(rounds.length > 1 && lines.length ? [plot(lines, 100, " %", "Chances of the title")] : []), bars(all.slice(0, 6).map((d) => [d.name ?? d.team, d.title_pct])), make("p", {}, left ? `${left} race${left > 1 ? "s" : ""} to come` : "The season is decided.")];
   }
 }
 
