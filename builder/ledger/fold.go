@@ -28,7 +28,7 @@ type Fold struct {
 	recoded  map[recodedID]string                // see Recoded
 	breaches []Breach
 	log      []LoggedEvent                       // see Log
-	lasting  map[season.DriverID]season.DriverID // by the current id: the first one, for ever; absent: they are the same
+	lasting  map[season.DriverID]season.DriverID // see Lasting; absent: the current id
 }
 
 // LoggedEvent is an event that changed a published round, with the change. It is the same in every later state.
@@ -249,7 +249,7 @@ func (s *Fold) Driver(id season.DriverID) season.DriverID {
 	return id
 }
 
-// Lasting returns the first id of a driver, which stays through every renaming, by the current one.
+// Lasting returns the id of a driver that stays through every renaming by a source, by the current one.
 func (s *Fold) Lasting(id season.DriverID) season.DriverID {
 	if s == nil || s.lasting[id] == "" {
 		return id
@@ -397,7 +397,17 @@ func (s *Fold) apply(e Event) {
 		}
 		s.imported = imported
 	case DriverRenamed:
-		s.rename(season.DriverID(e.From), season.DriverID(e.To))
+		from, to := season.DriverID(e.From), season.DriverID(e.To)
+		if IsSource(e.Actor) { // a person gives a driver another id that is published already
+			first := s.Lasting(from)
+			s.lasting = maps.Clone(s.lasting)
+			if s.lasting == nil {
+				s.lasting = map[season.DriverID]season.DriverID{}
+			}
+			delete(s.lasting, from)
+			s.lasting[to] = first
+		}
+		s.rename(from, to)
 	case CodeChanged: // codes come from the archive
 		recoded := maps.Clone(s.recoded)
 		if recoded == nil {
@@ -464,13 +474,6 @@ func (s *Fold) rename(from, to season.DriverID) {
 			s.current[id] = to
 		}
 	}
-	first := s.Lasting(from)
-	s.lasting = maps.Clone(s.lasting)
-	if s.lasting == nil {
-		s.lasting = map[season.DriverID]season.DriverID{}
-	}
-	delete(s.lasting, from)
-	s.lasting[to] = first
 	s.current[from] = to
 	delete(s.current, to) // it is the current one, also if it was not once
 	for _, key := range s.order {

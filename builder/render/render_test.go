@@ -353,15 +353,17 @@ func TestIdentifiersLast(t *testing.T) {
 	}
 	for _, test := range []struct {
 		renames []ledger.Event
+		actor   string
 		want    wire.Identity
 	}{
-		{nil, wire.Identity{ID: now, F1DB: now}},
-		{[]ledger.Event{ledger.Rename(old, now)}, wire.Identity{ID: old, F1DB: now}},
-		{[]ledger.Event{ledger.Rename(old, "kimi"), ledger.Rename("kimi", now)}, wire.Identity{ID: old, F1DB: now, Aliases: []string{"kimi"}}},
+		{nil, "", wire.Identity{ID: now, F1DB: now}},
+		{[]ledger.Event{ledger.Rename(old, now)}, "operator:anna", wire.Identity{ID: now, F1DB: now, Aliases: []string{old}}}, // a source used the old id later
+		{[]ledger.Event{ledger.Rename(old, now)}, "source:f1db@1", wire.Identity{ID: old, F1DB: now}},
+		{[]ledger.Event{ledger.Rename(old, "kimi"), ledger.Rename("kimi", now)}, "source:f1db@1", wire.Identity{ID: old, F1DB: now, Aliases: []string{"kimi"}}},
 	} {
 		h := almanactest.New(t, opened)
 		if test.renames != nil {
-			if _, err := almanactest.Fresh(t, h.Ledger).Append(t.Context(), opened, "source:f1db", func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
+			if _, err := almanactest.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

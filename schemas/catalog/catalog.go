@@ -19,7 +19,7 @@
 //   - in edge/edgetest, a small body in the table samples (version.go);
 //   - in README.md, a row of the table of endpoints, and a line in deploy/CHANGELOG.md.
 //
-// The tests of those packages name a forgotten place. Two tests list all variants of a small season, and want
+// deploy/endpoint_test.go and the tests of those packages name a forgotten place. Two tests list all variants of a small season, and want
 // the new ones too: variant_test.go here, and render_test.go in builder/render. The edge needs no change: it serves the
 // variants of a version, and answers 503 for a variant that no version has yet. A cross-check of
 // the new bodies with the others belongs to builder/check.
