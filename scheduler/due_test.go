@@ -112,20 +112,21 @@ func TestRetry(t *testing.T) {
 			}
 			return nil
 		}))
+		synctest.Wait() // for the first tick, so that the trigger is due at the second
 		if err := <-trigger(t, s, "build", "operator"); !errors.Is(err, broken) {
 			t.Errorf("outcome: %v, want %v", err, broken)
 		}
 		synctest.Wait()
-		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:10")) {
-			t.Errorf("after the error: %+v, want a second attempt at 04:00:10", st)
+		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:11")) {
+			t.Errorf("after the error: %+v, want a second attempt at 04:00:11", st)
 		}
 		time.Sleep(time.Hour)
 		want := []string{
-			"2026-11-22 04:00:00  build: operator",
-			"2026-11-22 04:00:10  build: operator",
-			"2026-11-22 04:00:30  build: operator",
-			"2026-11-22 04:01:00  build: operator",
-			"2026-11-22 04:01:30  build: operator",
+			"2026-11-22 04:00:01  build: operator",
+			"2026-11-22 04:00:11  build: operator",
+			"2026-11-22 04:00:31  build: operator",
+			"2026-11-22 04:01:01  build: operator",
+			"2026-11-22 04:01:31  build: operator",
 		}
 		if diff := cmp.Diff(want, w.ran()); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)

@@ -36,7 +36,7 @@ func (r *raceView) Seen() time.Time { return time.Time(r.ObservedAt) }
 // collectRace reads the race that may be observed now.
 func (c *Console) collectRace(ctx context.Context, p *page) {
 	now, ok := c.Operator.Running(ctx)
-	if !ok {
+	if !ok || now.State == wire.LiveNone {
 		return
 	}
 	until := time.Time(now.ValidUntil)

@@ -252,6 +252,9 @@ func (c *client) get(t testing.TB, path string) answer {
 			v.Type = catalog.ConstructorsType
 		}
 	}
+	if strings.Contains(path, "page=") {
+		v.Page = 1 // the pages of a log have a schema of their own
+	}
 	if err := schemas.Validate(v, a.body); err != nil {
 		t.Errorf("GET %s: %v", path, err)
 	}

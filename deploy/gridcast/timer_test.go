@@ -34,7 +34,9 @@ func TestTimer(t *testing.T) {
 		t.Errorf("a second run without new facts published:\n%s", again)
 	}
 	key := newKey(t, dir, "dir:store", "pro")
-	c := newClient(startServer(t, dir, append([]string{"edge"}, store...)...).url, key)
+	edge := startServer(t, dir, append([]string{"edge"}, store...)...)
+	c := newClient(edge.url, key)
+	edge.await(t, func() bool { return c.do(t, http.MethodGet, "/api/v1/bulk", nil).status == http.StatusOK }) // made beside other requests
 	for _, e := range catalog.Endpoints {
 		if a := c.do(t, http.MethodGet, catalog.BasePath+e.Path, nil); a.status != http.StatusOK {
 			t.Errorf("%s: got status %d, want 200", e.Path, a.status)

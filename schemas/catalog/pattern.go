@@ -156,13 +156,13 @@ func (p pattern) expand(e *Endpoint, k Known, sessions []int64) []Variant {
 				values = append(values, Variant{SessionKey: key})
 			}
 		case s.param == sessionKeyParam:
-			values = []Variant{{SessionKey: NoSession}}
+			values = append(values, Variant{SessionKey: NoSession})
 		case s.param == pageParam && s.literal == "":
 			for n := range k.Pages {
 				values = append(values, Variant{Page: n + 1})
 			}
 		case s.param == pageParam:
-			values = []Variant{{Page: NoPage}}
+			values = append(values, Variant{Page: NoPage})
 		default:
 			continue // a literal, or all seasons
 		}

@@ -143,7 +143,8 @@ func render() ([]Document, error) {
 		Languages: []string{"curl", "JavaScript", "Python", "Go"},
 	}
 	made := []Document{{"/docs.js", scriptType, []byte(asset("page.js"))}}
-	index := fmt.Sprintf("# %s\n\n> %s\n\n%s\n", contents.Title, contents.Summary, strings.Join(contents.Description, "\n\n"))
+	var index strings.Builder
+	fmt.Fprintf(&index, "# %s\n\n> %s\n\n%s\n", contents.Title, contents.Summary, strings.Join(contents.Description, "\n\n"))
 	var whole strings.Builder
 	for i, p := range pages {
 		if p.Site = all; i+1 < len(pages) {
@@ -161,12 +162,12 @@ func render() ([]Document, error) {
 		made = append(made, Document{p.Path(), htmlType, []byte(html)}, Document{p.Path() + ".md", markdownType, []byte(text)})
 		whole.WriteString(text)
 		if i == 0 || i == len(guide) {
-			index += "\n## " + all.Groups[min(i, 1)].Title + "\n\n"
+			fmt.Fprintf(&index, "\n## %s\n\n", all.Groups[min(i, 1)].Title)
 		}
-		index += fmt.Sprintf("- [%s](%s.md)\n", p.Title, p.Path())
+		fmt.Fprintf(&index, "- [%s](%s.md)\n", p.Title, p.Path())
 	}
-	index += "\n## Optional\n\n- [All pages in one file](/llms-full.txt)\n- [OpenAPI 3.1](/openapi.json)\n"
-	return append(made, Document{"/llms.txt", textType, []byte(index)}, Document{"/llms-full.txt", textType, []byte(whole.String())}), nil
+	index.WriteString("\n## Optional\n\n- [All pages in one file](/llms-full.txt)\n- [OpenAPI 3.1](/openapi.json)\n")
+	return append(made, Document{"/llms.txt", textType, []byte(index.String())}, Document{"/llms-full.txt", textType, []byte(whole.String())}), nil
 }
 
 // with returns the page with its content.

@@ -30,7 +30,7 @@ func pointsOf(year int, sprint, last bool) round {
 
 // withRegulars returns the view in which the regular drivers are entered for the next round of a season, unless
 // something of that round is known. Every seat of the latest race belongs to the driver with the most starts of the
-// season in it, and on a tie to the one who drove it first. A driver who raced for another team has left his seat.
+// season in it, and on a tie to the first of them. A driver leaves his seat when he races for another team.
 func withRegulars(v *season.View, s *season.Season, next *season.Round) *season.View {
 	type seat struct {
 		driver season.DriverID

@@ -43,8 +43,8 @@ func TestPointsAreThoseOfTheResults(t *testing.T) {
 	}
 }
 
-// TestSeatsOfAbsentDrivers: a driver who missed the latest race keeps his seat, and his substitute the seat that he
-// left for it. A driver who has changed teams has left his seat.
+// TestSeatsOfAbsentDrivers: a driver keeps his seat when he misses the latest race, and his substitute keeps the seat
+// that he left for it. A driver leaves his seat when he races for another team.
 func TestSeatsOfAbsentDrivers(t *testing.T) {
 	for _, tc := range []struct {
 		year, races int

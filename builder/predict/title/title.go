@@ -7,7 +7,7 @@
 // cars and drivers move. Some cars retire. A draw by strength gives the winner and then the
 // places behind, with the power that makes podium chances right. Sprints are separate
 // races. A sprint that was held before its race is drawn again, because its points count only
-// once the round is over. A driver who missed the latest race keeps his seat: see withRegulars.
+// once the round is over. A driver keeps his seat when he misses the latest race: see withRegulars.
 package title
 
 import (
