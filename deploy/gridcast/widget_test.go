@@ -48,7 +48,7 @@ func newSite(t *testing.T, service string) *site {
 	}))
 	t.Cleanup(s.service.Close)
 	start := fetch(t, service+"/")
-	path, integrity := submatch(t, start, `src="(/widget/[^"]+)"`), submatch(t, start, `integrity="([^"]+)"`)
+	path, integrity := submatch(t, start, `src="(/widget/\d[^"]+)"`), submatch(t, start, `src="/widget/\d[^"]+" integrity="([^"]+)"`)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		key := html.EscapeString(r.URL.Query().Get("key"))
