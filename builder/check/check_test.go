@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 		{name: "a constructor ranked twice", edit: func(_ *world, s *smallSeason) { s.teams[2].Position = 3 }},
 
 		// Documents about no single season.
-		// Statistics against what they count.
+		// Statistics against the documents that they count.
 		{name: "progress that ends with other points", edit: func(_ *world, s *smallSeason) { s.progress[1].Rounds[0].Points = 17 }},
 		{name: "progress without a driver", edit: func(_ *world, s *smallSeason) { s.progress = s.progress[1:] }},
 		{name: "progress of a constructor with another position", edit: func(_ *world, s *smallSeason) { s.teamwise[0].Rounds[0].Position = 2 }},

@@ -5,7 +5,7 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// statistics are the documents of a season that count what its other documents list.
+// statistics are the documents of a season that count the rows of its other documents.
 type statistics struct {
 	sessions   []wire.WeekendSessions
 	drivers    []wire.DriverProgress
@@ -33,7 +33,7 @@ func (r *reader) statistics(year int, paths []string) statistics {
 	return s
 }
 
-// checkStatistics notes the counts that differ from what the other documents of the season list.
+// checkStatistics notes the counts that differ from the other documents of the season.
 func (c *content) checkStatistics(faults Faults) {
 	c.checkProgress(faults)
 	c.checkHeadToHead(faults.of(catalog.Variant{Endpoint: catalog.HeadToHead, Year: c.year}))

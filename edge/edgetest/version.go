@@ -305,7 +305,7 @@ func PublishBulk(t testing.TB, store blob.Store, files map[int][]byte) {
 	}
 }
 
-// Downloads makes the files that PublishBulk published.
+// Downloads returns the files of PublishBulk as the maker of an edge.
 type Downloads struct{}
 
 // Sources returns the hashes of the files.
