@@ -128,7 +128,7 @@ func (r *Roster) Read(text string) (*List, error) {
 		var last season.DriverID // the one that a time belongs to
 		for _, text := range strings.FieldsFunc(drivers, func(c rune) bool { return c == ' ' || c == ',' || c == ';' || c == '\t' }) {
 			if timeForm.MatchString(text) {
-				lap := lapTime(text)
+				lap, _ := season.ParseLapTime(text)
 				switch {
 				case last == "":
 					faults = append(faults, fmt.Errorf("line %d: the time %s has no driver: write it after the code", number, text))
@@ -213,7 +213,7 @@ func nearDrivers[T any](text string, drivers []T, of func(T) (code, name string)
 
 var (
 	codeForm    = regexp.MustCompile(`^[A-Z]{3}$`)
-	timeForm    = regexp.MustCompile(`^(?:(\d):)?(\d\d?)\.(\d{1,3})$`)
+	timeForm    = regexp.MustCompile(`^(?:\d:)?\d\d?\.\d{1,3}$`)
 	teamForm    = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .-]{1,39}) \(([A-Z]{3})\)$`)
 	countryForm = regexp.MustCompile(`^[A-Z]{3}$`)
 )
@@ -223,16 +223,6 @@ const (
 	shortestLap = 40 * time.Second
 	longestLap  = 5 * time.Minute
 )
-
-// lapTime returns the time of a text in timeForm.
-func lapTime(text string) time.Duration {
-	parts := timeForm.FindStringSubmatch(text)
-	lap, err := time.ParseDuration(cmp.Or(parts[1], "0") + "m" + parts[2] + "." + parts[3] + "s")
-	if err != nil {
-		panic(fmt.Sprintf("BUG: lap time %q: %v", text, err))
-	}
-	return lap
-}
 
 // assign reads a line about a driver: a team, a team and a number, or a new driver. It adds a new driver and a new
 // team to the list.

@@ -370,17 +370,10 @@ func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error
 	return out, nil
 }
 
-// lapTime reads 1:29.179 or 59.123. Other text gives no time, because times are optional.
+// lapTime reads a lap time. Other text gives no time, because times are optional.
 func lapTime(t text) time.Duration {
-	minutes, seconds, ok := strings.Cut(string(t), ":")
-	if !ok {
-		minutes, seconds = "0", string(t)
-	}
-	d, err := time.ParseDuration(minutes + "m" + seconds + "s")
-	if err != nil || d < 0 {
-		return 0
-	}
-	return d
+	lap, _ := season.ParseLapTime(string(t))
+	return lap
 }
 
 func (r *reader) entries(year int, rows []row) ([]season.Entry, error) {
