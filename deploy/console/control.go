@@ -131,7 +131,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 		},
 		{
 			Block: string(assemble.Grid), Order: fill(grid, qualified, entered), Known: len(grid) > 0, Ordered: true,
-			Hint: "Pole first: type codes, paste a timing page, or tap names below. Those who start from the pit lane come after a line with a dash.",
+			Hint: "Pole first: type codes, paste a timing page, or tap names below. Drivers from the pit lane come after a line with a dash.",
 		},
 	} {
 		b.Word = operator.BlockWords[assemble.Block(b.Block)]

@@ -248,7 +248,7 @@ function sortable(field) {
     if (timed) order.forEach((code, i) => laps[i] && times.set(code, laps[i]));
     field.value = order.concat(rest).map(withTimes).join("").trim();
     read();
-    hint.textContent = order.length + " drivers read from the page" + (timed ? ", with their times. " : ". ") + (rest.length ? "It lacks " + rest.join(" ") + ": they stand last. Delete the drivers who did not take part." : "Compare the order with the page.");
+    hint.textContent = order.length + " drivers read from the page" + (timed ? ", with their times. " : ". ") + (rest.length ? "It lacks " + rest.join(" ") + ": they stand last. Delete absent drivers." : "Compare the order with the page.");
     return true;
   };
   const codes = () => [...list.children].map((item) => item.dataset.code);

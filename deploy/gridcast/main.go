@@ -60,7 +60,7 @@ type cli struct {
 	Settings   settingsCmds      `cmd:"" help:"The rules that every scheduler of a store goes by."`
 	Store      storeCmds         `cmd:"" help:"Copies of everything."`
 	Ledger     ledgerCmds        `cmd:"" help:"The append-only record of picks and results."`
-	Verify     verifyCmd         `cmd:"" help:"Check that an answer of the API is what the publisher signed."`
+	Verify     verifyCmd         `cmd:"" help:"Check an answer of the API against the signature of the publisher."`
 	Doctor     doctor.Doctor     `cmd:"" help:"Check everything that a server depends on; show a command that helps for each problem."`
 	Init       initCmd           `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
 	Completion completionCmd     `cmd:"" help:"Print the setup of shell completion: source <(gridcast completion bash)."`

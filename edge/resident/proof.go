@@ -8,8 +8,8 @@ import (
 	"gridcast/snapshots"
 )
 
-// The paths below which everybody finds what proves a version: the public log of the ledger, and the signed note with
-// the files of the manifest.
+// The proof of a version stands below these paths, for everybody: the public log of the ledger, and the signed note
+// with the files of the manifest.
 const (
 	logPath    = "/" + snapshots.LogFolder
 	signedPath = "/signed/"

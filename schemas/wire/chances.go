@@ -84,7 +84,7 @@ type ConstructorTitle struct {
 	TitlePct Percent `json:"title_pct"`
 }
 
-// DriverOdds is a driver who can still be champion by arithmetic.
+// DriverOdds are the odds of a driver. A driver without an arithmetical chance has none.
 type DriverOdds struct {
 	Driver     string  `json:"driver"` // three-letter code
 	DriverID   string  `json:"driver_id"`

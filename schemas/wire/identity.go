@@ -11,7 +11,7 @@ type Identity struct {
 	Codes   []SeasonCode `json:"codes,omitzero"`   // of a driver
 }
 
-// SeasonCode is a three-letter code and the seasons in which it named a driver who took part.
+// SeasonCode is a three-letter code and the seasons in which it named a driver at a race.
 type SeasonCode struct {
 	Code string `json:"code"`
 	From int    `json:"from"`
