@@ -16,7 +16,25 @@ func (s *Set) Targets() map[string]*snapshots.Body {
 }
 
 // Release gives up the identity of a page, as Load does for seasons that are over.
-func (p *Page) Release() { p.release() }
+func (p *Page) Release(kept *Identities) { p.release(kept) }
+
+// Identities are the kept identities of released pages.
+type Identities = identities
+
+const MaxIdentities = maxIdentities
+
+func NewIdentities() *Identities { return &identities{} }
+
+func (s *Set) Identities() *Identities { return s.plain }
+
+// Size returns the size of the kept identities in bytes, as the pages have them.
+func (k *Identities) Size() int {
+	size := 0
+	for _, p := range k.pages {
+		size += len(p.plain.Load().Body)
+	}
+	return size
+}
 
 // SetOf returns a set of a version without its pages.
 func SetOf(v *snapshots.Version) *Set { return &Set{version: v} }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"gridcast/edge/negotiate"
 	"gridcast/schemas/catalog"
@@ -25,6 +26,10 @@ type Page struct {
 	// By coding; nil if the variant is not stored in it. The identity is always there.
 	full        [negotiate.Encodings]*Response
 	notModified [negotiate.Encodings]*Response
+
+	// Of a released page: where its identity is kept, and the response with it, nil until a client asks.
+	kept  *identities
+	plain atomic.Pointer[Response]
 
 	// The source of the page, by which the next version knows whether it can keep the page.
 	body    *snapshots.Body
@@ -60,7 +65,7 @@ func (p *Page) fill(body *snapshots.Body, fields *headerSet) error {
 
 // Answer returns the response to a request with these headers: the client's best
 // form, or 304 if the client holds the content in any form. The 304 carries the matching tag,
-// the best form's tag if it is among them. It allocates only for the identity of a released body.
+// the best form's tag if it is among them. It allocates only for the first request for a released identity.
 func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	best := p.best(acceptEncoding)
 	switch {
@@ -88,19 +93,18 @@ func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	}
 }
 
-// release gives up the identity of the body. The few clients that accept no coding get it made anew.
-func (p *Page) release() {
+// release gives up the identity of the body. The few clients that accept no coding get it from kept.
+func (p *Page) release(kept *identities) {
 	p.body.Release()
-	p.full[negotiate.Identity].Body = p.body.Identity
+	p.full[negotiate.Identity].Body, p.kept = p.body.Identity, kept
 }
 
 // whole returns the response with a body in a coding that the page has.
 func (p *Page) whole(e negotiate.Encoding) *Response {
-	full := p.full[e]
-	if full.Body != nil {
+	if full := p.full[e]; full.Body != nil {
 		return full
 	}
-	return New(full.Status, full.ETag, full.Fields, p.body.Plain())
+	return p.kept.response(p)
 }
 
 func (p *Page) best(acceptEncoding []byte) negotiate.Encoding {

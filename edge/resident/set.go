@@ -25,6 +25,7 @@ type Set struct {
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
 	feeds     map[string]*Page // by request path
+	plain     *identities      // shared with the sets before and after
 }
 
 // Load makes the responses of a version. It keeps the pages of previous, which may be nil, whose content is
@@ -38,6 +39,13 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
 		feeds:    map[string]*Page{},
+		plain:    &identities{},
+	}
+	if previous != nil {
+		s.plain = previous.plain
+		s.plain.mu.Lock()
+		s.plain.forget()
+		s.plain.mu.Unlock()
 	}
 	same := previous.selects(v, s.known)
 	if same { // only the targets of other pages must be found again
@@ -106,7 +114,7 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) e
 	} else if kept := previous.page(variant, body, s.headers(variant)); kept != nil {
 		page = kept
 	} else if err = page.fill(body, s.headers(variant)); err == nil && page.headers == seasonOverHeaders {
-		page.release()
+		page.release(s.plain)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

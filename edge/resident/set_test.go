@@ -279,7 +279,7 @@ func TestDeprecatedEndpointsSayWhenTheyGo(t *testing.T) {
 	}
 }
 
-// TestReleasedPage answers with the same bytes and tags as before, and allocates for the identity alone.
+// TestReleasedPage answers with the same bytes and tags as before. The second request for the identity allocates nothing.
 func TestReleasedPage(t *testing.T) {
 	text := []byte(strings.Repeat(`{"position":1,"driver":"NOR"},`, 100))
 	body, err := snapshots.NewBody(text)
@@ -294,7 +294,7 @@ func TestReleasedPage(t *testing.T) {
 	for _, accepted := range []string{"", "gzip", "br", "zstd", "identity"} {
 		before[accepted] = page.Answer([]byte(accepted), nil)
 	}
-	page.Release()
+	page.Release(resident.NewIdentities())
 	if body.Identity != nil {
 		t.Error("the body still has its identity")
 	}
@@ -306,7 +306,8 @@ func TestReleasedPage(t *testing.T) {
 			}
 		} else if !bytes.Equal(got.Body, want.Body) {
 			t.Errorf("%q: got another body", accepted)
-		} else if n := testing.AllocsPerRun(10, func() { page.Answer([]byte(accepted), nil) }); n > 1 {
+		}
+		if n := testing.AllocsPerRun(10, func() { page.Answer([]byte(accepted), nil) }); n != 0 {
 			t.Errorf("%q: %v allocations", accepted, n)
 		}
 		if !bytes.Equal(got.ETag, want.ETag) || got.Status != want.Status {
@@ -315,5 +316,60 @@ func TestReleasedPage(t *testing.T) {
 		if kept := page.Answer([]byte(accepted), want.ETag); kept.Status != 304 {
 			t.Errorf("%q with its tag: got %d, want 304", accepted, kept.Status)
 		}
+	}
+}
+
+// TestIdentitiesAreBounded asks for more identities of past seasons than the edge keeps.
+func TestIdentitiesAreBounded(t *testing.T) {
+	kept := resident.NewIdentities()
+	const size = 1 << 20
+	for i := range 20 {
+		text := bytes.Repeat([]byte{byte('a' + i)}, size)
+		body, err := snapshots.NewBody(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page.Release(kept)
+		for range 2 {
+			if got := page.Answer(nil, nil); !bytes.Equal(got.Body, text) {
+				t.Fatalf("page %d: got %d bytes, want the %d of its text", i, len(got.Body), size)
+			}
+		}
+		if got, most := kept.Size(), resident.MaxIdentities; got < size || got > most {
+			t.Errorf("after page %d: %d bytes are kept, want at least the last one and at most %d", i, got, most)
+		}
+	}
+}
+
+// TestNextVersionForgetsIdentities asks for the identity of a past season before and after a version.
+func TestNextVersionForgetsIdentities(t *testing.T) {
+	store := memblob.New()
+	first, err := resident.Load(edgetest.Publish(t, store, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var past []byte
+	for target, body := range first.Targets() {
+		if body.Identity == nil {
+			past = []byte(target)
+			break
+		}
+	}
+	if first.Find(past).Answer(nil, nil); first.Identities().Size() == 0 {
+		t.Fatal("the identity of a past season is not kept")
+	}
+	second, err := resident.Load(edgetest.Publish(t, store, 2), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := second.Identities().Size(); got != 0 {
+		t.Errorf("the next version keeps %d bytes that nobody asked for", got)
+	}
+	if body := second.Find(past).Answer(nil, nil).Body; len(body) == 0 || second.Identities().Size() != len(body) {
+		t.Errorf("got %d bytes, of which %d are kept", len(body), second.Identities().Size())
 	}
 }
