@@ -114,27 +114,7 @@ func prediction(y *almanac.Year, p *ledger.FrozenPick) *wire.Prediction {
 	}
 }
 
-func predictions(y *almanac.Year) []wire.PredictionRecord {
-	records := []wire.PredictionRecord{}
-	for i := range y.Rounds {
-		if r := &y.Rounds[i]; r.Pick != nil {
-			records = append(records, record(y, r))
-		}
-	}
-	return records
-}
-
-// predictionsOf returns the list for one session key: one record, or none.
-func predictionsOf(a *almanac.Almanac, session int64) []wire.PredictionRecord {
-	r, err := a.Round(session)
-	if err != nil || r.Pick == nil {
-		return []wire.PredictionRecord{}
-	}
-	y, _ := a.Year(r.Year)
-	return []wire.PredictionRecord{record(y, r)}
-}
-
-func record(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
+func predictionRecord(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
 	rec := wire.PredictionRecord{SessionKey: r.Session, GPName: r.Facts.Name, Prediction: *prediction(y, r.Pick)}
 	if r.Result != nil {
 		places := podium(y, almanac.Podium(r.Result.Rows))
@@ -143,27 +123,6 @@ func record(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
 		rec.WinnerHit = &hit
 	}
 	return rec
-}
-
-// probabilities lists the rounds of a year that have a pick with all chances.
-func probabilities(y *almanac.Year) []wire.ProbabilityRecord {
-	records := []wire.ProbabilityRecord{}
-	for i := range y.Rounds {
-		if r := &y.Rounds[i]; r.Pick != nil && r.Pick.Chances != nil {
-			records = append(records, probabilityRecord(y, r))
-		}
-	}
-	return records
-}
-
-// probabilitiesOf returns the list for one session key: one record, or none.
-func probabilitiesOf(a *almanac.Almanac, session int64) []wire.ProbabilityRecord {
-	r, err := a.Round(session)
-	if err != nil || r.Pick == nil || r.Pick.Chances == nil {
-		return []wire.ProbabilityRecord{}
-	}
-	y, _ := a.Year(r.Year)
-	return []wire.ProbabilityRecord{probabilityRecord(y, r)}
 }
 
 func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord {

@@ -51,9 +51,9 @@ func Variants(a *almanac.Almanac) []catalog.Variant {
 func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 	switch endpoint {
 	case catalog.Predictions, catalog.Probabilities:
-		return r.Pick != nil
+		return hasPick(r)
 	case catalog.Results:
-		return r.Result != nil
+		return hasResult(r)
 	case catalog.Sessions:
 		return hasSessions(r)
 	}
@@ -82,37 +82,17 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		}
 		return driverStandings(y)
 	}),
-	catalog.Calendar: ofYear(func(y *almanac.Year, _ catalog.Variant) any { return calendar(y) }),
-	catalog.Drivers:  func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return drivers(a.Grid), nil },
-	catalog.Predictions: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		if v.SessionKey != 0 {
-			return predictionsOf(a, v.SessionKey), nil
-		}
-		return predictionsOfYear(a, v)
-	},
-	catalog.Probabilities: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		if v.SessionKey != 0 {
-			return probabilitiesOf(a, v.SessionKey), nil
-		}
-		return probabilitiesOfYear(a, v)
-	},
-	catalog.NextRace: func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
-	catalog.Accuracy: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
-	catalog.Results: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		if v.SessionKey != 0 {
-			return resultsOf(a, v.SessionKey), nil
-		}
-		return resultsOfYear(a, v)
-	},
-	catalog.Weekends: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		if v.SessionKey != 0 {
-			return weekendsOf(a, v.SessionKey), nil
-		}
-		return weekendsOfYear(a, v)
-	},
+	catalog.Calendar:      ofYear(func(y *almanac.Year, _ catalog.Variant) any { return calendar(y) }),
+	catalog.Drivers:       func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return drivers(a.Grid), nil },
+	catalog.Predictions:   records(hasPick, predictionRecord),
+	catalog.Probabilities: records(hasChances, probabilityRecord),
+	catalog.NextRace:      func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
+	catalog.Accuracy:      func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
+	catalog.Results:       records(hasResult, resultRecord),
+	catalog.Weekends:      records(func(*almanac.Round) bool { return true }, func(_ *almanac.Year, r *almanac.Round) wire.Weekend { return weekend(r) }),
 	catalog.Sessions: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		if v.SessionKey != 0 {
-			return sessionsOf(a, v.SessionKey), nil
+			return records(hasSessions, func(_ *almanac.Year, r *almanac.Round) wire.WeekendSessions { return sessionsRecord(r) })(a, v)
 		}
 		return sessions(a), nil
 	},
@@ -138,13 +118,6 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 	},
 }
 
-var (
-	predictionsOfYear   = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return predictions(y) })
-	probabilitiesOfYear = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return probabilities(y) })
-	resultsOfYear       = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return results(y) })
-	weekendsOfYear      = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return weekends(y) })
-)
-
 // ofYear renders from the season of the variant.
 func ofYear(render func(*almanac.Year, catalog.Variant) any) func(*almanac.Almanac, catalog.Variant) (any, error) {
 	return func(a *almanac.Almanac, v catalog.Variant) (any, error) {
@@ -155,3 +128,30 @@ func ofYear(render func(*almanac.Year, catalog.Variant) any) func(*almanac.Alman
 		return render(y, v), nil
 	}
 }
+
+// records renders the rounds of which an endpoint has something to say: those of a season, or the one of a session
+// key, if there is any.
+func records[T any](has func(*almanac.Round) bool, record func(*almanac.Year, *almanac.Round) T) func(*almanac.Almanac, catalog.Variant) (any, error) {
+	return func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		list := []T{}
+		y, ok := a.Year(v.Season())
+		switch {
+		case !ok && v.SessionKey != 0:
+			return list, nil
+		case !ok:
+			return nil, fmt.Errorf("season %d is not in the almanac", v.Year)
+		}
+		for i := range y.Rounds {
+			if r := &y.Rounds[i]; has(r) && (v.SessionKey == 0 || v.SessionKey == r.Session) {
+				list = append(list, record(y, r))
+			}
+		}
+		return list, nil
+	}
+}
+
+func hasPick(r *almanac.Round) bool { return r.Pick != nil }
+
+func hasChances(r *almanac.Round) bool { return r.Pick != nil && r.Pick.Chances != nil }
+
+func hasResult(r *almanac.Round) bool { return r.Result != nil }

@@ -27,15 +27,6 @@ func sessions(a *almanac.Almanac) []wire.WeekendSessions {
 	return []wire.WeekendSessions{sessionsRecord(latest)}
 }
 
-// sessionsOf returns the list for one session key: one record, or none.
-func sessionsOf(a *almanac.Almanac, session int64) []wire.WeekendSessions {
-	r, err := a.Round(session)
-	if err != nil || !hasSessions(r) {
-		return []wire.WeekendSessions{}
-	}
-	return []wire.WeekendSessions{sessionsRecord(r)}
-}
-
 // hasSessions reports whether the outcome of any session is known.
 func hasSessions(r *almanac.Round) bool {
 	f := r.Facts

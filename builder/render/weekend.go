@@ -12,27 +12,6 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// results lists the rounds of a year with a verified result.
-func results(y *almanac.Year) []wire.ResultRecord {
-	records := []wire.ResultRecord{}
-	for i := range y.Rounds {
-		if r := &y.Rounds[i]; r.Result != nil {
-			records = append(records, resultRecord(y, r))
-		}
-	}
-	return records
-}
-
-// resultsOf returns the list for one session key: one record, or none.
-func resultsOf(a *almanac.Almanac, session int64) []wire.ResultRecord {
-	r, err := a.Round(session)
-	if err != nil || r.Result == nil {
-		return []wire.ResultRecord{}
-	}
-	y, _ := a.Year(r.Year)
-	return []wire.ResultRecord{resultRecord(y, r)}
-}
-
 // verifiedRows returns a verified result with the details that were verified. The source adds details that were
 // unknown then, unless it differs: its details belong to another classification.
 func verifiedRows(r *almanac.Round) (race, sprint []ledger.Row) {
@@ -97,23 +76,6 @@ func role(actor string) string {
 		return kind
 	}
 	return "operator"
-}
-
-func weekends(y *almanac.Year) []wire.Weekend {
-	records := make([]wire.Weekend, len(y.Rounds))
-	for i := range y.Rounds {
-		records[i] = weekend(&y.Rounds[i])
-	}
-	return records
-}
-
-// weekendsOf returns the list for one session key: one record, or none.
-func weekendsOf(a *almanac.Almanac, session int64) []wire.Weekend {
-	r, err := a.Round(session)
-	if err != nil {
-		return []wire.Weekend{}
-	}
-	return []wire.Weekend{weekend(r)}
 }
 
 // weekend describes place and time of a round. It leaves out a session whose planned start is not before the
