@@ -453,7 +453,7 @@ func (a *assembly) lose(d *Document) {
 		}
 		present := make(map[season.DriverID]bool)
 		for j := range theirs.Rounds {
-			drivers(&theirs.Rounds[j], func(id season.DriverID) { present[id] = true })
+			drivers(&theirs.Rounds[j], present)
 		}
 		for j := range ours.Rounds {
 			verified := a.Decided(ours.Year, ours.Rounds[j].GrandPrix).Verified

@@ -153,7 +153,7 @@ func prune(f *season.Facts) {
 	named := make(map[season.DriverID]bool, len(f.Drivers))
 	for i := range f.Seasons {
 		for j := range f.Seasons[i].Rounds {
-			drivers(&f.Seasons[i].Rounds[j], func(id season.DriverID) { named[id] = true })
+			drivers(&f.Seasons[i].Rounds[j], named)
 		}
 	}
 	maps.DeleteFunc(f.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })

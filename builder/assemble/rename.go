@@ -3,6 +3,7 @@ package assemble
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"gridcast/builder/season"
 )
@@ -31,7 +32,7 @@ func renames(current *season.Facts, d *Document) []Rename {
 	present := make(map[season.DriverID]bool)
 	for i := range current.Seasons {
 		for j := range current.Seasons[i].Rounds {
-			drivers(&current.Seasons[i].Rounds[j], func(id season.DriverID) { present[id] = true })
+			drivers(&current.Seasons[i].Rounds[j], present)
 		}
 	}
 	var found []Rename
@@ -141,38 +142,7 @@ func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) {
 	}
 }
 
-// drivers calls visit with the driver of every row of a round.
-func drivers(r *season.Round, visit func(season.DriverID)) {
-	for _, row := range r.Entries {
-		visit(row.Driver)
-	}
-	for _, laps := range r.Practice {
-		for _, row := range laps {
-			visit(row.Driver)
-		}
-	}
-	for _, rows := range [][]season.QualifyingRow{r.Qualifying, r.SprintQualifying} {
-		for _, row := range rows {
-			visit(row.Driver)
-		}
-	}
-	for _, rows := range [][]season.GridSlot{r.Grid, r.SprintGrid} {
-		for _, row := range rows {
-			visit(row.Driver)
-		}
-	}
-	for _, rows := range [][]season.Result{r.Results, r.SprintResults} {
-		for _, row := range rows {
-			visit(row.Driver)
-		}
-	}
-	for _, row := range r.FastestLaps {
-		visit(row.Driver)
-	}
-	for _, row := range r.PitStops {
-		visit(row.Driver)
-	}
-	for _, row := range r.DriverStandings {
-		visit(row.Driver)
-	}
+// drivers adds the driver of every row of a round to a set.
+func drivers(r *season.Round, into map[season.DriverID]bool) {
+	r.References(func(driver season.DriverID, _ season.TeamID, _ season.EngineID, _ time.Time) { into[driver] = true })
 }

@@ -99,48 +99,13 @@ func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Ti
 	return known
 }
 
-// round notes all things that the rows of a round refer to, at the instants at which the rows are known.
+// round notes all things that the rows of a round refer to.
 func (s firstSeen) round(r *Round) {
-	for i, kind := range practices {
-		for _, row := range r.Practice[i] {
-			s.row(row.Driver, row.Team, "", r.SessionKnownAt(kind))
-		}
-	}
-	for _, row := range r.SprintQualifying {
-		s.row(row.Driver, row.Team, "", r.SessionKnownAt(SprintQualifying))
-	}
-	for _, row := range r.SprintGrid {
-		s.row(row.Driver, row.Team, "", r.SessionKnownAt(SprintQualifying))
-	}
-	for _, row := range r.SprintResults {
-		s.row(row.Driver, row.Team, row.Engine, r.SprintKnownAt())
-	}
-	for _, row := range r.Qualifying {
-		s.row(row.Driver, row.Team, "", r.QualifyingKnownAt())
-	}
-	for _, row := range r.Entries {
-		s.row(row.Driver, row.Team, row.Engine, r.GridKnownAt())
-	}
-	for _, row := range r.Grid {
-		s.row(row.Driver, row.Team, "", r.GridKnownAt())
-	}
-	result := r.ResultKnownAt()
-	for _, row := range r.Results {
-		s.row(row.Driver, row.Team, row.Engine, result)
-	}
-	for _, row := range r.DriverStandings {
-		note(s.drivers, row.Driver, result)
-	}
-	for _, row := range r.TeamStandings {
-		note(s.teams, row.Team, result)
-		note(s.engines, row.Engine, result)
-	}
-}
-
-func (s firstSeen) row(driver DriverID, team TeamID, engine EngineID, at time.Time) {
-	note(s.drivers, driver, at)
-	note(s.teams, team, at)
-	note(s.engines, engine, at)
+	r.References(func(driver DriverID, team TeamID, engine EngineID, at time.Time) {
+		note(s.drivers, driver, at)
+		note(s.teams, team, at)
+		note(s.engines, engine, at)
+	})
 }
 
 func noteAll[K ~string](first, more map[K]time.Time) {

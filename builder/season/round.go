@@ -1,6 +1,7 @@
 package season
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -23,6 +24,18 @@ func (r *Round) StartsAt() time.Time {
 
 // Provisional reports whether the hour of the start is unknown and StartsAt an assumption.
 func (r *Round) Provisional() bool { return r.Start.IsZero() }
+
+// SortSessions sorts the sessions of a weekend by time.
+func SortSessions(sessions []Session) {
+	slices.SortStableFunc(sessions, func(a, b Session) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
+}
+
+// SortGrid sorts a grid by position. The pit lane starts last.
+func SortGrid(slots []GridSlot) {
+	slices.SortStableFunc(slots, func(a, b GridSlot) int {
+		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
+	})
+}
 
 // Session returns the time of a session of the weekend, if its day is known.
 func (r *Round) Session(kind SessionKind) (Session, bool) {
@@ -156,6 +169,52 @@ func (r *Round) Entry(driver DriverID) *Entry {
 		}
 	}
 	return nil
+}
+
+// References calls visit for each row of the round, with the instant at which its table is known. A table without
+// drivers, teams or engines leaves them empty.
+func (r *Round) References(visit func(driver DriverID, team TeamID, engine EngineID, known time.Time)) {
+	for i, kind := range practices {
+		known := r.SessionKnownAt(kind)
+		for _, row := range r.Practice[i] {
+			visit(row.Driver, row.Team, "", known)
+		}
+	}
+	qualifying, sprint := r.QualifyingKnownAt(), r.SprintKnownAt()
+	grid, result, sprintGrid := r.GridKnownAt(), r.ResultKnownAt(), r.SessionKnownAt(SprintQualifying)
+	for _, row := range r.SprintQualifying {
+		visit(row.Driver, row.Team, "", sprintGrid)
+	}
+	for _, row := range r.SprintGrid {
+		visit(row.Driver, row.Team, "", sprintGrid)
+	}
+	for _, row := range r.SprintResults {
+		visit(row.Driver, row.Team, row.Engine, sprint)
+	}
+	for _, row := range r.Qualifying {
+		visit(row.Driver, row.Team, "", qualifying)
+	}
+	for _, row := range r.Entries {
+		visit(row.Driver, row.Team, row.Engine, grid)
+	}
+	for _, row := range r.Grid {
+		visit(row.Driver, row.Team, "", grid)
+	}
+	for _, row := range r.Results {
+		visit(row.Driver, row.Team, row.Engine, result)
+	}
+	for _, row := range r.FastestLaps {
+		visit(row.Driver, "", "", result)
+	}
+	for _, row := range r.PitStops {
+		visit(row.Driver, "", "", result)
+	}
+	for _, row := range r.DriverStandings {
+		visit(row.Driver, "", "", result)
+	}
+	for _, row := range r.TeamStandings {
+		visit("", row.Team, row.Engine, result)
+	}
 }
 
 func later(a, b time.Time) time.Time {

@@ -66,36 +66,27 @@ func sideBySide(n int, do func(i int) error) error {
 
 // validateKeys checks that everything is filed under its own identifier.
 func (f *Facts) validateKeys() error {
-	for id, d := range f.Drivers {
-		if id != d.ID || id == "" {
-			return fmt.Errorf("driver %q is filed under %q", d.ID, id)
+	return cmp.Or(
+		validateThings("driver", f.Drivers, func(d Driver) []string {
+			return []string{string(d.ID), d.Name, d.FirstName, d.LastName, d.Abbreviation, d.Country}
+		}),
+		validateThings("team", f.Teams, func(t Team) []string { return []string{string(t.ID), t.Name, t.Country} }),
+		validateThings("engine", f.Engines, func(e Engine) []string { return []string{string(e.ID), e.Name} }),
+		validateThings("circuit", f.Circuits, func(c Circuit) []string {
+			return []string{string(c.ID), c.Name, c.Locality, c.Country}
+		}),
+	)
+}
+
+// validateThings checks the texts of things, of which the first is the identifier.
+func validateThings[K ~string, V any](kind string, things map[K]V, texts func(V) []string) error {
+	for id, thing := range things {
+		all := texts(thing)
+		if string(id) != all[0] || id == "" {
+			return fmt.Errorf("%s %q is filed under %q", kind, all[0], id)
 		}
-		if err := plain(string(id), d.Name, d.FirstName, d.LastName, d.Abbreviation, d.Country); err != nil {
-			return fmt.Errorf("driver %q: %w", id, err)
-		}
-	}
-	for id, t := range f.Teams {
-		if id != t.ID || id == "" {
-			return fmt.Errorf("team %q is filed under %q", t.ID, id)
-		}
-		if err := plain(string(id), t.Name, t.Country); err != nil {
-			return fmt.Errorf("team %q: %w", id, err)
-		}
-	}
-	for id, e := range f.Engines {
-		if id != e.ID || id == "" {
-			return fmt.Errorf("engine %q is filed under %q", e.ID, id)
-		}
-		if err := plain(string(id), e.Name); err != nil {
-			return fmt.Errorf("engine %q: %w", id, err)
-		}
-	}
-	for id, c := range f.Circuits {
-		if id != c.ID || id == "" {
-			return fmt.Errorf("circuit %q is filed under %q", c.ID, id)
-		}
-		if err := plain(string(id), c.Name, c.Locality, c.Country); err != nil {
-			return fmt.Errorf("circuit %q: %w", id, err)
+		if err := plain(all...); err != nil {
+			return fmt.Errorf("%s %q: %w", kind, id, err)
 		}
 	}
 	return nil
@@ -192,15 +183,16 @@ func (f *Facts) validateCalendar(year int, r *Round) error {
 // validateDay checks that a day is one, and that the start falls on it if it is known.
 func validateDay(date, start time.Time) error {
 	switch {
-	case date.IsZero() || !date.Equal(midnight(date)):
+	case date.IsZero() || !date.Equal(DayOf(date)):
 		return fmt.Errorf("date %s is not midnight UTC of a day", date.Format(time.RFC3339))
-	case !start.IsZero() && !midnight(start).Equal(date):
+	case !start.IsZero() && !DayOf(start).Equal(date):
 		return fmt.Errorf("start %s is not on %s", start.Format(time.RFC3339), date.Format(time.DateOnly))
 	}
 	return nil
 }
 
-func midnight(t time.Time) time.Time {
+// DayOf is midnight UTC of the day of an instant.
+func DayOf(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }

@@ -64,7 +64,7 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 			next.Sessions = append(next.Sessions, s)
 		}
 	}
-	sortSessions(next.Sessions)
+	season.SortSessions(next.Sessions)
 	return next
 }
 
@@ -206,12 +206,8 @@ func readRow(row map[string]string, known Known) (Round, error) {
 		r.Sprint = r.Sprint || kind == season.Sprint
 		r.Sessions = append(r.Sessions, s)
 	}
-	sortSessions(r.Sessions)
+	season.SortSessions(r.Sessions)
 	return r, nil
-}
-
-func sortSessions(sessions []season.Session) {
-	slices.SortStableFunc(sessions, func(a, b season.Session) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
 }
 
 // circuit returns the circuit of a row, else that of the latest edition.
@@ -243,15 +239,10 @@ func instant(text string) (date, start time.Time, err error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			at = at.UTC()
-			return midnight(at), at, nil
+			return season.DayOf(at), at, nil
 		}
 	}
 	return date, start, fmt.Errorf("%q: an instant with its offset such as 2027-03-07T15:00:00+11:00, or a day such as 2027-03-07", text)
-}
-
-func midnight(t time.Time) time.Time {
-	y, m, d := t.UTC().Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
 // find returns the Grand Prix with an identifier or a name. The name may lack "Grand Prix".
@@ -335,7 +326,7 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 		rounds[i].Sessions = append(rounds[i].Sessions, season.Session{Kind: kind, Date: date, Start: start})
 	}
 	for i := range rounds {
-		sortSessions(rounds[i].Sessions)
+		season.SortSessions(rounds[i].Sessions)
 		if rounds[i].Date.IsZero() {
 			faults = append(faults, fmt.Errorf("%s: the %s has sessions but no race", rounds[i].Place, known.Editions[rounds[i].GrandPrix].Name))
 		}
@@ -414,5 +405,5 @@ func startOf(event *ics.VEvent) (date, start time.Time, err error) {
 	if err != nil {
 		return date, start, fmt.Errorf("its start %q: %w", property.Value, err)
 	}
-	return midnight(start.UTC()), start.UTC(), nil
+	return season.DayOf(start), start.UTC(), nil
 }

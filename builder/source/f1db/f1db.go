@@ -9,6 +9,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"gridcast/builder/season"
@@ -33,9 +35,6 @@ const DefaultMaxBytes = 512 << 20
 
 // Import reads the release at path and writes nothing. The error names the file and the row at fault.
 func Import(path string, opts Options) (*season.Archive, Report, error) {
-	if opts.MaxBytes == 0 {
-		opts.MaxBytes = DefaultMaxBytes
-	}
 	archive, report, err := load(path, opts)
 	if err != nil {
 		return nil, Report{}, fmt.Errorf("import f1db from %s: %w", path, err)
@@ -44,12 +43,36 @@ func Import(path string, opts Options) (*season.Archive, Report, error) {
 }
 
 func load(path string, opts Options) (*season.Archive, Report, error) {
-	files, err := open(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, Report{}, err
 	}
-	rel, err := read(files, opts)
-	if err := errors.Join(err, files.Close()); err != nil {
+	if info.IsDir() {
+		found, err := inFolder(path)
+		if err != nil {
+			return nil, Report{}, err
+		}
+		return found.load(opts)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return loadZip(f, info.Size(), opts)
+}
+
+func loadZip(packed io.ReaderAt, size int64, opts Options) (*season.Archive, Report, error) {
+	found, err := inZip(packed, size)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	return found.load(opts)
+}
+
+func (f files) load(opts Options) (*season.Archive, Report, error) {
+	rel, err := read(f, opts)
+	if err != nil {
 		return nil, Report{}, err
 	}
 	return convert(rel, opts)

@@ -2,9 +2,12 @@ package f1db
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -27,14 +30,17 @@ type release struct {
 
 // reader reads the files of a release and counts the bytes.
 type reader struct {
-	files       *files
+	files       files
 	done, total int64
 	limit       int64
 	progress    func(phase string, done, total int)
 }
 
-func read(f *files, opts Options) (*release, error) {
-	in := &reader{files: f, limit: opts.MaxBytes, progress: opts.Progress}
+func read(f files, opts Options) (*release, error) {
+	if _, ok := f[racesTable.file()]; !ok {
+		return nil, errNotF1DB
+	}
+	in := &reader{files: f, limit: cmp.Or(opts.MaxBytes, DefaultMaxBytes), progress: opts.Progress}
 	rel := &release{rows: make(map[table]map[int][]row)}
 	for _, t := range append(raceTables, seasonTables...) {
 		rel.rows[t] = make(map[int][]row)
@@ -69,10 +75,10 @@ func (in *reader) read(rel *release) error {
 	used := make(map[string]bool)
 	for _, t := range order {
 		used[t.file()] = true
-		in.total += in.files.named[t.file()].size
+		in.total += in.files[t.file()].size
 	}
 	for _, t := range order {
-		if !in.files.has(t.file()) {
+		if _, ok := in.files[t.file()]; !ok {
 			if t.required {
 				return fmt.Errorf("%s is missing", t.file())
 			}
@@ -85,7 +91,7 @@ func (in *reader) read(rel *release) error {
 		}
 		rel.report.Tables = append(rel.report.Tables, Table{Name: t.stem, Rows: rows})
 	}
-	for _, name := range in.files.names() {
+	for _, name := range slices.Sorted(maps.Keys(in.files)) {
 		switch {
 		case used[name]:
 		case strings.HasSuffix(name, ".schema.json"):
@@ -181,7 +187,7 @@ func unexpectedEnd(err error) error {
 
 // open opens a file. Its bytes count towards the limit of the reader.
 func (in *reader) open(name string) (io.ReadCloser, error) {
-	r, err := in.files.named[name].open()
+	r, err := in.files[name].open()
 	if err != nil {
 		return nil, err
 	}

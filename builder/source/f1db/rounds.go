@@ -3,7 +3,6 @@ package f1db
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"gridcast/builder/season"
@@ -89,9 +88,7 @@ func sessions(r *race) ([]season.Session, error) {
 		}
 		list = append(list, season.Session{Kind: s.kind, Date: day, Start: start})
 	}
-	slices.SortStableFunc(list, func(a, b season.Session) int {
-		return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start))
-	})
+	season.SortSessions(list)
 	return list, nil
 }
 

@@ -3,10 +3,8 @@ package f1db
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -132,24 +130,11 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 }
 
 func (r *latest) Read(packed []byte) (source.Document, error) {
-	// The importer needs a file, because a zip is read from its end.
-	folder, err := os.MkdirTemp("", "gridcast-f1db-")
+	archive, report, err := loadZip(bytes.NewReader(packed), int64(len(packed)), Options{Media: r.media})
 	if err != nil {
-		return source.Document{}, err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	name := filepath.Join(folder, "release.zip")
-	if err := os.WriteFile(name, packed, 0o600); err != nil {
-		return source.Document{}, err
-	}
-	archive, report, err := Import(name, Options{Media: r.media})
-	if err != nil {
-		return source.Document{}, err
+		return source.Document{}, fmt.Errorf("read f1db release: %w", err)
 	}
 	facts := archive.Facts()
-	if len(facts.Seasons) == 0 {
-		return source.Document{}, errors.New("no seasons in the release")
-	}
 	to := facts.Seasons[len(facts.Seasons)-1].Year
 	return document(r.Name(), source.RevisionOf(packed), to-2, to, facts, report), nil
 }

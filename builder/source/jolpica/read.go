@@ -184,9 +184,7 @@ func (r *reader) round(year int, said *race) (season.Round, error) {
 		}
 		round.Sessions = append(round.Sessions, season.Session{Kind: s.kind, Date: day, Start: at})
 	}
-	slices.SortStableFunc(round.Sessions, func(a, b season.Session) int {
-		return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start))
-	})
+	season.SortSessions(round.Sessions)
 	if round.Qualifying, err = r.qualifying(year, said.QualifyingResults); err != nil {
 		return round, fmt.Errorf("qualifying: %w", err)
 	}
@@ -330,12 +328,7 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 	if !whole {
 		return results, nil, nil
 	}
-	slices.SortStableFunc(grid, func(a, b season.GridSlot) int {
-		if (a.Position == 0) != (b.Position == 0) {
-			return cmp.Compare(b.Position, a.Position) // the pit lane starts last
-		}
-		return cmp.Compare(a.Position, b.Position)
-	})
+	season.SortGrid(grid)
 	return results, grid, nil
 }
 

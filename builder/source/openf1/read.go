@@ -140,14 +140,14 @@ func (r *reader) round(m meeting) (season.Round, bool, error) {
 	if err := errors.Join(errGP, errCircuit); err != nil {
 		return season.Round{}, false, err
 	}
-	round := season.Round{GrandPrix: gp, Name: m.Name, Circuit: circuit, Start: race.Start.UTC(), Date: day(race.Start)}
+	round := season.Round{GrandPrix: gp, Name: m.Name, Circuit: circuit, Start: race.Start.UTC(), Date: season.DayOf(race.Start)}
 	for _, s := range sessions {
 		if kind, ok := kinds[s.Name]; ok && !s.Cancelled {
-			round.Sessions = append(round.Sessions, season.Session{Kind: kind, Date: day(s.Start), Start: s.Start.UTC()})
+			round.Sessions = append(round.Sessions, season.Session{Kind: kind, Date: season.DayOf(s.Start), Start: s.Start.UTC()})
 			round.Sprint = round.Sprint || kind == season.Sprint
 		}
 	}
-	slices.SortStableFunc(round.Sessions, func(a, b season.Session) int { return a.Start.Compare(b.Start) })
+	season.SortSessions(round.Sessions)
 	for _, s := range sessions {
 		if err := r.outcome(&round, s, race); err != nil {
 			return round, false, fmt.Errorf("%s: %w", s.Name, err)
@@ -155,8 +155,6 @@ func (r *reader) round(m meeting) (season.Round, bool, error) {
 	}
 	return round, true, nil
 }
-
-func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 func (r *reader) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
@@ -332,12 +330,7 @@ func (c cars) grid(rows []gridRow) ([]season.GridSlot, error) {
 		}
 		slots = append(slots, slot)
 	}
-	slices.SortStableFunc(slots, func(a, b season.GridSlot) int {
-		if (a.Position == 0) != (b.Position == 0) {
-			return cmp.Compare(b.Position, a.Position) // the pit lane starts last
-		}
-		return cmp.Compare(a.Position, b.Position)
-	})
+	season.SortGrid(slots)
 	return slots, nil
 }
 
