@@ -92,7 +92,11 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		}
 		judgeRows(p, "sprint qualifying", after.SprintQualifying, false, qualifyingPlace)
 		judgeRows(p, "sprint grid", after.SprintGrid, true, gridPlace)
-		judgeClassification(p, "sprint", after.SprintResults, sprintPoints(p.Year))
+		var points [][]float64 // none before the first sprints
+		if scale := season.Scale(p.Year, true); scale != nil {
+			points = append(points, scale)
+		}
+		judgeClassification(p, "sprint", after.SprintResults, points)
 		j.judgeCars(p, true, after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
 	case Result:
 		j.judgeEarly(p, "race", j.lightsOut())
@@ -332,15 +336,14 @@ func racePoints(year int, gp season.GrandPrixID) [][]float64 {
 	if year < 2010 {
 		return nil
 	}
-	full := []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}
 	scaled := func(factor float64) []float64 {
-		table := slices.Clone(full)
+		table := slices.Clone(season.Scale(year, false))
 		for i := range table {
 			table[i] *= factor
 		}
 		return table
 	}
-	tables := [][]float64{full}
+	tables := [][]float64{scaled(1)}
 	switch {
 	case year == 2014 && gp == "abu-dhabi":
 		return [][]float64{scaled(2)}
@@ -358,15 +361,4 @@ func racePoints(year int, gp season.GrandPrixID) [][]float64 {
 		}
 	}
 	return tables
-}
-
-// sprintPoints returns the tables of points of a sprint: three places in 2021, eight since 2022.
-func sprintPoints(year int) [][]float64 {
-	switch {
-	case year < 2021:
-		return nil
-	case year == 2021:
-		return [][]float64{{3, 2, 1}}
-	}
-	return [][]float64{{8, 7, 6, 5, 4, 3, 2, 1}}
 }

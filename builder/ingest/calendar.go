@@ -76,10 +76,7 @@ func PlanCalendar(file []byte, facts *season.Facts, decided *ledger.Fold, now ti
 // add enters the blocks of a round that differ from the facts in use; was is nil for a new round.
 func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decided *ledger.Fold, now time.Time, reason string) error {
 	if read.Venue != nil {
-		if p.Entry.Circuits == nil {
-			p.Entry.Circuits = make(map[season.CircuitID]season.Circuit)
-		}
-		p.Entry.Circuits[read.Venue.ID] = *read.Venue
+		p.Entry.Circuits = with(p.Entry.Circuits, read.Venue.ID, *read.Venue)
 	}
 	for _, block := range []assemble.Block{assemble.Calendar, assemble.Start, assemble.Sessions} {
 		if !assemble.Has(block, next) || was != nil && assemble.Same(block, was, next) {

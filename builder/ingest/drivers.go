@@ -3,7 +3,6 @@ package ingest
 import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
-	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 )
 
@@ -23,16 +22,10 @@ func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roste
 	id := assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: block}
 	entry := ManualEntry{Statements: []Statement{{BlockID: id, Entered: part}}}
 	for _, driver := range list.New {
-		if entry.Drivers == nil {
-			entry.Drivers = make(map[season.DriverID]season.Driver)
-		}
-		entry.Drivers[driver.ID] = driver
+		entry.Drivers = with(entry.Drivers, driver.ID, driver)
 	}
 	for _, team := range list.NewTeams {
-		if entry.Teams == nil {
-			entry.Teams = make(map[season.TeamID]season.Team)
-		}
-		entry.Teams[team.ID] = team
+		entry.Teams = with(entry.Teams, team.ID, team)
 	}
 	if block != assemble.Entries && !roster.Listed {
 		id.Block = assemble.Entries
