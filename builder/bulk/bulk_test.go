@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,24 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 		has := slices.ContainsFunc(paths, func(path string) bool { return path == string(e.Name) || strings.HasPrefix(path, string(e.Name)+"/") })
 		if reason := without[e.Name]; has == (reason != "") {
 			t.Errorf("%s: in the download %t, reason to leave it out %q: add a row to the function tables in bulk.go", e.Name, has, reason)
+		}
+	}
+}
+
+// TestReadmeNamesEveryTable holds the list of tables in the README of the download to the tables.
+func TestReadmeNamesEveryTable(t *testing.T) {
+	readme, err := os.ReadFile("README.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	season := bulk.Season{Year: 2024}
+	documents := map[string][]byte{}
+	for _, path := range season.Paths() {
+		documents[path] = []byte(`{"ok":true,"data":[]}`)
+	}
+	for name := range season.Named(documents) {
+		if !strings.Contains(string(readme), "\n    "+name+" ") {
+			t.Errorf("README.txt does not describe the table %s", name)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type SetOrder struct {
 	Key     int64  `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 	Lap     int    `help:"Laps that the leader has completed." placeholder:"N" env:"-"`
 	Order   Codes  `help:"The first drivers in running order, by code: NOR,VER,LEC. The others follow as they were." placeholder:"CODES" env:"-"`
-	Out     Codes  `help:"Drivers who are out, by code." placeholder:"CODES" env:"-"`
+	Out     Codes  `help:"Drivers out of the race, by code." placeholder:"CODES" env:"-"`
 	Phase   string `help:"A phase of the race instead of an order: ${enum}." enum:",started,suspended,resumed,over" default:"" env:"-"`
 	Release bool   `help:"Let the orders of the source count again." env:"-"`
 }
