@@ -2,9 +2,11 @@ package dirblob_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -95,6 +97,26 @@ func TestWatchedSeesAFileWrittenInPlace(t *testing.T) {
 	}
 	wantRead(t, w, "length")
 	wantUnchanged(t, w)
+}
+
+// TestWatchOfALargeSeenObject waits with little memory, because every edge with many keys waits all day.
+func TestWatchOfALargeSeenObject(t *testing.T) {
+	const size = 8 << 20
+	s, _, _, tag := watched(t, make([]byte, size))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if o, err := s.Watch(ctx, watchedKey, tag, size); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %d bytes, %v; want the end of the wait", len(o.Data), err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > size/4 {
+		t.Errorf("the wait took %d bytes of memory for an object of %d", took, size)
+	}
+	if o, err := s.Watch(t.Context(), watchedKey, "other", size); err != nil || len(o.Data) != size || o.Tag != tag {
+		t.Errorf("after another object: got %d bytes, tag %s, %v", len(o.Data), o.Tag, err)
+	}
 }
 
 // BenchmarkLook is the work of Watch in each second while an object of 24 MB, such as the list
