@@ -159,7 +159,6 @@ func (d *downloads) sync(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	releaseMemory() // each file took some MB to make
 	d.mu.Lock()
 	maps.DeleteFunc(d.files, func(year int, _ *resident.Download) bool { return sources[year] == "" })
 	if len(faults) == 0 {

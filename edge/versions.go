@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -138,9 +136,6 @@ func (e *Edge) report(r snapshots.FollowReport) {
 	if r.Repeated {
 		return
 	}
-	if r.State == snapshots.Following {
-		releaseMemory() // the version before it is released; an edge with 77 seasons then has 33 MB less resident
-	}
 	var problem *string
 	switch r.State {
 	case snapshots.Refused, snapshots.Failed:
@@ -162,12 +157,6 @@ func (e *Edge) report(r snapshots.FollowReport) {
 		e.log.Warn("store does not answer, the last version stays", "err", r.Err)
 	}
 	e.versions.problem.Store(problem)
-}
-
-// releaseMemory returns garbage to the system. A pool keeps its encoders until the second collection.
-func releaseMemory() {
-	runtime.GC()
-	debug.FreeOSMemory()
 }
 
 // staleAfter is the age from which the confirmation of a version is stale. A poll of the store

@@ -46,6 +46,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	running, ended := context.WithCancel(ctx)
 	defer ended()
+	go returnMemory(running)
 	go func() {
 		select {
 		case <-e.Started():

@@ -43,6 +43,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 		return c.On(ctx, s, store, flags.LedgerKind(clock), c.Instant(clock))
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	go returnMemory(ctx)
 	group.Go(func() error {
 		return w.run(ctx, store, open)
 	})

@@ -126,6 +126,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		scheme = "https"
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	go returnMemory(ctx)
 	group.Go(func() error { return e.Run(ctx) })
 	group.Go(func() error {
 		return w.run(ctx, store, open)

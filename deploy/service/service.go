@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -260,7 +259,6 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
 		return nil // the next start triggers both again
 	}
-	defer debug.FreeOSMemory() // nothing else follows a publish, and its garbage is as large as the data
 	var err error
 	for range 2 { // facts that changed meanwhile have other odds
 		began := time.Now()

@@ -229,7 +229,6 @@ type KeyUsage struct {
 }
 
 // Usage lists the used keys of the table, by id. It leaves out revoked keys.
-// there.
 func (t *Table) Usage() []KeyUsage {
 	used := []KeyUsage{}
 	for _, r := range t.records {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +38,6 @@ type Follower struct {
 	marks *notes.Ratchet // nil: there is no folder for it
 
 	table  atomic.Pointer[Table]
-	lean   *Table // the last table after which garbage was returned to the system; owned by Run
 	state  atomic.Pointer[Health]
 	panics atomic.Uint64
 }
@@ -148,17 +146,9 @@ func (f *Follower) verify(ctx context.Context, document []byte, copied bool) err
 	return nil
 }
 
-// manyKeys is the length of a list from which its garbage is several MB.
-const manyKeys = 10_000
-
 // looked records the outcome of a poll. It keeps the first instant of a row of failures, and logs
-// only new faults. After a large list it returns the garbage to the system: the list itself and its decoded lines, which
-// are several times as large as the table and would stay until the next change.
+// only new faults.
 func (f *Follower) looked(err error) {
-	if table := f.table.Load(); table != f.lean && len(table.records) >= manyKeys {
-		f.lean = table
-		debug.FreeOSMemory()
-	}
 	state := *f.state.Load()
 	var panicked *blob.PanicError
 	if errors.As(err, &panicked) {
