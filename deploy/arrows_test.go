@@ -67,7 +67,6 @@ var borders = map[string][]string{
 	"github.com/minio/minio-go/v7":    {"snapshots/blob/s3blob", "snapshots/blob/s3test"},
 	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
-	"github.com/go-co-op/gocron/v2":   {"scheduler"},
 	"github.com/klauspost/compress":   {"snapshots", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"snapshots"},
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},

@@ -8,6 +8,7 @@ import (
 
 // metrics are the metrics of all jobs; the label is the name of the job.
 type metrics struct {
+	registry    *prometheus.Registry // of these
 	runs        *prometheus.CounterVec
 	failures    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -25,6 +26,7 @@ func newMetrics(jobs []Job) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, label)
 	}
 	m := &metrics{
+		registry: prometheus.NewRegistry(),
 		runs:     counter("gridcast_job_runs_total", "Runs that have ended."),
 		failures: counter("gridcast_job_failures_total", "Runs that have ended with an error."),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -35,6 +37,7 @@ func newMetrics(jobs []Job) *metrics {
 		lastSuccess: gauge("gridcast_job_last_success_timestamp_seconds", "Real time at which the last run without an error ended; 0: never."),
 		caughtUp:    counter("gridcast_job_caught_up_total", "Instants made good more than a minute late."),
 	}
+	m.registry.MustRegister(m.runs, m.failures, m.duration, m.running, m.lastSuccess, m.caughtUp)
 	// Every series exists from the start, so that an alert sees a job that never ran.
 	for _, j := range jobs {
 		m.runs.WithLabelValues(j.Name)
@@ -61,24 +64,4 @@ func (m *metrics) ended(job string, took time.Duration, err error) {
 		return
 	}
 	m.lastSuccess.WithLabelValues(job).SetToCurrentTime()
-}
-
-var _ prometheus.Collector = (*metrics)(nil)
-
-func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.runs, m.failures, m.duration, m.running, m.lastSuccess, m.caughtUp}
-}
-
-// Describe implements prometheus.Collector.
-func (m *metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, c := range m.collectors() {
-		c.Describe(out)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	for _, c := range m.collectors() {
-		c.Collect(out)
-	}
 }
