@@ -12,6 +12,7 @@ import (
 	"gridcast/edge/resident"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/notes"
 )
@@ -143,7 +144,7 @@ func (e *Edge) report(r snapshots.FollowReport) {
 		if errors.Is(r.Err, snapshots.ErrNotAccepted) {
 			public = r.Err.Error() // it is about the content of the version, and reveals nothing about the store
 		}
-		var panicked *snapshots.PanicError
+		var panicked *blob.PanicError
 		if errors.As(r.Err, &panicked) {
 			e.metrics.followPanics.Inc()
 			e.log.Error("panic while following versions", "panic", panicked.Value, "stack", string(panicked.Stack))

@@ -21,11 +21,10 @@ import (
 // If the files of one are damaged or a write is cut short, the other is whole, because they share no
 // file.
 type cache struct {
-	source  string // name of the store that it is a copy of
-	workers int
-	name    string
-	slots   []*slot       // owned by versions, then by run
-	latest  chan *Version // holds at most the newest version not yet kept
+	source string // name of the store that it is a copy of
+	name   string
+	slots  []*slot       // owned by versions, then by run
+	latest chan *Version // holds at most the newest version not yet kept
 }
 
 // slot is a place for one version.
@@ -39,8 +38,8 @@ type slot struct {
 // sourceKey holds the name of the store that a slot is a copy of.
 const sourceKey = "source.txt"
 
-func newCache(store blob.Store, source string, workers int) *cache {
-	c := &cache{source: source, workers: workers, name: store.String(), latest: make(chan *Version, 1)}
+func newCache(store blob.Store, source string) *cache {
+	c := &cache{source: source, name: store.String(), latest: make(chan *Version, 1)}
 	for _, prefix := range []string{"", "spare/"} {
 		c.slots = append(c.slots, &slot{under: under{store, prefix}})
 	}
@@ -70,7 +69,7 @@ func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 			if len(all) > 1 {
 				stores = append(stores, all[1-i].slot)
 			}
-			v, err := loader{workers: c.workers}.load(ctx, f.pointer, stores...)
+			v, err := loader{}.load(ctx, f.pointer, stores...)
 			if err != nil {
 				v, err = nil, fmt.Errorf("open cache %s: %w", c.name, err)
 			}
@@ -84,7 +83,7 @@ func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 // LoadCached returns the manifest of the newest version that a cache of Follow holds of a store, by the name of the store.
 // The error wraps ErrNone if it holds none.
 func LoadCached(ctx context.Context, store blob.Store, source string) (Manifest, error) {
-	c := newCache(store, source, 1)
+	c := newCache(store, source)
 	var newest Manifest
 	err := ErrNone
 	for _, s := range c.slots {
@@ -130,21 +129,21 @@ func (c *cache) run(ctx context.Context, failed func(error)) {
 	check := func(s *slot) error {
 		pointer, err := c.pointer(ctx, s)
 		if err == nil {
-			if _, err = (loader{workers: c.workers, asStored: true}).load(ctx, pointer, s); err == nil {
+			if _, err = (loader{asStored: true}).load(ctx, pointer, s); err == nil {
 				s.holds = pointer.Version
 			}
 		}
 		return err
 	}
 	for _, s := range c.slots {
-		if err := guard(func() error { return check(s) }); err != nil && !errors.Is(err, ErrNone) && ctx.Err() == nil {
+		if err := blob.Guard(func() error { return check(s) }); err != nil && !errors.Is(err, ErrNone) && ctx.Err() == nil {
 			failed(err)
 		}
 	}
 	for {
 		select {
 		case v := <-c.latest:
-			if err := guard(func() error { return c.save(ctx, v) }); err != nil && ctx.Err() == nil {
+			if err := blob.Guard(func() error { return c.save(ctx, v) }); err != nil && ctx.Err() == nil {
 				failed(fmt.Errorf("keep version %d in %s: %w", v.Pointer.Version, c.name, err))
 			}
 		case <-ctx.Done():
@@ -183,7 +182,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	}
 	keep := map[string]bool{}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(c.workers)
+	group.SetLimit(defaultWorkers)
 	for _, b := range v.All() {
 		key, data := b.Entry.Object, b.Encoded[GZ]
 		if !b.Entry.packed() {

@@ -100,10 +100,10 @@ func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest
 	deltas := worthReading(m.Deltas, entries)
 	read := make([]map[string][]byte, len(deltas))
 	var group errgroup.Group
-	group.SetLimit(workers(l.workers))
+	group.SetLimit(defaultWorkers)
 	for i, delta := range deltas {
 		group.Go(func() error {
-			return guard(func() error {
+			return blob.Guard(func() error {
 				return inAny(stores, func(s blob.Store) error {
 					data, err := delta.object().Read(ctx, s)
 					l.tick()

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -52,26 +52,34 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, 
 		return nil, fmt.Errorf("diff: %w", err)
 	}
 	before, after := byPath(a.Entries), byPath(b.Entries)
-	paths := maps.Clone(before)
-	maps.Copy(paths, after)
-	var changes []Difference
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		x, inA := before[path]
-		y, inB := after[path]
-		switch {
-		case !inA:
-			changes = append(changes, Difference{Path: path, Kind: Added})
-		case !inB:
-			changes = append(changes, Difference{Path: path, Kind: Removed})
-		case x.SHA256 != y.SHA256:
-			values, err := diffBodies(ctx, store, x, y)
-			if err != nil {
-				return nil, fmt.Errorf("diff of %s: %w", path, err)
+	changes := Differing(before, after)
+	for i, change := range changes {
+		if change.Kind == Changed {
+			if changes[i].Values, err = diffBodies(ctx, store, before[change.Path], after[change.Path]); err != nil {
+				return nil, fmt.Errorf("diff of %s: %w", change.Path, err)
 			}
-			changes = append(changes, Difference{Path: path, Kind: Changed, Values: values})
 		}
 	}
 	return changes, nil
+}
+
+// Differing compares the entries of two versions, by path. It returns the differences by ascending path, without values.
+func Differing(before, after map[string]ManifestEntry) []Difference {
+	var changes []Difference
+	for path, e := range after {
+		if old, ok := before[path]; !ok {
+			changes = append(changes, Difference{Path: path, Kind: Added})
+		} else if old.SHA256 != e.SHA256 {
+			changes = append(changes, Difference{Path: path, Kind: Changed})
+		}
+	}
+	for path := range before {
+		if _, ok := after[path]; !ok {
+			changes = append(changes, Difference{Path: path, Kind: Removed})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
+	return changes
 }
 
 func diffBodies(ctx context.Context, store blob.Store, x, y ManifestEntry) ([]ValueChange, error) {
@@ -122,16 +130,12 @@ const notJSON = "(not JSON)"
 // diffValues compares two bodies as JSON, if all is true also the time of rendering. If one of them is not JSON, it
 // returns the beginning of both.
 func diffValues(before, after []byte, all bool) []ValueChange {
-	old, err := parseValue(before)
-	if err != nil {
-		return []ValueChange{{At: notJSON, Old: excerpt(before), New: excerpt(after)}}
-	}
-	fresh, err := parseValue(after)
-	if err != nil {
+	var old, fresh bytes.Buffer
+	if json.Compact(&old, before) != nil || json.Compact(&fresh, after) != nil {
 		return []ValueChange{{At: notJSON, Old: excerpt(before), New: excerpt(after)}}
 	}
 	d := valueDiff{all: all}
-	d.compare("", old, fresh)
+	d.compare("", old.Bytes(), fresh.Bytes())
 	return d.changes
 }
 
@@ -158,56 +162,6 @@ func excerpt(data []byte) string {
 	return fmt.Sprintf("%q", bytes.TrimSpace(data))
 }
 
-// A value is JSON with the order of its members: members for an object, []any for an array, and
-// json.RawMessage for any other value.
-type (
-	members = ordered.Object[any]
-	member  = ordered.Member[any]
-)
-
-// parseValue reads a body that is one JSON value.
-func parseValue(data []byte) (any, error) {
-	switch data = bytes.TrimSpace(data); {
-	case bytes.HasPrefix(data, []byte{'{'}):
-		var raw ordered.Object[json.RawMessage]
-		if err := json.Unmarshal(data, &raw); err != nil {
-			return nil, err
-		}
-		object := make(members, len(raw))
-		for i, m := range raw {
-			value, err := parseValue(m.Value)
-			if err != nil {
-				return nil, err
-			}
-			object[i] = member{Name: m.Name, Value: value}
-		}
-		return object, nil
-	case bytes.HasPrefix(data, []byte{'['}):
-		var raw []json.RawMessage
-		if err := json.Unmarshal(data, &raw); err != nil {
-			return nil, err
-		}
-		array := make([]any, len(raw))
-		for i := range raw {
-			value, err := parseValue(raw[i])
-			if err != nil {
-				return nil, err
-			}
-			array[i] = value
-		}
-		return array, nil
-	}
-	var text string
-	if json.Unmarshal(data, &text) != nil || bytes.Equal(data, []byte("null")) { // numbers keep their spelling
-		return json.RawMessage(data), json.Unmarshal(data, new(any))
-	}
-	var spelled bytes.Buffer // one spelling for all ways to escape
-	encoder := json.NewEncoder(&spelled)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(text)
-	return json.RawMessage(bytes.TrimSpace(spelled.Bytes())), err
-}
-
 // identities are the members that identify the elements of an array; the first that fits is used. With
 // them, a driver that moves up in the standings is one change of position, not a change of every row.
 var identities = []string{"session_key", "driver", "round", "team", "name"}
@@ -215,136 +169,100 @@ var identities = []string{"session_key", "driver", "round", "team", "name"}
 // renderedAt is left out of a comparison of versions: it differs whenever another value does.
 const renderedAt = "meta.generated_at"
 
+// members are those of a JSON object, in their order.
+type members = ordered.Object[json.RawMessage]
+
 // valueDiff collects the differences of two values.
 type valueDiff struct {
 	changes []ValueChange
 	all     bool // compare renderedAt too
 }
 
-func (d *valueDiff) compare(at string, old, new any) {
-	if at == renderedAt && !d.all {
-		return
+// compare compares two values, compact JSON each; nil stands for a missing value.
+func (d *valueDiff) compare(at string, old, new json.RawMessage) {
+	isBoth := func(open string) bool {
+		return bytes.HasPrefix(old, []byte(open)) && bytes.HasPrefix(new, []byte(open))
 	}
-	switch o := old.(type) {
-	case members:
-		if n, ok := new.(members); ok {
-			d.compareObjects(at, o, n)
-			return
+	switch {
+	case at == renderedAt && !d.all:
+	case isBoth("{"):
+		d.compareMembers(parsed[members](old), parsed[members](new), func(name string) string { return strings.TrimPrefix(at+"."+name, ".") })
+	case isBoth("["):
+		d.compareArrays(at, parsed[[]json.RawMessage](old), parsed[[]json.RawMessage](new))
+	default:
+		if before, after := textOf(old), textOf(new); before != after {
+			d.changes = append(d.changes, ValueChange{At: at, Old: before, New: after})
 		}
-	case []any:
-		if n, ok := new.([]any); ok {
-			d.compareArrays(at, o, n)
-			return
-		}
-	}
-	if before, after := textOf(old), textOf(new); before != after {
-		d.changes = append(d.changes, ValueChange{At: at, Old: before, New: after})
 	}
 }
 
-func (d *valueDiff) compareObjects(at string, old, new members) {
+// parsed decodes a value that is known to be JSON of the type.
+func parsed[T any](value json.RawMessage) (v T) {
+	if err := json.Unmarshal(value, &v); err != nil {
+		panic("BUG: a checked body: " + err.Error())
+	}
+	return v
+}
+
+// compareMembers compares members of the same name. place names the place of a member.
+func (d *valueDiff) compareMembers(old, new members, place func(name string) string) {
 	for _, m := range old {
 		value, _ := new.Get(m.Name)
-		d.compare(join(at, m.Name), m.Value, value)
+		d.compare(place(m.Name), m.Value, value)
 	}
 	for _, m := range new {
 		if _, ok := old.Get(m.Name); !ok {
-			d.compare(join(at, m.Name), nil, m.Value)
+			d.compare(place(m.Name), nil, m.Value)
 		}
 	}
 }
 
-func (d *valueDiff) compareArrays(at string, old, new []any) {
+func (d *valueDiff) compareArrays(at string, old, new []json.RawMessage) {
 	for _, identity := range identities {
 		before, ok := index(old, identity)
 		after, also := index(new, identity)
 		if ok && also {
-			d.compareRows(at, identity, before, after)
+			d.compareMembers(before, after, func(name string) string { return fmt.Sprintf("%s[%s=%s]", at, identity, name) })
 			return
 		}
 	}
-	for i := range max(len(old), len(new)) {
-		d.compare(fmt.Sprintf("%s[%d]", at, i), element(old, i), element(new, i))
-	}
-}
-
-func (d *valueDiff) compareRows(at, identity string, old, new members) {
-	for _, row := range old {
-		value, _ := new.Get(row.Name)
-		d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.Name), row.Value, value)
-	}
-	for _, row := range new {
-		if _, ok := old.Get(row.Name); !ok {
-			d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.Name), nil, row.Value)
-		}
+	longest := max(len(old), len(new))
+	old, new = append(old, make([]json.RawMessage, longest-len(old))...), append(new, make([]json.RawMessage, longest-len(new))...)
+	for i := range longest {
+		d.compare(fmt.Sprintf("%s[%d]", at, i), old[i], new[i])
 	}
 }
 
 // index names the elements of an array by a member. All must have the member, each with another value.
-func index(array []any, identity string) (members, bool) {
-	rows := make(members, 0, len(array))
+func index(array []json.RawMessage, identity string) (members, bool) {
+	rows, seen := make(members, 0, len(array)), map[string]bool{}
 	for _, value := range array {
-		object, ok := value.(members)
+		if !bytes.HasPrefix(value, []byte("{")) {
+			return nil, false
+		}
+		id, ok := parsed[members](value).Get(identity)
 		if !ok {
 			return nil, false
 		}
-		id, ok := object.Get(identity)
-		if !ok {
-			return nil, false
+		var name string
+		if json.Unmarshal(id, &name) != nil {
+			name = string(id)
 		}
-		rows = append(rows, member{Name: unquoted(id), Value: value})
+		rows, seen[name] = append(rows, ordered.Member[json.RawMessage]{Name: name, Value: value}), true
 	}
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = row.Name
-	}
-	slices.Sort(names)
-	return rows, len(slices.Compact(names)) == len(rows)
+	return rows, len(seen) == len(rows)
 }
 
-func element(array []any, i int) any {
-	if i < len(array) {
-		return array[i]
+// textOf returns a value as JSON, a string in one spelling for all ways to escape; empty for a missing value.
+func textOf(value json.RawMessage) string {
+	if !bytes.HasPrefix(value, []byte(`"`)) {
+		return string(value) // numbers keep their spelling
 	}
-	return nil
-}
-
-func join(at, name string) string {
-	if at == "" {
-		return name
+	var spelled strings.Builder
+	encoder := json.NewEncoder(&spelled)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(parsed[string](value)); err != nil {
+		panic("BUG: a checked body: " + err.Error())
 	}
-	return at + "." + name
-}
-
-// textOf returns a value as JSON; empty for a missing value.
-func textOf(value any) string {
-	switch v := value.(type) {
-	case json.RawMessage:
-		return string(v)
-	case []any:
-		return list('[', len(v), ']', func(i int) string { return textOf(v[i]) })
-	case members:
-		return list('{', len(v), '}', func(i int) string { return fmt.Sprintf("%q:%s", v[i].Name, textOf(v[i].Value)) })
-	}
-	return ""
-}
-
-func list(open byte, n int, end byte, element func(int) string) string {
-	text := []byte{open}
-	for i := range n {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, element(i)...)
-	}
-	return string(append(text, end))
-}
-
-func unquoted(value any) string {
-	text := textOf(value)
-	var s string
-	if json.Unmarshal([]byte(text), &s) == nil {
-		return s
-	}
-	return text
+	return strings.TrimSuffix(spelled.String(), "\n")
 }

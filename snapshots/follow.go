@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -14,9 +13,8 @@ import (
 
 // FollowConfig configures Follow. Only Store and Deliver are required.
 type FollowConfig struct {
-	Store   blob.Store
-	Cache   blob.Store // the follower's own copy, for no other process; nil: none
-	Workers int        // objects fetched at once; 0: 32
+	Store blob.Store
+	Cache blob.Store // the follower's own copy, for no other process; nil: none
 
 	// Deliver is called with each good version, by ascending number of the same keys. If it returns an error, the
 	// earlier version stays, here and in the cache. Follow offers the refused version again after
@@ -58,7 +56,7 @@ const (
 	Waiting     FollowState = "waiting"     // nothing has been published yet
 	Unreachable FollowState = "unreachable" // the store does not answer
 	Refused     FollowState = "refused"     // the current version is damaged, incomplete, lower, or refused by Deliver
-	Failed      FollowState = "failed"      // a panic: a fault of this program, see PanicError
+	Failed      FollowState = "failed"      // a panic: a fault of this program, see blob.PanicError
 )
 
 // FollowReport is the outcome of a poll of the store.
@@ -110,25 +108,6 @@ var (
 	ErrNotAccepted = errors.New("not accepted")
 )
 
-// PanicError is a panic while following. The program goes on with the last good version, and the
-// follower polls again.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("BUG: panic while following: %v", e.Value) }
-
-// guard turns a panic of do into a *PanicError.
-func guard(do func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return do()
-}
-
 const (
 	// pointerTime limits the read of the pointer. It is shorter than the deadline of a store, so that
 	// a follower which has just started from its copy soon reports that the store does not answer.
@@ -162,8 +141,8 @@ const (
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := &follower{FollowConfig: config}
 	if f.Cache != nil {
-		f.cache = newCache(f.Cache, f.Store.String(), workers(f.Workers))
-		if err := guard(func() error { f.startFromCache(ctx); return nil }); err != nil {
+		f.cache = newCache(f.Cache, f.Store.String())
+		if err := blob.Guard(func() error { f.startFromCache(ctx); return nil }); err != nil {
 			f.cacheFailed(err)
 		}
 		keeping, stop := context.WithCancel(ctx)
@@ -173,9 +152,9 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		wg.Go(func() { f.cache.run(keeping, f.cacheFailed) })
 	}
 	for failures := 0; ctx.Err() == nil; {
-		err := guard(func() error { return f.poll(ctx) })
+		err := blob.Guard(func() error { return f.poll(ctx) })
 		if err == nil {
-			err = guard(func() error { return f.watch(ctx) })
+			err = blob.Guard(func() error { return f.watch(ctx) })
 		}
 		if err == nil {
 			failures = 0
@@ -260,7 +239,7 @@ func (f *follower) find(ctx context.Context) (pointer Pointer, tag blob.Tag, man
 	if f.woken && f.current != nil {
 		next := f.current.Pointer.Version + 1
 		guessing.Go(func() {
-			_ = guard(func() error { // load reports an error if the manifest is needed
+			_ = blob.Guard(func() error { // load reports an error if the manifest is needed
 				o, err := f.Store.Get(reading, ManifestKey(next), maxManifest)
 				manifest = o.Data
 				return err
@@ -342,7 +321,7 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	v, err := loader{workers: f.Workers, previous: previous, manifest: manifest, note: note, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
+	v, err := loader{previous: previous, manifest: manifest, note: note, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
 	}
@@ -357,7 +336,7 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 			}
 		}
 	}
-	if err := guard(func() error { return f.Deliver(v) }); err != nil {
+	if err := blob.Guard(func() error { return f.Deliver(v) }); err != nil {
 		if f.refused == nil || f.refused.Pointer.Manifest != pointer.Manifest {
 			f.refusals = 0
 		}
@@ -424,7 +403,7 @@ func (f *follower) startFromCache(ctx context.Context) {
 			_, err = OpenNote(f.Trust, v.Note(), v.Pointer, v.Manifest.Ledger)
 		}
 		if err == nil {
-			if err = guard(func() error { return f.Deliver(v) }); err == nil {
+			if err = blob.Guard(func() error { return f.Deliver(v) }); err == nil {
 				f.current, f.unproven = v, !f.Trust.Empty()
 				f.cache.keep(v) // repairs the cache
 				return
@@ -456,7 +435,7 @@ func (f *follower) pause(ctx context.Context, failures int, err error) {
 	defer cancel()
 	if stateOf(err) == Refused {
 		began := time.Now()
-		err := guard(func() error { _, err := f.Store.Watch(ctx, PointerKey, f.polledTag, blob.MaxDocument); return err })
+		err := blob.Guard(func() error { _, err := f.Store.Watch(ctx, PointerKey, f.polledTag, blob.MaxDocument); return err })
 		if err == nil && time.Since(began) >= firstPause {
 			return
 		}
@@ -465,7 +444,7 @@ func (f *follower) pause(ctx context.Context, failures int, err error) {
 }
 
 func stateOf(err error) FollowState {
-	var fault *PanicError
+	var fault *blob.PanicError
 	if errors.As(err, &fault) {
 		return Failed
 	}

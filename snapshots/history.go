@@ -72,8 +72,8 @@ func List(ctx context.Context, store blob.Store) ([]Summary, error) {
 func (s *Summary) describe(m Manifest) {
 	s.Builder, s.Reason, s.BuiltAt = m.Builder, m.Reason, m.BuiltAt
 	s.Base, s.RollbackOf, s.Variants = m.Base, m.RollbackOf, len(m.Entries)
-	for object := range m.objects() {
-		s.Bytes += object.Size
+	for _, e := range m.Entries {
+		s.Bytes += e.object().Size
 	}
 }
 
@@ -272,7 +272,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), ofLog)
 	if p.Signers != nil && CheckNote(ctx, p.Store, h.Pointer.Version, p.Signers.Trust()) == nil {
 		log := slices.DeleteFunc(slices.Clone(h.Manifests[h.Pointer.Version].Entries), func(e ManifestEntry) bool { return !ofLog(e) })
-		if r, err := verify(ctx, p.Store, Manifest{Entries: log}, workers(p.Workers), nil); err == nil && len(r.Faults) == 0 {
+		if r, err := verify(ctx, p.Store, Manifest{Entries: log}, p.workers(), nil); err == nil && len(r.Faults) == 0 {
 			m.Entries = slices.SortedFunc(slices.Values(append(log, m.Entries...)), byAscendingPath)
 		}
 	}
@@ -285,7 +285,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if _, err := LoadManifest(ctx, p.Store, to); err != nil {
 		return Receipt{}, fmt.Errorf("pruned meanwhile: %w", err)
 	}
-	result, err := verify(ctx, p.Store, m, workers(p.Workers), p.Progress)
+	result, err := verify(ctx, p.Store, m, p.workers(), p.Progress)
 	if err != nil {
 		return Receipt{}, err
 	}

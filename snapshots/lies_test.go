@@ -298,7 +298,7 @@ func TestPanicIsReported(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		last := e.lastReport()
-		var fault *snapshots.PanicError
+		var fault *blob.PanicError
 		if last.State != snapshots.Failed || !errors.As(last.Err, &fault) || !strings.Contains(string(fault.Stack), "TestPanicIsReported") {
 			t.Errorf("report: %+v, want the panic and where it was", last)
 		}
@@ -405,7 +405,7 @@ func copyStore(t *testing.T, from, to blob.Store) {
 // The public text of a report never contains the location of the store.
 func TestPublicReport(t *testing.T) {
 	for _, err := range []error{
-		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotAccepted, blob.ErrNotFound, errors.New("dial tcp"), &snapshots.PanicError{},
+		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotAccepted, blob.ErrNotFound, errors.New("dial tcp"), &blob.PanicError{},
 	} {
 		r := snapshots.FollowReport{Version: 7, Err: fmt.Errorf("pointer in s3://secret-bucket?endpoint=http://10.0.0.1: %w", err)}
 		if got := r.Public(); got == "" || strings.ContainsAny(got, ":/") || strings.Contains(got, "secret") {

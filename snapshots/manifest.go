@@ -252,34 +252,17 @@ func (e ManifestEntry) Read(ctx context.Context, store blob.Store) ([]byte, erro
 // Objects yields every object that the version is made of, except its manifest: parts of the manifest,
 // deltas, then the objects of the entries.
 func (m *Manifest) Objects() iter.Seq[Object] {
-	return func(yield func(Object) bool) {
-		for _, part := range m.Parts {
-			if !yield(part.object()) {
-				return
-			}
-		}
-		for _, d := range m.Deltas {
-			if !yield(d.object()) {
-				return
-			}
-		}
-		for object := range m.objects() {
-			if !yield(object) {
-				return
-			}
-		}
+	var objects []Object
+	for _, part := range m.Parts {
+		objects = append(objects, part.object())
 	}
-}
-
-// objects yields the objects of the entries, in their order.
-func (m *Manifest) objects() iter.Seq[Object] {
-	return func(yield func(Object) bool) {
-		for _, e := range m.Entries {
-			if !yield(e.object()) {
-				return
-			}
-		}
+	for _, d := range m.Deltas {
+		objects = append(objects, d.object())
 	}
+	for _, e := range m.Entries {
+		objects = append(objects, e.object())
+	}
+	return slices.Values(objects)
 }
 
 // Object is one object that a manifest names.

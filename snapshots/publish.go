@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -61,12 +62,7 @@ const (
 // objects, which then take one round trip to the store.
 const defaultWorkers = 32
 
-func workers(configured int) int {
-	if configured > 0 {
-		return configured
-	}
-	return defaultWorkers
-}
+func (p *Publisher) workers() int { return cmp.Or(p.Workers, defaultWorkers) }
 
 // Receipt describes the outcome of a publish.
 type Receipt struct {
@@ -249,16 +245,17 @@ func (u uploaded) missing(objects []newObject) []newObject {
 
 // upload writes the objects of a version and reads them back.
 func (p *Publisher) upload(ctx context.Context, version int64, objects []newObject, progress Progress) error {
-	if err := p.each(ctx, Upload, objects, progress, func(ctx context.Context, o newObject) error {
+	err := Each(ctx, Upload, objects, p.workers(), progress, func(ctx context.Context, o newObject) error {
 		return p.create(ctx, o.key(version), o.data)
-	}); err != nil {
-		return fmt.Errorf("version %d: %w", version, err)
+	})
+	if err == nil {
+		err = Each(ctx, Check, objects, p.workers(), progress, func(ctx context.Context, o newObject) error {
+			o.of.Object = o.key(version)
+			_, err := o.of.Read(ctx, p.Store)
+			return err
+		})
 	}
-	if err := p.each(ctx, Check, objects, progress, func(ctx context.Context, o newObject) error {
-		o.of.Object = o.key(version)
-		_, err := o.of.Read(ctx, p.Store)
-		return err
-	}); err != nil {
+	if err != nil {
 		return fmt.Errorf("version %d: %w", version, err)
 	}
 	return nil
@@ -330,29 +327,28 @@ func last(used []int64, current int64) int64 {
 	return current
 }
 
-// each runs do for every object, several at once, and reports progress. It stops at the
-// first error.
-func (p *Publisher) each(ctx context.Context, phase string, objects []newObject, progress Progress, do func(context.Context, newObject) error) error {
-	if len(objects) == 0 {
+// Each runs do for everything in the list, several at once, and reports progress. It stops at the first error.
+func Each[T any](ctx context.Context, phase string, list []T, parallel int, progress Progress, do func(context.Context, T) error) error {
+	if len(list) == 0 {
 		return nil
 	}
 	var mu sync.Mutex // guards done
 	done := 0
-	progress.Tell(phase, done, len(objects))
+	progress.Tell(phase, done, len(list))
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers(p.Workers))
-	for _, object := range objects {
+	group.SetLimit(parallel)
+	for _, one := range list {
 		if groupCtx.Err() != nil {
 			break
 		}
 		group.Go(func() error {
-			if err := do(groupCtx, object); err != nil {
+			if err := do(groupCtx, one); err != nil {
 				return fmt.Errorf("%s: %w", phase, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			progress.Tell(phase, done, len(objects))
+			progress.Tell(phase, done, len(list))
 			return nil
 		})
 	}
@@ -393,7 +389,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 	}
 	own := files[len(files)-1]
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers(p.Workers))
+	group.SetLimit(p.workers())
 	for _, part := range files[:len(files)-1] {
 		group.Go(func() error { return put(groupCtx, part) })
 	}
@@ -401,7 +397,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 		return Pointer{}, nil, err
 	}
 	group, groupCtx = errgroup.WithContext(ctx)
-	group.SetLimit(workers(p.Workers))
+	group.SetLimit(p.workers())
 	group.Go(func() error { return put(groupCtx, own) }) // after the parts, because its readers need them
 	if delta != nil {
 		group.Go(func() error { return put(groupCtx, file{m.Deltas[len(m.Deltas)-1].object().Key, delta}) })

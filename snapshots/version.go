@@ -77,7 +77,6 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 
 // loader says how a version is loaded; every field may be zero.
 type loader struct {
-	workers  int
 	previous *Version // its bodies and parts are not read again
 	manifest []byte   // the manifest's own file, if it was read in advance; still to be checked
 	arrived  func()   // called after each read, concurrently
@@ -119,11 +118,11 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	deltas := l.readDeltas(ctx, stores, &manifest, missing)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers(l.workers))
+	group.SetLimit(defaultWorkers)
 	note := l.note
 	if pointer.Signed && note == nil {
 		group.Go(func() error {
-			return guard(func() error { // without an error: a follower that trusts a key misses the note, and no other needs it
+			return blob.Guard(func() error { // without an error: a follower that trusts a key misses the note, and no other needs it
 				note, _ = readNote(groupCtx, stores[0], NoteKey(pointer.Version))
 				return nil
 			})
@@ -137,7 +136,9 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	for _, body := range missing {
 		// A panic in this goroutine would end the program: the recovery of a follower is in another one.
-		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, body, deltas, unpackers) }) })
+		group.Go(func() error {
+			return blob.Guard(func() error { return l.read(groupCtx, stores, body, deltas, unpackers) })
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)

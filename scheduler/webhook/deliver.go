@@ -479,29 +479,14 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 	case err != nil:
 		return data, err
 	}
-	var list []wire.WebhookVariant
-	for path, e := range after.entries {
-		was, there := before.entries[path]
-		switch {
-		case !there:
-			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Added), ETag: e.ETag})
-		case was.SHA256 != e.SHA256:
-			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Changed), ETag: e.ETag})
-		}
-	}
-	for path := range before.entries {
-		if _, there := after.entries[path]; !there {
-			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Removed)})
-		}
-	}
-	slices.SortFunc(list, func(a, b wire.WebhookVariant) int { return strings.Compare(a.Path, b.Path) })
-	for _, v := range list {
-		lap := v.Path == livePath && v.Change == string(snapshots.Changed) && after.turn != "" && after.turn == before.turn
+	for _, change := range snapshots.Differing(before.entries, after.entries) {
+		v := wire.WebhookVariant{Path: change.Path, Change: string(change.Kind)}
+		lap := v.Path == livePath && change.Kind == snapshots.Changed && after.turn != "" && after.turn == before.turn
 		if !address(&v) || !h.wants(v.Endpoint, lap) {
 			continue
 		}
-		if v.ETag != "" {
-			v.ETag = `"` + v.ETag + `"`
+		if tag := after.entries[change.Path].ETag; tag != "" {
+			v.ETag = `"` + tag + `"`
 		}
 		data.Changes = append(data.Changes, v)
 	}

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -91,29 +89,15 @@ func numbered(key string) (folder string, seq int64, ok bool) {
 
 // copyAll copies objects, several at once. rest is the number of objects that are written after them.
 func (r *run) copyAll(ctx context.Context, objects []object, rest int) error {
-	done := 0
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
-	for _, o := range objects {
-		if groupCtx.Err() != nil {
-			break
+	progress := func(phase string, done, total int) { r.progress.Tell(phase, done, total+rest) }
+	return snapshots.Each(ctx, Copy, objects, workers, progress, func(ctx context.Context, o object) error {
+		err := r.copy(ctx, o)
+		if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {
+			r.fault(err)
+			return nil
 		}
-		group.Go(func() error {
-			err := r.copy(groupCtx, o)
-			if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {
-				r.fault(err)
-				err = nil
-			}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			done++
-			if err == nil {
-				r.progress.Tell(Copy, done, len(objects)+rest)
-			}
-			return err
-		})
-	}
-	return group.Wait()
+		return err
+	})
 }
 
 // copy copies an object unless the backup has it. An object without a known hash is named for its content or

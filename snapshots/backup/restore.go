@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/sync/errgroup"
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -96,7 +94,13 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	}
 
 	// Restore writes from here on. The store counts as lost until the swap of the pointer.
-	if err := r.copyBack(ctx, missing); err != nil {
+	if err := snapshots.Each(ctx, Copy, missing, workers, r.Progress, func(ctx context.Context, key string) error {
+		o, err := r.Backup.Get(ctx, key, maxCopied)
+		if err == nil {
+			_, err = put(ctx, r.Store, key, o.Data)
+		}
+		return err
+	}); err != nil {
 		return result, err
 	}
 	if result.Ledger, err = ledgerHead(ctx, r.Store); err != nil {
@@ -250,32 +254,4 @@ func namedForContent(key string, data []byte) bool {
 		}
 	}
 	return strings.HasSuffix(name, snapshots.Digest(data))
-}
-
-// copyBack writes objects of the backup into the store.
-func (r *Restoring) copyBack(ctx context.Context, keys []string) error {
-	var mu sync.Mutex // guards done
-	done := 0
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
-	for _, key := range keys {
-		if groupCtx.Err() != nil {
-			break
-		}
-		group.Go(func() error {
-			o, err := r.Backup.Get(groupCtx, key, maxCopied)
-			if err == nil {
-				_, err = put(groupCtx, r.Store, key, o.Data)
-			}
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			r.Progress.Tell(Copy, done, len(keys))
-			return nil
-		})
-	}
-	return group.Wait()
 }

@@ -28,13 +28,24 @@ type FollowConfig struct {
 // LookEvery is the longest wait of Follow for a change before it reports that there was none.
 const LookEvery = 10 * time.Second
 
-// PanicError is a panic of the store or of Take during a poll. Follow continues.
+// PanicError is a panic of the store or of its caller while an object is followed. The program goes on with the last good
+// content, and polls again.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+func (p *PanicError) Error() string { return fmt.Sprintf("BUG: panic while following: %v", p.Value) }
+
+// Guard turns a panic of do into a *PanicError.
+func Guard(do func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return do()
+}
 
 // Follow passes the object and each change of it to Take until ctx ends; it returns the cause.
 // It remembers only the tag of the accepted object: the tag may be the store's own, and does not prove
@@ -44,7 +55,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 	f := follower{FollowConfig: config}
 	backoff := Backoff{First: 100 * time.Millisecond, Longest: 5 * time.Second}
 	for failures := 0; ; {
-		err := f.look(ctx, failures)
+		err := Guard(func() error { return f.look(ctx, failures) })
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -71,11 +82,6 @@ type follower struct {
 
 // look reads the object if it differs from the accepted one, and passes it on.
 func (f *follower) look(ctx context.Context, failures int) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
 	var o Object
 	if !f.begun || failures > 0 {
 		// Watch is silent while nothing changes; to the caller that looks like a continuing outage.
