@@ -113,15 +113,37 @@ func (c *Console) act(parse parser) operatorFunc {
 	}
 }
 
+// createdSecret shows a new key, or the new secret of a webhook.
+type createdSecret struct {
+	ID    string `json:"id"`
+	Key   string `json:"key"`
+	Name  string `json:"name,omitzero"` // of a key, as is the tier
+	Tier  string `json:"tier,omitzero"`
+	Title string `json:"title,omitzero"` // of a secret
+	Text  string `json:"text"`
+	Back  string `json:"-"`
+}
+
 // answer shows the result of a brief action.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, answer operator.Answer) {
+	shown := createdSecret{Key: answer.Secret, Text: answer.Text}
 	switch record := answer.Record.(type) {
 	case keys.StoredKey:
-		c.answerKey(w, r, record, answer)
+		shown.ID, shown.Name, shown.Tier, shown.Back = record.ID, record.Name, record.Tier, "/#keys"
 	case webhook.Hook:
-		c.answerWebhook(w, r, record, answer)
+		shown.ID, shown.Title, shown.Back = record.ID, "Secret of the webhook to "+operator.WebhookHost(record), "/#webhooks"
 	default:
 		panic(fmt.Sprintf("BUG: no page shows a %T", record))
+	}
+	switch page := wantsPage(r); {
+	case shown.Key != "" && page:
+		c.render(w, http.StatusOK, "secret", shown)
+	case shown.Key != "":
+		writeJSON(w, http.StatusOK, shown)
+	case page:
+		http.Redirect(w, r, shown.Back, http.StatusSeeOther)
+	default:
+		writeJSON(w, http.StatusOK, map[string]string{"id": shown.ID, "text": shown.Text})
 	}
 }
 

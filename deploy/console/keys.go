@@ -3,11 +3,9 @@ package console
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
-	"gridcast/deploy/operator"
 	"gridcast/deploy/view"
 	"gridcast/edge/keys"
 )
@@ -47,28 +45,4 @@ func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport
 		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
 	})
 	return nil
-}
-
-// createdKey shows a new key.
-type createdKey struct {
-	ID   string `json:"id"`
-	Key  string `json:"key"`
-	Name string `json:"name"`
-	Tier string `json:"tier"`
-	Text string `json:"text"`
-}
-
-// answerKey shows the result of an action on a key.
-func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, k keys.StoredKey, done operator.Answer) {
-	created := createdKey{ID: k.ID, Key: done.Secret, Name: k.Name, Tier: k.Tier, Text: done.Text}
-	switch {
-	case done.Secret != "" && wantsPage(r):
-		c.render(w, http.StatusOK, "key", created)
-	case done.Secret != "":
-		writeJSON(w, http.StatusOK, created)
-	case wantsPage(r):
-		http.Redirect(w, r, "/#keys", http.StatusSeeOther)
-	default:
-		writeJSON(w, http.StatusOK, map[string]string{"id": k.ID, "text": done.Text})
-	}
 }

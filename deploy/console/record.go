@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -181,20 +180,9 @@ func calibrationChart(bins []backtest.Bin) chart {
 	c.Lines = append(c.Lines, line{"honest", fmt.Sprintf("%d,%d %d,%d", x0, y0, x1, y1)})
 	for _, b := range bins {
 		x, y := c.at(b.Said, b.Won)
-		low, high := wilson(b.Won, b.Races)
-		_, bottom := c.at(0, low)
-		_, top := c.at(0, high)
+		_, bottom := c.at(0, b.Interval[0])
+		_, top := c.at(0, b.Interval[1])
 		c.Dots = append(c.Dots, dot{x, y, 4, top, bottom, fmt.Sprintf("%d races: %s said, %s won", b.Races, view.Percent(b.Said), view.Percent(b.Won))})
 	}
 	return c
-}
-
-// wilson returns the 95 % interval of a share seen in n trials, by Wilson's score.
-func wilson(share float64, n int) (low, high float64) {
-	const z = 1.96
-	trials := float64(n)
-	centre := share + z*z/(2*trials)
-	spread := z * math.Sqrt(share*(1-share)/trials+z*z/(4*trials*trials))
-	scale := 1 + z*z/trials
-	return (centre - spread) / scale, (centre + spread) / scale
 }

@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
 
 	"gridcast/deploy/operator"
@@ -63,28 +61,5 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 	}
 	if unsigned > 0 {
 		add(true, "webhooks", "Give the scheduler the earlier master (--webhook-master-file), or rotate their secrets.", "%d webhooks get no messages, because this scheduler cannot sign them", unsigned)
-	}
-}
-
-// createdSecret shows a new secret.
-type createdSecret struct {
-	ID    string `json:"id"`
-	Key   string `json:"key"`
-	Title string `json:"title"`
-	Text  string `json:"text"`
-}
-
-// answerWebhook shows the result of an action on a webhook.
-func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, h webhook.Hook, done operator.Answer) {
-	created := createdSecret{ID: h.ID, Key: done.Secret, Title: fmt.Sprintf("Secret of the webhook to %s", operator.WebhookHost(h)), Text: done.Text}
-	switch {
-	case done.Secret != "" && wantsPage(r):
-		c.render(w, http.StatusOK, "secret", created)
-	case done.Secret != "":
-		writeJSON(w, http.StatusOK, created)
-	case wantsPage(r):
-		http.Redirect(w, r, "/#webhooks", http.StatusSeeOther)
-	default:
-		writeJSON(w, http.StatusOK, map[string]string{"id": h.ID, "text": done.Text})
 	}
 }
