@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -52,55 +54,94 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 	for _, outcome := range []string{buildDone, buildHeld, buildFailed} {
 		m.builds.WithLabelValues(outcome)
 	}
-	gauge := func(name, help string, value func() float64) {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridcast_" + name, Help: help}, value))
-	}
-	gauge("published_version", "The version that is published, as of the last build.", func() float64 {
-		if base := s.published.Load(); base != nil {
-			return float64(base.Pointer.Version)
-		}
-		return 0
-	})
-	gauge("publishing_held", "1 while an operator holds publishing, as of the last build.", func() float64 {
-		if base := s.published.Load(); base != nil && base.Pointer.Held {
-			return 1
-		}
-		return 0
-	})
-	gauge("refused_documents", "Documents that the last build left as they were, because what it rendered failed its check.",
-		func() float64 { return float64(s.refused.Load()) })
-	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(s.builder.Ledger.Head().Seq) })
-	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return s.raceWeekend() })
-	gauge("source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.",
-		func() float64 { return s.silentFor().Seconds() })
-	registry.MustRegister(perSource{s}, published{s}, overdueResults{s})
-	for _, gate := range assemble.Gates() {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gridcast_facts_waiting", Help: "Changes that wait for a person, by the gate that holds them; gridcast source check lists them.",
-			ConstLabels: prometheus.Labels{"gate": string(gate)},
-		}, func() float64 { return float64(s.waitingAt(gate)) }))
-	}
-	for _, code := range almanac.MissingCodes {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gridcast_missing_facts", Help: "Facts that are overdue, by kind; gridcast status says which, and the command that mends them.",
-			ConstLabels: prometheus.Labels{"code": string(code)},
-		}, func() float64 {
-			return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.MissingFact) bool { return l.Code != code })))
-		}))
-	}
-	gauge("missing_facts_urgent", "Overdue facts that a pick or lights out waits for.", func() float64 {
-		return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.MissingFact) bool { return !l.Urgent })))
-	})
+	registry.MustRegister(gauges{s})
 	return m
 }
 
-// silentFor returns the time since the last good answer of the source that has failed for longest.
-func (s *Service) silentFor() (longest time.Duration) {
-	if s.sources == nil {
-		return 0
+// gauges are the metrics of the present state, from memory. Each scrape reads the state once.
+type gauges struct{ s *Service }
+
+// described describes each gauge by its name.
+var described = describe()
+
+func describe() map[string]*prometheus.Desc {
+	all := make(map[string]*prometheus.Desc)
+	for _, of := range []struct{ name, help, label string }{
+		{"published_version", "The version that is published, as of the last build.", ""},
+		{"publishing_held", "1 while an operator holds publishing, as of the last build.", ""},
+		{"refused_documents", "Documents that the last build left as they were, because what it rendered failed its check.", ""},
+		{"ledger_head", "The last file of the ledger.", ""},
+		{"race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", ""},
+
+		{"source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.", ""},
+		{"source_failures", "How often in a row a source has given no answer that can be used.", "source"},
+		{"source_disagreements", "Parts of rounds that a source has otherwise than they are in use.", "source"},
+		{"source_answered_seconds", "Race time since the last answer of a source that can be used; absent: there was none.", "source"},
+		{"source_lost", "Published seasons, verified results and drivers that a source had and has no longer; they stay published.", "source"},
+		{"source_waiting", "Changes of a source that wait for a person.", "source"},
+		{"facts_waiting", "Changes that wait for a person, by the gate that holds them; gridcast source check lists them.", "gate"},
+
+		{"missing_facts", "Facts that are overdue, by kind; gridcast status says which, and the command that mends them.", "code"},
+		{"missing_facts_urgent", "Overdue facts that a pick or lights out waits for.", ""},
+		{"missing_fact_seconds", "Race time since the longest overdue fact of a kind was expected; 0: none is overdue.", "code"},
+		{"source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.", ""},
+		{"result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does. Seasons that ended before the ledger was opened do not count.", ""},
+		{"results_waiting", "Results of all seasons that wait for verification.", ""},
+
+		{"rounds", "Rounds of the current season whose race has begun, by how their result stands: awaited, provisional, verified, revised.", "result"},
+		{"picks", "Rounds of the current season with a pick, by what it rests on: grid, qualifying, form.", "basis"},
+		{"facts_disputed", "Published parts of rounds that a source has otherwise.", ""},
+		{"facts_noncommercial", "Published parts of rounds that rest on a source with non-commercial terms.", ""},
+		{"next_change_seconds", "Race time until the published facts are next expected to change; below 0: overdue.", ""},
+	} {
+		all[of.name] = prometheus.NewDesc("gridcast_"+of.name, of.help, strings.Fields(of.label), nil)
 	}
-	now := s.clock.Now()
-	for _, state := range s.sources.PollStates() {
+	return all
+}
+
+// Describe implements prometheus.Collector.
+func (gauges) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range described {
+		to <- desc
+	}
+}
+
+// setter sets a gauge by its name.
+type setter func(name string, value float64, label ...string)
+
+// Collect implements prometheus.Collector.
+func (g gauges) Collect(to chan<- prometheus.Metric) {
+	set := func(name string, value float64, label ...string) {
+		to <- prometheus.MustNewConstMetric(described[name], prometheus.GaugeValue, value, label...)
+	}
+	now := g.s.clock.Now()
+	g.s.collectSources(set, now)
+	g.s.collectMissing(set, now)
+	g.s.collectResults(set, now)
+	set("refused_documents", float64(g.s.refused.Load()))
+	set("ledger_head", float64(g.s.builder.Ledger.Head().Seq))
+	set("race_weekend", g.s.raceWeekend(now))
+	version, held := int64(0), 0.0
+	if base := g.s.published.Load(); base != nil {
+		version = base.Pointer.Version
+		if base.Pointer.Held {
+			held = 1
+		}
+		collectPublished(set, now, base.Manifest.State)
+	}
+	set("published_version", float64(version))
+	set("publishing_held", held)
+}
+
+// collectSources sets the gauges of the polled sources.
+func (s *Service) collectSources(set setter, now time.Time) {
+	var states []ingest.PollState
+	if s.sources != nil {
+		states = s.sources.PollStates()
+	}
+	var longest time.Duration // since the last good answer of a source that fails
+	waiting := make(map[assemble.Gate]int)
+	for _, state := range states {
 		if state.Failures > 0 {
 			silent := now.Sub(state.Answered)
 			if state.Answered.IsZero() { // it never answered: estimate by the number of polls
@@ -108,97 +149,84 @@ func (s *Service) silentFor() (longest time.Duration) {
 			}
 			longest = max(longest, silent)
 		}
+		if !state.Answered.IsZero() {
+			set("source_answered_seconds", now.Sub(state.Answered).Seconds(), state.Source)
+		}
+		set("source_failures", float64(state.Failures), state.Source)
+		set("source_disagreements", float64(len(state.Disputed)), state.Source)
+		set("source_lost", float64(len(state.Lost)), state.Source)
+		set("source_waiting", float64(len(state.Held)), state.Source)
+		for _, c := range state.Held {
+			for _, gate := range assemble.Gates() {
+				if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == gate }) {
+					waiting[gate]++
+				}
+			}
+		}
 	}
-	return longest
+	set("source_silent_seconds", longest.Seconds())
+	for _, gate := range assemble.Gates() {
+		set("facts_waiting", float64(waiting[gate]), string(gate))
+	}
 }
 
 // failingPollEvery is the interval at which a source is polled that has failed for long.
 const failingPollEvery = 30 * time.Minute
 
-// waitingAt counts the changes that a gate holds.
-func (s *Service) waitingAt(gate assemble.Gate) (waiting int) {
-	if s.sources == nil {
-		return 0
+// collectMissing sets the gauges of the overdue facts.
+func (s *Service) collectMissing(set setter, now time.Time) {
+	count, longest, urgent := make(map[almanac.MissingCode]int), make(map[almanac.MissingCode]time.Duration), 0
+	for _, fact := range s.Missing() {
+		count[fact.Code]++
+		longest[fact.Code] = max(longest[fact.Code], now.Sub(fact.Since))
+		if fact.Urgent {
+			urgent++
+		}
 	}
-	for _, state := range s.sources.PollStates() {
-		for _, c := range state.Held {
-			if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == gate }) {
-				waiting++
+	for _, code := range almanac.MissingCodes {
+		set("missing_facts", float64(count[code]), string(code))
+		set("missing_fact_seconds", longest[code].Seconds(), string(code))
+	}
+	set("missing_facts_urgent", float64(urgent))
+}
+
+// Missing lists the overdue facts of the archive.
+func (s *Service) Missing() []almanac.MissingFact {
+	facts, known := s.Facts()
+	if !known {
+		return nil
+	}
+	now := s.clock.Now()
+	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
+}
+
+// collectResults sets the gauges of the results that a source or an operator owes.
+func (s *Service) collectResults(set setter, now time.Time) {
+	var lag, unverified time.Duration
+	waiting := 0
+	if facts := s.facts.Load(); facts != nil {
+		v, state := facts.Archive.AsOf(now), s.builder.Ledger.Current(now)
+		for _, r := range almanac.Join(v, state).Waiting() {
+			over := now.Sub(r.End())
+			if r.Source() == nil {
+				lag = max(lag, over)
+				continue
+			}
+			waiting++
+			if year, _ := v.Season(r.Year); !year.EndedBy(state.OpenedAt()) {
+				unverified = max(unverified, over)
 			}
 		}
 	}
-	return waiting
+	set("source_lag_seconds", lag.Seconds())
+	set("result_unverified_seconds", unverified.Seconds())
+	set("results_waiting", float64(waiting))
 }
 
-// perSource are the metrics of each source.
-type perSource struct{ s *Service }
-
-var (
-	sourceFailures = prometheus.NewDesc("gridcast_source_failures", "How often in a row a source has given no answer that can be used.", []string{"source"}, nil)
-	sourceDisputed = prometheus.NewDesc("gridcast_source_disagreements", "Parts of rounds that a source has otherwise than they are in use.", []string{"source"}, nil)
-	sourceAnswered = prometheus.NewDesc("gridcast_source_answered_seconds", "Race time since the last answer of a source that can be used; absent: there was none.", []string{"source"}, nil)
-	sourceLost     = prometheus.NewDesc("gridcast_source_lost", "Published seasons, verified results and drivers that a source had and has no longer; they stay published.", []string{"source"}, nil)
-	sourceWaiting  = prometheus.NewDesc("gridcast_source_waiting", "Changes of a source that wait for a person.", []string{"source"}, nil)
-)
-
-func (perSource) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{sourceFailures, sourceDisputed, sourceAnswered, sourceWaiting, sourceLost} {
-		to <- desc
-	}
-}
-
-func (p perSource) Collect(to chan<- prometheus.Metric) {
-	if p.s.sources == nil {
-		return
-	}
-	now := p.s.clock.Now()
-	for _, state := range p.s.sources.PollStates() {
-		to <- prometheus.MustNewConstMetric(sourceDisputed, prometheus.GaugeValue, float64(len(state.Disputed)), state.Source)
-		if !state.Answered.IsZero() {
-			to <- prometheus.MustNewConstMetric(sourceAnswered, prometheus.GaugeValue, now.Sub(state.Answered).Seconds(), state.Source)
-		}
-		to <- prometheus.MustNewConstMetric(sourceFailures, prometheus.GaugeValue, float64(state.Failures), state.Source)
-		to <- prometheus.MustNewConstMetric(sourceLost, prometheus.GaugeValue, float64(len(state.Lost)), state.Source)
-		to <- prometheus.MustNewConstMetric(sourceWaiting, prometheus.GaugeValue, float64(len(state.Held)), state.Source)
-	}
-}
-
-// published are the metrics of the facts behind the published version, as /status shows them.
-type published struct{ s *Service }
-
-var (
-	roundsByResult = prometheus.NewDesc("gridcast_rounds", "Rounds of the current season whose race has begun, by how their result stands: awaited, provisional, verified, revised.", []string{"result"}, nil)
-	picksByBasis   = prometheus.NewDesc("gridcast_picks", "Rounds of the current season with a pick, by what it rests on: grid, qualifying, form.", []string{"basis"}, nil)
-	disputed       = prometheus.NewDesc("gridcast_facts_disputed", "Published parts of rounds that a source has otherwise.", nil, nil)
-	borrowed       = prometheus.NewDesc("gridcast_facts_noncommercial", "Published parts of rounds that rest on a source with non-commercial terms.", nil, nil)
-	nextChange     = prometheus.NewDesc("gridcast_next_change_seconds", "Race time until the published facts are next expected to change; below 0: overdue.", nil, nil)
-	awaitedSince   = prometheus.NewDesc("gridcast_missing_fact_seconds", "Race time since the longest overdue fact of a kind was expected; 0: none is overdue.", []string{"code"}, nil)
-)
-
-func (published) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{roundsByResult, picksByBasis, disputed, borrowed, nextChange, awaitedSince} {
-		to <- desc
-	}
-}
-
-func (p published) Collect(to chan<- prometheus.Metric) {
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
-	now := p.s.clock.Now()
-	awaited := make(map[almanac.MissingCode]time.Duration)
-	for _, fact := range p.s.Missing() {
-		awaited[fact.Code] = max(awaited[fact.Code], now.Sub(fact.Since))
-	}
-	for _, code := range almanac.MissingCodes {
-		gauge(awaitedSince, awaited[code].Seconds(), string(code))
-	}
-	base := p.s.published.Load()
-	if base == nil || base.Manifest.State == nil {
-		return
-	}
+// collectPublished sets the gauges of the facts behind the published version, as /status shows them.
+func collectPublished(set setter, now time.Time, published json.RawMessage) {
 	var state wire.FactsState
-	if err := json.Unmarshal(base.Manifest.State, &state); err != nil {
+	if published == nil || json.Unmarshal(published, &state) != nil {
 		return // written by a release with another form of state
 	}
 	results := map[string]int{wire.FactsAwaited: 0, wire.FactsProvisional: 0, wire.FactsVerified: 0, wire.FactsRevised: 0}
@@ -212,75 +240,26 @@ func (p published) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for result, n := range results {
-		gauge(roundsByResult, float64(n), result)
+		set("rounds", float64(n), result)
 	}
 	for basis, n := range picks {
-		gauge(picksByBasis, float64(n), basis)
+		set("picks", float64(n), basis)
 	}
 	parts := 0
 	for _, source := range state.Sources {
 		parts += source.Disagreements
 	}
-	gauge(disputed, float64(parts))
-	gauge(borrowed, float64(len(state.NonCommercial)))
+	set("facts_disputed", float64(parts))
+	set("facts_noncommercial", float64(len(state.NonCommercial)))
 	if next := time.Time(state.NextChange); !next.IsZero() {
-		gauge(nextChange, next.Sub(now).Seconds())
+		set("next_change_seconds", next.Sub(now).Seconds())
 	}
 }
 
-// Missing lists the overdue facts of the archive.
-func (s *Service) Missing() []almanac.MissingFact {
-	facts, known := s.Facts()
-	if !known {
-		return nil
-	}
-	now := s.clock.Now()
-	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
-}
-
-// overdueResults are the metrics of the results that a source or an operator owes. One scrape joins the seasons once.
-type overdueResults struct{ s *Service }
-
-var (
-	sourceLag        = prometheus.NewDesc("gridcast_source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.", nil, nil)
-	resultUnverified = prometheus.NewDesc("gridcast_result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does. Seasons that ended before the ledger was opened do not count.", nil, nil)
-	resultsWaiting   = prometheus.NewDesc("gridcast_results_waiting", "Results of all seasons that wait for verification.", nil, nil)
-)
-
-func (overdueResults) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{sourceLag, resultUnverified, resultsWaiting} {
-		to <- desc
-	}
-}
-
-func (o overdueResults) Collect(to chan<- prometheus.Metric) {
-	var lag, unverified time.Duration
-	waiting := 0
-	if facts := o.s.facts.Load(); facts != nil {
-		now := o.s.clock.Now()
-		v, state := facts.Archive.AsOf(now), o.s.builder.Ledger.Current(now)
-		for _, r := range almanac.Join(v, state).Waiting() {
-			over := now.Sub(r.End())
-			if r.Source() == nil {
-				lag = max(lag, over)
-				continue
-			}
-			waiting++
-			if year, _ := v.Season(r.Year); !year.EndedBy(state.OpenedAt()) {
-				unverified = max(unverified, over)
-			}
-		}
-	}
-	to <- prometheus.MustNewConstMetric(sourceLag, prometheus.GaugeValue, lag.Seconds())
-	to <- prometheus.MustNewConstMetric(resultUnverified, prometheus.GaugeValue, unverified.Seconds())
-	to <- prometheus.MustNewConstMetric(resultsWaiting, prometheus.GaugeValue, float64(waiting))
-}
-
-func (s *Service) raceWeekend() float64 {
+func (s *Service) raceWeekend(now time.Time) float64 {
 	if s.facts.Load() == nil {
 		return 0
 	}
-	now := s.clock.Now()
 	for _, r := range s.calendar().Rounds {
 		if !now.Before(r.WeekendFrom) && now.Before(r.WeekendUntil) {
 			return 1
