@@ -56,11 +56,7 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	opts := f1db.Options{From: c.From, To: c.To, Media: looks}
-	bar := s.NewBar()
-	opts.Progress = bar.Show
-	a, report, err := f1db.Import(c.Path, opts)
-	bar.Finish()
+	a, report, err := f1db.Import(c.Path, f1db.Options{From: c.From, To: c.To, Media: looks, Progress: s.Progress})
 	if err != nil {
 		return err
 	}
@@ -237,15 +233,14 @@ func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(list))
-	for i, a := range list {
+	none := fmt.Sprintf("%s has no archive yet; gridcast archive import puts one there", store)
+	terminal.PrintRows(s, list, none, []any{"sha256", "bytes", "added", ""}, func(a archive.Listing) []any {
 		state := ""
 		if a.InUse {
 			state = "in use"
 		}
-		rows[i] = []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, terminal.Time(a.Added), state}
-	}
-	s.PrintList(list, fmt.Sprintf("%s has no archive yet; gridcast archive import puts one there", store), []any{"sha256", "bytes", "added", ""}, rows)
+		return []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, terminal.Time(a.Added), state}
+	})
 	return nil
 }
 

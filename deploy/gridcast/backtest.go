@@ -66,10 +66,8 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if config.Basis == predict.FromForm {
 		config.Baselines = slices.DeleteFunc(config.Baselines, func(b backtest.Baseline) bool { return b.Name == "f0" }) // needs qualifying
 	}
-	bar := s.NewBar()
-	config.Progress = bar.Show
+	config.Progress = s.Progress
 	report, err := backtest.Run(ctx, a, config)
-	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -108,10 +106,8 @@ func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.A
 	if config.Model, err = predict.ByName(c.Model); err != nil {
 		return err
 	}
-	bar := s.NewBar()
-	config.Progress = bar.Show
+	config.Progress = s.Progress
 	report, err := backtest.LiveRun(ctx, a, races, config)
-	bar.Finish()
 	if err != nil {
 		return err
 	}

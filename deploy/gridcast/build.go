@@ -28,8 +28,7 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Release {
 		return c.release(ctx, s, b, clock)
 	}
-	bar := s.NewBar()
-	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: bar.Show}
+	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: s.Progress}
 	outcome, err := b.Build(ctx, request)
 	if err == nil && c.All {
 		outcome.Receipt, err = buildRest(ctx, b, request, outcome.Receipt)
@@ -37,7 +36,6 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err == nil {
 		err = b.Freshen(ctx) // for a timer, where no scheduler runs
 	}
-	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -72,9 +70,7 @@ func (c *buildCmd) release(ctx context.Context, s *terminal.Streams, b *builder.
 	if err != nil {
 		return err
 	}
-	bar := s.NewBar()
-	done, err := c.Apply(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: bar.Show})
-	bar.Finish()
+	done, err := c.Apply(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: s.Progress})
 	if err != nil {
 		return err
 	}

@@ -54,10 +54,9 @@ func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	now := time.Now()
-	rows := make([][]any, len(d.Keys))
-	for i, k := range d.Keys {
-		rows[i] = []any{k.ID, k.Prefix + "…", terminal.Quoted(k.Name), k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), strings.TrimSpace(view.KeyState(&k, now) + " " + terminal.Time(k.Revoked)), strings.Join(k.Origins, " ")}
-	}
-	s.PrintList(d.Keys, fmt.Sprintf("%s has no keys; gridcast keys create makes one", store), []any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
+	header := []any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}
+	terminal.PrintRows(s, d.Keys, fmt.Sprintf("%s has no keys; gridcast keys create makes one", store), header, func(k keys.StoredKey) []any {
+		return []any{k.ID, k.Prefix + "…", terminal.Quoted(k.Name), k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), strings.TrimSpace(view.KeyState(&k, now) + " " + terminal.Time(k.Revoked)), strings.Join(k.Origins, " ")}
+	})
 	return nil
 }

@@ -50,15 +50,9 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Last > 0 && len(events) > c.Last {
 		events = events[len(events)-c.Last:]
 	}
-	if s.JSON {
-		s.PrintJSON(events)
-		return nil
-	}
-	rows := make([][]any, len(events))
-	for i, e := range events {
-		rows[i] = []any{e.Seq, terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), operator.Who(e.Actor)}
-	}
-	s.PrintTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
+	terminal.PrintRows(s, events, "", []any{"file", "at", "event", "session", "what", "actor"}, func(e listed) []any {
+		return []any{e.Seq, terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), operator.Who(e.Actor)}
+	})
 	return nil
 }
 

@@ -128,8 +128,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	s := terminal.New(stdout, stderr)
-	s.JSON, s.Log, s.Given, s.Version = c.JSON, newLogger(stderr, c.LogFormat), given, version
+	s.JSON, s.Log, s.Given, s.Version = c.JSON, newLogger(s.Err, c.LogFormat), given, version
 	err = command.Run(s)
+	s.EndProgress()
 	if lost := s.OutputError(); err == nil && lost != nil {
 		err = fmt.Errorf("print the output: %w; the command itself succeeded", lost)
 	}
@@ -138,13 +139,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
+		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
 		return exitUsage
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		_, _ = fmt.Fprintln(stderr, "gridcast: a signal stopped the command; its writes so far stay, and running it again continues from there")
+		_, _ = fmt.Fprintln(s.Err, "gridcast: a signal stopped the command; its writes so far stay, and running it again continues from there")
 		return exitFailed
 	default:
-		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
+		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
 		return exitFailed
 	}
 }

@@ -28,14 +28,13 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(list))
-	for i, p := range list {
+	const none = "no operator has a token; gridcast operators add NAME --role operate creates one"
+	terminal.PrintRows(s, list, none, []any{"name", "role", "created", "state"}, func(p operator.Person) []any {
 		state := "active"
 		if !p.Revoked.IsZero() {
 			state = strings.TrimSpace("revoked " + terminal.Time(p.Revoked))
 		}
-		rows[i] = []any{terminal.Quoted(p.Name), p.Role, terminal.Time(p.Created), state}
-	}
-	s.PrintList(list, "no operator has a token; gridcast operators add NAME --role operate creates one", []any{"name", "role", "created", "state"}, rows)
+		return []any{terminal.Quoted(p.Name), p.Role, terminal.Time(p.Created), state}
+	})
 	return nil
 }

@@ -71,9 +71,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	if err != nil {
 		return err
 	}
-	bar := s.NewBar()
-	done, err := c.Apply(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: bar.Show})
-	bar.Finish()
+	done, err := c.Apply(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: s.Progress})
 	if err != nil {
 		return err
 	}
@@ -83,9 +81,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 
 // follow shows the progress of a run and its outcome.
 func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *console.Client, run string) error {
-	bar := s.NewBar()
-	last, err := client.Follow(ctx, run, func(e console.Event) { bar.Show(string(e.Phase), e.Done, e.Total) })
-	bar.Finish()
+	last, err := client.Follow(ctx, run, func(e console.Event) { s.Progress(string(e.Phase), e.Done, e.Total) })
 	switch {
 	case err != nil:
 		return fmt.Errorf("rebuild: %w", err)

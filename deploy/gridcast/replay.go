@@ -64,16 +64,11 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	bar := s.NewBar()
 	until := builder.ReplayFrom(c.To + 1)
-	err = b.Policy.Replay(ctx, b.Ledger, facts, until, bar.Show)
-	bar.Finish()
-	if err != nil {
+	if err := b.Policy.Replay(ctx, b.Ledger, facts, until, s.Progress); err != nil {
 		return err
 	}
-	bar = s.NewBar()
-	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: bar.Show})
-	bar.Finish()
+	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: s.Progress})
 	if err != nil {
 		return err
 	}

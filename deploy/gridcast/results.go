@@ -107,19 +107,18 @@ func (c *resultsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			s.Printf("Missing, too: %s (--all lists them)\n", view.Results(earlier))
 		}
 	}
-	rounds := slices.Concat(unentered, waiting, a.Differing(), done[:min(max(c.Recent, 0), len(done))])
-	listed := make([]listedResult, len(rounds))
-	rows := make([][]any, len(rounds))
-	for i, r := range rounds {
-		listed[i] = newListedResult(r)
-		l := &listed[i]
+	listed := []listedResult{}
+	for _, r := range slices.Concat(unentered, waiting, a.Differing(), done[:min(max(c.Recent, 0), len(done))]) {
+		listed = append(listed, newListedResult(r))
+	}
+	header := []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}
+	terminal.PrintRows(s, listed, "no result waits to be verified", header, func(l listedResult) []any {
 		revision, at := "", ""
 		if l.VerifiedAt != nil {
 			revision, at = strconv.Itoa(l.Revision), terminal.Time(*l.VerifiedAt)
 		}
-		rows[i] = []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, operator.Who(l.By)}
-	}
-	s.PrintList(listed, "no result waits to be verified", []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
+		return []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, operator.Who(l.By)}
+	})
 	return nil
 }
 

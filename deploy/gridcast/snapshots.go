@@ -39,12 +39,11 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(list))
-	for i, s := range list {
-		v := view.VersionOf(s)
-		rows[i] = []any{v.Version, v.State, terminal.Time(v.BuiltAt), v.Variants, v.Bytes, v.Base, v.Because, v.Builder}
-	}
-	s.PrintList(list, "", []any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+	header := []any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}
+	terminal.PrintRows(s, list, "", header, func(summary snapshots.Summary) []any {
+		v := view.VersionOf(summary)
+		return []any{v.Version, v.State, terminal.Time(v.BuiltAt), v.Variants, v.Bytes, v.Base, v.Because, v.Builder}
+	})
 	return nil
 }
 
@@ -128,9 +127,7 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error
 	if err != nil {
 		return err
 	}
-	bar := s.NewBar()
-	answer, damage := (&operator.Operator{Store: store}).Do(ctx, c.CheckVersion, operator.Request{Progress: bar.Show})
-	bar.Finish()
+	answer, damage := (&operator.Operator{Store: store}).Do(ctx, c.CheckVersion, operator.Request{Progress: s.Progress})
 	v, ok := answer.Record.(snapshots.Verification)
 	if !ok {
 		return damage

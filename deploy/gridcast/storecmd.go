@@ -46,9 +46,7 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	bar := s.NewBar()
-	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: bar.Show})
-	bar.Finish()
+	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: s.Progress})
 	switch {
 	case done.Record == nil:
 		return damage
@@ -116,9 +114,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if o.Audit, err = auditlog.Load(ctx, store); err != nil {
 		return err
 	}
-	bar := s.NewBar()
-	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: bar.Show})
-	bar.Finish()
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: s.Progress})
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,14 @@ type webhooksListCmd struct {
 	flags.Webhooks `embed:""`
 }
 
+// listedWebhook is a row of webhooks list --json.
+type listedWebhook struct {
+	webhook.Hook
+
+	State string `json:"state"`
+	Told  int64  `json:"told"`
+}
+
 func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	store, err := c.OpenToRead(ctx)
 	if err != nil {
@@ -52,24 +60,12 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	list, err := (&operator.Operator{Store: store, Webhooks: sender}).ListWebhooks(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case s.JSON:
-		hooks := make([]any, len(list))
-		for i, h := range list {
-			hooks[i] = struct {
-				webhook.Hook
-
-				State string `json:"state"`
-				Told  int64  `json:"told"`
-			}{h.Hook, h.State.String(), h.Log.Told}
-		}
-		s.PrintJSON(hooks)
-		return nil
 	}
-	rows := make([][]any, len(list))
+	listed, rows := make([]listedWebhook, len(list)), make([][]any, len(list))
 	for i, h := range list {
+		listed[i] = listedWebhook{h.Hook, h.State.String(), h.Log.Told}
 		endpoints := "everything"
 		if len(h.Endpoints) > 0 {
 			endpoints = strings.Join(h.Endpoints, " ")
@@ -80,7 +76,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{h.ID, terminal.Quoted(operator.WebhookHost(h.Hook)), endpoints, terminal.Time(h.Created), h.Log.Told, terminal.Quoted(state)}
 	}
-	s.PrintList(nil, fmt.Sprintf("%s has no webhooks; gridcast webhooks add makes one", store), []any{"id", "host", "told of", "created", "up to version", "state"}, rows)
+	s.PrintList(listed, fmt.Sprintf("%s has no webhooks; gridcast webhooks add makes one", store), []any{"id", "host", "told of", "created", "up to version", "state"}, rows)
 	return nil
 }
 
@@ -106,15 +102,14 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(state.Attempts))
-	for i, a := range state.Attempts {
+	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s sends a test message", operator.WebhookHost(*h), h.ID)
+	header := []any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}
+	terminal.PrintRows(s, state.Attempts, none, header, func(a webhook.Attempt) []any {
 		about := "test"
 		if a.Version > 0 {
 			about = fmt.Sprintf("version %d", a.Version)
 		}
-		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), terminal.Quoted(a.Detail)}
-	}
-	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s sends a test message", operator.WebhookHost(*h), h.ID)
-	s.PrintList(state.Attempts, none, []any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
+		return []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), terminal.Quoted(a.Detail)}
+	})
 	return nil
 }

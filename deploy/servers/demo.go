@@ -96,12 +96,9 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	bar := s.NewBar()
 	past := b.Policy // verifies earlier results without the visitor
 	past.AutoVerifyAfter = ReplayVerifiesAfter
-	err = past.Replay(ctx, b.Ledger, facts, begin, bar.Show)
-	bar.Finish()
-	if err != nil {
+	if err := past.Replay(ctx, b.Ledger, facts, begin, s.Progress); err != nil {
 		return err
 	}
 	if err := showEarlier(ctx, b, facts, begin); err != nil {
@@ -112,10 +109,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	// Built before the race clock starts, so that the weekend begins when it can be watched.
-	bar = s.NewBar()
-	_, err = b.Build(ctx, builder.Request{At: begin, Reason: "demo", Progress: bar.Show})
-	bar.Finish()
-	if err != nil {
+	if _, err := b.Build(ctx, builder.Request{At: begin, Reason: "demo", Progress: s.Progress}); err != nil {
 		return err
 	}
 	race, err := clock.At(begin, time.Now(), c.DemoSpeed)

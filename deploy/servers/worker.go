@@ -202,7 +202,6 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	var running *service.Service
-	bar := w.streams.NewBar()
 	attempt := func() error {
 		if running == nil {
 			built, err := open(ctx)
@@ -236,12 +235,12 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 				return err
 			}
 		}
-		return running.Start(ctx, bar.Show)
+		return running.Start(ctx, w.streams.Progress)
 	}
 	backoff := blob.Backoff{First: time.Second, Longest: 30 * time.Second}
 	for failures := 1; ; failures++ {
 		err := attempt()
-		bar.Finish()
+		w.streams.EndProgress()
 		var (
 			usage terminal.UsageError
 			lost  *flags.LostError

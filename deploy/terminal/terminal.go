@@ -32,11 +32,16 @@ type Streams struct {
 
 	out      io.Writer
 	outError error
+	bar      *bar // below Err
 }
 
 // New returns streams that print to out and err.
 func New(out, err io.Writer) *Streams {
-	return &Streams{Err: err, Log: slog.New(slog.DiscardHandler), out: out}
+	b := &bar{to: err}
+	if file, ok := err.(*os.File); ok {
+		b.terminal = term.IsTerminal(int(file.Fd()))
+	}
+	return &Streams{Err: b, Log: slog.New(slog.DiscardHandler), out: out, bar: b}
 }
 
 // OutputError is the first error of the standard output.
@@ -45,6 +50,7 @@ func (s *Streams) OutputError() error { return s.outError }
 // Write writes to the standard output.
 func (s *Streams) Write(p []byte) (n int, err error) {
 	if s.outError == nil {
+		s.EndProgress()
 		n, s.outError = s.out.Write(p)
 	}
 	return n, s.outError
@@ -83,6 +89,15 @@ func (s *Streams) PrintList(v any, none string, header []any, rows [][]any) {
 	default:
 		s.PrintTable(header, rows)
 	}
+}
+
+// PrintRows is PrintList of a list with a row for each element.
+func PrintRows[T any](s *Streams, list []T, none string, header []any, row func(T) []any) {
+	rows := make([][]any, len(list))
+	for i, one := range list {
+		rows[i] = row(one)
+	}
+	s.PrintList(list, none, header, rows)
 }
 
 // PrintTable prints aligned columns under a header. On a terminal it wraps the last column at the edge.
@@ -282,41 +297,50 @@ func (e UsageError) Unwrap() error { return e.error }
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Bar shows the progress of a long job on a terminal. Elsewhere it shows nothing, because a log
-// needs only the outcome.
-type Bar struct {
-	to io.Writer // nil: no terminal
+// bar shows the progress of a long job on a terminal. Elsewhere it shows nothing, because a log
+// needs only the outcome. It writes to the terminal what others write, and removes itself before.
+type bar struct {
+	to       io.Writer
+	terminal bool
 
-	mu    sync.Mutex // guards drawn
+	mu    sync.Mutex // guards the following
 	drawn time.Time
+	shown bool
 }
 
-// NewBar returns a bar on Err.
-func (s *Streams) NewBar() *Bar {
-	file, ok := s.Err.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &Bar{}
-	}
-	return &Bar{to: s.Err}
-}
-
-// Show is a snapshots.Progress; it is safe for concurrent use. It draws at most twenty times a second and ignores
-// errors of drawing.
-func (b *Bar) Show(phase string, done, total int) {
-	const width = 30
+// Write removes the bar and writes.
+func (b *bar) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.to == nil || total <= 0 || done < total && time.Since(b.drawn) < 50*time.Millisecond {
+	b.remove()
+	return b.to.Write(p)
+}
+
+func (b *bar) remove() {
+	if b.shown {
+		_, _ = io.WriteString(b.to, "\r\x1b[K")
+	}
+	b.shown = false
+}
+
+// Progress shows the progress of a long job. It is a snapshots.Progress, and safe for concurrent use. It draws at
+// most twenty times a second and ignores errors of drawing. The next print removes the bar.
+func (s *Streams) Progress(phase string, done, total int) {
+	const width = 30
+	b := s.bar
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.terminal || total <= 0 || done < total && time.Since(b.drawn) < 50*time.Millisecond {
 		return
 	}
-	b.drawn = time.Now()
+	b.drawn, b.shown = time.Now(), true
 	full := strings.Repeat("█", width*min(done, total)/total)
 	_, _ = fmt.Fprintf(b.to, "\r\x1b[K%s |%-*s| %d/%d", phase, width, full, done, total)
 }
 
-// Finish removes the bar.
-func (b *Bar) Finish() {
-	if b.to != nil {
-		_, _ = io.WriteString(b.to, "\r\x1b[K")
-	}
+// EndProgress removes the bar.
+func (s *Streams) EndProgress() {
+	s.bar.mu.Lock()
+	defer s.bar.mu.Unlock()
+	s.bar.remove()
 }
