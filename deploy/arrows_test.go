@@ -67,6 +67,7 @@ var borders = map[string][]string{
 	"github.com/minio/minio-go/v7":    {"snapshots/blob/s3blob", "snapshots/blob/s3test"},
 	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
+	"github.com/go-co-op/gocron/v2":   {"scheduler"},
 	"github.com/klauspost/compress":   {"snapshots", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"snapshots"},
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
@@ -87,6 +88,7 @@ func TestArrows(t *testing.T) {
 	if len(packages) < 10 {
 		t.Fatalf("found only %d packages: the walk does not see the house", len(packages))
 	}
+	used := map[string]bool{}
 	for pkg, imported := range packages {
 		allowed := arrows[longestPrefix(pkg)]
 		if longestPrefix(pkg) == "" {
@@ -100,6 +102,7 @@ func TestArrows(t *testing.T) {
 				continue
 			}
 			for border, places := range borders {
+				used[border] = used[border] || below(path, border)
 				if below(path, border) && !slices.ContainsFunc(places, func(p string) bool { return below(pkg, p) }) {
 					t.Errorf("%s may not import %s: it stays in %v", pkg, path, places)
 				}
@@ -107,6 +110,11 @@ func TestArrows(t *testing.T) {
 			if slices.Contains(pure, pkg) && slices.Contains(impure, path) {
 				t.Errorf("%s may not import %s: it is pure", pkg, path)
 			}
+		}
+	}
+	for border := range borders {
+		if !used[border] {
+			t.Errorf("no package imports %s, which the table of borders places", border)
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-co-op/gocron/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/scheduler/cadence"
@@ -97,11 +98,11 @@ type Scheduler struct {
 	calendar func() cadence.Calendar
 	log      *slog.Logger
 	metrics  *metrics
+	cron     gocron.Scheduler
 
-	ctx     context.Context // of all runs and of the ticks
-	cancel  context.CancelFunc
-	active  sync.WaitGroup // counts runs; added to under mu, and not once stopped
-	ticking sync.WaitGroup
+	ctx    context.Context // of all runs
+	cancel context.CancelFunc
+	active sync.WaitGroup // counts runs; added to under mu, and not once stopped
 
 	mu      sync.Mutex // guards the following and the content of the queues; never held during a run
 	queues  []*queue   // one for each job, in the order given to New
@@ -121,6 +122,16 @@ func New(cfg Config, now func() time.Time, calendar func() cadence.Calendar, log
 	s := &Scheduler{cfg: cfg, now: now, calendar: calendar, log: log, metrics: newMetrics(jobs)}
 	for _, j := range jobs {
 		s.queues = append(s.queues, &queue{job: j, status: JobStatus{Name: j.Name}})
+	}
+	var err error
+	if s.cron, err = gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithLogger(quiet{log})); err != nil {
+		return nil, fmt.Errorf("make scheduler: %w", err)
+	}
+	_, err = s.cron.NewJob(gocron.DurationJob(cfg.Tick), gocron.NewTask(s.tick),
+		gocron.WithName("tick"), gocron.WithSingletonMode(gocron.LimitModeReschedule),
+		gocron.WithStartAt(gocron.WithStartImmediately()))
+	if err != nil {
+		return nil, fmt.Errorf("make scheduler: %w", errors.Join(err, s.cron.Shutdown()))
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
@@ -142,11 +153,7 @@ func (s *Scheduler) Start() {
 		}
 	}
 	s.mu.Unlock()
-	s.ticking.Go(func() {
-		for s.tick(); blob.Sleep(s.ctx, s.cfg.Tick); {
-			s.tick()
-		}
-	})
+	s.cron.Start()
 }
 
 // checkEvery is the real time between checks of the calendar when no due instant is known.
@@ -317,8 +324,11 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		q.requests = nil
 	}
 	s.mu.Unlock()
-	defer s.ticking.Wait() // drain cancels s.ctx
-	return s.drain(ctx)
+	err := s.drain(ctx)
+	if cronErr := s.cron.Shutdown(); cronErr != nil {
+		err = errors.Join(err, fmt.Errorf("stop scheduler: %w", cronErr))
+	}
+	return err
 }
 
 // drain waits for the running jobs, and cancels them when ctx ends.
@@ -347,3 +357,11 @@ func (s *Scheduler) drain(ctx context.Context) error {
 	}
 	return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, ctx.Err())
 }
+
+// quiet logs gocron's messages at debug level, because operators do not need them.
+type quiet struct{ log *slog.Logger }
+
+func (q quiet) Debug(msg string, args ...any) { q.log.Debug(msg, args...) }
+func (q quiet) Info(msg string, args ...any)  { q.log.Debug(msg, args...) }
+func (q quiet) Warn(msg string, args ...any)  { q.log.Warn(msg, args...) }
+func (q quiet) Error(msg string, args ...any) { q.log.Error(msg, args...) }
