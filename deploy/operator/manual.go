@@ -302,10 +302,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	}
 	state := o.Ledger.Fold()
 	p.Seen = digest(struct{ Round, Entry, Head any }{SeenRound(r), entry, state.Head()})
-	archive, err := season.New(out.Facts)
-	if err != nil {
-		return Preview{}, err
-	}
+	archive := season.NewValid(out.Facts)
 	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
 	hand, err := o.Ingest.Manual(ctx)
 	if err != nil {
