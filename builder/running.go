@@ -272,7 +272,9 @@ func liveData(now time.Time, r *almanac.Round, race *live.Race) wire.LiveRace {
 		data.Result = &wire.Result{Winner: podium.P1, Podium: podium}
 		for _, row := range r.Result.Rows {
 			points := row.Points
-			data.Order = append(data.Order, wire.LiveCar{Position: row.Position, Driver: r.Code(row.Driver), DriverID: r.Lasting(row.Driver), Points: &points, Out: row.Position == 0})
+			car := carOf(r, row.Driver)
+			car.Position, car.TeamID, car.Points, car.Out = row.Position, string(row.Team), &points, row.Position == 0
+			data.Order = append(data.Order, car)
 		}
 		return data
 	}
@@ -293,7 +295,8 @@ func wireOrder(r *almanac.Round, race *live.Race, m *live.Moment) []wire.LiveCar
 	}
 	order := make([]wire.LiveCar, len(m.Cars))
 	for i, c := range m.Cars {
-		order[i] = wire.LiveCar{Driver: r.Code(c.Driver), DriverID: r.Lasting(c.Driver), GapMS: c.GapMS, GapLaps: c.LapsDown, Stops: c.Stops, Out: c.Out}
+		order[i] = carOf(r, c.Driver)
+		order[i].GapMS, order[i].GapLaps, order[i].Stops, order[i].Out = c.GapMS, c.LapsDown, c.Stops, c.Out
 		if !c.Out {
 			place(&order[i], r.Year, i+1, forecast, c.Driver)
 		}
@@ -316,11 +319,16 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 	}
 	order := make([]wire.LiveCar, 0, len(slots))
 	for i, slot := range slots {
-		car := wire.LiveCar{Driver: r.Code(slot.Driver), DriverID: r.Lasting(slot.Driver)}
+		car := carOf(r, slot.Driver)
 		place(&car, r.Year, i+1, before, slot.Driver)
 		order = append(order, car)
 	}
 	return order
+}
+
+// carOf returns the car of a driver with its names.
+func carOf(r *almanac.Round, driver season.DriverID) wire.LiveCar {
+	return wire.LiveCar{Driver: r.Code(driver), DriverID: r.Lasting(driver), TeamID: string(r.TeamOf(driver))}
 }
 
 // place gives a car its place, the points of the place, and its chances if the forecast has them.

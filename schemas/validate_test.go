@@ -103,7 +103,7 @@ var bodies = []struct {
 		Constructors: []wire.ConstructorOdds{{Team: "McLaren", TeamID: "mclaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5, PointsMost: 684}},
 		AfterRounds: []wire.RoundOdds{{
 			SessionKey: 2024023, GPName: "Qatar Grand Prix",
-			Drivers: []wire.DriverTitle{{Driver: "VER", TitlePct: 1000}}, Constructors: []wire.ConstructorTitle{{Team: "McLaren", TitlePct: 893}},
+			Drivers: []wire.DriverTitle{{Driver: "VER", DriverID: "max-verstappen", TitlePct: 1000}}, Constructors: []wire.ConstructorTitle{{Team: "McLaren", TeamID: "mclaren", TitlePct: 893}},
 		}},
 	}, now)},
 	{forecast, wire.Wrap([]wire.ForecastRecord{{

@@ -10,6 +10,7 @@ package almanac
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -25,8 +26,16 @@ type Almanac struct {
 	Years   []Year // ascending
 	Grid    Grid
 
-	view  *season.View
-	state *ledger.Fold
+	view   *season.View
+	state  *ledger.Fold
+	shared sync.Map // see Shared
+}
+
+// Shared returns what count makes of all seasons. It calls count once for each type of result, because several documents are made
+// from one result. The result is read only.
+func Shared[T any](a *Almanac, count func(years []Year) T) T {
+	once, _ := a.shared.LoadOrStore(reflect.TypeFor[T](), sync.OnceValue(func() T { return count(a.Years) }))
+	return once.(func() T)() //nolint:forcetypeassert // stored above
 }
 
 // Log returns the changes of published rounds in the order in which the ledger has them. Later ones only follow.

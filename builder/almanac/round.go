@@ -198,6 +198,23 @@ func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Dri
 // Team returns a team of the archive.
 func (r *Round) Team(team season.TeamID) season.Team { return r.view.Team(team) }
 
+// TeamOf returns the team for which a driver is entered, or was entered last in the season; empty if it is unknown.
+func (r *Round) TeamOf(driver season.DriverID) (team season.TeamID) {
+	if e := r.Facts.Entry(driver); e != nil {
+		return e.Team
+	}
+	year, _ := r.view.Season(r.Year)
+	for i := range year.Rounds {
+		if year.Rounds[i].GrandPrix == r.Facts.GrandPrix {
+			break
+		}
+		if e := year.Rounds[i].Entry(driver); e != nil {
+			team = e.Team
+		}
+	}
+	return team
+}
+
 // Colour returns a team's colour in the round's season, empty if it is unknown.
 func (r *Round) Colour(team season.TeamID) string {
 	facts, ok := r.view.Season(r.Year)

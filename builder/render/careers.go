@@ -64,20 +64,46 @@ func order[T any](rows []T, roundsOf func(T) []wire.RoundProgress) {
 	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(last(a), last(b)) })
 }
 
-// careers lists the careers of all drivers or constructors of a year, or of all years if the variant names none: most
-// wins first, then most podiums, then most starts.
-func careers(a *almanac.Almanac, v catalog.Variant) []wire.Career {
-	c := statistics{teams: v.Type == catalog.ConstructorsType, by: map[string]*wire.Career{}}
-	for i := range a.Years {
-		if y := &a.Years[i]; v.Year == 0 || v.Year == y.Year {
-			for j := range y.Rounds {
-				if r := &y.Rounds[j]; r.Result != nil {
-					c.race(r)
-				}
+// bothCareers are the careers of drivers and of constructors.
+type bothCareers struct{ drivers, teams []wire.Career }
+
+// countCareers counts the careers of some seasons in one pass.
+func countCareers(years []almanac.Year) bothCareers {
+	drivers, teams := statistics{by: map[string]*wire.Career{}}, statistics{teams: true, by: map[string]*wire.Career{}}
+	for i := range years {
+		for j := range years[i].Rounds {
+			if r := &years[i].Rounds[j]; r.Result != nil {
+				race, sprint := verifiedRows(r)
+				drivers.race(r, race, sprint)
+				teams.race(r, race, sprint)
 			}
-			c.title(y)
 		}
+		drivers.title(&years[i])
+		teams.title(&years[i])
 	}
+	return bothCareers{drivers.list(), teams.list()}
+}
+
+// careers lists the careers of drivers or constructors in a season, or in all seasons those that are former or not.
+func careers(a *almanac.Almanac, v catalog.Variant) []wire.Career {
+	var both bothCareers
+	if y, ok := a.Year(v.Year); ok {
+		both = countCareers([]almanac.Year{*y})
+	} else {
+		both = almanac.Shared(a, countCareers)
+	}
+	all := both.drivers
+	if v.Type == catalog.ConstructorsType {
+		all = both.teams
+	}
+	if v.Year != 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c wire.Career) bool { return former(a, c) != (v.Endpoint == catalog.FormerCareers) })
+}
+
+// list returns the careers: most wins first, then most podiums, then most starts.
+func (c *statistics) list() []wire.Career {
 	records := make([]wire.Career, 0, len(c.by))
 	for _, career := range c.by {
 		records = append(records, *career)
@@ -107,8 +133,7 @@ type statistics struct {
 }
 
 // race counts a verified race with its sprint. A driver of several cars counts once, with the best place.
-func (c *statistics) race(r *almanac.Round) {
-	race, sprint := verifiedRows(r)
+func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 	best := map[car]*ledger.Row{}
 	var drivers []car
 	of := func(row *ledger.Row) car {

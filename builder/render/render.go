@@ -102,14 +102,10 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		}
 		return driverProgress(y)
 	}),
-	catalog.HeadToHead: ofYear(func(y *almanac.Year, _ catalog.Variant) any { return headToHead(y) }),
-	catalog.Careers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return v.Year == 0 && former(a, c) }), nil
-	},
-	catalog.Identifiers: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return identifiers(a, v.Type) },
-	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		return slices.DeleteFunc(careers(a, v), func(c wire.Career) bool { return !former(a, c) }), nil
-	},
+	catalog.HeadToHead:    ofYear(func(y *almanac.Year, _ catalog.Variant) any { return headToHead(y) }),
+	catalog.Careers:       func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v), nil },
+	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v), nil },
+	catalog.Identifiers:   func(a *almanac.Almanac, v catalog.Variant) (any, error) { return identifiers(a, v.Type) },
 	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		if v.Page != 0 {
 			return changesPage(a, v.Page), nil

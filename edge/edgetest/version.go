@@ -221,7 +221,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			return wire.LiveRace{State: wire.LiveNone}
 		}
 		gap, win := int(n), wire.Percent(1000)
-		car := wire.LiveCar{Position: 1, Driver: "NOR", DriverID: "lando-norris", GapMS: &gap, WinPct: &win, PodiumPct: &win}
+		car := wire.LiveCar{Position: 1, Driver: "NOR", DriverID: "lando-norris", TeamID: "mclaren", GapMS: &gap, WinPct: &win, PodiumPct: &win}
 		data := wire.LiveRace{State: wire.LiveRunning, Provisional: true, SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Lap: 3, Laps: 58, ObservedAt: wire.Instant(AbuDhabi), Order: []wire.LiveCar{car}}
 		if v.SessionKey > 0 {
 			data.Timeline = []wire.LiveLap{{Lap: 3, ObservedAt: wire.Instant(AbuDhabi), Order: data.Order}}

@@ -75,12 +75,14 @@ type RoundOdds struct {
 // DriverTitle is a driver's chance of the title.
 type DriverTitle struct {
 	Driver   string  `json:"driver"` // three-letter code
+	DriverID string  `json:"driver_id"`
 	TitlePct Percent `json:"title_pct"`
 }
 
 // ConstructorTitle is a constructor's chance of the title.
 type ConstructorTitle struct {
 	Team     string  `json:"team"`
+	TeamID   string  `json:"team_id"`
 	TitlePct Percent `json:"title_pct"`
 }
 
