@@ -18,11 +18,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
@@ -250,23 +247,18 @@ func (l *Log) Damage() []Damage {
 // Do announces the action and performs it. If the log cannot be written, Do does not perform the action. If the
 // action fails, Do records that too. The error is the log's or do's.
 func (l *Log) Do(ctx context.Context, c Intent, do func() error) error {
-	announced, err := l.Announce(ctx, c)
+	announced, err := l.announce(ctx, c)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
 	}
-	if err := do(); err != nil {
-		return errors.Join(err, l.Failed(ctx, announced, err))
+	failed := do()
+	if failed == nil {
+		return nil
 	}
-	return nil
-}
-
-// Announce is the first half of Do, for an action that is performed later, and only after its line is written.
-func (l *Log) Announce(ctx context.Context, c Intent) (AuditLine, error) {
-	e, err := l.announce(ctx, c)
-	if err != nil {
-		return AuditLine{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
-	}
-	return e, nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout) // it is recorded also if ctx has ended
+	defer cancel()
+	_, err = l.append(ctx, AuditLine{Actor: c.Actor, Action: Failed, Subject: c.Subject, Reason: Printable(failed.Error()), Of: announced.Seq})
+	return errors.Join(failed, err)
 }
 
 func (l *Log) announce(ctx context.Context, c Intent) (AuditLine, error) {
@@ -279,31 +271,11 @@ func (l *Log) announce(ctx context.Context, c Intent) (AuditLine, error) {
 	return l.append(ctx, AuditLine{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
 }
 
-// Failed is the second half of Do. It records why an announced action failed, also if ctx has ended.
-func (l *Log) Failed(ctx context.Context, announced AuditLine, why error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
-	defer cancel()
-	_, err := l.append(ctx, AuditLine{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: Printable(why.Error()), Of: announced.Seq})
-	return err
-}
-
 // failureTimeout bounds the time for recording a failed action.
 const failureTimeout = 10 * time.Second
 
-// Printable makes any text, such as an error, fit for a line of the log. It replaces characters that do not print by
-// spaces, and cuts the text at chain.MaxText.
-func Printable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || r == utf8.RuneError {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > chain.MaxText {
-		text = strings.ToValidUTF8(text[:chain.MaxText], "")
-	}
-	return text
-}
+// Printable makes any text, such as an error, fit for a line of the log.
+func Printable(text string) string { return chain.Printable(text, chain.MaxText) }
 
 // append adds a line at the head, and before it a line for each damage without one. If another process has taken the
 // place, append reads its lines and tries again. The random id makes the bytes of a line unique, as chain.Append

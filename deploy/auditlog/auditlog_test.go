@@ -349,10 +349,11 @@ func TestFileBytes(t *testing.T) {
 	if len(log.Damage()) > 0 || len(log.Entries()) != 1 || log.Entries()[0].Reason != "wrong <grid>" {
 		t.Fatalf("got %+v, damage %v", log.Entries(), log.Damage())
 	}
-	e, err := log.Announce(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"})
+	err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"}, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := log.Entries()[1]
 	object, err := store.Get(t.Context(), key(2), blob.MaxDocument)
 	if err != nil {
 		t.Fatal(err)

@@ -180,7 +180,7 @@ func (d *Deliverer) poll(ctx context.Context, free int) (began int, wait time.Du
 		}
 	}
 	// The hook that has waited longest comes first, so that hanging receivers come after untried
-	// ones. Without a free place the end of an attempt calls look again.
+	// ones. Without a free place the end of an attempt calls poll again.
 	slices.SortFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
 	for _, t := range turns {
 		if began == free || ctx.Err() != nil {
@@ -390,10 +390,8 @@ var errClaimLost = errors.New("the claim is lost")
 
 // record records an attempt.
 func (s *Delivery) record(a answer, began, now time.Time) {
-	line := Attempt{
-		At: began.UTC().Truncate(time.Millisecond), Message: s.Pending.ID, Version: s.Pending.Version, Number: s.Failures + 1,
-		Outcome: a.outcome, Status: a.status, Millis: now.Sub(began).Milliseconds(), Detail: a.detail,
-	}
+	line := a.attempt(s.Pending.ID, began, now)
+	line.Version, line.Number = s.Pending.Version, s.Failures+1
 	if a.outcome == Delivered {
 		s.accepted()
 	} else {
@@ -412,6 +410,14 @@ func (s *Delivery) record(a answer, began, now time.Time) {
 		}
 	}
 	s.remember(line)
+}
+
+// attempt is the line of an attempt in the log, the first one of a test.
+func (a answer) attempt(message string, began, now time.Time) Attempt {
+	return Attempt{
+		At: began.UTC().Truncate(time.Millisecond), Message: message, Number: 1,
+		Outcome: a.outcome, Status: a.status, Millis: now.Sub(began).Milliseconds(), Detail: a.detail,
+	}
 }
 
 func (s *Delivery) remember(line Attempt) {
@@ -444,10 +450,7 @@ func Test(ctx context.Context, store blob.Store, sender *Sender, h Hook) (Attemp
 	if err := ctx.Err(); err != nil {
 		return Attempt{}, err
 	}
-	line := Attempt{
-		At: began.UTC().Truncate(time.Millisecond), Message: id, Number: 1, Outcome: a.outcome, Status: a.status,
-		Millis: time.Since(began).Milliseconds(), Detail: a.detail,
-	}
+	line := a.attempt(id, began, time.Now())
 	_, err = deliveryOf(store, h).Update(ctx, func(s *Delivery) error {
 		s.remember(line)
 		return nil

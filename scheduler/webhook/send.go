@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"gridcast/snapshots/blob/chain"
 )
 
 // SecretPrefix begins every secret, so that scanners can find one that leaks.
@@ -251,6 +253,9 @@ const (
 
 var outcomes = []Outcome{Delivered, Refused, Gone, TimedOut, Unreachable, Forbidden}
 
+// maxDetail limits the error of an attempt in a hook's log, in bytes.
+const maxDetail = 200
+
 // answer is the receiver's answer to a message.
 type answer struct {
 	outcome    Outcome
@@ -288,7 +293,7 @@ func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answe
 		case errors.As(err, &timeout) && timeout.Timeout():
 			return answer{outcome: TimedOut, detail: fmt.Sprintf("no answer within %s", attemptTime)}
 		}
-		return answer{outcome: Unreachable, detail: shorten(err.Error())}
+		return answer{outcome: Unreachable, detail: chain.Printable(err.Error(), maxDetail)}
 	}
 	_ = response.Body.Close() // the body is not read, because the connection is for this one request
 	a := answer{outcome: Refused, status: response.StatusCode, detail: "answered " + strconv.Itoa(response.StatusCode)}
@@ -304,19 +309,4 @@ func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answe
 		a.retryAfter = min(time.Duration(seconds)*time.Second, longestWait)
 	}
 	return a
-}
-
-// shorten bounds the length of an error.
-func shorten(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	const most = 200
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

@@ -256,3 +256,15 @@ func CheckText(name, text string) error {
 	}
 	return nil
 }
+
+// Printable makes any text, such as an error, fit for a record. It replaces characters that do not print by spaces,
+// and cuts the text after most bytes.
+func Printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
