@@ -20,15 +20,15 @@ const (
 
 // MissingFact is a fact that the archive should have by now.
 type MissingFact struct {
-	Code    MissingCode // fixed, for programs
-	Since   time.Time   // overdue since, race time
-	Until   time.Time   // nobody waits for it after this race time; zero: until it comes
-	Session int64       // the key of its round; 0: no particular round
-	Name    string      // of that round
-	Urgent  bool        // the pick or lights out is at stake: an operator must act now
-	Text    string      // the missing fact, for people: a sentence without its full stop
-	Fix     string      // the command that fixes it
-	Sums    MissingCode // the kind of facts that it sums up; empty: none
+	Code    MissingCode `json:"code"`                 // fixed, for programs
+	Since   time.Time   `json:"since"`                // overdue since, race time
+	Until   time.Time   `json:"-"`                    // nobody waits for it after this race time; zero: until it comes
+	Session int64       `json:"session_key,omitzero"` // the key of its round; 0: no particular round
+	Name    string      `json:"-"`                    // of that round
+	Urgent  bool        `json:"urgent"`               // the pick or lights out is at stake: an operator must act now
+	Text    string      `json:"text"`                 // the missing fact, for people: a sentence without its full stop
+	Fix     string      `json:"mend"`                 // the command that fixes it
+	Sums    MissingCode `json:"-"`                    // the kind of facts that it sums up; empty: none
 }
 
 // MissingCode names a kind of missing fact.

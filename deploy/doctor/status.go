@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 )
 
 // Status prints the state of the service, from the store and the admin ports of the edges.
@@ -46,7 +47,7 @@ type serviceState struct {
 	Frozen    bool                     `json:"pick_frozen"`
 	Waiting   []string                 `json:"results_waiting"`
 	Differing []string                 `json:"results_differing"` // verified, and the source now differs
-	Missing   []missingFact            `json:"missing"`           // facts that are overdue
+	Missing   []almanac.MissingFact    `json:"missing"`           // facts that are overdue
 	Refused   []snapshots.RefusedEntry `json:"refused_documents"` // documents that keep the bytes of an earlier version
 	Edges     []edgeStands             `json:"edges"`
 	Settings  settings.Settings        `json:"settings"`
@@ -55,16 +56,6 @@ type serviceState struct {
 
 	waiting, differing []*almanac.Round
 	missing            []almanac.MissingFact // summed up for people
-}
-
-// missingFact is an overdue fact that the archive lacks.
-type missingFact struct {
-	Code    string    `json:"code"`
-	Since   time.Time `json:"since"`
-	Session int64     `json:"session_key,omitzero"`
-	Urgent  bool      `json:"urgent"`
-	Text    string    `json:"text"`
-	Fix     string    `json:"mend"` // the command that helps
 }
 
 type edgeStands struct {
@@ -76,11 +67,7 @@ type edgeStands struct {
 }
 
 // Run prints the state of the service.
-func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	archives := archive.NewStore(store)
 	var (
 		facts    archive.Stored
@@ -111,7 +98,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.Fold().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []missingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.Fold().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
@@ -138,9 +125,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	st.missing = view.Missing(missing, operator.Unanswered(sources))
-	for _, fact := range missing {
-		st.Missing = append(st.Missing, missingFact{string(fact.Code), fact.Since, fact.Session, fact.Urgent, fact.Text, fact.Fix})
-	}
+	st.Missing = append(st.Missing, missing...)
 	st.edges(ctx, c.Edges)
 	if s.JSON {
 		s.PrintJSON(st)
@@ -182,11 +167,7 @@ func (st *serviceState) rounds(a *almanac.Almanac) {
 }
 
 func (st *serviceState) edges(ctx context.Context, addresses []string) {
-	edges := make([]console.Edge, len(addresses))
-	for i, address := range addresses {
-		edges[i] = console.Remote(address)
-	}
-	for _, r := range console.AskEdges(ctx, edges) {
+	for _, r := range console.AskEdges(ctx, console.Remotes(addresses)) {
 		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
 	}
 }
