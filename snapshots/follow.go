@@ -79,24 +79,30 @@ func (r FollowReport) Public() string {
 		return ""
 	case errors.Is(r.Err, ErrNone):
 		return "nothing is published"
-	case errors.Is(r.Err, ErrLower):
-		return version + " is lower than the version served"
-	case errors.Is(r.Err, notes.ErrLower):
-		return version + " is lower than the highest version that its key has signed"
-	case errors.Is(r.Err, ErrRatchet):
-		return version + " is not served, because " + ErrRatchet.Error()
-	case errors.Is(r.Err, ErrUnsigned):
-		return version + " is not signed by a trusted key"
-	case errors.Is(r.Err, ErrDamaged):
-		return version + " is damaged"
-	case errors.Is(r.Err, blob.ErrNotFound):
-		return version + " is incomplete"
-	case errors.Is(r.Err, ErrNotAccepted):
-		return version + " cannot be served by this release"
-	case r.State == Failed:
+	}
+	for _, refusal := range refusals {
+		if errors.Is(r.Err, refusal.err) {
+			return version + refusal.public
+		}
+	}
+	if r.State == Failed {
 		return "looking for versions fails by a fault of the program"
 	}
 	return "the storage does not answer"
+}
+
+// refusals are the errors of a version that a follower refuses, and their sentences for the public.
+var refusals = []struct {
+	err    error
+	public string
+}{
+	{ErrLower, " is lower than the version served"},
+	{notes.ErrLower, " is lower than the highest version that its key has signed"},
+	{ErrRatchet, " is not served, because " + ErrRatchet.Error()},
+	{ErrUnsigned, " is not signed by a trusted key"},
+	{ErrDamaged, " is damaged"},
+	{blob.ErrNotFound, " is incomplete"},
+	{ErrNotAccepted, " cannot be served by this release"},
 }
 
 var (
@@ -448,10 +454,13 @@ func stateOf(err error) FollowState {
 	if errors.As(err, &fault) {
 		return Failed
 	}
-	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, ErrNotAccepted, ErrUnsigned, ErrRatchet, notes.ErrLower, blob.ErrNotFound} {
-		if errors.Is(err, refused) {
+	for _, refusal := range refusals {
+		if errors.Is(err, refusal.err) {
 			return Refused
 		}
+	}
+	if errors.Is(err, ErrNone) {
+		return Refused
 	}
 	return Unreachable
 }
