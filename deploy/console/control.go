@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ type controlledRound struct {
 
 // controlledBlock is a part of the weekend that a person can enter.
 type controlledBlock struct {
-	Block   string
+	Block   assemble.Block
 	Word    string   // its name for people
 	Order   []string // codes in known order, or to be sorted
 	Known   bool
@@ -88,54 +87,27 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 		return controlledRound{}, err
 	}
 	controlled := controlledRound{Round: view.RoundOf(r)}
-	var entered, known []string
+	var known []string
 	for _, s := range roster.Known {
 		known = append(known, s.Code+" "+s.Name)
-		if s.Entered {
-			entered = append(entered, s.Code)
-		}
 	}
 	controlled.Starred = strings.Join(known, "|")
-	code := func(driver string) string {
-		for _, s := range roster.Known {
-			if string(s.Driver) == driver {
-				return s.Code
-			}
-		}
-		return driver
-	}
-	var qualified, grid []string
-	for _, row := range r.Facts.Qualifying {
-		qualified = append(qualified, code(string(row.Driver)))
-	}
-	for _, slot := range r.Facts.Grid {
-		grid = append(grid, code(string(slot.Driver)))
-	}
-	fill := func(first ...[]string) []string {
-		var order []string
-		for _, code := range slices.Concat(first...) {
-			if !slices.Contains(order, code) {
-				order = append(order, code)
-			}
-		}
-		return order
-	}
 	for _, b := range []controlledBlock{
 		{
-			Block: string(assemble.Entries), Order: entered, Known: roster.Listed,
+			Block: assemble.Entries, Known: roster.Listed,
 			Hint: "Who takes part, by code. Another car: LAW = red-bull, 30. A driver who was never there: LIN = Arvid Lindblad, GBR, racing-bulls, 41.",
 		},
 		{
-			Block: string(assemble.Qualifying), Order: fill(qualified, entered), Known: len(qualified) > 0, Ordered: true,
+			Block: assemble.Qualifying, Known: len(r.Facts.Qualifying) > 0, Ordered: true,
 			Hint: "The fastest first: type codes, paste a timing page, or tap names below. Those without a place come after a line with a dash.",
 		},
 		{
-			Block: string(assemble.Grid), Order: fill(grid, qualified, entered), Known: len(grid) > 0, Ordered: true,
+			Block: assemble.Grid, Known: len(r.Facts.Grid) > 0, Ordered: true,
 			Hint: "Pole first: type codes, paste a timing page, or tap names below. Drivers from the pit lane come after a line with a dash.",
 		},
 	} {
-		b.Word = operator.BlockWords[assemble.Block(b.Block)]
-		standing, stands := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Block(b.Block)})
+		b.Word, b.Order = operator.BlockWords[b.Block], operator.CodesOf(operator.KnownOrder(roster, r, b.Block))
+		standing, stands := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: b.Block})
 		switch {
 		case stands && standing.Assumed:
 			b.Note = "assumed from what was entered"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"gridcast/builder/assemble"
@@ -26,20 +25,13 @@ type MergeIdentities struct {
 
 // known lists the identities of a kind that the archive has.
 func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
-	var ids []string
 	switch d.Kind {
 	case assemble.DriverAlias:
-		for id := range f.Drivers {
-			ids = append(ids, string(id))
-		}
+		return sorted(f.Drivers), nil
 	case assemble.TeamAlias:
-		for id := range f.Teams {
-			ids = append(ids, string(id))
-		}
+		return sorted(f.Teams), nil
 	case assemble.CircuitAlias:
-		for id := range f.Circuits {
-			ids = append(ids, string(id))
-		}
+		return sorted(f.Circuits), nil
 	case assemble.RoundAlias:
 		rounds := make(map[season.GrandPrixID]bool)
 		for i := range f.Seasons {
@@ -47,14 +39,19 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 				rounds[r.GrandPrix] = true
 			}
 		}
-		for id := range maps.Keys(rounds) {
-			ids = append(ids, string(id))
-		}
-	default:
-		return nil, fmt.Errorf("alias of a %q: want %s, %s, %s or %s", d.Kind, assemble.DriverAlias, assemble.TeamAlias, assemble.CircuitAlias, assemble.RoundAlias)
+		return sorted(rounds), nil
 	}
-	slices.Sort(ids)
-	return ids, nil
+	return nil, fmt.Errorf("alias of a %q: want %s, %s, %s or %s", d.Kind, assemble.DriverAlias, assemble.TeamAlias, assemble.CircuitAlias, assemble.RoundAlias)
+}
+
+// sorted returns the keys of a map in order.
+func sorted[K ~string, V any](of map[K]V) []string {
+	var keys []string
+	for key := range of {
+		keys = append(keys, string(key))
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {

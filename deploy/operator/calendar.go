@@ -92,11 +92,15 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, err
 	}
 	p.Refusal = o.refusal(ctx, out.Held, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
+	next, err := season.New(out.Facts)
+	if err != nil {
+		return nil, err
+	}
 	trial, err := state.Trial(v.At, plan.Moves)
 	if err != nil {
 		return nil, err
 	}
-	if was, is := nextOf(v, state), nextOf(season.NewValid(out.Facts).AsOf(v.At), trial); was != is {
+	if was, is := nextOf(v, state), nextOf(next.AsOf(v.At), trial); was != is {
 		p.Effects = append(p.Effects, fmt.Sprintf("The next race is %s; until now: %s.", is, was))
 	}
 	done.Preview = p

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,4 +208,26 @@ func (o *Operator) Observe(ctx context.Context, seen live.Observation, source st
 		_, err = o.RunJob("build", "the race goes on")
 	}
 	return news, err
+}
+
+// ObserveLines stores the observations of a feed, one a line, until ctx ends. It returns the number of lines, and of
+// those that were news. fault gets each faulty line, which keeps no other from being stored.
+func (o *Operator) ObserveLines(ctx context.Context, feed io.Reader, source string, fault func(line int, err error)) (lines, news int, err error) {
+	err = live.Lines(feed, func(n int, seen live.Observation, err error) error {
+		lines++
+		fresh := false
+		if err == nil {
+			fresh, err = o.Observe(ctx, seen, source)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			fault(n, err)
+		case fresh:
+			news++
+		}
+		return nil
+	})
+	return lines, news, err
 }

@@ -86,12 +86,6 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 	if err != nil {
 		return "", err
 	}
-	var order []season.DriverID
-	add := func(d season.DriverID) {
-		if !slices.Contains(order, d) {
-			order = append(order, d)
-		}
-	}
 	var b strings.Builder
 	switch block {
 	case assemble.Entries:
@@ -101,27 +95,40 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 		fmt.Fprintf(&b, "# Qualifying of the %s: put the drivers in order; those without a place come after a line with a dash.\n", label(r))
 	default:
 		fmt.Fprintf(&b, "# Grid of the %s: put the drivers in order; those who start from the pit lane come after a line with a dash.\n", label(r))
+	}
+	for _, s := range KnownOrder(roster, r, block) {
+		fmt.Fprintf(&b, "%s  # %s, %s, %d\n", s.Code, s.Name, roster.Team(s.Team), s.Number)
+	}
+	return b.String(), nil
+}
+
+// KnownOrder returns the drivers of a block as far as they are known: the grid in order, then the others of
+// qualifying, then the other entries.
+func KnownOrder(roster *stewards.Roster, r *almanac.Round, block assemble.Block) []stewards.Starter {
+	var drivers []season.DriverID
+	if block == assemble.Grid {
 		for _, slot := range r.Facts.Grid {
-			add(slot.Driver)
+			drivers = append(drivers, slot.Driver)
 		}
 	}
 	if block != assemble.Entries {
 		for _, row := range r.Facts.Qualifying {
-			add(row.Driver)
+			drivers = append(drivers, row.Driver)
 		}
 	}
 	for _, s := range roster.Known {
 		if s.Entered {
-			add(s.Driver)
+			drivers = append(drivers, s.Driver)
 		}
 	}
-	for _, driver := range order {
-		if i := slices.IndexFunc(roster.Known, func(s stewards.Starter) bool { return s.Driver == driver }); i >= 0 {
-			s := roster.Known[i]
-			fmt.Fprintf(&b, "%s  # %s, %s, %d\n", s.Code, s.Name, roster.Team(s.Team), s.Number)
+	var order []stewards.Starter
+	for i, driver := range drivers {
+		at := slices.IndexFunc(roster.Known, func(s stewards.Starter) bool { return s.Driver == driver })
+		if at >= 0 && !slices.Contains(drivers[:i], driver) {
+			order = append(order, roster.Known[at])
 		}
 	}
-	return b.String(), nil
+	return order
 }
 
 // ResultTemplate returns the known result of a round, or of its sprint, in the form in which results are
@@ -225,9 +232,9 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Question = fmt.Sprintf("Are these the entries of the %s?", t.round.Facts.Name)
 		text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", name)
 	} else {
-		order := "In order: " + codesOf(t.list.Placed) + "."
+		order := "In order: " + strings.Join(CodesOf(t.list.Placed), " ") + "."
 		if len(t.list.Unplaced) > 0 {
-			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + codesOf(t.list.Unplaced) + "."
+			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + strings.Join(CodesOf(t.list.Unplaced), " ") + "."
 		}
 		p.Effects = slices.Insert(p.Effects, 0, order)
 	}
@@ -244,12 +251,13 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-func codesOf(list []stewards.Starter) string {
+// CodesOf returns the codes of drivers.
+func CodesOf(list []stewards.Starter) []string {
 	codes := make([]string, len(list))
 	for i, s := range list {
 		codes[i] = s.Code
 	}
-	return strings.Join(codes, " ")
+	return codes
 }
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
@@ -302,7 +310,10 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	}
 	state := o.Ledger.Fold()
 	p.Seen = digest(struct{ Round, Entry, Head any }{SeenRound(r), entry, state.Head()})
-	archive := season.NewValid(out.Facts)
+	archive, err := season.New(out.Facts)
+	if err != nil {
+		return Preview{}, err
+	}
 	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
 	hand, err := o.Ingest.Manual(ctx)
 	if err != nil {

@@ -88,7 +88,10 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
-	archive := season.NewValid(out.Facts)
+	archive, err := season.New(out.Facts)
+	if err != nil {
+		return nil, fmt.Errorf("accept %s: %w", d.ID, err)
+	}
 	state := o.Ledger.Fold()
 	after := almanac.Join(archive.AsOf(v.At), state, c.Year)
 	if c.GrandPrix == "" { // the source lost rounds

@@ -177,15 +177,11 @@ type Tokens struct {
 // Find returns the operator of a token; false for an unknown or revoked token. While the store cannot be
 // read, tokens that worked before go on working.
 func (t *Tokens) Find(ctx context.Context, token string) (Person, bool) {
-	return t.bySum(ctx, tokenHash(token))
+	return t.ByHash(ctx, tokenHash(token))
 }
 
 // ByHash returns the operator of a hash that Find has returned before; false if the token was revoked since.
-func (t *Tokens) ByHash(ctx context.Context, sha256 string) (Person, bool) {
-	return t.bySum(ctx, sha256)
-}
-
-func (t *Tokens) bySum(ctx context.Context, sum string) (Person, bool) {
+func (t *Tokens) ByHash(ctx context.Context, sum string) (Person, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now := time.Now(); now.Sub(t.read) >= peopleAge {
