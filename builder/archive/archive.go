@@ -47,9 +47,9 @@ type content struct {
 	seasons []season.Season
 }
 
-// decode returns the facts of all parts. It reads seasons side by side, because that takes longer than everything
+// decode returns the archive of all parts. It reads seasons side by side, because that takes longer than everything
 // else.
-func decode(parts []content) (season.Facts, error) {
+func decode(parts []content) (*season.Archive, error) {
 	type line struct {
 		text  []byte
 		known *season.Season
@@ -67,18 +67,18 @@ func decode(parts []content) (season.Facts, error) {
 		}
 	}
 	if len(lines) == 0 || lines[0].text == nil {
-		return season.Facts{}, fmt.Errorf("%w: header: %w", ErrDamaged, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, io.ErrUnexpectedEOF)
 	}
 	facts, seasons, err := readHeader(lines[0].text)
 	if err != nil {
-		return season.Facts{}, err
+		return nil, err
 	}
 	lines = lines[1:]
 	if len(lines) < seasons {
-		return season.Facts{}, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, len(lines)+1, seasons, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, len(lines)+1, seasons, io.ErrUnexpectedEOF)
 	}
 	if len(lines) > seasons {
-		return season.Facts{}, fmt.Errorf("%w: more after the last season", ErrDamaged)
+		return nil, fmt.Errorf("%w: more after the last season", ErrDamaged)
 	}
 	facts.Seasons = make([]season.Season, seasons)
 	read := planOf(reflect.TypeFor[season.Season]())
@@ -96,7 +96,10 @@ func decode(parts []content) (season.Facts, error) {
 			return nil
 		})
 	}
-	return facts, group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return season.New(facts)
 }
 
 // header is the first line.

@@ -162,11 +162,8 @@ func read(file []byte) (Stored, error) {
 		s.parts, s.frames[p.SHA256] = append(s.parts, p), rest[:size:size]
 		contents, rest = append(contents, content{lines: plain}), rest[size:]
 	}
-	facts, err := decode(contents)
-	if err != nil {
-		return Stored{}, err
-	}
-	if s.Archive, err = season.New(facts); err != nil {
+	var err error
+	if s.Archive, err = decode(contents); err != nil {
 		return Stored{}, err
 	}
 	return s, s.nameParts()
@@ -211,8 +208,7 @@ func (s Stored) partOf(name string, seasons []season.Season) (part, bool) {
 	return part{}, false
 }
 
-// unpack returns the archive of a list and its frames, and checks every part that base does not have. The sums prove
-// that these are the facts that Pack wrote, so they are valid.
+// unpack returns the archive of a list and its frames, and checks every part that base does not have.
 func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 	s := Stored{parts: l.Parts, frames: frames}
 	if s.Bytes() == int64(len(embedded)) && bytes.Equal(s.File(), embedded) {
@@ -240,12 +236,9 @@ func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 	if err := group.Wait(); err != nil {
 		return Stored{}, err
 	}
-	facts, err := decode(contents)
-	if err != nil {
-		return Stored{}, err
-	}
-	s.Archive = season.NewValid(facts)
-	return s, nil
+	var err error
+	s.Archive, err = decode(contents)
+	return s, err
 }
 
 // window is how far back a frame refers, and so the bytes that a reader holds of it.

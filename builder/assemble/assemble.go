@@ -146,7 +146,7 @@ type Confirmation struct {
 
 // Output is the result of Assemble.
 type Output struct {
-	Facts      season.Facts // valid
+	Facts      season.Facts
 	Applied    []Proposal
 	Held       []Proposal // until a person accepts them
 	Disputed   []Proposal // values from a lower-precedence or check-only source that differ from the applied ones

@@ -253,7 +253,11 @@ func packChanges(current archive.Stored, out *assemble.Output) (archive.Stored, 
 	if len(out.Applied) == 0 && len(out.Renames) == 0 && sameThings(&before, &out.Facts) {
 		return current, nil
 	}
-	return archive.Pack(season.NewValid(out.Facts), current)
+	next, err := season.New(out.Facts)
+	if err != nil {
+		return archive.Stored{}, fmt.Errorf("ingest: %w", err)
+	}
+	return archive.Pack(next, current)
 }
 
 // sameThings reports whether names, colours and portraits are equal.

@@ -29,11 +29,8 @@ func New(facts Facts) (*Archive, error) {
 	if err := facts.Validate(); err != nil {
 		return nil, fmt.Errorf("make archive: %w", err)
 	}
-	return NewValid(facts), nil
+	return &Archive{facts: facts, index: newIndex(&facts)}, nil
 }
-
-// NewValid is New for facts that Validate has accepted before.
-func NewValid(facts Facts) *Archive { return &Archive{facts: facts, index: newIndex(&facts)} }
 
 // Facts returns all facts, also of the future. Use it to store and inspect an archive, and AsOf for
 // everything that is published or predicted.

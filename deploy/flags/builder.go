@@ -208,25 +208,27 @@ func ReadHeadshots(file string) (season.Headshots, error) {
 	return portraits, nil
 }
 
+// ReadArchive reads an archive file. An empty name means the embedded seasons.
+func ReadArchive(file string) (archive.Stored, error) {
+	if file == "" {
+		return archive.Embedded()
+	}
+	return archive.ReadFile(file)
+}
+
 // PutArchive puts the archive of the flag into the store. Without the flag, a store that has no
 // archive gets the embedded seasons.
 func (f *Builder) PutArchive(ctx context.Context, facts *archive.Store) error {
-	if f.Archive != "" {
-		stored, err := archive.ReadFile(f.Archive)
-		if err != nil {
+	if f.Archive == "" {
+		if _, err := facts.InUse(ctx); !errors.Is(err, blob.ErrNotFound) {
 			return err
 		}
-		return facts.Put(ctx, stored)
 	}
-	_, err := facts.InUse(ctx)
-	if !errors.Is(err, blob.ErrNotFound) {
-		return err
-	}
-	embedded, err := archive.Embedded()
+	stored, err := ReadArchive(f.Archive)
 	if err != nil {
 		return err
 	}
-	return facts.Put(ctx, embedded)
+	return facts.Put(ctx, stored)
 }
 
 // Given reports whether a flag was set, on the command line or in the environment.

@@ -23,18 +23,14 @@ type Console struct {
 
 // Token reads the operator's token, or creates one.
 func (f *Console) Token() (string, error) {
-	data, err := os.ReadFile(f.OperatorTokenFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f.makeToken()
+	if _, err := os.Stat(f.OperatorTokenFile); errors.Is(err, fs.ErrNotExist) {
+		token := rand.Text()
+		if err := WriteSecret(f.OperatorTokenFile, token+"\n"); err != nil {
+			return "", fmt.Errorf("make the operator's token: %w", err)
+		}
+		return token, nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("read the operator's token: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if len(token) < console.MinToken {
-		return "", fmt.Errorf("read the operator's token: %s holds %d characters, want at least %d", f.OperatorTokenFile, len(token), console.MinToken)
-	}
-	return token, nil
+	return readToken("the operator's token", f.OperatorTokenFile)
 }
 
 // LiveToken reads the token that may send observations; empty if there is none.
@@ -42,29 +38,30 @@ func (f *Console) LiveToken() (string, error) {
 	if f.LiveTokenFile == "" {
 		return "", nil
 	}
-	data, err := os.ReadFile(f.LiveTokenFile)
+	return readToken("the token for observations", f.LiveTokenFile)
+}
+
+func readToken(what, file string) (string, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read the token for observations: %w", err)
+		return "", fmt.Errorf("read %s: %w", what, err)
 	}
 	token := strings.TrimSpace(string(data))
 	if len(token) < console.MinToken {
-		return "", fmt.Errorf("read the token for observations: %s holds %d characters, want at least %d", f.LiveTokenFile, len(token), console.MinToken)
+		return "", fmt.Errorf("read %s: %s holds %d characters, want at least %d", what, file, len(token), console.MinToken)
 	}
 	return token, nil
 }
 
-func (f *Console) makeToken() (string, error) {
-	if err := os.MkdirAll(filepath.Dir(f.OperatorTokenFile), 0o750); err != nil {
-		return "", fmt.Errorf("make the operator's token: %w", err)
+// WriteSecret writes a new file that only its owner can read, and makes its folder. The file must not exist.
+func WriteSecret(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return err
 	}
-	token := rand.Text()
-	file, err := os.OpenFile(f.OperatorTokenFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return "", fmt.Errorf("make the operator's token: %w", err)
+		return err
 	}
-	_, err = fmt.Fprintln(file, token)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return "", fmt.Errorf("make the operator's token: %w", err)
-	}
-	return token, nil
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }

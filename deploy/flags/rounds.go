@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -32,6 +33,15 @@ func (f Rounds) Reader(ctx context.Context) (*operator.Operator, error) {
 	}
 	o := &operator.Operator{Store: store}
 	return o, f.complete(ctx, o)
+}
+
+// ProvideAlmanac joins the facts and the ledger of the store for a command that only reads.
+func (f Rounds) ProvideAlmanac(ctx context.Context) (*almanac.Almanac, error) {
+	o, err := f.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.Almanac(ctx)
 }
 
 // Operator opens the store for actions on rounds.

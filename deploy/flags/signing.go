@@ -40,14 +40,11 @@ type VersionStorage struct {
 
 // Operator opens the store for actions that publish.
 func (f VersionStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	key, err := f.Signers()
+	o, err := f.Storage.Operator(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.Storage.Operator(ctx, s)
-	if err == nil {
-		o.Sign = key
-	}
+	o.Sign, err = f.Signers()
 	return o, err
 }
 
@@ -59,13 +56,10 @@ type KeyListStorage struct {
 
 // Operator opens the store for actions on the list of API keys.
 func (f KeyListStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	key, err := f.KeySigners()
+	o, err := f.Storage.Operator(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.Storage.Operator(ctx, s)
-	if err == nil {
-		o.SignKeys = key
-	}
+	o.SignKeys, err = f.KeySigners()
 	return o, err
 }

@@ -1,5 +1,8 @@
 // Package flags holds the flags that commands share, and opens the things that the flags name: the
 // store, the race clock, the builder, the sources of facts.
+//
+// A method whose name begins with Provide makes a parameter of the Run method of each command with these flags: kong
+// calls it before Run, and a Run that has no such parameter opens nothing.
 package flags
 
 import (
@@ -30,6 +33,9 @@ func (f Storage) Open(ctx context.Context) (blob.Store, error) {
 func (f Storage) OpenToRead(ctx context.Context) (blob.Store, error) {
 	return open.Store(ctx, f.Store, open.ReadOnly)
 }
+
+// ProvideStore opens the store for a command that only reads.
+func (f Storage) ProvideStore(ctx context.Context) (blob.Store, error) { return f.OpenToRead(ctx) }
 
 // Operator opens the store for actions that need nothing else.
 func (f Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.Operator, error) {

@@ -224,11 +224,7 @@ type archiveListCmd struct {
 	flags.Storage `embed:""`
 }
 
-func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	list, err := archive.NewStore(store).List(ctx)
 	if err != nil {
 		return err
@@ -250,11 +246,7 @@ type archiveDiffCmd struct {
 	After         string `arg:"" optional:"" help:"The archive to compare with; default: the one in use." placeholder:"B"`
 }
 
-func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	load := func(name string) (archive.Stored, error) {
 		if _, err := os.Stat(name); err == nil {
 			return archive.ReadFile(name)

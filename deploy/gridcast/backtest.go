@@ -9,12 +9,12 @@ import (
 	"os"
 	"slices"
 
-	"gridcast/builder/archive"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/backtest"
 	"gridcast/builder/predict/laps"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
 )
 
@@ -45,10 +45,11 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	case !c.Live && c.Laps != "":
 		return terminal.Usagef("--laps: only --live reads lap times")
 	}
-	a, err := c.archive()
+	stored, err := flags.ReadArchive(c.Archive)
 	if err != nil {
 		return err
 	}
+	a := stored.Archive
 	if first := a.Facts().Seasons[0].Year; c.From < first {
 		return fmt.Errorf("backtest from %d: the archive begins in %d; give another one with --archive", c.From, first)
 	}
@@ -86,15 +87,6 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	printBacktest(s, report)
 	return nil
-}
-
-func (c *backtestCmd) archive() (*season.Archive, error) {
-	if c.Archive == "" {
-		embedded, err := archive.Embedded()
-		return embedded.Archive, err
-	}
-	stored, err := archive.ReadFile(c.Archive)
-	return stored.Archive, err
 }
 
 func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.Archive) error {
@@ -182,16 +174,18 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 		rows = append(rows, partRow(part.Year, part.Part))
 	}
 	s.PrintTable(header, rows)
-	rows = make([][]any, 0, len(r.Reliability))
-	for _, bin := range r.Reliability {
-		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
+	s.Printf("\n%s\n", terminal.Table([]any{"races", "said %", "won % [95 %]"}, binRows(r.Reliability)))
+	s.Printf("\n%s\n\nThe podium chances of all drivers are off by %.2f points on average.\n",
+		terminal.Table([]any{"drivers", "podium said %", "came % [95 %]"}, binRows(r.Podiums)), r.Model.ECEDriversPct)
+}
+
+// binRows lists bins of chances with the share that came true.
+func binRows(bins []backtest.Bin) [][]any {
+	rows := make([][]any, 0, len(bins))
+	for _, bin := range bins {
+		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), withInterval("%.1f", 100*bin.Won, backtest.Interval{100 * bin.Interval[0], 100 * bin.Interval[1]})})
 	}
-	s.Printf("\n%s\n", terminal.Table([]any{"races", "said %", "won % [95 %]"}, rows))
-	rows = rows[:0]
-	for _, bin := range r.Podiums {
-		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
-	}
-	s.Printf("\n%s\n\nThe podium chances of all drivers are off by %.2f points on average.\n", terminal.Table([]any{"drivers", "podium said %", "came % [95 %]"}, rows), r.Model.ECEDriversPct)
+	return rows
 }
 
 // printDifferences prints the differences between a model and the baselines on the same races.
@@ -208,11 +202,16 @@ func printDifferences(s *terminal.Streams, model string, differences map[string]
 
 // paired is a difference for a table, with a star if its interval excludes zero.
 func paired(format string, p backtest.Paired) string {
-	text := fmt.Sprintf(format+" ["+format+", "+format+"]", p.Mean, p.Interval[0], p.Interval[1])
+	text := withInterval(format, p.Mean, p.Interval)
 	if p.Interval[0] > 0 || p.Interval[1] < 0 {
 		return text + " *"
 	}
 	return text
+}
+
+// withInterval is a value with its interval.
+func withInterval(format string, value float64, interval backtest.Interval) string {
+	return fmt.Sprintf(format+" ["+format+", "+format+"]", value, interval[0], interval[1])
 }
 
 func printLive(s *terminal.Streams, r *backtest.LiveReport) {
@@ -239,13 +238,10 @@ func metricsRow(name string, m backtest.Metrics) []any {
 	if m.Intervals != nil {
 		i = *m.Intervals
 	}
-	within := func(format string, value float64, interval backtest.Interval) string {
-		return fmt.Sprintf(format+" ["+format+", "+format+"]", value, interval[0], interval[1])
-	}
 	return []any{
-		name, within("%.1f", m.WinnerHitPct, i.WinnerHitPct), within("%.1f", m.PodiumPct, i.PodiumPct),
-		within("%.1f", m.ExactPodiumPct, i.ExactPodiumPct), within("%.3f", m.LogLoss, i.LogLoss),
-		within("%.3f", m.Brier, i.Brier), within("%.3f", m.PodiumBrier, i.PodiumBrier), within("%.1f", m.ECEPct, i.ECEPct),
+		name, withInterval("%.1f", m.WinnerHitPct, i.WinnerHitPct), withInterval("%.1f", m.PodiumPct, i.PodiumPct),
+		withInterval("%.1f", m.ExactPodiumPct, i.ExactPodiumPct), withInterval("%.3f", m.LogLoss, i.LogLoss),
+		withInterval("%.3f", m.Brier, i.Brier), withInterval("%.3f", m.PodiumBrier, i.PodiumBrier), withInterval("%.1f", m.ECEPct, i.ECEPct),
 	}
 }
 

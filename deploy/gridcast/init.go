@@ -139,15 +139,7 @@ func (c *initCmd) makeMaster() error {
 		_, err := webhook.ReadMaster(c.WebhookMasterFile)
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(c.WebhookMasterFile), 0o750); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
-	file, err := os.OpenFile(c.WebhookMasterFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("init: make the master of webhooks: %w", err)
-	}
-	_, err = fmt.Fprintln(file, rand.Text()+rand.Text())
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err := flags.WriteSecret(c.WebhookMasterFile, rand.Text()+rand.Text()+"\n"); err != nil {
 		return fmt.Errorf("init: make the master of webhooks: %w", err)
 	}
 	return nil
@@ -259,18 +251,10 @@ func (c *initCmd) write(k *kong.Context) error {
 			fmt.Fprintf(&text, "\n# %s\n%s%s='%s'\n", flag.Help, mark, flag.Envs[0], value)
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(c.File), 0o750); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
 	if err := os.Remove(c.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("init: replace the environment file: %w", err)
 	}
-	file, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("init: write the environment file: %w", err)
-	}
-	_, err = file.WriteString(text.String())
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err := flags.WriteSecret(c.File, text.String()); err != nil {
 		return fmt.Errorf("init: write the environment file: %w", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"
 	"gridcast/edge/keys"
+	"gridcast/snapshots/blob"
 )
 
 type keysCmds struct {
@@ -44,11 +45,7 @@ type keysListCmd struct {
 	flags.Storage `embed:""`
 }
 
-func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	d, _, err := keys.Load(ctx, store)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/snapshots/blob"
 )
 
 type ledgerCmds struct {
@@ -26,11 +27,7 @@ type ledgerListCmd struct {
 	Last          int   `help:"Only the last N events." placeholder:"N"`
 }
 
-func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if err != nil {
 		return err
@@ -68,11 +65,7 @@ type ledgerAuditCmd struct {
 	operator.AuditLedger `embed:""`
 }
 
-func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	answer, err := (&operator.Operator{Store: store}).Do(ctx, c.AuditLedger, operator.Request{})
 	audit, ok := answer.Record.(builder.Audit)
 	switch {

@@ -58,22 +58,9 @@ func (c *livePushCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	defer func() { _ = in.Close() }() // it was only read
 	var count pushed
-	err = live.Lines(in, func(n int, seen live.Observation, err error) error {
-		count.Lines++
-		news := false
-		if err == nil {
-			news, err = o.Observe(ctx, seen, c.Name)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			count.Refused++
-			_, _ = fmt.Fprintf(s.Err, "line %d: %v\n", n, err) // the summary counts it too
-		case news:
-			count.New++
-		}
-		return nil
+	count.Lines, count.New, err = o.ObserveLines(ctx, in, c.Name, func(line int, err error) {
+		count.Refused++
+		_, _ = fmt.Fprintf(s.Err, "line %d: %v\n", line, err) // the summary counts it too
 	})
 	s.Print(count, "%d lines, %d of them new, %d refused\n", count.Lines, count.New, count.Refused)
 	if err == nil && count.Refused > 0 {

@@ -7,6 +7,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/snapshots/blob"
 )
 
 type operatorsCmds struct {
@@ -19,11 +20,7 @@ type operatorsListCmd struct {
 	flags.Storage `embed:""`
 }
 
-func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	list, err := operator.LoadPeople(ctx, store)
 	if err != nil {
 		return err

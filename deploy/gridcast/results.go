@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,15 +86,7 @@ func newListedResult(r *almanac.Round) listedResult {
 	return l
 }
 
-func (c *resultsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Reader(ctx)
-	if err != nil {
-		return err
-	}
-	a, err := o.Almanac(ctx)
-	if err != nil {
-		return err
-	}
+func (c *resultsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error { //nolint:unparam // kong wants an error
 	done := slices.DeleteFunc(a.Verified(), (*almanac.Round).Differs)
 	unentered, waiting := view.Waiting(a)
 	if !c.All && !s.JSON {
@@ -156,12 +147,8 @@ type shownRevision struct {
 	Reason   string    `json:"reason,omitzero"`
 }
 
-func (c *resultsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Reader(ctx)
-	if err != nil {
-		return err
-	}
-	r, err := round(ctx, o, c.Key)
+func (c *resultsShowCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
+	r, err := a.Round(c.Key)
 	if err != nil {
 		return err
 	}
@@ -306,9 +293,9 @@ func (c *resultFlags) readFile(order *operator.Codes, document *[]byte) error {
 	if c.File == "" {
 		return nil
 	}
-	file, err := os.ReadFile(c.File)
+	file, err := readFile(c.File)
 	if err != nil {
-		return fmt.Errorf("read classification: %w", err)
+		return err
 	}
 	if text := bytes.TrimSpace(file); len(text) == 0 || text[0] == '{' {
 		*document = file

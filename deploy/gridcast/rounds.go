@@ -42,15 +42,7 @@ type listedRound struct {
 	Allowed     []almanac.Decision `json:"allowed"`
 }
 
-func (c *roundsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Reader(ctx)
-	if err != nil {
-		return err
-	}
-	a, err := o.Almanac(ctx)
-	if err != nil {
-		return err
-	}
+func (c *roundsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 	rounds := a.Rounds(c.Year)
 	if len(rounds) == 0 {
 		return fmt.Errorf("list rounds: no calendar of %d is known", c.Year)

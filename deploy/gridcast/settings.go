@@ -8,6 +8,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/snapshots/blob"
 )
 
 type settingsCmds struct {
@@ -19,11 +20,7 @@ type settingsShowCmd struct {
 	flags.Storage `embed:""`
 }
 
-func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	settings, err := settings.Load(ctx, store)
 	if err != nil {
 		return err

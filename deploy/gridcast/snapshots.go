@@ -14,6 +14,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 )
 
 type snapshotCmds struct {
@@ -30,11 +31,7 @@ type snapshotsListCmd struct {
 	flags.Storage `embed:""`
 }
 
-func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	list, err := snapshots.List(ctx, store)
 	if err != nil {
 		return err
@@ -52,11 +49,7 @@ type snapshotsShowCmd struct {
 	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
 }
 
-func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	m, err := operator.LoadManifest(ctx, store, c.Version)
 	if err != nil {
 		return err
@@ -86,11 +79,7 @@ type snapshotsDiffCmd struct {
 	To            int64 `arg:"" optional:"" help:"The version to compare to; default: the current one." placeholder:"B"`
 }
 
-func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	changes, err := snapshots.Diff(ctx, store, c.From, c.To)
 	if err != nil {
 		return err
@@ -122,11 +111,7 @@ type snapshotsVerifyCmd struct {
 	operator.CheckVersion `embed:""`
 }
 
-func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	answer, damage := (&operator.Operator{Store: store}).Do(ctx, c.CheckVersion, operator.Request{Progress: s.Progress})
 	v, ok := answer.Record.(snapshots.Verification)
 	if !ok {

@@ -18,6 +18,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/snapshots/blob"
 )
 
 type sourceCmds struct {
@@ -225,11 +226,7 @@ type tracedBlock struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if err != nil {
 		return err

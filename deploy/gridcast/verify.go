@@ -28,11 +28,7 @@ type ledgerProveCmd struct {
 }
 
 // Run prints the proof that the frozen pick of a round is in the public log of the current version.
-func (c *ledgerProveCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *ledgerProveCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	base, err := snapshots.LoadBase(ctx, store, nil)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/scheduler/webhook"
+	"gridcast/snapshots/blob"
 )
 
 type webhooksCmds struct {
@@ -50,11 +51,7 @@ type listedWebhook struct {
 	Told  int64  `json:"told"`
 }
 
-func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	sender, err := c.Sender(nil)
 	if err != nil {
 		return err
@@ -85,11 +82,7 @@ type webhooksLogCmd struct {
 	ID            string `arg:"" help:"The webhook's id, from webhooks list."`
 }
 
-func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
-	}
+func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	hooks, err := webhook.Load(ctx, store)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/deploy/clock"
@@ -76,11 +75,11 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	defer release()
-	a, err := c.demoArchive()
+	stored, err := flags.ReadArchive(c.Archive)
 	if err != nil {
 		return err
 	}
-	w, err := DemoWeekend(a)
+	w, err := DemoWeekend(stored.Archive)
 	if err != nil {
 		return err
 	}
@@ -117,7 +116,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	c.OperatorTokenFile, c.startKey, c.StartPage = demoToken, client[len(client)-1].key, edge.Shown // the sandbox's key
-	c.order = demoOrder{a}
+	c.order = demoOrder{stored.Archive}
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
 		shown := banner{
@@ -185,15 +184,6 @@ func freeAddress(ctx context.Context, address, taken string, search bool) (strin
 		}
 	}
 	return "", inUse
-}
-
-func (c *Serve) demoArchive() (*season.Archive, error) {
-	if c.Archive == "" {
-		embedded, err := archive.Embedded()
-		return embedded.Archive, err
-	}
-	stored, err := archive.ReadFile(c.Archive)
-	return stored.Archive, err
 }
 
 // demoStore creates an empty store, and locks out other demos until release is called.

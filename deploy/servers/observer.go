@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"gridcast/builder/live"
 	"gridcast/deploy/operator"
 )
 
@@ -51,18 +50,9 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := observed{Faults: []string{}}
-	err := live.Lines(http.MaxBytesReader(w, r.Body, maxFeed), func(n int, seen live.Observation, err error) error {
-		answer.Lines++
-		news := false
-		if err == nil {
-			news, err = actions.Observe(r.Context(), seen, "push")
-		}
-		if err != nil {
-			answer.Faults = append(answer.Faults, fmt.Sprintf("line %d: %v", n, err))
-		} else if news {
-			answer.New++
-		}
-		return r.Context().Err()
+	var err error
+	answer.Lines, answer.New, err = actions.ObserveLines(r.Context(), http.MaxBytesReader(w, r.Body, maxFeed), "push", func(line int, err error) {
+		answer.Faults = append(answer.Faults, fmt.Sprintf("line %d: %v", line, err))
 	})
 	if err != nil {
 		answer.Faults = append(answer.Faults, err.Error())

@@ -57,12 +57,9 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 	if err != nil {
 		return nil, err
 	}
-	p := &operatorPort{observer: newObserver(observations), token: token, edges: local, log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
+	p := &operatorPort{observer: newObserver(observations), token: token, edges: append(local, console.Remotes(f.Edges)...), log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
 	if p.signKeys, err = f.KeySigners(); err != nil {
 		return nil, err
-	}
-	for _, address := range f.Edges {
-		p.edges = append(p.edges, console.Remote(address))
 	}
 	if p.listener, err = adminport.Listen(ctx, f.OperatorListen); err != nil {
 		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)

@@ -93,11 +93,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		saw(served.Version, served.Ledger)
 	}
-	edges := make([]console.Edge, len(c.Edges))
-	for i, address := range c.Edges {
-		edges[i] = console.Remote(address)
-	}
-	for _, r := range console.AskEdges(ctx, edges) {
+	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
 		head := snapshots.Ledger{}
 		if r.Status.Ledger != nil {
 			head = snapshots.Ledger(*r.Status.Ledger)
