@@ -75,7 +75,7 @@ func TestDemoWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
 	const lasVegas = 2024022
 	told := newListeners(t)
-	d := startDemo(t, "3000", append(told.flags(), "--archive", seasons(t, 2022, 2026))...)
+	d := startDemo(t, "3000", append(told.flags(), "--archive", seasons(t, 2023, 2024))...)
 	hook, secret := told.add(d.cmd.Dir, "dir:.var/demo")
 	clients := d.manyClients(t, 20)
 	c := func() *client { // in turn, so that looking often meets no limit
@@ -213,7 +213,7 @@ func TestDemoWithoutVisitor(t *testing.T) {
 	}
 	t.Parallel() // most of it waits
 	const speed = 6000
-	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h", "--archive", seasons(t, 2022, 2026)) // instead of its thousand hours
+	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h", "--archive", seasons(t, 2023, 2024)) // instead of its thousand hours
 	eventually(t, "the demo says that the result is verified in a second", func() bool {
 		m := waitingPage.FindStringSubmatch(d.output.String())
 		return m != nil && m[1] == "1s"
@@ -243,7 +243,7 @@ var waitingPage = regexp.MustCompile(`/#waiting (?s:.*) (\w+)\.\n`)
 func TestSwapsUnderLoad(t *testing.T) {
 	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
 	store := inDirectory(t)
-	store.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2022, 2026))
+	store.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2023, 2024))
 	created := manyKeys(t, store, keyCount)
 	edge := startServer(t, t.TempDir(), "edge", "--store", store.name, "--now", "2024-11-24T05:00:00Z")
 	clients := make([]*client, keyCount)

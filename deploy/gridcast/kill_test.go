@@ -41,7 +41,7 @@ func TestKilledBuilders(t *testing.T) {
 func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 	instants := changingInstants(t)
 	random := rand.New(rand.NewPCG(seed, seed))
-	s.build(t, instants[0].Add(-time.Hour).Format(time.RFC3339), "--archive", seasons(t, 2022, 2024))
+	s.build(t, instants[0].Add(-time.Hour).Format(time.RFC3339), "--archive", seasons(t, 2023, 2024))
 	last := s.attempt(t, instants[0], alive)
 	keys := manyKeys(t, s, 40)
 	edge := startServer(t, t.TempDir(), "edge", "--store", s.name)

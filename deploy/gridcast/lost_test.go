@@ -18,7 +18,7 @@ func TestStoreNotMounted(t *testing.T) {
 		t.Skip("short: starts five processes")
 	}
 	dir := t.TempDir()
-	archive := seasons(t, 2025, 2026)
+	archive := seasons(t, 2025, 2025)
 	serve := []string{"serve", "--store", "dir:store", "--cache-dir", "cache", "--archive", archive, "--no-sources"}
 	newKey(t, dir, "dir:store", "pro")
 	p := startServer(t, dir, serve...)

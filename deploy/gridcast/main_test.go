@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/season"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -48,8 +49,14 @@ func (b browsers) Run() int {
 // seasons returns the path of an archive of some of the embedded seasons.
 func seasons(t testing.TB, from, to int) string {
 	t.Helper()
+	return archiveFile(t, archivetest.Seasons(t, from, to))
+}
+
+// archiveFile returns the path of an archive of facts.
+func archiveFile(t testing.TB, facts season.Facts) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.archive")
-	if err := archive.WriteFile(path, archivetest.Stored(t, archivetest.Seasons(t, from, to))); err != nil {
+	if err := archive.WriteFile(path, archivetest.Stored(t, facts)); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -25,7 +25,7 @@ func TestTimer(t *testing.T) {
 	}
 	f1db := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
 	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
-	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2022, 2026)}, store...)...)
+	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2023, 2024)}, store...)...)
 	if plain := gridcast(t, dir, append([]string{"build"}, store...)...); !strings.Contains(plain, "gridcast build --all") {
 		t.Errorf("a build does not say how title odds are made:\n%s", plain)
 	}

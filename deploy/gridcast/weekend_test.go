@@ -60,7 +60,7 @@ func startHouseIn(t testing.TB, store string, race clock.Clock, opened time.Time
 func newHouse(t testing.TB, store string, opened time.Time, schedulerArgs ...string) *house {
 	t.Helper()
 	dir := t.TempDir()
-	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026))
+	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency", "--archive", seasons(t, 2023, 2024))
 	return &house{dir: dir, store: store, key: newKey(t, dir, store, "pro"), schedulerArgs: schedulerArgs}
 }
 
