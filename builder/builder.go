@@ -362,7 +362,7 @@ func (b *Builder) nothingKnown(at time.Time) error {
 // addFeeds adds the feeds to a draft. A feed that cannot be rendered, or that contradicts the documents, is refused
 // and keeps its earlier bytes. So do all feeds while the archive lacks a published season.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
-	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, units.Bodies(version.Documents())
+	known := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}
 	for _, f := range catalog.Feeds {
 		entry, before := d.Base.Entry(f.Stored)
 		if before && len(d.Seasons) > len(a.Years) {
@@ -372,7 +372,7 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (r
 		}
 		feed := units.Render(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
 		if feed.Fault == nil && !feed.Reused {
-			feed.Fault = check.Feed(f, feed.Body, known, bodies)
+			feed.Fault = check.Feed(f, feed.Body, known, version.BodiesFrom(d.CurrentSeason))
 		}
 		if feed.Fault != nil {
 			refused = append(refused, units.Refused{Path: f.Stored, Err: feed.Fault})

@@ -20,26 +20,21 @@ import (
 	"gridcast/snapshots"
 )
 
-// Memory holds the units of the last version that it was given to keep: some 12 MB for 75 seasons. The
-// zero value is empty. It is safe for concurrent use.
+// Memory holds the verdicts on the units of the last version that it was given to keep. It holds no documents: those of
+// 77 seasons take 35 MB, and a version needs them only for a season with a refused document. The zero value is empty. It is
+// safe for concurrent use.
 type Memory struct {
-	mu    sync.Mutex // guards units
-	units map[key]remembered
+	mu    sync.Mutex            // guards units
+	units map[key]*check.Season // without faults
 }
 
 // key is the digest of a unit's inputs and of its documents as they are published.
 type key [sha256.Size]byte
 
-// remembered is a unit without faults.
-type remembered struct {
-	bodies  map[string][]byte // by path
-	verdict *check.Season
-}
-
 // Render renders the documents of the almanac on a base, except those of the seasons that it remembers.
 // It does not render derived documents. progress is called concurrently; it may be nil.
 func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, progress func(done, total int)) (*Version, error) {
-	v := &Version{seasons: map[int]*unit{}, others: map[string]*Document{}}
+	v := &Version{almanac: a, seasons: map[int]*unit{}, others: map[string]*Document{}}
 	published := map[int][]snapshots.ManifestEntry{} // by season
 	for _, entry := range base.Manifest.Entries {
 		year := seasonOf(entry.Path)
@@ -88,12 +83,11 @@ func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Al
 func (m *Memory) find(inputs season.Digest, published []snapshots.ManifestEntry) *unit {
 	u := &unit{documents: map[string]*Document{}, inputs: &inputs}
 	m.mu.Lock()
-	known, ok := m.units[keyOf(inputs, published)]
+	u.verdict = m.units[keyOf(inputs, published)]
 	m.mu.Unlock()
-	if ok {
-		u.verdict = known.verdict
+	if u.verdict != nil {
 		for _, entry := range published {
-			u.documents[entry.Path] = &Document{Path: entry.Path, Body: known.bodies[entry.Path], Published: snapshots.Reused(entry), Reused: true}
+			u.documents[entry.Path] = &Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true, remembered: true}
 		}
 	}
 	return u
@@ -111,7 +105,7 @@ func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
 
 // Keep remembers the seasons of a checked version that have no fault, and forgets all others.
 func (m *Memory) Keep(v *Version) {
-	units := make(map[key]remembered, len(v.seasons))
+	units := make(map[key]*check.Season, len(v.seasons))
 	for _, u := range v.seasons {
 		if u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
 			continue
@@ -120,7 +114,7 @@ func (m *Memory) Keep(v *Version) {
 		for _, path := range slices.Sorted(maps.Keys(u.documents)) {
 			entries = append(entries, u.documents[path].Published.Entry())
 		}
-		units[keyOf(*u.inputs, entries)] = remembered{Bodies(u.documents), u.verdict}
+		units[keyOf(*u.inputs, entries)] = u.verdict
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

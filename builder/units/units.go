@@ -19,7 +19,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/check"
+	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
@@ -32,6 +34,8 @@ type Document struct {
 	Published snapshots.Variant // unset if Fault is not nil
 	Reused    bool              // Published is the entry of the base
 	Fault     error             // why it could not be rendered
+
+	remembered bool // rendering gives the entry of the base, so that Body is rendered when it is needed
 }
 
 // Render renders a document as of the instant at which the base first rendered it. If that gives the
@@ -67,6 +71,7 @@ func (d *Document) pack(at time.Time) error {
 
 // Version is the documents of a version in the making. It is not safe for concurrent use.
 type Version struct {
+	almanac *almanac.Almanac
 	seasons map[int]*unit        // by year
 	others  map[string]*Document // by path: about no single season, or derived
 }
@@ -134,7 +139,7 @@ func (v *Version) Check(current int) check.Faults {
 	for year, u := range v.seasons {
 		if u.verdict == nil {
 			group.Go(func() error {
-				verdict := check.Read(year, Bodies(u.documents), reused(u.documents))
+				verdict := check.Read(year, v.bodies(u.documents), reused(u.documents))
 				u.verdict = &verdict
 				return nil
 			})
@@ -145,7 +150,7 @@ func (v *Version) Check(current int) check.Faults {
 	for _, year := range v.Seasons() {
 		verdicts = append(verdicts, *v.seasons[year].verdict)
 	}
-	return check.Version(catalog.Known{Current: current, Seasons: v.Seasons()}, verdicts, Bodies(v.others), reused(v.others))
+	return check.Version(catalog.Known{Current: current, Seasons: v.Seasons()}, verdicts, v.bodies(v.others), reused(v.others))
 }
 
 // reused tells the documents that have passed their schema when the base was published.
@@ -153,10 +158,27 @@ func reused(documents map[string]*Document) func(path string) bool {
 	return func(path string) bool { return documents[path].Reused }
 }
 
-// Bodies returns the bodies that are at hand, by path. The others are the ones of the base.
-func Bodies(documents map[string]*Document) map[string][]byte {
+// BodiesFrom returns the bodies of the documents about no single season and about the seasons from a year on, by path.
+func (v *Version) BodiesFrom(year int) map[string][]byte {
+	bodies := v.bodies(v.others)
+	for of, u := range v.seasons {
+		if of >= year {
+			maps.Copy(bodies, v.bodies(u.documents))
+		}
+	}
+	return bodies
+}
+
+// bodies returns the bodies of documents, by path. It leaves out those of the base that were not read.
+func (v *Version) bodies(documents map[string]*Document) map[string][]byte {
 	bodies := make(map[string][]byte, len(documents))
 	for path, d := range documents {
+		if d.remembered {
+			d.remembered = false
+			if variant, err := catalog.ParsePath(path); err == nil {
+				d.Body, d.Fault = render.Body(v.almanac, variant, d.Published.Entry().GeneratedAt)
+			}
+		}
 		if d.Body != nil {
 			bodies[path] = d.Body
 		}
