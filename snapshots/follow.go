@@ -40,7 +40,7 @@ type FollowConfig struct {
 	// current, by fresh.note. It may be nil.
 	Fresh func(until time.Time)
 
-	// Pin is the only version that Follow delivers, whatever the pointer and the ratchet say. 0: the current one.
+	// Pin is the only version that Follow delivers; pointer and ratchet then decide nothing. 0: the current one.
 	Pin int64
 
 	// CacheFailed is called when the copy cannot be read or written. Following goes on.

@@ -155,20 +155,15 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
 	read := stored{map[string][]byte{}, map[string]partFile{}}
 	var mu sync.Mutex // guards read
-	var group errgroup.Group
-	group.SetLimit(defaultWorkers)
-	for _, version := range versions {
-		group.Go(func() error {
-			key := ManifestKey(version)
-			if o, err := store.Get(ctx, key, maxManifest); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				read.files[key] = o.Data
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // no function returns an error
+	_ = Each(ctx, "prefetch", versions, defaultWorkers, nil, func(ctx context.Context, version int64) error {
+		key := ManifestKey(version)
+		if o, err := store.Get(ctx, key, maxManifest); err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			read.files[key] = o.Data
+		}
+		return nil
+	})
 	return read
 }
 

@@ -252,7 +252,7 @@ func (e ManifestEntry) Read(ctx context.Context, store blob.Store) ([]byte, erro
 // Objects yields every object that the version is made of, except its manifest: parts of the manifest,
 // deltas, then the objects of the entries.
 func (m *Manifest) Objects() iter.Seq[Object] {
-	var objects []Object
+	objects := make([]Object, 0, len(m.Parts)+len(m.Deltas)+len(m.Entries))
 	for _, part := range m.Parts {
 		objects = append(objects, part.object())
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob"
 )
@@ -172,12 +170,9 @@ func (p *pruning) sweep(ctx context.Context, folder string, unwanted func(key st
 		}
 	}
 	if !p.dryRun {
-		group, groupCtx := errgroup.WithContext(ctx)
-		group.SetLimit(defaultWorkers)
-		for _, info := range doomed {
-			group.Go(func() error { return p.store.Delete(groupCtx, info.Key) })
-		}
-		if err := group.Wait(); err != nil {
+		if err := Each(ctx, "remove", doomed, defaultWorkers, nil, func(ctx context.Context, info blob.Info) error {
+			return p.store.Delete(ctx, info.Key)
+		}); err != nil {
 			return err
 		}
 	}
@@ -216,28 +211,23 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 	}
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, object := range objects {
-		group.Go(func() error {
-			data, fault := object.Read(groupCtx, store)
-			if e, ok := packed[object.Key]; ok && fault == nil {
-				_, fault = e.unpack(data)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			result.Objects++
-			switch {
-			case fault == nil:
-				result.Bytes += object.Size
-			case errors.Is(fault, ErrDamaged), errors.Is(fault, blob.ErrNotFound):
-				result.Faults = append(result.Faults, fault)
-			default:
-				return fmt.Errorf("verify version %d: %w", m.Version, fault)
-			}
-			progress.Tell(Check, result.Objects, len(objects))
-			return nil
-		})
-	}
-	return result, group.Wait()
+	err := Each(ctx, Check, objects, parallel, progress, func(ctx context.Context, object Object) error {
+		data, fault := object.Read(ctx, store)
+		if e, ok := packed[object.Key]; ok && fault == nil {
+			_, fault = e.unpack(data)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		result.Objects++
+		switch {
+		case fault == nil:
+			result.Bytes += object.Size
+		case errors.Is(fault, ErrDamaged), errors.Is(fault, blob.ErrNotFound):
+			result.Faults = append(result.Faults, fault)
+		default:
+			return fmt.Errorf("verify version %d: %w", m.Version, fault)
+		}
+		return nil
+	})
+	return result, err
 }

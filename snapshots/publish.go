@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,13 +123,8 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	// Stage: list the objects that the base does not have.
 	base := d.Base.Pointer
 	variants := d.resolve()
-	objects := d.newObjects(variants)
-	receipt := Receipt{Variants: len(variants), ObjectsWritten: len(objects)}
-	for _, v := range variants {
-		if v.reused {
-			receipt.ObjectsReused++
-		}
-	}
+	objects := fresh(variants)
+	receipt := Receipt{Variants: len(variants), ObjectsWritten: len(objects), ObjectsReused: len(variants) - len(objects)}
 	for _, o := range objects {
 		receipt.BytesWritten += int64(len(o.data))
 	}
@@ -194,8 +190,8 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 
 // uploaded are the objects that were uploaded while a draft was finished.
 type uploaded struct {
-	version int64                // the number claimed for them; 0: there are none
-	objects map[string]newObject // by the key that they have in version 0
+	version int64              // the number claimed for them; 0: there are none
+	objects map[string]Variant // by the key that they have in version 0
 }
 
 // finish calls the draft's Finish, and uploads meanwhile the objects that the draft needs so far.
@@ -209,10 +205,10 @@ func (p *Publisher) finish(ctx context.Context, d *Draft) (uploaded, error) {
 	defer uploading.Wait()
 	defer cancel() // before the wait, however Finish ends
 	var uploadErr error
-	if objects := d.newObjects(d.resolve()); len(objects) > 0 && d.mayPublish() == nil {
-		early.objects = make(map[string]newObject, len(objects))
+	if objects := fresh(d.resolve()); len(objects) > 0 && d.mayPublish() == nil {
+		early.objects = make(map[string]Variant, len(objects))
 		for _, o := range objects {
-			early.objects[o.key(0)] = o
+			early.objects[o.objectKey(0)] = o
 		}
 		base, builder := d.Base.Pointer.Version, d.Builder // Finish may change d meanwhile
 		uploading.Go(func() {
@@ -230,13 +226,13 @@ func (p *Publisher) finish(ctx context.Context, d *Draft) (uploaded, error) {
 
 // missing returns the objects that were not uploaded, never nil. It returns nil if one of them was
 // uploaded with other bytes: these are never overwritten, so the version needs another number.
-func (u uploaded) missing(objects []newObject) []newObject {
-	missing := []newObject{}
+func (u uploaded) missing(objects []Variant) []Variant {
+	missing := []Variant{}
 	for _, o := range objects {
-		switch early, ok := u.objects[o.key(0)]; {
+		switch early, ok := u.objects[o.objectKey(0)]; {
 		case !ok:
 			missing = append(missing, o)
-		case !early.of.equal(o.of):
+		case !early.entry.equal(o.entry):
 			return nil
 		}
 	}
@@ -244,14 +240,14 @@ func (u uploaded) missing(objects []newObject) []newObject {
 }
 
 // upload writes the objects of a version and reads them back.
-func (p *Publisher) upload(ctx context.Context, version int64, objects []newObject, progress Progress) error {
-	err := Each(ctx, Upload, objects, p.workers(), progress, func(ctx context.Context, o newObject) error {
-		return p.create(ctx, o.key(version), o.data)
+func (p *Publisher) upload(ctx context.Context, version int64, objects []Variant, progress Progress) error {
+	err := Each(ctx, Upload, objects, p.workers(), progress, func(ctx context.Context, o Variant) error {
+		return p.create(ctx, o.objectKey(version), o.data)
 	})
 	if err == nil {
-		err = Each(ctx, Check, objects, p.workers(), progress, func(ctx context.Context, o newObject) error {
-			o.of.Object = o.key(version)
-			_, err := o.of.Read(ctx, p.Store)
+		err = Each(ctx, Check, objects, p.workers(), progress, func(ctx context.Context, o Variant) error {
+			o.entry.Object = o.objectKey(version)
+			_, err := o.entry.Read(ctx, p.Store)
 			return err
 		})
 	}
@@ -261,22 +257,9 @@ func (p *Publisher) upload(ctx context.Context, version int64, objects []newObje
 	return nil
 }
 
-// newObjects lists the objects that the draft needs and its base does not have.
-func (d *Draft) newObjects(variants []Variant) []newObject {
-	var objects []newObject
-	for _, v := range variants {
-		if !v.reused {
-			objects = append(objects, newObject{v.objectKey, v.data, v.entry})
-		}
-	}
-	return objects
-}
-
-// newObject is an object to be written.
-type newObject struct {
-	key  func(version int64) string // its place in a version
-	data []byte
-	of   ManifestEntry // to check data when it is read back
+// fresh returns the variants whose objects the base does not have.
+func fresh(variants []Variant) []Variant {
+	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return v.reused })
 }
 
 // claim is the content of versions/<n>.json. Number n belongs to the builder that created the file, and no
@@ -379,7 +362,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 	if err != nil {
 		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
-	next, fresh := Pointer{Version: m.Version, At: p.now().Round(0)}, map[string][]byte{}
+	next, written := Pointer{Version: m.Version, At: p.now().Round(0)}, map[string][]byte{}
 	put := func(ctx context.Context, f file) error {
 		if err := p.create(ctx, f.key, f.data); err != nil {
 			return err
@@ -387,29 +370,21 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 		_, err := Object{f.key, Digest(f.data), int64(len(f.data))}.Read(ctx, p.Store)
 		return err
 	}
-	own := files[len(files)-1]
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(p.workers())
-	for _, part := range files[:len(files)-1] {
-		group.Go(func() error { return put(groupCtx, part) })
-	}
-	if err := group.Wait(); err != nil {
-		return Pointer{}, nil, err
-	}
-	group, groupCtx = errgroup.WithContext(ctx)
-	group.SetLimit(p.workers())
-	group.Go(func() error { return put(groupCtx, own) }) // after the parts, because its readers need them
+	parts, last := files[:len(files)-1], files[len(files)-1:] // the manifest's own file comes last, because its readers need the parts
+	own := last[0]
 	if delta != nil {
-		group.Go(func() error { return put(groupCtx, file{m.Deltas[len(m.Deltas)-1].object().Key, delta}) })
+		last = append(last, file{m.Deltas[len(m.Deltas)-1].object().Key, delta})
 	}
-	if err := group.Wait(); err != nil {
-		return Pointer{}, nil, err
+	for _, group := range [][]file{parts, last} {
+		if err := Each(ctx, Upload, group, p.workers(), nil, put); err != nil {
+			return Pointer{}, nil, err
+		}
 	}
 	for _, f := range files {
-		fresh[f.key] = f.data
+		written[f.key] = f.data
 	}
 	next.Manifest = Digest(own.data)
-	return next, fresh, nil
+	return next, written, nil
 }
 
 const (

@@ -21,9 +21,11 @@ const (
 	Unmounted // as ReadOnly, but the directory of a store may be missing: reads fail until it is there
 )
 
-// Store opens dir:PATH (see dirblob: made if it is missing, but only for ReadWrite) or s3://bucket/prefix?endpoint=…&region=…&addressing=…&ca=… (see
-// s3blob.ParseURL). For ReadWrite, a server that does not honour conditional writes is
-// refused.
+// Store opens the store of a name:
+//
+//	dir:PATH             see dirblob; ReadWrite makes a missing directory
+//	s3://bucket/prefix   with ?endpoint=…&region=…&addressing=…&ca=…, see s3blob.ParseURL; for ReadWrite, Store refuses
+//	                     a server that does not honour conditional writes
 func Store(ctx context.Context, name string, access Access) (blob.Store, error) {
 	if path, ok := strings.CutPrefix(name, "dir:"); ok && path != "" {
 		switch access {
