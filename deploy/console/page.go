@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -197,7 +196,7 @@ func (p *page) notices() {
 				section = fmt.Sprintf("facts-%d-%s", fact.Session, blocksMissed[fact.Code])
 			}
 		}
-		add(fact.Urgent || !unanswered, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
+		add(fact.Urgent || !unanswered, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", view.Sentence(fact.Text), clockTime(fact.Since))
 	}
 	switch n := p.Results.AllWaiting; {
 	case n > 1:
@@ -240,14 +239,6 @@ func (p *page) notices() {
 	}
 	p.webhookNotices(add)
 	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
-}
-
-// sentence capitalises a text.
-func sentence(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func rank(urgent bool) int {

@@ -12,11 +12,9 @@ import (
 
 // recordView is the accuracy of all picks in the ledger, compared with the drivers on pole.
 type recordView struct {
-	Races      int
+	scores
 	From, To   int // seasons
-	Hits       int
 	PoleHits   int
-	Podium     int
 	Running    chart // hits and those of the pole, race by race
 	Calibrated chart // predicted against observed frequency
 	Bins       []binView
@@ -28,46 +26,34 @@ type binView struct {
 	Said, Won string
 }
 
-// WinnerPct is the winner hit rate.
-func (r recordView) WinnerPct() string { return share(r.Hits, r.Races) }
-
-// PodiumPct is the podium accuracy.
-func (r recordView) PodiumPct() string { return share(r.Podium, 3*r.Races) }
-
 // PolePct is how often the driver on pole won the same races.
 func (r recordView) PolePct() string { return share(r.PoleHits, r.Races) }
 
 func newRecord(a *almanac.Almanac) recordView {
 	var record recordView
-	var scores []backtest.Score
+	var forecasts []backtest.Score
 	var hits, pole []int // cumulative
 	for _, y := range a.Years {
 		for _, r := range a.Rounds(y.Year) {
-			if r.Pick == nil || r.Result == nil {
+			hit, _, scored := record.add(r)
+			if !scored {
 				continue
 			}
-			podium := almanac.Podium(r.Result.Rows)
-			hit, onPodium := podium.Score(almanac.Picked(r.Pick))
-			record.Podium += onPodium
-			if hit {
-				record.Hits++
-			}
-			if len(r.Facts.Grid) > 0 && r.Facts.Grid[0].Driver == podium[0] {
+			if len(r.Facts.Grid) > 0 && r.Facts.Grid[0].Driver == almanac.Podium(r.Result.Rows)[0] {
 				record.PoleHits++
 			}
-			if record.Races == 0 {
+			if record.Races == 1 {
 				record.From = r.Year
 			}
 			record.To = r.Year
-			record.Races++
 			hits, pole = append(hits, record.Hits), append(pole, record.PoleHits)
-			scores = append(scores, backtest.Score{Confidence: r.Pick.WinProbability, Hit: hit})
+			forecasts = append(forecasts, backtest.Score{Confidence: r.Pick.WinProbability, Hit: hit})
 		}
 	}
 	if record.Races == 0 {
 		return record
 	}
-	bins := backtest.Reliability(scores)
+	bins := backtest.Reliability(forecasts)
 	record.Running = runningChart(hits, pole)
 	record.Calibrated = calibrationChart(bins)
 	for _, b := range bins {

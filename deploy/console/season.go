@@ -110,19 +110,39 @@ func newResults(a *almanac.Almanac) resultsSection {
 
 // seasonView is a season's rounds with picks and results.
 type seasonView struct {
+	scores
 	Year   int
 	Years  []int // all seasons, the latest first
 	Rounds []seasonRound
-	Scored int
+}
+
+// scores count the picks whose result is verified.
+type scores struct {
+	Races  int
 	Hits   int
 	Podium int // picked drivers that finished on the podium
 }
 
+// add counts the pick of a round. It returns whether the winner was picked, and the picked drivers on the podium; scored
+// is false if the round has no pick, or no verified result.
+func (s *scores) add(r *almanac.Round) (hit bool, onPodium int, scored bool) {
+	if r.Pick == nil || r.Result == nil {
+		return false, 0, false
+	}
+	hit, onPodium = almanac.Podium(r.Result.Rows).Score(almanac.Picked(r.Pick))
+	s.Races++
+	s.Podium += onPodium
+	if hit {
+		s.Hits++
+	}
+	return hit, onPodium, true
+}
+
 // WinnerPct is the winner hit rate.
-func (s seasonView) WinnerPct() string { return share(s.Hits, s.Scored) }
+func (s scores) WinnerPct() string { return share(s.Hits, s.Races) }
 
 // PodiumPct is the podium accuracy.
-func (s seasonView) PodiumPct() string { return share(s.Podium, 3*s.Scored) }
+func (s scores) PodiumPct() string { return share(s.Podium, 3*s.Races) }
 
 // share is a part of a whole in percent; a dash while there is no whole.
 func share(part, whole int) string {
@@ -204,20 +224,11 @@ func newSeason(a *almanac.Almanac, year int) seasonView {
 			row.Sprint = &sprint
 		}
 		if r.Result != nil {
-			podium := almanac.Podium(r.Result.Rows)
-			for _, d := range podium {
+			for _, d := range almanac.Podium(r.Result.Rows) {
 				row.Result = append(row.Result, r.Code(d))
 			}
-			if r.Pick != nil {
-				row.Scored = true
-				row.Hit, row.OnPod = podium.Score(almanac.Picked(r.Pick))
-				s.Scored++
-				s.Podium += row.OnPod
-				if row.Hit {
-					s.Hits++
-				}
-			}
 		}
+		row.Hit, row.OnPod, row.Scored = s.add(r)
 		s.Rounds = append(s.Rounds, row)
 	}
 	return s

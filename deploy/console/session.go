@@ -27,9 +27,9 @@ const (
 	maxAddresses = 1024
 )
 
-// sessions signs operators in. A cookie holds the name, its expiry, the hash of its token and a signature,
-// so that every process with the same shared token accepts it and none stores it. Signing out deletes the browser's cookie. A stolen copy stays valid until it
-// expires; revoking the operator's token, or changing the shared one, ends it.
+// sessions signs operators in. A cookie holds the name, its expiry, the hash of its token and a signature, so that every
+// process with the same shared token accepts it and none stores it. Signing out deletes the browser's cookie. A stolen
+// copy stays valid until it expires; revoking the operator's token, or changing the shared one, ends it.
 type sessions struct {
 	token   [sha256.Size]byte // the hash of the shared one, so that comparing takes the same time for any length
 	signing [sha256.Size]byte // key of the signatures

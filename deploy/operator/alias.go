@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 )
 
 // MergeIdentities makes one identity of two: From becomes To. For a driver it is an event of the
@@ -46,7 +47,7 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 
 // sorted returns the keys of a map in order.
 func sorted[K ~string, V any](of map[K]V) []string {
-	var keys []string
+	keys := make([]string, 0, len(of))
 	for key := range of {
 		keys = append(keys, string(key))
 	}
@@ -99,7 +100,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("%s and %s cannot be one: %w", d.From, d.To, err)
 	}
 	for _, c := range out.Applied {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d now comes from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
+		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d now comes from %s.", view.Sentence(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
 	}
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}, Preview: p,

@@ -19,8 +19,8 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// SetOrder enters what a person sees of a running race: the order at the end of a lap, or a phase. The order counts instead of
-// every source's until the person releases it. It needs no reason, because a race leaves no time for one.
+// SetOrder enters the order of a running race at the end of a lap, or a phase, as a person sees it. The order counts
+// instead of the order of any source until a person releases it. It needs no reason, because a race leaves no time for one.
 type SetOrder struct {
 	Key     int64  `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 	Lap     int    `help:"Laps that the leader has completed." placeholder:"N" env:"-"`

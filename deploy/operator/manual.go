@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
 
@@ -326,12 +327,12 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	}
 	for _, s := range entry.Statements {
 		if n := len(s.Entered.Entries) + len(s.Entered.Qualifying) + len(s.Entered.Grid); !known(s.BlockID) {
-			p.Effects = append(p.Effects, fmt.Sprintf("%s of %s; until now nothing was known of it.", sentenceCase(BlockWords[s.Block]), count(n, "driver", "drivers")))
+			p.Effects = append(p.Effects, fmt.Sprintf("%s of %s; until now nothing was known of it.", view.Sentence(BlockWords[s.Block]), count(n, "driver", "drivers")))
 		}
 	}
 	for _, id := range entry.Released {
 		if !known(id) {
-			p.Effects = append(p.Effects, fmt.Sprintf("%s: nothing is known of it until a source has it.", sentenceCase(BlockWords[id.Block])))
+			p.Effects = append(p.Effects, fmt.Sprintf("%s: nothing is known of it until a source has it.", view.Sentence(BlockWords[id.Block])))
 		}
 	}
 	for _, c := range out.Applied {
@@ -416,7 +417,7 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 	case err != nil:
 		return []string{said + "."}
 	case forecast.Pickable() != nil:
-		return []string{sentenceCase(forecast.Pickable().Error()) + "."}
+		return []string{view.Sentence(forecast.Pickable().Error()) + "."}
 	}
 	names := make([]string, 3)
 	for i, d := range forecast.Podium {
@@ -429,7 +430,7 @@ var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying
 
 // sayChange describes the change of a known block. after knows the codes of new drivers.
 func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Proposal) string {
-	word := sentenceCase(BlockWords[c.Block])
+	word := view.Sentence(BlockWords[c.Block])
 	next := r
 	if found, err := after.Round(r.Session); err == nil {
 		next = found
@@ -459,13 +460,6 @@ func lines(r *almanac.Round, all []assemble.Line) string {
 		}
 	}
 	return strings.Join(said, "; ")
-}
-
-func sentenceCase(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // places returns the blocks to release.

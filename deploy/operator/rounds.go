@@ -542,33 +542,12 @@ func standingEffects(before, after *almanac.Almanac, year int) []string {
 	if !hadYear || !hasYear {
 		return nil
 	}
-	var text []string
-	drivers := map[season.DriverID]almanac.Tally{}
-	for _, row := range x.Drivers() {
-		drivers[row.Driver.ID] = row.Tally
-	}
-	var moves []string
-	for _, row := range y.Drivers() {
-		if was := drivers[row.Driver.ID]; was != row.Tally {
-			moves = append(moves, move(row.Driver.Name, was, row.Tally))
-		}
-	}
-	text = append(text, moved("drivers", moves)...)
-	type car struct {
-		team   season.TeamID
-		engine string
-	}
-	teams := map[car]almanac.Tally{}
-	for _, row := range x.Constructors() {
-		teams[car{row.Team.ID, row.Engine}] = row.Tally
-	}
-	moves = nil
-	for _, row := range y.Constructors() {
-		if was := teams[car{row.Team.ID, row.Engine}]; was != row.Tally {
-			moves = append(moves, move(row.Team.Name, was, row.Tally))
-		}
-	}
-	return append(text, moved("constructors", moves)...)
+	drivers := moved("drivers", x.Drivers(), y.Drivers(), func(row almanac.DriverStanding) (string, string, almanac.Tally) {
+		return string(row.Driver.ID), row.Driver.Name, row.Tally
+	})
+	return append(drivers, moved("constructors", x.Constructors(), y.Constructors(), func(row almanac.ConstructorStanding) (string, string, almanac.Tally) {
+		return string(row.Team.ID) + " " + row.Engine, row.Team.Name, row.Tally
+	})...)
 }
 
 func move(name string, was, is almanac.Tally) string {
@@ -579,7 +558,19 @@ func move(name string, was, is almanac.Tally) string {
 	return text
 }
 
-func moved(what string, moves []string) []string {
+// moved describes the rows of a championship that change. of returns the identity, the name and the tally of a row.
+func moved[R any](what string, before, after []R, of func(R) (id, name string, tally almanac.Tally)) []string {
+	tallies := map[string]almanac.Tally{}
+	for _, row := range before {
+		id, _, tally := of(row)
+		tallies[id] = tally
+	}
+	var moves []string
+	for _, row := range after {
+		if id, name, tally := of(row); tallies[id] != tally {
+			moves = append(moves, move(name, tallies[id], tally))
+		}
+	}
 	switch n := len(moves); {
 	case n == 0:
 		return nil

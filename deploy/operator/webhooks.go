@@ -104,7 +104,7 @@ func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // editWebhook plans a change of the webhook of an id.
 func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id string,
-	preview func(*webhook.Hook, *Preview) error, change func(*[]webhook.Hook, *webhook.Hook, Request) (Answer, error),
+	preview func(*webhook.Hook, *Preview), change func(*[]webhook.Hook, *webhook.Hook, Request) (Answer, error),
 ) (*Plan, error) {
 	return edit[[]webhook.Hook, webhook.Hook]{
 		load: o.loadWebhooks,
@@ -112,7 +112,7 @@ func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id str
 			return webhook.Update(ctx, o.Store, change)
 		},
 		find:    func(hooks *[]webhook.Hook) (*webhook.Hook, error) { return webhook.Find(*hooks, id) },
-		preview: func(_ *[]webhook.Hook, h *webhook.Hook, p *Preview) error { return preview(h, p) },
+		preview: func(_ *[]webhook.Hook, h *webhook.Hook, p *Preview) error { preview(h, p); return nil },
 		change:  change,
 	}.plan(ctx, auditlog.Intent{Action: action, Subject: id})
 }
@@ -138,7 +138,7 @@ func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("rotate webhook %s: a grace of %s: must not be negative", d.ID, grace)
 	}
 	return o.editWebhook(ctx, auditlog.RotateWebhook, d.ID,
-		func(h *webhook.Hook, p *Preview) error {
+		func(h *webhook.Hook, p *Preview) {
 			p.Title = "Rotate the secret of the webhook to " + WebhookHost(*h)
 			p.Question = fmt.Sprintf("Replace the secret of %s?", WebhookHost(*h))
 			p.Effects = []string{"A new secret is shown once, and signs from now on."}
@@ -147,7 +147,6 @@ func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 			} else {
 				p.Warnings = []string{"The old secret belongs to another master and can no longer sign. The receiver refuses messages until it has the new secret."}
 			}
-			return nil
 		},
 		func(_ *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
 			h.Rotate(sender, grace)
@@ -163,14 +162,13 @@ type PauseWebhook struct {
 
 func (d PauseWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.editWebhook(ctx, auditlog.PauseWebhook, d.ID,
-		func(h *webhook.Hook, p *Preview) error {
+		func(h *webhook.Hook, p *Preview) {
 			p.Title = "Pause the webhook to " + WebhookHost(*h)
 			p.Question = fmt.Sprintf("Send nothing to %s any more?", WebhookHost(*h))
 			p.Effects = []string{"Nothing is sent until it is resumed; then it gets one message about all that has changed meanwhile."}
 			if !h.Paused.IsZero() {
 				p.Warnings = []string{"It has been paused since " + minute(h.Paused) + "."}
 			}
-			return nil
 		},
 		func(_ *[]webhook.Hook, h *webhook.Hook, request Request) (Answer, error) {
 			why := "paused by " + Who(request.Actor)
@@ -199,14 +197,13 @@ type ResumeWebhook struct {
 
 func (d ResumeWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.editWebhook(ctx, auditlog.ResumeWebhook, d.ID,
-		func(h *webhook.Hook, p *Preview) error {
+		func(h *webhook.Hook, p *Preview) {
 			p.Title = "Resume the webhook to " + WebhookHost(*h)
 			p.Question = fmt.Sprintf("Send to %s again?", WebhookHost(*h))
 			p.Effects = []string{"It gets at once all changes since the last message that it accepted. Earlier failures no longer count."}
 			if h.Paused.IsZero() {
 				p.Warnings = []string{"It is not paused: only its count of failures is reset."}
 			}
-			return nil
 		},
 		func(_ *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
 			h.Resume()
@@ -221,11 +218,10 @@ type RemoveWebhook struct {
 
 func (d RemoveWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	plan, err := o.editWebhook(ctx, auditlog.RemoveWebhook, d.ID,
-		func(h *webhook.Hook, p *Preview) error {
+		func(h *webhook.Hook, p *Preview) {
 			p.Title = "Remove the webhook to " + WebhookHost(*h)
 			p.Question = fmt.Sprintf("Send nothing to %s any more, for ever?", WebhookHost(*h))
 			p.Effects = []string{"Its secret and its log are deleted. If you add it again it has another secret."}
-			return nil
 		},
 		func(hooks *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
 			removed := *h

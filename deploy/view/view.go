@@ -23,6 +23,14 @@ func Ended(text string) string {
 	return text + "."
 }
 
+// Sentence capitalises a text.
+func Sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
 // State names the state of a round.
 func State(s almanac.State) string {
 	return map[almanac.State]string{
