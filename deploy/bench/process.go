@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,21 +55,17 @@ func startProcess(ctx context.Context, name string, c benchCase, address string,
 
 // ready reports whether the server answers /readyz with 200.
 func (p *process) ready() bool {
-	c, err := net.DialTimeout("tcp", p.address, time.Second)
+	scheme := "http"
+	if p.tls {
+		scheme = "https"
+	}
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}}
+	answer, err := client.Get(scheme + "://" + p.address + "/readyz")
 	if err != nil {
 		return false
 	}
-	if p.tls {
-		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13})
-	}
-	defer func() { _ = c.Close() }()
-	var head [12]byte
-	_ = c.SetDeadline(time.Now().Add(time.Second))
-	if _, err := c.Write([]byte("GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")); err != nil {
-		return false
-	}
-	n, err := c.Read(head[:])
-	return err == nil && string(head[:n]) == "HTTP/1.1 200"
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }
 
 func (p *process) stop() {

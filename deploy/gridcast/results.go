@@ -98,9 +98,10 @@ func (c *resultsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error { //
 			s.Printf("Missing, too: %s (--all lists them)\n", view.Results(earlier))
 		}
 	}
-	listed := []listedResult{}
-	for _, r := range slices.Concat(unentered, waiting, a.Differing(), done[:min(max(c.Recent, 0), len(done))]) {
-		listed = append(listed, newListedResult(r))
+	rounds := slices.Concat(unentered, waiting, a.Differing(), done[:min(max(c.Recent, 0), len(done))])
+	listed := make([]listedResult, len(rounds))
+	for i, r := range rounds {
+		listed[i] = newListedResult(r)
 	}
 	header := []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}
 	terminal.PrintRows(s, listed, "no result waits to be verified", header, func(l listedResult) []any {

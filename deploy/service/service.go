@@ -257,7 +257,7 @@ func (a *holds) wait(ctx context.Context) error {
 // them. Builds go on meanwhile, but derive waits for every Hold.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
-		return nil // the next start triggers both again
+		return nil //nolint:nilerr // the next start triggers both again
 	}
 	var err error
 	for range 2 { // facts that changed meanwhile have other odds

@@ -298,7 +298,7 @@ func (e UsageError) Unwrap() error { return e.error }
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 // bar shows the progress of a long job on a terminal. Elsewhere it shows nothing, because a log
-// needs only the outcome. It writes to the terminal what others write, and removes itself before.
+// needs only the outcome. It removes itself before it passes on a text for the terminal.
 type bar struct {
 	to       io.Writer
 	terminal bool
