@@ -75,6 +75,7 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		Deliver:     e.accept,
 		Report:      e.report,
 		Wake:        e.look,
+		Lean:        resident.Lean,
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 		Trust:       e.cfg.Trust,
 		Pin:         e.cfg.Pin,

@@ -47,7 +47,7 @@ func newCache(store blob.Store, source string) *cache {
 }
 
 // versions yields the cached versions of the source, the newest first, or the error of reading one.
-func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
+func (c *cache) versions(ctx context.Context, lean func(*Manifest, string) bool) iter.Seq2[*Version, error] {
 	return func(yield func(*Version, error) bool) {
 		type found struct {
 			slot    *slot
@@ -69,7 +69,7 @@ func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 			if len(all) > 1 {
 				stores = append(stores, all[1-i].slot)
 			}
-			v, err := loader{}.load(ctx, f.pointer, stores...)
+			v, err := loader{lean: lean}.load(ctx, f.pointer, stores...)
 			if err != nil {
 				v, err = nil, fmt.Errorf("open cache %s: %w", c.name, err)
 			}

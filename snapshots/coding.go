@@ -52,12 +52,15 @@ func Pack(body []byte) ([]byte, error) {
 func (e ManifestEntry) unpack(packed []byte) ([]byte, error) {
 	c := borrowCodec()
 	defer codecs.Put(c)
-	return c.unpack(e, packed)
+	return c.unpack(e, packed, nil)
 }
 
-// unpack returns the identity of a packed entry, checked against its hash.
-func (c *codec) unpack(e ManifestEntry, packed []byte) ([]byte, error) {
-	body := make([]byte, e.Size)
+// unpack returns the identity of a packed entry, checked against its hash, in the memory of body if that is enough.
+func (c *codec) unpack(e ManifestEntry, packed, body []byte) ([]byte, error) {
+	if body = body[:0]; int64(cap(body)) < e.Size {
+		body = make([]byte, e.Size)
+	}
+	body = body[:e.Size]
 	err := c.gunzip.Reset(bytes.NewReader(packed))
 	if err == nil {
 		_, err = io.ReadFull(&c.gunzip, body)
@@ -76,23 +79,21 @@ func (c *codec) unpack(e ManifestEntry, packed []byte) ([]byte, error) {
 	return body, nil
 }
 
-// unpack makes the identity and the other codings from the packed body.
-func (b *Body) unpack(c *codec) (err error) {
-	if b.Identity, err = c.unpack(b.Entry, b.Encoded[GZ]); err == nil {
-		err = b.encode(c)
+// unpack makes the identity and the other codings from the packed body, or brotli alone for a lean one.
+func (b *Body) unpack(c *codec, lean bool) (err error) {
+	if !lean {
+		if b.Identity, err = c.unpack(b.Entry, b.Encoded[GZ], nil); err == nil {
+			err = b.encode(c)
+		}
+		return err
+	}
+	if c.plain, err = c.unpack(b.Entry, b.Encoded[GZ], c.plain); err == nil {
+		b.Encoded[BR], err = c.encode(BR, c.plain)
 	}
 	return err
 }
 
-// Release gives up the identity of a body that has codings, which are a sixth of its size. Nothing else may use the body
-// meanwhile.
-func (b *Body) Release() {
-	if b.Identity != nil && b.Encoded[GZ] != nil {
-		b.Identity = nil
-	}
-}
-
-// Plain returns the identity, of a released body made anew. It is safe for concurrent use.
+// Plain returns the identity, of a lean body made anew. It is safe for concurrent use.
 func (b *Body) Plain() []byte {
 	if b.Identity != nil || b.Encoded[GZ] == nil {
 		return b.Identity
@@ -134,6 +135,7 @@ type codec struct {
 	gunzip  gzip.Reader
 	writers map[string]writer // by coding
 	out     bytes.Buffer
+	plain   []byte // the identity of the last lean body
 }
 
 var codecs = sync.Pool{New: func() any { return &codec{writers: map[string]writer{}} }}

@@ -43,6 +43,9 @@ type FollowConfig struct {
 	// Pin is the only version that Follow delivers; pointer and ratchet then decide nothing. 0: the current one.
 	Pin int64
 
+	// Lean says for a path whether Follow keeps a large body as gzip and brotli alone. Nil: it keeps every body in all forms.
+	Lean func(m *Manifest, path string) bool
+
 	// CacheFailed is called when the copy cannot be read or written. Following goes on.
 	CacheFailed func(error)
 }
@@ -327,7 +330,7 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	v, err := loader{previous: previous, manifest: manifest, note: note, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
+	v, err := loader{lean: f.Lean, previous: previous, manifest: manifest, note: note, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
 	}
@@ -401,7 +404,7 @@ const maxFalseAlarms = 3
 
 // startFromCache delivers the newest version of the cache that is whole and that Deliver accepts.
 func (f *follower) startFromCache(ctx context.Context) {
-	for v, err := range f.cache.versions(ctx) {
+	for v, err := range f.cache.versions(ctx, f.Lean) {
 		if err == nil && f.Pin > 0 && v.Pointer.Version != f.Pin {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -157,6 +158,43 @@ func TestFollow(t *testing.T) {
 		}
 		if body, _ := e.versions[1].Body("drivers"); !bytes.Equal(body.Encoded[snapshots.GZ], packed("d2")) {
 			t.Errorf("coding: got %q", body.Encoded[snapshots.GZ])
+		}
+	})
+}
+
+// TestFollowLean keeps some bodies lean, from the store and from the cache.
+func TestFollowLean(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cache := strict(t), memblob.New()
+		text := rows(100, 1)
+		d := draftOf(loadBase(t, s), nil)
+		for _, path := range []string{"calendar/2023", "calendar/2024"} {
+			d.Variants = append(d.Variants, snapshots.New(path, text, packs(t, text), raceDay))
+		}
+		if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			e := followAs(t, snapshots.FollowConfig{Store: s, Cache: cache, Lean: func(m *snapshots.Manifest, path string) bool {
+				return m.CurrentSeason == 2024 && path == "calendar/2023"
+			}}, nil)
+			time.Sleep(time.Second)
+			_ = e.stop()
+			if len(e.versions) == 0 {
+				t.Fatal("no version")
+			}
+			for path, b := range e.versions[0].All() {
+				want := []string{snapshots.BR, snapshots.GZ, snapshots.ZST}
+				if path == "calendar/2023" {
+					want = want[:2]
+				}
+				if diff := cmp.Diff(want, slices.Sorted(maps.Keys(b.Encoded))); diff != "" || (b.Identity == nil) != (len(want) == 2) {
+					t.Errorf("%s: codings (-want +got):\n%s\nidentity of %d bytes", path, diff, len(b.Identity))
+				}
+				if !bytes.Equal(b.Plain(), text) {
+					t.Errorf("%s: got another text", path)
+				}
+			}
 		}
 	})
 }

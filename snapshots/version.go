@@ -26,8 +26,8 @@ type Version struct {
 // Body is a variant in memory.
 type Body struct {
 	Entry    ManifestEntry
-	Identity []byte            // nil after Release
-	Encoded  map[string][]byte // by coding: GZ, BR and ZST of a packed entry, else none
+	Identity []byte            // nil of a lean body
+	Encoded  map[string][]byte // by coding: GZ and BR of a packed entry, and ZST unless it is lean; else none
 }
 
 // Body returns the body of a catalog path.
@@ -77,11 +77,12 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 
 // loader says how a version is loaded; every field may be zero.
 type loader struct {
-	previous *Version // its bodies and parts are not read again
-	manifest []byte   // the manifest's own file, if it was read in advance; still to be checked
-	arrived  func()   // called after each read, concurrently
-	asStored bool     // check that every object is there, and unpack none
-	note     []byte   // the note about the version, if it was read in advance
+	previous *Version                            // its bodies and parts are not read again
+	manifest []byte                              // the manifest's own file, if it was read in advance; still to be checked
+	arrived  func()                              // called after each read, concurrently
+	lean     func(m *Manifest, path string) bool // see FollowConfig; nil: none
+	asStored bool                                // check that every object is there, and unpack none
+	note     []byte                              // the note about the version, if it was read in advance
 }
 
 // load reads the version that pointer names. If an object is missing or damaged in the first store, load
@@ -137,7 +138,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	for _, body := range missing {
 		// A panic in this goroutine would end the program: the recovery of a follower is in another one.
 		group.Go(func() error {
-			return blob.Guard(func() error { return l.read(groupCtx, stores, body, deltas, unpackers) })
+			return blob.Guard(func() error { return l.read(groupCtx, stores, &manifest, body, deltas, unpackers) })
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -165,7 +166,7 @@ func (v *Version) body(e ManifestEntry) (*Body, bool) {
 }
 
 // read takes the object of a body from the deltas, or reads it, and unpacks it if it is packed.
-func (l loader) read(ctx context.Context, stores []blob.Store, body *Body, deltas map[string][]byte, unpackers chan *codec) (err error) {
+func (l loader) read(ctx context.Context, stores []blob.Store, m *Manifest, body *Body, deltas map[string][]byte, unpackers chan *codec) (err error) {
 	object := body.Entry.object()
 	data := bytes.Clone(deltas[object.Key]) // so that one body does not keep its whole delta in memory
 	if int64(len(data)) != object.Size || Digest(data) != object.SHA256 {
@@ -192,7 +193,7 @@ func (l loader) read(ctx context.Context, stores []blob.Store, body *Body, delta
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return body.unpack(c)
+	return body.unpack(c, l.lean != nil && l.lean(m, body.Entry.Path))
 }
 
 func (l loader) tick() {

@@ -15,10 +15,10 @@ func (s *Set) Targets() map[string]*snapshots.Body {
 	return bodies
 }
 
-// Release gives up the identity of a page, as Load does for seasons that are over.
-func (p *Page) Release(kept *Identities) { p.release(kept) }
+// Slim gives up forms of a page, as Load does for seasons that are over.
+func (p *Page) Slim(kept *Identities) { p.slim(kept) }
 
-// Identities are the kept identities of released pages.
+// Identities are the kept identities of lean pages.
 type Identities = identities
 
 const MaxIdentities = maxIdentities

@@ -18,7 +18,7 @@ type identities struct {
 	size  int
 }
 
-// response returns the response with the identity of a released page. The first request for the page makes it.
+// response returns the response with the identity of a lean page. The first request for the page makes it.
 func (k *identities) response(p *Page) *Response {
 	if kept := p.plain.Load(); kept != nil {
 		return kept

@@ -27,7 +27,7 @@ type Page struct {
 	full        [negotiate.Encodings]*Response
 	notModified [negotiate.Encodings]*Response
 
-	// Of a released page: where its identity is kept, and the response with it, nil until a client asks.
+	// Of a lean page: where its identity is kept, and the response with it, nil until a client asks.
 	kept  *identities
 	plain atomic.Pointer[Response]
 
@@ -65,7 +65,7 @@ func (p *Page) fill(body *snapshots.Body, fields *headerSet) error {
 
 // Answer returns the response to a request with these headers: the client's best
 // form, or 304 if the client holds the content in any form. The 304 carries the matching tag,
-// the best form's tag if it is among them. It allocates only for the first request for a released identity.
+// the best form's tag if it is among them. It allocates only for the first request for the identity of a lean page.
 func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	best := p.best(acceptEncoding)
 	switch {
@@ -93,10 +93,13 @@ func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	}
 }
 
-// release gives up the identity of the body. The few clients that accept no coding get it from kept.
-func (p *Page) release(kept *identities) {
-	p.body.Release()
-	p.full[negotiate.Identity].Body, p.kept = p.body.Identity, kept
+// slim gives up the forms of the page that hardly any client asks for: zstd, because browsers prefer brotli and every
+// client of zstd accepts gzip, and the identity of a body with codings, which a client without any gets from kept.
+func (p *Page) slim(kept *identities) {
+	p.full[negotiate.Zstd], p.notModified[negotiate.Zstd] = nil, nil
+	if p.full[negotiate.Gzip] != nil {
+		p.full[negotiate.Identity].Body, p.kept = nil, kept
+	}
 }
 
 // whole returns the response with a body in a coding that the page has.

@@ -113,8 +113,8 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) e
 		s.countdown = page.Countdown
 	} else if kept := previous.page(variant, body, s.headers(variant)); kept != nil {
 		page = kept
-	} else if err = page.fill(body, s.headers(variant)); err == nil && page.headers == seasonOverHeaders {
-		page.release(s.plain)
+	} else if err = page.fill(body, s.headers(variant)); err == nil && (over(&s.version.Manifest, variant) || body.Identity == nil) {
+		page.slim(s.plain)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -152,9 +152,7 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 // only for a season that is over and without an expected change, and always short for a passing endpoint.
 func (s *Set) headers(v catalog.Variant) *headerSet {
 	lifetime, fields := moving, movingHeaders
-	year := season(v)
-	awaited := slices.ContainsFunc(s.version.Manifest.Expected, func(e snapshots.Expected) bool { return e.Year == year })
-	if year != 0 && year < s.known.Current && !awaited {
+	if over(&s.version.Manifest, v) {
 		lifetime, fields = seasonOver, seasonOverHeaders
 	}
 	_, endpoint := row(v)
@@ -165,6 +163,19 @@ func (s *Set) headers(v catalog.Variant) *headerSet {
 		return newHeaderSet(JSON, lifetime, Deprecation(endpoint)...)
 	}
 	return fields
+}
+
+// Lean reports whether a set needs a body as gzip and brotli alone: that of a season that is over.
+func Lean(m *snapshots.Manifest, path string) bool {
+	v, err := catalog.ParsePath(path)
+	return err == nil && over(m, v)
+}
+
+// over reports whether the season of a variant is over and no change of it is expected.
+func over(m *snapshots.Manifest, v catalog.Variant) bool {
+	year := season(v)
+	return year != 0 && year < m.CurrentSeason &&
+		!slices.ContainsFunc(m.Expected, func(e snapshots.Expected) bool { return e.Year == year })
 }
 
 // Deprecation returns the fields that announce the end of an endpoint (RFC 9745, RFC 8594);
