@@ -25,6 +25,7 @@ season:               ## 2025 and 2026 as they happened, unattended: picks, thei
 predictions:          ## the figures of deploy/docs/predictions.md, computed anew (needs F1DB's release and lap times); ARGS=-update writes them
 	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestPredictionsFigures' ./deploy $(ARGS)
 	@go test -count=1 -run 'TestPredictionsPage' ./deploy $(ARGS)
+	@GRIDCAST_SEASONS=all go test -count=1 -timeout 30m -run 'TestGridIsWorth|TestEmbeddedFigures|TestRecord' ./builder/predict/...
 
 arm64: build          ## versions of this machine made again by the program of arm64, byte for byte (needs qemu-user-static)
 	@GOARCH=arm64 go test -count=1 -exec qemu-aarch64-static ./builder/predict/portable ./builder/predict/matrix ./schemas/wire

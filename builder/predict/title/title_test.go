@@ -181,7 +181,11 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := title.Score(t.Context(), a, 2010, 2025, model, title.DefaultConfig())
+	c := title.DefaultConfig()
+	if os.Getenv("GRIDCAST_SEASONS") == "" {
+		c.Runs /= 5 // the scores differ by thousandths, in a quarter of the time
+	}
+	record, err := title.Score(t.Context(), a, 2010, 2025, model, c)
 	if err != nil {
 		t.Fatal(err)
 	}
