@@ -38,7 +38,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("without a signature: version %d, ready %v, stale %v", s.Version, s.Ready, s.Stale)
 	}
 	response := w.get("/status")
-	if !strings.Contains(string(response.body), "version 1 is not signed by a trusted key") {
+	if !strings.Contains(string(response.body), snapshots.ErrUnsigned.Error()) {
 		t.Errorf("/status: %s", response.body)
 	}
 

@@ -151,9 +151,6 @@ func TestOtherFormats(t *testing.T) {
 		if tt.newer != errors.Is(err, ledger.ErrNewer) || tt.newer == errors.As(err, &damage) {
 			t.Errorf("%s: got %v, want ErrNewer: %t, else damage", name, err, tt.newer)
 		}
-		if tt.newer && !strings.Contains(err.Error(), "upgrade every builder and scheduler") {
-			t.Errorf("%s: %v does not say what to do", name, err)
-		}
 	}
 }
 
