@@ -75,7 +75,7 @@ func TestActionsOnAPhone(t *testing.T) {
 	w.signIn(b)
 
 	// do fills in a form that may be folded away, says yes, and waits for the end.
-	do := func(picture, form, want string, fields ...string) {
+	do := func(picture, form string, fields ...string) {
 		t.Helper()
 		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
 			`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`))
@@ -89,21 +89,19 @@ func TestActionsOnAPhone(t *testing.T) {
 		b.Look(picture + "-asked")
 		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(picture + "-done")
-		if got := b.Text("#run-text"); !strings.Contains(got, want) {
-			t.Errorf("%s: it says %q, want %q in it", picture, got, want)
-		}
+		says(t, "on a phone: "+picture, b.Text("#run-text"))
 	}
 	const lasVegas, qatar = 2024022, 2024023
-	do("postpone", `form[action='/rounds/2024023/postpone']`, "Version", "reason", "track works")
+	do("postpone", `form[action='/rounds/2024023/postpone']`, "reason", "track works")
 	if r := w.round(qatar); r.State != almanac.Postponed {
 		t.Errorf("after it was postponed the round is in state %v", r.State)
 	}
-	do("reinstate", `form[action='/rounds/2024023/reinstate']`, "Version", "reason", "works done")
+	do("reinstate", `form[action='/rounds/2024023/reinstate']`, "reason", "works done")
 	if r := w.round(qatar); r.State != almanac.Scheduled {
 		t.Errorf("after it was reinstated the round is in state %v", r.State)
 	}
 
-	do("calendar", `form[action='/calendar']`, "Version", "text", "grand_prix,start\nqatar,2024-12-01T17:00:00Z", "reason", "the organiser wrote")
+	do("calendar", `form[action='/calendar']`, "text", "grand_prix,start\nqatar,2024-12-01T17:00:00Z", "reason", "the organiser wrote")
 	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 17, 0, 0, 0, time.UTC)) {
 		t.Errorf("after the calendar was imported the round starts at %s", r.Start)
 	}
@@ -121,7 +119,7 @@ END:VCALENDAR
 `, "\n", "\r\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	do("calendar-file", `form[action='/calendar']`, "Version", "file", organiser, "reason", "the organiser sent a file")
+	do("calendar-file", `form[action='/calendar']`, "file", organiser, "reason", "the organiser sent a file")
 	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC)) {
 		t.Errorf("after the file was sent the round starts at %s", r.Start)
 	}
@@ -132,21 +130,21 @@ END:VCALENDAR
 	if last := log.Entries()[len(log.Entries())-1]; last.Action != auditlog.ImportCalendar || !strings.HasPrefix(last.Subject, "organiser.ics") {
 		t.Errorf("after the file was sent the audit log ends with %+v", last)
 	}
-	do("alias", `form[action='/sources/alias']`, "What sources call kick is kick-sauber", "kind", "a team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so")
+	do("alias", `form[action='/sources/alias']`, "kind", "a team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so")
 
 	// The source is silent after the race, and an operator enters the result.
 	w.set(w.weekend.StartsAt().Add(70 * time.Minute))
 	w.build("the race is run")
-	do("enter", `form[action='/results/2024022/enter']`, "Version", "order", "RUS HAM SAI", "reason", "seen on television")
+	do("enter", `form[action='/results/2024022/enter']`, "order", "RUS HAM SAI", "reason", "seen on television")
 	if r := w.round(lasVegas); len(r.Valid()) < 3 || r.Code(r.Valid()[0].Driver) != "RUS" || r.Valid()[0].Points != 25 {
 		t.Errorf("after the result was entered it is %+v", r.Valid())
 	}
-	do("correct", `form[action='/results/2024022/correct']`, "Version", "order", "HAM RUS SAI", "reason", "stewards")
+	do("correct", `form[action='/results/2024022/correct']`, "order", "HAM RUS SAI", "reason", "stewards")
 	if r := w.round(lasVegas); r.Code(r.Valid()[0].Driver) != "HAM" || len(r.Record.Revisions) != 2 {
 		t.Errorf("after the correction it is %+v in revision %d", r.Valid()[:3], len(r.Record.Revisions))
 	}
 
-	do("sprint", `form[action='/results/2024021/correct']:has([name=sprint])`, "Version", "order", "PIA NOR LEC", "reason", "stewards of the sprint")
+	do("sprint", `form[action='/results/2024021/correct']:has([name=sprint])`, "order", "PIA NOR LEC", "reason", "stewards of the sprint")
 	if r := w.round(2024021); r.Code(r.Sprint()[0].Driver) != "PIA" || r.Sprint()[0].Points != 8 {
 		t.Errorf("after its correction the sprint is %+v", r.Sprint()[:3])
 	}
@@ -155,7 +153,7 @@ END:VCALENDAR
 	if err != nil {
 		t.Fatal(err)
 	}
-	do("rotate", `form[action='/keys/`+document.Keys[0].ID+`/rotate']`, "shown this once", "reason", "every year")
+	do("rotate", `form[action='/keys/`+document.Keys[0].ID+`/rotate']`, "reason", "every year")
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, keys.Prefix) {
 		t.Errorf("the new key is %q", got)
 	}
@@ -171,17 +169,15 @@ END:VCALENDAR
 		}
 		return hooks[0]
 	}
-	do("webhook-add", `form[action='/webhooks']`, "shown this once", "url", receiver.URL+"/hook", "reason", "contract 7")
+	do("webhook-add", `form[action='/webhooks']`, "url", receiver.URL+"/hook", "reason", "contract 7")
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, webhook.SecretPrefix) {
 		t.Errorf("the secret is %q", got)
 	}
 	form := func(action string) string { return `form[action='/webhooks/` + hook().ID + `/` + action + `']` }
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Press(chromedp.CSS(form("test")+` button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
-	if got := b.Text("#run-text"); !strings.Contains(got, "took it: status 204") {
-		t.Errorf("the test says %q", got)
-	}
+	says(t, "on a phone: webhook-test", b.Text("#run-text"))
 	b.Look("webhook-tested")
-	do("webhook-pause", form("pause"), "is paused", "reason", "their maintenance")
+	do("webhook-pause", form("pause"), "reason", "their maintenance")
 	err = webhook.Update(t.Context(), w.store, func(hooks *[]webhook.Hook) error {
 		(*hooks)[0].Pause("nothing was taken since 19 November 2026 08:00 UTC, 10 attempts: answered 502", true)
 		return nil
@@ -196,12 +192,12 @@ END:VCALENDAR
 	if got := b.Text("#notices"); !strings.Contains(got, "is paused: nothing was taken since") {
 		t.Errorf("the notices say %q", got)
 	}
-	do("webhook-resume", form("resume"), "is sent to again", "reason", "it answers again")
-	do("webhook-rotate", form("rotate"), "shown this once", "reason", "every year")
+	do("webhook-resume", form("resume"), "reason", "it answers again")
+	do("webhook-rotate", form("rotate"), "reason", "every year")
 	if h := hook(); h.Generation != 2 || !h.Paused.IsZero() {
 		t.Errorf("got %+v", h)
 	}
-	do("webhook-remove", form("remove"), "is removed", "reason", "contract has ended")
+	do("webhook-remove", form("remove"), "reason", "contract has ended")
 	if hooks, err := webhook.Load(t.Context(), w.store); err != nil || len(hooks) != 0 {
 		t.Errorf("got %+v, %v", hooks, err)
 	}

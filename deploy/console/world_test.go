@@ -77,7 +77,7 @@ func weekendOf(a *season.Archive) (first, weekend *season.Round) {
 func prepare(t testing.TB) {
 	t.Helper()
 	store := memblob.New()
-	loaded := archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, 2022, 2026)))
+	loaded := archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026)))
 	first, weekend := weekendOf(loaded.Archive)
 	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.StartsAt().AddDate(0, 0, -7), "test", "")
 	if err != nil {
