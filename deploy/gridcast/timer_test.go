@@ -34,7 +34,7 @@ func TestTimer(t *testing.T) {
 		t.Errorf("a second run without new facts published:\n%s", again)
 	}
 	key := newKey(t, dir, "dir:store", "pro")
-	edge := startServer(t, dir, append([]string{"edge"}, store...)...)
+	edge := startServer(t, dir, append([]string{"edge", "--cache-dir", "cache"}, store...)...)
 	c := newClient(edge.url, key)
 	edge.await(t, func() bool { return c.do(t, http.MethodGet, "/api/v1/bulk", nil).status == http.StatusOK }) // made beside other requests
 	for _, e := range catalog.Endpoints {
