@@ -3,7 +3,6 @@ package builder_test
 import (
 	"context"
 	"log/slog"
-	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
@@ -184,17 +182,6 @@ func TestForecastKnowsTheEntriesThatAreEntered(t *testing.T) {
 		has := slices.ContainsFunc(alone[0].Drivers, func(d wire.ForecastChance) bool { return d.Driver == "VER" })
 		if known := alone[0].EntriesFrom == 0; has != want || known == want {
 			t.Errorf("%s: the absent driver has chances: %t, starters from %d", kind, has, alone[0].EntriesFrom)
-		}
-	}
-}
-
-// BenchmarkForecast makes the forecast of the next race, with the races before it in memory.
-func BenchmarkForecast(b *testing.B) {
-	v, model := archivetest.Embedded(b).AsOf(midSeason), predict.NewV2(predict.DefaultParams())
-	for b.Loop() {
-		f, err := model.Predict(v, 2024, "great-britain")
-		if err != nil || math.Abs(f.Winner().Win-.5) > .5 {
-			b.Fatal(f, err)
 		}
 	}
 }

@@ -137,14 +137,20 @@ func BenchmarkSeason(b *testing.B) {
 	}
 }
 
-// BenchmarkNextPick predicts a race after its history was processed.
+// BenchmarkNextPick predicts a race after its history was processed, from the grid and, a fortnight before, from form.
 func BenchmarkNextPick(b *testing.B) {
 	a := embedded(b)
-	v := atGrid(b, a, 2024, "italy")
-	m := predict.NewV2(predict.DefaultParams())
-	forecast(b, m, v, 2024, "italy")
-	for b.Loop() {
-		forecast(b, m, v, 2024, "italy")
+	grid := atGrid(b, a, 2024, "italy")
+	for basis, v := range map[predict.Order]*season.View{predict.FromGrid: grid, predict.FromForm: a.AsOf(grid.At.AddDate(0, 0, -14))} {
+		b.Run(string(basis), func(b *testing.B) {
+			m := predict.NewV2(predict.DefaultParams())
+			if f := forecast(b, m, v, 2024, "italy"); f.Basis.Order != basis {
+				b.Fatalf("the forecast rests on %s", f.Basis.Order)
+			}
+			for b.Loop() {
+				forecast(b, m, v, 2024, "italy")
+			}
+		})
 	}
 }
 
