@@ -326,6 +326,25 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 	}
 }
 
+// The first race waits for its verification, and dan left after it. The source's standings after the second list him.
+func TestStandingsNameTheTeamOfADriverWithoutAVerifiedRace(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"ann", "bob", "cay"})
+	facts := w.archive.Facts()
+	second := &facts.Seasons[0].Rounds[1]
+	second.Entries = slices.DeleteFunc(second.Entries, func(e season.Entry) bool { return e.Driver == "dan" })
+	var err error
+	if w.archive, err = season.New(facts); err != nil {
+		t.Fatal(err)
+	}
+	w.verify(startOf(2).Add(raceTime), 2, order{"ann", "bob", "cay"}, "")
+	y, _ := w.at(startOf(2).Add(2 * raceTime)).Year(2025)
+	for _, row := range y.Drivers() {
+		if want := w.archive.Facts().Teams[teamOf[row.Driver.ID]]; row.Team != want {
+			t.Errorf("%s drives for %q, want %q", row.Driver.ID, row.Team.Name, want.Name)
+		}
+	}
+}
+
 // Every season since 2010 adds up, but for the two constructors from whom stewards took points.
 func TestSeasonsAddUp(t *testing.T) {
 	embedded := archivetest.Embedded(t)

@@ -259,6 +259,9 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 	standings := make([]DriverStanding, len(t.rows))
 	for i, r := range t.rows {
 		team := teams[r.key]
+		if team == "" && base != nil { // none of the driver's races is verified
+			team = base.TeamOf(r.key)
+		}
 		standings[i] = DriverStanding{Driver: v.Driver(r.key), Team: v.Team(team), Colour: facts.Colours[team], Tally: r.Tally}
 	}
 	return standings
