@@ -70,6 +70,9 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		for fault := range u.faults {
 			t.Errorf("a job failed: %s", fault)
 		}
+		for _, p := range u.sources.PollStates()[0].Held {
+			t.Errorf("%s of %d %s waits for a person", p.Block, p.Year, p.GrandPrix)
+		}
 		races, onQualifying := 0, 0
 		var frozen, qualifying float64
 		var scores []backtest.Score
@@ -97,12 +100,14 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		if races != map[bool]int{true: 24, false: 1}[whole] || (entered == 0) == byHand {
 			t.Errorf("%d races with a pick, %d entries by hand", races, entered)
 		}
-		if !byHand {
-			m := backtest.WithoutCalibration(scores)
-			row := fmt.Sprintf(`{"name":"as frozen in 2025, with F1DB alone","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, races, m.WinnerHitPct, m.PodiumPct, m.LogLoss)
+		if whole {
+			m, service := backtest.WithoutCalibration(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
+			row := fmt.Sprintf(`{"name":"as frozen in 2025, with %s","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, service, races, m.WinnerHitPct, m.PodiumPct, m.LogLoss)
 			if text, err := os.ReadFile("../docs/predictions.json"); err != nil || !strings.Contains(string(text), row) {
 				t.Errorf("deploy/docs/predictions.json lacks %s: %v", row, err)
 			}
+		}
+		if !byHand {
 			return
 		}
 		if 100*onQualifying < 95*races {
@@ -177,6 +182,9 @@ func (u *unattended) enterQualifying(t *testing.T, person *operator.Operator, fa
 		switch {
 		case err != nil:
 			d := happened.Driver(row.Driver)
+			if d.ID == "kimi-antonelli" {
+				d.Name = "Andrea Kimi Antonelli" // as on the entry list and in F1DB of 2025
+			}
 			fmt.Fprintf(&order, " = %s, %s, %s, %d", d.Name, d.Country, team, car.Number)
 		case s.Team != row.Team:
 			fmt.Fprintf(&order, " = %s, %d", team, car.Number)
