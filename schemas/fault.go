@@ -11,17 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// FaultError describes how a body differs from the contract, for people.
-type FaultError struct {
-	Path string // of the variant or the service
-	Err  error  // the faults
-}
-
-func (f *FaultError) Error() string { return f.Path + ": " + f.Err.Error() }
-
-// Unwrap returns the faults.
-func (f *FaultError) Unwrap() error { return f.Err }
-
 // shownFaults is the largest number of faults of one body that an error names.
 const shownFaults = 5
 

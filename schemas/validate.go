@@ -14,18 +14,27 @@ import (
 
 // Validate checks the body of a success against the contract of the variant. The body must satisfy
 // the JSON Schema, and its bytes must equal the bytes that wire.Marshal makes of its content, so that
-// order of members, decimals of percentages and escaping are right too. The error is a *FaultError.
+// order of members, decimals of percentages and escaping are right too. The error names the faults for people.
 func Validate(v catalog.Variant, body []byte) error {
 	_, err := Decode(v, body)
-	return err
+	return named(v.Path(), err)
 }
 
-// Decode is Validate and returns the content of the body: a wire.Success of the variant's data.
+// Decode is Validate and returns the content of the body: a wire.Success of the variant's data. The error does not name
+// the path.
 func Decode(v catalog.Variant, body []byte) (content any, err error) {
 	if c := contractOf(v); c != nil {
-		return c.decode(v.Path(), body)
+		return c.decode(body)
 	}
-	return nil, fmt.Errorf("%s: no schema for this variant", v.Path())
+	return nil, errors.New("no schema for this variant")
+}
+
+// named adds the name of a body to its faults.
+func named(what string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", what, err)
+	}
+	return err
 }
 
 // contractOf returns the contract of a variant's body, nil if the body is no document.
@@ -56,35 +65,33 @@ func CommonFile() (name string, text []byte) { return path.Base(commonFile), pub
 
 // ValidateError is Validate for the body of an error.
 func ValidateError(body []byte) error {
-	_, err := errorContract.decode("error body", body)
-	return err
+	_, err := errorContract.decode(body)
+	return named("error body", err)
 }
 
 // ValidateService checks the body of a success of /healthz, /readyz or /status against its JSON
 // Schema.
-func ValidateService(path string, body []byte) (err error) {
+func ValidateService(path string, body []byte) error {
+	err := errors.New("no schema for this path")
 	switch path {
 	case "/healthz", "/readyz":
-		_, err = healthContract.decode(path, body)
+		_, err = healthContract.decode(body)
 	case "/status":
-		_, err = statusContract.decode(path, body)
-	default:
-		err = fmt.Errorf("%s: no schema for this path", path)
+		_, err = statusContract.decode(body)
 	}
-	return err
+	return named(path, err)
 }
 
 // ValidateWebhook is Validate for a message to a receiver of webhooks, of the type given.
-func ValidateWebhook(kind string, body []byte) (err error) {
+func ValidateWebhook(kind string, body []byte) error {
+	err := errors.New("no schema for this type of message")
 	switch kind {
 	case wire.WebhookPublished:
-		_, err = publishedContract.decode(kind, body)
+		_, err = publishedContract.decode(body)
 	case wire.WebhookTest:
-		_, err = testContract.decode(kind, body)
-	default:
-		err = fmt.Errorf("%s: no schema for this type of message", kind)
+		_, err = testContract.decode(body)
 	}
-	return err
+	return named(kind, err)
 }
 
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
@@ -178,22 +185,21 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	}
 }
 
-// decode returns the content of the body, or a *FaultError with its faults.
-func (c *contract) decode(what string, body []byte) (any, error) {
-	fault := func(err error) error { return &FaultError{Path: what, Err: err} }
+// decode returns the content of the body, or its faults.
+func (c *contract) decode(body []byte) (any, error) {
 	content, want, err := c.parse(body)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, fault(fmt.Errorf("not JSON: %w", err))
+		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if err := c.schema().check(body); err != nil {
-		return nil, fault(err)
+		return nil, err
 	}
 	if err != nil {
-		return nil, fault(err)
+		return nil, err
 	}
 	if i := firstDifference(body, want); i >= 0 {
-		return nil, fault(fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i)))
+		return nil, fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i))
 	}
 	return content, nil
 }

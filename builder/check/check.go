@@ -207,16 +207,7 @@ func read(path string, body []byte) (any, error) {
 	if variant.Endpoint == catalog.NextRace {
 		return nil, countdownSchema(variant, body)
 	}
-	return schema(variant, body)
-}
-
-func schema(v catalog.Variant, body []byte) (any, error) {
-	content, err := schemas.Decode(v, body)
-	var fault *schemas.FaultError
-	if errors.As(err, &fault) {
-		return nil, fault.Err
-	}
-	return content, err
+	return schemas.Decode(variant, body)
 }
 
 // countdownSchema validates the document of each coming round as the edge completes it.
@@ -227,7 +218,7 @@ func countdownSchema(v catalog.Variant, body []byte) error {
 	}
 	for _, r := range c.Rounds {
 		completed := r.Append(nil, time.Time(r.Start).Add(-time.Second))
-		if _, err := schema(v, completed); err != nil {
+		if _, err := schemas.Decode(v, completed); err != nil {
 			return fmt.Errorf("round at %s: %w", r.Start, err)
 		}
 	}
