@@ -28,7 +28,7 @@ func Bulk(download []byte, documents map[string][]byte, without []int64) error {
 		return err
 	}
 	lines := map[string]int{}
-	var sheets []*zip.File
+	var sheets []sheet // checked after the lines, which count their rows
 	seen := map[string]bool{}
 	for _, f := range archive.File {
 		name := path.Base(f.Name)
@@ -47,16 +47,12 @@ func Bulk(download []byte, documents map[string][]byte, without []int64) error {
 				return fmt.Errorf("%s: %w", f.Name, err)
 			}
 		case "csv":
-			sheets = append(sheets, f)
+			sheets = append(sheets, sheet{f.Name, text})
 		}
 	}
-	for _, f := range sheets {
-		text, err := unpack(f)
-		if err == nil {
-			err = checkSheet(text, strings.TrimSuffix(path.Base(f.Name), ".csv"), lines, without)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
+	for _, s := range sheets {
+		if err := s.check(lines, without); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	for table := range documents {
@@ -114,9 +110,14 @@ func checkLines(text, document []byte, without []int64) (int, error) {
 	return rows, nil
 }
 
-// checkSheet reads a table.
-func checkSheet(text []byte, name string, lines map[string]int, without []int64) error {
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll() // each row as long as the first
+// sheet is a table of a download.
+type sheet struct {
+	name string // of its file
+	text []byte
+}
+
+func (s sheet) check(lines map[string]int, without []int64) error {
+	rows, err := csv.NewReader(bytes.NewReader(s.text)).ReadAll() // each row as long as the first
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func checkSheet(text []byte, name string, lines map[string]int, without []int64)
 			return fmt.Errorf("columns %q", header)
 		}
 	}
-	if n, ok := lines[name]; ok && n != len(rows)-1 {
+	if n, ok := lines[strings.TrimSuffix(path.Base(s.name), ".csv")]; ok && n != len(rows)-1 {
 		return fmt.Errorf("%d rows, want %d", len(rows)-1, n)
 	}
 	if i := slices.Index(header, "session_key"); i >= 0 {
