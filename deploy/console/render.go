@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -39,7 +40,12 @@ func sourceHash(source string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-var templates = template.Must(template.New("console").Funcs(template.FuncMap{
+// templates are parsed for the first page, because most commands show none.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("console").Funcs(functions).Parse(pageSource))
+})
+
+var functions = template.FuncMap{
 	"style":   func() template.CSS { return frame.Style(styleSource) },
 	"script":  func() template.JS { return template.JS(scriptSource) }, //nolint:gosec // it is our own file
 	"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -53,7 +59,7 @@ var templates = template.Must(template.New("console").Funcs(template.FuncMap{
 	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },
 	"join":    func(s []string) string { return strings.Join(s, " ") },
 	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },
-}).Parse(pageSource))
+}
 
 // clockTime is an instant as the tables show it.
 func clockTime(t time.Time) string {
@@ -84,7 +90,7 @@ func longTime(d time.Duration) string {
 // render answers with a page. It is made whole before anything is sent.
 func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
 	var body bytes.Buffer
-	if err := templates.ExecuteTemplate(&body, name, data); err != nil {
+	if err := templates().ExecuteTemplate(&body, name, data); err != nil {
 		panic("BUG: page " + name + ": " + err.Error())
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

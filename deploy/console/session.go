@@ -163,7 +163,7 @@ func (c *Console) signedIn(next operatorFunc) http.Handler {
 func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		name := r.Header.Get("X-Operator")
-		if !operator.NamePattern.MatchString(name) {
+		if !operator.ValidName(name) {
 			name = "unnamed"
 		}
 		return c.checkToken(r, token, name)
@@ -217,7 +217,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	case status != 0:
 		c.render(w, status, "sign-in", signInPage{name, "That is not a token that is known here. Your own was shown when you were added with gridcast operators add; the shared one is in the file that the scheduler was given as --operator-token-file."})
 		return
-	case !operator.NamePattern.MatchString(who.name):
+	case !operator.ValidName(who.name):
 		c.render(w, http.StatusUnprocessableEntity, "sign-in", signInPage{name, "Enter your name, 1 to 40 letters and digits: the audit log shows it beside every change."})
 		return
 	}

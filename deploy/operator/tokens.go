@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gridcast/deploy/auditlog"
 	"gridcast/snapshots/blob"
@@ -46,8 +48,19 @@ type people struct {
 // TokenPrefix begins every token of an operator, so that scanners can find one that leaks.
 const TokenPrefix = "gc_operator_"
 
-// NamePattern limits the names of operators, because they appear in logs.
-var NamePattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,39}$`)
+// maxName is the longest name of an operator, in characters.
+const maxName = 40
+
+// ValidName reports whether an operator may have a name. It appears in logs, so it has letters, digits and, after the
+// first, a few other characters.
+func ValidName(name string) bool {
+	for i, c := range name {
+		if !unicode.IsLetter(c) && !unicode.IsNumber(c) && (i == 0 || !strings.ContainsRune(" ._@-", c)) {
+			return false
+		}
+	}
+	return name != "" && utf8.RuneCountInString(name) <= maxName
+}
 
 // LoadPeople returns the operators of a store, the oldest first.
 func LoadPeople(ctx context.Context, store blob.Store) ([]Person, error) {
@@ -93,7 +106,7 @@ func (p *people) holder(name string) *Person {
 }
 
 func (d AddOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
-	if !NamePattern.MatchString(d.Name) {
+	if !ValidName(d.Name) {
 		return nil, fmt.Errorf("add operator %q: a name has 1 to 40 letters, digits, blanks and . _ @ -", d.Name)
 	}
 	may, ok := map[Role]string{Read: "look at everything", Operate: "carry out every action"}[d.Role]
