@@ -126,19 +126,15 @@ func (r *Reproducer) compare(ctx context.Context, m *snapshots.Manifest, made ma
 			mu.Lock()
 			known := r.read[entry.Object] == entry.SHA256
 			mu.Unlock()
-			if known && snapshots.Digest(body) == entry.SHA256 {
-				mu.Lock()
-				defer mu.Unlock()
-				again.Equal++
-				return nil
-			}
-			change, equal, err := entry.Compare(ctx, r.store, body)
-			if err != nil {
-				return err
-			}
-			if !equal {
-				differs(entry.Path, change)
-				return nil
+			if !known || snapshots.Digest(body) != entry.SHA256 {
+				change, equal, err := entry.Compare(ctx, r.store, body)
+				if err != nil {
+					return err
+				}
+				if !equal {
+					differs(entry.Path, change)
+					return nil
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -307,9 +307,7 @@ func wireOrder(r *almanac.Round, race *live.Race, m *live.Moment) []wire.LiveCar
 // gridOrder is the order before the race: the grid, with the chances of the pick.
 func gridOrder(r *almanac.Round) []wire.LiveCar {
 	slots := slices.Clone(r.Facts.Grid)
-	slices.SortStableFunc(slots, func(a, b season.GridSlot) int {
-		return cmp.Compare(cmp.Or(a.Position, len(slots)+1), cmp.Or(b.Position, len(slots)+1))
-	})
+	season.SortGrid(slots)
 	var before predict.Forecast
 	if r.Pick != nil {
 		before = frozenForecast(r.Pick)

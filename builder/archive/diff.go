@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,17 +39,15 @@ const (
 // Compare returns the differences between two archives.
 func Compare(before, after *season.Archive) Diff {
 	var diff Diff
-	old, now := bySeason(before), bySeason(after)
-	years := map[int]bool{}
-	for year := range old {
-		years[year] = true
+	old, now := before.Facts(), after.Facts()
+	var years []int
+	for _, s := range slices.Concat(old.Seasons, now.Seasons) {
+		years = append(years, s.Year)
 	}
-	for year := range now {
-		years[year] = true
-	}
-	for year := range years {
-		x, had := old[year]
-		y, has := now[year]
+	slices.Sort(years)
+	for _, year := range slices.Compact(years) {
+		x, had := old.Season(year)
+		y, has := now.Season(year)
 		switch {
 		case !had:
 			diff.SeasonsAdded = append(diff.SeasonsAdded, year)
@@ -65,35 +62,16 @@ func Compare(before, after *season.Archive) Diff {
 		}
 		diff.Rounds = append(diff.Rounds, compareRounds(x, y)...)
 	}
-	for _, list := range [][]int{diff.SeasonsAdded, diff.SeasonsRemoved, diff.ColoursLost, diff.ColoursGained} {
-		slices.Sort(list)
-	}
-	slices.SortStableFunc(diff.Rounds, func(a, b RoundDiff) int { return cmp.Compare(a.Year, b.Year) })
 	return diff
-}
-
-func bySeason(a *season.Archive) map[int]*season.Season {
-	seasons := a.Facts().Seasons
-	years := make(map[int]*season.Season, len(seasons))
-	for i := range seasons {
-		years[seasons[i].Year] = &seasons[i]
-	}
-	return years
 }
 
 // compareRounds lists the rounds of after in its order, then the rounds that only before has.
 func compareRounds(before, after *season.Season) []RoundDiff {
 	var diffs []RoundDiff
-	find := func(rounds []season.Round, gp season.GrandPrixID) *season.Round {
-		if i := slices.IndexFunc(rounds, func(r season.Round) bool { return r.GrandPrix == gp }); i >= 0 {
-			return &rounds[i]
-		}
-		return nil
-	}
 	for i := range after.Rounds {
 		now := &after.Rounds[i]
 		d := RoundDiff{Year: after.Year, GrandPrix: now.GrandPrix, Name: now.Name, Kind: RoundAdded}
-		if was := find(before.Rounds, now.GrandPrix); was != nil {
+		if was, ok := before.Round(now.GrandPrix); ok {
 			d.Kind, d.Changed = RoundChanged, assemble.ChangedFields(was, now)
 			d.LostResult = was.Finished() && !now.Finished()
 			d.NewResult = was.Finished() && now.Finished() && slices.Contains(d.Changed, "results")
@@ -104,7 +82,8 @@ func compareRounds(before, after *season.Season) []RoundDiff {
 		diffs = append(diffs, d)
 	}
 	for i := range before.Rounds {
-		if was := &before.Rounds[i]; find(after.Rounds, was.GrandPrix) == nil {
+		was := &before.Rounds[i]
+		if _, ok := after.Round(was.GrandPrix); !ok {
 			diffs = append(diffs, RoundDiff{Year: before.Year, GrandPrix: was.GrandPrix, Name: was.Name, Kind: RoundRemoved, LostResult: was.Finished()})
 		}
 	}

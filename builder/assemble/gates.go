@@ -148,8 +148,8 @@ func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qu
 func (j *judgement) judgeShort(p *Proposal, after *season.Round) {
 	expected, from := len(after.Qualifying), "qualifying"
 	for _, year := range []int{p.Year - 1, p.Year} {
-		s := seasonOf(&j.out.Facts, year, false)
-		if s == nil || len(after.Qualifying) > 0 {
+		s, ok := j.out.Facts.Season(year)
+		if !ok || len(after.Qualifying) > 0 {
 			continue
 		}
 		for i := range s.Rounds {

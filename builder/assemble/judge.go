@@ -36,9 +36,13 @@ func (a *assembly) judge(d *Document) {
 		if theirs.Year < d.From || theirs.Year > d.To {
 			continue
 		}
-		ours := seasonOf(&a.out.Facts, theirs.Year, may.applies)
-		if ours == nil {
-			continue
+		ours, ok := a.out.Facts.Season(theirs.Year)
+		if !ok {
+			if !may.applies {
+				continue
+			}
+			a.out.Facts.Seasons = append(a.out.Facts.Seasons, season.Season{Year: theirs.Year})
+			ours = &a.out.Facts.Seasons[len(a.out.Facts.Seasons)-1]
 		}
 		absent := a.absent(d, ours, theirs)
 		if may.wholeSeasons {
@@ -300,8 +304,8 @@ func (j *judgement) agree() {
 func (a *assembly) shrunken(d *Document) error {
 	for i := range d.Facts.Seasons {
 		theirs := &d.Facts.Seasons[i]
-		ours := seasonOf(&a.out.Facts, theirs.Year, false)
-		if ours == nil || theirs.Year < d.From || theirs.Year > d.To {
+		ours, ok := a.out.Facts.Season(theirs.Year)
+		if !ok || theirs.Year < d.From || theirs.Year > d.To {
 			continue
 		}
 		absent := a.absent(d, ours, theirs)
@@ -368,58 +372,39 @@ func idOf(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// seasonOf returns the season of a year. It adds an empty one if there is none and add is true.
-func seasonOf(f *season.Facts, year int, add bool) *season.Season {
-	for i := range f.Seasons {
-		if f.Seasons[i].Year == year {
-			return &f.Seasons[i]
-		}
-	}
-	if !add {
-		return nil
-	}
-	f.Seasons = append(f.Seasons, season.Season{Year: year})
-	return &f.Seasons[len(f.Seasons)-1]
-}
-
 // doubt reports where a source's standings rise by other points than its results give. It covers seasons
 // in which points add. A fault is reported once, at the round with which it comes.
 func (a *assembly) doubt(s *season.Season) {
-	drivers := func(row season.Result) string { return string(row.Driver) }
-	teams := func(row season.Result) string { return strings.TrimSpace(string(row.Team) + " " + string(row.Engine)) }
-	for _, by := range []struct {
-		key       func(season.Result) string
-		standings func(*season.Round) map[string]float64
-		adds      bool
-	}{
-		{drivers, func(r *season.Round) map[string]float64 {
-			points := make(map[string]float64)
-			for _, row := range r.DriverStandings {
-				points[string(row.Driver)] = row.Points
-			}
-			return points
-		}, season.PointsAdd(s.Year, false)},
-		{teams, func(r *season.Round) map[string]float64 {
-			points := make(map[string]float64)
-			for _, row := range r.TeamStandings {
-				points[strings.TrimSpace(string(row.Team)+" "+string(row.Engine))] = row.Points
-			}
-			return points
-		}, season.PointsAdd(s.Year, true)},
-	} {
-		if !by.adds {
+	team := func(id season.TeamID, engine season.EngineID) string {
+		return strings.TrimSpace(string(id) + " " + string(engine))
+	}
+	for _, constructors := range []bool{false, true} {
+		if !season.PointsAdd(s.Year, constructors) {
 			continue
 		}
 		sum, known := make(map[string]float64), make(map[string]float64) // known: the differences so far
 		for i := range s.Rounds {
 			r := &s.Rounds[i]
 			for _, row := range slices.Concat(r.SprintResults, r.Results) {
-				sum[by.key(row)] += row.Points
+				if constructors {
+					sum[team(row.Team, row.Engine)] += row.Points
+				} else {
+					sum[string(row.Driver)] += row.Points
+				}
 			}
 			if len(r.Results) == 0 {
 				continue
 			}
-			standings, doubted := by.standings(r), false
+			standings, doubted := make(map[string]float64), false
+			if constructors {
+				for _, row := range r.TeamStandings {
+					standings[team(row.Team, row.Engine)] = row.Points
+				}
+			} else {
+				for _, row := range r.DriverStandings {
+					standings[string(row.Driver)] = row.Points
+				}
+			}
 			for _, competitor := range slices.Sorted(maps.Keys(standings)) {
 				points := standings[competitor]
 				if difference := points - sum[competitor]; math.Abs(difference-known[competitor]) > 1e-9 {
@@ -446,8 +431,8 @@ func (a *assembly) lose(d *Document) {
 		if !d.Earlier[ours.Year] || ours.Year < d.From || ours.Year > d.To {
 			continue
 		}
-		theirs := seasonOf(&d.Facts, ours.Year, false)
-		if theirs == nil {
+		theirs, ok := d.Facts.Season(ours.Year)
+		if !ok {
 			lost("%s no longer has the season %d", d.Source, ours.Year)
 			continue
 		}

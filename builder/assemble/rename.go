@@ -15,8 +15,8 @@ func renames(current *season.Facts, d *Document) []Rename {
 	gone, come := make(map[season.DriverID]rowsOf), make(map[season.DriverID]rowsOf)
 	for i := range d.Facts.Seasons {
 		theirSeason := &d.Facts.Seasons[i]
-		ourSeason := seasonOf(current, theirSeason.Year, false)
-		if ourSeason == nil {
+		ourSeason, ok := current.Season(theirSeason.Year)
+		if !ok {
 			continue
 		}
 		for j := range theirSeason.Rounds {

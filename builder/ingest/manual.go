@@ -215,18 +215,17 @@ func (l *ManualLog) documents() (first, last assemble.Document) {
 // roundOf returns the round of a block in the facts of a document, and adds an empty one if there is
 // none.
 func roundOf(f *season.Facts, id assemble.BlockID) *season.Round {
-	at := slices.IndexFunc(f.Seasons, func(s season.Season) bool { return s.Year == id.Year })
-	if at < 0 {
-		at = len(f.Seasons)
+	s, ok := f.Season(id.Year)
+	if !ok {
 		f.Seasons = append(f.Seasons, season.Season{Year: id.Year})
+		s = &f.Seasons[len(f.Seasons)-1]
 	}
-	s := &f.Seasons[at]
-	r := slices.IndexFunc(s.Rounds, func(r season.Round) bool { return r.GrandPrix == id.GrandPrix })
-	if r < 0 {
-		r = len(s.Rounds)
+	r, ok := s.Round(id.GrandPrix)
+	if !ok {
 		s.Rounds = append(s.Rounds, season.Round{GrandPrix: id.GrandPrix})
+		r = &s.Rounds[len(s.Rounds)-1]
 	}
-	return &s.Rounds[r]
+	return r
 }
 
 // releases returns the blocks that were released after an entry and not entered again.

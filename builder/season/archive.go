@@ -38,9 +38,17 @@ func (a *Archive) Facts() Facts { return a.facts }
 
 // Round returns the round of a Grand Prix in a year.
 func (f *Facts) Round(year int, gp GrandPrixID) (*Round, bool) {
+	if s, ok := f.Season(year); ok {
+		return s.Round(gp)
+	}
+	return nil, false
+}
+
+// Season returns the season of a year.
+func (f *Facts) Season(year int) (*Season, bool) {
 	for i := range f.Seasons {
 		if f.Seasons[i].Year == year {
-			return f.Seasons[i].Round(gp)
+			return &f.Seasons[i], true
 		}
 	}
 	return nil, false

@@ -33,7 +33,7 @@ func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 	codes := make(map[DriverID]string)
 	taken := make(map[string]bool)
 	for i := range s.Rounds {
-		for _, group := range s.firstSeen(i, codes, &starts) {
+		for _, group := range s.newcomers(i, codes, &starts) {
 			for _, id := range group {
 				code := freeCode(v.Drivers[id], taken)
 				codes[id], taken[code] = code, true
@@ -75,10 +75,10 @@ func (s *Season) appears(id DriverID) bool {
 	})
 }
 
-// firstSeen returns the drivers of a round without a code, in the order in which they choose. Drivers
+// newcomers returns the drivers of a round without a code, in the order in which they choose. Drivers
 // known with the grid come before those known only with the result, so that a result does not change
 // earlier codes. Within each group the driver with the most starts comes first.
-func (s *Season) firstSeen(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
+func (s *Season) newcomers(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
 	r := &s.Rounds[round]
 	var groups [2][]DriverID
 	see := func(group int, id DriverID) {

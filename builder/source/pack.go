@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -32,16 +31,16 @@ func Pack(v any) ([]byte, error) {
 
 // Unpack is the inverse of Pack.
 func Unpack(packed []byte, v any) error {
-	plain, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {
 		return fmt.Errorf("unpack payload: %w", err)
 	}
-	defer plain.Close()
-	content, err := io.ReadAll(io.LimitReader(plain, maxUnpacked))
-	if err != nil {
-		return fmt.Errorf("unpack payload: %w", err)
+	defer z.Close()
+	plain, err := z.DecodeAll(packed, nil)
+	if err == nil {
+		err = json.Unmarshal(plain, v)
 	}
-	if err := json.Unmarshal(content, v); err != nil {
+	if err != nil {
 		return fmt.Errorf("unpack payload: %w", err)
 	}
 	return nil
