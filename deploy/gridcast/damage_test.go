@@ -12,11 +12,14 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
+// notBuilt is the sentence of log, readiness and status while a service cannot build.
+const notBuilt = "versions are not built"
+
 // TestServeServesWhateverIsPublished damages a file that builds need. The service still serves the
 // published version, the admin port names the reason, and builds start again after the fix.
 func TestServeServesWhateverIsPublished(t *testing.T) {
 	t.Parallel() // most of it waits
-	const at, notBuilt = "2024-07-01T12:00:00Z", "versions are not built"
+	const at = "2024-07-01T12:00:00Z"
 	for name, file := range map[string]string{
 		"the last file of the ledger is cut short": "ledger",
 		"a part of the archive is cut short":       "archives/parts",

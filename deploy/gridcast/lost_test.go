@@ -35,7 +35,7 @@ func TestStoreNotMounted(t *testing.T) {
 	startServer(t, dir, "edge", "--store", "dir:store", "--cache-dir", "cache").end(t)
 	p = startServer(t, dir, serve...)
 	p.await(t, func() bool {
-		return strings.Contains(p.output.String(), "versions are not built") && strings.Contains(p.output.String(), "is the disk mounted? gridcast store restore, or --new-store")
+		return strings.Contains(p.output.String(), notBuilt) && strings.Contains(p.output.String(), "is the disk mounted? gridcast store restore, or --new-store")
 	})
 	if _, err := os.Stat(store); err == nil {
 		t.Fatal("the service made a new store")
@@ -62,7 +62,7 @@ func TestStoreNotMounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = startServer(t, dir, serve...)
-	p.await(t, func() bool { return strings.Contains(p.output.String(), "versions are not built") })
+	p.await(t, func() bool { return strings.Contains(p.output.String(), notBuilt) })
 	if _, err := os.Stat(filepath.Join(store, "ledger")); err == nil {
 		t.Error("the service opened a new ledger")
 	}
