@@ -85,13 +85,7 @@ func (j Job) missed(cal cadence.Calendar, from, now time.Time) []cadence.Due {
 
 // own returns the instants of this job.
 func (j Job) own(all []cadence.Due) []cadence.Due {
-	var own []cadence.Due
-	for _, d := range all {
-		if d.Work == j.Work {
-			own = append(own, d)
-		}
-	}
-	return own
+	return slices.DeleteFunc(slices.Clone(all), func(d cadence.Due) bool { return d.Work != j.Work })
 }
 
 // validate reports the faults of jobs that are to run together.

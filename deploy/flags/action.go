@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"strings"
 
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 )
 
 // Action is for commands that change something.
@@ -90,7 +90,7 @@ func printPreview(s *terminal.Streams, p operator.Preview) {
 			lines = append(lines, "  "+effect)
 		}
 		if n := len(p.Variants); n > 0 {
-			lines = append(lines, fmt.Sprintf("  %d published variants change: %s.", n, firstOf(p.Variants)))
+			lines = append(lines, fmt.Sprintf("  %d published variants change: %s.", n, view.First(p.Variants, 6)))
 		}
 	}
 	for _, warning := range p.Warnings {
@@ -99,13 +99,4 @@ func printPreview(s *terminal.Streams, p operator.Preview) {
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(s.Err, line) // if this fails, so does Confirm
 	}
-}
-
-// firstOf lists the first six names and the number of the others.
-func firstOf(names []string) string {
-	const most = 6
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

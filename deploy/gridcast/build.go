@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"gridcast/builder"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -26,7 +25,11 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	if c.Release {
-		return c.release(ctx, s, b, clock)
+		o, err := c.OperatorOf(ctx, b, clock)
+		if err != nil {
+			return err
+		}
+		return applyBuild(ctx, s, o, &c.Action, operator.ReleasePublishing{}, c.Reason)
 	}
 	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: s.Progress}
 	outcome, err := b.Build(ctx, request)
@@ -65,17 +68,13 @@ func buildRest(ctx context.Context, b *builder.Builder, request builder.Request,
 	return receipt, nil
 }
 
-func (c *buildCmd) release(ctx context.Context, s *terminal.Streams, b *builder.Builder, clock clock.Clock) error {
-	o, err := c.OperatorOf(ctx, b, clock)
-	if err != nil {
-		return err
+// applyBuild applies an action that builds in this process, and prints the outcome of its build.
+func applyBuild(ctx context.Context, s *terminal.Streams, o *operator.Operator, by *flags.Action, action operator.Action, reason string) error {
+	done, err := by.Apply(ctx, s, o, action, operator.Request{Reason: reason, Progress: s.Progress})
+	if err == nil {
+		printOutcome(s, done.Outcome())
 	}
-	done, err := c.Apply(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: s.Progress})
-	if err != nil {
-		return err
-	}
-	printOutcome(s, done.Outcome())
-	return nil
+	return err
 }
 
 func printOutcome(s *terminal.Streams, o builder.Outcome) {

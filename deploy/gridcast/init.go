@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
@@ -57,7 +56,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 	if _, err := os.Stat(c.File); err == nil && !c.Force {
 		return fmt.Errorf("init: %s exists already; --force replaces it, --file writes another", c.File)
 	}
-	if term.IsTerminal(int(os.Stdin.Fd())) && !c.Yes && !s.JSON {
+	if terminal.Interactive() && !c.Yes && !s.JSON {
 		if err := c.ask(s, os.Stdin, s.Err); err != nil {
 			return err
 		}

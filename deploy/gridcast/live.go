@@ -24,14 +24,10 @@ import (
 )
 
 type liveCmds struct {
-	Set    liveSetCmd    `cmd:"" help:"Enter the order or a phase of the running race by hand."`
-	Push   livePushCmd   `cmd:"" help:"Store observations of the running race: lines of JSON from a file or from standard input."`
-	Record liveRecordCmd `cmd:"" help:"Write the observations of a race to a file, until it is over."`
-	Replay liveReplayCmd `cmd:"" help:"Replay a recording into a new store, and measure it."`
-}
-
-type liveSetCmd struct {
-	actionCmd[flags.Rounds, flags.OptionalReason, operator.SetOrder] `embed:""`
+	Set    actionCmd[flags.Rounds, flags.OptionalReason, operator.SetOrder] `cmd:"" help:"Enter the order or a phase of the running race by hand."`
+	Push   livePushCmd                                                      `cmd:"" help:"Store observations of the running race: lines of JSON from a file or from standard input."`
+	Record liveRecordCmd                                                    `cmd:"" help:"Write the observations of a race to a file, until it is over."`
+	Replay liveReplayCmd                                                    `cmd:"" help:"Replay a recording into a new store, and measure it."`
 }
 
 type livePushCmd struct {

@@ -71,12 +71,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: s.Progress})
-	if err != nil {
-		return err
-	}
-	printOutcome(s, done.Outcome())
-	return nil
+	return applyBuild(ctx, s, o, &c.Action, operator.Rebuild{}, c.Reason)
 }
 
 // follow shows the progress of a run and its outcome.

@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/calendar"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
 
@@ -131,16 +132,11 @@ func count(n int, one, more string) string {
 
 // some lists the first eight names.
 func some[T any](all []T, name func(T) string) string {
-	const most = 8
-	names := make([]string, 0, most)
-	for _, v := range all[:min(len(all), most)] {
-		names = append(names, name(v))
+	names := make([]string, len(all))
+	for i, v := range all {
+		names[i] = name(v)
 	}
-	text := strings.Join(names, ", ")
-	if len(all) > most {
-		text += fmt.Sprintf(" and %d more", len(all)-most)
-	}
-	return text
+	return view.First(names, 8)
 }
 
 // CalendarTemplate returns the known calendar of a year as a table that ImportCalendar reads.

@@ -31,6 +31,14 @@ func Sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+// First joins the first names of a list, and counts the others: "a, b and 3 more".
+func First(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
 // State names the state of a round.
 func State(s almanac.State) string {
 	return map[almanac.State]string{

@@ -11,6 +11,7 @@ package s3blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,9 +61,7 @@ func New(c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
-	orDefault(&c.Deadline, defaultDeadline)
-	orDefault(&c.Attempt, defaultAttempt)
-	orDefault(&c.Poll, defaultPoll)
+	c.Deadline, c.Attempt, c.Poll = cmp.Or(c.Deadline, defaultDeadline), cmp.Or(c.Attempt, defaultAttempt), cmp.Or(c.Poll, defaultPoll)
 	transport, err := c.transport()
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
@@ -82,12 +81,6 @@ func New(c Config) (*Store, error) {
 	}
 	client.SetAppInfo("gridcast", "1")
 	return &Store{config: c, core: minio.Core{Client: client}, date: latest, seen: map[string]look{}}, nil
-}
-
-func orDefault(d *time.Duration, value time.Duration) {
-	if *d <= 0 {
-		*d = value
-	}
 }
 
 // String names the store.
@@ -193,7 +186,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// name is the name in the bucket of the object under key.
+// name is the name in the bucket of the object under key. key may be the prefix of a listing.
 func (s *Store) name(key string) string {
 	if s.config.Prefix == "" {
 		return key
@@ -272,7 +265,7 @@ const pageSize = 1000
 
 // page returns the next objects after a key; fewer than pageSize are the last.
 func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, error) {
-	options := minio.ListObjectsOptions{Prefix: s.under(prefix), Recursive: true, MaxKeys: pageSize, FetchOwner: new(false)}
+	options := minio.ListObjectsOptions{Prefix: s.name(prefix), Recursive: true, MaxKeys: pageSize, FetchOwner: new(false)}
 	if after != "" {
 		options.StartAfter = s.name(after)
 	}
@@ -283,7 +276,7 @@ func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, er
 			if object.Err != nil {
 				return object.Err
 			}
-			page = append(page, blob.Info{Key: object.Key[len(s.under("")):], Size: object.Size, Modified: object.LastModified})
+			page = append(page, blob.Info{Key: object.Key[len(s.name("")):], Size: object.Size, Modified: object.LastModified})
 			if len(page) == pageSize {
 				return nil
 			}
@@ -291,14 +284,6 @@ func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, er
 		return ctx.Err()
 	})
 	return page, err
-}
-
-// under is name for the prefix of a listing, which may be empty.
-func (s *Store) under(prefix string) string {
-	if s.config.Prefix == "" {
-		return prefix
-	}
-	return s.config.Prefix + "/" + prefix
 }
 
 // CheckConditions probes the server (see blob.Probe) and refuses one that does not honour conditional
