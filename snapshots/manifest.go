@@ -419,11 +419,10 @@ type Base struct {
 	Pointer  Pointer  // zero if nothing was published
 	Manifest Manifest // zero if nothing was published
 
-	tag     blob.Tag
-	store   blob.Store
-	stored  stored
-	note    []byte // about the version; nil: there is none
-	entries map[string]ManifestEntry
+	tag    blob.Tag
+	store  blob.Store
+	stored stored
+	note   []byte // about the version; nil: there is none
 }
 
 // LoadBase reads the pointer and the manifest it names. An empty store is no error but a
@@ -459,7 +458,7 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 	if err != nil {
 		return nil, err
 	}
-	next := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files, entries: byPath(manifest.Entries)}
+	next := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files}
 	if next.note = known.files[NoteKey(pointer.Version)]; pointer.Signed && next.note == nil {
 		next.note, err = readNote(ctx, b.store, NoteKey(pointer.Version))
 	}
@@ -471,8 +470,12 @@ func (b *Base) Empty() bool { return b.Pointer.Version == 0 }
 
 // Entry returns the base's entry for a catalog path.
 func (b *Base) Entry(path string) (ManifestEntry, bool) {
-	e, ok := b.entries[path]
-	return e, ok
+	entries := b.Manifest.Entries // by ascending path
+	i, ok := slices.BinarySearchFunc(entries, path, func(e ManifestEntry, path string) int { return strings.Compare(e.Path, path) })
+	if !ok {
+		return ManifestEntry{}, false
+	}
+	return entries[i], true
 }
 
 // Keeps returns the version whose bytes clients keep for a path if its new document is refused: the base, or
