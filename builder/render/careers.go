@@ -87,8 +87,8 @@ func countCareers(years []almanac.Year) bothCareers {
 // careers lists the careers of drivers or constructors in a season, or in all seasons those that are former or not.
 func careers(a *almanac.Almanac, v catalog.Variant) []wire.Career {
 	var both bothCareers
-	if y, ok := a.Year(v.Year); ok {
-		both = countCareers([]almanac.Year{*y})
+	if i := slices.IndexFunc(a.Years, func(y almanac.Year) bool { return y.Year == v.Year }); i >= 0 {
+		both = countCareers(a.Years[i : i+1])
 	} else {
 		both = almanac.Shared(a, countCareers)
 	}

@@ -36,7 +36,7 @@ type LiveCar struct {
 	Driver    string   `json:"driver"`
 	DriverID  string   `json:"driver_id"`
 	TeamID    string   `json:"team_id,omitzero"` // absent if the driver's team is not known
-	GapMS     *int     `json:"gap_ms,omitzero"` // behind the leader; absent if it is not known
+	GapMS     *int     `json:"gap_ms,omitzero"`  // behind the leader; absent if it is not known
 	GapLaps   int      `json:"gap_laps,omitzero"`
 	Stops     *int     `json:"stops,omitzero"`
 	WinPct    *Percent `json:"win_pct,omitzero"`
