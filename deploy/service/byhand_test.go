@@ -71,7 +71,9 @@ func liveThrough2025(t *testing.T, byHand bool) {
 			t.Errorf("a job failed: %s", fault)
 		}
 		for _, p := range u.sources.PollStates()[0].Held {
-			t.Errorf("%s of %d %s waits for a person", p.Block, p.Year, p.GrandPrix)
+			if p.Block == assemble.Result {
+				t.Errorf("the result of %d %s waits for a person", p.Year, p.GrandPrix)
+			}
 		}
 		races, onQualifying := 0, 0
 		var frozen, qualifying float64
