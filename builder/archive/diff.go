@@ -40,7 +40,7 @@ const (
 func Compare(before, after *season.Archive) Diff {
 	var diff Diff
 	old, now := before.Facts(), after.Facts()
-	var years []int
+	years := make([]int, 0, len(old.Seasons)+len(now.Seasons))
 	for _, s := range slices.Concat(old.Seasons, now.Seasons) {
 		years = append(years, s.Year)
 	}
