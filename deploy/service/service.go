@@ -110,12 +110,21 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 	}
 	since := s.published.Load().Manifest.BuiltAt
 	build := func(ctx context.Context, t scheduler.Trigger) error { return s.build(ctx, t.String(), nil) }
+	derive := func(job context.Context, t scheduler.Trigger) error {
+		job, cancel := context.WithCancel(job)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)() // the end does not wait for odds, which the next start derives
+		if err := s.derive(job, t); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	}
 	list := []scheduler.Job{
 		{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
 		{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
 		{Name: verifyJob, Work: cadence.Verify, Run: s.verify, Since: since},
-		{Name: deriveJob, Run: s.derive},
+		{Name: deriveJob, Run: derive},
 	}
 	if s.builder.Signers != nil {
 		fresh := func(ctx context.Context, _ scheduler.Trigger) error { return s.builder.Freshen(ctx) }
