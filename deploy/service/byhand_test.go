@@ -188,7 +188,7 @@ func (u *unattended) enterQualifying(t *testing.T, person *operator.Operator, fa
 				d.Name = "Andrea Kimi Antonelli" // as on the entry list and in F1DB of 2025
 			}
 			fmt.Fprintf(&order, " = %s, %s, %s, %d", d.Name, d.Country, team, car.Number)
-		case s.Team != row.Team:
+		case s.Team != row.Team || s.Number != car.Number: // a substitute of last year had the number of a reserve
 			fmt.Fprintf(&order, " = %s, %d", team, car.Number)
 		}
 		order.WriteByte('\n')
