@@ -1,0 +1,168 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/title"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// titleOdds makes the odds of every season that drivers have taken part in.
+func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
+	for i := range d.almanac.Years {
+		y := &d.almanac.Years[i]
+		odds, ok, err := d.oddsOf(ctx, y)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := put(data, catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}, odds); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// oddsOf returns the odds of a season, and false if it is too early for any.
+func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
+	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
+	held, counted := heldRounds(y)
+	odds.RacesCounted, odds.RacesRemaining = counted, len(held)-counted
+	if y.Year >= d.almanac.Current {
+		var err error
+		if odds.AfterRounds, err = d.oddsAfter(ctx, y, held[:min(counted, len(held)-1)]); err != nil {
+			return odds, false, err
+		}
+	}
+	if odds.RacesRemaining == 0 {
+		for _, s := range y.Drivers() {
+			if s.Position == 1 {
+				odds.Drivers = append(odds.Drivers, wire.DriverOdds{
+					Driver: y.Codes()[s.Driver.ID], DriverID: d.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
+				})
+			}
+		}
+		for _, s := range y.Constructors() {
+			if s.Position == 1 {
+				odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
+					Team: s.Team.Name, TeamID: string(s.Team.ID), Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
+				})
+			}
+		}
+		return odds, counted > 0, nil
+	}
+	simulated, ok, err := d.simulated(ctx, d.verified(y, held, counted, true), y.Year)
+	if err != nil || !ok {
+		return odds, false, err
+	}
+	odds.Simulations = title.DefaultConfig().Runs
+	for _, c := range simulated.Drivers {
+		code, ok := y.Codes()[c.ID]
+		if !ok {
+			return odds, false, nil // codes are assigned at the first qualifying of a season
+		}
+		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
+			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Drivers[c.ID].Name, Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
+		})
+	}
+	for _, c := range simulated.Teams {
+		odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
+			Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
+		})
+	}
+	return odds, true, nil
+}
+
+// oddsAfter returns the odds as they were after each of the first rounds of a season, when nothing of the next was
+// known: until then, the last of them are the present odds. It leaves out rounds that were too early for odds.
+func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
+	held, _ := heldRounds(y)
+	for n, r := range counted {
+		simulated, ok, err := d.simulated(ctx, d.verified(y, held, n+1, false), y.Year)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		after := wire.RoundOdds{SessionKey: r.Session, GPName: r.Facts.Name, Drivers: []wire.DriverTitle{}, Constructors: []wire.ConstructorTitle{}}
+		for _, c := range simulated.Drivers {
+			after.Drivers = append(after.Drivers, wire.DriverTitle{Driver: y.Codes()[c.ID], DriverID: r.Lasting(c.ID), TitlePct: wire.PercentFrom(c.Title)})
+		}
+		for _, c := range simulated.Teams {
+			after.Constructors = append(after.Constructors, wire.ConstructorTitle{Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), TitlePct: wire.PercentFrom(c.Title)})
+		}
+		series = append(series, after)
+	}
+	return series, nil
+}
+
+// simulated returns the odds of a season in a view, and false if it is too early for any.
+func (d *deriver) simulated(ctx context.Context, v *season.View, year int) (title.Odds, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return title.Odds{}, false, err
+	}
+	config := title.DefaultConfig()
+	s, _ := v.Season(year)
+	sum, err := d.sum(v, year, s.Rounds[len(s.Rounds)-1].GrandPrix, config)
+	if err != nil {
+		return title.Odds{}, false, err
+	}
+	odds, err := remembered(d.known.Odds, d.used.Odds, &d.anew, sum, func() (title.Odds, error) { return title.Simulate(v, year, d.model, config) })
+	if errors.Is(err, predict.ErrNoForm) || errors.Is(err, predict.ErrNobody) || errors.Is(err, title.ErrTooEarly) {
+		return odds, false, nil
+	}
+	return odds, err == nil, err
+}
+
+// heldRounds returns the rounds of a season that are held, in order of their start, and the number of verified ones
+// before the first without a verified result.
+func heldRounds(y *almanac.Year) (held []almanac.Round, counted int) {
+	held = slices.DeleteFunc(slices.Clone(y.Rounds), func(r almanac.Round) bool { return r.Off() })
+	slices.SortStableFunc(held, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) })
+	for counted < len(held) && held[counted].Result != nil {
+		counted++
+	}
+	return held, counted
+}
+
+// verified returns the view in which the first rounds of a season count, with the published standings and
+// corrections. The others are still to come, with the known facts of their weekends or without them.
+func (d *deriver) verified(y *almanac.Year, held []almanac.Round, counted int, known bool) *season.View {
+	rounds := make([]season.Round, len(held))
+	for i := range held {
+		r := *held[i].Facts
+		r.Start = held[i].Start
+		if i >= counted {
+			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
+			if !known {
+				r.Entries, r.Practice, r.Qualifying, r.Grid = nil, [4][]season.TimedLap{}, nil, nil
+				r.SprintQualifying, r.SprintGrid, r.SprintResults = nil, nil, nil
+			}
+		}
+		if i == counted-1 {
+			r.DriverStandings, r.TeamStandings = nil, nil
+			after := y.Progress()[i]
+			for _, s := range after.Drivers {
+				r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: s.Driver.ID, Position: s.Position, Points: s.Points})
+			}
+			for _, s := range after.Constructors {
+				r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: s.Team.ID, Position: s.Position, Points: s.Points})
+			}
+		}
+		rounds[i] = r
+	}
+	w := *d.view
+	w.Seasons = slices.Clone(w.Seasons)
+	if s, ok := w.Season(y.Year); ok {
+		s.Rounds = rounds
+	}
+	return &w
+}

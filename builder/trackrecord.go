@@ -1,0 +1,247 @@
+package builder
+
+import (
+	"context"
+	"slices"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/backtest"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// hindsightFrom is the first season of the record in hindsight.
+const hindsightFrom = 2010
+
+// hindsight scores three forecasts of a race that were made after it, from the facts that were known
+// when the grid was.
+type hindsight struct {
+	Model backtest.Score `json:"model"`
+	Pole  backtest.Score `json:"pole"`
+	F0    backtest.Score `json:"f0"`
+}
+
+// scored is a race with a verified result and the scores of its forecasts.
+type scored struct {
+	year              int
+	hindsight         *hindsight
+	real              *backtest.Score // of the frozen pick; a pick without chances has only hits
+	realHasAllChances bool
+
+	// The scores of the frozen pick, if it has all chances, and of the noted forecasts: by basis, the last one counts.
+	asFrozen, noted map[string]backtest.Score
+	live            []livePick
+}
+
+// trackRecord makes the record of every season and of all.
+func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
+	races, err := d.scoreAll(ctx)
+	if err != nil {
+		return err
+	}
+	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, isHindsight)}
+	for i := range d.almanac.Years {
+		year := d.almanac.Years[i].Year
+		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
+		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, isHindsight)}
+		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
+			return err
+		}
+		for of, sum := range map[*wire.Record]wire.Record{&all.Real: body.Real, &all.Hindsight: body.Hindsight} {
+			if sum.Races > 0 {
+				of.Seasons = append(of.Seasons, wire.SeasonRecord{Year: year, Races: sum.Races, Picks: sum.Picks, Pole: sum.Pole, F0: sum.F0})
+			}
+		}
+	}
+	return put(data, catalog.Variant{Endpoint: catalog.TrackRecord}, all)
+}
+
+// scoreAll scores every race with a verified result, in order: the frozen pick, and from hindsightFrom on
+// the model's forecast from the facts that were known when the grid was.
+func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
+	var races []scored
+	for i := range d.almanac.Years {
+		y := &d.almanac.Years[i]
+		for j := range y.Rounds {
+			r := &y.Rounds[j]
+			if r.Result == nil || y.Year < hindsightFrom && r.Pick == nil {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			podium := almanac.Podium(r.Result.Rows)
+			s := scored{year: y.Year, asFrozen: map[string]backtest.Score{}, noted: map[string]backtest.Score{}}
+			if r.Pick != nil {
+				score := backtest.ScoreOf(frozenForecast(r.Pick), podium)
+				if s.real, s.realHasAllChances = &score, r.Pick.Chances != nil; s.realHasAllChances {
+					s.asFrozen[string(r.Pick.Basis)] = score
+				}
+			}
+			for _, f := range r.Record.Forecasts {
+				if f.At.Before(r.Start) {
+					s.noted[basisOf(f.Step)] = backtest.ScoreOf(notedForecast(f), podium)
+				}
+			}
+			var err error
+			if s.live, err = d.scoreLive(ctx, r, podium); err != nil {
+				return nil, err
+			}
+			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
+				then := d.archive.AsOf(r.Facts.GridKnownAt())
+				sum, err := d.sum(then, y.Year, r.Facts.GrandPrix, podium)
+				if err != nil {
+					return nil, err
+				}
+				s.hindsight, err = remembered(d.known.Hindsight, d.used.Hindsight, &d.anew, sum, func() (h *hindsight, err error) {
+					return d.lookBack(then, y.Year, r.Facts.GrandPrix, podium)
+				})
+				if err != nil {
+					return nil, err
+				}
+			}
+			races = append(races, s)
+		}
+	}
+	return races, nil
+}
+
+// lookBack scores the forecasts of a race from a view before it.
+func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (*hindsight, error) {
+	e, err := d.model.Explain(then, year, round)
+	if err != nil {
+		return nil, err
+	}
+	first, err := predict.Pole().Predict(then, year, round)
+	if err != nil {
+		return nil, err
+	}
+	return &hindsight{
+		Model: backtest.ScoreOf(e.Forecast, podium), Pole: backtest.ScoreOf(first, podium), F0: backtest.ScoreOf(e.Qualified(), podium),
+	}, nil
+}
+
+// frozenForecast returns a frozen pick as a forecast. A pick without chances has the winner alone.
+func frozenForecast(p *ledger.FrozenPick) predict.Forecast {
+	f := predict.Forecast{Podium: almanac.Picked(p), Candidates: candidates(p.Chances)}
+	if p.Chances == nil {
+		f.Candidates = []predict.Candidate{{Driver: p.P1, Win: p.WinProbability}}
+	}
+	return f
+}
+
+func candidates(chances []ledger.Chance) (all []predict.Candidate) {
+	for _, c := range chances {
+		all = append(all, predict.Candidate{Driver: c.Driver, Win: float64(c.Win) / ledger.Certain, Podium: float64(c.Podium) / ledger.Certain})
+	}
+	return all
+}
+
+// kind tells the two records apart.
+type kind int
+
+const (
+	isReal kind = iota
+	isHindsight
+)
+
+// score returns the score of the forecast of a kind.
+func (s *scored) score(k kind) backtest.Score {
+	if k == isReal {
+		return *s.real
+	}
+	return s.hindsight.Model
+}
+
+// realRecord sums up the picks and the noted forecasts.
+func realRecord(races []scored) wire.Record {
+	record := recordOf(races, isReal)
+	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.asFrozen })
+	record.Forecasts = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.noted })
+	record.Live = liveRecords(races)
+	return record
+}
+
+// recordOf sums up the races of a kind.
+func recordOf(races []scored, k kind) wire.Record {
+	var mine []scored
+	for _, s := range races {
+		if k == isReal && s.real != nil || k == isHindsight && s.hindsight != nil {
+			mine = append(mine, s)
+		}
+	}
+	record := wire.Record{Races: len(mine)}
+	if len(mine) == 0 {
+		return record
+	}
+	var picked []backtest.Score
+	for _, s := range mine {
+		score := s.score(k)
+		picked = append(picked, score)
+		if k == isHindsight || s.realHasAllChances {
+			record.RacesWithChances++
+		}
+	}
+	record.Picks, record.Pole, record.F0 = scoresOf(mine, k)
+	record.Reliability = wireBins(picked)
+	return record
+}
+
+// wireBins compares the chances of the picked winners with the shares of them that won.
+func wireBins(picked []backtest.Score) (bins []wire.ReliabilityBin) {
+	for _, b := range backtest.Reliability(picked) {
+		bins = append(bins, wire.ReliabilityBin{
+			Races: b.Races, SaidPct: wire.PercentFrom(b.Said), WonPct: wire.PercentFrom(b.Won),
+			LowPct: wire.PercentFrom(b.Interval[0]), HighPct: wire.PercentFrom(b.Interval[1]),
+		})
+	}
+	return bins
+}
+
+// scoresOf returns the scores of the picks, of pole and of f0 on the same races. pole and f0 are nil
+// unless every race has their forecasts.
+func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
+	all := make([]backtest.Score, 0, len(races))
+	var withChances, poles, f0s []backtest.Score
+	for _, s := range races {
+		score := s.score(k)
+		all = append(all, score)
+		if k == isHindsight || s.realHasAllChances {
+			withChances = append(withChances, score)
+		}
+		if s.hindsight != nil {
+			poles, f0s = append(poles, s.hindsight.Pole), append(f0s, s.hindsight.F0)
+		}
+	}
+	picks = wireScores(all, withChances)
+	if len(poles) == len(races) {
+		pole, f0 = wireScores(poles, poles), wireScores(f0s, f0s)
+	}
+	return picks, pole, f0
+}
+
+// wireScores sums up hits over all races, and log-loss and Brier over the races with all chances.
+func wireScores(all, withChances []backtest.Score) *wire.Scores {
+	m := backtest.WithoutCalibration(all)
+	percent := func(v float64, i backtest.Interval) wire.PercentInterval {
+		return wire.PercentInterval{Value: wire.PercentFrom(v / 100), Low: wire.PercentFrom(i[0] / 100), High: wire.PercentFrom(i[1] / 100)}
+	}
+	s := &wire.Scores{
+		WinnerHitPct: percent(m.WinnerHitPct, m.Intervals.WinnerHitPct),
+		PodiumPct:    percent(m.PodiumPct, m.Intervals.PodiumPct),
+	}
+	if len(withChances) == 0 {
+		return s
+	}
+	if len(withChances) < len(all) { // else m covers the same races
+		m = backtest.WithoutCalibration(withChances)
+	}
+	number := func(v float64, i backtest.Interval) *wire.NumberInterval {
+		return &wire.NumberInterval{Value: wire.ThousandthsOf(v), Low: wire.ThousandthsOf(i[0]), High: wire.ThousandthsOf(i[1])}
+	}
+	s.LogLoss, s.Brier = number(m.LogLoss, m.Intervals.LogLoss), number(m.Brier, m.Intervals.Brier)
+	return s
+}
