@@ -121,9 +121,9 @@ func (e *Edge) accept(version *snapshots.Version) error {
 	if err != nil {
 		return err
 	}
+	e.metrics.loaded.Inc()
 	e.versions.set.Store(set)
 	e.downloads.look()
-	e.metrics.loaded.Inc()
 	e.log.Info("version served", "version", version.Pointer.Version, "variants", len(version.Manifest.Entries),
 		"bytes", version.Bytes(), "took", time.Since(start), "held", version.Pointer.Held)
 	return nil

@@ -73,7 +73,8 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 	if err != nil {
 		return Stored{}, fmt.Errorf("pack archive: %w", err)
 	}
-	s.add(headerPart, append(lines, '\n'), base)
+	compress := compressor()
+	s.add(headerPart, append(lines, '\n'), base, compress)
 	for name, seasons := range seasonParts(facts.Seasons) {
 		if p, ok := base.partOf(name, seasons); ok {
 			s.parts, s.frames[p.SHA256] = append(s.parts, p), base.frames[p.SHA256]
@@ -87,13 +88,13 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 			}
 			lines = append(append(lines, line...), '\n')
 		}
-		s.add(name, lines, base)
+		s.add(name, lines, base, compress)
 	}
 	return s, s.name()
 }
 
 // add adds a part, with the frame that base has of it or a new one.
-func (s *Stored) add(name string, lines []byte, base Stored) {
+func (s *Stored) add(name string, lines []byte, base Stored, compress func(lines []byte) []byte) {
 	p := part{name, chain.Hash(lines), int64(len(lines))}
 	frame, ok := base.frames[p.SHA256]
 	if !ok {
@@ -244,21 +245,19 @@ func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 // window is how far back a frame refers, and so the bytes that a reader holds of it.
 const window = 8 << 20
 
-// encoders are idle encoders, because making one takes about as long as compressing a season.
-var encoders = sync.Pool{New: func() any {
-	// One goroutine and a fixed level: the bytes depend on nothing else.
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
-		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
-	if err != nil {
-		panic("BUG: archive: " + err.Error())
-	}
-	return z
-}}
-
-func compress(lines []byte) []byte {
-	z := encoders.Get().(*zstd.Encoder) //nolint:forcetypeassert // see New
-	defer encoders.Put(z)
-	return z.EncodeAll(lines, nil)
+// compressor returns a function that compresses a part. It makes its encoder once, when it is first called, because
+// that takes about as long as compressing a season.
+func compressor() func(lines []byte) []byte {
+	encoder := sync.OnceValue(func() *zstd.Encoder {
+		// One goroutine and a fixed level: the bytes depend on nothing else.
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
+		if err != nil {
+			panic("BUG: archive: " + err.Error())
+		}
+		return z
+	})
+	return func(lines []byte) []byte { return encoder().EncodeAll(lines, nil) }
 }
 
 func decompress(frame []byte) ([]byte, error) {

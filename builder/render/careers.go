@@ -84,8 +84,8 @@ func countCareers(years []almanac.Year) bothCareers {
 	return bothCareers{drivers.list(), teams.list()}
 }
 
-// careers lists the careers of drivers or constructors in a season, or in all seasons those that are former or not.
-func careers(a *almanac.Almanac, v catalog.Variant) []wire.Career {
+// careers lists the careers of drivers or constructors in a season, or in all seasons those for which among holds.
+func careers(a *almanac.Almanac, v catalog.Variant, among func(*almanac.Almanac, wire.Career) bool) []wire.Career {
 	var both bothCareers
 	if i := slices.IndexFunc(a.Years, func(y almanac.Year) bool { return y.Year == v.Year }); i >= 0 {
 		both = countCareers(a.Years[i : i+1])
@@ -99,7 +99,7 @@ func careers(a *almanac.Almanac, v catalog.Variant) []wire.Career {
 	if v.Year != 0 {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(c wire.Career) bool { return former(a, c) != (v.Endpoint == catalog.FormerCareers) })
+	return slices.DeleteFunc(slices.Clone(all), func(c wire.Career) bool { return !among(a, c) })
 }
 
 // list returns the careers: most wins first, then most podiums, then most starts.
@@ -119,6 +119,8 @@ func (c *statistics) list() []wire.Career {
 func former(a *almanac.Almanac, c wire.Career) bool {
 	return c.LastSession < int64(a.Current-1)*catalog.KeysPerSeason
 }
+
+func present(a *almanac.Almanac, c wire.Career) bool { return !former(a, c) }
 
 // car is a driver's car in a race; without a team, all cars of the driver.
 type car struct {

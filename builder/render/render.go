@@ -103,8 +103,8 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		return driverProgress(y)
 	}),
 	catalog.HeadToHead:    ofYear(func(y *almanac.Year, _ catalog.Variant) any { return headToHead(y) }),
-	catalog.Careers:       func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v), nil },
-	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v), nil },
+	catalog.Careers:       func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v, present), nil },
+	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v, former), nil },
 	catalog.Identifiers:   func(a *almanac.Almanac, v catalog.Variant) (any, error) { return identifiers(a, v.Type) },
 	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		if v.Page != 0 {
