@@ -28,11 +28,11 @@ type Almanac struct {
 
 	view   *season.View
 	state  *ledger.Fold
-	shared sync.Map // see Shared
+	shared sync.Map // results of Shared by their type
 }
 
-// Shared returns what count makes of all seasons. It calls count once for each type of result, because several documents are made
-// from one result. The result is read only.
+// Shared returns the result of count for all seasons. The first call for a type of result counts, and later calls get the
+// same result, because several documents are made from it: careers of all seasons take 20 ms. Nobody may change it.
 func Shared[T any](a *Almanac, count func(years []Year) T) T {
 	once, _ := a.shared.LoadOrStore(reflect.TypeFor[T](), sync.OnceValue(func() T { return count(a.Years) }))
 	return once.(func() T)() //nolint:forcetypeassert // stored above

@@ -145,7 +145,7 @@ type penalised struct {
 }
 
 // firstSeason returns the first season of a backtest: of the figures that are published, or of a shorter form that
-// make test runs. make predictions runs the whole.
+// make test runs. make predictions runs the long one.
 func firstSeason(whole, short int) int {
 	if os.Getenv("GRIDCAST_SEASONS") != "" {
 		return whole
