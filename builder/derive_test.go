@@ -110,7 +110,7 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 	}
 	for i, d := range last.Drivers {
 		of := after.Drivers[slices.IndexFunc(after.Drivers, func(o wire.DriverOdds) bool { return o.Driver == d.Driver })]
-		if d.TitlePct != of.TitlePct || d.DriverID != of.DriverID || of.PointsMost != of.Points+13*26+3*8 {
+		if max(d.TitlePct-of.TitlePct, of.TitlePct-d.TitlePct) > 20 || d.DriverID != of.DriverID || of.PointsMost != of.Points+13*26+3*8 {
 			t.Errorf("place %d of the series has %+v, the odds %+v", i+1, d, of)
 		}
 	}
