@@ -57,7 +57,7 @@ func (e ManifestEntry) unpack(packed []byte) ([]byte, error) {
 
 // unpack returns the identity of a packed entry, checked against its hash, in the memory of body if that is enough.
 func (c *codec) unpack(e ManifestEntry, packed, body []byte) ([]byte, error) {
-	if body = body[:0]; int64(cap(body)) < e.Size {
+	if int64(cap(body)) < e.Size {
 		body = make([]byte, e.Size)
 	}
 	body = body[:e.Size]

@@ -131,7 +131,7 @@ func checkNothingLeftOver(t *testing.T, s blob.Store) {
 	t.Helper()
 	base := loadBase(t, s)
 	want := map[string]bool{snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true}
-	for object := range base.Manifest.Objects() {
+	for _, object := range base.Manifest.Objects() {
 		key := object.Key
 		want[key] = true
 	}

@@ -30,7 +30,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,9 +248,9 @@ func (e ManifestEntry) Read(ctx context.Context, store blob.Store) ([]byte, erro
 	return data, err
 }
 
-// Objects yields every object that the version is made of, except its manifest: parts of the manifest,
+// Objects returns every object that the version is made of, except its manifest: parts of the manifest,
 // deltas, then the objects of the entries.
-func (m *Manifest) Objects() iter.Seq[Object] {
+func (m *Manifest) Objects() []Object {
 	objects := make([]Object, 0, len(m.Parts)+len(m.Deltas)+len(m.Entries))
 	for _, part := range m.Parts {
 		objects = append(objects, part.object())
@@ -262,7 +261,7 @@ func (m *Manifest) Objects() iter.Seq[Object] {
 	for _, e := range m.Entries {
 		objects = append(objects, e.object())
 	}
-	return slices.Values(objects)
+	return objects
 }
 
 // Object is one object that a manifest names.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -148,7 +147,7 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 		}
 		left[version] = true
 		reached[m.Derived] = true
-		for object := range m.Objects() {
+		for _, object := range m.Objects() {
 			reached[object.Key] = true
 		}
 	}
@@ -202,7 +201,7 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress Progr
 }
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress Progress) (Verification, error) {
-	objects := slices.Collect(m.Objects())
+	objects := m.Objects()
 	packed := map[string]ManifestEntry{}
 	for _, e := range m.Entries {
 		if e.packed() {

@@ -144,5 +144,9 @@ func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) {
 
 // drivers adds the driver of every row of a round to a set.
 func drivers(r *season.Round, into map[season.DriverID]bool) {
-	r.References(func(driver season.DriverID, _ season.TeamID, _ season.EngineID, _ time.Time) { into[driver] = true })
+	r.References(func(driver season.DriverID, _ season.TeamID, _ season.EngineID, _ time.Time) {
+		if driver != "" {
+			into[driver] = true
+		}
+	})
 }

@@ -138,7 +138,7 @@ func records[T any](has func(*almanac.Round) bool, record func(*almanac.Year, *a
 			return nil, fmt.Errorf("season %d is not in the almanac", v.Year)
 		}
 		for i := range y.Rounds {
-			if r := &y.Rounds[i]; has(r) && (v.SessionKey == 0 || v.SessionKey == r.Session) {
+			if r := &y.Rounds[i]; (v.SessionKey == 0 || v.SessionKey == r.Session) && has(r) {
 				list = append(list, record(y, r))
 			}
 		}

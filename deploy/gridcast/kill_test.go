@@ -240,7 +240,7 @@ func (s storage) unneeded(t *testing.T) []string {
 		snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true,
 		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "settings.json": true, "keys/keys.json": true,
 	}
-	for object := range base.Manifest.Objects() {
+	for _, object := range base.Manifest.Objects() {
 		key := object.Key
 		needed[key] = true
 	}

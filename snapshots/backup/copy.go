@@ -3,7 +3,6 @@ package backup
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -26,7 +25,7 @@ func objectsOf(history *snapshots.History) []object {
 	listed := map[string]bool{}
 	for _, version := range history.Versions {
 		m := history.Manifests[version]
-		for o := range m.Objects() {
+		for _, o := range m.Objects() {
 			if !listed[o.Key] {
 				listed[o.Key] = true
 				objects = append(objects, object{o, true})
@@ -149,73 +148,4 @@ func put(ctx context.Context, store blob.Store, key string, data []byte) (wrote 
 		return nil
 	})
 	return wrote && err == nil, err
-}
-
-// ledgerFolder holds the files of the ledger. Their content is the business of another package.
-const ledgerFolder = "ledger/"
-
-func ledgerKey(seq int64) string { return fmt.Sprintf("%s%08d.json", ledgerFolder, seq) }
-
-// ledgerHead returns the last file of the ledger in a store; zero if there is none.
-func ledgerHead(ctx context.Context, store blob.Store) (snapshots.Ledger, error) {
-	var head snapshots.Ledger
-	for info, err := range store.List(ctx, ledgerFolder) {
-		if err != nil {
-			return snapshots.Ledger{}, err
-		}
-		if _, seq, ok := numbered(info.Key); ok {
-			head.Seq = max(head.Seq, seq)
-		}
-	}
-	if head.Seq == 0 {
-		return snapshots.Ledger{}, nil
-	}
-	o, err := store.Get(ctx, ledgerKey(head.Seq), maxCopied)
-	if err != nil {
-		return snapshots.Ledger{}, err
-	}
-	head.Hash = snapshots.Digest(o.Data)
-	var file struct {
-		Kind string `json:"kind"`
-	}
-	if json.Unmarshal(o.Data, &file) == nil {
-		head.Kind = file.Kind
-	}
-	return head, nil
-}
-
-// checkHead returns an error unless the ledger in a store has the noted file. A noted hash without a number
-// may be the hash of any file.
-func checkHead(ctx context.Context, store blob.Store, noted snapshots.Ledger) error {
-	switch {
-	case noted.Seq == 0 && noted.Hash == "":
-		return nil
-	case noted.Seq == 0:
-		return findHash(ctx, store, noted.Hash)
-	}
-	o, err := store.Get(ctx, ledgerKey(noted.Seq), maxCopied)
-	if err != nil {
-		return fmt.Errorf("ledger file %d: %w", noted.Seq, err)
-	}
-	if got := snapshots.Digest(o.Data); noted.Hash != "" && got != noted.Hash {
-		return fmt.Errorf("ledger file %d: %w: its hash is %s, %s was noted", noted.Seq, snapshots.ErrDamaged, got, noted.Hash)
-	}
-	return nil
-}
-
-// findHash returns an error unless a file of the ledger has the hash.
-func findHash(ctx context.Context, store blob.Store, hash string) error {
-	for info, err := range store.List(ctx, ledgerFolder) {
-		if err != nil {
-			return err
-		}
-		o, err := store.Get(ctx, info.Key, maxCopied)
-		if err != nil {
-			return err
-		}
-		if snapshots.Digest(o.Data) == hash {
-			return nil
-		}
-	}
-	return fmt.Errorf("no ledger file has the hash %s that was noted: %w", hash, blob.ErrNotFound)
 }
