@@ -20,30 +20,51 @@ type only struct{}
 
 func (only) Load(url string) (any, error) { return nil, errors.New("not added: " + url) }
 
-// judges compiles every schema file with a library that knows the whole of draft 2020-12. It checks that the files
-// are schemas of that draft.
-func judges(t *testing.T) map[string]*jsonschema.Schema {
+// compiler returns a library that knows the whole of draft 2020-12 and some files.
+func compiler(t *testing.T, files map[string][]byte) *jsonschema.Compiler {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(only{})
-	all := map[string]*jsonschema.Schema{}
-	for _, file := range schemas.Files() {
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas.Source(file)))
-		if err == nil {
-			err = c.AddResource("gridcast:///"+file, document)
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+	for name, text := range files {
+		if err := c.AddResource("gridcast:///"+name, decode(t, text)); err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 	}
+	return c
+}
+
+// compile returns the schema at a place of the compiler's files, which must be one of that draft.
+func compile(t *testing.T, c *jsonschema.Compiler, at string) *jsonschema.Schema {
+	t.Helper()
+	s, err := c.Compile("gridcast:///" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// decode returns a document as the library reads it.
+func decode(t *testing.T, text []byte) any {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// judges compiles every schema file.
+func judges(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	files := map[string][]byte{}
 	for _, file := range schemas.Files() {
-		s, err := c.Compile("gridcast:///" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[path.Base(file)] = s
+		files[file] = schemas.Source(file)
+	}
+	c, all := compiler(t, files), map[string]*jsonschema.Schema{}
+	for file := range files {
+		all[path.Base(file)] = compile(t, c, file)
 	}
 	return all
 }
@@ -56,11 +77,7 @@ func TestSchemasJudgeAsALibraryDoes(t *testing.T) {
 		file, _ := schemas.File(tt.variant)
 		body := marshal(t, tt.body)
 		for _, spoiled := range slices.Concat([][]byte{body}, variations(t, body)) {
-			document, err := jsonschema.UnmarshalJSON(bytes.NewReader(spoiled))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, got := all[file].Validate(document), schemas.Check("v1/"+file, spoiled)
+			want, got := all[file].Validate(decode(t, spoiled)), schemas.Check("v1/"+file, spoiled)
 			if (want == nil) != (got == nil) {
 				t.Errorf("%s: got %v, want %v: %s", file, got, want, spoiled)
 			}
