@@ -10,12 +10,15 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"reflect"
 	"runtime"
+	"slices"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -23,6 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/season"
+	"gridcast/snapshots/blob/chain"
 )
 
 // Format and version of list and lines. Read refuses every other.
@@ -41,57 +45,30 @@ var (
 	ErrDamaged    = errors.New("archive is damaged or cut off")
 )
 
-// content is a part as lines, or as the seasons that were decoded from them earlier.
+// content is a part: its frame, or the seasons that were decoded from it earlier.
 type content struct {
-	lines   []byte
+	part
+	frame   []byte
 	seasons []season.Season
+	fault   error // of the season after these
 }
 
-// decode returns the archive of all parts. It reads seasons side by side, because that takes longer than everything
-// else.
+// decode returns the archive of all parts. It reads parts side by side, because that takes longer than everything else,
+// and from the last to the first: the largest of them come early then, so that buffers grow once and all cores end together.
 func decode(parts []content) (*season.Archive, error) {
-	type line struct {
-		text  []byte
-		known *season.Season
-	}
-	var lines []line
-	for _, part := range parts {
-		for i := range part.seasons {
-			lines = append(lines, line{known: &part.seasons[i]})
-		}
-		for text := range bytes.Lines(part.lines) {
-			if text[len(text)-1] != '\n' {
-				text = nil // cut off
-			}
-			lines = append(lines, line{text: text})
-		}
-	}
-	if len(lines) == 0 || lines[0].text == nil {
-		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, io.ErrUnexpectedEOF)
-	}
-	facts, seasons, err := readHeader(lines[0].text)
-	if err != nil {
-		return nil, err
-	}
-	lines = lines[1:]
-	if len(lines) < seasons {
-		return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, len(lines)+1, seasons, io.ErrUnexpectedEOF)
-	}
-	if len(lines) > seasons {
-		return nil, fmt.Errorf("%w: more after the last season", ErrDamaged)
-	}
-	facts.Seasons = make([]season.Season, seasons)
-	read := planOf(reflect.TypeFor[season.Season]())
+	var head header
+	readers := sync.Pool{New: func() any { return newLineReader() }}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, line := range lines {
-		if line.known != nil {
-			facts.Seasons[i] = *line.known
-			continue
-		}
+	for i := range slices.Backward(parts) {
 		group.Go(func() error {
-			if err := readSeason(read, line.text, &facts.Seasons[i]); err != nil {
-				return fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
+			c, l, first := &parts[i], readers.Get().(*lineReader), (*header)(nil) //nolint:forcetypeassert // made above
+			defer readers.Put(l)
+			if i == 0 {
+				first = &head
+			}
+			if err := c.read(l, first); err != nil {
+				return fmt.Errorf("part %s: %w", cmp.Or(c.Name, strconv.Itoa(i+1)), err)
 			}
 			return nil
 		})
@@ -99,7 +76,54 @@ func decode(parts []content) (*season.Archive, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	facts := head.Facts
+	for _, c := range parts {
+		if facts.Seasons = append(facts.Seasons, c.seasons...); c.fault != nil {
+			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, len(facts.Seasons)+1, head.Seasons, c.fault)
+		}
+	}
+	if n := len(facts.Seasons); n < head.Seasons {
+		return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, n+1, head.Seasons, io.ErrUnexpectedEOF)
+	} else if n > head.Seasons {
+		return nil, fmt.Errorf("%w: more after the last season", ErrDamaged)
+	}
 	return season.New(facts)
+}
+
+// read checks and reads the lines of a part that is not decoded yet. The first line is the header if head is given.
+func (c *content) read(l *lineReader, head *header) (err error) {
+	if len(c.seasons) > 0 {
+		return nil
+	}
+	if l.lines, err = decompress(c.frame, l.lines); err != nil {
+		return err
+	}
+	switch sum := chain.Hash(l.lines); c.SHA256 {
+	case sum:
+	case "":
+		c.part = part{SHA256: sum, Size: int64(len(l.lines))}
+	default:
+		return fmt.Errorf("%w: its lines have the sum %s, the list says %s", ErrDamaged, sum, c.SHA256)
+	}
+	lines := l.lines
+	if head != nil {
+		line, rest, whole := bytes.Cut(lines, []byte("\n"))
+		if !whole {
+			return fmt.Errorf("%w: header: %w", ErrDamaged, io.ErrUnexpectedEOF)
+		}
+		if *head, err = readHeader(line); err != nil {
+			return err
+		}
+		lines = rest
+	}
+	for line := range bytes.Lines(lines) {
+		var s season.Season
+		if c.fault = l.season(line, &s); c.fault != nil {
+			break
+		}
+		c.seasons = append(c.seasons, s)
+	}
+	return nil
 }
 
 // header is the first line.
@@ -110,27 +134,26 @@ type header struct {
 	season.Facts
 }
 
-// readHeader returns the facts of the first line and the number of seasons that follow. It reads format and
-// version first, because another version may give the other members another meaning.
-func readHeader(line []byte) (facts season.Facts, seasons int, err error) {
+// readHeader reads the first line. It reads format and version first, because another version may give the other members
+// another meaning.
+func readHeader(line []byte) (h header, err error) {
 	var kind struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 	}
 	if err := json.Unmarshal(line, &kind); err != nil {
-		return facts, 0, fmt.Errorf("%w: %w", ErrNotArchive, err)
+		return h, fmt.Errorf("%w: %w", ErrNotArchive, err)
 	}
 	if kind.Format != format {
-		return facts, 0, fmt.Errorf("%w: format %q", ErrNotArchive, kind.Format)
+		return h, fmt.Errorf("%w: format %q", ErrNotArchive, kind.Format)
 	}
 	if kind.Version != version {
-		return facts, 0, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, kind.Version, version)
+		return h, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, kind.Version, version)
 	}
-	var h header
 	if err := json.Unmarshal(line, &h, spelling); err != nil {
-		return facts, 0, fmt.Errorf("%w: header: %w", ErrDamaged, err)
+		return h, fmt.Errorf("%w: header: %w", ErrDamaged, err)
 	}
-	return h.Facts, h.Seasons, nil
+	return h, nil
 }
 
 // spelling is the form of values in the file. Zero values are absent, durations are whole milliseconds, instants

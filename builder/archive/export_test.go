@@ -1,8 +1,6 @@
 package archive
 
 import (
-	"reflect"
-
 	"github.com/go-json-experiment/json"
 
 	"gridcast/builder/season"
@@ -16,7 +14,7 @@ func Line(s season.Season) ([]byte, error) {
 
 // ReadLine reads a line by the plan of a season, which returns false if it cannot, and by package json.
 func ReadLine(text []byte) (fast season.Season, ok bool, slow season.Season, err error) {
-	ok = readLine(planOf(reflect.TypeFor[season.Season]()), text, &fast)
+	ok = newLineReader().fast(text, &fast)
 	return fast, ok, slow, json.Unmarshal(text, &slow, spelling)
 }
 
@@ -24,7 +22,7 @@ func ReadLine(text []byte) (fast season.Season, ok bool, slow season.Season, err
 func Recompress(s Stored, compress func(lines []byte) ([]byte, error)) ([]byte, error) {
 	var file []byte
 	for _, p := range s.parts {
-		lines, err := decompress(s.frames[p.SHA256])
+		lines, err := decompress(s.frames[p.SHA256], nil)
 		if err != nil {
 			return nil, err
 		}

@@ -7,14 +7,12 @@ import (
 	"io"
 	"iter"
 	"reflect"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob/chain"
@@ -150,22 +148,19 @@ func read(file []byte) (Stored, error) {
 	}
 	s := Stored{frames: map[string][]byte{}}
 	var contents []content
-	for rest := file; len(rest) > 0 || s.parts == nil; {
+	for rest := file; len(rest) > 0 || contents == nil; {
 		size, err := frameSize(rest)
 		if err != nil {
 			return Stored{}, err
 		}
-		plain, err := decompress(rest[:size])
-		if err != nil {
-			return Stored{}, err
-		}
-		p := part{SHA256: chain.Hash(plain), Size: int64(len(plain))}
-		s.parts, s.frames[p.SHA256] = append(s.parts, p), rest[:size:size]
-		contents, rest = append(contents, content{lines: plain}), rest[size:]
+		contents, rest = append(contents, content{frame: rest[:size:size]}), rest[size:]
 	}
 	var err error
 	if s.Archive, err = decode(contents); err != nil {
 		return Stored{}, err
+	}
+	for _, c := range contents {
+		s.parts, s.frames[c.SHA256] = append(s.parts, c.part), c.frame
 	}
 	return s, s.nameParts()
 }
@@ -216,26 +211,8 @@ func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 		return Embedded()
 	}
 	contents := make([]content, len(l.Parts))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range l.Parts {
-		if contents[i].seasons = base.seasonsOf(p); len(contents[i].seasons) > 0 {
-			continue
-		}
-		group.Go(func() error {
-			plain, err := decompress(frames[p.SHA256])
-			if err != nil {
-				return fmt.Errorf("part %s: %w", p.Name, err)
-			}
-			if got := chain.Hash(plain); got != p.SHA256 {
-				return fmt.Errorf("part %s: %w: its lines have the sum %s, the list says %s", p.Name, ErrDamaged, got, p.SHA256)
-			}
-			contents[i].lines = plain
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return Stored{}, err
+		contents[i] = content{part: p, frame: frames[p.SHA256], seasons: base.seasonsOf(p)}
 	}
 	var err error
 	s.Archive, err = decode(contents)
@@ -260,13 +237,14 @@ func compressor() func(lines []byte) []byte {
 	return func(lines []byte) []byte { return encoder().EncodeAll(lines, nil) }
 }
 
-func decompress(frame []byte) ([]byte, error) {
+// decompress returns the lines of a frame, in the buffer if they fit.
+func decompress(frame, buffer []byte) ([]byte, error) {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(maxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	defer z.Close()
-	plain, err := z.DecodeAll(frame, nil)
+	plain, err := z.DecodeAll(frame, buffer[:0])
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

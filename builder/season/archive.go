@@ -26,10 +26,11 @@ type Archive struct {
 // New returns an archive of the facts, which the caller must not change afterwards. It returns
 // the first fault that Validate finds.
 func New(facts Facts) (*Archive, error) {
-	if err := facts.Validate(); err != nil {
+	seen, err := facts.validate()
+	if err != nil {
 		return nil, fmt.Errorf("make archive: %w", err)
 	}
-	return &Archive{facts: facts, index: newIndex(&facts)}, nil
+	return &Archive{facts: facts, index: newIndex(&facts, seen)}, nil
 }
 
 // Facts returns all facts, also of the future. Use it to store and inspect an archive, and AsOf for

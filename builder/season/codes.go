@@ -143,9 +143,11 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 			starts[row.Driver] = 0
 		}
 	}
-	if counted, ok := v.counted(s.Year); ok {
-		for id := range starts {
-			starts[id] = counted[id]
+	if earlier, ok := v.counted(s.Year); ok {
+		for _, season := range earlier {
+			for id := range starts {
+				starts[id] += season[id]
+			}
 		}
 		return starts
 	}
@@ -160,9 +162,9 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 	return starts
 }
 
-// counted returns the archive's count of race starts before a season. It is valid only if the view has
+// counted returns the archive's counts of race starts in each season before a year. They are valid only if the view has
 // all rounds that were counted.
-func (v *View) counted(year int) (starts map[DriverID]int, ok bool) {
+func (v *View) counted(year int) (earlier []map[DriverID]int, ok bool) {
 	if v.archive == nil {
 		return nil, false
 	}
@@ -172,7 +174,7 @@ func (v *View) counted(year int) (starts map[DriverID]int, ok bool) {
 		case i >= len(all):
 			return nil, false
 		case v.Seasons[i].Year >= year:
-			return v.archive.index.starts[i], all[i].Year == v.Seasons[i].Year
+			return v.archive.index.starts[:i], all[i].Year == v.Seasons[i].Year
 		case len(v.Seasons[i].Rounds) != len(all[i].Rounds) || len(all[i].Rounds) > 0 && &v.Seasons[i].Rounds[0] != &all[i].Rounds[0]:
 			return nil, false
 		}

@@ -1,7 +1,6 @@
 package season
 
 import (
-	"maps"
 	"sync"
 	"time"
 )
@@ -16,7 +15,7 @@ type index struct {
 	complete []time.Time            // by season: the instant from which all of it is known
 	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
 	colours  []map[TeamID]string    // by season: the colours of all its teams
-	starts   []map[DriverID]int     // by season: race starts in the seasons before it
+	starts   []map[DriverID]int     // by season: race starts in it
 	links    [][]time.Time          // by lineage and link; zero if the team never raced under the name
 	digests  []func() Digest        // by season: of all of it, computed when first asked for
 }
@@ -33,25 +32,23 @@ func newFirstSeen() firstSeen {
 	return firstSeen{map[DriverID]time.Time{}, map[TeamID]time.Time{}, map[EngineID]time.Time{}, map[CircuitID]time.Time{}}
 }
 
-// newIndex reads the seasons side by side, because a command that reads needs little more than the archive.
-func newIndex(f *Facts) *index {
+// newIndex reads the seasons, of which validate has seen the references, side by side: a command that reads needs little
+// more than the archive.
+func newIndex(f *Facts, inSeason []firstSeen) *index {
 	n := len(f.Seasons)
 	x := &index{
 		complete: make([]time.Time, n), appeared: make([]map[TeamID]time.Time, n), colours: make([]map[TeamID]string, n),
 		starts: make([]map[DriverID]int, n), digests: make([]func() Digest, n),
 	}
-	inSeason, started := make([]firstSeen, n), make([]map[DriverID]int, n)
 	_ = sideBySide(n, func(i int) error { // no call returns an error
 		s := &f.Seasons[i]
-		inSeason[i], started[i], x.complete[i] = newFirstSeen(), map[DriverID]int{}, CalendarKnownAt(s.Year)
+		x.starts[i], x.complete[i] = map[DriverID]int{}, CalendarKnownAt(s.Year)
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
 			for _, row := range r.Results {
-				started[i][row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
+				x.starts[i][row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
 			}
-			r.countStarts(started[i])
-			note(inSeason[i].circuits, r.Circuit, CalendarKnownAt(s.Year))
-			inSeason[i].round(r)
+			r.countStarts(x.starts[i])
 			x.complete[i] = later(x.complete[i], later(r.GridKnownAt(), r.ResultKnownAt()))
 		}
 		x.appeared[i] = inSeason[i].teams
@@ -60,16 +57,12 @@ func newIndex(f *Facts) *index {
 		x.digests[i] = sync.OnceValue(func() Digest { return whole.digest(f) })
 		return nil
 	})
-	seen, starts := newFirstSeen(), map[DriverID]int{}
+	seen := newFirstSeen()
 	for i := range n {
 		noteAll(seen.drivers, inSeason[i].drivers)
 		noteAll(seen.teams, inSeason[i].teams)
 		noteAll(seen.engines, inSeason[i].engines)
 		noteAll(seen.circuits, inSeason[i].circuits)
-		x.starts[i] = maps.Clone(starts)
-		for driver, n := range started[i] {
-			starts[driver] += n
-		}
 	}
 	for i := range f.Lineages {
 		x.links = append(x.links, linksKnown(f, &f.Lineages[i], x.appeared))
@@ -97,6 +90,16 @@ func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Ti
 		}
 	}
 	return known
+}
+
+// firstSeen returns the first references of a season.
+func (s *Season) firstSeen() firstSeen {
+	seen := newFirstSeen()
+	for i := range s.Rounds {
+		note(seen.circuits, s.Rounds[i].Circuit, CalendarKnownAt(s.Year))
+		seen.round(&s.Rounds[i])
+	}
+	return seen
 }
 
 // round notes all things that the rows of a round refer to.

@@ -15,38 +15,57 @@ import (
 // circuits, seasons and rounds ascend, and unique things occur once. The error names season, round, row
 // and value.
 func (f *Facts) Validate() error {
-	if err := f.validateKeys(); err != nil {
-		return err
-	}
-	if err := f.Headshots.Validate(); err != nil {
-		return err
+	_, err := f.validate()
+	return err
+}
+
+// validate returns the things that each season refers to, of which it looks up each once.
+func (f *Facts) validate() ([]firstSeen, error) {
+	if err := cmp.Or(f.validateKeys(), f.Headshots.Validate()); err != nil {
+		return nil, err
 	}
 	for _, driver := range f.Headshots.Drivers {
 		if _, ok := f.Drivers[driver]; !ok {
-			return fmt.Errorf("headshots: unknown driver %q", driver)
+			return nil, fmt.Errorf("headshots: unknown driver %q", driver)
 		}
 	}
 	for i, l := range f.Lineages {
 		for j, link := range l.Links {
 			if _, ok := f.Teams[link.Team]; !ok {
-				return fmt.Errorf("lineage %d, link %d: unknown team %q", i+1, j+1, link.Team)
+				return nil, fmt.Errorf("lineage %d, link %d: unknown team %q", i+1, j+1, link.Team)
 			}
 			if link.To != 0 && link.To < link.From {
-				return fmt.Errorf("lineage %d, link %d: %q ends in %d before it begins in %d", i+1, j+1, link.Team, link.To, link.From)
+				return nil, fmt.Errorf("lineage %d, link %d: %q ends in %d before it begins in %d", i+1, j+1, link.Team, link.To, link.From)
 			}
 		}
 	}
 	for i := range f.Seasons {
 		if i > 0 && f.Seasons[i].Year <= f.Seasons[i-1].Year {
-			return fmt.Errorf("season %d follows season %d", f.Seasons[i].Year, f.Seasons[i-1].Year)
+			return nil, fmt.Errorf("season %d follows season %d", f.Seasons[i].Year, f.Seasons[i-1].Year)
 		}
 	}
-	return sideBySide(len(f.Seasons), func(i int) error {
-		if err := f.validateSeason(&f.Seasons[i]); err != nil {
+	seen := make([]firstSeen, len(f.Seasons))
+	return seen, sideBySide(len(f.Seasons), func(i int) error {
+		seen[i] = f.Seasons[i].firstSeen()
+		if err := f.validateSeason(&f.Seasons[i], f.has(seen[i])); err != nil {
 			return fmt.Errorf("season %d: %w", f.Seasons[i].Year, err)
 		}
 		return nil
 	})
+}
+
+// has reports whether the facts have all drivers, teams and engines that were seen.
+func (f *Facts) has(seen firstSeen) bool {
+	return hasAll(f.Drivers, seen.drivers) && hasAll(f.Teams, seen.teams) && hasAll(f.Engines, seen.engines)
+}
+
+func hasAll[K ~string, V any](table map[K]V, seen map[K]time.Time) bool {
+	for key := range seen {
+		if _, ok := table[key]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // sideBySide calls do for each of n seasons and returns the error of the earliest.
@@ -111,7 +130,8 @@ var colour = regexp.MustCompile(`^#[0-9A-F]{6}$`)
 // IsColour reports whether the text is a colour as facts have it: #RRGGBB in upper case.
 func IsColour(text string) bool { return colour.MatchString(text) }
 
-func (f *Facts) validateSeason(s *Season) error {
+// validateSeason checks a season. known reports that the facts have all things that its rows refer to.
+func (f *Facts) validateSeason(s *Season, known bool) error {
 	if s.Year < 1000 || s.Year > 9999 {
 		return fmt.Errorf("year %d has not four digits", s.Year)
 	}
@@ -123,7 +143,7 @@ func (f *Facts) validateSeason(s *Season) error {
 			return fmt.Errorf("colour of %q: %q is not of the form #RRGGBB", team, value)
 		}
 	}
-	held := make(map[GrandPrixID]int)
+	held, rows := make(map[GrandPrixID]int), checker{Facts: f, known: known, drives: map[DriverID]int{}}
 	for i := range s.Rounds {
 		r := &s.Rounds[i]
 		// Numbers are for display and may repeat: a source renumbers when it drops a round, and the
@@ -141,7 +161,7 @@ func (f *Facts) validateSeason(s *Season) error {
 		if err := f.validateCalendar(s.Year, r); err != nil {
 			return fmt.Errorf("round %d: %w", r.Number, err)
 		}
-		if err := f.validateRows(r); err != nil {
+		if err := rows.validateRows(r); err != nil {
 			return fmt.Errorf("round %d: %w", r.Number, err)
 		}
 	}

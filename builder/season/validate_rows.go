@@ -7,45 +7,53 @@ import (
 	"time"
 )
 
+// checker checks the rows of a season. It keeps its map from table to table.
+type checker struct {
+	*Facts
+	known  bool             // the facts have every driver, team and engine of the rows
+	table  int              // counts the tables
+	drives map[DriverID]int // the last table that once was called for
+}
+
 // validateRows checks every table of a round.
-func (f *Facts) validateRows(r *Round) error {
+func (c *checker) validateRows(r *Round) error {
 	for i, kind := range practices {
-		if err := eachRow(string(kind), r.Practice[i], func(row *TimedLap) error {
-			return f.refers(row.Driver, row.Team, "", row.Time, row.Laps)
+		if err := eachRow(c, string(kind), r.Practice[i], func(row *TimedLap) error {
+			return c.refers(row.Driver, row.Team, "", row.Time, row.Laps)
 		}); err != nil {
 			return err
 		}
 	}
 	qualifying := func(row *QualifyingRow) error {
 		fastest := min(row.Time, row.Segments[0], row.Segments[1], row.Segments[2])
-		return f.refers(row.Driver, row.Team, "", fastest, row.Position)
+		return c.refers(row.Driver, row.Team, "", fastest, row.Position)
 	}
-	entered, placed, sprinting, ranked := map[DriverID]bool{}, map[DriverID]bool{}, map[DriverID]bool{}, map[DriverID]bool{}
 	return cmp.Or(
-		eachRow("qualifying", r.Qualifying, qualifying),
-		eachRow("sprint qualifying", r.SprintQualifying, qualifying),
-		eachRow("entries", r.Entries, func(row *Entry) error {
-			return cmp.Or(f.refers(row.Driver, row.Team, row.Engine, 0, row.Number), once(entered, row.Driver))
+		eachRow(c, "qualifying", r.Qualifying, qualifying),
+		eachRow(c, "sprint qualifying", r.SprintQualifying, qualifying),
+		eachRow(c, "entries", r.Entries, func(row *Entry) error {
+			return cmp.Or(c.refers(row.Driver, row.Team, row.Engine, 0, row.Number), c.once(row.Driver))
 		}),
-		eachRow("grid", r.Grid, func(row *GridSlot) error { return cmp.Or(f.validateSlot(row), once(placed, row.Driver)) }),
-		eachRow("sprint grid", r.SprintGrid, func(row *GridSlot) error { return cmp.Or(f.validateSlot(row), once(sprinting, row.Driver)) }),
-		eachRow("result", r.Results, f.validateResult),
-		eachRow("sprint result", r.SprintResults, f.validateResult),
-		eachRow("fastest laps", r.FastestLaps, func(row *FastestLap) error {
-			return f.refers(row.Driver, "", "", row.Time, row.Lap)
+		eachRow(c, "grid", r.Grid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }),
+		eachRow(c, "sprint grid", r.SprintGrid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }),
+		eachRow(c, "result", r.Results, c.validateResult),
+		eachRow(c, "sprint result", r.SprintResults, c.validateResult),
+		eachRow(c, "fastest laps", r.FastestLaps, func(row *FastestLap) error {
+			return c.refers(row.Driver, "", "", row.Time, row.Lap)
 		}),
-		eachRow("pit stops", r.PitStops, func(row *PitStop) error {
-			return f.refers(row.Driver, "", "", row.Time, min(row.Stop, row.Lap))
+		eachRow(c, "pit stops", r.PitStops, func(row *PitStop) error {
+			return c.refers(row.Driver, "", "", row.Time, min(row.Stop, row.Lap))
 		}),
-		eachRow("driver standings", r.DriverStandings, func(row *DriverStanding) error {
-			return cmp.Or(f.refers(row.Driver, "", "", 0, row.Position), finitePoints(row.Driver, row.Points), once(ranked, row.Driver))
+		eachRow(c, "driver standings", r.DriverStandings, func(row *DriverStanding) error {
+			return cmp.Or(c.refers(row.Driver, "", "", 0, row.Position), finitePoints(row.Driver, row.Points), c.once(row.Driver))
 		}),
-		f.validateTeamStandings(r.TeamStandings),
+		c.validateTeamStandings(r.TeamStandings),
 	)
 }
 
 // eachRow checks the rows of a table. The error names the first faulty row.
-func eachRow[T any](table string, rows []T, check func(*T) error) error {
+func eachRow[T any](c *checker, table string, rows []T, check func(*T) error) error {
+	c.table++
 	for i := range rows {
 		if err := check(&rows[i]); err != nil {
 			return fmt.Errorf("%s, row %d: %w", table, i+1, err)
@@ -54,21 +62,21 @@ func eachRow[T any](table string, rows []T, check func(*T) error) error {
 	return nil
 }
 
-// once refuses a driver that a table has already.
-func once(seen map[DriverID]bool, driver DriverID) error {
-	if seen[driver] {
+// once refuses a driver that the table has already.
+func (c *checker) once(driver DriverID) error {
+	if c.drives[driver] == c.table {
 		return fmt.Errorf("driver %q is there twice", driver)
 	}
-	seen[driver] = true
+	c.drives[driver] = c.table
 	return nil
 }
 
-func (f *Facts) validateSlot(row *GridSlot) error {
-	return f.refers(row.Driver, row.Team, "", 0, min(row.Position, row.Penalty))
+func (c *checker) validateSlot(row *GridSlot) error {
+	return c.refers(row.Driver, row.Team, "", 0, min(row.Position, row.Penalty))
 }
 
-func (f *Facts) validateResult(row *Result) error {
-	if err := cmp.Or(f.refers(row.Driver, row.Team, row.Engine, row.Time, min(row.Position, row.Grid, row.Laps)), finitePoints(row.Driver, row.Points)); err != nil {
+func (c *checker) validateResult(row *Result) error {
+	if err := cmp.Or(c.refers(row.Driver, row.Team, row.Engine, row.Time, min(row.Position, row.Grid, row.Laps)), finitePoints(row.Driver, row.Points)); err != nil {
 		return err
 	}
 	if (row.Position == 0) == (row.Outcome == "") {
@@ -80,19 +88,19 @@ func (f *Facts) validateResult(row *Result) error {
 	return nil
 }
 
-func (f *Facts) validateTeamStandings(rows []TeamStanding) error {
+func (c *checker) validateTeamStandings(rows []TeamStanding) error {
 	type entrant struct {
 		team   TeamID
 		engine EngineID
 		ranked bool // a team that was excluded and entered again has a row of each sort
 	}
 	teams := make(map[entrant]bool, len(rows))
-	return eachRow("team standings", rows, func(row *TeamStanding) error {
+	return eachRow(c, "team standings", rows, func(row *TeamStanding) error {
 		key := entrant{row.Team, row.Engine, row.Position > 0}
-		if _, ok := f.Teams[row.Team]; !ok {
+		if _, ok := c.Teams[row.Team]; !ok {
 			return fmt.Errorf("unknown team %q", row.Team)
 		}
-		if _, ok := f.Engines[row.Engine]; !ok && row.Engine != "" {
+		if _, ok := c.Engines[row.Engine]; !ok && row.Engine != "" {
 			return fmt.Errorf("unknown engine %q", row.Engine)
 		}
 		if teams[key] {
@@ -115,15 +123,17 @@ func finitePoints[K ~string](of K, points float64) error {
 
 // refers checks the references of a row, which may be empty, and that no number is negative. least is
 // the smallest number of the row.
-func (f *Facts) refers(driver DriverID, team TeamID, engine EngineID, time time.Duration, least int) error {
-	if _, ok := f.Drivers[driver]; !ok {
-		return fmt.Errorf("unknown driver %q", driver)
-	}
-	if _, ok := f.Teams[team]; !ok && team != "" {
-		return fmt.Errorf("unknown team %q", team)
-	}
-	if _, ok := f.Engines[engine]; !ok && engine != "" {
-		return fmt.Errorf("unknown engine %q", engine)
+func (c *checker) refers(driver DriverID, team TeamID, engine EngineID, time time.Duration, least int) error {
+	if !c.known || driver == "" {
+		if _, ok := c.Drivers[driver]; !ok {
+			return fmt.Errorf("unknown driver %q", driver)
+		}
+		if _, ok := c.Teams[team]; !ok && team != "" {
+			return fmt.Errorf("unknown team %q", team)
+		}
+		if _, ok := c.Engines[engine]; !ok && engine != "" {
+			return fmt.Errorf("unknown engine %q", engine)
+		}
 	}
 	if time < 0 || least < 0 {
 		return fmt.Errorf("%q has a negative value: time %s, number %d", driver, time, least)
