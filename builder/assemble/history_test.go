@@ -13,7 +13,7 @@ import (
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
@@ -45,7 +45,7 @@ type history struct {
 
 func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 	t.Helper()
-	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
+	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	h := &history{
 		facts: base, aliases: make(map[season.DriverID]season.DriverID),
 		refused: make(map[string]error), held: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),

@@ -21,7 +21,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/builder/source"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -219,7 +219,7 @@ func TestWrongData(t *testing.T) {
 		t.Run(test.incident, func(t *testing.T) {
 			now = now.Add(2 * time.Minute)
 			var whole map[string][]byte
-			s.host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) { whole = maps.Clone(files); test.change(files) }})
+			s.host.Edit(codehosttest.Edit{At: now, Change: func(files map[string][]byte) { whole = maps.Clone(files); test.change(files) }})
 			report := s.step(t, now)
 			switch test.gate {
 			case "":
@@ -242,7 +242,7 @@ func TestWrongData(t *testing.T) {
 			}
 			// The next commit mends it. After a refused one the source is asked on a slower clock.
 			now = now.Add(time.Minute)
-			s.host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) {
+			s.host.Edit(codehosttest.Edit{At: now, Change: func(files map[string][]byte) {
 				clear(files)
 				maps.Copy(files, whole)
 			}})
@@ -286,7 +286,7 @@ func TestHarmlessOddities(t *testing.T) {
 	} {
 		t.Run(test.incident, func(t *testing.T) {
 			now := s.now.Add(2 * time.Minute)
-			s.host.Edit(codehost.Edit{At: now, Change: test.change})
+			s.host.Edit(codehosttest.Edit{At: now, Change: test.change})
 			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Held) > 0 {
 				t.Errorf("faults %v, waiting %+v", report.Faults, report.Held)
 			}
@@ -441,7 +441,7 @@ func TestOvernightCorrection(t *testing.T) {
 		t.Fatalf("published are %s in %d revisions beside the pick %+v, want %s in one", before, revisions, pick, want)
 	}
 	morning := time.Date(2026, 6, 8, 7, 0, 0, 0, time.UTC)
-	s.host.Edit(codehost.Edit{At: morning, Change: func(files map[string][]byte) {
+	s.host.Edit(codehosttest.Edit{At: morning, Change: func(files map[string][]byte) {
 		rows := strings.SplitAfter(string(files[monaco]), "\n- position: ")
 		russell := strings.Replace(strings.Replace(rows[11], "12\n", "16\n", 1), "laps: 78", "laps: 77", 1)
 		copy(rows[11:], rows[12:16])
@@ -481,7 +481,7 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 	renumbered := map[string]string{folder + "12-netherlands": folder + "11-netherlands"}
 	gone, again := s.now.Add(2*time.Minute), s.now.Add(72*time.Hour)
 	s.host.Edit(
-		codehost.Edit{At: gone, Rename: renumbered, Change: func(files map[string][]byte) {
+		codehosttest.Edit{At: gone, Rename: renumbered, Change: func(files map[string][]byte) {
 			for name, content := range maps.Clone(files) {
 				if strings.HasPrefix(name, folder+"11-hungary/") {
 					hungary[name] = content
@@ -491,13 +491,13 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 			race := folder + "11-netherlands/race.yml"
 			files[race] = []byte(strings.Replace(string(files[race]), "round: 12\n", "round: 11\n", 1))
 		}},
-		codehost.Edit{At: s.now.Add(4 * time.Hour), Change: func(files map[string][]byte) { // another revision, still without it
+		codehosttest.Edit{At: s.now.Add(4 * time.Hour), Change: func(files map[string][]byte) { // another revision, still without it
 			files["src/data/countries/italy.yml"] = append(slices.Clone(files["src/data/countries/italy.yml"]), '\n')
 			delete(files, "src/data/drivers/never.yml")
 			name := folder + "11-netherlands/race.yml"
 			files[name] = []byte(strings.Replace(string(files[name]), "circuitType", "# later\ncircuitType", 1))
 		}},
-		codehost.Edit{At: again, Change: func(files map[string][]byte) { maps.Copy(files, hungary) }},
+		codehosttest.Edit{At: again, Change: func(files map[string][]byte) { maps.Copy(files, hungary) }},
 	)
 	status := func() wire.Status {
 		for _, entry := range decoded[[]wire.CalendarEntry](t, s.published(t)["calendar/2026"]) {
@@ -609,7 +609,7 @@ func TestIdlePollsCostNothing(t *testing.T) {
 
 	// The result of a race that is to start in seven hours, as far as anybody here knows.
 	monaco := "src/data/seasons/2026/races/06-monaco/race-results.yml"
-	s.host.Edit(codehost.Edit{At: s.now.Add(time.Second), Change: func(files map[string][]byte) {
+	s.host.Edit(codehosttest.Edit{At: s.now.Add(time.Second), Change: func(files map[string][]byte) {
 		files[monaco] = files["src/data/seasons/2026/races/05-canada/race-results.yml"]
 	}})
 	if report := s.step(t, s.now.Add(time.Minute)); len(report.Held) != 1 || report.Held[0].Refused[0].Gate != assemble.EarlyGate {

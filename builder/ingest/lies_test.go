@@ -16,7 +16,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/predict"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -264,8 +264,8 @@ func TestLies(t *testing.T) {
 	for _, l := range lies {
 		t.Run(l.what, func(t *testing.T) {
 			s := &small{now: now}
-			s.host = codehost.Of(t, latest, files, func() time.Time { return s.now })
-			edit := codehost.Edit{At: now, Change: l.change}
+			s.host = codehosttest.Of(t, latest, files, func() time.Time { return s.now })
+			edit := codehosttest.Edit{At: now, Change: l.change}
 			if l.committed != 0 {
 				edit.Committed = latest.Add(l.committed)
 			}

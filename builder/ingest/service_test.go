@@ -13,7 +13,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
@@ -25,7 +25,7 @@ import (
 // sets.
 type service struct {
 	now     time.Time
-	host    *codehost.Host
+	host    *codehosttest.Host
 	builder *builder.Builder
 	ingest  *ingest.Ingest
 	facts   *archive.Store
@@ -60,7 +60,7 @@ func newService(t *testing.T, now time.Time) *service {
 func newServiceOn(t testing.TB, stored archive.Stored, now time.Time) *service {
 	t.Helper()
 	s := &service{now: now}
-	s.host = codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
+	s.host = codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
 	store, err := dirblob.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

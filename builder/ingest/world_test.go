@@ -18,7 +18,7 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/snapshots/blob"
@@ -104,7 +104,7 @@ func raced(order ...string) []byte {
 // small is a scheduler on a store that knows the calendar of the small world, with its source.
 type small struct {
 	*ingest.Ingest
-	host  *codehost.Host
+	host  *codehosttest.Host
 	store blob.Store
 	now   time.Time
 }
@@ -112,7 +112,7 @@ type small struct {
 func newSmall(t testing.TB) *small {
 	t.Helper()
 	s := &small{now: opening, store: memblob.New()}
-	s.host = codehost.Of(t, opening.Add(-time.Hour), smallFiles(), func() time.Time { return s.now })
+	s.host = codehosttest.Of(t, opening.Add(-time.Hour), smallFiles(), func() time.Time { return s.now })
 	packed, _, err := s.host.Archive(s.now)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func copyStore(t testing.TB, into, from blob.Store) {
 
 // commit has the source change files with the next poll. A nil file is removed.
 func (s *small) commit(files map[string][]byte) {
-	s.host.Edit(codehost.Edit{At: s.now.Add(time.Second), Change: func(all map[string][]byte) {
+	s.host.Edit(codehosttest.Edit{At: s.now.Add(time.Second), Change: func(all map[string][]byte) {
 		for name, content := range files {
 			if content == nil {
 				delete(all, name)

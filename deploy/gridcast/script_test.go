@@ -27,7 +27,7 @@ import (
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
@@ -76,7 +76,7 @@ func silentSaturday(t testing.TB) string {
 type world struct {
 	testing.TB
 	s3   *s3test.Server
-	f1db *codehost.Host
+	f1db *codehosttest.Host
 	now  atomic.Pointer[time.Time] // race time of f1db
 }
 
@@ -246,7 +246,7 @@ func scriptS3(ts *testscript.TestScript, _ bool, args []string) {
 func scriptF1DB(ts *testscript.TestScript, _ bool, args []string) {
 	w := of(ts)
 	edit := func(change func(files map[string][]byte)) {
-		w.f1db.Edit(codehost.Edit{At: *w.now.Load(), Change: change})
+		w.f1db.Edit(codehosttest.Edit{At: *w.now.Load(), Change: change})
 	}
 	switch {
 	case len(args) == 2 && args[0] == "at":
@@ -255,7 +255,7 @@ func scriptF1DB(ts *testscript.TestScript, _ bool, args []string) {
 		w.now.Store(&now)
 		ts.Setenv("NOW", args[1])
 		if w.f1db == nil {
-			w.f1db = codehost.New(w, sourcetest.Path(w, sourcetest.F1DBHistory), func() time.Time { return *w.now.Load() })
+			w.f1db = codehosttest.New(w, sourcetest.Path(w, sourcetest.F1DBHistory), func() time.Time { return *w.now.Load() })
 			ts.Setenv("F1DB", "f1db="+w.f1db.URL)
 			ts.Setenv("RELEASE", sourcetest.Path(w, sourcetest.F1DB2026))
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/catalog"
 )
@@ -23,7 +23,7 @@ func TestTimer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f1db := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
+	f1db := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
 	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
 	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2023, 2024)}, store...)...)
 	if plain := gridcast(t, dir, append([]string{"build"}, store...)...); !strings.Contains(plain, "gridcast build --all") {

@@ -29,7 +29,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
@@ -52,7 +52,7 @@ func (c *raceTime) set(at time.Time) { at = at.UTC(); c.at.Store(&at) }
 // nothing waits.
 type unattended struct {
 	*raceTime
-	host    *codehost.Host
+	host    *codehosttest.Host
 	store   *dirblob.Store
 	ledger  *ledger.Ledger
 	facts   *archive.Store
@@ -81,16 +81,16 @@ func release(t *testing.T, file string, from, to int) archive.Stored {
 }
 
 // newsFrom returns F1DB's repository with its history on loopback, and the clock by which it is served.
-func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
+func newsFrom(t *testing.T, begin time.Time) (*codehosttest.Host, *raceTime) {
 	t.Helper()
 	clock := &raceTime{}
 	clock.set(begin)
-	return codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), clock.Now), clock
+	return codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), clock.Now), clock
 }
 
 // begin starts the service in a bubble, with an archive. derived says whether it also makes title odds and track
 // record.
-func begin(t *testing.T, host *codehost.Host, clock *raceTime, base archive.Stored, derived bool) *unattended {
+func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.Stored, derived bool) *unattended {
 	t.Helper()
 	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}
 	store, err := dirblob.Open(t.TempDir())
@@ -385,9 +385,9 @@ qualifyingTime: 08:00
 func liveThrough(t *testing.T, u *unattended) {
 	first := u.Now().Year()
 	u.host.Edit(
-		codehost.Edit{At: firstAppeal, Change: appealed(t)},
-		codehost.Edit{At: lastAppeal, Change: appealed(t)}, // reverts the first edit
-		codehost.Edit{At: bahrainBack, Change: bahrainInOctober},
+		codehosttest.Edit{At: firstAppeal, Change: appealed(t)},
+		codehosttest.Edit{At: lastAppeal, Change: appealed(t)}, // reverts the first edit
+		codehosttest.Edit{At: bahrainBack, Change: bahrainInOctober},
 	)
 	keys := make(map[int64]string) // session keys to names of rounds
 	vegasBelieved, offBahrain, miamiRight := false, false, time.Time{}

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"gridcast/builder/source"
-	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
@@ -26,7 +26,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 		t.Skip("short: reads a whole repository")
 	}
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
-	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
+	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	packed, commit, err := host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestReadingChangesAlone(t *testing.T) {
 		t.Skip("reads commits of a season")
 	}
 	at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
-	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return at })
+	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return at })
 	upstream := func() source.Upstream {
 		u, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default())
 		if err != nil {

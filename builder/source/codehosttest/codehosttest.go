@@ -1,7 +1,7 @@
-// Package codehost is a code host on loopback for tests. It serves a branch as a tar.gz with the
+// Package codehosttest is a code host on loopback for tests. It serves a branch as a tar.gz with the
 // commit in its header and an ETag, as the branch was at an instant of race time. It misbehaves on
 // command.
-package codehost
+package codehosttest
 
 import (
 	"archive/tar"
