@@ -132,12 +132,20 @@ func millionths(p []float64, total int, low []float64) []float64 {
 
 // softmax turns utilities into probabilities.
 func softmax(u []float64) []float64 {
-	p := make([]float64, len(u))
-	lse := logSumExp(u)
-	for i := range u {
-		p[i] = portable.Exp(u[i] - lse)
+	p := normaliseLogs(slices.Clone(u))
+	for i := range p {
+		p[i] = portable.Exp(p[i])
 	}
 	return p
+}
+
+// normaliseLogs shifts logarithms of chances, so that the chances add up to 1.
+func normaliseLogs(u []float64) []float64 {
+	lse := logSumExp(u)
+	for i := range u {
+		u[i] -= lse
+	}
+	return u
 }
 
 // logSumExp is the logarithm of the sum of the exponentials of u.

@@ -99,7 +99,7 @@ type state struct {
 }
 
 func newState(p Params) *state {
-	return &state{p: p, pace: &pace{p: p.Pace}, rating: newRating(p.Rating), form: newForm(p.Form)}
+	return &state{p: p, pace: &pace{p: p.Pace}, rating: newRating(p.Rating), form: &form{p.Form, means{}, means{}, means{}}}
 }
 
 func (s *state) clone() *state {
@@ -323,7 +323,7 @@ func (s *state) gaps(smp *sample, at starters, r *season.Round) {
 // practiceGaps returns each starter's smallest gap to the best of a practice session, in %. A starter
 // without a time gets the cap. Without any times all gaps are 0.
 func (s *state) practiceGaps(at starters, r *season.Round) []float64 {
-	gaps := constant(len(at), s.p.Form.CapPractice)
+	gaps := slices.Repeat([]float64{s.p.Form.CapPractice}, len(at))
 	timed := false
 	for _, laps := range r.Practice {
 		var best time.Duration
@@ -346,7 +346,7 @@ func (s *state) practiceGaps(at starters, r *season.Round) []float64 {
 // qualifyingGaps returns each starter's gap to the best time of his last segment, and his smallest gap
 // of a segment, in %. A starter without a time counts as the slowest of the others.
 func (s *state) qualifyingGaps(at starters, rows []season.QualifyingRow) (last, least []float64) {
-	last, least = constant(len(at), math.NaN()), constant(len(at), math.NaN())
+	last, least = at.none(), at.none()
 	var best [4]time.Duration // of the three segments, and of a session without segments
 	for _, r := range rows {
 		for i, t := range segments(r) {
@@ -393,14 +393,6 @@ func segments(r season.QualifyingRow) [4]time.Duration {
 		return [4]time.Duration{r.Segments[0], r.Segments[1], r.Segments[2]}
 	}
 	return [4]time.Duration{3: r.Time}
-}
-
-func constant(n int, x float64) []float64 {
-	s := make([]float64, n)
-	for i := range s {
-		s[i] = x
-	}
-	return s
 }
 
 // faster returns the shorter of two times. 0 means no time.

@@ -249,9 +249,5 @@ func (f *Fit) logChances(x []row) []float64 {
 			u[i] += float64(f.Sharpness * f.Weights[j] * x[i][feature])
 		}
 	}
-	lse := logSumExp(u)
-	for i := range u {
-		u[i] -= lse
-	}
-	return u
+	return normaliseLogs(u)
 }

@@ -120,15 +120,14 @@ func (m *Frequency) counts(races []race, n int, order Order) (wins, podiums []fl
 		if r.year < year-frequencyYears {
 			continue
 		}
-		won, ok := r.winner()
-		if !ok {
+		podium := r.round.Podium()
+		if podium[0] == "" {
 			continue
 		}
 		basis.add(r.year)
 		runners, _ := field(races[:i+1])
-		podium := r.round.Podium()
 		for k, runner := range rank(runners, races[:i+1]) {
-			if runner.driver == won && k < n {
+			if runner.driver == podium[0] && k < n {
 				wins[k]++
 			}
 			if k < n && slices.Contains(podium[:], runner.driver) {

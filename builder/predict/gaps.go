@@ -36,13 +36,7 @@ func (s starters) percentOver(times map[season.DriverID]time.Duration) ([]float6
 	return gaps, n
 }
 
-func (s starters) none() []float64 {
-	gaps := make([]float64, len(s))
-	for k := range gaps {
-		gaps[k] = math.NaN()
-	}
-	return gaps
-}
+func (s starters) none() []float64 { return slices.Repeat([]float64{math.NaN()}, len(s)) }
 
 // practice returns the gaps of a practice session.
 func (s starters) practice(laps []season.TimedLap) ([]float64, int) {
@@ -73,7 +67,7 @@ func (s starters) fastestLaps(laps []season.FastestLap, results []season.Result)
 // change since the first segment: the median gain of the drivers in both. A driver's gap is the mean
 // of his last segment's and of his best.
 func (s starters) qualifying(rows []season.QualifyingRow) ([]float64, int) {
-	if !segmented(rows) {
+	if !slices.ContainsFunc(rows, func(r season.QualifyingRow) bool { return r.Segments != [3]time.Duration{} }) {
 		times := make(map[season.DriverID]time.Duration, len(rows))
 		for _, r := range rows {
 			times[r.Driver] = r.Time
@@ -103,16 +97,6 @@ func (s starters) qualifying(rows []season.QualifyingRow) ([]float64, int) {
 		gaps[k] = 100 * (gaps[k] - best)
 	}
 	return gaps, n
-}
-
-// segmented reports whether a qualifying session had segments.
-func segmented(rows []season.QualifyingRow) bool {
-	for _, r := range rows {
-		if r.Segments != [3]time.Duration{} {
-			return true
-		}
-	}
-	return false
 }
 
 // segmentOffsets returns for each segment the logarithm of the track's time relative to the first. A

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,17 +31,6 @@ func upTo(v *season.View, year int, round season.GrandPrixID) ([]race, error) {
 		}
 	}
 	return nil, fmt.Errorf("predict %d %s: %w", year, round, ErrNoRound)
-}
-
-// winner returns the winner of a race. Of two drivers of a shared car it returns the one that the
-// source lists first.
-func (r race) winner() (season.DriverID, bool) {
-	for i := range r.round.Results {
-		if r.round.Results[i].Position == 1 {
-			return r.round.Results[i].Driver, true
-		}
-	}
-	return "", false
 }
 
 // runner is an expected starter and his team.
@@ -112,27 +102,17 @@ func standings(races []race) []season.DriverStanding {
 	return nil
 }
 
-// byChampionship sorts the runners by their place in the championship before the last race. Runners
-// without a place keep their order behind the others.
+// byChampionship sorts the runners by their place in the championship before the last race.
 func byChampionship(runners []runner, races []race) []runner {
 	rows := standings(races)
 	place := make(map[season.DriverID]int, len(rows))
 	for i, row := range rows {
-		place[row.Driver] = i
+		place[row.Driver] = i + 1
 	}
-	rank := func(r runner) int {
-		if p, ok := place[r.driver]; ok {
-			return p
-		}
-		return len(rows)
-	}
-	sorted := slices.Clone(runners)
-	slices.SortStableFunc(sorted, func(a, b runner) int { return rank(a) - rank(b) })
-	return sorted
+	return byPlace(runners, place)
 }
 
-// byLastRace sorts the runners by their finish in the race before the last one. Runners without a
-// finish keep their order behind the others.
+// byLastRace sorts the runners by their finish in the race before the last one.
 func byLastRace(runners []runner, races []race) []runner {
 	place := map[season.DriverID]int{}
 	for i := len(races) - 2; i >= 0 && len(place) == 0; i-- {
@@ -142,22 +122,20 @@ func byLastRace(runners []runner, races []race) []runner {
 			}
 		}
 	}
-	rank := func(r runner) int {
-		if p := place[r.driver]; p > 0 {
-			return p
-		}
-		return 1000
-	}
-	sorted := slices.Clone(runners)
-	slices.SortStableFunc(sorted, func(a, b runner) int { return rank(a) - rank(b) })
-	return sorted
+	return byPlace(runners, place)
+}
+
+// byPlace sorts the runners by their place, from 1. Runners without a place keep their order behind the others.
+func byPlace(runners []runner, place map[season.DriverID]int) []runner {
+	return slices.SortedStableFunc(slices.Values(runners), func(a, b runner) int {
+		return cmp.Compare(uint(place[a.driver]-1), uint(place[b.driver]-1)) // 0 becomes the largest
+	})
 }
 
 // championshipLeader returns the leader of the championship before the last race. At the first race of
 // a season it is the champion of the season before.
 func championshipLeader(races []race) season.DriverID {
-	rows := standings(races)
-	for _, row := range rows {
+	for _, row := range standings(races) {
 		if row.Position == 1 {
 			return row.Driver
 		}
@@ -215,10 +193,6 @@ type lineages struct {
 type teamYear struct {
 	team season.TeamID
 	year int
-}
-
-func newLineages(v *season.View) lineages {
-	return lineages{v, map[teamYear]season.TeamID{}}
 }
 
 // root returns the first team of the team's lineage in that year.

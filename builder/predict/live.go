@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -36,9 +37,6 @@ const (
 	LiveName  = "live-3"
 	OrderName = LiveName + "-order"
 )
-
-// CountingCheckpoint is the checkpoint of the pick that counts.
-const CountingCheckpoint = 50
 
 // CheckpointLap returns the lap of a checkpoint: the checkpoint is its completion by the leader.
 func CheckpointLap(percent, scheduled int) int {
@@ -173,10 +171,7 @@ func chancesBefore(cars []Car, before Forecast) []float64 {
 	}
 	chances := make([]float64, len(cars))
 	for i, c := range cars {
-		var ok bool
-		if chances[i], ok = known[c.Driver]; !ok {
-			chances[i] = least
-		}
+		chances[i] = cmp.Or(known[c.Driver], least) // no known chance is 0
 	}
 	return chances
 }
@@ -219,7 +214,7 @@ func FitLive(samples []LiveSample, orderOnly bool) (LiveWeights, error) {
 		for _, d := range s.Podium {
 			// A retired car cannot be chosen. The likelihood ends at its place, because the places
 			// behind it depend on that choice.
-			i := placeOf(d, s.State.Cars)
+			i := slices.IndexFunc(s.State.Cars, func(c Car) bool { return c.Driver == d })
 			if i < 0 {
 				break
 			}
@@ -275,19 +270,9 @@ func fitLive(moments []learnable, rows [][liveFeatures]float64, set []int, stage
 	return weights, sharpness(moments, b), nil
 }
 
-// placeOf returns the index of a driver among the cars, or -1 if he is not running.
-func placeOf(d season.DriverID, cars []Car) int {
-	for i, c := range cars {
-		if c.Driver == d {
-			return i
-		}
-	}
-	return -1
-}
-
 // DefaultLiveWeights returns the weights of the published model, with gaps and stops or from the order alone. They were
 // learnt from 289 races of 2011 to 2024 with twenty moments each, from lap times of the Ergast database and walk-forward
-// forecasts of V2. backtest.LearnLive learns them again.
+// forecasts of V2. A test of package backtest learns them again.
 func DefaultLiveWeights(orderOnly bool) LiveWeights {
 	if orderOnly {
 		return LiveWeights{

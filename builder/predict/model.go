@@ -186,7 +186,7 @@ func (m *Ranked) open(v *season.View, year int, round season.GrandPrixID) (opene
 		return opened{}, err
 	}
 	races = m.history(races)
-	cars := newLineages(v)
+	cars := lineages{v, map[teamYear]season.TeamID{}}
 	m.memory.follow(races, cars)
 	now := m.memory.state.clone()
 	now.enter(year)
@@ -285,11 +285,7 @@ func pool(fits []*Fit, x []row) []float64 {
 			pooled[i] += lp / float64(len(fits))
 		}
 	}
-	lse := logSumExp(pooled)
-	for i := range pooled {
-		pooled[i] -= lse
-	}
-	return pooled
+	return normaliseLogs(pooled)
 }
 
 // history drops the seasons before FirstSeason, if enough are left.

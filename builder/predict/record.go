@@ -32,8 +32,6 @@ type form struct {
 	crash    means // 1 for a retirement by the driver's fault, else 0
 }
 
-func newForm(p FormParams) *form { return &form{p, means{}, means{}, means{}} }
-
 func (f *form) clone() *form {
 	return &form{f.p, maps.Clone(f.finish), maps.Clone(f.teamMate), maps.Clone(f.crash)}
 }

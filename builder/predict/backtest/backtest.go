@@ -65,9 +65,8 @@ func (m qualifiedAlone) Predict(v *season.View, year int, round season.GrandPrix
 
 // Race is a race that was scored.
 type Race struct {
-	Year      int
-	Number    int
-	GrandPrix season.GrandPrixID
+	Year int
+	*season.Round
 }
 
 // Run predicts and scores every finished race of the seasons. It stops when ctx is done.
@@ -77,45 +76,32 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 		models = append(models, b.Model)
 	}
 	var races []Race
-	scores := make([][]Score, len(models))
-	facts := archive.Facts()
-	total := 0
-	for _, s := range facts.Seasons {
+	for _, s := range archive.Facts().Seasons {
 		for i := range s.Rounds {
-			if s.Year >= c.From && s.Year <= c.To && s.Rounds[i].Finished() {
-				total++
-			}
-		}
-	}
-	for i := range facts.Seasons {
-		s := &facts.Seasons[i]
-		if s.Year < c.From || s.Year > c.To {
-			continue
-		}
-		for j := range s.Rounds {
-			r := &s.Rounds[j]
-			if !r.Finished() {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("backtest %d %s: %w", s.Year, r.GrandPrix, err)
-			}
-			view := viewOf(archive, s.Year, r, c.Basis)
-			for k, m := range models {
-				f, err := m.Predict(view, s.Year, r.GrandPrix)
-				if err != nil {
-					return nil, fmt.Errorf("backtest of %s: %w", m.Name(), err)
-				}
-				scores[k] = append(scores[k], NewScore(f, r))
-			}
-			races = append(races, Race{s.Year, r.Number, r.GrandPrix})
-			if c.Progress != nil {
-				c.Progress("races", len(races), total)
+			if r := &s.Rounds[i]; s.Year >= c.From && s.Year <= c.To && r.Finished() {
+				races = append(races, Race{s.Year, r})
 			}
 		}
 	}
 	if len(races) == 0 {
 		return nil, fmt.Errorf("backtest from %d to %d: the archive has no finished race there", c.From, c.To)
+	}
+	scores := make([][]Score, len(models))
+	for i, r := range races {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("backtest %d %s: %w", r.Year, r.GrandPrix, err)
+		}
+		view := viewOf(archive, r, c.Basis)
+		for k, m := range models {
+			f, err := m.Predict(view, r.Year, r.GrandPrix)
+			if err != nil {
+				return nil, fmt.Errorf("backtest of %s: %w", m.Name(), err)
+			}
+			scores[k] = append(scores[k], NewScore(f, r.Round))
+		}
+		if c.Progress != nil {
+			c.Progress("races", i+1, len(races))
+		}
 	}
 	return newReport(c, races, scores), nil
 }
@@ -123,17 +109,17 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 // viewOf returns the facts that a pick on the basis could have used: with
 // the grid when it was known; on qualifying at its end, without the grid; on form
 // without any session of the weekend.
-func viewOf(archive *season.Archive, year int, r *season.Round, basis predict.Order) *season.View {
+func viewOf(archive *season.Archive, r Race, basis predict.Order) *season.View {
 	if basis == predict.FromGrid || basis == "" {
 		return archive.AsOf(r.GridKnownAt())
 	}
 	v := archive.AsOf(r.QualifyingKnownAt())
-	if _, ok := v.Season(year); !ok {
-		return v
-	}
 	w := *v
 	w.Seasons = slices.Clone(v.Seasons)
-	s, _ := w.Season(year)
+	s, ok := w.Season(r.Year)
+	if !ok {
+		return v
+	}
 	s.Rounds = slices.Clone(s.Rounds)
 	known, _ := s.Round(r.GrandPrix)
 	known.Grid = nil

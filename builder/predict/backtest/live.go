@@ -123,20 +123,6 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	return report, nil
 }
 
-// LearnLive returns the weights learnt from all races before the year, with gaps and stops and from the order alone.
-func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race, year int, c LiveConfig) (full, ofOrder predict.LiveWeights, err error) {
-	c.From, c.To = year, year-1
-	held, err := forecasts(ctx, archive, races, c)
-	if err != nil {
-		return full, ofOrder, err
-	}
-	samples := samplesBefore(held, year, c.HalfLife)
-	if full, err = predict.FitLive(samples, false); err == nil {
-		ofOrder, err = predict.FitLive(samples, true)
-	}
-	return full, ofOrder, err
-}
-
 // forecasts predicts every race with lap times from the facts known before it.
 func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]liveRace, error) {
 	facts := archive.Facts()

@@ -54,7 +54,7 @@ func TestPublishedLiveFigures(t *testing.T) {
 				t.Errorf("%s at %d %%: podium Brier %.3f, want at most the %.3f of the running order", name, c.Percent, podiums, leader.PodiumBrier)
 			}
 		}
-		if c.Percent != predict.CountingCheckpoint {
+		if c.Percent != 50 {
 			continue
 		}
 		// Of 90 races one was stopped before half distance.

@@ -51,11 +51,7 @@ func WithoutCalibration(scores []Score) Metrics { return newMetrics(scores, fals
 
 func newMetrics(scores []Score, calibration bool) Metrics {
 	sorted := byConfidence(scores)
-	once := make([]int, len(sorted))
-	for i := range once {
-		once[i] = 1
-	}
-	m := sum(sorted, once, calibration)
+	m := sum(sorted, slices.Repeat([]int{1}, len(sorted)), calibration)
 	if len(scores) == 0 {
 		return m
 	}

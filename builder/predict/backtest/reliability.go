@@ -22,11 +22,7 @@ type Bin struct {
 
 // Reliability sorts the races by the picked winner's chance into bins of equal count.
 func Reliability(scores []Score) []Bin {
-	once := make([]int, len(scores))
-	for i := range once {
-		once[i] = 1
-	}
-	return reliability(byConfidence(scores), once)
+	return reliability(byConfidence(scores), slices.Repeat([]int{1}, len(scores)))
 }
 
 // PodiumReliability sorts all drivers by their podium chance into bins a tenth wide, around 0, .1 and so on to 1. Races

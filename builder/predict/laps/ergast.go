@@ -141,7 +141,7 @@ func starter(name string, r *season.Round, drivers map[season.DriverID]season.Dr
 
 func surname(name string) string { return name[strings.LastIndex(name, " ")+1:] }
 
-// plain folds a name to lower-case letters without accents.
 var accents = strings.NewReplacer("á", "a", "é", "e", "è", "e", "í", "i", "ó", "o", "ô", "o", "ú", "u", "ä", "a", "ö", "o", "ü", "u", "ñ", "n", "ç", "c", "ã", "a", "-", " ", "'", "", ".", "")
 
+// plain folds a name to lower-case letters without accents.
 func plain(name string) string { return accents.Replace(strings.ToLower(name)) }

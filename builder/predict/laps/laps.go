@@ -6,6 +6,7 @@
 package laps
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -81,12 +82,8 @@ func sortCars(cars []predict.Car, leader season.DriverID) {
 			return -1
 		case b.Driver == leader:
 			return 1
-		case a.Gap != b.Gap:
-			return int(a.Gap - b.Gap)
-		case a.Driver < b.Driver:
-			return -1
 		}
-		return 1
+		return cmp.Or(cmp.Compare(a.Gap, b.Gap), cmp.Compare(a.Driver, b.Driver))
 	})
 }
 

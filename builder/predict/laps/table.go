@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -48,13 +49,7 @@ func eachRowOf(path string, columns []string, f func(row []string) error) error 
 	}
 	at := make([]int, len(columns))
 	for i, c := range columns {
-		at[i] = -1
-		for j, h := range head {
-			if h == c {
-				at[i] = j
-			}
-		}
-		if at[i] < 0 {
+		if at[i] = slices.Index(head, c); at[i] < 0 {
 			return fmt.Errorf("no column %q", c)
 		}
 	}

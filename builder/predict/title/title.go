@@ -11,8 +11,8 @@
 package title
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -179,22 +179,8 @@ func newSimulation(v *season.View, s *season.Season, remaining []*season.Round, 
 		}
 	}
 	driver, team := map[season.DriverID]int{}, map[season.TeamID]int{}
-	addDriver := func(id season.DriverID) int {
-		i, ok := driver[id]
-		if !ok {
-			i = len(sim.drivers)
-			driver[id], sim.drivers = i, append(sim.drivers, &tally[season.DriverID]{id: id})
-		}
-		return i
-	}
-	addTeam := func(id season.TeamID) int {
-		i, ok := team[id]
-		if !ok {
-			i = len(sim.teams)
-			team[id], sim.teams = i, append(sim.teams, &tally[season.TeamID]{id: id})
-		}
-		return i
-	}
+	addDriver := func(id season.DriverID) int { return indexOf(id, driver, &sim.drivers) }
+	addTeam := func(id season.TeamID) int { return indexOf(id, team, &sim.teams) }
 	if latest != nil {
 		for _, row := range latest.DriverStandings {
 			sim.drivers[addDriver(row.Driver)].points += row.Points
@@ -223,6 +209,16 @@ func newSimulation(v *season.View, s *season.Season, remaining []*season.Round, 
 	}
 	sim.cars = len(car)
 	return sim, sim.spread(o.Cov, c.Spread)
+}
+
+// indexOf returns the index of a driver or a team among all, and adds an unknown one at the end.
+func indexOf[ID season.DriverID | season.TeamID](id ID, known map[ID]int, all *[]*tally[ID]) int {
+	i, ok := known[id]
+	if !ok {
+		i = len(*all)
+		known[id], *all = i, append(*all, &tally[ID]{id: id})
+	}
+	return i
 }
 
 // spread computes the root of the covariance. It adds a little to the diagonal, because the level
@@ -331,7 +327,7 @@ func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float
 			t.nowPlaces[place] += races
 		}
 		return !slices.ContainsFunc(all, func(o *tally[ID]) bool {
-			o.now, o.nowPlaces = o.points, o.places
+			o.reset()
 			return o != t && o.ahead(t)
 		})
 	}
@@ -344,13 +340,7 @@ func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float
 		list = append(list, Chance[ID]{t.id, t.points, t.points + most, float64(t.titles) / float64(runs), t.ends[runs/10], t.ends[runs-1-runs/10]})
 	}
 	slices.SortStableFunc(list, func(a, b Chance[ID]) int {
-		switch {
-		case a.Title != b.Title:
-			return int(math.Copysign(1, b.Title-a.Title))
-		case a.Points != b.Points:
-			return int(math.Copysign(1, b.Points-a.Points))
-		}
-		return 0
+		return cmp.Or(cmp.Compare(b.Title, a.Title), cmp.Compare(b.Points, a.Points))
 	})
 	return list
 }
