@@ -15,6 +15,9 @@ fi
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 echo "All tests take some minutes on two cores; make test ARGS=-short skips the longest." >&2
 tools=$PWD/deploy/tools/go.mod
+# Compiled as make build compiles, no package is compiled a second time for tests. Only the race detector needs C.
+export GOFLAGS="$(go env GOFLAGS) -trimpath -tags=nethttpomithttp2"
+case " $* " in *" -race "*) ;; *) export CGO_ENABLED=0 ;; esac
 # Without symbols and debug information, which no test reads, a test binary links in two thirds of the CPU time.
 # Many tests wait for servers, clocks and browsers, so one package more than there are cores runs at a time.
 tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 1))" "$@"; }

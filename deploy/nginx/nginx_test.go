@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -78,9 +80,11 @@ func TestTLS(t *testing.T) {
 	})
 	roots := x509.NewCertPool()
 	roots.AddCert(certified.Certificate())
+	transport := &http.Transport{}
+	transport.RegisterProtocol("https", &http2.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}},
+		Transport:     transport,
 	}
 	get := func(url string) (*http.Response, string, error) {
 		request, err := http.NewRequest(http.MethodGet, url, nil)
