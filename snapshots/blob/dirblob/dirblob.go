@@ -9,6 +9,9 @@
 // and a missing directory is an error. If the directory vanishes later, every read fails
 // instead of finding no objects.
 //
+// Create and Swap return when the object and its folder are on disk. On ext4, XFS and Btrfs, many concurrent writes
+// wait for the disk together: one sync of the file system serves all of them.
+//
 // A tag is the hash of the bytes. Any number of processes on one machine may use a directory
 // at the same time; network file systems are supported as far as link, rename and flock are
 // atomic on them.
@@ -48,6 +51,7 @@ type Store struct {
 	writing  chan struct{} // holds one token for the writer of this process that may take @lock
 	patience time.Duration // for @lock
 	read     atomic.Bool   // an object was read from it
+	disk     disk
 }
 
 // errReadOnly means that the program writes to a store that it has opened for reading.
@@ -100,7 +104,7 @@ func open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
 	}
-	return &Store{root: absolute, writing: make(chan struct{}, 1), patience: lockTime}, nil
+	return &Store{root: absolute, writing: make(chan struct{}, 1), patience: lockTime, disk: disk{syncOne: (*os.File).Sync, syncAll: syncAll}}, nil
 }
 
 // String names the store.
@@ -159,17 +163,17 @@ func (s *Store) create(path string, data []byte) error {
 	}
 	fresh, err := s.unnamed()
 	if err == nil {
-		err = fresh.createAt(path, data)
+		err = s.createAt(fresh, path, data)
 	}
 	if err != nil && !errors.Is(err, blob.ErrConflict) { // the file system has no unnamed files, or cannot link them here
 		if fresh, err = s.named(); err == nil {
-			err = fresh.createAt(path, data)
+			err = s.createAt(fresh, path, data)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := syncFolder(filepath.Dir(path), s.disk.sync); err != nil {
 		// The object is visible, but may not survive a crash.
 		return errors.Join(blob.ErrUnknown, err)
 	}
@@ -219,7 +223,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 	if err != nil {
 		return err
 	}
-	if err = fresh.write(data); err == nil {
+	if err = s.write(fresh, data); err == nil {
 		err = s.rename(ctx, fresh, path, old)
 	}
 	if err != nil {
@@ -227,7 +231,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 		return err
 	}
 	_ = fresh.Close()
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := syncFolder(filepath.Dir(path), s.disk.sync); err != nil {
 		// The new bytes are visible, but may not survive a crash.
 		return errors.Join(blob.ErrUnknown, err)
 	}
@@ -316,16 +320,16 @@ func (s *Store) named() (*newFile, error) {
 }
 
 // write writes data to the file and waits until it is on disk.
-func (f *newFile) write(data []byte) error {
+func (s *Store) write(f *newFile, data []byte) error {
 	_, err := f.Write(data)
 	// Temporary files are private by default; an edge of another user must read objects.
-	return errors.Join(err, f.Chmod(0o644), f.Sync())
+	return errors.Join(err, f.Chmod(0o644), s.disk.sync(f.File))
 }
 
 // createAt writes data to the file and links it to a path. Do not use the file afterwards.
-func (f *newFile) createAt(path string, data []byte) error {
+func (s *Store) createAt(f *newFile, path string, data []byte) error {
 	defer f.discard()
-	if err := f.write(data); err != nil {
+	if err := s.write(f, data); err != nil {
 		return err
 	}
 	return linkInto(f, path)
@@ -410,7 +414,7 @@ func makeFolder(folder string) error {
 	case err != nil:
 		return err
 	}
-	return syncFolder(filepath.Dir(folder))
+	return syncFolder(filepath.Dir(folder), (*os.File).Sync)
 }
 
 // checkFolder explains why a name is taken, for example by a link into a disk that is not
@@ -431,12 +435,12 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-func syncFolder(folder string) error {
+func syncFolder(folder string, sync func(*os.File) error) error {
 	f, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(sync(f), f.Close())
 }
 
 // removeAbandoned removes the files of killed writers in @new. A file that cannot be removed stays for a

@@ -1,6 +1,7 @@
 package dirblob
 
 import (
+	"os"
 	"time"
 
 	"gridcast/snapshots/blob"
@@ -22,3 +23,22 @@ func (w *Watched) Close() { w.close() }
 
 // SetPatience sets the longest wait for the lock.
 func (s *Store) SetPatience(d time.Duration) { s.patience = d }
+
+// MinGroup is the number of writers that wait for the disk together.
+const MinGroup = minGroup
+
+// SetDisk replaces the sync of one file and that of the file system.
+func (s *Store) SetDisk(one, all func(*os.File) error) { s.disk.syncOne, s.disk.syncAll = one, all }
+
+// Sync waits for the disk as a write does.
+func (s *Store) Sync(f *os.File) error { return s.disk.sync(f) }
+
+// Waiting returns the number of writers that wait for their turn.
+func (s *Store) Waiting() int {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	if s.disk.next == nil {
+		return 0
+	}
+	return s.disk.next.size
+}

@@ -10,3 +10,5 @@ import (
 func createUnnamed(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func linkUnnamed(*os.File, string) error { return errors.ErrUnsupported }
+
+func syncAll(*os.File) error { return errors.ErrUnsupported }

@@ -1,0 +1,43 @@
+package dirblob
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// createUnnamed makes a file without a name in the file system of folder. Some file systems cannot.
+func createUnnamed(folder string) (*os.File, error) {
+	return os.OpenFile(folder, os.O_WRONLY|unix.O_TMPFILE, 0o600)
+}
+
+// linkUnnamed gives an unnamed file a name. It needs /proc, the only way for a process without special rights.
+func linkUnnamed(f *os.File, path string) error {
+	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: f.Name(), New: path, Err: err}
+	}
+	return nil
+}
+
+// wholeSystems are the file systems whose sync is known to cover every file and folder.
+var wholeSystems = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}
+
+// syncAll syncs the file system of f. It returns errors.ErrUnsupported if that may leave something behind, or hide a
+// failed write as Linux did before 5.8.
+func syncAll(f *os.File) error {
+	var system unix.Statfs_t
+	var kernel unix.Utsname
+	if err := errors.Join(unix.Fstatfs(int(f.Fd()), &system), unix.Uname(&kernel)); err != nil {
+		return errors.ErrUnsupported
+	}
+	var major, minor int
+	_, _ = fmt.Sscanf(unix.ByteSliceToString(kernel.Release[:]), "%d.%d", &major, &minor)
+	if !slices.Contains(wholeSystems, system.Type) || major < 5 || major == 5 && minor < 8 {
+		return errors.ErrUnsupported
+	}
+	return unix.Syncfs(int(f.Fd()))
+}
