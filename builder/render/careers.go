@@ -64,49 +64,78 @@ func order[T any](rows []T, roundsOf func(T) []wire.RoundProgress) {
 	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(last(a), last(b)) })
 }
 
-// bothCareers are the careers of drivers and of constructors.
-type bothCareers struct{ drivers, teams []wire.Career }
+// Part is the part of one season in the documents about all seasons: counting the races of all takes 80 ms. It is
+// immutable.
+type Part struct {
+	drivers, teams statistics
+	codes          map[season.DriverID]string
+}
 
-// countCareers counts the careers of some seasons in one pass.
-func countCareers(years []almanac.Year) bothCareers {
-	drivers, teams := statistics{by: map[string]*wire.Career{}}, statistics{teams: true, by: map[string]*wire.Career{}}
-	for i := range years {
-		for j := range years[i].Rounds {
-			if r := &years[i].Rounds[j]; r.Result != nil {
-				race, sprint := verifiedRows(r)
-				drivers.race(r, race, sprint)
-				teams.race(r, race, sprint)
-			}
-		}
-		drivers.title(&years[i])
-		teams.title(&years[i])
+// PartOf returns the part of a season. Seasons with equal almanac.Digests have equal ones.
+func PartOf(a *almanac.Almanac, y *almanac.Year) *Part { return almanac.Shared(a, y, makePart) }
+
+func makePart(y *almanac.Year) *Part {
+	p := &Part{drivers: statistics{by: map[string]*career{}}, teams: statistics{teams: true, by: map[string]*career{}}}
+	if y.Codes != nil {
+		p.codes = y.Codes()
 	}
-	return bothCareers{drivers.list(), teams.list()}
+	for i := range y.Rounds {
+		if r := &y.Rounds[i]; r.Result != nil {
+			race, sprint := verifiedRows(r)
+			p.drivers.race(r, race, sprint)
+			p.teams.race(r, race, sprint)
+		}
+	}
+	p.drivers.title(y)
+	p.teams.title(y)
+	return p
 }
 
 // careers lists the careers of drivers or constructors in a season, or in all seasons those for which among holds.
 func careers(a *almanac.Almanac, v catalog.Variant, among func(*almanac.Almanac, wire.Career) bool) []wire.Career {
-	var both bothCareers
-	if i := slices.IndexFunc(a.Years, func(y almanac.Year) bool { return y.Year == v.Year }); i >= 0 {
-		both = countCareers(a.Years[i : i+1])
-	} else {
-		both = almanac.Shared(a, countCareers)
+	sum := statistics{by: map[string]*career{}}
+	for i := range a.Years {
+		y := &a.Years[i]
+		switch {
+		case v.Year != 0 && v.Year != y.Year:
+		case v.Type == catalog.ConstructorsType:
+			sum.add(&PartOf(a, y).teams)
+		default:
+			sum.add(&PartOf(a, y).drivers)
+		}
 	}
-	all := both.drivers
-	if v.Type == catalog.ConstructorsType {
-		all = both.teams
+	return slices.DeleteFunc(sum.list(), func(c wire.Career) bool { return v.Year == 0 && !among(a, c) })
+}
+
+// add adds the careers of a later season.
+func (c *statistics) add(later *statistics) {
+	for id, l := range later.by {
+		sum := c.by[id]
+		if sum == nil {
+			sum = &career{Career: wire.Career{ID: l.ID, Name: l.Name, Country: l.Country, FirstSession: l.FirstSession}}
+			c.by[id] = sum
+		}
+		sum.Starts, sum.Classified, sum.Retired = sum.Starts+l.Starts, sum.Classified+l.Classified, sum.Retired+l.Retired
+		sum.Wins, sum.Podiums, sum.Poles = sum.Wins+l.Wins, sum.Podiums+l.Podiums, sum.Poles+l.Poles
+		sum.FastestLaps, sum.Titles, sum.LastSession = sum.FastestLaps+l.FastestLaps, sum.Titles+l.Titles, l.LastSession
+		sum.scored = append(sum.scored, l.scored...)
+		for _, t := range l.Teams {
+			sum.startFor(t, t.Starts)
+		}
+		for _, d := range l.Drivers {
+			sum.startOf(d, d.Starts)
+		}
 	}
-	if v.Year != 0 {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(c wire.Career) bool { return !among(a, c) })
 }
 
 // list returns the careers: most wins first, then most podiums, then most starts.
 func (c *statistics) list() []wire.Career {
 	records := make([]wire.Career, 0, len(c.by))
 	for _, career := range c.by {
-		records = append(records, *career)
+		for _, points := range career.scored {
+			career.Points += points
+		}
+		records = append(records, career.Career)
 	}
 	slices.SortFunc(records, func(a, b wire.Career) int {
 		return cmp.Or(cmp.Compare(b.Wins, a.Wins), cmp.Compare(b.Podiums, a.Podiums), cmp.Compare(b.Starts, a.Starts), cmp.Compare(a.ID, b.ID))
@@ -131,7 +160,14 @@ type car struct {
 // statistics counts the careers of drivers or of teams.
 type statistics struct {
 	teams bool
-	by    map[string]*wire.Career // by identifier
+	by    map[string]*career // by identifier
+}
+
+// career is a career in the making. Its points are added up at the end, because another order would give another
+// rounding.
+type career struct {
+	wire.Career
+	scored []float64 // in each classification
 }
 
 // race counts a verified race with its sprint. A driver of several cars counts once, with the best place.
@@ -146,7 +182,7 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 	}
 	for i := range race {
 		row := &race[i]
-		c.of(r, row).Points += row.Points
+		c.of(r, row).score(row)
 		switch before := best[of(row)]; {
 		case before == nil:
 			best[of(row)], drivers = row, append(drivers, of(row))
@@ -155,9 +191,9 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 		}
 	}
 	for i := range sprint {
-		c.of(r, &sprint[i]).Points += sprint[i].Points
+		c.of(r, &sprint[i]).score(&sprint[i])
 	}
-	started, places := map[*wire.Career]bool{}, map[[2]any]bool{}
+	started, places := map[*career]bool{}, map[[2]any]bool{}
 	for _, driver := range drivers {
 		row := best[driver]
 		career := c.of(r, row)
@@ -232,44 +268,61 @@ func (c *statistics) title(y *almanac.Year) {
 	}
 }
 
-func (c *statistics) of(r *almanac.Round, row *ledger.Row) *wire.Career {
+func (c *statistics) of(r *almanac.Round, row *ledger.Row) *career {
 	return c.at(r, row.Driver, row.Team)
 }
 
 // at returns the career of a driver or of the team, whose last race this is so far.
-func (c *statistics) at(r *almanac.Round, driver season.DriverID, team season.TeamID) *wire.Career {
+func (c *statistics) at(r *almanac.Round, driver season.DriverID, team season.TeamID) *career {
 	id := r.Lasting(driver)
 	if c.teams {
 		id = string(team)
 	}
-	career := c.by[id]
-	if career == nil {
-		career = &wire.Career{ID: id, FirstSession: r.Session}
+	found := c.by[id]
+	if found == nil {
+		found = &career{Career: wire.Career{ID: id, FirstSession: r.Session}}
 		if c.teams {
-			career.Name, career.Country = r.Team(team).Name, r.Team(team).Country
+			found.Name, found.Country = r.Team(team).Name, r.Team(team).Country
 		} else {
-			career.Name, career.Country = r.Driver(driver).Name, r.Driver(driver).Country
+			found.Name, found.Country = r.Driver(driver).Name, r.Driver(driver).Country
 		}
-		c.by[id] = career
+		c.by[id] = found
 	}
-	career.LastSession = r.Session
-	return career
+	found.LastSession = r.Session
+	return found
+}
+
+func (c *career) score(row *ledger.Row) {
+	if row.Points != 0 {
+		c.scored = append(c.scored, row.Points)
+	}
 }
 
 // together counts a start of a driver for a team.
-func (c *statistics) together(r *almanac.Round, career *wire.Career, row *ledger.Row) {
+func (c *statistics) together(r *almanac.Round, career *career, row *ledger.Row) {
 	if c.teams {
-		id := r.Lasting(row.Driver)
-		i := slices.IndexFunc(career.Drivers, func(d wire.CareerDriver) bool { return d.DriverID == id })
-		if i < 0 {
-			i, career.Drivers = len(career.Drivers), append(career.Drivers, wire.CareerDriver{DriverID: id, Name: r.Driver(row.Driver).Name})
-		}
-		career.Drivers[i].Starts++
-		return
+		career.startOf(wire.CareerDriver{DriverID: r.Lasting(row.Driver), Name: r.Driver(row.Driver).Name}, 1)
+	} else {
+		career.startFor(wire.CareerTeam{TeamID: string(row.Team), Name: r.Team(row.Team).Name}, 1)
 	}
-	i := slices.IndexFunc(career.Teams, func(t wire.CareerTeam) bool { return t.TeamID == string(row.Team) })
+}
+
+// startOf adds starts of a driver to the career of a team.
+func (c *career) startOf(driver wire.CareerDriver, starts int) {
+	i := slices.IndexFunc(c.Drivers, func(d wire.CareerDriver) bool { return d.DriverID == driver.DriverID })
 	if i < 0 {
-		i, career.Teams = len(career.Teams), append(career.Teams, wire.CareerTeam{TeamID: string(row.Team), Name: r.Team(row.Team).Name})
+		driver.Starts = 0
+		i, c.Drivers = len(c.Drivers), append(c.Drivers, driver)
 	}
-	career.Teams[i].Starts++
+	c.Drivers[i].Starts += starts
+}
+
+// startFor adds starts for a team to the career of a driver.
+func (c *career) startFor(team wire.CareerTeam, starts int) {
+	i := slices.IndexFunc(c.Teams, func(t wire.CareerTeam) bool { return t.TeamID == team.TeamID })
+	if i < 0 {
+		team.Starts = 0
+		i, c.Teams = len(c.Teams), append(c.Teams, team)
+	}
+	c.Teams[i].Starts += starts
 }

@@ -72,10 +72,7 @@ func nameDrivers(a *almanac.Almanac, drivers map[string]*wire.Identity) {
 	}
 	for i := range a.Years {
 		y := &a.Years[i]
-		if y.Codes == nil {
-			continue
-		}
-		for id, code := range y.Codes() {
+		for id, code := range PartOf(a, y).codes {
 			d := drivers[string(id)]
 			if d == nil {
 				continue

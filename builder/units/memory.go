@@ -20,12 +20,18 @@ import (
 	"gridcast/snapshots"
 )
 
-// Memory holds the verdicts on the units of the last version that it was given to keep. It holds no documents: those of
-// 77 seasons take 35 MB, and a version needs them only for a season with a refused document. The zero value is empty. It is
-// safe for concurrent use.
+// Memory holds the verdicts on the units of the last version that it was given to keep, and their parts in the documents
+// about all seasons. It holds no documents: those of 77 seasons take 35 MB, and a version needs them only for a season with
+// a refused document. The zero value is empty. It is safe for concurrent use.
 type Memory struct {
-	mu    sync.Mutex            // guards units
-	units map[key]*check.Season // without faults
+	mu    sync.Mutex // guards units
+	units map[key]remembered
+}
+
+// remembered is a unit without faults.
+type remembered struct {
+	verdict *check.Season
+	part    *render.Part
 }
 
 // key is the digest of a unit's inputs and of its documents as they are published.
@@ -42,7 +48,7 @@ func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Al
 	}
 	for i, inputs := range a.Digests() {
 		year := a.Years[i].Year
-		v.seasons[year] = m.find(inputs, published[year])
+		v.seasons[year] = m.find(a, year, inputs, published[year])
 	}
 	variants := render.Variants(a)
 	documents := make([]*Document, len(variants))
@@ -80,12 +86,14 @@ func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Al
 
 // find returns the unit with these inputs whose documents are all published. If the memory does not have
 // it, the unit has no documents yet.
-func (m *Memory) find(inputs season.Digest, published []snapshots.ManifestEntry) *unit {
+func (m *Memory) find(a *almanac.Almanac, year int, inputs season.Digest, published []snapshots.ManifestEntry) *unit {
 	u := &unit{documents: map[string]*Document{}, inputs: &inputs}
 	m.mu.Lock()
-	u.verdict = m.units[keyOf(inputs, published)]
+	known, ok := m.units[keyOf(inputs, published)]
 	m.mu.Unlock()
-	if u.verdict != nil {
+	if ok {
+		u.verdict = known.verdict
+		almanac.Share(a, year, known.part)
 		for _, entry := range published {
 			u.documents[entry.Path] = &Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true, remembered: true}
 		}
@@ -105,16 +113,17 @@ func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
 
 // Keep remembers the seasons of a checked version that have no fault, and forgets all others.
 func (m *Memory) Keep(v *Version) {
-	units := make(map[key]*check.Season, len(v.seasons))
-	for _, u := range v.seasons {
-		if u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
+	units := make(map[key]remembered, len(v.seasons))
+	for year, u := range v.seasons {
+		y, ok := v.almanac.Year(year)
+		if !ok || u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
 			continue
 		}
 		var entries []snapshots.ManifestEntry
 		for _, path := range slices.Sorted(maps.Keys(u.documents)) {
 			entries = append(entries, u.documents[path].Published.Entry())
 		}
-		units[keyOf(*u.inputs, entries)] = u.verdict
+		units[keyOf(*u.inputs, entries)] = remembered{u.verdict, render.PartOf(v.almanac, y)}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -73,6 +73,10 @@ func (v *Version) Refuse(ctx context.Context, base *snapshots.Base, a *almanac.A
 
 // keepLostSeasons marks the documents that stay because the almanac lacks a season of the base.
 func (v *Version) keepLostSeasons(base *snapshots.Base, a *almanac.Almanac) {
+	has := func(year int) bool { _, ok := a.Year(year); return ok }
+	if !slices.ContainsFunc(base.Manifest.Seasons, func(year int) bool { return !has(year) }) {
+		return
+	}
 	var lost error
 	for _, entry := range base.Manifest.Entries {
 		variant, err := catalog.ParsePath(entry.Path)
@@ -80,7 +84,7 @@ func (v *Version) keepLostSeasons(base *snapshots.Base, a *almanac.Almanac) {
 			continue // a feed, or a document of another release
 		}
 		year := variant.Season()
-		if _, ok := a.Year(year); year != 0 && !ok && v.Document(entry.Path) == nil {
+		if year != 0 && !has(year) && v.Document(entry.Path) == nil {
 			lost = fmt.Errorf("the archive no longer has the season %d", year)
 			v.Put(&Document{Path: entry.Path, Fault: lost})
 		}

@@ -113,6 +113,9 @@ func ParsePath(path string) (Variant, error) {
 	for i := range Endpoints {
 		e := &Endpoints[i]
 		for _, p := range e.patterns {
+			if !strings.HasPrefix(path, p[0].literal) { // of most endpoints; a build parses thousands of paths
+				continue
+			}
 			// The comparison refuses every second spelling, such as a sign or a leading zero.
 			if v, ok := p.parse(e, path); ok && p.path(v) == path {
 				return v, nil
