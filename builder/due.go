@@ -144,14 +144,10 @@ func publishable(v *season.View, s *ledger.Fold, t time.Time, due []ledger.Event
 
 // keysDue gives a session key to every round that has none.
 func keysDue(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
-	var assigned []ledger.KeyAssignment
+	assigned, err := ledger.AssignKeys(s, v.Seasons)
 	var faults []error
-	for i := range v.Seasons {
-		keys, err := ledger.AssignKeys(s, v.Seasons[i:i+1])
-		if err != nil {
-			faults = append(faults, err)
-		}
-		assigned = append(assigned, keys...)
+	if err != nil {
+		faults = append(faults, err)
 	}
 	if len(assigned) == 0 {
 		return nil, faults

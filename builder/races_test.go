@@ -129,7 +129,7 @@ func TestCheckpointsOfSeasons(t *testing.T) {
 // checkpoints that the race reached.
 func checkpointsOf(t *testing.T, stored archive.Stored, race *laps.Race) (made, due int) {
 	t.Helper()
-	view := season.View{Seasons: stored.Archive.Facts().Seasons}
+	view := season.View{Facts: stored.Archive.Facts()}
 	round, ok := view.Round(race.Year, race.GrandPrix)
 	if !ok {
 		t.Fatalf("no %s of %d", race.GrandPrix, race.Year)

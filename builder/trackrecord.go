@@ -148,12 +148,15 @@ const (
 	isHindsight
 )
 
-// score returns the score of the forecast of a kind.
-func (s *scored) score(k kind) backtest.Score {
+// score returns the score of the forecast of a kind, nil if the race has none.
+func (s *scored) score(k kind) *backtest.Score {
 	if k == isReal {
-		return *s.real
+		return s.real
 	}
-	return s.hindsight.Model
+	if s.hindsight == nil {
+		return nil
+	}
+	return &s.hindsight.Model
 }
 
 // realRecord sums up the picks and the noted forecasts.
@@ -165,28 +168,30 @@ func realRecord(races []scored) wire.Record {
 	return record
 }
 
-// recordOf sums up the races of a kind.
+// recordOf sums up the races of a kind. It leaves out pole and f0 unless every race has their forecasts.
 func recordOf(races []scored, k kind) wire.Record {
-	var mine []scored
+	var all, withChances, poles, f0s []backtest.Score
 	for _, s := range races {
-		if k == isReal && s.real != nil || k == isHindsight && s.hindsight != nil {
-			mine = append(mine, s)
+		score := s.score(k)
+		if score == nil {
+			continue
+		}
+		all = append(all, *score)
+		if k == isHindsight || s.realHasAllChances {
+			withChances = append(withChances, *score)
+		}
+		if s.hindsight != nil {
+			poles, f0s = append(poles, s.hindsight.Pole), append(f0s, s.hindsight.F0)
 		}
 	}
-	record := wire.Record{Races: len(mine)}
-	if len(mine) == 0 {
+	record := wire.Record{Races: len(all), RacesWithChances: len(withChances)}
+	if len(all) == 0 {
 		return record
 	}
-	var picked []backtest.Score
-	for _, s := range mine {
-		score := s.score(k)
-		picked = append(picked, score)
-		if k == isHindsight || s.realHasAllChances {
-			record.RacesWithChances++
-		}
+	record.Picks, record.Reliability = wireScores(all, withChances), wireBins(all)
+	if len(poles) == len(all) {
+		record.Pole, record.F0 = wireScores(poles, poles), wireScores(f0s, f0s)
 	}
-	record.Picks, record.Pole, record.F0 = scoresOf(mine, k)
-	record.Reliability = wireBins(picked)
 	return record
 }
 
@@ -199,28 +204,6 @@ func wireBins(picked []backtest.Score) (bins []wire.ReliabilityBin) {
 		})
 	}
 	return bins
-}
-
-// scoresOf returns the scores of the picks, of pole and of f0 on the same races. pole and f0 are nil
-// unless every race has their forecasts.
-func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
-	all := make([]backtest.Score, 0, len(races))
-	var withChances, poles, f0s []backtest.Score
-	for _, s := range races {
-		score := s.score(k)
-		all = append(all, score)
-		if k == isHindsight || s.realHasAllChances {
-			withChances = append(withChances, score)
-		}
-		if s.hindsight != nil {
-			poles, f0s = append(poles, s.hindsight.Pole), append(f0s, s.hindsight.F0)
-		}
-	}
-	picks = wireScores(all, withChances)
-	if len(poles) == len(races) {
-		pole, f0 = wireScores(poles, poles), wireScores(f0s, f0s)
-	}
-	return picks, pole, f0
 }
 
 // wireScores sums up hits over all races, and log-loss and Brier over the races with all chances.

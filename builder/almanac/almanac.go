@@ -148,7 +148,7 @@ func join(v *season.View, s *ledger.Fold, facts *season.Season) []Round {
 		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
 		if verified := r.Record.Result(); verified != nil {
 			r.Result = &verified.Classification
-		} else if r.Facts.Winner() != nil && s.Vouches(facts.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt()) {
+		} else if r.vouchable() {
 			r.Result = &ledger.Classification{Rows: Rows(r.Facts.Results)} // the archive vouches
 		}
 		r.State = r.stateAt(v.At)
@@ -179,19 +179,15 @@ func spokenOf(rounds []Round) []season.DriverID {
 				}
 			}
 		}
-		for _, row := range r.Valid() {
-			drivers = append(drivers, row.Driver)
+		rows := slices.Concat(r.Valid(), r.Sprint())
+		for _, v := range r.Record.Revisions {
+			rows = slices.Concat(rows, v.Rows, v.Sprint)
 		}
-		for _, row := range r.Sprint() {
+		for _, row := range rows {
 			drivers = append(drivers, row.Driver)
 		}
 		for _, p := range r.Record.Voided {
 			drivers = append(drivers, p.P1, p.P2, p.P3)
-		}
-		for _, v := range r.Record.Revisions {
-			for _, row := range append(v.Rows[:len(v.Rows):len(v.Rows)], v.Sprint...) {
-				drivers = append(drivers, row.Driver)
-			}
 		}
 	}
 	return drivers

@@ -173,10 +173,5 @@ func CompareTeams(before, after []ledger.Row) []TeamPoints {
 }
 
 func changed(before, after []ledger.Row) bool {
-	for _, p := range Compare(before, after) {
-		if p.Changed() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(Compare(before, after), Pair.Changed)
 }

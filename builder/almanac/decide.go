@@ -50,16 +50,17 @@ func (r *Round) Allowed() []Decision {
 		{Reinstate, func() ([]ledger.Event, error) { return r.Reinstate(later, reason) }},
 		{Release, func() ([]ledger.Event, error) { return r.Release(reason) }},
 	} {
-		if events, err := trial.events(); err == nil && r.accepted(events[0]) {
+		if events, err := trial.events(); err == nil && r.accepted(events) {
 			allowed = append(allowed, trial.action)
 		}
 	}
 	return allowed
 }
 
-// accepted reports whether the ledger would accept the event now.
-func (r *Round) accepted(e ledger.Event) bool {
-	return r.state.Allows(e, r.view.At) == nil
+// accepted reports whether the ledger would accept the events now.
+func (r *Round) accepted(events []ledger.Event) bool {
+	_, _, refused := r.Trial(events)
+	return refused == nil
 }
 
 // advice lists the allowed decisions.

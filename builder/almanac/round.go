@@ -2,6 +2,7 @@ package almanac
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,12 +179,8 @@ func (r *Round) PickedFor(driver season.DriverID) int {
 	if r.Pick == nil {
 		return 0
 	}
-	for i, picked := range Picked(r.Pick) {
-		if picked == driver {
-			return i + 1
-		}
-	}
-	return 0
+	picked := Picked(r.Pick)
+	return slices.Index(picked[:], driver) + 1
 }
 
 // Code returns the driver's code in the round's season.

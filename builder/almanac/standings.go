@@ -49,11 +49,11 @@ type Championship struct {
 func counted(year int, rounds []Round) []*Round {
 	var held []*Round
 	for i := range rounds {
-		if r := &rounds[i]; r.State != Cancelled && r.State != Postponed {
+		if r := &rounds[i]; !r.Off() {
 			held = append(held, r)
 		}
 	}
-	slices.SortStableFunc(held, func(a, b *Round) int { return a.Start.Compare(b.Start) })
+	slices.SortStableFunc(held, byStart)
 	unverified := func(r *Round) bool { return r.Result == nil }
 	if season.PointsAdd(year, false) {
 		return slices.DeleteFunc(held, unverified)
@@ -99,8 +99,8 @@ func (t *table[K]) add(key K, position int, points float64) {
 	}
 }
 
-// adjust adds points to a competitor. A new competitor joins at the end after scoring.
-func (t *table[K]) adjust(key K, points float64) {
+// give adds points to a competitor. A new competitor joins at the end after scoring.
+func (t *table[K]) give(key K, points float64) {
 	r, ok := t.by[key]
 	if !ok {
 		t.add(key, len(t.rows)+1, 0)
@@ -113,26 +113,14 @@ func (t *table[K]) adjust(key K, points float64) {
 // leaves the unranked at the end.
 func (t *table[K]) rank() {
 	slices.SortStableFunc(t.rows, func(a, b *row[K]) int {
-		if unranked := cmp.Compare(btoi(a.Position == 0), btoi(b.Position == 0)); unranked != 0 {
-			return unranked
-		}
-		if points := cmp.Compare(b.Points, a.Points); points != 0 {
-			return points
-		}
-		return slices.Compare(b.finishes[:], a.finishes[:])
+		ranked := cmp.Compare(min(b.Position, 1), min(a.Position, 1))
+		return cmp.Or(ranked, cmp.Compare(b.Points, a.Points), slices.Compare(b.finishes[:], a.finishes[:]))
 	})
 	for i, r := range t.rows {
 		if r.Position != 0 {
 			r.Position = i + 1
 		}
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // count adds the finishing places of a race. Several drivers may have shared a car, and a driver
@@ -197,7 +185,7 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 		}
 		for _, key := range order {
 			if d := diff[key]; d != 0 {
-				t.adjust(key, d)
+				t.give(key, d)
 				changed = true
 			}
 		}
@@ -221,7 +209,7 @@ func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed boo
 			key := keyOf(line)
 			points[key] += line.Points
 			if _, listed := t.by[key]; !listed && line.Points > 0 {
-				t.adjust(key, 0)
+				t.give(key, 0)
 			}
 		}
 	}

@@ -47,7 +47,8 @@ func (a *assembly) judgeCodes(named map[season.DriverID]season.Driver) {
 	if len(renamed) == 0 {
 		return
 	}
-	was, is := season.View{Drivers: named, Seasons: facts.Seasons}, season.View{Drivers: facts.Drivers, Seasons: facts.Seasons}
+	was, is := season.View{Facts: *facts}, season.View{Facts: *facts}
+	was.Drivers = named
 	changes := make(map[season.DriverID][]CodeChange)
 	for i := range facts.Seasons {
 		year := facts.Seasons[i].Year

@@ -315,17 +315,17 @@ func (s *Fold) add(f File, head Head) {
 	s.head, s.at = head, f.Events[0].At
 }
 
-// admit checks the events of one append, each against the state that the ones before it leave.
-func (s *Fold) admit(events []Event) error {
+// admit returns the fold after the events of one append. It checks each against the state that the ones before it leave.
+func (s *Fold) admit(events []Event) (*Fold, error) {
 	trial := s.clone()
 	for _, e := range events {
 		if err := trial.Check(e); err != nil {
-			return err
+			return nil, err
 		}
 		trial.apply(e)
 	}
 	_, err := trial.checkVoided(events)
-	return err
+	return trial, err
 }
 
 // apply makes an event's change. The event has passed Check.
@@ -388,36 +388,33 @@ func (s *Fold) apply(e Event) {
 			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status})
 		}
 	case ResultsVouched:
-		imported := maps.Clone(s.imported)
-		if imported == nil {
-			imported = map[roundID]bool{}
-		}
+		s.imported = copied(s.imported)
 		for _, key := range e.Rounds {
-			imported[roundID{s.records[key].Year, s.records[key].GrandPrix}] = true
+			s.imported[roundID{s.records[key].Year, s.records[key].GrandPrix}] = true
 		}
-		s.imported = imported
 	case DriverRenamed:
 		from, to := season.DriverID(e.From), season.DriverID(e.To)
 		if IsSource(e.Actor) { // a person gives a driver another id that is published already
 			first := s.Lasting(from)
-			s.lasting = maps.Clone(s.lasting)
-			if s.lasting == nil {
-				s.lasting = map[season.DriverID]season.DriverID{}
-			}
+			s.lasting = copied(s.lasting)
 			delete(s.lasting, from)
 			s.lasting[to] = first
 		}
 		s.rename(from, to)
 	case CodeChanged: // codes come from the archive
-		recoded := maps.Clone(s.recoded)
-		if recoded == nil {
-			recoded = make(map[recodedID]string)
-		}
-		recoded[recodedID{e.Year, e.Driver}] = e.To
-		s.recoded = recoded
+		s.recoded = copied(s.recoded)
+		s.recoded[recodedID{e.Year, e.Driver}] = e.To
 	default:
 		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
 	}
+}
+
+// copied returns a copy of a map to write to; m may be nil.
+func copied[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return maps.Clone(m)
 }
 
 // change replaces a record by a copy that edit may change. The copy's slices are clipped, so
@@ -465,10 +462,7 @@ func (o *Override) decide(e Event) {
 
 // rename gives a driver another id in s, and in all events that are added later.
 func (s *Fold) rename(from, to season.DriverID) {
-	s.current = maps.Clone(s.current)
-	if s.current == nil {
-		s.current = map[season.DriverID]season.DriverID{}
-	}
+	s.current = copied(s.current)
 	for id, current := range s.current {
 		if current == from {
 			s.current[id] = to

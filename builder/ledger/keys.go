@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 
 	"gridcast/builder/season"
@@ -11,21 +12,19 @@ const keysPerYear = 999
 
 // AssignKeys returns keys for the rounds without one, in the order of the calendar. The key of a round is
 // year*1000 + n. n is the round's number when it is first seen, or the next free number above. Rounds with a free
-// number of their own come first, so that the result depends on the calendar alone.
-func AssignKeys(s *Fold, seasons []season.Season) ([]KeyAssignment, error) {
-	var all []KeyAssignment
+// number of their own come first, so that the result depends on the calendar alone. The error names the seasons without
+// a free number, and the keys are those of the others.
+func AssignKeys(s *Fold, seasons []season.Season) (all []KeyAssignment, err error) {
 	for _, year := range seasons {
-		keys, err := assignYear(s, year)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, keys...)
+		keys, full := assignYear(s, year)
+		all, err = append(all, keys...), errors.Join(err, full)
 	}
-	return all, nil
+	return all, err
 }
 
 func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 	var keys []KeyAssignment
+	numbers := map[season.GrandPrixID]int{}
 	used := map[int64]bool{}
 	free := func(n int) bool {
 		key := sessionKey(year.Year, n)
@@ -36,16 +35,13 @@ func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 		if _, known := s.Key(year.Year, r.GrandPrix); known {
 			continue
 		}
+		numbers[r.GrandPrix] = r.Number
 		a := KeyAssignment{Year: year.Year, GrandPrix: r.GrandPrix}
 		if r.Number >= 1 && r.Number <= keysPerYear && free(r.Number) {
 			a.Session = sessionKey(year.Year, r.Number)
 			used[a.Session] = true
 		}
 		keys = append(keys, a)
-	}
-	numbers := map[season.GrandPrixID]int{}
-	for _, r := range year.Rounds {
-		numbers[r.GrandPrix] = r.Number
 	}
 	for i := range keys {
 		if keys[i].Session != 0 {

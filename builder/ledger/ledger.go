@@ -299,7 +299,7 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 			return false, &RefusedError{Event: e, Err: err}
 		}
 	}
-	if err := l.Fold().admit(events); err != nil {
+	if _, err := l.Fold().admit(events); err != nil {
 		return false, err
 	}
 	if err := l.checkClock(ctx, events); err != nil {

@@ -13,12 +13,5 @@ func (s *Fold) Trial(at time.Time, events []Event) (*Fold, error) {
 		e.ID, e.Actor = "trial", "trial"
 		events[i] = s.stamp(e, at.UTC().Round(0))
 	}
-	if err := s.admit(events); err != nil {
-		return nil, err
-	}
-	trial := s.clone()
-	for _, e := range events {
-		trial.apply(e)
-	}
-	return trial, nil
+	return s.admit(events)
 }

@@ -25,7 +25,7 @@ func oneRace(gp season.GrandPrixID, grid, finish []season.DriverID) season.Round
 }
 
 func viewOf(seasons ...season.Season) *season.View {
-	return &season.View{Seasons: seasons}
+	return &season.View{Facts: season.Facts{Seasons: seasons}}
 }
 
 func ids(names ...season.DriverID) []season.DriverID { return names }

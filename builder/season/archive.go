@@ -47,7 +47,7 @@ func (f *Facts) Round(year int, gp GrandPrixID) (*Round, bool) {
 
 // Season returns the season of a year.
 func (f *Facts) Season(year int) (*Season, bool) {
-	for i := range f.Seasons {
+	for i := len(f.Seasons) - 1; i >= 0; i-- { // callers mostly want a late one
 		if f.Seasons[i].Year == year {
 			return &f.Seasons[i], true
 		}
@@ -58,14 +58,8 @@ func (f *Facts) Season(year int) (*Season, bool) {
 // View holds the facts that were known at an instant. It has a driver, team, engine or circuit as soon
 // as a known fact refers to it.
 type View struct {
-	At        time.Time
-	Drivers   map[DriverID]Driver
-	Teams     map[TeamID]Team
-	Engines   map[EngineID]Engine
-	Circuits  map[CircuitID]Circuit
-	Lineages  []Lineage
-	Headshots Headshots
-	Seasons   []Season // by ascending year
+	At time.Time
+	Facts
 
 	archive *Archive // nil for a view that AsOf did not make
 }

@@ -57,11 +57,9 @@ func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 // such season.
 func (v *View) lastCode(id DriverID, year int) string {
 	for i := len(v.Seasons) - 1; i >= 0; i-- {
-		s := &v.Seasons[i]
-		if s.Year >= year || !s.appears(id) {
-			continue
+		if s := &v.Seasons[i]; s.Year < year && s.appears(id) {
+			return v.Codes(s.Year)[id]
 		}
-		return v.Codes(s.Year)[id]
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ func (v *View) digest(i int) Digest {
 			return a.index.digests[i]()
 		}
 	}
-	return shown.digest(&Facts{Drivers: v.Drivers, Teams: v.Teams, Engines: v.Engines, Circuits: v.Circuits})
+	return shown.digest(&v.Facts)
 }
 
 // digest covers the season and the rows of the tables that it refers to.

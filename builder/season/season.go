@@ -131,6 +131,9 @@ const (
 	Sprint           SessionKind = "sprint"
 )
 
+// kinds are all sessions of a weekend.
+var kinds = []SessionKind{Practice1, Practice2, Practice3, Practice4, Qualifying, SprintQualifying, Sprint}
+
 // practices are the kinds of Round.Practice, in its order.
 var practices = [...]SessionKind{Practice1, Practice2, Practice3, Practice4}
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"slices"
 	"time"
 	"unicode"
 
@@ -189,7 +190,7 @@ func (f *Facts) validateCalendar(year int, r *Round) error {
 	}
 	known := make(map[SessionKind]bool)
 	for _, s := range r.Sessions {
-		if !s.Kind.valid() || known[s.Kind] {
+		if !slices.Contains(kinds, s.Kind) || known[s.Kind] {
 			return fmt.Errorf("session %q is unknown or there twice", s.Kind)
 		}
 		known[s.Kind] = true
@@ -215,12 +216,4 @@ func validateDay(date, start time.Time) error {
 func DayOf(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
-}
-
-func (k SessionKind) valid() bool {
-	switch k {
-	case Practice1, Practice2, Practice3, Practice4, Qualifying, SprintQualifying, Sprint:
-		return true
-	}
-	return false
 }

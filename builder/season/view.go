@@ -39,25 +39,6 @@ func spelt(id string) string {
 	return strings.Join(words, " ")
 }
 
-// Season returns the season of the year, if its calendar is known.
-func (v *View) Season(year int) (*Season, bool) {
-	for i := len(v.Seasons) - 1; i >= 0; i-- {
-		if v.Seasons[i].Year == year {
-			return &v.Seasons[i], true
-		}
-	}
-	return nil, false
-}
-
-// Round returns a round of a season, if both are known.
-func (v *View) Round(year int, gp GrandPrixID) (*Round, bool) {
-	s, ok := v.Season(year)
-	if !ok {
-		return nil, false
-	}
-	return s.Round(gp)
-}
-
 // CurrentSeason is the year of At if its calendar is known, else the latest known season; 0 if
 // there is none.
 func (v *View) CurrentSeason() int {
@@ -74,7 +55,7 @@ func (v *View) CurrentSeason() int {
 // none.
 func (v *View) LatestEntries() (*Season, *Round) {
 	for i := len(v.Seasons) - 1; i >= 0; i-- {
-		if r := v.Seasons[i].LatestEntries(); r != nil {
+		if r := v.Seasons[i].latest(func(r *Round) bool { return len(r.Entries) > 0 }); r != nil {
 			return &v.Seasons[i], r
 		}
 	}
@@ -105,14 +86,7 @@ func (s *Season) Round(gp GrandPrixID) (*Round, bool) {
 }
 
 // LatestResult returns the last round with a known result, or nil.
-func (s *Season) LatestResult() *Round {
-	return s.latest(func(r *Round) bool { return len(r.Results) > 0 })
-}
-
-// LatestEntries returns the last round with known entries, or nil.
-func (s *Season) LatestEntries() *Round {
-	return s.latest(func(r *Round) bool { return len(r.Entries) > 0 })
-}
+func (s *Season) LatestResult() *Round { return s.latest((*Round).Finished) }
 
 // PointsAdd reports whether a championship of a year is the sum of its classifications:
 // since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
@@ -128,12 +102,7 @@ func (s *Season) EndedBy(t time.Time) bool {
 
 // Complete reports whether every round has a known result.
 func (s *Season) Complete() bool {
-	for i := range s.Rounds {
-		if !s.Rounds[i].Finished() {
-			return false
-		}
-	}
-	return len(s.Rounds) > 0
+	return len(s.Rounds) > 0 && !slices.ContainsFunc(s.Rounds, func(r Round) bool { return !r.Finished() })
 }
 
 // latest returns the round that starts last among those with the property.

@@ -126,7 +126,7 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 // forecasts predicts every race with lap times from the facts known before it.
 func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]liveRace, error) {
 	facts := archive.Facts()
-	view := season.View{Seasons: facts.Seasons}
+	view := season.View{Facts: facts}
 	races = slices.DeleteFunc(slices.Clone(races), func(l *laps.Race) bool {
 		return l.Year < c.From-c.Learn || l.Year > max(c.To, c.From-1)
 	})

@@ -69,7 +69,7 @@ func TestSeatsOfAbsentDrivers(t *testing.T) {
 		},
 	} {
 		facts := archivetest.Embedded(t).Facts()
-		v := &season.View{Seasons: facts.Seasons}
+		v := &season.View{Facts: facts}
 		s, _ := v.Season(tc.year)
 		now := *s
 		now.Rounds = slices.Clone(s.Rounds)
@@ -81,7 +81,7 @@ func TestSeatsOfAbsentDrivers(t *testing.T) {
 		if tc.next != nil {
 			tc.next(next)
 		}
-		got, _ := withRegulars(&season.View{Seasons: []season.Season{now}}, &now, next).Round(tc.year, next.GrandPrix)
+		got, _ := withRegulars(&season.View{Facts: season.Facts{Seasons: []season.Season{now}}}, &now, next).Round(tc.year, next.GrandPrix)
 		has := func(e season.Entry) bool { return slices.Contains(got.Entries, e) }
 		if slices.ContainsFunc(tc.want, func(e season.Entry) bool { return !has(e) }) || slices.ContainsFunc(tc.gone, has) {
 			t.Errorf("%d after %d races: got %v, want %v and not %v", tc.year, tc.races, got.Entries, tc.want, tc.gone)
