@@ -81,6 +81,17 @@ func (f *Action) Apply(ctx context.Context, s *terminal.Streams, o *operator.Ope
 	return o.Do(ctx, action, request)
 }
 
+// ApplyAndPrint is Apply for commands that end with the answer of the action.
+func (f *Action) ApplyAndPrint(ctx context.Context, s *terminal.Streams, o *operator.Operator, action operator.Action, request operator.Request,
+	show func(*terminal.Streams, operator.Answer),
+) error {
+	answer, err := f.Apply(ctx, s, o, action, request)
+	if err == nil {
+		show(s, answer)
+	}
+	return err
+}
+
 // printPreview prints the effects of an action that needs confirmation, and its warnings.
 func printPreview(s *terminal.Streams, p operator.Preview) {
 	var lines []string

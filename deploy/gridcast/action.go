@@ -33,22 +33,18 @@ type (
 	webhookAction[A operator.Action] = actionCmd[flags.WebhookStorage, flags.OptionalReason, A]
 )
 
-// apply previews the action, asks for confirmation and applies it.
-func (c *actionCmd[O, R, A]) apply(ctx context.Context, s *terminal.Streams) (operator.Answer, error) {
+// apply previews the action, asks for confirmation, applies the action and prints its answer.
+func (c *actionCmd[O, R, A]) apply(ctx context.Context, s *terminal.Streams, show func(*terminal.Streams, operator.Answer)) error {
 	o, err := c.Opener.Operator(ctx, s)
 	if err != nil {
-		return operator.Answer{}, err
+		return err
 	}
-	return c.Apply(ctx, s, o, c.Do, operator.Request{Reason: c.Why.Text()})
+	return c.ApplyAndPrint(ctx, s, o, c.Do, operator.Request{Reason: c.Why.Text()}, show)
 }
 
-// Run applies the action and prints its answer.
+// Run applies the action.
 func (c *actionCmd[O, R, A]) Run(ctx context.Context, s *terminal.Streams) error {
-	answer, err := c.apply(ctx, s)
-	if err == nil {
-		printAnswer(s, answer)
-	}
-	return err
+	return c.apply(ctx, s, printAnswer)
 }
 
 // printAnswer prints the record of an answer as JSON, or its text below its secret.

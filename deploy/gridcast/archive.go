@@ -128,16 +128,13 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 func printImport(s *terminal.Streams, r f1db.Report, sum string, size int64) {
 	s.Printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
 		r.Seasons, r.From, r.To, r.Rounds, r.Results, size, sum)
-	rows := make([][]any, len(r.Tables))
-	for i, t := range r.Tables {
-		rows[i] = []any{t.Name, t.Rows, t.Imported}
-	}
-	s.PrintTable([]any{"table", "rows", "imported"}, rows)
-	rows = make([][]any, len(r.Skipped))
-	for i, skip := range r.Skipped {
-		rows[i] = []any{skip.What, skip.Rows, skip.Why}
-	}
-	s.Printf("\n%s\n", terminal.Table([]any{"skipped", "rows", "why"}, rows))
+	s.PrintTable([]any{"table", "rows", "imported"}, terminal.Rows(r.Tables, func(t f1db.Table) []any {
+		return []any{t.Name, t.Rows, t.Imported}
+	}))
+	s.Printf("\n")
+	s.PrintTable([]any{"skipped", "rows", "why"}, terminal.Rows(r.Skipped, func(skip f1db.Skip) []any {
+		return []any{skip.What, skip.Rows, skip.Why}
+	}))
 }
 
 type archiveShowCmd struct {
@@ -177,11 +174,11 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return nil
 	}
 	s.Printf("source  %s\nsha256  %s\n\n", facts.Archive.Facts().Source, facts.SHA256)
-	var rows [][]any
-	for _, y := range slices.Backward(seasons) {
-		rows = append(rows, []any{y.Year, y.Rounds, y.Finished, y.Results, y.Practice, y.PitStops, y.Colours})
-	}
-	s.PrintTable([]any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}, rows)
+	slices.Reverse(seasons)
+	header := []any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}
+	s.PrintTable(header, terminal.Rows(seasons, func(y shownSeason) []any {
+		return []any{y.Year, y.Rounds, y.Finished, y.Results, y.Practice, y.PitStops, y.Colours}
+	}))
 	return nil
 }
 
@@ -272,18 +269,17 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 	for _, sentence := range diff.Sentences() {
 		s.Printf("%s\n", sentence)
 	}
-	rows := make([][]any, len(diff.Rounds))
-	for i, r := range diff.Rounds {
+	if len(diff.Rounds) == 0 {
+		return nil
+	}
+	s.Printf("\n")
+	s.PrintTable([]any{"season", "round", "", "what", ""}, terminal.Rows(diff.Rounds, func(r archive.RoundDiff) []any {
 		lost := ""
 		if r.LostResult {
 			lost = "result lost"
 		}
-		rows[i] = []any{r.Year, r.Name, r.Kind, strings.Join(r.Changed, ", "), lost}
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	s.Printf("\n%s\n", terminal.Table([]any{"season", "round", "", "what", ""}, rows))
+		return []any{r.Year, r.Name, r.Kind, strings.Join(r.Changed, ", "), lost}
+	}))
 	return nil
 }
 
@@ -300,10 +296,9 @@ func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.Apply(ctx, s, o, c.UseArchive, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err == nil {
+	request := operator.Request{Reason: c.Reason, Force: c.Force}
+	return c.ApplyAndPrint(ctx, s, o, c.UseArchive, request, func(s *terminal.Streams, answer operator.Answer) {
 		s.Print(map[string]string{"sha256": answer.Record.(archive.Stored).SHA256},
 			"%s A running scheduler builds from it within a second; else gridcast build does.\n", answer.Text)
-	}
-	return err
+	})
 }

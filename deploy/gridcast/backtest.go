@@ -168,24 +168,24 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	for _, part := range r.Subsets {
 		rows = append(rows, partRow(part.Name, part.Part))
 	}
-	s.Printf("\n%s\n\n", terminal.Table(header, rows))
+	s.Printf("\n")
+	s.PrintTable(header, rows)
+	s.Printf("\n")
 	rows = make([][]any, 0, len(r.Seasons))
 	for _, part := range r.Seasons {
 		rows = append(rows, partRow(part.Year, part.Part))
 	}
 	s.PrintTable(header, rows)
-	s.Printf("\n%s\n", terminal.Table([]any{"races", "said %", "won % [95 %]"}, binRows(r.Reliability)))
-	s.Printf("\n%s\n\nThe podium chances of all drivers are off by %.2f points on average.\n",
-		terminal.Table([]any{"drivers", "podium said %", "came % [95 %]"}, binRows(r.Podiums)), r.Model.ECEDriversPct)
+	s.Printf("\n")
+	s.PrintTable([]any{"races", "said %", "won % [95 %]"}, terminal.Rows(r.Reliability, binRow))
+	s.Printf("\n")
+	s.PrintTable([]any{"drivers", "podium said %", "came % [95 %]"}, terminal.Rows(r.Podiums, binRow))
+	s.Printf("\nThe podium chances of all drivers are off by %.2f points on average.\n", r.Model.ECEDriversPct)
 }
 
-// binRows lists bins of chances with the share that came true.
-func binRows(bins []backtest.Bin) [][]any {
-	rows := make([][]any, 0, len(bins))
-	for _, bin := range bins {
-		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), withInterval("%.1f", 100*bin.Won, backtest.Interval{100 * bin.Interval[0], 100 * bin.Interval[1]})})
-	}
-	return rows
+// binRow is a bin of chances with the share that came true.
+func binRow(bin backtest.Bin) []any {
+	return []any{bin.Races, percent(100 * bin.Said), withInterval("%.1f", 100*bin.Won, backtest.Interval{100 * bin.Interval[0], 100 * bin.Interval[1]})}
 }
 
 // printDifferences prints the differences between a model and the baselines on the same races.
@@ -222,7 +222,9 @@ func printLive(s *terminal.Streams, r *backtest.LiveReport) {
 			rows = append(rows, metricsRow(name, c.Baselines[name]))
 		}
 		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
-		s.Printf("\n%s\n\n", terminal.Table(header, rows))
+		s.Printf("\n")
+		s.PrintTable(header, rows)
+		s.Printf("\n")
 		printDifferences(s, "live", c.Differences)
 	}
 }

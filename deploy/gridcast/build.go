@@ -29,7 +29,7 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		if err != nil {
 			return err
 		}
-		return applyBuild(ctx, s, o, &c.Action, operator.ReleasePublishing{}, c.Reason)
+		return c.ApplyAndPrint(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
 	}
 	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: s.Progress}
 	outcome, err := b.Build(ctx, request)
@@ -68,14 +68,8 @@ func buildRest(ctx context.Context, b *builder.Builder, request builder.Request,
 	return receipt, nil
 }
 
-// applyBuild applies an action that builds in this process, and prints the outcome of its build.
-func applyBuild(ctx context.Context, s *terminal.Streams, o *operator.Operator, by *flags.Action, action operator.Action, reason string) error {
-	done, err := by.Apply(ctx, s, o, action, operator.Request{Reason: reason, Progress: s.Progress})
-	if err == nil {
-		printOutcome(s, done.Outcome())
-	}
-	return err
-}
+// printBuilt prints the outcome of the build of an action.
+func printBuilt(s *terminal.Streams, answer operator.Answer) { printOutcome(s, answer.Outcome()) }
 
 func printOutcome(s *terminal.Streams, o builder.Outcome) {
 	if s.JSON {

@@ -88,7 +88,7 @@ func TestCostOfChanges(t *testing.T) {
 			t.Errorf("%s: the receipt says %d objects, written were %d", step.what, receipt.ObjectsWritten, want["objects"])
 		}
 	}
-	t.Logf("\n%s", terminal.Table([]any{"event", "objects written", "of", "bytes", "with manifest and record", "seconds"}, rows))
+	t.Logf("\n%s", terminal.Table([]any{"event", "objects written", "of", "bytes", "with manifest and record", "seconds"}, rows, 0))
 }
 
 // sizes returns the size of every object in the store.

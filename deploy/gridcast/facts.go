@@ -51,9 +51,7 @@ func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.St
 			return err
 		}
 		text, err := o.Template(ctx, c.Key, c.Block)
-		if err == nil {
-			s.Printf("%s", text)
-		}
+		s.Printf("%s", text) // empty after an error
 		return err
 	}
 	switch {
@@ -70,11 +68,7 @@ func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.St
 	if err != nil {
 		return err
 	}
-	answer, err := c.Apply(ctx, s, o, c.EnterDrivers, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err == nil {
-		printEntered(s, answer)
-	}
-	return err
+	return c.ApplyAndPrint(ctx, s, o, c.EnterDrivers, operator.Request{Reason: c.Reason, Force: c.Force}, printEntered)
 }
 
 // readFile reads a file of the command line; - is standard input.
@@ -95,11 +89,7 @@ type manualAction[O opener, A operator.Action] struct {
 }
 
 func (c *manualAction[O, A]) Run(ctx context.Context, s *terminal.Streams) error {
-	answer, err := c.apply(ctx, s)
-	if err == nil {
-		printEntered(s, answer)
-	}
-	return err
+	return c.apply(ctx, s, printEntered)
 }
 
 func printEntered(s *terminal.Streams, answer operator.Answer) {
@@ -203,11 +193,8 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 			c.Year = o.Now().UTC().Year()
 		}
 		text, err := o.CalendarTemplate(ctx, c.Year)
-		if err != nil {
-			return err
-		}
-		s.Printf("%s", text)
-		return nil
+		s.Printf("%s", text) // empty after an error
+		return err
 	}
 	if c.File == "" {
 		return terminal.Usagef("name the file of the calendar; --template prints the known calendar")
@@ -221,9 +208,5 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 		return err
 	}
 	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
-	answer, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err == nil {
-		printEntered(s, answer)
-	}
-	return err
+	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, printEntered)
 }

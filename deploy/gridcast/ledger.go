@@ -67,12 +67,9 @@ type ledgerAuditCmd struct {
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	answer, err := (&operator.Operator{Store: store}).Do(ctx, c.AuditLedger, operator.Request{})
-	audit, ok := answer.Record.(builder.Audit)
-	switch {
-	case !ok:
-	case s.JSON:
+	if audit, ok := answer.Record.(builder.Audit); ok && s.JSON {
 		s.PrintJSON(audit)
-	default:
+	} else if ok {
 		printAudit(s, audit)
 	}
 	return err
@@ -116,15 +113,13 @@ func printAudit(s *terminal.Streams, r builder.Audit) {
 		rows = append(rows, []any{terminal.Time(d.At), d.Session, d.GrandPrix, fmt.Sprintf("%s %s: %s", d.Type, terminal.Time(d.Start), d.Reason), operator.Who(d.Actor)})
 	}
 	if len(rows) > 0 {
-		s.Printf("\n%s\n", terminal.Table([]any{"at", "session", "round", "what", "actor"}, rows))
+		s.Printf("\n")
+		s.PrintTable([]any{"at", "session", "round", "what", "actor"}, rows)
 	}
 	if r.Green() {
 		s.Printf("\nThe record is whole: every pick served was frozen before lights out and never changed.\n")
 		return
 	}
-	rows = nil
-	for _, f := range r.Faults {
-		rows = append(rows, []any{f.Key, f.Want, f.Got})
-	}
-	s.Printf("\n%s\n", terminal.Table([]any{"file", "expected", "found"}, rows))
+	s.Printf("\n")
+	s.PrintTable([]any{"file", "expected", "found"}, terminal.Rows(r.Faults, func(f ledger.Fault) []any { return []any{f.Key, f.Want, f.Got} }))
 }

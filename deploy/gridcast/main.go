@@ -194,10 +194,6 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 type versionCmd struct{}
 
 func (versionCmd) Run(s *terminal.Streams) error { //nolint:unparam // kong wants an error
-	if s.JSON {
-		s.PrintJSON(map[string]string{"version": version})
-		return nil
-	}
-	s.Printf("gridcast %s\n", version)
+	s.Print(map[string]string{"version": version}, "gridcast %s\n", version)
 	return nil
 }

@@ -50,11 +50,7 @@ func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Wait {
 		return c.follow(ctx, s, client, run)
 	}
-	if s.JSON {
-		s.PrintJSON(map[string]string{"run": run})
-		return nil
-	}
-	s.Printf("the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
+	s.Print(map[string]string{"run": run}, "the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
 	return nil
 }
 
@@ -71,7 +67,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	if err != nil {
 		return err
 	}
-	return applyBuild(ctx, s, o, &c.Action, operator.Rebuild{}, c.Reason)
+	return c.ApplyAndPrint(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
 }
 
 // follow shows the progress of a run and its outcome.

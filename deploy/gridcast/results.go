@@ -46,27 +46,19 @@ type listedResult struct {
 	By         string     `json:"by,omitzero"`
 }
 
-// The states of a result.
-const (
-	noResult      = "no result in the source yet"
-	waiting       = "waiting"
-	verified      = "verified"
-	sourceDiffers = "verified, the source differs"
-	vouchedFor    = "vouched for by the archive"
-)
-
+// standingOf names the state of a result.
 func standingOf(r *almanac.Round) string {
 	switch {
 	case r.Vouched():
-		return vouchedFor
+		return "vouched for by the archive"
 	case r.Differs():
-		return sourceDiffers
+		return "verified, the source differs"
 	case r.Record.Result() != nil:
-		return verified
+		return "verified"
 	case r.Source() == nil:
-		return noResult
+		return "no result in the source yet"
 	default:
-		return waiting
+		return "waiting"
 	}
 }
 
@@ -190,37 +182,32 @@ func newShownResult(r *almanac.Round) shownResult {
 // printResult shows the source's classification next to pick and verified revision.
 func printResult(s *terminal.Streams, r *almanac.Round) {
 	printHeading(s, r)
-	rows, other := r.Valid(), r.Source() // the valid rows, and beside them those of the source
-	if rows == nil {
-		rows, other = other, nil
-	}
-	if rows == nil {
+	if !printClassification(s, r, "", r.Valid(), r.Source()) {
 		s.Printf("\nThe source has no classification yet; results enter takes one by hand.\n")
 		return
 	}
-	s.Printf("\n%s\n", classificationTable(r, rows, other))
-	sprint, other := r.Sprint(), r.SourceSprint()
-	if sprint == nil {
-		sprint, other = other, nil
-	}
-	if sprint == nil {
-		return
-	}
-	s.Printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
+	printClassification(s, r, "sprint\n", r.Sprint(), r.SourceSprint())
 }
 
-// classificationTable shows a classification, and beside it its differences from another, which may be nil.
-func classificationTable(r *almanac.Round, shown, other []ledger.Row) string {
-	compared := view.Compare(r, other, shown)
-	table := make([][]any, 0, len(compared))
-	for _, row := range compared {
+// printClassification prints the valid rows below a title, and beside them their differences from those of the source.
+// Without valid rows it prints those of the source; false: there are none either.
+func printClassification(s *terminal.Streams, r *almanac.Round, title string, valid, source []ledger.Row) bool {
+	if valid == nil {
+		valid, source = source, nil
+	}
+	if valid == nil {
+		return false
+	}
+	s.Printf("\n%s", title)
+	header := []any{"place", "driver", "name", "team", "points", "picked", "source"}
+	s.PrintTable(header, terminal.Rows(view.Compare(r, source, valid), func(row view.Result) []any {
 		counts := ""
-		if other != nil && row.Changed {
+		if source != nil && row.Changed {
 			counts = "differs: " + row.Before
 		}
-		table = append(table, []any{row.Place, row.Code, row.Name, row.Team, row.Points, row.Picked, counts})
-	}
-	return terminal.Table([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table)
+		return []any{row.Place, row.Code, row.Name, row.Team, row.Points, row.Picked, counts}
+	}))
+	return true
 }
 
 // printHeading prints the state of a round and of its result.
@@ -255,11 +242,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	if c.All {
-		answer, err := c.Apply(ctx, s, o, c.VerifyResults, operator.Request{Reason: c.Reason})
-		if err == nil {
-			printVerified(s, answer)
-		}
-		return err
+		return c.ApplyAndPrint(ctx, s, o, c.VerifyResults, operator.Request{Reason: c.Reason}, printVerified)
 	}
 	r, err := round(ctx, o, c.Key)
 	if err != nil {
@@ -268,11 +251,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if _, err := r.Verify(); err == nil && !s.JSON {
 		printResult(s, r)
 	}
-	answer, err := c.Apply(ctx, s, o, c.VerifyResult, operator.Request{Reason: c.Reason})
-	if err == nil {
-		printVerified(s, answer)
-	}
-	return err
+	return c.ApplyAndPrint(ctx, s, o, c.VerifyResult, operator.Request{Reason: c.Reason}, printVerified)
 }
 
 func printVerified(s *terminal.Streams, answer operator.Answer) {
@@ -317,9 +296,7 @@ func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, key int
 		return err
 	}
 	text, err := o.ResultTemplate(ctx, key, sprint)
-	if err == nil {
-		s.Printf("%s", text)
-	}
+	s.Printf("%s", text) // empty after an error
 	return err
 }
 
@@ -346,11 +323,7 @@ func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, key int64,
 	if len(rows) > 0 && !s.JSON {
 		printCorrection(s, r, rows, sprint)
 	}
-	answer, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err == nil {
-		printVerified(s, answer)
-	}
-	return err
+	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, printVerified)
 }
 
 type resultsEnterCmd struct {
@@ -415,13 +388,14 @@ func printDifference(s *terminal.Streams, r *almanac.Round, title string, before
 	if len(drivers) == 0 {
 		return false
 	}
-	s.Printf("\n%s%s\n", title, terminal.Table([]any{"driver", "name", "was", "is", "points"}, drivers))
+	s.Printf("\n%s", title)
+	s.PrintTable([]any{"driver", "name", "was", "is", "points"}, drivers)
 	for _, t := range almanac.CompareTeams(before, after) {
 		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})
 	}
-	if len(teams) == 0 {
-		return true
+	if len(teams) > 0 {
+		s.Printf("\n")
+		s.PrintTable([]any{"team", "points"}, teams)
 	}
-	s.Printf("\n%s\n", terminal.Table([]any{"team", "points"}, teams))
 	return true
 }

@@ -86,24 +86,22 @@ type roundAction[A operator.Action] struct {
 }
 
 func (c *roundAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
-	answer, err := c.apply(ctx, s)
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		s.PrintJSON(answer.Events)
-		return nil
-	}
+	return c.apply(ctx, s, printRound)
+}
+
+func printRound(s *terminal.Streams, answer operator.Answer) {
 	r := answer.Record.(*almanac.Round)
-	s.Printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
+	s.Print(answer.Events, "%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
+	if s.JSON {
+		return
+	}
 	for _, e := range answer.Events {
 		if e.Type == ledger.PickVoided {
 			s.Printf("its pick is void: %s\n", e.Reason)
-			return nil
+			return
 		}
 	}
 	if r.Pick != nil {
 		s.Printf("its pick of %s stands\n", terminal.Time(r.Pick.FrozenAt))
 	}
-	return nil
 }

@@ -25,11 +25,9 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 	if err != nil {
 		return err
 	}
-	var rows [][]any
-	for _, setting := range operator.SettingsOf(settings) {
-		rows = append(rows, []any{setting.Name, setting.Value})
-	}
-	s.PrintList(settings, "", []any{"", ""}, rows)
+	s.PrintList(settings, "", []any{"", ""}, terminal.Rows(operator.SettingsOf(settings), func(setting operator.Setting) []any {
+		return []any{setting.Name, setting.Value}
+	}))
 	return nil
 }
 
@@ -49,13 +47,10 @@ func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Do == (operator.ChangeSettings{}) {
 		return terminal.Usagef("nothing to change: give --model, --auto-verify-after, --auto-revise-after, --headshots or --no-headshots; gridcast settings show prints the present values")
 	}
-	answer, err := c.apply(ctx, s)
+	err = c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) { s.Printf("%s\n", answer.Text) })
 	if errors.Is(err, operator.ErrSettled) {
 		s.Printf("Nothing to change: %v.\n", operator.ErrSettled)
 		return nil
-	}
-	if err == nil {
-		s.Printf("%s\n", answer.Text)
 	}
 	return err
 }

@@ -61,15 +61,14 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store b
 	s.Printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
 		m.Version, m.Base, terminal.Time(m.BuiltAt), m.Builder, m.Reason, len(m.Seasons), m.CurrentSeason,
 		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)
-	rows := make([][]any, len(m.Entries))
-	for i, e := range m.Entries {
+	header := []any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}
+	s.PrintTable(header, terminal.Rows(m.Entries, func(e snapshots.ManifestEntry) []any {
 		gzip := "" // a small body is not compressed
 		if size := e.Packed.Size; size > 0 {
 			gzip = strconv.FormatInt(size, 10)
 		}
-		rows[i] = []any{e.Path, e.Size, gzip, e.ETag, terminal.Time(e.GeneratedAt), e.Object}
-	}
-	s.PrintTable([]any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}, rows)
+		return []any{e.Path, e.Size, gzip, e.ETag, terminal.Time(e.GeneratedAt), e.Object}
+	}))
 	return nil
 }
 
@@ -195,11 +194,9 @@ type snapshotsRollbackCmd struct {
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	answer, err := c.apply(ctx, s)
-	if err == nil {
+	return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) {
 		s.Print(answer.Receipt, "%s\ngridcast build --release ends the hold.\n", answer.Text)
-	}
-	return err
+	})
 }
 
 type snapshotsPruneCmd struct {
@@ -212,11 +209,9 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error 
 		return terminal.Usagef("--keep %d: must be at least 1", c.Do.Keep)
 	}
 	if !c.DryRun {
-		answer, err := c.apply(ctx, s)
-		if err == nil {
+		return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) {
 			printPruned(s, answer.Record.(snapshots.Pruned), "removed", false)
-		}
-		return err
+		})
 	}
 	store, err := c.Opener.OpenToRead(ctx)
 	if err != nil {
@@ -234,12 +229,10 @@ func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryR
 		s.PrintJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
 		return
 	}
-	rows := make([][]any, len(pruned.Removed))
-	for i, o := range pruned.Removed {
-		rows[i] = []any{o.Key, o.Size, terminal.Time(o.Modified)}
-	}
-	if len(rows) > 0 {
-		s.PrintTable([]any{"removed", "bytes", "written"}, rows)
+	if len(pruned.Removed) > 0 {
+		s.PrintTable([]any{"removed", "bytes", "written"}, terminal.Rows(pruned.Removed, func(o blob.Info) []any {
+			return []any{o.Key, o.Size, terminal.Time(o.Modified)}
+		}))
 	}
 	s.Printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -29,14 +28,9 @@ type sourceCmds struct {
 	Alias  manualAction[flags.Manual, operator.MergeIdentities] `cmd:"" help:"Merge two identities of a driver, a team, a circuit or a Grand Prix that sources name differently."`
 }
 
-// sourceCmd is for commands that poll or read sources.
-type sourceCmd struct {
-	flags.Builder `embed:""`
-	flags.Sources `embed:""`
-}
-
 type sourceCheckCmd struct {
-	sourceCmd `embed:""`
+	flags.Builder
+	flags.Sources
 }
 
 // checkedSource is a row of source check --json.
@@ -59,7 +53,10 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	next := nextRace(in.Ledger, facts, now)
+	var next *almanac.Round // by the facts in use; nil: none is known
+	if coming := almanac.Join(facts.Archive.AsOf(now), in.Ledger.Current(now)).Coming(); len(coming) > 0 {
+		next = coming[0]
+	}
 	var checked []checkedSource
 	for _, source := range in.Sources {
 		state, err := ingest.LoadPollState(ctx, in.Store, source.Name())
@@ -83,17 +80,16 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		s.PrintJSON(checked)
 		return nil
 	}
-	rows := make([][]any, len(checked))
-	for i, source := range checked {
+	header := []any{"source", "licence", "answered", "revision", "next start", "wait", "state"}
+	s.PrintTable(header, terminal.Rows(checked, func(source checkedSource) []any {
 		state := cmp.Or(source.Problem(), "good")
 		if source.Polled.IsZero() {
 			state = "never polled; gridcast source pull"
 		}
-		rows[i] = []any{
+		return []any{
 			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startCell(), len(source.Held), state,
 		}
-	}
-	s.PrintTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows)
+	}))
 	if next != nil {
 		s.Printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout))
 	}
@@ -113,14 +109,6 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 
 // startLayout is the format of a race start.
 const startLayout = "2006-01-02 15:04 UTC"
-
-// nextRace is the next race by the facts in use; nil if none is known.
-func nextRace(l *ledger.Ledger, facts archive.Stored, now time.Time) *almanac.Round {
-	for _, r := range almanac.Join(facts.Archive.AsOf(now), l.Current(now)).Coming() {
-		return r
-	}
-	return nil
-}
 
 // maxApart is the distance between a source's start and the one in use above which the table shows it.
 // Sources round to minutes, and the formation lap takes some.
@@ -152,17 +140,16 @@ func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal
 		for _, r := range c.Refused {
 			s.Printf("  %s: %s\n", r.Gate, r.Reason)
 		}
-		rows := make([][]any, 0, len(c.Lines))
-		for _, line := range c.Lines {
-			rows = append(rows, []any{line.About, line.Was, line.Is})
-		}
-		s.PrintTable([]any{"", "was", "is"}, rows)
+		s.PrintTable([]any{"", "was", "is"}, terminal.Rows(c.Lines, func(line assemble.Line) []any {
+			return []any{line.About, line.Was, line.Is}
+		}))
 	}
 }
 
 // sourcePullCmd polls every source once, for a timer where no scheduler runs. build --all publishes.
 type sourcePullCmd struct {
-	sourceCmd `embed:""`
+	flags.Builder
+	flags.Sources
 }
 
 // pulled is the answer of source pull --json.

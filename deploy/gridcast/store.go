@@ -47,13 +47,8 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: s.Progress})
-	switch {
-	case done.Record == nil:
-		return damage
-	case s.JSON:
-		s.PrintJSON(done.Record)
-	default:
-		s.Printf("%s\n", done.Text)
+	if done.Record != nil { // also of a copy that lacks damaged objects
+		s.Print(done.Record, "%s\n", done.Text)
 	}
 	return damage
 }

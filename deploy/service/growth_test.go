@@ -67,7 +67,7 @@ func (u *unattended) wantGrowth(t *testing.T, before map[string]folderSize) {
 		was, is := before[folder], after[folder]
 		rows = append(rows, []any{folder, is.objects, was.bytes >> 10, is.bytes >> 10, fmt.Sprintf("%.1f", float64(is.bytes-was.bytes)/float64(revisions)/(1<<10))})
 	}
-	t.Logf("%d revisions\n%s", revisions, terminal.Table([]any{"folder", "objects", "KB before", "KB after", "KB a revision"}, rows))
+	t.Logf("%d revisions\n%s", revisions, terminal.Table([]any{"folder", "objects", "KB before", "KB after", "KB a revision"}, rows, 0))
 	if kept := after["archives"].bytes - before["archives"].bytes + after["sources"].bytes; kept > int64(revisions)*60<<10 {
 		t.Errorf("%d revisions added %d bytes of archives and documents, want at most 60 KB each", revisions, kept)
 	}

@@ -93,11 +93,16 @@ func (s *Streams) PrintList(v any, none string, header []any, rows [][]any) {
 
 // PrintRows is PrintList of a list with a row for each element.
 func PrintRows[T any](s *Streams, list []T, none string, header []any, row func(T) []any) {
+	s.PrintList(list, none, header, Rows(list, row))
+}
+
+// Rows returns the cells of each element of a list.
+func Rows[T any](list []T, row func(T) []any) [][]any {
 	rows := make([][]any, len(list))
 	for i, one := range list {
 		rows[i] = row(one)
 	}
-	s.PrintList(list, none, header, rows)
+	return rows
 }
 
 // PrintTable prints aligned columns under a header. On a terminal it wraps the last column at the edge.
@@ -106,14 +111,11 @@ func (s *Streams) PrintTable(header []any, rows [][]any) {
 	if out, ok := s.out.(*os.File); ok {
 		width, _, _ = term.GetSize(int(out.Fd())) // 0 if it is no terminal
 	}
-	s.Printf("%s\n", WrappedTable(header, rows, width))
+	s.Printf("%s\n", Table(header, rows, width))
 }
 
-// Table aligns columns under a header.
-func Table(header []any, rows [][]any) string { return WrappedTable(header, rows, 0) }
-
-// WrappedTable is Table with the last column wrapped, so that no line is wider than width. 0 wraps nothing.
-func WrappedTable(header []any, rows [][]any, width int) string {
+// Table aligns columns under a header. It wraps the last column, so that no line is wider than width. 0 wraps nothing.
+func Table(header []any, rows [][]any, width int) string {
 	lines := make([][]string, 1, 1+len(rows))
 	lines[0] = shown(header)
 	numbers := make([]bool, len(header)) // columns of numbers are aligned to the right

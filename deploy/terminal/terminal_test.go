@@ -9,7 +9,7 @@ import (
 )
 
 func TestTableEscapesCommandsOfTheTerminal(t *testing.T) {
-	got := terminal.Table([]any{"name", "n"}, [][]any{{"Söhne & \x1b[2J\a\u202e", 3}})
+	got := terminal.Table([]any{"name", "n"}, [][]any{{"Söhne & \x1b[2J\a\u202e", 3}}, 0)
 	for _, want := range []string{`Söhne & \x1b[2J\a\u202e`, "3"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q in it", got, want)
@@ -24,12 +24,12 @@ func TestTableEscapesCommandsOfTheTerminal(t *testing.T) {
 func TestTableWrapsItsLastColumn(t *testing.T) {
 	sentence := strings.TrimSpace(strings.Repeat("a fact is missing ", 20))
 	rows := [][]any{{"MISSING", sentence}, {"ledger", "real"}}
-	for _, line := range strings.Split(terminal.WrappedTable([]any{"", ""}, rows, 80), "\n") {
+	for _, line := range strings.Split(terminal.Table([]any{"", ""}, rows, 80), "\n") {
 		if len([]rune(line)) > 80 || strings.HasSuffix(line, " ") {
 			t.Errorf("a line of %d characters: %q", len([]rune(line)), line)
 		}
 	}
-	if !strings.Contains(terminal.Table([]any{"", ""}, rows), sentence) {
+	if !strings.Contains(terminal.Table([]any{"", ""}, rows, 0), sentence) {
 		t.Error("without a width the sentence is wrapped")
 	}
 }
