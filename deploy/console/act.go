@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,11 +165,9 @@ func (c *Console) refuseAction(w http.ResponseWriter, r *http.Request, err error
 type asked struct {
 	operator.Preview
 	Action string
-	Back   string      // see back
-	Fields []formField // those of the form
+	Back   string     // see back
+	Fields url.Values // those of the form
 }
-
-type formField struct{ Name, Value string }
 
 // racePath is the page of the running race.
 const racePath = "/race"
@@ -192,15 +192,11 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 		})
 		return
 	}
-	a := asked{Preview: p, Action: r.URL.Path, Back: back(r)}
-	for name, values := range r.PostForm {
-		if name != "seen" && name != "confirm" && name != "force" {
-			for _, value := range values {
-				a.Fields = append(a.Fields, formField{name, value})
-			}
-		}
+	fields := maps.Clone(r.PostForm)
+	for _, name := range []string{"seen", "confirm", "force"} { // the second form has its own
+		delete(fields, name)
 	}
-	c.render(w, http.StatusPreconditionRequired, "ask", a)
+	c.render(w, http.StatusPreconditionRequired, "ask", asked{Preview: p, Action: r.URL.Path, Back: back(r), Fields: fields})
 }
 
 // start answers at once with a run and applies the plan in the background. The run ends when edges serve the
@@ -253,7 +249,7 @@ func (c *Console) apply(ctx context.Context, run *Run, plan *operator.Plan, befo
 	case answer.Receipt == nil:
 		return Event{Text: answer.Text}, nil
 	case answer.Unpublished == "": // otherwise the service notifies them
-		c.notifyEdges(ctx)
+		Notify(ctx, c.Edges)
 	}
 	result, err := c.awaitServed(ctx, run, before, *answer.Receipt)
 	return Event{Result: &result, Text: result.summary()}, err

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"gridcast/builder/archive"
 	"gridcast/builder/source/f1db"
@@ -18,34 +17,13 @@ import (
 // maxUpload limits an uploaded release, in bytes, to several times its usual size.
 const maxUpload = 128 << 20
 
-// upload holds the last uploaded archive, because a browser without scripts cannot send the file again with
-// its confirmation.
-type upload struct {
-	mu   sync.Mutex
-	last operator.ImportArchive // zero: none
-}
-
-func (u *upload) keep(d operator.ImportArchive) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.last = d
-}
-
-// find returns the upload of a sum; false if another upload replaced it.
-func (u *upload) find(sum string) (operator.ImportArchive, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.last, u.last.Archive.SHA256 == sum
-}
-
 // parseImport reads an uploaded release or archive file, or one at a path of the scheduler's machine.
 func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	if sum := field(r, "upload"); sum != "" {
-		d, ok := c.upload.find(sum)
-		if !ok {
-			return nil, errors.New("the file that you sent is no longer here: send it again")
+		if last := c.upload.Load(); last != nil && last.Archive.SHA256 == sum {
+			return *last, nil
 		}
-		return d, nil
+		return nil, errors.New("the file that you sent is no longer here: send it again")
 	}
 	path, name := field(r, "path"), field(r, "path")
 	if file, header, err := r.FormFile("file"); err == nil {
@@ -68,7 +46,7 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 		return nil, fmt.Errorf("%s is neither an F1DB release nor an archive file: %w", name, err)
 	}
 	d := operator.ImportArchive{Archive: stored, Origin: name}
-	c.upload.keep(d)
+	c.upload.Store(&d)
 	r.PostForm.Set("upload", stored.SHA256)
 	return d, nil
 }

@@ -56,7 +56,7 @@ func (c *Client) Follow(ctx context.Context, id string, told func(Event)) (Event
 			return Event{}, fmt.Errorf("progress from %s: %w", c.Address, err)
 		}
 		told(e)
-		if e.Phase == Done || e.Phase == Failed {
+		if e.Ends() {
 			return e, nil
 		}
 	}

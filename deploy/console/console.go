@@ -61,9 +61,11 @@ type Console struct {
 	sessions *sessions
 	runs     runs
 	history  history
-	upload   upload
 
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last
+	// upload is the last uploaded archive, because a browser without scripts cannot send the file again with
+	// its confirmation.
+	upload atomic.Pointer[operator.ImportArchive]
 
 	ctx  context.Context // of the runs
 	stop context.CancelFunc

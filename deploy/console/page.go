@@ -24,11 +24,16 @@ import (
 
 // page is the content of the console at one instant.
 type page struct {
-	heading
+	names map[int64]string // of rounds, by session key
 
-	names   map[int64]string // of rounds, by session key
-	Problem string           // why versions are not built
-	Notices []notice
+	Operator   string
+	MayOperate bool // otherwise they can only read
+	RaceTime   time.Time
+	Speed      float64
+	Kind       ledger.Kind
+	Run        *runView // the latest run, if it is recent
+	Problem    string   // why versions are not built
+	Notices    []notice
 
 	Served   served
 	Next     *comingRace
@@ -44,16 +49,6 @@ type page struct {
 	Settings settingsSection
 	Sources  sourcesSection
 	Audit    auditSection
-}
-
-// heading is the top of the page.
-type heading struct {
-	Operator   string
-	MayOperate bool // otherwise they can only read
-	RaceTime   time.Time
-	Speed      float64
-	Kind       ledger.Kind
-	Run        *runView // the latest run, if it is recent
 }
 
 // resultsSection lists the results that need a decision: the last ones of each kind, and how many there are.
@@ -118,10 +113,10 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	now := c.Operator.Now()
 	state := c.Operator.Ledger.Current(now)
 	p := page{
-		heading: heading{Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind()},
-		Jobs:    jobViews(c.Operator.Jobs()),
+		Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
+		Jobs: jobViews(c.Operator.Jobs()),
 	}
-	if run := c.runs.current(); run != nil && (!run.Ended() || time.Since(run.Began) < runStaysFor) {
+	if run := c.runs.current(); run != nil && (!run.Last().Ends() || time.Since(run.Began) < runStaysFor) {
 		view := viewOf(run)
 		p.Run = &view
 	}
@@ -218,7 +213,7 @@ func (p *page) notices() {
 			add(true, "served", "What to do: "+fault.Fix+".", "Edge %s %s", e.Name, fault.Text)
 		}
 		if e.Behind && len(e.Faults) == 0 {
-			add(false, "served", "It should follow within seconds. If it does not, read its log.", "Edge %s serves version %d", e.Name, e.Version)
+			add(false, "served", "It should follow within seconds. If it does not, read its log.", "Edge %s serves version %d", e.Name, e.Status.Version)
 		}
 	}
 	for _, j := range p.Jobs {
@@ -228,10 +223,10 @@ func (p *page) notices() {
 	}
 	for _, s := range p.Sources.List {
 		if s.State != nil && len(s.State.Held) > 0 {
-			add(false, "sources", "Compare the differences, and accept the change or leave it held.", "%s of the source %s wait for you", changes(len(s.State.Held)), s.Name)
+			add(false, "sources", "Compare the differences, and accept the change or leave it held.", "%s of the source %s wait for you", view.Count(len(s.State.Held), "One change", "changes"), s.Name)
 		}
 		if s.State != nil && len(s.State.Disputed) > 0 {
-			add(false, "sources", "A result on which sources disagree does not verify itself.", "The source %s disagrees about %s", s.Name, parts(len(s.State.Disputed)))
+			add(false, "sources", "A result on which sources disagree does not verify itself.", "The source %s disagrees about %s", s.Name, view.Count(len(s.State.Disputed), "one part of a round", "parts of rounds"))
 		}
 		if s.Problem != "" {
 			add(true, "sources", "Picks and published data stay. gridcast status lists the missing facts.", "The source %s fails: %s", s.Name, s.Problem)

@@ -34,15 +34,6 @@ func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.B
 	return result, nil
 }
 
-// notifyEdges makes every edge poll for a version that the service has not built, such as a rollback.
-func (c *Console) notifyEdges(ctx context.Context) {
-	var telling sync.WaitGroup
-	defer telling.Wait()
-	for _, e := range c.Edges {
-		telling.Go(func() { e.Look(ctx) })
-	}
-}
-
 // changedSince lists the variants that differ from those in before.
 func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, receipt snapshots.Receipt) ([]string, error) {
 	changed := []string{}
@@ -143,24 +134,25 @@ func (r Result) summary() string {
 	return fmt.Sprintf("%sserved since %s UTC, %.2f s after you asked.", text, r.ServedSince.Format("15:04:05"), r.ServedSeconds)
 }
 
+// remedies are the errors that an operator can mend.
+var remedies = []struct {
+	err    error
+	advice string
+}{
+	{snapshots.ErrHeld, "a rollback holds publishing; press “Release and build” once the cause is gone"},
+	{operator.ErrStale, "another operator or a source changed it; reload the page and look again"},
+	{ledger.ErrAlreadyVerified, "somebody was faster; correct it, with a reason"},
+	{snapshots.ErrBaseChanged, "another version was published meanwhile; look at it and try again"},
+	{snapshots.ErrMayNotFollow, "nothing was published; check that ledger and archive are the ones you mean"},
+	{context.Canceled, "the scheduler is stopping; try again once it runs"},
+}
+
 // explain adds the remedy to an error.
 func explain(err error) string {
-	var advice string
-	switch {
-	case errors.Is(err, snapshots.ErrHeld):
-		advice = "a rollback holds publishing; press “Release and build” once the cause is gone"
-	case errors.Is(err, operator.ErrStale):
-		advice = "another operator or a source changed it; reload the page and look again"
-	case errors.Is(err, ledger.ErrAlreadyVerified):
-		advice = "somebody was faster; correct it, with a reason"
-	case errors.Is(err, snapshots.ErrBaseChanged):
-		advice = "another version was published meanwhile; look at it and try again"
-	case errors.Is(err, snapshots.ErrMayNotFollow):
-		advice = "nothing was published; check that ledger and archive are the ones you mean"
-	case errors.Is(err, context.Canceled):
-		advice = "the scheduler is stopping; try again once it runs"
-	default:
-		return err.Error()
+	for _, r := range remedies {
+		if errors.Is(err, r.err) {
+			return err.Error() + ". What to do: " + r.advice + "."
+		}
 	}
-	return err.Error() + ". What to do: " + advice + "."
+	return err.Error()
 }

@@ -85,7 +85,7 @@ type line struct {
 
 // dot is a point with its confidence interval.
 type dot struct {
-	X, Y, R   int
+	X, Y      int
 	High, Low int // the interval on the y axis
 	Title     string
 }
@@ -168,7 +168,7 @@ func calibrationChart(bins []backtest.Bin) chart {
 		x, y := c.at(b.Said, b.Won)
 		_, bottom := c.at(0, b.Interval[0])
 		_, top := c.at(0, b.Interval[1])
-		c.Dots = append(c.Dots, dot{x, y, 4, top, bottom, fmt.Sprintf("%d races: %s said, %s won", b.Races, view.Percent(b.Said), view.Percent(b.Won))})
+		c.Dots = append(c.Dots, dot{x, y, top, bottom, fmt.Sprintf("%d races: %s said, %s won", b.Races, view.Percent(b.Said), view.Percent(b.Won))})
 	}
 	return c
 }

@@ -39,6 +39,9 @@ type Event struct {
 	Error  string  `json:"error,omitzero"`  // of Failed
 }
 
+// Ends reports whether the run is over with the event.
+func (e Event) Ends() bool { return e.Phase == Done || e.Phase == Failed }
+
 // Result is the outcome of a run.
 type Result struct {
 	Version        int64        `json:"version"`
@@ -80,32 +83,22 @@ func (r *Run) since(seq int) (events []Event, ended bool, more <-chan struct{}) 
 	if seq < len(r.events) {
 		events = slices.Clone(r.events[max(seq, 0):])
 	}
-	return events, r.ended(), r.changed
+	return events, r.last().Ends(), r.changed
 }
 
 // Last returns the latest event; the zero Event before the first.
 func (r *Run) Last() Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.last()
+}
+
+// last is Last while r.mu is held.
+func (r *Run) last() Event {
 	if len(r.events) == 0 {
 		return Event{}
 	}
 	return r.events[len(r.events)-1]
-}
-
-// Ended reports whether the run is over.
-func (r *Run) Ended() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended()
-}
-
-func (r *Run) ended() bool {
-	if len(r.events) == 0 {
-		return false
-	}
-	last := r.events[len(r.events)-1].Phase
-	return last == Done || last == Failed
 }
 
 // wait waits for the end of the run; false if ctx ends first.

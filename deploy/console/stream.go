@@ -11,7 +11,7 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// runView is a run as JSON.
+// runView is a run as JSON, and on its page for browsers without scripts.
 type runView struct {
 	ID       string    `json:"id"`
 	Title    string    `json:"title"`
@@ -23,7 +23,8 @@ type runView struct {
 }
 
 func viewOf(r *Run) runView {
-	return runView{ID: r.ID, Title: r.Title, Operator: r.Operator, Back: r.Back, Began: r.Began.UTC(), Ended: r.Ended(), Last: r.Last()}
+	last := r.Last()
+	return runView{ID: r.ID, Title: r.Title, Operator: r.Operator, Back: r.Back, Began: r.Began.UTC(), Ended: last.Ends(), Last: last}
 }
 
 // answerRun answers with the address of a run: a redirect for a browser without scripts, else JSON, at once
@@ -47,26 +48,20 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 }
 
 // showRun answers with the state of a run.
-func (c *Console) showRun(w http.ResponseWriter, r *http.Request, who visitor) {
+func (c *Console) showRun(w http.ResponseWriter, r *http.Request, _ visitor) {
 	run, ok := c.runs.find(r.PathValue("run"))
 	if !ok {
 		c.refuse(w, r, http.StatusNotFound, "no such run; only the latest are kept, and only until the scheduler restarts")
 		return
 	}
 	if wantsPage(r) {
-		if !run.Ended() {
+		if !run.Last().Ends() {
 			w.Header().Set("Refresh", "1")
 		}
-		c.render(w, http.StatusOK, "run", runPage{Run: viewOf(run), Operator: who.name})
+		c.render(w, http.StatusOK, "run", viewOf(run))
 		return
 	}
 	writeJSON(w, http.StatusOK, viewOf(run))
-}
-
-// runPage is the page of a run for browsers without scripts.
-type runPage struct {
-	Run      runView
-	Operator string
 }
 
 // keepAlive is how often a stream without news sends a comment, so that proxies keep it open.
@@ -137,15 +132,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // refuse answers with an error, as a page or in the API's error form.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	if wantsPage(r) {
-		c.render(w, status, "refused", refusedPage{Status: status, Message: message})
+		c.render(w, status, "refused", message)
 		return
 	}
 	code := strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_")
 	writeJSON(w, status, wire.NewError(wire.Code(code), message))
-}
-
-// refusedPage is a refusal for browsers without scripts.
-type refusedPage struct {
-	Status  int
-	Message string
 }

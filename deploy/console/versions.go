@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"gridcast/builder"
 	"gridcast/deploy/view"
@@ -85,23 +84,19 @@ func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, er
 
 // versionPage is the content of the page of a version.
 type versionPage struct {
-	Operator string
-	Version  int64
-	From     int64
-	BuiltAt  time.Time
-	Builder  string
-	Reason   string
-	Current  bool
-	Changes  []snapshots.Difference
-	Values   int  // number of shown values
-	More     bool // some are left out
+	snapshots.Manifest
+
+	Current bool
+	Changes []snapshots.Difference
+	Values  int  // number of shown values
+	More    bool // some are left out
 }
 
 // shownValues limits the changed values on a page.
 const shownValues = 400
 
 // showVersion compares a version with its base.
-func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visitor) {
+func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, _ visitor) {
 	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
 	if err != nil || version < 1 {
 		c.refuse(w, r, http.StatusNotFound, "no such version")
@@ -112,7 +107,7 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visito
 		c.refuse(w, r, http.StatusNotFound, "version cannot be read: "+err.Error()+"; it may have been pruned")
 		return
 	}
-	p := versionPage{Operator: who.name, Version: version, From: m.Base, BuiltAt: m.BuiltAt, Builder: m.Builder, Reason: m.Reason}
+	p := versionPage{Manifest: m}
 	pointer, _, err := snapshots.LoadPointer(r.Context(), c.Operator.Store)
 	p.Current = err == nil && pointer.Version == version
 	if m.Base > 0 {

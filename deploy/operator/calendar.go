@@ -64,7 +64,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 				return Answer{Text: "The calendar is in use already."}, nil
 			}
 			answer, err := o.enter(ctx, plan.Entry, request)
-			answer.Text = fmt.Sprintf("The calendar is in use: %s, %s.", count(len(plan.New), "round is new", "rounds are new"), count(len(plan.Moved), "start moved", "starts moved"))
+			answer.Text = fmt.Sprintf("The calendar is in use: %s, %s.", view.Count(len(plan.New), "1 round is new", "rounds are new"), view.Count(len(plan.Moved), "1 start moved", "starts moved"))
 			return answer, err
 		},
 	}
@@ -76,12 +76,12 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	p.Question = "Is this the calendar?"
 	if n := len(plan.New); n > 0 {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", count(n, "round is new", "rounds are new"), some(plan.New, func(r calendar.Round) string {
+		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 round is new", "rounds are new"), some(plan.New, func(r calendar.Round) string {
 			return fmt.Sprintf("%s of %d on %s", r.Name, r.Year, r.Date.Format(time.DateOnly))
 		})))
 	}
 	if n := len(plan.Moved); n > 0 {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", count(n, "start moves", "starts move"), some(plan.Moved, func(m ingest.MovedStart) string {
+		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 start moves", "starts move"), some(plan.Moved, func(m ingest.MovedStart) string {
 			return fmt.Sprintf("%s of %d from %s to %s", m.Name, m.Year, minute(m.From), minute(m.To))
 		})))
 	}
@@ -120,14 +120,6 @@ func nextOf(v *season.View, s *ledger.Fold) string {
 		return "none"
 	}
 	return fmt.Sprintf("the %s on %s", label(coming), minute(coming.Start))
-}
-
-// count combines a number with a noun: "1 round is new", "2 rounds are new".
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // some lists the first eight names.

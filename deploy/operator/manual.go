@@ -327,7 +327,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	}
 	for _, s := range entry.Statements {
 		if n := len(s.Entered.Entries) + len(s.Entered.Qualifying) + len(s.Entered.Grid); !known(s.BlockID) {
-			p.Effects = append(p.Effects, fmt.Sprintf("%s of %s; until now nothing was known of it.", view.Sentence(BlockWords[s.Block]), count(n, "driver", "drivers")))
+			p.Effects = append(p.Effects, fmt.Sprintf("%s of %s; until now nothing was known of it.", view.Sentence(BlockWords[s.Block]), view.Count(n, "1 driver", "drivers")))
 		}
 	}
 	for _, id := range entry.Released {

@@ -96,18 +96,6 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers
 	return nil
 }
 
-// polls returns a function for each known edge that makes the edge look for a new version.
-func (p *operatorPort) polls() []func(context.Context) {
-	if p == nil {
-		return nil
-	}
-	polls := make([]func(context.Context), len(p.edges))
-	for i, e := range p.edges {
-		polls[i] = e.Look
-	}
-	return polls
-}
-
 // ServeHTTP answers /healthz, /readyz, which is good while versions are built, observations, and the console.
 func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := p.handler.Load()
@@ -225,7 +213,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			} else if w.order != nil {
 				running.Watch(w.order)
 			}
-			running.OnPublish(w.port.polls()...)
+			if w.port != nil {
+				running.OnPublish(func(ctx context.Context) { console.Notify(ctx, w.port.edges) })
+			}
 		}
 		if w.port != nil && w.port.console.Load() == nil {
 			if err := w.port.open(ctx, running, w.tiers); err != nil {

@@ -47,13 +47,17 @@ func State(s almanac.State) string {
 	}[s]
 }
 
+// Count combines a number with a noun: one as it is, more after the number: "One change", "2 changes".
+func Count(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
 // Results counts the results of rounds, which are in calendar order: "768 results of 1950 to 2006".
 func Results(rounds []*almanac.Round) string {
-	nouns := "results"
-	if len(rounds) == 1 {
-		nouns = "result"
-	}
-	return fmt.Sprintf("%d %s of %s", len(rounds), nouns, span(rounds[0].Year, rounds[len(rounds)-1].Year))
+	return fmt.Sprintf("%s of %s", Count(len(rounds), "1 result", "results"), span(rounds[0].Year, rounds[len(rounds)-1].Year))
 }
 
 // span names one year or the years from one to another.
