@@ -16,28 +16,7 @@ import (
 // the package express, the edge compiles, and the HTTP server answers everything.
 func init() {
 	newLane = func(e *Edge) lane {
-		var l *express.Lane // nil: the configuration disables it
-		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gridcast_edge_express_requests_total",
-			Help: "Requests answered by the express lane; they are among all the others too.",
-		}, func() float64 {
-			if l == nil {
-				return 0
-			}
-			return float64(l.Answered())
-		}), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gridcast_edge_express_connections",
-			Help: "Open connections on the express lane.",
-		}, func() float64 {
-			if l == nil {
-				return 0
-			}
-			return float64(l.Open())
-		}))
-		if !e.cfg.ExpressLane {
-			return nil
-		}
-		l = express.New(express.Config{
+		l := express.New(express.Config{
 			Handler:        laneHandler{e.gateway},
 			ReadTimeout:    e.cfg.ReadTimeout,
 			WriteTimeout:   e.cfg.WriteTimeout,
@@ -47,6 +26,16 @@ func init() {
 			TLS:            e.tls,
 			NotAccepted:    func(err error) { e.log.Warn("connection not accepted, trying again", "err", err) },
 		})
+		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "gridcast_edge_express_requests_total",
+			Help: "Requests answered by the express lane; they are among all the others too.",
+		}, func() float64 { return float64(l.Answered()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gridcast_edge_express_connections",
+			Help: "Open connections on the express lane.",
+		}, func() float64 { return float64(l.Open()) }))
+		if !e.cfg.ExpressLane {
+			return nil
+		}
 		return l
 	}
 }
@@ -73,7 +62,7 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 	var r request
 	r.readLane(q)
 	if !mayWait {
-		r.take = tryTake
+		r.take = limit.Counter.TryTake
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -103,22 +92,7 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 		then(nil) // the key was just revoked: Append answers that
 		return
 	}
-	decide := func(d limit.Verdict) { then(&d) }
-	if async, ok := entry.Counter.(limit.AsyncCounter); ok {
-		async.TakeAsync(now, entry.PerMinute, decide)
-		return
-	}
-	go func() { decide(entry.Counter.Take(now, entry.PerMinute)) }()
-}
-
-// tryTake counts a request if that needs no wait. A counter that is not an AsyncCounter may
-// always wait.
-func tryTake(c limit.Counter, now time.Time, perMinute int) (limit.Verdict, bool) {
-	async, ok := c.(limit.AsyncCounter)
-	if !ok {
-		return limit.Verdict{}, false
-	}
-	return async.TryTake(now, perMinute)
+	entry.Counter.TakeAsync(now, entry.PerMinute, func(d limit.Verdict) { then(&d) })
 }
 
 // readLane is read for a request on the lane.

@@ -115,18 +115,26 @@ func TestAnonymousWindow(t *testing.T) {
 	}
 }
 
-// plainSource makes counters with only the methods of limit.Counter.
-type plainSource struct{}
+// waitingSource makes counters that decide nothing at once.
+type waitingSource struct{}
 
-func (plainSource) String() string { return "plain" }
+func (waitingSource) String() string { return "waiting" }
 
-func (plainSource) Counter(_ string, offset int64) limit.Counter {
-	return struct{ limit.Counter }{limit.NewWindow(offset)}
+func (waitingSource) Counter(_ string, offset int64) limit.Counter {
+	return waitingCounter{limit.NewWindow(offset)}
 }
 
-// TestPlainCounter limits with a source without asynchronous methods.
-func TestPlainCounter(t *testing.T) {
-	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Limits = plainSource{} })
+type waitingCounter struct{ *limit.Window }
+
+func (waitingCounter) TryTake(time.Time, int) (limit.Verdict, bool) { return limit.Verdict{}, false }
+
+func (c waitingCounter) TakeAsync(now time.Time, perMinute int, then func(limit.Verdict)) {
+	go func() { then(c.Take(now, perMinute)) }()
+}
+
+// TestCounterThatWaits limits with a source whose counters decide in another goroutine.
+func TestCounterThatWaits(t *testing.T) {
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Limits = waitingSource{} })
 	for i := range 31 {
 		r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
 		want := http.StatusOK

@@ -207,7 +207,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 }
 
 func TestTakeDoesNotAllocate(t *testing.T) {
-	counter := limit.Memory{}.Counter("id", 3).(limit.AsyncCounter)
+	counter := limit.Memory{}.Counter("id", 3)
 	anonymous := limit.NewAnonymous(30, 64)
 	client := netip.MustParseAddr("2001:db8::1")
 	if n := testing.AllocsPerRun(100, func() {

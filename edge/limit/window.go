@@ -13,7 +13,7 @@ type Window struct {
 	state atomic.Uint64
 }
 
-var _ AsyncCounter = (*Window)(nil)
+var _ Counter = (*Window)(nil)
 
 // NewWindow returns a counter whose windows begin offset seconds into the minute.
 func NewWindow(offset int64) *Window { return &Window{offset: offset} }
@@ -32,12 +32,12 @@ func (w *Window) Take(now time.Time, perMinute int) Verdict {
 	}
 }
 
-// TryTake implements [AsyncCounter]. It always decides.
+// TryTake implements [Counter]. It always decides.
 func (w *Window) TryTake(now time.Time, perMinute int) (Verdict, bool) {
 	return w.Take(now, perMinute), true
 }
 
-// TakeAsync implements [AsyncCounter]. It decides at once.
+// TakeAsync implements [Counter]. It decides at once.
 func (w *Window) TakeAsync(now time.Time, perMinute int, then func(Verdict)) {
 	then(w.Take(now, perMinute))
 }

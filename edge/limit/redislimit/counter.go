@@ -32,7 +32,7 @@ type counter struct {
 	asking bool       // a goroutine runs ask
 }
 
-var _ limit.AsyncCounter = (*counter)(nil)
+var _ limit.Counter = (*counter)(nil)
 
 // call is one question to Redis, for all requests that joined it.
 type call struct {
@@ -77,7 +77,7 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Verdict {
 	return c.answered(q, index, now, perMinute)
 }
 
-// TryTake implements [limit.AsyncCounter]. It decides unless it must ask Redis, which strict
+// TryTake implements [limit.Counter]. It decides unless it must ask Redis, which strict
 // mode always must. It takes no lock.
 func (c *counter) TryTake(now time.Time, perMinute int) (limit.Verdict, bool) {
 	if c.source.mode == Lease {
@@ -99,7 +99,7 @@ func (c *counter) TryTake(now time.Time, perMinute int) (limit.Verdict, bool) {
 	return limit.Verdict{}, false
 }
 
-// TakeAsync implements [limit.AsyncCounter].
+// TakeAsync implements [limit.Counter].
 func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Verdict)) {
 	if d, ok := c.TryTake(now, perMinute); ok {
 		then(d)

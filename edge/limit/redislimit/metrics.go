@@ -4,13 +4,12 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // sourceMetrics are the metrics of a source.
 type sourceMetrics struct {
-	up               prometheus.GaugeFunc
-	edges            prometheus.GaugeFunc
 	answered, failed prometheus.Counter
 	outages, alone   prometheus.Counter
 }
 
-func newMetrics(s *Source) sourceMetrics {
+// newMetrics returns the metrics of a source, and the collector of all of them.
+func newMetrics(s *Source) (sourceMetrics, prometheus.Collector) {
 	asks := func(result string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gridcast_edge_limit_redis_asks_total", Help: "Questions to Redis by their result.",
@@ -20,14 +19,14 @@ func newMetrics(s *Source) sourceMetrics {
 	gauge := func(name, help string, value func() float64) prometheus.GaugeFunc {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridcast_edge_limit_" + name, Help: help}, value)
 	}
-	return sourceMetrics{
-		up: gauge("redis_up", "1 while Redis counts, 0 while this edge counts for itself.", func() float64 {
-			if s.answering.Load() {
-				return 1
-			}
-			return 0
-		}),
-		edges:    gauge("edges", "Edges that count in this Redis.", func() float64 { return float64(s.edges.Load()) }),
+	up := gauge("redis_up", "1 while Redis counts, 0 while this edge counts for itself.", func() float64 {
+		if s.answering.Load() {
+			return 1
+		}
+		return 0
+	})
+	edges := gauge("edges", "Edges that count in this Redis.", func() float64 { return float64(s.edges.Load()) })
+	m := sourceMetrics{
 		answered: asks("answered"),
 		failed:   asks("failed"),
 		outages: prometheus.NewCounter(prometheus.CounterOpts{
@@ -37,16 +36,7 @@ func newMetrics(s *Source) sourceMetrics {
 			Name: "gridcast_edge_limit_alone_total", Help: "Requests that were decided without Redis and without a token.",
 		}),
 	}
-}
-
-var _ prometheus.Collector = (*Source)(nil)
-
-// Describe implements prometheus.Collector.
-func (s *Source) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
-
-// Collect implements prometheus.Collector.
-func (s *Source) Collect(out chan<- prometheus.Metric) {
-	for _, m := range []prometheus.Metric{s.metrics.up, s.metrics.edges, s.metrics.answered, s.metrics.failed, s.metrics.outages, s.metrics.alone} {
-		out <- m
-	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(up, edges, m.answered, m.failed, m.outages, m.alone)
+	return m, registry
 }

@@ -62,6 +62,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"gridcast/edge/limit"
 )
 
@@ -104,6 +106,8 @@ const portions = 8
 
 // Source makes counters that share their counts through Redis. It is safe for concurrent use.
 type Source struct {
+	prometheus.Collector // of the metrics
+
 	mode   Mode
 	client *client
 	log    *slog.Logger
@@ -172,7 +176,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	}
 	s := &Source{mode: cfg.Mode, client: client, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
 	s.edges.Store(1)
-	s.metrics = newMetrics(s)
+	s.metrics, s.Collector = newMetrics(s)
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.beat() // beat logs it if Redis does not answer
 	if !s.down {

@@ -138,8 +138,8 @@ func open(t testing.TB, cfg redislimit.Config, edges int) []*redislimit.Source {
 }
 
 // counters returns a counter for the same key on each edge.
-func counters(sources []*redislimit.Source) []limit.AsyncCounter {
-	var counters []limit.AsyncCounter
+func counters(sources []*redislimit.Source) []limit.Counter {
+	var counters []limit.Counter
 	for offset := windowStart(); len(counters) < len(sources); {
 		counters = append(counters, async(sources[len(counters)], "key", offset))
 	}
@@ -174,8 +174,8 @@ func undisturbed(t testing.TB, source *redislimit.Source, attempt func(key strin
 }
 
 // async returns a counter of the source with its asynchronous methods.
-func async(source *redislimit.Source, id string, offset int64) limit.AsyncCounter {
-	return source.Counter(id, offset).(limit.AsyncCounter)
+func async(source *redislimit.Source, id string, offset int64) limit.Counter {
+	return source.Counter(id, offset)
 }
 
 // metric returns the sum of a metric over its labels, or over the given values.
@@ -202,7 +202,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 }
 
 // take counts a request without waiting, if possible.
-func take(c limit.AsyncCounter, perMinute int) limit.Verdict {
+func take(c limit.Counter, perMinute int) limit.Verdict {
 	now := time.Now()
 	if d, ok := c.TryTake(now, perMinute); ok {
 		return d

@@ -99,7 +99,7 @@ func skipIfGone(t *testing.T, sources ...*redislimit.Source) {
 func TestFirstRequestWaitsBriefly(t *testing.T) {
 	const delay = 100 * time.Millisecond
 	source := newServer(t).far(delay).open(redislimit.Lease, 1)[0]
-	var c limit.AsyncCounter
+	var c limit.Counter
 	var alone float64
 	for deadline := time.Now().Add(time.Minute); ; {
 		c, alone = async(source, rand.Text(), windowStart()), metric(t, source, "gridcast_edge_limit_alone_total")
@@ -172,7 +172,7 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	source := newServer(t).far(delay).open(redislimit.Strict, 1)[0]
 	offset := windowStart()
-	keys := []limit.AsyncCounter{async(source, "one", offset), async(source, "two", offset)}
+	keys := []limit.Counter{async(source, "one", offset), async(source, "two", offset)}
 	var mu sync.Mutex
 	remaining, refused := make([][]int, len(keys)), make([]int, len(keys))
 	began := time.Now()
