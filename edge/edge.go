@@ -194,7 +194,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 // more and lets the connections end for Config.DrainTimeout. It returns nil after a clean end.
 // It must be called once.
 func (e *Edge) Run(ctx context.Context) error {
-	serving, err := e.listen()
+	api, admin, err := e.listen()
 	if err != nil {
 		return err
 	}
@@ -206,13 +206,14 @@ func (e *Edge) Run(ctx context.Context) error {
 	group.Go(func() error { return e.followVersions(following) })
 	group.Go(func() error { return e.downloads.run(following) })
 	group.Go(func() error { return e.awaitReady(following) })
-	for _, server := range serving {
-		group.Go(server.serve)
+	group.Go(api.serve)
+	if admin != nil {
+		group.Go(func() error { return adminport.Serve(following, admin, e.adminPages()) })
 	}
 	group.Go(func() error {
 		<-ended.Done()
 		defer stopFollowing()
-		return e.stop(serving)
+		return e.stop(api)
 	})
 	return group.Wait()
 }
@@ -274,8 +275,8 @@ func (e *Edge) warnWaiting(why string) {
 	e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "if_it_was_never_made", command)
 }
 
-// stop drains the servers.
-func (e *Edge) stop(serving []server) error {
+// stop drains the server of the API.
+func (e *Edge) stop(api server) error {
 	e.stopping.Store(true)
 	e.log.Info("edge stops", "delay", e.cfg.DrainDelay, "deadline", e.cfg.DrainTimeout)
 	if e.cfg.DrainDelay > 0 {
@@ -283,42 +284,35 @@ func (e *Edge) stop(serving []server) error {
 	}
 	deadline, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTimeout)
 	defer cancel()
-	errs := make([]error, 0, len(serving))
-	for _, server := range serving {
-		errs = append(errs, server.shutdown(deadline))
-	}
-	return errors.Join(errs...)
+	return api.shutdown(deadline)
 }
 
-// server is a server that Run starts and stops.
+// server is the server of the API, which Run starts and stops.
 type server struct {
 	serve    func() error // returns nil once it is shut down
 	shutdown func(context.Context) error
 }
 
-// listen opens the listeners, so that Run fails at once if an address is in use.
-func (e *Edge) listen() ([]server, error) {
+// listen opens the listeners, so that Run fails at once if an address is in use. Without an admin port admin is nil.
+func (e *Edge) listen() (api server, admin net.Listener, err error) {
 	listener := e.deps.Listener
 	if listener == nil {
-		opened, err := net.Listen("tcp", e.cfg.Listen)
-		if err != nil {
-			return nil, fmt.Errorf("listen for the API: %w", err)
+		if listener, err = net.Listen("tcp", e.cfg.Listen); err != nil {
+			return server{}, nil, fmt.Errorf("listen for the API: %w", err)
 		}
-		listener = opened
 	}
-	api, err := e.apiServer(listener)
-	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+	if api, err = e.apiServer(listener); err != nil {
+		return server{}, nil, errors.Join(err, listener.Close())
 	}
 	e.log.Info("edge listens", "address", listener.Addr().String(), "tls", e.cfg.TLSCert != "")
 	if e.cfg.AdminListen == "" {
-		return []server{api}, nil
+		return api, nil, nil
 	}
-	admin, err := e.adminServer()
-	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+	if admin, err = adminport.Open(context.Background(), e.cfg.AdminListen); err != nil {
+		return server{}, nil, errors.Join(err, listener.Close())
 	}
-	return []server{api, admin}, nil
+	e.log.Info("edge shows metrics", "address", admin.Addr().String())
+	return api, admin, nil
 }
 
 // apiServer serves the API on the listener.

@@ -1,9 +1,6 @@
 package edge
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -11,6 +8,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots"
 )
 
 // StatusDocument is the content of /status, the first page for an operator with a question.
@@ -18,17 +16,17 @@ type StatusDocument struct {
 	Ready    bool   `json:"ready"`
 	NotReady string `json:"not_ready,omitzero"` // the reason
 
-	Version    int64        `json:"version,omitzero"` // being served; absent: none yet
-	BuiltAt    wire.Instant `json:"built_at,omitzero"`
-	AgeSeconds int64        `json:"age_seconds,omitzero"` // race time since BuiltAt
-	DueAt      wire.Instant `json:"due_at,omitzero"`      // a newer version should be built then
-	Overdue    bool         `json:"overdue"`              // race time is past DueAt: the builder is late
-	Held       bool         `json:"held"`                 // automatic builds are stopped
-	HeldReason string       `json:"held_reason,omitzero"`
-	Season     int          `json:"season,omitzero"` // the default year
-	Ledger     *LedgerHead  `json:"ledger,omitzero"`
-	NextRace   wire.Instant `json:"next_race,omitzero"` // lights out of the next race
-	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that the edge refused
+	Version    int64             `json:"version,omitzero"` // being served; absent: none yet
+	BuiltAt    wire.Instant      `json:"built_at,omitzero"`
+	AgeSeconds int64             `json:"age_seconds,omitzero"` // race time since BuiltAt
+	DueAt      wire.Instant      `json:"due_at,omitzero"`      // a newer version should be built then
+	Overdue    bool              `json:"overdue"`              // race time is past DueAt: the builder is late
+	Held       bool              `json:"held"`                 // automatic builds are stopped
+	HeldReason string            `json:"held_reason,omitzero"`
+	Season     int               `json:"season,omitzero"`    // the default year
+	Ledger     *snapshots.Ledger `json:"ledger,omitzero"`    // the head of the ledger behind the version
+	NextRace   wire.Instant      `json:"next_race,omitzero"` // lights out of the next race
+	Refused    *Refused          `json:"refused,omitzero"`   // the latest version that the edge refused
 
 	// Missing lists the facts that the service should have by now: of the served version, at
 	// race time.
@@ -88,13 +86,6 @@ type DownloadStatus struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`  // bytes
 	Ready  bool   `json:"ready"` // it has the documents of the served version; the edge sends an earlier one until that is made
-}
-
-// LedgerHead is the head of the ledger behind the version.
-type LedgerHead struct {
-	Kind string `json:"kind"` // real or simulated
-	Seq  int64  `json:"seq"`
-	Hash string `json:"hash"`
 }
 
 // CertificateStatus is the validity of the certificate in use.
@@ -161,7 +152,7 @@ func (e *Edge) Status() StatusDocument {
 	s.AgeSeconds = int64(now.Sub(m.BuiltAt) / time.Second)
 	s.Overdue = !m.DueAt.IsZero() && now.After(m.DueAt)
 	s.Facts = set.Facts()
-	s.Ledger = &LedgerHead{Kind: m.Ledger.Kind, Seq: m.Ledger.Seq, Hash: m.Ledger.Hash}
+	s.Ledger = &m.Ledger
 	if round := set.Countdown().Next(now); round != nil {
 		s.NextRace = round.Start
 	}
@@ -215,14 +206,9 @@ func (e *Edge) keyStatus() KeyStatus {
 	return s
 }
 
-// adminServer serves metrics, profiles and the status on the admin address, and accepts notifications of
-// a new version there. It uses net/http, because requests
-// are rare here, and pprof needs it.
-func (e *Edge) adminServer() (server, error) {
-	listener, err := adminport.Listen(context.Background(), e.cfg.AdminListen)
-	if err != nil {
-		return server{}, fmt.Errorf("listen for metrics: %w; choose another address with --admin-listen", err)
-	}
+// adminPages shows metrics, profiles and the status on the admin port, and accepts notifications of
+// a new version there.
+func (e *Edge) adminPages() http.Handler {
 	mux := adminport.Mux(e.deps.Registry)
 	mux.HandleFunc("GET /status", e.showStatus)
 	mux.HandleFunc("GET /usage", e.showUsage)
@@ -230,22 +216,7 @@ func (e *Edge) adminServer() (server, error) {
 		e.Look()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	s := adminport.Server(adminport.LocalHosts(listener.Addr(), mux))
-	e.log.Info("edge shows metrics", "address", listener.Addr().String())
-	return server{
-		serve: func() error {
-			if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				return fmt.Errorf("serve metrics: %w", err)
-			}
-			return nil
-		},
-		shutdown: func(ctx context.Context) error {
-			if err := s.Shutdown(ctx); err != nil {
-				return fmt.Errorf("stop metrics: %w", err)
-			}
-			return nil
-		},
-	}, nil
+	return mux
 }
 
 // showStatus answers like /status of the API, for the operator's console: the API's own

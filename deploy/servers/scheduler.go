@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"net"
 
 	"golang.org/x/sync/errgroup"
 
@@ -35,6 +36,12 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	var admin net.Listener
+	if c.AdminListen != "" {
+		if admin, err = adminport.Open(ctx, c.AdminListen); err != nil {
+			return err
+		}
+	}
 	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Watching, webhooks: &c.Webhooks}
 	if w.port, err = listen(ctx, &c.Console, w); err != nil {
 		return err
@@ -48,8 +55,8 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 		return w.run(ctx, store, open)
 	})
 	group.Go(func() error { return w.port.serve(ctx) })
-	if c.AdminListen != "" {
-		group.Go(func() error { return adminport.Serve(ctx, c.AdminListen, adminport.Mux(w.registry)) })
+	if admin != nil {
+		group.Go(func() error { return adminport.Serve(ctx, admin, adminport.Mux(w.registry)) })
 	}
 	notifyReady(ctx, s.Log)
 	s.Log.Info("scheduler runs", "store", store.String(), "console", w.port.url(), "token_file", c.OperatorTokenFile)

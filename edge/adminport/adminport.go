@@ -91,12 +91,17 @@ func Mux(registry *prometheus.Registry) *http.ServeMux {
 	return mux
 }
 
-// Serve serves an admin port until ctx ends.
-func Serve(ctx context.Context, address string, handler http.Handler) error {
+// Open opens an admin port.
+func Open(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := Listen(ctx, address)
 	if err != nil {
-		return fmt.Errorf("listen for metrics on %s: %w; choose another address with --admin-listen", address, err)
+		return nil, fmt.Errorf("listen for metrics on %s: %w; choose another address with --admin-listen", address, err)
 	}
+	return listener, nil
+}
+
+// Serve serves an admin port until ctx ends, and then cuts off the running answers.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := Server(LocalHosts(listener.Addr(), handler))
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
