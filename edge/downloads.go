@@ -49,7 +49,6 @@ type downloads struct {
 	dir     string                     // empty: there is none (yet)
 	files   map[int]*resident.Download // by year: files that were whole when they were read last
 	sources map[int]string             // by year: the inputs of the files of the served version
-	made    int64                      // the last version of which all files are there
 }
 
 var (
@@ -161,9 +160,6 @@ func (d *downloads) sync(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	maps.DeleteFunc(d.files, func(year int, _ *resident.Download) bool { return sources[year] == "" })
-	if len(faults) == 0 {
-		d.made = set.Version().Pointer.Version
-	}
 	d.mu.Unlock()
 	entries, err := os.ReadDir(dir)
 	faults = append(faults, err)
@@ -190,7 +186,6 @@ func (d *downloads) put(year int, download *resident.Download) {
 	defer d.mu.Unlock()
 	if d.files[year] = download; download == nil {
 		delete(d.files, year)
-		d.made = 0
 	}
 }
 

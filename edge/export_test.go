@@ -53,11 +53,19 @@ func (e *Edge) Downloading() int {
 	return len(s.held)
 }
 
-// DownloadsMade returns the last version of which the edge has made all files.
+// DownloadsMade returns the served version if the edge has made all files of it, otherwise 0.
 func (e *Edge) DownloadsMade() int64 {
-	e.downloads.mu.Lock()
-	defer e.downloads.mu.Unlock()
-	return e.downloads.made
+	v := e.versions.current().Version()
+	sources, err := e.downloads.maker.Sources(v)
+	if err != nil {
+		return 0
+	}
+	for year, source := range sources {
+		if made := e.downloads.of(year); made == nil || made.File.Source != source {
+			return 0
+		}
+	}
+	return v.Pointer.Version
 }
 
 // DownloadFolder returns the folder of the downloads.

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -241,10 +242,5 @@ func client(peer netip.Addr, forwardedFor []byte, proxies []netip.Prefix) netip.
 }
 
 func trusted(addr netip.Addr, proxies []netip.Prefix) bool {
-	for _, p := range proxies {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

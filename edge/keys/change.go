@@ -190,7 +190,10 @@ func update(ctx context.Context, store blob.Store, full int, edit func(*List) er
 // store that no longer knows what its edges have read. The keys of s sign the list; nil: it is not signed.
 func Restore(ctx context.Context, store blob.Store, backup List, above int64, s *notes.Signers) error {
 	stored := document(store)
-	stored.Decode = func(data []byte) (List, error) { return List{Serial: readSerial(data)}, nil }
+	stored.Decode = func(data []byte) (List, error) {
+		_, serial, _ := readHead(data) // 0 if it is damaged
+		return List{Serial: serial}, nil
+	}
 	if _, err := stored.Update(ctx, func(list *List) error {
 		*list = List{Serial: max(backup.Serial, above, list.Serial) + 1, Keys: backup.Keys}
 		if s != nil {

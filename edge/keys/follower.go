@@ -48,7 +48,6 @@ type Health struct {
 	Copied  bool      // it comes from the copy on disk; the store has not answered yet
 	Current time.Time // the last instant at which the table was known to be the store's; zero: never
 	Problem string    // fault of the latest poll, empty if there was none
-	Since   time.Time // the instant at which the fault began
 }
 
 // StaleAfter is the age at which Health.Current becomes stale. A poll lasts at most a third of it.
@@ -146,8 +145,7 @@ func (f *Follower) verify(ctx context.Context, document []byte, copied bool) err
 	return nil
 }
 
-// looked records the outcome of a poll. It keeps the first instant of a row of failures, and logs
-// only new faults.
+// looked records the outcome of a poll, and logs only new faults.
 func (f *Follower) looked(err error) {
 	state := *f.state.Load()
 	var panicked *blob.PanicError
@@ -156,14 +154,9 @@ func (f *Follower) looked(err error) {
 		f.cfg.Log.Error("panic while following the keys", "panic", panicked.Value, "stack", string(panicked.Stack))
 	}
 	switch {
-	case err == nil:
-		state.Current, state.Problem, state.Since = time.Now(), "", time.Time{}
-	case errors.Is(err, blob.ErrNotFound) && f.table.Load() == nil: // no key has been created yet
-		state.Current, state.Problem, state.Since = time.Now(), "", time.Time{}
+	case err == nil, errors.Is(err, blob.ErrNotFound) && f.table.Load() == nil: // no key has been created yet
+		state.Current, state.Problem = time.Now(), ""
 	default:
-		if state.Problem == "" {
-			state.Since = time.Now()
-		}
 		if state.Problem != err.Error() {
 			f.cfg.Log.Warn("keys not updated, the last table stays", "err", err)
 		}

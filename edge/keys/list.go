@@ -177,7 +177,7 @@ func parse(data []byte) (opened, error) {
 }
 
 // readHead reads the first line of an encoded list. It returns the offset of the next line and the serial
-// number, which may be wrong in a damaged list.
+// number, which may be wrong in a damaged list and is 0 if the first line is damaged.
 func readHead(data []byte) (next int, serial int64, err error) {
 	var head struct {
 		Format int      `json:"format"`
@@ -193,16 +193,6 @@ func readHead(data []byte) (next int, serial int64, err error) {
 		return 0, 0, fmt.Errorf("%w: its first line is not the one of a list of keys", ErrDamaged)
 	}
 	return len(line) + 1, head.Serial, nil
-}
-
-// readSerial returns the serial number of an encoded list, which may be damaged after its first line; 0 if
-// the first line is damaged too.
-func readSerial(data []byte) int64 {
-	_, serial, err := readHead(data)
-	if err != nil {
-		return 0
-	}
-	return serial
 }
 
 // Decode reads an encoded list. An unknown field is an error, because it may be a
