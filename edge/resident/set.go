@@ -173,7 +173,7 @@ func Lean(m *snapshots.Manifest, path string) bool {
 
 // over reports whether the season of a variant is over and no change of it is expected.
 func over(m *snapshots.Manifest, v catalog.Variant) bool {
-	year := season(v)
+	year := v.Season()
 	return year != 0 && year < m.CurrentSeason &&
 		!slices.ContainsFunc(m.Expected, func(e snapshots.Expected) bool { return e.Year == year })
 }
@@ -215,29 +215,12 @@ func row(v catalog.Variant) (int, *catalog.Endpoint) {
 	return index, &catalog.Endpoints[index]
 }
 
-// season returns the year of a variant, 0 if it has none or all.
-func season(v catalog.Variant) int {
-	if v.SessionKey > 0 {
-		return int(v.SessionKey / catalog.KeysPerSeason)
-	}
-	return v.Year
-}
-
 // queries returns the raw queries that plainly spell a variant: its parameters, each given or
 // left to its default, in every order. Some of them may not select it.
 func queries(v catalog.Variant) []string {
-	var given []string
-	if v.Type != "" {
-		given = append(given, "type="+v.Type)
-	}
-	if year := season(v); year != 0 {
-		given = append(given, fmt.Sprintf("year=%d", year))
-	}
+	given := v.Query()
 	if v.SessionKey > 0 {
-		given = append(given, fmt.Sprintf("session_key=%d", v.SessionKey))
-	}
-	if v.Page > 0 {
-		given = append(given, fmt.Sprintf("page=%d", v.Page))
+		given = append(given, fmt.Sprintf("year=%d", v.Season()))
 	}
 	return arrangements(given)
 }

@@ -101,7 +101,6 @@ type Param struct {
 	Name    string
 	Pattern string   // the form of a value, as a regular expression
 	Values  []string // the allowed values, the default first; nil if Pattern is complete
-	Default string   // the meaning of an absent parameter, in words
 }
 
 // The parameter names of the contract.
@@ -121,41 +120,11 @@ const (
 )
 
 var (
-	championship = Param{
-		Name:    typeParam,
-		Pattern: `^(drivers|constructors)$`,
-		Values:  []string{DriversType, ConstructorsType},
-		Default: DriversType,
-	}
-	identified = Param{
-		Name:    typeParam,
-		Pattern: `^(drivers|constructors|circuits|grands-prix)$`,
-		Values:  []string{DriversType, ConstructorsType, CircuitsType, GrandsPrixType},
-		Default: DriversType,
-	}
-	season = Param{
-		Name:    yearParam,
-		Pattern: `^[0-9]{4}$`,
-		Default: "the current season",
-	}
-	everySeason = Param{
-		Name:    yearParam,
-		Pattern: `^[0-9]{4}$`,
-		Default: "all seasons",
-	}
-	sessionKey = Param{
-		Name:    sessionKeyParam,
-		Pattern: `^[1-9][0-9]{0,15}$`,
-		Default: "every round of the season",
-	}
-	oneRound   = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the race that runs, or ran last"}
-	oneWeekend = Param{Name: sessionKeyParam, Pattern: sessionKey.Pattern, Default: "the latest round of which a session is known"}
-	page       = Param{Name: pageParam, Pattern: `^[1-9][0-9]{0,5}$`, Default: "the list of year, the newest first"}
-	comingKey  = Param{
-		Name:    sessionKeyParam,
-		Pattern: `^[1-9][0-9]{0,15}$`,
-		Default: "every round to come",
-	}
+	championship = Param{typeParam, `^(drivers|constructors)$`, []string{DriversType, ConstructorsType}}
+	identified   = Param{typeParam, `^(drivers|constructors|circuits|grands-prix)$`, []string{DriversType, ConstructorsType, CircuitsType, GrandsPrixType}}
+	season       = Param{Name: yearParam, Pattern: `^[0-9]{4}$`}
+	sessionKey   = Param{Name: sessionKeyParam, Pattern: `^[1-9][0-9]{0,15}$`}
+	page         = Param{Name: pageParam, Pattern: `^[1-9][0-9]{0,5}$`}
 )
 
 // Endpoints is the table, in documentation order. It must not be changed.
@@ -186,7 +155,7 @@ var Endpoints = []Endpoint{
 		patterns: patterns("next-race"),
 	},
 	{
-		Name: Accuracy, Path: "/accuracy", Params: []Param{everySeason},
+		Name: Accuracy, Path: "/accuracy", Params: []Param{season},
 		patterns: patterns("accuracy/{year}", "accuracy/{year=all}"),
 	},
 	{
@@ -194,7 +163,7 @@ var Endpoints = []Endpoint{
 		patterns: patterns("probabilities/{year}", "probabilities/session/{session_key}", "probabilities/{session_key=none}"),
 	},
 	{
-		Name: TrackRecord, Path: "/track-record", Params: []Param{everySeason}, Additive: true, Derived: true,
+		Name: TrackRecord, Path: "/track-record", Params: []Param{season}, Additive: true, Derived: true,
 		patterns: patterns("track-record/{year}", "track-record/{year=all}"),
 	},
 	{
@@ -202,7 +171,7 @@ var Endpoints = []Endpoint{
 		patterns: patterns("title-odds/{year}"),
 	},
 	{
-		Name: Forecast, Path: "/forecast", Params: []Param{comingKey}, Additive: true, Derived: true,
+		Name: Forecast, Path: "/forecast", Params: []Param{sessionKey}, Additive: true, Derived: true,
 		patterns: patterns("forecast", "forecast/session/{session_key}", "forecast/{session_key=none}"),
 	},
 	{
@@ -214,15 +183,15 @@ var Endpoints = []Endpoint{
 		patterns: patterns("weekends/{year}", "weekends/session/{session_key}", "weekends/{session_key=none}"),
 	},
 	{
-		Name: Changes, Path: "/changes", Params: []Param{everySeason, page}, Additive: true,
+		Name: Changes, Path: "/changes", Params: []Param{season, page}, Additive: true,
 		patterns: patterns("changes/{year}", "changes/{year=all}", "changes/page/{page}", "changes/{page=none}"),
 	},
 	{
-		Name: Live, Path: "/live", Params: []Param{oneRound}, Additive: true, Derived: true, Passing: true,
+		Name: Live, Path: "/live", Params: []Param{sessionKey}, Additive: true, Derived: true, Passing: true,
 		patterns: patterns("live", "live/session/{session_key}", "live/{session_key=none}"),
 	},
 	{
-		Name: Sessions, Path: "/sessions", Params: []Param{oneWeekend}, Additive: true,
+		Name: Sessions, Path: "/sessions", Params: []Param{sessionKey}, Additive: true,
 		patterns: patterns("sessions", "sessions/session/{session_key}", "sessions/{session_key=none}"),
 	},
 	{
@@ -234,7 +203,7 @@ var Endpoints = []Endpoint{
 		patterns: patterns("head-to-head/{year}"),
 	},
 	{
-		Name: Careers, Path: "/careers", Params: []Param{championship, everySeason}, Additive: true,
+		Name: Careers, Path: "/careers", Params: []Param{championship, season}, Additive: true,
 		patterns: patterns("careers/{type}/{year}", "careers/{type}/{year=all}"),
 	},
 	{

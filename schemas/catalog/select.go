@@ -16,7 +16,7 @@ import (
 //
 // Select does not allocate, unless it returns an error.
 func (e *Endpoint) Select(rawQuery []byte, k Known) (Variant, error) {
-	var given selection
+	given := Variant{Endpoint: e.Name}
 	for rest := rawQuery; len(rest) > 0; {
 		var p pair
 		p, rest = nextPair(rest)
@@ -31,7 +31,7 @@ func (e *Endpoint) Select(rawQuery []byte, k Known) (Variant, error) {
 			return Variant{}, err
 		}
 	}
-	return e.variant(given, k), nil
+	return e.complete(given, k), nil
 }
 
 // param finds the parameter with the encoded name, nil if the endpoint has none.
@@ -44,16 +44,8 @@ func (e *Endpoint) param(name []byte) *Param {
 	return nil
 }
 
-// selection holds the parameters given so far; zero values are absent.
-type selection struct {
-	championship string
-	year         int
-	sessionKey   int64
-	page         int
-}
-
-// set notes one parameter. It returns a *ParamError or nil.
-func (s *selection) set(param *Param, p pair, k Known) error {
+// set notes one parameter in a variant, where zero values are absent. It returns a *ParamError or nil.
+func (v *Variant) set(param *Param, p pair, k Known) error {
 	refuse := func(problem string) error {
 		return &ParamError{Param: param.Name, Value: text(p.value), Problem: problem, Allowed: allowed(param, k)}
 	}
@@ -62,58 +54,58 @@ func (s *selection) set(param *Param, p pair, k Known) error {
 	}
 	var buf [16]byte // the longest value of any parameter is a session key of 16 digits
 	value, fits := decode(buf[:0], p.value)
+	before, ok, problem := *v, false, ""
 	switch param.Name {
 	case typeParam:
-		if s.championship != "" {
-			return refuse("given more than once")
+		if i := slices.Index(param.Values, string(value)); i >= 0 {
+			v.Type, ok = param.Values[i], true
 		}
-		i := slices.Index(param.Values, string(value))
-		if !fits || i < 0 {
-			return refuse("no such type")
-		}
-		s.championship = param.Values[i]
+		problem = "no such type"
 	case yearParam:
-		if s.year != 0 {
-			return refuse("given more than once")
+		v.Year, ok = parseYear(value)
+		if problem = "not a year of four digits"; ok && !k.Has(v.Year) {
+			ok, problem = false, "no such season"
 		}
-		year, ok := parseYear(value)
-		if !fits || !ok {
-			return refuse("not a year of four digits")
-		}
-		if !k.Has(year) {
-			return refuse("no such season")
-		}
-		s.year = year
 	case sessionKeyParam:
-		if s.sessionKey != 0 {
-			return refuse("given more than once")
-		}
-		key, ok := parseSessionKey(value)
-		if !fits || !ok {
-			return refuse("not a session key")
-		}
-		s.sessionKey = key
+		v.SessionKey, ok = parseSessionKey(value)
+		problem = "not a session key"
 	case pageParam:
-		if s.page != 0 {
-			return refuse("given more than once")
-		}
-		n, ok := parsePage(value)
-		if !fits || !ok {
-			return refuse("not the number of a page")
-		}
-		s.page = n
+		v.Page, ok = parsePage(value)
+		problem = "not the number of a page"
+	}
+	switch {
+	case before.has(param.Name):
+		return refuse("given more than once")
+	case !fits || !ok:
+		return refuse(problem)
 	}
 	return nil
 }
 
-// variant fills in the defaults.
-func (e *Endpoint) variant(given selection, k Known) Variant {
-	v := Variant{Endpoint: e.Name, Type: given.championship, Year: given.year}
-	if given.sessionKey != 0 {
-		v.Year, v.SessionKey = 0, sessionIn(given, k)
+// has reports whether a parameter is noted.
+func (v *Variant) has(param string) bool {
+	switch param {
+	case typeParam:
+		return v.Type != ""
+	case yearParam:
+		return v.Year != 0
+	case pageParam:
+		return v.Page != 0
+	default:
+		return v.SessionKey != 0
 	}
-	if given.page != 0 {
-		v.Year, v.Page = 0, given.page // a page is of all seasons
+}
+
+// complete fills in the defaults.
+func (e *Endpoint) complete(v Variant, k Known) Variant {
+	if v.SessionKey != 0 {
+		if season := v.Season(); !k.Has(season) || v.Year != 0 && v.Year != season {
+			v.SessionKey = NoSession
+		}
+		v.Year = 0
+	}
+	if v.Page != 0 {
+		v.Year = 0 // a page is of all seasons
 		if v.Page == lastPage {
 			v.Page = NoPage
 		}
@@ -125,15 +117,6 @@ func (e *Endpoint) variant(given selection, k Known) Variant {
 		v.Year = k.Current // every variant of this endpoint is of one season
 	}
 	return v
-}
-
-// sessionIn returns the session key of the request, or NoSession if its season does not match.
-func sessionIn(given selection, k Known) int64 {
-	year := int(given.sessionKey / KeysPerSeason)
-	if !k.Has(year) || given.year != 0 && given.year != year {
-		return NoSession
-	}
-	return given.sessionKey
 }
 
 // parseYear reads ^[0-9]{4}$; the year 0 does not exist.

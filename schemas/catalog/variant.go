@@ -125,11 +125,15 @@ func ParsePath(path string) (Variant, error) {
 	return Variant{}, fmt.Errorf("%q is not the path of a variant", path)
 }
 
+// Query returns the parameters of a request that selects the variant and does not rely on defaults, such as
+// "type=drivers" and "year=2026".
+func (v Variant) Query() []string { return v.pattern().query(v) }
+
 // Target returns a request target that selects the variant and does not rely on defaults, such
 // as "/api/v1/standings?type=drivers&year=2026".
 func (v Variant) Target() string {
 	target := BasePath + "/" + string(v.Endpoint)
-	if query := v.pattern().query(v); len(query) > 0 {
+	if query := v.Query(); len(query) > 0 {
 		target += "?" + strings.Join(query, "&")
 	}
 	return target
