@@ -278,7 +278,7 @@ func check(t testing.TB, r response, request string) {
 			t.Errorf("%q: error with Cache-Control %q", request, got)
 		}
 		if r.body != nil {
-			if err := schemas.ValidateError(r.body); err != nil {
+			if err := schemas.ValidateBody(schemas.ErrorKind, r.body); err != nil {
 				t.Errorf("%q: %v", request, err)
 			}
 		}

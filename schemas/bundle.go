@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,7 +28,7 @@ func bundle() (*yaml.Node, error) {
 			return nil, err
 		}
 		into := schemas
-		if file == publishedContract.file || file == testContract.file {
+		if strings.HasPrefix(path.Base(file), "webhook-") {
 			into = messages
 		}
 		if err := hoist(into, titles, file, schema); err != nil {
@@ -149,11 +150,7 @@ func appendMember(mapping *yaml.Node, key string, value *yaml.Node) {
 func removeMembers(mapping *yaml.Node, keys ...string) {
 	kept := mapping.Content[:0]
 	for i := 0; i < len(mapping.Content); i += 2 {
-		removed := false
-		for _, key := range keys {
-			removed = removed || mapping.Content[i].Value == key
-		}
-		if !removed {
+		if !slices.Contains(keys, mapping.Content[i].Value) {
 			kept = append(kept, mapping.Content[i], mapping.Content[i+1])
 		}
 	}

@@ -63,34 +63,14 @@ func File(v catalog.Variant) (name string, text []byte) {
 // CommonFile returns the file that the files of File refer to.
 func CommonFile() (name string, text []byte) { return path.Base(commonFile), published(commonFile) }
 
-// ValidateError is Validate for the body of an error.
-func ValidateError(body []byte) error {
-	_, err := errorContract.decode(body)
-	return named("error body", err)
-}
-
-// ValidateService checks the body of a success of /healthz, /readyz or /status against its JSON
-// Schema.
-func ValidateService(path string, body []byte) error {
-	err := errors.New("no schema for this path")
-	switch path {
-	case "/healthz", "/readyz":
-		_, err = healthContract.decode(body)
-	case "/status":
-		_, err = statusContract.decode(body)
+// ValidateBody is Validate for a body that no builder renders: an error, an answer of the service by its path, or a
+// message to a receiver of webhooks by its type.
+func ValidateBody(kind string, body []byte) error {
+	i := slices.IndexFunc(others, func(c contract) bool { return c.kind == kind })
+	if i < 0 {
+		return named(kind, errors.New("no schema for this kind of body"))
 	}
-	return named(path, err)
-}
-
-// ValidateWebhook is Validate for a message to a receiver of webhooks, of the type given.
-func ValidateWebhook(kind string, body []byte) error {
-	err := errors.New("no schema for this type of message")
-	switch kind {
-	case wire.WebhookPublished:
-		_, err = publishedContract.decode(body)
-	case wire.WebhookTest:
-		_, err = testContract.decode(body)
-	}
+	_, err := others[i].decode(body)
 	return named(kind, err)
 }
 
@@ -127,15 +107,19 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.GrandsPrixType, "v1/identifiers.schema.json"),
 }
 
-// These bodies are no variants; their Go types belong to the gateway.
-var (
-	errorContract  = newContract[wire.Error]("", "", "v1/error.schema.json")
-	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), parse: asItIs}
-	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json"), parse: asItIs}
+// ErrorKind is the kind of the body of an error.
+const ErrorKind = "error"
 
-	publishedContract = newContract[wire.Webhook[wire.PublishedData]]("", "", "v1/webhook-published.schema.json")
-	testContract      = newContract[wire.Webhook[wire.TestData]]("", "", "v1/webhook-test.schema.json")
-)
+// others are the contracts of bodies that are no variants, by kind. The Go types of the service's answers belong to the
+// gateway.
+var others = []contract{
+	newContract[wire.Error]("", ErrorKind, "v1/error.schema.json"),
+	{kind: "/healthz", file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), parse: asItIs},
+	{kind: "/readyz", file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), parse: asItIs},
+	{kind: "/status", file: "v1/status.schema.json", schema: lazily("v1/status.schema.json"), parse: asItIs},
+	newContract[wire.Webhook[wire.PublishedData]]("", wire.WebhookPublished, "v1/webhook-published.schema.json"),
+	newContract[wire.Webhook[wire.TestData]]("", wire.WebhookTest, "v1/webhook-test.schema.json"),
+}
 
 // commonFile holds the definitions that the other files refer to.
 const commonFile = "v1/common.schema.json"
@@ -143,12 +127,12 @@ const commonFile = "v1/common.schema.json"
 // schemaFiles lists the files in the order in which they appear in the bundled document.
 func schemaFiles() []string {
 	var files []string
-	for i := range contracts {
-		if file := contracts[i].file; !slices.Contains(files, file) {
-			files = append(files, file)
+	for _, c := range slices.Concat(contracts, others) {
+		if !slices.Contains(files, c.file) {
+			files = append(files, c.file)
 		}
 	}
-	return append(files, errorContract.file, healthContract.file, statusContract.file, publishedContract.file, testContract.file, commonFile)
+	return append(files, commonFile)
 }
 
 // pageKind is the kind of contract of a page of a log.
@@ -157,7 +141,7 @@ const pageKind = "page"
 // contract is the contract of one kind of body.
 type contract struct {
 	endpoint catalog.Name
-	kind     string // of standings: the type; of a page of a log: pageKind
+	kind     string // of standings: the type; of a page of a log: pageKind; of others: the name
 	file     string
 	schema   func() *schema // compiled when first called
 	// parse returns the content of a body, and the bytes that wire.Marshal makes of it.

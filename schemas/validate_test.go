@@ -333,7 +333,7 @@ func TestReferences(t *testing.T) {
 
 func TestValidateError(t *testing.T) {
 	good := string(marshal(t, wire.NewError(wire.BadParam, `bad value "x" for parameter year`)))
-	if err := schemas.ValidateError([]byte(good)); err != nil {
+	if err := schemas.ValidateBody(schemas.ErrorKind, []byte(good)); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{
@@ -344,7 +344,7 @@ func TestValidateError(t *testing.T) {
 		strings.Replace(good, `}`, `,"status":422}`, 1),
 		string(marshal(t, wire.NewError(wire.BadParam, ""))),
 	} {
-		if err := schemas.ValidateError([]byte(bad)); err == nil {
+		if err := schemas.ValidateBody(schemas.ErrorKind, []byte(bad)); err == nil {
 			t.Errorf("accepted: %s", bad)
 		}
 	}

@@ -49,7 +49,7 @@ func (a answer) holds(t *testing.T, w want) {
 		t.Errorf("Access-Control-Allow-Origin: got %q, want * on every response", a.header.Get("Access-Control-Allow-Origin"))
 	}
 	if w.code != "" {
-		if err := schemas.ValidateError(a.body); err != nil || !bytes.Contains(a.body, []byte(`"error":"`+string(w.code)+`"`)) {
+		if err := schemas.ValidateBody(schemas.ErrorKind, a.body); err != nil || !bytes.Contains(a.body, []byte(`"error":"`+string(w.code)+`"`)) {
 			t.Errorf("want the error %s, got %s (%v)", w.code, a.body, err)
 		}
 		if a.header.Get("Cache-Control") != "no-store" {

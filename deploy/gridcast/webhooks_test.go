@@ -94,7 +94,7 @@ func (l *listeners) messages(secret string) (all []wire.PublishedData, last hear
 		if err := json.Unmarshal(h.body, &m); err != nil {
 			l.t.Fatal(err)
 		}
-		if err := schemas.ValidateWebhook(m.Type, h.body); err != nil {
+		if err := schemas.ValidateBody(m.Type, h.body); err != nil {
 			l.t.Error(err)
 		}
 		if m.Type == wire.WebhookPublished {

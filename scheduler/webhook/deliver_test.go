@@ -106,7 +106,7 @@ func (l *line) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		l.t.Errorf("it was sent %s: %v", body, err)
 	}
-	if err := schemas.ValidateWebhook(m.Type, body); err != nil {
+	if err := schemas.ValidateBody(m.Type, body); err != nil {
 		l.t.Errorf("it was sent %s: %v", body, err)
 	}
 	if l.secret != "" {

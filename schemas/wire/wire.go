@@ -209,14 +209,7 @@ func (p Percent) String() string { return strconv.FormatFloat(float64(p)/10, 'f'
 func (p Percent) MarshalJSON() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (p *Percent) UnmarshalJSON(b []byte) error {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return err
-	}
-	*p = Percent(math.Round(f * 10))
-	return nil
-}
+func (p *Percent) UnmarshalJSON(b []byte) error { return unmarshal(b, 10, p) }
 
 // Hundredths is a number that prints with exactly two decimals.
 type Hundredths int
@@ -243,14 +236,7 @@ func (n Hundredths) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *Hundredths) UnmarshalJSON(b []byte) error {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return err
-	}
-	*n = Hundredths(math.Round(f * 100))
-	return nil
-}
+func (n *Hundredths) UnmarshalJSON(b []byte) error { return unmarshal(b, 100, n) }
 
 // Thousandths is a number that prints with exactly three decimals.
 type Thousandths int
@@ -264,13 +250,15 @@ func (n Thousandths) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *Thousandths) UnmarshalJSON(b []byte) error {
+func (n *Thousandths) UnmarshalJSON(b []byte) error { return unmarshal(b, 1000, n) }
+
+// unmarshal reads a number that prints as a count of parts of a unit.
+func unmarshal[N ~int](b []byte, unit float64, n *N) error {
 	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return err
+	if err == nil {
+		*n = N(math.Round(f * unit))
 	}
-	*n = Thousandths(math.Round(f * 1000))
-	return nil
+	return err
 }
 
 // Marshal is the one way a body becomes bytes: UTF-8, no HTML escaping, no trailing newline.
