@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"gridcast/schemas/ordered"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob"
 )
 
@@ -258,11 +259,9 @@ func textOf(value json.RawMessage) string {
 	if !bytes.HasPrefix(value, []byte(`"`)) {
 		return string(value) // numbers keep their spelling
 	}
-	var spelled strings.Builder
-	encoder := json.NewEncoder(&spelled)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(parsed[string](value)); err != nil {
+	spelled, err := wire.Marshal(parsed[string](value))
+	if err != nil {
 		panic("BUG: a checked body: " + err.Error())
 	}
-	return strings.TrimSuffix(spelled.String(), "\n")
+	return string(spelled)
 }

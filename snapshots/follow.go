@@ -424,7 +424,7 @@ func (f *follower) startFromCache(ctx context.Context) {
 
 // report passes on the outcome of a poll.
 func (f *follower) report(r FollowReport) {
-	r.Repeated = f.lastReport != nil && f.lastReport.State == r.State && f.lastReport.Version == r.Version && errorText(f.lastReport.Err) == errorText(r.Err)
+	r.Repeated = f.lastReport != nil && f.lastReport.State == r.State && f.lastReport.Version == r.Version && fmt.Sprint(f.lastReport.Err) == fmt.Sprint(r.Err)
 	f.lastReport = &r
 	if f.Report != nil {
 		f.Report(r)
@@ -466,11 +466,4 @@ func stateOf(err error) FollowState {
 		return Refused
 	}
 	return Unreachable
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -370,19 +370,17 @@ func objectsOf(version int64) string { return fmt.Sprintf("%s%d/", objectFolder,
 // deltas, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
 // keys and the settings.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
-		if strings.HasPrefix(key, folder) {
-			return true
-		}
-	}
-	return false
+	return OfVersion(key) || within(key, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/")
 }
 
 // OfVersion says whether key belongs to a version: a claim, a manifest, a note, an object or a delta.
 func OfVersion(key string) bool {
-	return slices.ContainsFunc([]string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder}, func(folder string) bool {
-		return strings.HasPrefix(key, folder)
-	})
+	return within(key, claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder)
+}
+
+// within says whether key is in one of the folders.
+func within(key string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(key, folder) })
 }
 
 // versionIn returns the number in a key such as versions/12.json, given its folder.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"gridcast/snapshots/blob"
 )
@@ -46,9 +47,7 @@ func (r *Ratchet) Raise(ctx context.Context, keys []string, next Mark) error {
 			return err
 		}
 		raised := map[string]Mark{}
-		for key, mark := range *marks {
-			raised[key] = mark
-		}
+		maps.Copy(raised, *marks)
 		for _, key := range keys {
 			if raised[key].Number < next.Number {
 				raised[key] = next
