@@ -45,7 +45,11 @@ func exp(hi, lo, k float64) float64 {
 	t := float64(r * r)
 	p := -2.77777777770155933842e-03 + float64(t*(6.61375632143793436117e-05+float64(t*(-1.65339022054652515390e-06+float64(t*4.13813679705723846039e-08)))))
 	c := r - float64(t*(1.66666666666666657415e-01+float64(t*p)))
-	return math.Ldexp(1-((lo-float64(r*c)/(2-c))-hi), int(k))
+	y := 1 - ((lo - float64(r*c)/(2-c)) - hi) // between .7 and 1.5
+	if -1021 <= k && k <= 1022 {
+		return y * math.Float64frombits(uint64(1023+int(k))<<52) // as Ldexp, in a third of the time
+	}
+	return math.Ldexp(y, int(k))
 }
 
 // Log returns the natural logarithm of x with an error below one unit in the last place.
@@ -58,7 +62,11 @@ func Log(x float64) float64 {
 	case x == 0:
 		return math.Inf(-1)
 	}
-	m, e := math.Frexp(x)
+	bits := math.Float64bits(x)
+	m, e := math.Float64frombits(bits&(1<<52-1)|1022<<52), int(bits>>52)-1022
+	if e == -1022 { // a subnormal number
+		m, e = math.Frexp(x)
+	}
 	if m < math.Sqrt2/2 {
 		m, e = 2*m, e-1
 	}
