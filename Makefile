@@ -35,7 +35,7 @@ lies: build           ## each lie of a source told to gridcast serve over loopba
 	@GRIDCAST_LIES=$(CURDIR)/$(BIN)/gridcast go test -count=1 -v -run 'TestLies' ./builder/ingest
 
 crosscheck:           ## all seasons since 1950 as served, against the tables of F1DB and against each other (needs F1DB's release)
-	@go test -count=1 -v -run '^TestAllSeasons$$' ./deploy/gridcast
+	@GRIDCAST_SEASONS=all go test -count=1 -v -run '^TestAllSeasons$$' ./deploy/gridcast
 
 race:                 ## what runs beside something, under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short

@@ -50,6 +50,10 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		facts: base, aliases: make(map[season.DriverID]season.DriverID),
 		refused: make(map[string]error), held: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
 	}
+	upstream, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Media{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, commit := range host.Commits {
 		year := commit.At.Year()
 		if year < from || year > to {
@@ -63,11 +67,16 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts, _, err := tree.Facts(media.Media{})
+		kept, err := tree.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := upstream.Read(kept) // decodes nothing but the files that the commit has changed
 		if err != nil {
 			h.refused[commit.Subject] = err
 			continue
 		}
+		facts := document.Facts
 		out, err := assemble.Assemble(assemble.Input{
 			Current:   h.facts,
 			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Kind: assemble.Full, Facts: facts}},

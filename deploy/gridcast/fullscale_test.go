@@ -210,6 +210,7 @@ type figures struct {
 
 // compareTables compares every figure that stands in two documents of a season: careers and progress with the results,
 // head-to-head with results and sessions, the download with all documents; and the careers of all seasons with their sum.
+// It makes the downloads of every tenth season, with GRIDCAST_SEASONS=all of each.
 func compareTables(t *testing.T, published map[string][]byte) {
 	t.Helper()
 	whole := map[string]figures{} // of all seasons, by driver
@@ -301,6 +302,9 @@ func compareTables(t *testing.T, published map[string][]byte) {
 				t.Errorf("%d: %s and %s raced %d to %d, the results say %d to %d", year, h.First.DriverID, h.Second.DriverID, h.First.RaceAhead, h.Second.RaceAhead, first, second)
 			}
 			compared++
+		}
+		if year%10 != 4 && os.Getenv("GRIDCAST_SEASONS") != "all" {
+			continue // a download takes much longer than the rest of its season
 		}
 		season := bulk.Season{Year: year}
 		for _, r := range results {
