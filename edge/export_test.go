@@ -34,9 +34,10 @@ var ConnectionBound = connectionBound
 var Client = client
 
 // CompressDocuments makes the constant pages, once in the life of the process.
-func CompressDocuments() error {
-	_, err := documents()
-	return err
+func CompressDocuments() {
+	for _, made := range contract {
+		made()
+	}
 }
 
 // SetDownloads sets the number of simultaneous downloads, and the slowest rate of a client, in bytes a

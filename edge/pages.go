@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -51,7 +50,7 @@ var (
 // pages answers requests without a key: the documents of the contract, health and status.
 type pages struct {
 	edge       *Edge
-	documents  map[string]*resident.Page
+	widgets    map[string]*resident.Page // by path
 	statusHTML *template.Template
 	start      *startPage
 }
@@ -61,18 +60,14 @@ func newPages(e *Edge) (*pages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
-	shared, err := documents()
-	if err != nil {
-		return nil, err
-	}
-	documents := maps.Clone(shared)
+	widgets := map[string]*resident.Page{}
 	for _, w := range e.deps.Widgets {
-		if documents[w.path()], err = document(script, w.Module, "public, max-age=31536000, immutable"); err != nil {
+		if widgets[w.path()], err = document(script, w.Module, "public, max-age=31536000, immutable"); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.path(), err)
 		}
 	}
 	start, err := newStartPage(e)
-	return &pages{edge: e, documents: documents, statusHTML: page, start: start}, err
+	return &pages{edge: e, widgets: widgets, statusHTML: page, start: start}, err
 }
 
 // serve answers a target outside the base path.
@@ -81,14 +76,15 @@ func (p *pages) serve(r *request) answer {
 	if len(path) > 1 {
 		path = bytes.TrimSuffix(path, []byte{'/'})
 	}
-	document := p.documents[string(path)]
+	document, made := p.widgets[string(path)], contract[string(path)]
 	switch {
 	case string(path) == "/":
 		document = p.start.answer()
 	case bytes.HasPrefix(path, []byte("/docs")), bytes.HasPrefix(path, []byte("/llms")):
-		if made := explained()[string(path)]; made != nil {
-			document = made()
-		}
+		made = explained()[string(path)]
+	}
+	if made != nil {
+		document = made()
 	}
 	feed := slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == string(path) })
 	if feed {
@@ -199,52 +195,37 @@ func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
 }
 
-// documents are the constant pages, by path. They are compressed once in the life of the
-// process.
-var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
-	pages := map[string]*resident.Page{}
-	for _, d := range []docs.Document{
-		{Path: "/openapi.json", ContentType: "application/json; charset=utf-8", Body: schemas.OpenAPIJSON()},
-		{Path: "/openapi.yaml", ContentType: "application/yaml; charset=utf-8", Body: schemas.OpenAPIYAML()},
-		{Path: "/favicon.ico", ContentType: "image/svg+xml", Body: favicon},
-		{Path: "/robots.txt", ContentType: "text/plain; charset=utf-8", Body: []byte(robots)},
-	} {
-		page, err := constant(d)
-		if err != nil {
-			return nil, err
-		}
-		pages[d.Path] = page
-	}
-	return pages, nil
-})
+// contract holds the documents of the contract and two files for browsers and crawlers, by path.
+var contract = map[string]func() *resident.Page{
+	"/openapi.json": constant("application/json; charset=utf-8", schemas.OpenAPIJSON),
+	"/openapi.yaml": constant("application/yaml; charset=utf-8", schemas.OpenAPIYAML),
+	"/favicon.ico":  constant("image/svg+xml", func() []byte { return favicon }),
+	"/robots.txt":   constant("text/plain; charset=utf-8", func() []byte { return []byte(robots) }),
+}
 
-// explained are the documents about the API, by path. The first request for one of them renders all, and the first
-// for each compresses it, so that the start of an edge waits for none of the 60.
+// explained are the documents about the API, by path. The first request for one of them renders all.
 var explained = sync.OnceValue(func() map[string]func() *resident.Page {
 	pages := map[string]func() *resident.Page{}
 	for _, d := range docs.Documents() {
-		pages[d.Path] = sync.OnceValue(func() *resident.Page {
-			page, err := constant(d)
-			if err != nil {
-				panic("BUG: document about the API: " + err.Error())
-			}
-			return page
-		})
+		pages[d.Path] = constant(d.ContentType, func() []byte { return d.Body })
 	}
 	return pages
 })
 
-// constant makes the page of a document that changes with the program alone.
-func constant(d docs.Document) (*resident.Page, error) {
-	var fields []resident.Field
-	if strings.HasPrefix(d.ContentType, "text/html") {
-		fields = protection(d.Body)
-	}
-	page, err := document(resident.NewField("Content-Type", d.ContentType), d.Body, untilRelease, fields...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Path, err)
-	}
-	return page, nil
+// constant returns the page of a document that changes with the program alone. The first request for it compresses
+// it, so that the start of an edge waits for none of them.
+func constant(contentType string, body func() []byte) func() *resident.Page {
+	return sync.OnceValue(func() *resident.Page {
+		var fields []resident.Field
+		if strings.HasPrefix(contentType, "text/html") {
+			fields = protection(body())
+		}
+		page, err := document(resident.NewField("Content-Type", contentType), body(), untilRelease, fields...)
+		if err != nil {
+			panic("BUG: document of the program: " + err.Error())
+		}
+		return page
+	})
 }
 
 // untilRelease is the time for which a cache may keep a document: it changes with the program.
