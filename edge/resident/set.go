@@ -37,7 +37,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	s := &Set{
 		version:  v,
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
-		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
+		variants: map[catalog.Variant]*Page{},
 		feeds:    map[string]*Page{},
 		plain:    &identities{},
 	}
@@ -51,7 +51,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	if same { // only the targets of other pages must be found again
 		s.targets = maps.Clone(previous.targets)
 	} else {
-		s.targets = make(map[string]*Page, 8*len(m.Entries))
+		s.targets = map[string]*Page{}
 	}
 	if m.State != nil {
 		// The state is for people, so a form that is newer than this edge stops nothing.
