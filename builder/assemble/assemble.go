@@ -27,6 +27,8 @@ type Document struct {
 	From, To int    // the seasons that it covers; others are ignored
 	Facts    season.Facts
 	Kind     Kind
+	// Assumed facts follow from others that people entered. No gate compares a source's numbers with them.
+	Assumed bool
 	// Forced holds the blocks that a person wants applied in spite of the gates.
 	Forced map[BlockID]bool
 	// Earlier holds the seasons that an earlier document of this source has covered. A season that is not

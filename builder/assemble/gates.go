@@ -118,7 +118,7 @@ func (j *judgement) judgePast(p *Proposal) {
 
 // judgeCars refuses a classification in which a driver has another team or number than in the qualifying or
 // on the grid that were applied before: the source may have exchanged two drivers. It accepts a driver without a
-// row in either, such as a substitute, and an unknown number.
+// row in either, such as a substitute, and a number where none or an assumed one was known.
 func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
 	teams := make(map[season.DriverID]season.TeamID)
 	for _, row := range qualifying {
@@ -137,10 +137,23 @@ func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qu
 			continue
 		}
 		number, entry := j.document.Cars[season.Car{Year: p.Year, GrandPrix: p.GrandPrix, Sprint: sprint, Driver: row.Driver}], j.ours.Entry(row.Driver)
-		if entry != nil && number != 0 && entry.Number != 0 && number != entry.Number {
+		if entry != nil && number != 0 && entry.Number != 0 && number != entry.Number && !j.assumed(entry) {
 			p.refuse(CarsGate, "%s drives car %d and was in car %d before the race", row.Driver, number, entry.Number)
 		}
 	}
+}
+
+// assumed reports whether the number of an entry was assumed for a list of drivers that a person entered. It is that of
+// the driver's latest entry, and the driver may have another one since.
+func (j *judgement) assumed(entry *season.Entry) bool {
+	return slices.ContainsFunc(j.Documents, func(d Document) bool {
+		r, ok := d.Facts.Round(j.season.Year, j.theirs.GrandPrix)
+		if !ok || !d.Assumed {
+			return false
+		}
+		assumed := r.Entry(entry.Driver)
+		return assumed != nil && assumed.Number == entry.Number
+	})
 }
 
 // judgeShort refuses a grid with less than four fifths of the qualified drivers, because the builder makes

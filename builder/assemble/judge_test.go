@@ -285,6 +285,10 @@ func (s *situation) build(t *testing.T, kind string) *world {
 		case "before", "after":
 			d := document(word[0], word[1])
 			edit(t, &d.Facts, word[2:])
+		case "assumed":
+			d := document(word[0], "manual")
+			d.Assumed = true
+			edit(t, &d.Facts, word[1:])
 		case "says":
 			d := document("source", kind)
 			switch word[1] {

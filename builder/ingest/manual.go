@@ -194,6 +194,7 @@ func (l *ManualLog) documents() (first, last assemble.Document) {
 		}
 	}
 	first, last = empty(), empty()
+	last.Assumed = true
 	for _, s := range l.Active() {
 		d := &first
 		if s.Assumed {
