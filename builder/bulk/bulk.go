@@ -401,21 +401,15 @@ func (b *book) add(name string, typ reflect.Type, value reflect.Value, keys []ce
 		}
 	}
 	for _, l := range lists {
-		if !value.IsValid() {
+		switch {
+		case !value.IsValid():
 			b.add(l.name, l.typ, reflect.Value{}, mine)
-			continue
-		}
-		for i := range lengthOf(l.value) {
-			b.add(l.name, l.typ, l.value.Index(i), mine)
+		case l.value.IsValid():
+			for i := range l.value.Len() {
+				b.add(l.name, l.typ, l.value.Index(i), mine)
+			}
 		}
 	}
-}
-
-func lengthOf(list reflect.Value) int {
-	if !list.IsValid() {
-		return 0
-	}
-	return list.Len()
 }
 
 // kindOf names the type of a scalar or of a list of scalars, which is one cell; empty: it is neither.

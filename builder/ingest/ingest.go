@@ -163,13 +163,6 @@ func (g *Ingest) contest(archive string, open []assemble.Proposal, doubted []ass
 	}
 }
 
-// Assembled counts the assemblies since the start. A poll without news adds none.
-func (g *Ingest) Assembled() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.assembled.times
-}
-
 // Accept accepts a held proposal: the next run applies it in spite of the gates. Without a held
 // proposal of that ID the error lists the IDs of the others.
 func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason string) (assemble.Proposal, error) {

@@ -187,10 +187,7 @@ func (l *ManualLog) documents() (first, last assemble.Document) {
 		return assemble.Document{
 			Source: assemble.ManualSource, From: 1, To: 9999, Kind: assemble.Manual,
 			Revisions: make(map[assemble.BlockID]string), Forced: make(map[assemble.BlockID]bool),
-			Facts: season.Facts{
-				Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
-				Circuits: make(map[season.CircuitID]season.Circuit),
-			},
+			Facts: season.NewFacts(),
 		}
 	}
 	first, last = empty(), empty()

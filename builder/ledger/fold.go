@@ -280,25 +280,6 @@ func (s *Fold) Aliases() map[season.DriverID]season.DriverID {
 	return maps.Clone(s.current)
 }
 
-// Renamed returns the state with further drivers renamed, from old to current ids: those that an
-// archive knows of and the ledger does not. Events that are appended on it do not keep them.
-func (s *Fold) Renamed(aliases map[season.DriverID]season.DriverID) *Fold {
-	renamed := s
-	for _, from := range slices.Sorted(maps.Keys(aliases)) {
-		if to := aliases[from]; from != to && s.Driver(from) != to {
-			if renamed == s {
-				renamed = s.clone()
-			}
-			renamed.rename(from, to)
-		}
-	}
-	return renamed
-}
-
-// Breaches lists the events that readers ignore, in order. It is empty unless something other
-// than Append wrote to the store.
-func (s *Fold) Breaches() []Breach { return s.breaches }
-
 // add folds a file into s, which must not be shared yet. Events that break a rule are noted
 // and otherwise left out.
 func (s *Fold) add(f File, head Head) {

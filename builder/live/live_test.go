@@ -64,8 +64,8 @@ func stored(all ...live.Observation) []live.Stored {
 // TestReduceIsAFunctionOfTheSet shuffles and doubles the observations of a race.
 func TestReduceIsAFunctionOfTheSet(t *testing.T) {
 	want := live.Reduce(race())
-	if want.State != live.Ended || want.Lap != 50 || want.Laps != 50 || len(want.Moments) != 50 || len(want.Phases) != 4 {
-		t.Fatalf("got %s at lap %d of %d with %d moments and %d phases", want.State, want.Lap, want.Laps, len(want.Moments), len(want.Phases))
+	if want.State != live.Ended || want.Lap != 50 || want.Laps != 50 || len(want.Moments) != 50 || len(want.Turns) != 4 {
+		t.Fatalf("got %s at lap %d of %d with %d moments and %d turns", want.State, want.Lap, want.Laps, len(want.Moments), len(want.Turns))
 	}
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -187,5 +187,5 @@ func (t *Tape) admits(o *Observation) (bool, error) {
 		}
 	}
 	after := Reduce(append(t.Observations[:len(t.Observations):len(t.Observations)], Stored{Observation: *o}))
-	return len(after.Moments) > len(before.Moments) || len(after.Phases) > len(before.Phases), nil
+	return len(after.Moments) > len(before.Moments) || len(after.Turns) > len(before.Turns), nil
 }

@@ -46,16 +46,9 @@ type Race struct {
 	Lap     int // completed by the leader
 	Laps    int // of the race, as a source said; 0: no source said it
 	Moments []Moment
-	Seen    time.Time   // of the latest observation that counts
-	Phases  []PhaseSeen // the changes of State, oldest first
-	Hand    bool        // a person's order counts until it is released
-}
-
-// PhaseSeen is a change of state.
-type PhaseSeen struct {
-	State State
-	At    time.Time
-	Lap   int
+	Seen    time.Time // of the latest observation that counts
+	Turns   []int     // the laps in which State changed, oldest first
+	Hand    bool      // a person's order counts until it is released
 }
 
 // At returns the moment of the first of two laps that was observed, the given one and the next; nil if neither was.
@@ -105,10 +98,7 @@ func (r *Race) ValidUntil() time.Time {
 func Reduce(observations []Stored) Race {
 	sorted := inOrder(observations)
 	r := Race{State: Waiting}
-	turn := func(state State, o *Stored) {
-		r.State = state
-		r.Phases = append(r.Phases, PhaseSeen{State: state, At: o.Seen(), Lap: r.Lap})
-	}
+	turn := func(state State) { r.State, r.Turns = state, append(r.Turns, r.Lap) }
 	var ended time.Time
 	for i := range sorted {
 		o := &sorted[i]
@@ -120,12 +110,12 @@ func Reduce(observations []Stored) Race {
 			case r.State == Ended:
 				continue
 			case o.Phase == Over:
-				turn(Ended, o)
+				turn(Ended)
 				ended = o.Seen()
 			case o.Phase == Suspended && r.State != Stopped:
-				turn(Stopped, o)
+				turn(Stopped)
 			case o.Phase == Started && r.State == Waiting, o.Phase == Resumed && r.State == Stopped:
-				turn(Running, o)
+				turn(Running)
 			}
 		case o.Lap < r.Lap || !o.Hand && byHand(sorted, o.Received):
 			continue
@@ -136,8 +126,8 @@ func Reduce(observations []Stored) Race {
 			r.Moments[len(r.Moments)-1] = Moment{*o}
 		default:
 			r.Lap, r.Moments = o.Lap, append(r.Moments, Moment{*o})
-			if r.State == Waiting || r.State == Stopped && o.Lap >= r.Phases[len(r.Phases)-1].Lap+restart {
-				turn(Running, o)
+			if r.State == Waiting || r.State == Stopped && o.Lap >= r.Turns[len(r.Turns)-1]+restart {
+				turn(Running)
 			}
 		}
 		r.Laps, r.Seen = cmp.Or(o.Laps, r.Laps), o.Seen()

@@ -17,7 +17,6 @@ type Fit struct {
 	Features  []Feature
 	Weights   []float64 // per unit of the feature
 	Sharpness float64
-	Window    Window
 	Races     int // number of races learnt from
 	From, To  int // their first and last season
 }
@@ -31,7 +30,7 @@ type learnable struct {
 
 // fit learns from the samples. They must be from seasons before year.
 func fit(samples []*sample, year int, set []Feature, window Window, p FitParams) (*Fit, error) {
-	f := &Fit{Features: set, Window: window}
+	f := &Fit{Features: set}
 	var used []*sample
 	for _, s := range samples {
 		if s.year >= year-window.Seasons && s.year < year && len(s.finish) > 0 {

@@ -109,7 +109,6 @@ type Explanation struct {
 	Fits     []*Fit // of R2, then of the fits without ratings, then of qualifying alone
 	Weights  Weights
 	Starters []Starter // in starting order
-	Paces    []Pace    // before the weekend
 }
 
 // Qualified returns the forecast of the expert with the outcome of qualifying alone: f0, the yardstick
@@ -137,13 +136,6 @@ type Starter struct {
 	Experts  [3]float64 // not rounded; 0 for a missing expert
 }
 
-// Pace is the estimated pace of a car or a driver, in percent. Lower is faster.
-type Pace struct {
-	Team             season.TeamID   // first of its lineage; empty for a driver
-	Driver           season.DriverID // empty for a car
-	Qualifying, Race float64
-}
-
 // Explain predicts and says why.
 func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Explanation, error) {
 	m.mu.Lock()
@@ -162,11 +154,7 @@ func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Ex
 		return Explanation{}, fmt.Errorf("predict %d %s: %w", year, round, err)
 	}
 	fillGaps(smp, m.memory.steps)
-	e := m.explain(smp, fits)
-	for i, ent := range now.state.pace.entities {
-		e.Paces = append(e.Paces, Pace{ent.car, ent.driver, now.state.pace.mean[2*i], now.state.pace.mean[2*i+1]})
-	}
-	return e, nil
+	return m.explain(smp, fits), nil
 }
 
 // opened is the knowledge before a round: the races up to the round itself, the state after the earlier

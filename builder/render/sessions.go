@@ -30,12 +30,8 @@ func sessions(a *almanac.Almanac) []wire.WeekendSessions {
 // hasSessions reports whether the outcome of any session is known.
 func hasSessions(r *almanac.Round) bool {
 	f := r.Facts
-	for _, practice := range f.Practice {
-		if len(practice) > 0 {
-			return true
-		}
-	}
-	return len(f.Qualifying)+len(f.SprintQualifying)+len(f.SprintGrid)+len(f.Grid) > 0 || r.Result != nil && len(f.FastestLaps)+len(f.PitStops) > 0
+	practised := slices.ContainsFunc(f.Practice[:], func(laps []season.TimedLap) bool { return len(laps) > 0 })
+	return practised || len(f.Qualifying)+len(f.SprintQualifying)+len(f.SprintGrid)+len(f.Grid) > 0 || r.Result != nil && len(f.FastestLaps)+len(f.PitStops) > 0
 }
 
 // sessionsRecord renders the sessions of a round. Fastest laps and pit stops belong to the race, so they wait for its

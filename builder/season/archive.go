@@ -17,6 +17,11 @@ type Facts struct {
 	Seasons   []Season              `json:"-"` // by ascending year; each is a separate line of a file
 }
 
+// NewFacts returns empty facts to which drivers, teams, engines and circuits can be added.
+func NewFacts() Facts {
+	return Facts{Drivers: map[DriverID]Driver{}, Teams: map[TeamID]Team{}, Engines: map[EngineID]Engine{}, Circuits: map[CircuitID]Circuit{}}
+}
+
 // Archive holds all facts, of the past and of a known future. It is immutable.
 type Archive struct {
 	facts Facts

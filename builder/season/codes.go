@@ -66,24 +66,15 @@ func (v *View) lastCode(id DriverID, year int) string {
 
 // appears reports whether the driver is in the entries, the qualifying or the result of a round.
 func (s *Season) appears(id DriverID) bool {
-	return slices.ContainsFunc(s.Rounds, func(r Round) bool {
-		return r.Entry(id) != nil ||
-			slices.ContainsFunc(r.Qualifying, func(row QualifyingRow) bool { return row.Driver == id }) ||
-			slices.ContainsFunc(r.Results, func(row Result) bool { return row.Driver == id })
+	return slices.ContainsFunc(s.Rounds, func(r Round) (appears bool) {
+		r.appearances(func(_ int, driver DriverID) { appears = appears || driver == id })
+		return appears
 	})
 }
 
-// newcomers returns the drivers of a round without a code, in the order in which they choose. Drivers
-// known with the grid come before those known only with the result, so that a result does not change
-// earlier codes. Within each group the driver with the most starts comes first.
-func (s *Season) newcomers(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
-	r := &s.Rounds[round]
-	var groups [2][]DriverID
-	see := func(group int, id DriverID) {
-		if _, ok := codes[id]; !ok && !slices.Contains(groups[0], id) && !slices.Contains(groups[1], id) {
-			groups[group] = append(groups[group], id)
-		}
-	}
+// appearances calls see for each row of the entries and the qualifying, which are known with the grid, with 0, and for
+// each row of the result with 1.
+func (r *Round) appearances(see func(group int, driver DriverID)) {
 	for _, row := range r.Entries {
 		see(0, row.Driver)
 	}
@@ -93,6 +84,19 @@ func (s *Season) newcomers(round int, codes map[DriverID]string, starts *sofar) 
 	for _, row := range r.Results {
 		see(1, row.Driver)
 	}
+}
+
+// newcomers returns the drivers of a round without a code, in the order in which they choose. Drivers
+// known with the grid come before those known only with the result, so that a result does not change
+// earlier codes. Within each group the driver with the most starts comes first.
+func (s *Season) newcomers(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
+	r := &s.Rounds[round]
+	var groups [2][]DriverID
+	r.appearances(func(group int, id DriverID) {
+		if _, ok := codes[id]; !ok && !slices.Contains(groups[0], id) && !slices.Contains(groups[1], id) {
+			groups[group] = append(groups[group], id)
+		}
+	})
 	for _, group := range groups {
 		if len(group) > 1 {
 			counts := starts.at(round)
@@ -131,15 +135,7 @@ func (c *sofar) at(round int) map[DriverID]int {
 func (v *View) startsBefore(s *Season) map[DriverID]int {
 	starts := make(map[DriverID]int)
 	for i := range s.Rounds {
-		for _, row := range s.Rounds[i].Entries {
-			starts[row.Driver] = 0
-		}
-		for _, row := range s.Rounds[i].Qualifying {
-			starts[row.Driver] = 0
-		}
-		for _, row := range s.Rounds[i].Results {
-			starts[row.Driver] = 0
-		}
+		s.Rounds[i].appearances(func(_ int, driver DriverID) { starts[driver] = 0 })
 	}
 	if earlier, ok := v.counted(s.Year); ok {
 		for _, season := range earlier {

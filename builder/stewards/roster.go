@@ -18,7 +18,6 @@ import (
 // Roster lists the possible drivers of a round: all drivers with an entry in this season or the last
 // one, each with the latest entry.
 type Roster struct {
-	Year   int
 	Known  []Starter // the drivers of the round first, by car number
 	Listed bool      // the entries of the round itself are known
 	teams  map[season.TeamID]season.Team
@@ -64,7 +63,7 @@ seasons:
 			}
 		}
 	}
-	roster := &Roster{Year: year, Listed: listed, teams: v.Teams, ids: make(map[season.DriverID]bool, len(v.Drivers))}
+	roster := &Roster{Listed: listed, teams: v.Teams, ids: make(map[season.DriverID]bool, len(v.Drivers))}
 	for id := range v.Drivers {
 		roster.ids[id] = true
 	}
@@ -145,7 +144,10 @@ func (r *Roster) Read(text string) (*List, error) {
 				faults = append(faults, fmt.Errorf("line %d: %q: want the code of one driver before =", number, strings.TrimSpace(drivers)))
 				break
 			}
-			s, err := r.starter(&list, text, is, described)
+			s, err := r.Find(text)
+			if described {
+				s, err = r.assign(&list, text, is)
+			}
 			if err != nil {
 				faults = append(faults, fmt.Errorf("line %d: %w", number, err))
 				break // a time after it has no driver either
@@ -167,14 +169,6 @@ func (r *Roster) Read(text string) (*List, error) {
 		faults = append(faults, errors.New("nobody is named: write the drivers' codes in order, such as VER NOR LEC"))
 	}
 	return &list, errors.Join(faults...)
-}
-
-// starter returns the driver with a code, described by the right side of its line if there is one.
-func (r *Roster) starter(l *List, code, is string, described bool) (Starter, error) {
-	if described {
-		return r.assign(l, code, is)
-	}
-	return r.Find(code)
 }
 
 // Find returns the driver with a code or an identifier. The error suggests drivers that the text may
@@ -212,10 +206,9 @@ func nearDrivers[T any](text string, drivers []T, of func(T) (code, name string)
 }
 
 var (
-	codeForm    = regexp.MustCompile(`^[A-Z]{3}$`)
-	timeForm    = regexp.MustCompile(`^(?:\d:)?\d\d?\.\d{1,3}$`)
-	teamForm    = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .-]{1,39}) \(([A-Z]{3})\)$`)
-	countryForm = regexp.MustCompile(`^[A-Z]{3}$`)
+	codeForm = regexp.MustCompile(`^[A-Z]{3}$`) // of drivers and of countries
+	timeForm = regexp.MustCompile(`^(?:\d:)?\d\d?\.\d{1,3}$`)
+	teamForm = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .-]{1,39}) \(([A-Z]{3})\)$`)
 )
 
 // A lap of qualifying takes between these times: the shortest circuit had laps of 54 s, and rain doubles a lap.
@@ -291,7 +284,7 @@ func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
 		return season.Driver{}, fmt.Errorf("code %q: want three letters A to Z", code)
 	case !two || id == "":
 		return season.Driver{}, fmt.Errorf("%s: name %q: want a first and a last name", code, name)
-	case !countryForm.MatchString(country):
+	case !codeForm.MatchString(country):
 		return season.Driver{}, fmt.Errorf("%s: country %q: want the three letters of ISO 3166-1, such as GBR", code, country)
 	}
 	for _, s := range r.Known {

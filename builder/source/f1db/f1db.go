@@ -93,11 +93,11 @@ func convert(rel *release, opts Options) (*season.Archive, Report, error) {
 	c := &converter{
 		rel:      rel,
 		opts:     opts,
-		facts:    newFacts(),
+		facts:    season.NewFacts(),
 		report:   rel.report,
 		imported: make(map[table]int),
 	}
-	c.report.cars = make(map[season.Car]int)
+	c.facts.Source, c.report.cars = Source, make(map[season.Car]int)
 	if err := c.readThings(); err != nil {
 		return nil, Report{}, err
 	}
@@ -123,16 +123,6 @@ func convert(rel *release, opts Options) (*season.Archive, Report, error) {
 	return archive, c.report, nil
 }
 
-func newFacts() season.Facts {
-	return season.Facts{
-		Source:   Source,
-		Drivers:  make(map[season.DriverID]season.Driver),
-		Teams:    make(map[season.TeamID]season.Team),
-		Engines:  make(map[season.EngineID]season.Engine),
-		Circuits: make(map[season.CircuitID]season.Circuit),
-	}
-}
-
 // at names the place of a row of a thing or of the list of races.
 func (c *converter) at(t table, n int) string {
 	return fmt.Sprintf("%s, row %d", t.file(), n)
@@ -140,7 +130,7 @@ func (c *converter) at(t table, n int) string {
 
 // readThings reads the things to which rows refer.
 func (c *converter) readThings() error {
-	c.things, c.names = newFacts(), make(map[season.GrandPrixID]string)
+	c.things, c.names = season.NewFacts(), make(map[season.GrandPrixID]string)
 	countries := make(map[string]country)
 	for i, row := range c.rel.countries {
 		if row.ID == "" {

@@ -76,13 +76,7 @@ type reader struct {
 }
 
 func newReader(names source.Equivalents) *reader {
-	return &reader{
-		names: names, races: make(map[int]map[text]*race),
-		out: season.Facts{
-			Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
-			Circuits: make(map[season.CircuitID]season.Circuit), Engines: make(map[season.EngineID]season.Engine),
-		},
-	}
+	return &reader{names: names, races: make(map[int]map[text]*race), out: season.NewFacts()}
 }
 
 func (r *reader) page(p page) error {

@@ -83,13 +83,6 @@ type reader struct {
 	notes []string
 }
 
-func newReader(names source.Equivalents, p *payload) *reader {
-	return &reader{names: names, p: p, out: season.Facts{
-		Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
-		Circuits: make(map[season.CircuitID]season.Circuit), Engines: make(map[season.EngineID]season.Engine),
-	}}
-}
-
 func (r *reader) facts() (season.Facts, error) {
 	for year := r.p.Year; year <= r.p.To; year++ {
 		s := season.Season{Year: year}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/season"
 	"gridcast/builder/source"
 )
 
@@ -158,7 +159,7 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 	if err := source.Unpack(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read openf1: %w", err)
 	}
-	r := newReader(u.api.Names, &p)
+	r := reader{names: u.api.Names, p: &p, out: season.NewFacts()}
 	facts, err := r.facts()
 	if err != nil {
 		return source.Document{}, fmt.Errorf("read openf1: %w", err)
