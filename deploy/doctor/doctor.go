@@ -38,12 +38,12 @@ import (
 // Doctor checks everything that a server with the same flags depends on. It writes one object of its
 // own to the store and removes it.
 type Doctor struct {
-	flags.Builder  `embed:""`
-	flags.Edge     `embed:""`
-	flags.Console  `embed:""`
-	flags.Watching `embed:""`
-	flags.Webhooks `embed:""`
-	Role           string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
+	flags.Builder
+	flags.Edge
+	flags.Console
+	flags.Watching
+	flags.Webhooks
+	Role string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
 }
 
 // Health is the outcome of a check.

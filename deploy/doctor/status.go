@@ -25,9 +25,9 @@ import (
 
 // Status prints the state of the service, from the store and the admin ports of the edges.
 type Status struct {
-	flags.Storage `embed:""`
-	flags.Clock   `embed:""`
-	Edges         []string `help:"The admin ports of the edges." placeholder:"URL"`
+	flags.Storage
+	flags.Clock
+	Edges []string `help:"The admin ports of the edges." placeholder:"URL"`
 }
 
 // serviceState is the answer of status --json. Instants are race time.

@@ -24,9 +24,9 @@ import (
 
 // Builder is for processes that build versions.
 type Builder struct {
-	Storage         `embed:""`
-	Signing         `embed:""`
-	Clock           `embed:""`
+	Storage
+	Signing
+	Clock
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
 	Model           string        `help:"The model that makes the picks: ${enum}. The store keeps it for every scheduler and every later command, until it is set again." enum:"v2,r2,grid-frequency" default:"v2"`
 	AutoVerifyAfter time.Duration `help:"Verify a result automatically once it has not changed for this long after the race; 0: only an operator verifies. The store keeps it for every scheduler, until it is set again." default:"0s"`

@@ -123,8 +123,8 @@ func (f KeyTiers) All() (keys.Tiers, error) {
 
 // KeyStorage is for actions that create keys.
 type KeyStorage struct {
-	KeyListStorage `embed:""`
-	KeyTiers       `embed:""`
+	KeyListStorage
+	KeyTiers
 }
 
 // Operator opens the store for actions that create keys of the tiers.

@@ -21,8 +21,8 @@ import (
 
 // Rounds is for commands about rounds, which need the ledger and race time.
 type Rounds struct {
-	Storage `embed:""`
-	Clock   `embed:""`
+	Storage
+	Clock
 }
 
 // Reader opens the store to read about rounds. The operator that it returns cannot write.
@@ -114,8 +114,8 @@ func (f Storage) Importer(ctx context.Context, s *terminal.Streams) (*operator.O
 
 // Manual is for commands that enter facts by hand.
 type Manual struct {
-	Rounds  `embed:""`
-	Sources `embed:""`
+	Rounds
+	Sources
 }
 
 // Reader opens the store to read facts entered by hand, and the last document of each source.

@@ -34,8 +34,8 @@ func signers(flag string, files []string) (*notes.Signers, error) {
 
 // VersionStorage is for actions that publish without a build.
 type VersionStorage struct {
-	Storage `embed:""`
-	Signing `embed:""`
+	Storage
+	Signing
 }
 
 // Operator opens the store for actions that publish.
@@ -50,8 +50,8 @@ func (f VersionStorage) Operator(ctx context.Context, s *terminal.Streams) (*ope
 
 // KeyListStorage is for actions that change the list of API keys.
 type KeyListStorage struct {
-	Storage    `embed:""`
-	KeySigning `embed:""`
+	Storage
+	KeySigning
 }
 
 // Operator opens the store for actions on the list of API keys.

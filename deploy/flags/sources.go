@@ -34,7 +34,7 @@ type Sources struct {
 
 // Watching names the source of the running order, beside the sources of facts.
 type Watching struct {
-	Sources         `embed:""`
+	Sources
 	RunningOrder    string `help:"The source of the running order of a race: openf1, also as openf1=URL. Its terms are non-commercial: --accept-terms openf1 accepts them. It needs an account: --openf1-login-file, or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD." placeholder:"NAME[=URL]"`
 	OpenF1LoginFile string `name:"openf1-login-file" env:"GRIDCAST_OPENF1_LOGIN_FILE" help:"A file with the e-mail address of an OpenF1 account on its first line and the password on its second." placeholder:"FILE" type:"path"`
 }
@@ -172,8 +172,8 @@ func (f Webhooks) Sender(log *slog.Logger) (*webhook.Sender, error) {
 
 // WebhookStorage is for actions on webhooks.
 type WebhookStorage struct {
-	Storage  `embed:""`
-	Webhooks `embed:""`
+	Storage
+	Webhooks
 }
 
 // Operator opens the store for actions on webhooks.

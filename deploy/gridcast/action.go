@@ -19,10 +19,10 @@ type opener interface {
 // actionCmd applies an action of operators. Its flags are those of O, which opens the store, of
 // flags.Action, of the reason R, and the fields of the action A.
 type actionCmd[O opener, R interface{ Text() string }, A operator.Action] struct {
-	Opener       O `embed:""`
-	flags.Action `embed:""`
-	Why          R `embed:""`
-	Do           A `embed:""`
+	Opener O `embed:""`
+	flags.Action
+	Why R `embed:""`
+	Do  A `embed:""`
 }
 
 // The actions by the flags that they need.

@@ -33,16 +33,16 @@ type archiveImportCmds struct {
 
 // importF1DBCmd writes an archive file, or makes the archive the one in use of a store.
 type importF1DBCmd struct {
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	Path                 string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
-	Archive              string `help:"Write an archive file instead of changing the store." placeholder:"FILE" type:"path" env:"-"`
-	Store                string `help:"Put the archive into this store." placeholder:"URL"`
-	Force                bool   `help:"Accept the loss of results that the archive in use has." env:"-"`
-	From                 int    `help:"First season; default: the first in the source." placeholder:"YEAR" env:"-"`
-	To                   int    `help:"Last season; default: the last in the source." placeholder:"YEAR" env:"-"`
-	Colours              string `help:"Team colours that replace gridcast's own: a file with lines such as \"2026 cadillac #444444\"." placeholder:"FILE" type:"path" env:"-"`
-	Headshots            string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" env:"-"`
+	flags.Action
+	flags.OptionalReason
+	Path      string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
+	Archive   string `help:"Write an archive file instead of changing the store." placeholder:"FILE" type:"path" env:"-"`
+	Store     string `help:"Put the archive into this store." placeholder:"URL"`
+	Force     bool   `help:"Accept the loss of results that the archive in use has." env:"-"`
+	From      int    `help:"First season; default: the first in the source." placeholder:"YEAR" env:"-"`
+	To        int    `help:"Last season; default: the last in the source." placeholder:"YEAR" env:"-"`
+	Colours   string `help:"Team colours that replace gridcast's own: a file with lines such as \"2026 cadillac #444444\"." placeholder:"FILE" type:"path" env:"-"`
+	Headshots string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" env:"-"`
 }
 
 func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -217,9 +217,7 @@ func countSeason(year *season.Season) shownSeason {
 	return shown
 }
 
-type archiveListCmd struct {
-	flags.Storage `embed:""`
-}
+type archiveListCmd struct{ flags.Storage }
 
 func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	list, err := archive.NewStore(store).List(ctx)
@@ -238,9 +236,9 @@ func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 }
 
 type archiveDiffCmd struct {
-	flags.Storage `embed:""`
-	Before        string `arg:"" help:"An archive file, or the first digits of the sum of an archive in the store." placeholder:"A"`
-	After         string `arg:"" optional:"" help:"The archive to compare with; default: the one in use." placeholder:"B"`
+	flags.Storage
+	Before string `arg:"" help:"An archive file, or the first digits of the sum of an archive in the store." placeholder:"A"`
+	After  string `arg:"" optional:"" help:"The archive to compare with; default: the one in use." placeholder:"B"`
 }
 
 func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
@@ -284,11 +282,11 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 }
 
 type archiveUseCmd struct {
-	flags.Storage        `embed:""`
-	flags.Action         `embed:""`
-	flags.RequiredReason `embed:""`
-	operator.UseArchive  `embed:""`
-	Force                bool `help:"Accept the loss of results that the archive in use has." env:"-"`
+	flags.Storage
+	flags.Action
+	flags.RequiredReason
+	operator.UseArchive
+	Force bool `help:"Accept the loss of results that the archive in use has." env:"-"`
 }
 
 func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {

@@ -12,11 +12,11 @@ import (
 )
 
 type buildCmd struct {
-	flags.Builder        `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	Release              bool `help:"End the hold of publishing after a rollback; needs --reason." env:"-"`
-	All                  bool `help:"Make title odds and track record too. For a timer, where no scheduler runs." env:"-"`
+	flags.Builder
+	flags.Action
+	flags.OptionalReason
+	Release bool `help:"End the hold of publishing after a rollback; needs --reason." env:"-"`
+	All     bool `help:"Make title odds and track record too. For a timer, where no scheduler runs." env:"-"`
 }
 
 func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {

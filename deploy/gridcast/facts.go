@@ -34,13 +34,13 @@ type gridCmds struct {
 
 // driversSetCmd enters drivers of a round: the entries, qualifying or the grid, by the command above it.
 type driversSetCmd struct {
-	flags.Manual          `embed:""`
-	flags.Action          `embed:""`
-	flags.ManualReason    `embed:""`
-	File                  string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
-	operator.EnterDrivers `embed:""`
-	Force                 bool `help:"Enter it although a gate refuses it." env:"-"`
-	Template              bool `help:"Only print the known drivers, as a file to put in order for --file." env:"-"`
+	flags.Manual
+	flags.Action
+	flags.ManualReason
+	File string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
+	operator.EnterDrivers
+	Force    bool `help:"Enter it although a gate refuses it." env:"-"`
+	Template bool `help:"Only print the known drivers, as a file to put in order for --file." env:"-"`
 }
 
 func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams) error {
@@ -85,7 +85,7 @@ func readFile(name string) ([]byte, error) {
 
 // manualAction applies an action on facts that operators enter.
 type manualAction[O opener, A operator.Action] struct {
-	actionCmd[O, flags.RequiredReason, A] `embed:""`
+	actionCmd[O, flags.RequiredReason, A]
 }
 
 func (c *manualAction[O, A]) Run(ctx context.Context, s *terminal.Streams) error {
@@ -105,9 +105,7 @@ type factsCmds struct {
 	Release manualAction[flags.Manual, operator.ReleaseFacts] `cmd:"" help:"Release facts entered by hand: the sources apply again."`
 }
 
-type factsListCmd struct {
-	flags.Manual `embed:""`
-}
+type factsListCmd struct{ flags.Manual }
 
 // listedFact is a row of facts list --json.
 type listedFact struct {
@@ -174,13 +172,13 @@ type calendarCmds struct {
 }
 
 type calendarImportCmd struct {
-	flags.Manual       `embed:""`
-	flags.Action       `embed:""`
-	flags.ManualReason `embed:""`
-	File               string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
-	Year               int    `help:"The season of --template; default: the current one." env:"-"`
-	Force              bool   `help:"Enter it although a gate refuses it." env:"-"`
-	Template           bool   `help:"Only print the known calendar, as a table to edit and import." env:"-"`
+	flags.Manual
+	flags.Action
+	flags.ManualReason
+	File     string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
+	Year     int    `help:"The season of --template; default: the current one." env:"-"`
+	Force    bool   `help:"Enter it although a gate refuses it." env:"-"`
+	Template bool   `help:"Only print the known calendar, as a table to edit and import." env:"-"`
 }
 
 func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error {

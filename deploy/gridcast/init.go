@@ -28,16 +28,16 @@ import (
 // initCmd sets up a new installation. It takes every flag of serve and writes an environment file with
 // them for the processes of the installation.
 type initCmd struct {
-	flags.Builder  `embed:""`
-	flags.Edge     `embed:""`
-	flags.Console  `embed:""`
-	flags.Watching `embed:""`
-	flags.Webhooks `embed:""`
-	flags.Action   `embed:""`
-	File           string `help:"The environment file to write." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
-	Client         string `name:"name" help:"The client of the first key." default:"first client" env:"-"`
-	KeyTier        string `help:"The tier of the first key." default:"standard" env:"-"`
-	Force          bool   `help:"Replace an existing environment file." env:"-"`
+	flags.Builder
+	flags.Edge
+	flags.Console
+	flags.Watching
+	flags.Webhooks
+	flags.Action
+	File    string `help:"The environment file to write." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
+	Client  string `name:"name" help:"The client of the first key." default:"first client" env:"-"`
+	KeyTier string `help:"The tier of the first key." default:"standard" env:"-"`
+	Force   bool   `help:"Replace an existing environment file." env:"-"`
 }
 
 // initialised is the answer of init --json.

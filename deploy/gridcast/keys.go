@@ -25,9 +25,7 @@ type keysCmds struct {
 	Sign    listAction[operator.SignList]   `cmd:"" help:"Sign the list as it is, for the first time or with a new signing key."`
 }
 
-type keysCreateCmd struct {
-	keyAction[operator.CreateKey] `embed:""`
-}
+type keysCreateCmd struct{ keyAction[operator.CreateKey] }
 
 func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	tiers, err := c.Opener.All()
@@ -41,9 +39,7 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.keyAction.Run(ctx, s)
 }
 
-type keysListCmd struct {
-	flags.Storage `embed:""`
-}
+type keysListCmd struct{ flags.Storage }
 
 func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	d, _, err := keys.Load(ctx, store)

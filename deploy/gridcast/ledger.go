@@ -22,9 +22,9 @@ type ledgerCmds struct {
 }
 
 type ledgerListCmd struct {
-	flags.Storage `embed:""`
-	Session       int64 `help:"Only events of this session key."`
-	Last          int   `help:"Only the last N events." placeholder:"N"`
+	flags.Storage
+	Session int64 `help:"Only events of this session key."`
+	Last    int   `help:"Only the last N events." placeholder:"N"`
 }
 
 func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
@@ -61,8 +61,8 @@ func sessionCell(key int64) string {
 }
 
 type ledgerAuditCmd struct {
-	flags.Storage        `embed:""`
-	operator.AuditLedger `embed:""`
+	flags.Storage
+	operator.AuditLedger
 }
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {

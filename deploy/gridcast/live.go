@@ -31,9 +31,9 @@ type liveCmds struct {
 }
 
 type livePushCmd struct {
-	flags.Rounds `embed:""`
-	File         string `arg:"" help:"A file of observations, one a line; - reads standard input."`
-	Name         string `help:"The name of the source, for observations that do not name one." default:"push"`
+	flags.Rounds
+	File string `arg:"" help:"A file of observations, one a line; - reads standard input."`
+	Name string `help:"The name of the source, for observations that do not name one." default:"push"`
 }
 
 // pushed counts the lines of a feed.
@@ -73,9 +73,9 @@ func openFeed(file string) (io.ReadCloser, error) {
 }
 
 type liveRecordCmd struct {
-	flags.Rounds `embed:""`
-	File         string `arg:"" help:"The file to write; it must not exist." type:"path"`
-	Session      int64  `help:"Session key of the round; default: the race of /live." placeholder:"KEY" env:"-"`
+	flags.Rounds
+	File    string `arg:"" help:"The file to write; it must not exist." type:"path"`
+	Session int64  `help:"Session key of the round; default: the race of /live." placeholder:"KEY" env:"-"`
 }
 
 // recordEvery is the time between two reads of the log.
@@ -122,11 +122,11 @@ func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error
 }
 
 type liveReplayCmd struct {
-	flags.Storage `embed:""`
-	File          string  `arg:"" help:"A recording." type:"existingfile"`
-	Speed         float64 `help:"Race seconds in a real second; 0: as fast as possible." default:"60"`
-	Archive       string  `help:"An archive file with the race. Default: the embedded seasons." placeholder:"PATH" type:"path"`
-	Model         string  `help:"The model that makes the pick before the race: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	flags.Storage
+	File    string  `arg:"" help:"A recording." type:"existingfile"`
+	Speed   float64 `help:"Race seconds in a real second; 0: as fast as possible." default:"60"`
+	Archive string  `help:"An archive file with the race. Default: the embedded seasons." placeholder:"PATH" type:"path"`
+	Model   string  `help:"The model that makes the pick before the race: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 }
 
 // replayed is the outcome of live replay --json.

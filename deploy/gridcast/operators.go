@@ -16,9 +16,7 @@ type operatorsCmds struct {
 	Revoke storeAction[operator.RevokeOperator] `cmd:"" help:"Refuse a person's token from now on."`
 }
 
-type operatorsListCmd struct {
-	flags.Storage `embed:""`
-}
+type operatorsListCmd struct{ flags.Storage }
 
 func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	list, err := operator.LoadPeople(ctx, store)

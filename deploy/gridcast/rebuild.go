@@ -16,8 +16,8 @@ import (
 
 // rebuildCmd asks the running scheduler for a build.
 type rebuildCmd struct {
-	flags.Builder     `embed:""`
-	flags.Action      `embed:""`
+	flags.Builder
+	flags.Action
 	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
 	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
 	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`

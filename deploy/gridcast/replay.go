@@ -16,12 +16,12 @@ import (
 )
 
 type replayCmd struct {
-	flags.Storage `embed:""`
-	flags.Signing `embed:""`
-	Archive       string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model         string `help:"The model that makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	From          int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
-	To            int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
+	flags.Storage
+	flags.Signing
+	Archive string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
+	Model   string `help:"The model that makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	From    int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
+	To      int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
 }
 
 // checkSeasons refuses seasons that the archive lacks, before the store becomes a simulated one.

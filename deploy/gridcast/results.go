@@ -27,9 +27,9 @@ type resultsCmds struct {
 }
 
 type resultsListCmd struct {
-	flags.Rounds `embed:""`
-	Recent       int  `help:"How many verified results to list." default:"5"`
-	All          bool `help:"List every result that waits or is missing; default: the last five of each." env:"-"`
+	flags.Rounds
+	Recent int  `help:"How many verified results to list." default:"5"`
+	All    bool `help:"List every result that waits or is missing; default: the last five of each." env:"-"`
 }
 
 // listedResult is a row of results list --json.
@@ -107,8 +107,8 @@ func (c *resultsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error { //
 }
 
 type resultsShowCmd struct {
-	flags.Rounds `embed:""`
-	Key          int64 `arg:"" help:"Session key of the round, from results list."`
+	flags.Rounds
+	Key int64 `arg:"" help:"Session key of the round, from results list."`
 }
 
 // shownResult is the answer of results show --json. Source and Valid can be edited and given to
@@ -225,12 +225,12 @@ func printHeading(s *terminal.Streams, r *almanac.Round) {
 }
 
 type resultsVerifyCmd struct {
-	flags.Rounds           `embed:""`
-	flags.Action           `embed:""`
-	flags.OptionalReason   `embed:""`
-	operator.VerifyResult  `embed:""`
-	operator.VerifyResults `embed:""`
-	All                    bool `help:"Verify every result that waits." env:"-"`
+	flags.Rounds
+	flags.Action
+	flags.OptionalReason
+	operator.VerifyResult
+	operator.VerifyResults
+	All bool `help:"Verify every result that waits." env:"-"`
 }
 
 func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -260,12 +260,12 @@ func printVerified(s *terminal.Streams, answer operator.Answer) {
 
 // resultFlags is for commands that enter a result.
 type resultFlags struct {
-	flags.Rounds         `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	File                 string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
-	Force                bool   `help:"Enter it although the race cannot be over yet." env:"-"`
-	Template             bool   `help:"Only print the known result, as a file to put in order for --file." env:"-"`
+	flags.Rounds
+	flags.Action
+	flags.OptionalReason
+	File     string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
+	Force    bool   `help:"Enter it although the race cannot be over yet." env:"-"`
+	Template bool   `help:"Only print the known result, as a file to put in order for --file." env:"-"`
 }
 
 // readFile appends the codes of the file to the order, or sets the document to a classification as JSON.
@@ -327,8 +327,8 @@ func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, key int64,
 }
 
 type resultsEnterCmd struct {
-	resultFlags          `embed:""`
-	operator.EnterResult `embed:""`
+	resultFlags
+	operator.EnterResult
 }
 
 func (c *resultsEnterCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -345,8 +345,8 @@ func (c *resultsEnterCmd) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 type resultsCorrectCmd struct {
-	resultFlags            `embed:""`
-	operator.CorrectResult `embed:""`
+	resultFlags
+	operator.CorrectResult
 }
 
 func (c *resultsCorrectCmd) Run(ctx context.Context, s *terminal.Streams) error {

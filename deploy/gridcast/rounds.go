@@ -25,8 +25,8 @@ type roundsCmds struct {
 }
 
 type roundsListCmd struct {
-	flags.Rounds `embed:""`
-	Year         int `help:"The season; default: the current one."`
+	flags.Rounds
+	Year int `help:"The season; default: the current one."`
 }
 
 // listedRound is a round of rounds list --json.
@@ -82,7 +82,7 @@ func joined(actions []almanac.Decision) string {
 
 // roundAction applies an action on a round, and prints the state of the round after it.
 type roundAction[A operator.Action] struct {
-	actionCmd[flags.Rounds, flags.RequiredReason, A] `embed:""`
+	actionCmd[flags.Rounds, flags.RequiredReason, A]
 }
 
 func (c *roundAction[A]) Run(ctx context.Context, s *terminal.Streams) error {

@@ -16,9 +16,7 @@ type settingsCmds struct {
 	Set  settingsSetCmd  `cmd:"" help:"Change settings of the store: running schedulers apply them within seconds, and every later command too."`
 }
 
-type settingsShowCmd struct {
-	flags.Storage `embed:""`
-}
+type settingsShowCmd struct{ flags.Storage }
 
 func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	settings, err := settings.Load(ctx, store)
@@ -32,8 +30,8 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 }
 
 type settingsSetCmd struct {
-	storeAction[operator.ChangeSettings] `embed:""`
-	Headshots                            string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" xor:"portraits" env:"-"`
+	storeAction[operator.ChangeSettings]
+	Headshots string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" xor:"portraits" env:"-"`
 }
 
 func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {

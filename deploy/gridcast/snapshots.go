@@ -27,9 +27,7 @@ type snapshotCmds struct {
 	Prune     snapshotsPruneCmd     `cmd:"" help:"Remove old versions, and objects that no version needs."`
 }
 
-type snapshotsListCmd struct {
-	flags.Storage `embed:""`
-}
+type snapshotsListCmd struct{ flags.Storage }
 
 func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	list, err := snapshots.List(ctx, store)
@@ -45,8 +43,8 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams, store b
 }
 
 type snapshotsShowCmd struct {
-	flags.Storage `embed:""`
-	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+	flags.Storage
+	Version int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
 }
 
 func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
@@ -73,9 +71,9 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store b
 }
 
 type snapshotsDiffCmd struct {
-	flags.Storage `embed:""`
-	From          int64 `arg:"" help:"The version to compare from." placeholder:"A"`
-	To            int64 `arg:"" optional:"" help:"The version to compare to; default: the current one." placeholder:"B"`
+	flags.Storage
+	From int64 `arg:"" help:"The version to compare from." placeholder:"A"`
+	To   int64 `arg:"" optional:"" help:"The version to compare to; default: the current one." placeholder:"B"`
 }
 
 func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
@@ -106,8 +104,8 @@ func short(value string) string {
 }
 
 type snapshotsVerifyCmd struct {
-	flags.Storage         `embed:""`
-	operator.CheckVersion `embed:""`
+	flags.Storage
+	operator.CheckVersion
 }
 
 func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
@@ -126,9 +124,9 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store
 }
 
 type snapshotsReproduceCmd struct {
-	flags.Storage `embed:""`
-	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
-	All           bool  `help:"Every published version, the newest first." env:"-"`
+	flags.Storage
+	Version int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+	All     bool  `help:"Every published version, the newest first." env:"-"`
 }
 
 func (c *snapshotsReproduceCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -190,7 +188,7 @@ func otherRelease(built, this string) string {
 }
 
 type snapshotsRollbackCmd struct {
-	actionCmd[flags.VersionStorage, flags.RequiredReason, operator.Rollback] `embed:""`
+	actionCmd[flags.VersionStorage, flags.RequiredReason, operator.Rollback]
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -200,8 +198,8 @@ func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) err
 }
 
 type snapshotsPruneCmd struct {
-	storeAction[operator.Prune] `embed:""`
-	DryRun                      bool `help:"Only show the objects to remove." env:"-"`
+	storeAction[operator.Prune]
+	DryRun bool `help:"Only show the objects to remove." env:"-"`
 }
 
 func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error {

@@ -201,8 +201,8 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 type sourceTraceCmd struct {
-	flags.Storage `embed:""`
-	Key           int64 `arg:"" help:"The session key of a round."`
+	flags.Storage
+	Key int64 `arg:"" help:"The session key of a round."`
 }
 
 // tracedBlock is a row of source trace --json.
@@ -269,9 +269,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 }
 
 // loadedFacts opens the store with the last documents of the sources.
-type loadedFacts struct {
-	flags.Manual `embed:""`
-}
+type loadedFacts struct{ flags.Manual }
 
 // Operator opens the store for actions on pending changes.
 func (f loadedFacts) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {

@@ -31,10 +31,10 @@ func place(ctx context.Context, name string, access open.Access) (blob.Store, er
 }
 
 type storeBackupCmd struct {
-	flags.Storage        `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	To                   string `arg:"" help:"The destination: a folder, or a store in the form of --store."`
+	flags.Storage
+	flags.Action
+	flags.OptionalReason
+	To string `arg:"" help:"The destination: a folder, or a store in the form of --store."`
 }
 
 func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -54,15 +54,15 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 type storeRestoreCmd struct {
-	flags.Storage        `embed:""`
-	flags.Signing        `embed:""`
-	flags.KeySigning     `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	From                 string   `arg:"" help:"The backup: a folder, or a store in the form of --store."`
-	Above                int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
-	CacheDir             string   `help:"The --cache-dir of an edge of this machine, which knows the version that it has served." placeholder:"DIR" type:"path"`
-	Edges                []string `help:"The admin ports of the edges. The restored version gets a higher number than any that they served." placeholder:"URL"`
+	flags.Storage
+	flags.Signing
+	flags.KeySigning
+	flags.Action
+	flags.OptionalReason
+	From     string   `arg:"" help:"The backup: a folder, or a store in the form of --store."`
+	Above    int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
+	CacheDir string   `help:"The --cache-dir of an edge of this machine, which knows the version that it has served." placeholder:"DIR" type:"path"`
+	Edges    []string `help:"The admin ports of the edges. The restored version gets a higher number than any that they served." placeholder:"URL"`
 }
 
 func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {

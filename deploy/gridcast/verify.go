@@ -23,8 +23,8 @@ import (
 )
 
 type ledgerProveCmd struct {
-	flags.Storage `embed:""`
-	Session       int64 `arg:"" help:"The session key of the round, such as 2024022."`
+	flags.Storage
+	Session int64 `arg:"" help:"The session key of the round, such as 2024022."`
 }
 
 // Run prints the proof that the frozen pick of a round is in the public log of the current version.

@@ -26,7 +26,7 @@ type webhooksCmds struct {
 }
 
 type webhooksAddCmd struct {
-	webhookAction[operator.AddWebhook] `embed:""`
+	webhookAction[operator.AddWebhook]
 }
 
 func (c *webhooksAddCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -39,8 +39,8 @@ func (c *webhooksAddCmd) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 type webhooksListCmd struct {
-	flags.Storage  `embed:""`
-	flags.Webhooks `embed:""`
+	flags.Storage
+	flags.Webhooks
 }
 
 // listedWebhook is a row of webhooks list --json.
@@ -78,8 +78,8 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 }
 
 type webhooksLogCmd struct {
-	flags.Storage `embed:""`
-	ID            string `arg:"" help:"The webhook's id, from webhooks list."`
+	flags.Storage
+	ID string `arg:"" help:"The webhook's id, from webhooks list."`
 }
 
 func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {

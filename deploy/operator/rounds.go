@@ -122,7 +122,7 @@ func (d EnterResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 // CorrectResult makes another classification the next revision of a result.
 type CorrectResult struct {
 	reasoned
-	Classification `embed:""`
+	Classification
 
 	Key int64 `arg:"" form:"session" help:"Session key of the round, from results list."`
 }

@@ -18,9 +18,9 @@ import (
 
 // Edge serves the published version from memory.
 type Edge struct {
-	flags.Storage `embed:""`
-	flags.Clock   `embed:""`
-	flags.Edge    `embed:""`
+	flags.Storage
+	flags.Clock
+	flags.Edge
 }
 
 // Run serves until ctx ends.

@@ -14,12 +14,12 @@ import (
 
 // Scheduler builds when something falls due, and shows operators the console.
 type Scheduler struct {
-	flags.Builder  `embed:""`
-	flags.Console  `embed:""`
-	flags.Watching `embed:""`
-	flags.Webhooks `embed:""`
-	flags.KeyTiers `embed:""`
-	AdminListen    string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
+	flags.Builder
+	flags.Console
+	flags.Watching
+	flags.Webhooks
+	flags.KeyTiers
+	AdminListen string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
 }
 
 // Run builds until ctx ends.

@@ -21,14 +21,14 @@ import (
 
 // Serve is builder, scheduler and edge in one process.
 type Serve struct {
-	flags.Builder  `embed:""`
-	flags.Edge     `embed:""`
-	flags.Console  `embed:""`
-	flags.Watching `embed:""`
-	flags.Webhooks `embed:""`
-	NewStore       bool    `help:"Open a new ledger in an empty store although this machine has served versions of that store. The edge then forgets its copy." env:"-"`
-	Demo           bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
-	DemoSpeed      float64 `help:"Race seconds in a real second of the demo." default:"300"`
+	flags.Builder
+	flags.Edge
+	flags.Console
+	flags.Watching
+	flags.Webhooks
+	NewStore  bool    `help:"Open a new ledger in an empty store although this machine has served versions of that store. The edge then forgets its copy." env:"-"`
+	Demo      bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
+	DemoSpeed float64 `help:"Race seconds in a real second of the demo." default:"300"`
 
 	startKey string          // for the start page of the demo
 	order    service.Watcher // of the demo's races
