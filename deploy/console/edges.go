@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -99,12 +98,8 @@ func ask[T any](ctx context.Context, address string) (T, error) {
 		return answer.Data, err
 	}
 	response, err := edgeClient.Do(request)
-	var failed *url.Error // its text repeats the address
-	if errors.As(err, &failed) {
-		return answer.Data, fmt.Errorf("it does not answer: %w", failed.Err)
-	}
 	if err != nil {
-		return answer.Data, fmt.Errorf("it does not answer: %w", err)
+		return answer.Data, fmt.Errorf("it does not answer: %w", errors.Unwrap(err)) // a *url.Error, whose text repeats the address
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	if response.StatusCode != http.StatusOK {

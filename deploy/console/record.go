@@ -17,13 +17,7 @@ type recordView struct {
 	PoleHits   int
 	Running    chart // hits and those of the pole, race by race
 	Calibrated chart // predicted against observed frequency
-	Bins       []binView
-}
-
-// binView is a row of the calibration, for people who cannot see the plot.
-type binView struct {
-	Races     int
-	Said, Won string
+	Bins       []backtest.Bin
 }
 
 // PolePct is how often the driver on pole won the same races.
@@ -53,12 +47,9 @@ func newRecord(a *almanac.Almanac) recordView {
 	if record.Races == 0 {
 		return record
 	}
-	bins := backtest.Reliability(forecasts)
+	record.Bins = backtest.Reliability(forecasts)
 	record.Running = runningChart(hits, pole)
-	record.Calibrated = calibrationChart(bins)
-	for _, b := range bins {
-		record.Bins = append(record.Bins, binView{b.Races, view.Percent(b.Said), view.Percent(b.Won)})
-	}
+	record.Calibrated = calibrationChart(record.Bins)
 	return record
 }
 

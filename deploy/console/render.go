@@ -50,6 +50,7 @@ var functions = template.FuncMap{
 	"local":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04") },
 	"minute":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
 	"pct":     func(p *wire.Percent) string { return fmt.Sprintf("%.1f", float64(*p)/10) },
+	"percent": view.Percent,
 	"who":     operator.Who,
 	"ended":   view.Ended,
 	"what":    func(a auditlog.Verb) string { return strings.ReplaceAll(string(a), "_", " ") },

@@ -2,6 +2,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -415,13 +416,9 @@ func (d *doctor) redis(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		address := "HOST:6379"
+		host, port := "HOST", "6379"
 		if u, err := url.Parse(d.Redis); err == nil && u.Host != "" {
-			address = u.Host
-		}
-		host, port, err2 := net.SplitHostPort(address)
-		if err2 != nil {
-			host, port = address, "6379"
+			host, port = u.Hostname(), cmp.Or(u.Port(), port)
 		}
 		d.failed("redis", fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), err)
 	default:

@@ -56,11 +56,7 @@ func printAnswer(s *terminal.Streams, answer operator.Answer) {
 	record := answer.Record
 	switch r := record.(type) {
 	case keys.StoredKey:
-		created := createdKey{ID: r.ID, Key: answer.Secret, Name: r.Name, Tier: r.Tier, Origins: r.Origins}
-		if !r.Expires.IsZero() {
-			created.Expires = &r.Expires
-		}
-		record = created
+		record = createdKey{ID: r.ID, Key: answer.Secret, Name: r.Name, Tier: r.Tier, Expires: r.Expires, Origins: r.Origins}
 	case webhook.Hook:
 		record = struct {
 			webhook.Hook
@@ -75,10 +71,10 @@ func printAnswer(s *terminal.Streams, answer operator.Answer) {
 
 // createdKey is the answer of keys create --json.
 type createdKey struct {
-	ID      string     `json:"id"`
-	Key     string     `json:"key"`
-	Name    string     `json:"name"`
-	Tier    string     `json:"tier"`
-	Expires *time.Time `json:"expires,omitempty"`
-	Origins []string   `json:"origins,omitempty"`
+	ID      string    `json:"id"`
+	Key     string    `json:"key"`
+	Name    string    `json:"name"`
+	Tier    string    `json:"tier"`
+	Expires time.Time `json:"expires,omitzero"`
+	Origins []string  `json:"origins,omitempty"`
 }

@@ -151,31 +151,18 @@ const gridSlots = "grid_frequency"
 // printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
 func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	s.Printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races)
-	rows := append(make([][]any, 0, 1+len(r.Baselines)), metricsRow(r.ModelName, r.Model))
-	for _, name := range byLogLoss(r.Baselines) {
-		rows = append(rows, metricsRow(name, r.Baselines[name]))
-	}
-	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
-	s.PrintTable(header, rows)
+	printMetrics(s, "total", r.ModelName, r.Model, r.Baselines)
 	if r.Model.RPS > 0 {
 		s.Printf("\nWhole orders: Brier score of the points %.3f, ranked probability score %.4f.\n", r.Model.PointsBrier, r.Model.RPS)
 	}
 	s.Printf("\nOver as many races even a perfectly calibrated model shows an ECE of %.1f %% [%.1f, %.1f].\n\n",
 		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1])
 	printDifferences(s, r.ModelName, r.Differences)
-	header = []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
-	rows = make([][]any, 0, len(r.Subsets))
-	for _, part := range r.Subsets {
-		rows = append(rows, partRow(part.Name, part.Part))
-	}
+	header := []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
 	s.Printf("\n")
-	s.PrintTable(header, rows)
+	s.PrintTable(header, terminal.Rows(r.Subsets, func(part backtest.Subset) []any { return partRow(part.Name, part.Part) }))
 	s.Printf("\n")
-	rows = make([][]any, 0, len(r.Seasons))
-	for _, part := range r.Seasons {
-		rows = append(rows, partRow(part.Year, part.Part))
-	}
-	s.PrintTable(header, rows)
+	s.PrintTable(header, terminal.Rows(r.Seasons, func(part backtest.Season) []any { return partRow(part.Year, part.Part) }))
 	s.Printf("\n")
 	s.PrintTable([]any{"races", "said %", "won % [95 %]"}, terminal.Rows(r.Reliability, binRow))
 	s.Printf("\n")
@@ -217,22 +204,22 @@ func withInterval(format string, value float64, interval backtest.Interval) stri
 func printLive(s *terminal.Streams, r *backtest.LiveReport) {
 	s.Printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To)
 	for _, c := range r.Checkpoints {
-		rows := append(make([][]any, 0, 1+len(c.Baselines)), metricsRow("live", c.Model))
-		for _, name := range byLogLoss(c.Baselines) {
-			rows = append(rows, metricsRow(name, c.Baselines[name]))
-		}
-		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
 		s.Printf("\n")
-		s.PrintTable(header, rows)
+		printMetrics(s, fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "live", c.Model, c.Baselines)
 		s.Printf("\n")
 		printDifferences(s, "live", c.Differences)
 	}
 }
 
-func byLogLoss(m map[string]backtest.Metrics) []string {
-	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[a].LogLoss, m[b].LogLoss), cmp.Compare(a, b))
-	})
+// printMetrics prints the scores of a model, and below it those of the baselines, the best first.
+func printMetrics(s *terminal.Streams, title, model string, of backtest.Metrics, baselines map[string]backtest.Metrics) {
+	rows := [][]any{metricsRow(model, of)}
+	for _, name := range slices.SortedFunc(maps.Keys(baselines), func(a, b string) int {
+		return cmp.Or(cmp.Compare(baselines[a].LogLoss, baselines[b].LogLoss), cmp.Compare(a, b))
+	}) {
+		rows = append(rows, metricsRow(name, baselines[name]))
+	}
+	s.PrintTable([]any{title, "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}, rows)
 }
 
 func metricsRow(name string, m backtest.Metrics) []any {

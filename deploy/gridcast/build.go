@@ -69,7 +69,9 @@ func buildRest(ctx context.Context, b *builder.Builder, request builder.Request,
 }
 
 // printBuilt prints the outcome of the build of an action.
-func printBuilt(s *terminal.Streams, answer operator.Answer) { printOutcome(s, answer.Outcome()) }
+func printBuilt(s *terminal.Streams, answer operator.Answer) {
+	printOutcome(s, builder.Outcome{Receipt: *answer.Receipt, Events: answer.Events})
+}
 
 func printOutcome(s *terminal.Streams, o builder.Outcome) {
 	if s.JSON {
@@ -77,7 +79,7 @@ func printOutcome(s *terminal.Streams, o builder.Outcome) {
 		return
 	}
 	for _, e := range o.Events {
-		s.Printf("settled    %s %s %s\n", e.Type, sessionCell(e.Session), e.String())
+		s.Printf("settled    %s %s %s\n", e.Type, terminal.Number(e.Session), e.String())
 	}
 	for _, d := range o.Refused {
 		s.Printf("refused    %s keeps its earlier bytes: %v\n", d.Path, d.Err)

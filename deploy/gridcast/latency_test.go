@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
+	"gridcast/deploy/terminal"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -98,7 +99,7 @@ func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration 
 			t.Fatalf("edge %d serves version %d, the result of %d is in %d", i+1, versions[i][len(versions[i])-1].number, session, run.Last.Result.Version)
 		}
 		last = max(last, versions[i][served].after)
-		rows := data[[]wire.CalendarEntry](t, c.get(t, "/calendar?year="+sessionCell(int64(year))))
+		rows := data[[]wire.CalendarEntry](t, c.get(t, "/calendar?year="+terminal.Number(int64(year))))
 		if !slices.ContainsFunc(rows, func(e wire.CalendarEntry) bool { return e.SessionKey == session && e.Status == wire.Finished }) {
 			t.Fatalf("edge %d does not serve the result of %d", i+1, session)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"gridcast/builder"
@@ -48,16 +47,9 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams, store blob
 		events = events[len(events)-c.Last:]
 	}
 	terminal.PrintRows(s, events, "", []any{"file", "at", "event", "session", "what", "actor"}, func(e listed) []any {
-		return []any{e.Seq, terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), operator.Who(e.Actor)}
+		return []any{e.Seq, terminal.Time(e.When()), e.Type, terminal.Number(e.Session), e.Event.String(), operator.Who(e.Actor)}
 	})
 	return nil
-}
-
-func sessionCell(key int64) string {
-	if key == 0 {
-		return ""
-	}
-	return strconv.FormatInt(key, 10)
 }
 
 type ledgerAuditCmd struct {

@@ -210,22 +210,8 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 	if err != nil {
 		return nil, err
 	}
-	following, stop := context.WithCancel(ctx)
-	wake, served, done := make(chan struct{}, 1), make(chan *resident.Set), make(chan struct{})
-	defer func() { stop(); <-done }()
-	go func() {
-		defer close(done)
-		var set *resident.Set
-		_ = snapshots.Follow(following, snapshots.FollowConfig{Store: b.Store, Wake: wake, Deliver: func(v *snapshots.Version) (err error) {
-			if set, err = resident.Load(v, set); err == nil {
-				select {
-				case served <- set:
-				case <-following.Done():
-				}
-			}
-			return err
-		}})
-	}()
+	wake, served, stop := followStore(ctx, b.Store)
+	defer stop()
 	set, out := <-served, replayed{}
 	first := set.Version().Manifest.Version
 	var waits []float64
@@ -280,6 +266,26 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 	err = json.Unmarshal(body.Identity, &now)
 	out.Checkpoints = now.Data.Checkpoints
 	return &out, err
+}
+
+// followStore loads each version of a store into memory as an edge does, after each wake, and hands it over. stop ends it.
+func followStore(ctx context.Context, store blob.Store) (wake chan<- struct{}, served <-chan *resident.Set, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	woken, loaded, done := make(chan struct{}, 1), make(chan *resident.Set), make(chan struct{})
+	go func() {
+		defer close(done)
+		var set *resident.Set
+		_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: store, Wake: woken, Deliver: func(v *snapshots.Version) (err error) {
+			if set, err = resident.Load(v, set); err == nil {
+				select {
+				case loaded <- set:
+				case <-ctx.Done():
+				}
+			}
+			return err
+		}})
+	}()
+	return woken, loaded, func() { cancel(); <-done }
 }
 
 // storedBytes is the size of everything in a store.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
@@ -83,34 +85,24 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 
 // printRecord counts the picks and results of a ledger by year.
 func printRecord(s *terminal.Streams, state *ledger.Fold) {
-	type count struct{ picks, results, hits int }
-	years := map[int]*count{}
-	var order []int
+	picks, results, hits := map[int]int{}, map[int]int{}, map[int]int{}
 	for session := range state.Records() {
-		year := years[session.Year]
-		if year == nil {
-			year = &count{}
-			years[session.Year] = year
-			order = append(order, session.Year)
-		}
-		result := session.Result()
 		if session.Pick == nil {
 			continue
 		}
-		year.picks++
+		picks[session.Year]++
+		result := session.Result()
 		if result == nil {
 			continue
 		}
-		year.results++
+		results[session.Year]++
 		if hit, _ := almanac.Podium(result.Rows).Score(almanac.Picked(session.Pick)); hit {
-			year.hits++
+			hits[session.Year]++
 		}
 	}
 	var rows [][]any
-	for _, year := range order {
-		if c := years[year]; c.picks > 0 {
-			rows = append(rows, []any{year, c.picks, c.results, c.hits})
-		}
+	for _, year := range slices.Sorted(maps.Keys(picks)) {
+		rows = append(rows, []any{year, picks[year], results[year], hits[year]})
 	}
 	s.PrintTable([]any{"season", "picks", "results", "winner hits"}, rows)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,16 +33,16 @@ type resultsListCmd struct {
 
 // listedResult is a row of results list --json.
 type listedResult struct {
-	SessionKey int64      `json:"session_key"`
-	Year       int        `json:"year"`
-	Name       string     `json:"gp_name"`
-	Start      time.Time  `json:"start"`
-	State      string     `json:"state"`
-	Winner     string     `json:"winner,omitzero"`
-	Picked     string     `json:"picked,omitzero"`
-	Revision   int        `json:"revision,omitzero"`
-	VerifiedAt *time.Time `json:"verified_at,omitempty"`
-	By         string     `json:"by,omitzero"`
+	SessionKey int64     `json:"session_key"`
+	Year       int       `json:"year"`
+	Name       string    `json:"gp_name"`
+	Start      time.Time `json:"start"`
+	State      string    `json:"state"`
+	Winner     string    `json:"winner,omitzero"`
+	Picked     string    `json:"picked,omitzero"`
+	Revision   int       `json:"revision,omitzero"`
+	VerifiedAt time.Time `json:"verified_at,omitzero"`
+	By         string    `json:"by,omitzero"`
 }
 
 // standingOf names the state of a result.
@@ -73,7 +72,7 @@ func newListedResult(r *almanac.Round) listedResult {
 		l.Picked = r.Code(r.Pick.P1)
 	}
 	if last := r.Record.Result(); last != nil {
-		l.Revision, l.VerifiedAt, l.By = last.Revision, &last.At, last.Actor
+		l.Revision, l.VerifiedAt, l.By = last.Revision, last.At, last.Actor
 	}
 	return l
 }
@@ -97,11 +96,9 @@ func (c *resultsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error { //
 	}
 	header := []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}
 	terminal.PrintRows(s, listed, "no result waits to be verified", header, func(l listedResult) []any {
-		revision, at := "", ""
-		if l.VerifiedAt != nil {
-			revision, at = strconv.Itoa(l.Revision), terminal.Time(*l.VerifiedAt)
+		return []any{
+			l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, terminal.Number(l.Revision), terminal.Time(l.VerifiedAt), operator.Who(l.By),
 		}
-		return []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, operator.Who(l.By)}
 	})
 	return nil
 }

@@ -38,7 +38,7 @@ type listedRound struct {
 	Start       time.Time          `json:"start"`
 	Provisional bool               `json:"provisional,omitzero"`
 	Status      string             `json:"status"`
-	Frozen      *time.Time         `json:"pick_frozen_at,omitempty"`
+	Frozen      time.Time          `json:"pick_frozen_at,omitzero"`
 	Allowed     []almanac.Decision `json:"allowed"`
 }
 
@@ -55,11 +55,10 @@ func (c *roundsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 			SessionKey: row.Session, Year: row.Year, Round: row.Number, Name: row.Name,
 			Start: row.Start, Provisional: row.Provisional, Status: string(render.Status(r.State)), Allowed: row.Allowed,
 		}
-		frozen := ""
 		if row.Pick != nil {
-			listed[i].Frozen, frozen = &row.Pick.FrozenAt, terminal.Time(row.Pick.FrozenAt)
+			listed[i].Frozen = row.Pick.FrozenAt
 		}
-		rows[i] = []any{row.Session, row.Name, startCell(r), row.State, frozen, joined(row.Allowed)}
+		rows[i] = []any{row.Session, row.Name, startCell(r), row.State, terminal.Time(listed[i].Frozen), joined(row.Allowed)}
 	}
 	s.PrintList(listed, "", []any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
 	return nil

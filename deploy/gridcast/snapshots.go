@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"gridcast/builder"
@@ -61,10 +60,7 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store b
 		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)
 	header := []any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}
 	s.PrintTable(header, terminal.Rows(m.Entries, func(e snapshots.ManifestEntry) []any {
-		gzip := "" // a small body is not compressed
-		if size := e.Packed.Size; size > 0 {
-			gzip = strconv.FormatInt(size, 10)
-		}
+		gzip := terminal.Number(e.Packed.Size) // a small body is not compressed
 		return []any{e.Path, e.Size, gzip, e.ETag, terminal.Time(e.GeneratedAt), e.Object}
 	}))
 	return nil

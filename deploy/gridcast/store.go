@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
@@ -100,9 +99,6 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	if o.SignKeys, err = c.KeySigners(); err != nil {
-		return err
-	}
-	if o.Audit, err = auditlog.Load(ctx, store); err != nil {
 		return err
 	}
 	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: s.Progress})

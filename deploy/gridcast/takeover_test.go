@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/deploy/console"
+	"gridcast/deploy/terminal"
 	"gridcast/schemas/wire"
 )
 
@@ -43,7 +44,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 	h.await(t, "the other scheduler publishes lights out", func(c *client) bool { return entry(t, c, session).Status == wire.Live })
 
 	var events []ledger.Event
-	if err := json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", sessionCell(session), "--store", "dir:store")), &events); err != nil {
+	if err := json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", terminal.Number(session), "--store", "dir:store")), &events); err != nil {
 		t.Fatal(err)
 	}
 	events = slices.DeleteFunc(events, func(e ledger.Event) bool { return e.Type == ledger.ForecastNoted })

@@ -92,7 +92,7 @@ func (c *ledgerVerifyCmd) Run(s *terminal.Streams) error {
 	}
 	s.Printf("The log of %s with %d files has file %d of the ledger:\n", proven.Origin, proven.Size, proven.File.Seq)
 	for _, e := range proven.File.Events {
-		s.Printf("  %s  %s  %s  %s\n", terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.String())
+		s.Printf("  %s  %s  %s  %s\n", terminal.Time(e.When()), e.Type, terminal.Number(e.Session), e.String())
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/servers"
+	"gridcast/deploy/terminal"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -294,7 +295,7 @@ func (h *house) form(t testing.TB, session int64) url.Values {
 	return url.Values{"seen": {seen}, "confirm": {"yes"}}
 }
 
-func verifyPath(session int64) string { return "/results/" + sessionCell(session) + "/verify" }
+func verifyPath(session int64) string { return "/results/" + terminal.Number(session) + "/verify" }
 
 // post sends the form and waits until the run has ended.
 func (h *house) post(t testing.TB, session int64, form url.Values) startedRun {

@@ -142,34 +142,26 @@ func (o *Operator) observed() *live.Log {
 }
 
 // running returns the round of /live and its observations, or an error if it is another round than the given one, or if
-// nothing may be observed of it now.
+// nothing may be observed of it now. Session 0 is any round.
 func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, *live.Tape, error) {
-	v, err := o.view(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := builder.LiveRound(almanac.Rounds(v, o.Ledger.Fold(), v.At.UTC().Year()-1), v.At)
+	r, now, err := o.liveRound(ctx)
 	switch {
-	case r == nil:
-		return nil, nil, errors.New("no race is near: nothing can be observed before the pick of a race is frozen")
-	case r.Session != session:
+	case err != nil:
+		return nil, nil, err
+	case session != 0 && r.Session != session:
 		return nil, nil, fmt.Errorf("%d is not the race that runs: %d is, the %s", session, r.Session, label(r))
 	case r.Result != nil:
 		return nil, nil, fmt.Errorf("the result of the %s is verified: nothing more is observed", label(r))
-	case v.At.Before(r.Start.Add(-builder.WatchedBefore)) || v.At.After(r.Start.Add(builder.Watched)):
+	case now.Before(r.Start.Add(-builder.WatchedBefore)) || now.After(r.Start.Add(builder.Watched)):
 		return nil, nil, fmt.Errorf("nothing is observed of the %s now: lights out is at %s", label(r), minute(r.Start))
 	}
-	tape, err := o.observed().Refresh(ctx, session)
+	tape, err := o.observed().Refresh(ctx, r.Session)
 	return r, tape, err
 }
 
 // Running returns the race that may be observed now, with every observed lap; false: there is none.
 func (o *Operator) Running(ctx context.Context) (wire.LiveRace, bool) {
-	session, err := o.LiveSession(ctx)
-	if err != nil {
-		return wire.LiveRace{}, false
-	}
-	r, tape, err := o.running(ctx, session)
+	r, tape, err := o.running(ctx, 0)
 	if err != nil {
 		return wire.LiveRace{}, false
 	}
@@ -178,14 +170,23 @@ func (o *Operator) Running(ctx context.Context) (wire.LiveRace, bool) {
 
 // LiveSession is the session key of the round of /live.
 func (o *Operator) LiveSession(ctx context.Context) (int64, error) {
-	v, err := o.view(ctx)
+	r, _, err := o.liveRound(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if r := builder.LiveRound(almanac.Rounds(v, o.Ledger.Fold(), v.At.UTC().Year()-1), v.At); r != nil {
-		return r.Session, nil
+	return r.Session, nil
+}
+
+// liveRound returns the round of /live now, and the instant.
+func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
 	}
-	return 0, errors.New("no race is near: the pick of none is frozen")
+	if r := builder.LiveRound(almanac.Rounds(v, o.Ledger.Fold(), v.At.UTC().Year()-1), v.At); r != nil {
+		return r, v.At, nil
+	}
+	return nil, v.At, errors.New("no race is near: nothing can be observed before the pick of a race is frozen")
 }
 
 // Observe stores an observation, received now, and reports whether it is news. The source names the sender of a line that

@@ -337,7 +337,11 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	}
 	for _, c := range out.Applied {
 		if c.Source == assemble.ManualSource && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && known(c.BlockID()) {
-			p.Effects = append(p.Effects, sayChange(r, after, c))
+			named := r
+			if found, err := after.Round(r.Session); err == nil {
+				named = found // it knows the codes of new drivers
+			}
+			p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Sentence(BlockWords[c.Block]), lines(named, c.Lines)))
 		}
 	}
 	if len(p.Effects) == 0 {
@@ -427,16 +431,6 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 }
 
 var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
-
-// sayChange describes the change of a known block. after knows the codes of new drivers.
-func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Proposal) string {
-	word := view.Sentence(BlockWords[c.Block])
-	next := r
-	if found, err := after.Round(r.Session); err == nil {
-		next = found
-	}
-	return fmt.Sprintf("%s: %s.", word, lines(next, c.Lines))
-}
 
 // mostLines limits the differences in a sentence.
 const mostLines = 6

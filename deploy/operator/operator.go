@@ -163,15 +163,6 @@ type Answer struct {
 	Unpublished string
 }
 
-// Outcome is the outcome of the build of an action that published.
-func (a Answer) Outcome() builder.Outcome {
-	outcome := builder.Outcome{Events: a.Events}
-	if a.Receipt != nil {
-		outcome.Receipt = *a.Receipt
-	}
-	return outcome
-}
-
 // reasoned is embedded by actions that require a reason.
 type reasoned struct{}
 

@@ -2,8 +2,8 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gridcast/deploy/auditlog"
@@ -11,7 +11,6 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/notes"
 )
 
 // BackupStore copies every object of the store to another place, while the store is in use.
@@ -31,11 +30,7 @@ func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) { //nol
 			answer := Answer{Record: info, Text: fmt.Sprintf("Version %d and the ledger up to file %d are in %s: %d objects, %d of them copied now (%d bytes).",
 				info.Version, info.Ledger.Seq, d.To, info.Objects, info.Copied, info.Bytes)}
 			if len(info.Faults) > 0 {
-				faults := make([]error, len(info.Faults))
-				for i, fault := range info.Faults {
-					faults[i] = errors.New(fault)
-				}
-				return answer, fmt.Errorf("the backup lacks the damaged objects of the store: %w", errors.Join(faults...))
+				return answer, fmt.Errorf("the backup lacks the damaged objects of the store: %s", strings.Join(info.Faults, "\n"))
 			}
 			return answer, nil
 		},
@@ -45,15 +40,6 @@ func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) { //nol
 // keysLeap raises the serial number of restored keys above that of any later change. Edges refuse a document
 // that is older than the one they have.
 const keysLeap = 1_000_000
-
-// restoreKeys raises the serial number of the keys, so that edges accept the keys of a backup.
-func restoreKeys(ctx context.Context, store blob.Store, s *notes.Signers) error {
-	document, tag, err := keys.Load(ctx, store)
-	if err != nil || tag == "" { // the backup has none
-		return err
-	}
-	return keys.Restore(ctx, store, document, document.Serial+keysLeap, s)
-}
 
 // RestoreStore puts a backup back into a store that was lost. Above and Since are the highest version and the
 // ledger's head that edges have served.
@@ -97,18 +83,22 @@ func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request)
 		return Answer{}, err
 	}
 	if stored == "" || keysErr != nil { // the keys are the backup's
-		if err := restoreKeys(ctx, o.Store, o.SignKeys); err != nil {
+		document, tag, err := keys.Load(ctx, o.Store)
+		if err == nil && tag != "" { // otherwise the backup has none
+			err = keys.Restore(ctx, o.Store, document, document.Serial+keysLeap, o.SignKeys)
+		}
+		if err != nil {
 			return Answer{}, err
 		}
 	}
 	answer := Answer{Record: restored, Receipt: &restored.Receipt, Text: fmt.Sprintf("Version %d serves what the backup of %s had.",
 		restored.Version, restored.Backup.At.UTC().Format(time.RFC3339))}
 	log, err := auditlog.Load(ctx, o.Store)
-	if err != nil {
-		return answer, fmt.Errorf("%s The audit log could not be written: %w", answer.Text, err)
+	if err == nil {
+		change := auditlog.Intent{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
+		err = log.Do(ctx, change, func() error { return nil })
 	}
-	change := auditlog.Intent{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
-	if err := log.Do(ctx, change, func() error { return nil }); err != nil {
+	if err != nil {
 		return answer, fmt.Errorf("%s The audit log could not be written: %w", answer.Text, err)
 	}
 	return answer, nil

@@ -261,47 +261,47 @@ type banner struct {
 }
 
 func (d banner) String() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
-	line("")
-	line("gridcast serves %s", d.address)
-	line("")
-	line("  docs     %s/docs", d.address)
-	line("  status   %s/status", d.address)
+	var console, clients, events, requests strings.Builder
 	if d.console != "" {
-		line("  console  %s  (sign in with the token in %s)", d.console, demoToken)
+		fmt.Fprintf(&console, "  console  %s  (sign in with the token in %s)\n", d.console, demoToken)
 	}
-	line("  store    %s  (%s snapshots list --store %s)", d.store, self(), "dir:"+demoFolder)
-	line("")
-	line("Keys, one for each tier, with their requests per minute:")
-	line("")
 	for _, k := range d.keys {
-		line("  %-8s %4d  %s", k.tier, k.limit, k.key)
+		fmt.Fprintf(&clients, "  %-8s %4d  %s\n", k.tier, k.limit, k.key)
 	}
-	line("")
-	line("It is %s UTC of the %s, and a real second lasts %g.", d.race.Now().Format("Monday 2 January 2006, 15:04"), d.weekend.Round.Name, d.race.Speed())
-	line("What will happen:")
-	line("")
 	for _, event := range d.weekend.events(d.verifiesAfter) {
 		wait := time.Until(d.race.Real(event.at)).Round(time.Second)
-		line("  %s UTC  in %-8s %s", event.at.Format("2006-01-02 15:04"), wait, event.what)
+		fmt.Fprintf(&events, "  %s UTC  in %-8s %s\n", event.at.Format("2006-01-02 15:04"), wait, event.what)
 	}
-	line("")
-	line("Paste one of these:")
-	line("")
 	for _, path := range []string{"next-race", "standings", "standings?type=constructors&year=2012", "predictions", "live", "accuracy", "calendar", "drivers"} {
-		line("  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'", d.keys[2].key, d.address, path)
+		fmt.Fprintf(&requests, "  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'\n", d.keys[2].key, d.address, path)
 	}
-	line("")
-	line("Or act as its operator, in another terminal here:")
-	line("")
-	line("  export GRIDCAST_STORE=dir:%s GRIDCAST_RACE_CLOCK='%s'", demoFolder, d.race)
-	line("  export GRIDCAST_OPERATOR_TOKEN_FILE=%s GRIDCAST_OPERATOR_LISTEN=%s", demoToken, d.operatorListen)
-	line("  %s rounds list", self())
-	line("  %s results list", self())
-	line("")
-	line("Ctrl-C ends it.")
-	return b.String()
+	return fmt.Sprintf(`
+gridcast serves %[1]s
+
+  docs     %[1]s/docs
+  status   %[1]s/status
+%[2]s  store    %[3]s  (%[4]s snapshots list --store dir:%[5]s)
+
+Keys, one for each tier, with their requests per minute:
+
+%[6]s
+It is %[7]s UTC of the %[8]s, and a real second lasts %[9]g.
+What will happen:
+
+%[10]s
+Paste one of these:
+
+%[11]s
+Or act as its operator, in another terminal here:
+
+  export GRIDCAST_STORE=dir:%[5]s GRIDCAST_RACE_CLOCK='%[12]s'
+  export GRIDCAST_OPERATOR_TOKEN_FILE=%[13]s GRIDCAST_OPERATOR_LISTEN=%[14]s
+  %[4]s rounds list
+  %[4]s results list
+
+Ctrl-C ends it.
+`, d.address, &console, d.store, self(), demoFolder, &clients, d.race.Now().Format("Monday 2 January 2006, 15:04"), d.weekend.Round.Name, d.race.Speed(),
+		&events, &requests, d.race, demoToken, d.operatorListen)
 }
 
 // raceOver tells the visitor to verify the result.

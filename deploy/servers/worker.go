@@ -71,17 +71,14 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 }
 
 // open serves the console of a running service.
-func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers keys.Tiers) error {
-	if p == nil {
-		return nil
-	}
-	actions, err := running.Operator(ctx, tiers)
+func (p *operatorPort) open(ctx context.Context, running *service.Service, w *worker) error {
+	actions, err := running.Operator(ctx, w.tiers)
 	if err != nil {
 		return err
 	}
 	actions.SignKeys = p.signKeys
 	page, err := console.New(console.Config{
-		Token: p.token, Operator: actions, Log: p.log, Speed: running.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Token: p.token, Operator: actions, Log: p.log, Speed: w.clock.Speed(), Address: p.listener.Addr(), Edges: p.edges,
 		Sources: running.Sources, Problem: p.problem,
 	})
 	if err != nil {
@@ -100,11 +97,8 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers
 func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := p.handler.Load()
 	switch {
-	case r.URL.Path == "/healthz":
+	case r.URL.Path == "/healthz", r.URL.Path == "/readyz" && handler != nil && p.ready():
 		_, _ = w.Write([]byte("ok\n")) // a client that has gone needs no answer
-		return
-	case r.URL.Path == "/readyz" && handler != nil && p.ready():
-		_, _ = w.Write([]byte("ok\n"))
 		return
 	case r.URL.Path == "/readyz":
 		http.Error(w, "versions are not built; the log and the console say why", http.StatusServiceUnavailable)
@@ -218,7 +212,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			}
 		}
 		if w.port != nil && w.port.console.Load() == nil {
-			if err := w.port.open(ctx, running, w.tiers); err != nil {
+			if err := w.port.open(ctx, running, w); err != nil {
 				return err
 			}
 		}

@@ -192,8 +192,8 @@ func (s *Service) collectMissing(set setter, now time.Time) {
 
 // Missing lists the overdue facts of the archive.
 func (s *Service) Missing() []almanac.MissingFact {
-	facts, known := s.Facts()
-	if !known {
+	facts := s.facts.Load()
+	if facts == nil {
 		return nil
 	}
 	now := s.clock.Now()

@@ -430,14 +430,6 @@ func (s *Service) calendar() cadence.Calendar {
 	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now), s.builder.Policy.Arrived)
 }
 
-// Facts returns the archive in use from memory; false before the first build.
-func (s *Service) Facts() (facts archive.Stored, known bool) {
-	if loaded := s.facts.Load(); loaded != nil {
-		return *loaded, true
-	}
-	return archive.Stored{}, false
-}
-
 // Jobs returns the states of the jobs; none before Start has succeeded.
 func (s *Service) Jobs() []scheduler.JobStatus {
 	if jobs := s.jobs.Load(); jobs != nil {
@@ -469,22 +461,19 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 
 // currentFacts returns the archive in use, from memory if it is loaded.
 func (s *Service) currentFacts(ctx context.Context) (archive.Stored, error) {
-	if facts, known := s.Facts(); known {
-		return facts, nil
+	if facts := s.facts.Load(); facts != nil {
+		return *facts, nil
 	}
 	return s.builder.Facts(ctx)
 }
 
-// Speed is the number of race seconds in a real second.
-func (s *Service) Speed() float64 { return s.clock.Speed() }
-
 // Sources returns the sources of facts with their states.
 func (s *Service) Sources() []operator.Source {
-	facts, known := s.Facts()
-	if !known {
+	facts := s.facts.Load()
+	if facts == nil {
 		return nil
 	}
-	source := operator.Source{Name: "archive", Detail: archiveDetail(facts, s.clock.Now())}
+	source := operator.Source{Name: "archive", Detail: archiveDetail(*facts, s.clock.Now())}
 	for _, job := range s.Jobs() {
 		if job.Name == pollJob {
 			source.Checked, source.Problem = job.LastEnd, job.LastError

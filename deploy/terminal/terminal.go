@@ -256,6 +256,14 @@ func Time(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
+// Number is a number in a table; empty for 0.
+func Number[N int | int64](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(n), 10)
+}
+
 // Ago is how long before now an instant was.
 func Ago(now, at time.Time) string {
 	switch {

@@ -258,7 +258,7 @@ func CheckText(name, text string) error {
 }
 
 // Printable makes any text, such as an error, fit for a record. It replaces characters that do not print by spaces,
-// and cuts the text after most bytes.
+// and cuts a text of more than most bytes, which then ends with an ellipsis.
 func Printable(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -266,5 +266,8 @@ func Printable(text string, most int) string {
 		}
 		return r
 	}, text)
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

@@ -356,3 +356,22 @@ func TestDecodeTakesOneFormOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintableShowsTheCut: a text that was cut ends with an ellipsis and has at most the bytes that are allowed.
+func TestPrintableShowsTheCut(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"connection refused", 18, "connection refused"},
+		{"connection refused", 17, "connection ref…"},
+		{"köö\x1b", 6, "köö "},
+		{"kööö", 6, "kö…"},
+		{"a\nb", 3, "a b"},
+	} {
+		if got := chain.Printable(test.text, test.most); got != test.want || len(got) > test.most {
+			t.Errorf("Printable(%q, %d) = %q of %d bytes, want %q", test.text, test.most, got, len(got), test.want)
+		}
+	}
+}
