@@ -64,6 +64,14 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, 
 	return changes, nil
 }
 
+func byPath(entries []ManifestEntry) map[string]ManifestEntry {
+	index := make(map[string]ManifestEntry, len(entries))
+	for _, e := range entries {
+		index[e.Path] = e
+	}
+	return index
+}
+
 // Differing compares the entries of two versions, by path. It returns the differences by ascending path, without values.
 func Differing(before, after map[string]ManifestEntry) []Difference {
 	var changes []Difference

@@ -125,10 +125,15 @@ func (d *Draft) validate() error {
 
 // resolve sorts the variants. It replaces new bytes that equal the base's by the base's entry.
 func (d *Draft) resolve() []Variant {
-	variants := slices.SortedFunc(slices.Values(d.Variants), func(a, b Variant) int { return strings.Compare(a.Path(), b.Path()) })
-	for i, v := range variants {
+	variants := slices.Clone(d.Variants)
+	slices.SortFunc(variants, func(a, b Variant) int { return strings.Compare(a.entry.Path, b.entry.Path) })
+	for i := range variants {
+		v := &variants[i]
+		if v.reused {
+			continue
+		}
 		if e, ok := d.Base.Entry(v.Path()); ok && e.SHA256 == v.entry.SHA256 && (e.ETag == "") == (v.entry.ETag == "") {
-			variants[i] = Reused(e)
+			*v = Reused(e)
 		}
 	}
 	return variants

@@ -467,12 +467,7 @@ func (b *Base) Empty() bool { return b.Pointer.Version == 0 }
 
 // Entry returns the base's entry for a catalog path.
 func (b *Base) Entry(path string) (ManifestEntry, bool) {
-	entries := b.Manifest.Entries // by ascending path
-	i, ok := slices.BinarySearchFunc(entries, path, func(e ManifestEntry, path string) int { return strings.Compare(e.Path, path) })
-	if !ok {
-		return ManifestEntry{}, false
-	}
-	return entries[i], true
+	return entryOf(b.Manifest.Entries, path)
 }
 
 // Keeps returns the version whose bytes clients keep for a path if its new document is refused: the base, or

@@ -125,12 +125,13 @@ func (m Manifest) encode() ([]file, error) {
 // that the manifest has not. It also returns false if the manifests since the part have repeated so many newer ones
 // that a new part takes fewer bytes.
 func (p Part) newer(now partFile, version int64) (newer partFile, ok bool) {
-	old, gone, repeated := byPath(p.content.Entries), len(p.content.Entries), int64(0)
+	gone, repeated := len(p.content.Entries), int64(0)
 	for _, e := range now.Entries {
-		if _, there := old[e.Path]; there {
+		old, there := entryOf(p.content.Entries, e.Path)
+		if there {
 			gone--
 		}
-		if !old[e.Path].equal(e) {
+		if !old.equal(e) {
 			newer.Entries = append(newer.Entries, e)
 			repeated += version - writtenIn(e.Object)
 		}
@@ -218,7 +219,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	if err := group.Wait(); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
 	}
-	entries := map[string]ManifestEntry{}
+	entries := map[string]*ManifestEntry{}
 	for i := range m.Parts {
 		part := &m.Parts[i]
 		key := part.object().Key
@@ -232,7 +233,8 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 			}
 		}
 		now.files[key], now.parts[key] = contents[i], part.content
-		for _, e := range part.content.Entries {
+		for j := range part.content.Entries {
+			e := &part.content.Entries[j]
 			if _, twice := entries[e.Path]; twice {
 				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: two parts have an entry for %s", ManifestKey(version), ErrDamaged, e.Path)
 			}
@@ -240,8 +242,13 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 		}
 	}
 	if len(m.Parts) > 0 {
-		maps.Copy(entries, byPath(m.Entries)) // these are newer
-		m.Entries = slices.SortedFunc(maps.Values(entries), byAscendingPath)
+		for i := range m.Entries { // these are newer
+			entries[m.Entries[i].Path] = &m.Entries[i]
+		}
+		m.Entries = make([]ManifestEntry, 0, len(entries))
+		for _, path := range slices.Sorted(maps.Keys(entries)) {
+			m.Entries = append(m.Entries, *entries[path])
+		}
 	}
 	if err := m.check(version); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
@@ -268,10 +275,11 @@ func (m *Manifest) checkParts() error {
 
 func byAscendingPath(a, b ManifestEntry) int { return strings.Compare(a.Path, b.Path) }
 
-func byPath(entries []ManifestEntry) map[string]ManifestEntry {
-	index := make(map[string]ManifestEntry, len(entries))
-	for _, e := range entries {
-		index[e.Path] = e
+// entryOf returns the entry of a path. The entries are in ascending order of their paths.
+func entryOf(entries []ManifestEntry, path string) (ManifestEntry, bool) {
+	i, ok := slices.BinarySearchFunc(entries, path, func(e ManifestEntry, path string) int { return strings.Compare(e.Path, path) })
+	if !ok {
+		return ManifestEntry{}, false
 	}
-	return index
+	return entries[i], true
 }

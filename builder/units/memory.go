@@ -3,7 +3,7 @@ package units
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
+	"encoding/binary"
 	"maps"
 	"runtime"
 	"slices"
@@ -103,12 +103,13 @@ func (m *Memory) find(a *almanac.Almanac, year int, inputs season.Digest, publis
 
 // keyOf makes the key of a unit. The entries are in ascending order of their paths.
 func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
-	h := sha256.New()
-	_, _ = h.Write(inputs[:])
-	for _, e := range entries {
-		_, _ = fmt.Fprintln(h, e.Path, e.SHA256, e.GeneratedAt.UnixNano())
+	text := inputs[:]
+	for i := range entries {
+		e := &entries[i]
+		text = append(append(append(text, e.Path...), ' '), e.SHA256...)
+		text = binary.BigEndian.AppendUint64(text, uint64(e.GeneratedAt.UnixNano())) //nolint:gosec // G115: a digest needs no number
 	}
-	return key(h.Sum(nil))
+	return sha256.Sum256(text)
 }
 
 // Keep remembers the seasons of a checked version that have no fault, and forgets all others.

@@ -46,8 +46,11 @@ func (k Known) Has(year int) bool {
 // session keys with bodies of their own: each endpoint that has the parameter has a variant of every
 // one.
 func All(k Known, sessions []int64) []Variant {
-	byPath := map[string]Variant{}
-	var paths []string
+	type named struct {
+		path string
+		Variant
+	}
+	var all []named
 	for i := range Endpoints {
 		e := &Endpoints[i]
 		if e.File {
@@ -55,20 +58,17 @@ func All(k Known, sessions []int64) []Variant {
 		}
 		for _, p := range e.patterns {
 			for _, v := range p.expand(e, k, sessions) {
-				path := p.path(v)
-				if _, twice := byPath[path]; !twice {
-					byPath[path] = v
-					paths = append(paths, path)
-				}
+				all = append(all, named{p.path(v), v})
 			}
 		}
 	}
-	slices.Sort(paths)
-	all := make([]Variant, len(paths))
-	for i, path := range paths {
-		all[i] = byPath[path]
+	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.path, b.path) })
+	all = slices.Compact(all) // two patterns may give the same variant
+	variants := make([]Variant, len(all))
+	for i := range all {
+		variants[i] = all[i].Variant
 	}
-	return all
+	return variants
 }
 
 // Season returns the year of the variant's season; 0 if the variant covers several seasons or none.
