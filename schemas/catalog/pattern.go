@@ -31,35 +31,92 @@ func patterns(shapes ...string) []pattern {
 	return parsed
 }
 
+// number is a parameter whose values are numbers.
+type number struct {
+	param       string
+	least, most int    // digits of a value; it does not begin with 0 if its length may vary
+	problem     string // the fault of another value
+	none        int64  // stands for every value without a body of its own, or for all seasons
+	beyond      string // a value that selects none; empty: to leave the parameter out does
+}
+
+var numbers = []number{
+	{yearParam, 4, 4, "not a year of four digits", 0, ""},
+	{sessionKeyParam, 1, 16, "not a session key", NoSession, "1"}, // of the year 0, which has no races
+	{pageParam, 1, 6, "not the number of a page", NoPage, strconv.Itoa(lastPage)},
+}
+
+// numberOf returns the row of a parameter, nil if its values are no numbers.
+func numberOf(param string) *number {
+	for i := range numbers {
+		if numbers[i].param == param {
+			return &numbers[i]
+		}
+	}
+	return nil
+}
+
+// read reads a value of the parameter.
+func read[T string | []byte](n *number, s T) (value int64, ok bool) {
+	if len(s) < n.least || len(s) > n.most || n.least < n.most && s[0] == '0' {
+		return 0, false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		value = 10*value + int64(c-'0')
+	}
+	return value, value > 0
+}
+
+// number returns the value of a parameter that is a number, 0 if it has none.
+func (v *Variant) number(param string) int64 {
+	switch param {
+	case yearParam:
+		return int64(v.Year)
+	case sessionKeyParam:
+		return v.SessionKey
+	case pageParam:
+		return int64(v.Page)
+	}
+	return 0
+}
+
+// setNumber sets the value of a parameter that is a number.
+func (v *Variant) setNumber(param string, value int64) {
+	switch param {
+	case yearParam:
+		v.Year = int(value)
+	case sessionKeyParam:
+		v.SessionKey = value
+	case pageParam:
+		v.Page = int(value)
+	}
+}
+
 // fits reports whether the variant has this pattern: a segment for every set field, and no other.
 // It does not allocate.
 func (p pattern) fits(v Variant) bool {
-	var kind, year, session, page bool // accounted for
+	left := v // the fields without a segment
+	left.Endpoint = ""
 	for _, s := range p {
-		switch s.param {
-		case typeParam:
-			kind = v.Type != ""
-			if !kind {
+		value := v.number(s.param)
+		switch {
+		case s.param == "":
+		case s.param == typeParam:
+			if v.Type == "" {
 				return false
 			}
-		case yearParam:
-			year = s.literal == "" && v.Year != 0
-			if !year && (s.literal == "" || v.Year != 0) {
-				return false
-			}
-		case sessionKeyParam:
-			session = s.literal == "" && v.SessionKey > 0 || s.literal != "" && v.SessionKey == NoSession
-			if !session {
-				return false
-			}
-		case pageParam:
-			page = s.literal == "" && v.Page > 0 || s.literal != "" && v.Page == NoPage
-			if !page {
-				return false
-			}
+			left.Type = ""
+		case s.literal == "" && value <= 0, s.literal != "" && value != numberOf(s.param).none:
+			return false
+		default:
+			left.setNumber(s.param, 0)
 		}
 	}
-	return (kind || v.Type == "") && (year || v.Year == 0) && (session || v.SessionKey == 0) && (page || v.Page == 0)
+	return left == Variant{}
 }
 
 // path spells the path of a variant that fits.
@@ -77,30 +134,26 @@ func (p pattern) path(v Variant) string {
 func (p pattern) query(v Variant) []string {
 	var pairs []string
 	for _, s := range p {
-		switch {
-		case s.param == sessionKeyParam && s.literal != "":
-			pairs = append(pairs, s.param+"=1") // of the year 0, which has no races
-		case s.param == pageParam && s.literal != "":
-			pairs = append(pairs, s.param+"="+strconv.Itoa(lastPage))
-		case s.param != "" && s.literal == "":
-			pairs = append(pairs, s.param+"="+v.value(s.param))
+		if s.param == "" {
+			continue
+		}
+		value := v.value(s.param)
+		if s.literal != "" {
+			value = numberOf(s.param).beyond
+		}
+		if value != "" {
+			pairs = append(pairs, s.param+"="+value)
 		}
 	}
 	return pairs
 }
 
 // value spells a parameter as requests do.
-func (v Variant) value(param string) string {
-	switch param {
-	case typeParam:
+func (v *Variant) value(param string) string {
+	if param == typeParam {
 		return v.Type
-	case yearParam:
-		return strconv.Itoa(v.Year)
-	case pageParam:
-		return strconv.Itoa(v.Page)
-	default:
-		return strconv.FormatInt(v.SessionKey, 10)
 	}
+	return strconv.FormatInt(v.number(param), 10)
 }
 
 // parse reads a path of the endpoint by the pattern.
@@ -112,23 +165,18 @@ func (p pattern) parse(e *Endpoint, path string) (v Variant, ok bool) {
 			return v, false
 		}
 		path, ok = rest, true
+		n := numberOf(s.param)
 		switch {
 		case s.literal != "":
-			ok = part == s.literal
-			switch s.param {
-			case sessionKeyParam:
-				v.SessionKey = NoSession
-			case pageParam:
-				v.Page = NoPage
+			if ok = part == s.literal; n != nil {
+				v.setNumber(s.param, n.none)
 			}
-		case s.param == typeParam:
+		case n == nil:
 			v.Type, ok = part, slices.Contains(e.param([]byte(typeParam)).Values, part)
-		case s.param == yearParam:
-			v.Year, ok = parseYear(part)
-		case s.param == sessionKeyParam:
-			v.SessionKey, ok = parseSessionKey(part)
-		case s.param == pageParam:
-			v.Page, ok = parsePage(part)
+		default:
+			var value int64
+			value, ok = read(n, part)
+			v.setNumber(s.param, value)
 		}
 		if !ok {
 			return v, false
@@ -142,29 +190,32 @@ func (p pattern) expand(e *Endpoint, k Known, sessions []int64) []Variant {
 	all := []Variant{{Endpoint: e.Name}}
 	for _, s := range p {
 		var values []Variant // with this parameter alone
+		add := func(value int64) {
+			var v Variant
+			v.setNumber(s.param, value)
+			values = append(values, v)
+		}
 		switch {
+		case s.param == "":
+			continue
 		case s.param == typeParam:
 			for _, kind := range e.param([]byte(typeParam)).Values {
 				values = append(values, Variant{Type: kind})
 			}
-		case s.param == yearParam && s.literal == "":
+		case s.literal != "":
+			add(numberOf(s.param).none)
+		case s.param == yearParam:
 			for _, year := range k.Seasons {
-				values = append(values, Variant{Year: year})
-			}
-		case s.param == sessionKeyParam && s.literal == "":
-			for _, key := range sessions {
-				values = append(values, Variant{SessionKey: key})
+				add(int64(year))
 			}
 		case s.param == sessionKeyParam:
-			values = append(values, Variant{SessionKey: NoSession})
-		case s.param == pageParam && s.literal == "":
-			for n := range k.Pages {
-				values = append(values, Variant{Page: n + 1})
+			for _, key := range sessions {
+				add(key)
 			}
 		case s.param == pageParam:
-			values = append(values, Variant{Page: NoPage})
-		default:
-			continue // a literal, or all seasons
+			for n := range k.Pages {
+				add(int64(n + 1))
+			}
 		}
 		next := make([]Variant, 0, len(all)*len(values))
 		for _, v := range all {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,46 +55,24 @@ func (v *Variant) set(param *Param, p pair, k Known) error {
 	}
 	var buf [16]byte // the longest value of any parameter is a session key of 16 digits
 	value, fits := decode(buf[:0], p.value)
-	before, ok, problem := *v, false, ""
-	switch param.Name {
-	case typeParam:
-		if i := slices.Index(param.Values, string(value)); i >= 0 {
-			v.Type, ok = param.Values[i], true
-		}
-		problem = "no such type"
-	case yearParam:
-		v.Year, ok = parseYear(value)
-		if problem = "not a year of four digits"; ok && !k.Has(v.Year) {
+	again, ok, problem := v.number(param.Name) != 0 || param.Name == typeParam && v.Type != "", false, "no such type"
+	if n := numberOf(param.Name); n != nil {
+		var number int64
+		number, ok = read(n, value)
+		v.setNumber(param.Name, number)
+		if problem = n.problem; ok && param.Name == yearParam && !k.Has(v.Year) {
 			ok, problem = false, "no such season"
 		}
-	case sessionKeyParam:
-		v.SessionKey, ok = parseSessionKey(value)
-		problem = "not a session key"
-	case pageParam:
-		v.Page, ok = parsePage(value)
-		problem = "not the number of a page"
+	} else if i := slices.Index(param.Values, string(value)); i >= 0 {
+		v.Type, ok = param.Values[i], true
 	}
 	switch {
-	case before.has(param.Name):
+	case again:
 		return refuse("given more than once")
 	case !fits || !ok:
 		return refuse(problem)
 	}
 	return nil
-}
-
-// has reports whether a parameter is noted.
-func (v *Variant) has(param string) bool {
-	switch param {
-	case typeParam:
-		return v.Type != ""
-	case yearParam:
-		return v.Year != 0
-	case pageParam:
-		return v.Page != 0
-	default:
-		return v.SessionKey != 0
-	}
 }
 
 // complete fills in the defaults.
@@ -119,53 +98,13 @@ func (e *Endpoint) complete(v Variant, k Known) Variant {
 	return v
 }
 
-// parseYear reads ^[0-9]{4}$; the year 0 does not exist.
-func parseYear[T string | []byte](s T) (int, bool) {
-	if len(s) != 4 {
-		return 0, false
-	}
-	n, ok := parseDigits(s)
-	return int(n), ok && n > 0
-}
-
-// parseSessionKey reads ^[1-9][0-9]{0,15}$.
-func parseSessionKey[T string | []byte](s T) (int64, bool) {
-	if len(s) == 0 || len(s) > 16 || s[0] == '0' {
-		return 0, false
-	}
-	return parseDigits(s)
-}
-
-// parsePage reads ^[1-9][0-9]{0,5}$.
-func parsePage[T string | []byte](s T) (int, bool) {
-	if len(s) == 0 || len(s) > 6 || s[0] == '0' {
-		return 0, false
-	}
-	n, ok := parseDigits(s)
-	return int(n), ok
-}
-
-func parseDigits[T string | []byte](s T) (int64, bool) {
-	var n int64
-	for i := range len(s) {
-		c := s[i]
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(c-'0')
-	}
-	return n, true
-}
-
 // allowed lists the allowed values of a parameter in words.
 func allowed(param *Param, k Known) string {
-	switch param.Name {
-	case yearParam:
+	if param.Name == yearParam {
 		return "one season " + seasonRanges(k.Seasons)
-	case sessionKeyParam:
-		return "one whole number of 1 to 16 digits that does not start with 0"
-	case pageParam:
-		return "one whole number of 1 to 6 digits that does not start with 0"
+	}
+	if n := numberOf(param.Name); n != nil {
+		return fmt.Sprintf("one whole number of 1 to %d digits that does not start with 0", n.most)
 	}
 	return "one of " + strings.Join(param.Values, ", ")
 }
