@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -216,22 +215,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 
 // replace makes key hold data.
 func (s *slot) replace(ctx context.Context, key string, data []byte) error {
-	_, err := s.Create(ctx, key, data)
-	if !errors.Is(err, blob.ErrConflict) {
-		return err
-	}
-	o, err := s.Get(ctx, key, int64(max(len(data), blob.MaxDocument)))
-	switch {
-	case errors.Is(err, blob.ErrTooLarge):
-		if err := s.Delete(ctx, key); err != nil {
-			return err
-		}
-		_, err = s.Create(ctx, key, data)
-		return err
-	case err != nil || bytes.Equal(o.Data, data):
-		return err
-	}
-	_, err = s.Swap(ctx, key, o.Tag, data)
+	_, err := blob.Put(ctx, s, key, int64(max(len(data), blob.MaxDocument)), data)
 	return err
 }
 

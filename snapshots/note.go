@@ -162,12 +162,7 @@ func (p *Publisher) Freshen(ctx context.Context) error {
 	if data, err = p.Signers.Sign(freshLines(pointer, p.now().Add(FreshFor))...); err != nil {
 		return err
 	}
-	same := func(data []byte) ([]byte, error) { return data, nil }
-	document := blob.Document[[]byte]{Store: p.Store, Key: FreshKey, Limit: notes.MaxSize, Decode: same, Encode: same}
-	_, err = document.Update(ctx, func(content *[]byte) error {
-		*content = data
-		return nil
-	})
+	_, err = blob.Put(ctx, p.Store, FreshKey, notes.MaxSize, data)
 	return err
 }
 

@@ -201,20 +201,10 @@ func (f *Follower) keepCopy(ctx context.Context, document []byte) error {
 		if err := f.cache.Delete(ctx, copyKey); err != nil {
 			return err
 		}
-		if err := f.replace(ctx, sourceKey, source); err != nil {
+		if _, err := blob.Put(ctx, f.cache, sourceKey, maxSource, source); err != nil {
 			return err
 		}
 	}
-	return f.replace(ctx, copyKey, document)
-}
-
-func (f *Follower) replace(ctx context.Context, key string, data []byte) error {
-	old, err := f.cache.Get(ctx, key, MaxSize)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		if err := f.cache.Delete(ctx, key); err != nil { // an unreadable copy is of no use
-			return err
-		}
-	}
-	_, err = f.cache.Swap(ctx, key, old.Tag, data)
+	_, err = blob.Put(ctx, f.cache, copyKey, MaxSize, document)
 	return err
 }

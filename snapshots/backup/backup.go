@@ -196,7 +196,7 @@ func (r *run) writeDocuments(ctx context.Context, documents map[string][]byte) e
 	if err != nil {
 		return err
 	}
-	_, err = put(ctx, r.to, infoKey, info)
+	_, err = blob.Put(ctx, r.to, infoKey, maxCopied, info)
 	return err
 }
 

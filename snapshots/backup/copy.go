@@ -124,7 +124,7 @@ func (r *run) copy(ctx context.Context, o object) error {
 }
 
 func (r *run) write(ctx context.Context, key string, data []byte) error {
-	wrote, err := put(ctx, r.to, key, data)
+	wrote, err := blob.Put(ctx, r.to, key, maxCopied, data)
 	if wrote {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -132,20 +132,4 @@ func (r *run) write(ctx context.Context, key string, data []byte) error {
 		r.info.Bytes += int64(len(data))
 	}
 	return err
-}
-
-// put makes key hold data, and reports whether it had to write.
-func put(ctx context.Context, store blob.Store, key string, data []byte) (wrote bool, err error) {
-	_, err = store.Create(ctx, key, data) // most keys are new
-	if err == nil || !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
-		return err == nil, err
-	}
-	same := func(data []byte) ([]byte, error) { return data, nil }
-	d := blob.Document[[]byte]{Store: store, Key: key, Limit: maxCopied, Decode: same, Encode: same}
-	_, err = d.Update(ctx, func(content *[]byte) error {
-		wrote = !bytes.Equal(*content, data)
-		*content = data
-		return nil
-	})
-	return wrote && err == nil, err
 }

@@ -97,7 +97,7 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	if err := snapshots.Each(ctx, Copy, missing, workers, r.Progress, func(ctx context.Context, key string) error {
 		o, err := r.Backup.Get(ctx, key, maxCopied)
 		if err == nil {
-			_, err = put(ctx, r.Store, key, o.Data)
+			_, err = blob.Put(ctx, r.Store, key, maxCopied, o.Data)
 		}
 		return err
 	}); err != nil {

@@ -66,3 +66,26 @@ func Replace(ctx context.Context, s Store, key string, old Tag, data []byte) (Ta
 	}
 	return tag, err
 }
+
+// Put makes key hold data, in place of any other content, and reports whether it had to write. It removes an object of
+// more than limit bytes before it writes. Put never writes equal bytes again.
+func Put(ctx context.Context, s Store, key string, limit int64, data []byte) (wrote bool, err error) {
+	_, err = s.Create(ctx, key, data) // most keys are new
+	if err == nil || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrUnknown) {
+		return err == nil, err
+	}
+	same := func(data []byte) ([]byte, error) { return data, nil }
+	d := Document[[]byte]{Store: s, Key: key, Limit: limit, Decode: same, Encode: same}
+	_, err = d.Update(ctx, func(content *[]byte) error {
+		wrote = !bytes.Equal(*content, data)
+		*content = data
+		return nil
+	})
+	if errors.Is(err, ErrTooLarge) {
+		wrote = true
+		if err = s.Delete(ctx, key); err == nil {
+			_, err = s.Create(ctx, key, data)
+		}
+	}
+	return wrote && err == nil, err
+}

@@ -177,3 +177,24 @@ func TestOneOfManyClaimsWins(t *testing.T) {
 		t.Errorf("%d claims won, want 1", got)
 	}
 }
+
+// TestPut makes a key hold some bytes, for every content before.
+func TestPut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before []byte // nil: there is no object
+		wrote  bool
+	}{
+		"no object": {nil, true}, "the same": {[]byte("new"), false}, "another": {[]byte("old"), true}, "beyond the limit": {[]byte("too long"), true},
+	} {
+		s := memblob.New()
+		if tt.before != nil {
+			if _, err := s.Create(t.Context(), "key", tt.before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wrote, err := blob.Put(t.Context(), s, "key", 4, []byte("new"))
+		if o, getErr := s.Get(t.Context(), "key", 4); err != nil || getErr != nil || wrote != tt.wrote || string(o.Data) != "new" {
+			t.Errorf("%s: it wrote %t, want %t, and the key holds %q: %v, %v", name, wrote, tt.wrote, o.Data, err, getErr)
+		}
+	}
+}
