@@ -120,6 +120,8 @@ type waitingSource struct{}
 
 func (waitingSource) String() string { return "waiting" }
 
+func (waitingSource) Fault() string { return "" }
+
 func (waitingSource) Counter(_ string, offset int64) limit.Counter {
 	return waitingCounter{limit.NewWindow(offset)}
 }

@@ -6,7 +6,6 @@ import (
 
 	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
-	"gridcast/edge/limit"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -116,16 +115,13 @@ type KeyStatus struct {
 func (e *Edge) Status() StatusDocument {
 	now := e.deps.RaceTime(time.Now())
 	s := StatusDocument{
-		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus(),
+		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), LimitsFault: e.deps.Limits.Fault(), Keys: e.keyStatus(),
 		Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{}, Downloads: []DownloadStatus{},
 	}
 	if err := e.Ready(); err != nil {
 		s.NotReady = err.Error()
 	} else {
 		s.Ready = true
-	}
-	if source, ok := e.deps.Limits.(limit.Faulty); ok {
-		s.LimitsFault = source.Fault()
 	}
 	if e.deps.Builder != nil {
 		s.Builder = e.deps.Builder()

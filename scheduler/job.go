@@ -124,13 +124,10 @@ type JobStatus struct {
 	NextReason cadence.Reason // its reason
 	NextRound  int64          // session key of its round, if any
 
-	LastStart    time.Time     // race time; zero: never
-	LastEnd      time.Time     // race time; zero: never
-	LastDuration time.Duration // real time
-	LastReason   string        // Trigger.String of that run
-	LastSuccess  time.Time     // race time of the end of the last run without an error
-	LastError    string        // of the last run; empty: none
-	Attempt      int           // of the present run or of the coming retry; 0: neither
+	LastEnd    time.Time // race time; zero: never
+	LastReason string    // Trigger.String of that run
+	LastError  string    // of the last run; empty: none
+	Attempt    int       // of the present run or of the coming retry; 0: neither
 
 	Runs     int64 // ended since the scheduler was made
 	Failures int64 // ended with an error

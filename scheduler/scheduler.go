@@ -72,25 +72,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every impossible setting.
-func (c Config) Validate() error {
-	var faults []error
-	for _, f := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"Tick", c.Tick}, {"RetryMin", c.RetryMin}, {"RetryMax", c.RetryMax}, {"CatchUp", c.CatchUp}, {"StopGrace", c.StopGrace},
-	} {
-		if f.value <= 0 {
-			faults = append(faults, fmt.Errorf("scheduler: %s is %v, must be more than 0", f.name, f.value))
-		}
-	}
-	if c.RetryMax < c.RetryMin {
-		faults = append(faults, fmt.Errorf("scheduler: RetryMax %v is less than RetryMin %v", c.RetryMax, c.RetryMin))
-	}
-	return errors.Join(faults...)
-}
-
 // Scheduler runs jobs. Its methods are safe for concurrent use.
 type Scheduler struct {
 	cfg      Config
@@ -116,7 +97,7 @@ type Scheduler struct {
 // New makes a scheduler for Start. now returns race time. The scheduler reads the calendar every
 // second and more often, so calendar must return at once, from memory, and must not call the scheduler.
 func New(cfg Config, now func() time.Time, calendar func() cadence.Calendar, log *slog.Logger, jobs ...Job) (*Scheduler, error) {
-	if err := errors.Join(cfg.Validate(), validate(jobs)); err != nil {
+	if err := validate(jobs); err != nil {
 		return nil, err
 	}
 	s := &Scheduler{cfg: cfg, now: now, calendar: calendar, log: log, metrics: newMetrics(jobs)}
@@ -212,8 +193,7 @@ func (s *Scheduler) begin(q *queue, t Trigger, waiting []request) {
 		}
 	}
 	s.metrics.began(q.job.Name, caughtUp)
-	q.status.Running, q.status.Attempt = true, t.Attempt
-	q.status.LastStart, q.status.LastReason = t.At, t.String()
+	q.status.Running, q.status.Attempt, q.status.LastReason = true, t.Attempt, t.String()
 	s.log.Debug("job begins", "job", q.job.Name, "reason", q.status.LastReason, "attempt", t.Attempt)
 	s.active.Go(func() {
 		began := time.Now()
@@ -247,10 +227,10 @@ func (s *Scheduler) end(q *queue, t Trigger, took time.Duration, err error) {
 	s.changed = true
 	now := s.now().UTC()
 	st := &q.status
-	st.Running, st.LastEnd, st.LastDuration = false, now, took
+	st.Running, st.LastEnd = false, now
 	st.Runs++
 	if err == nil {
-		q.attempt, st.Attempt, st.LastError, st.LastSuccess = 0, 0, "", now
+		q.attempt, st.Attempt, st.LastError = 0, 0, ""
 		s.log.Debug("job done", "job", q.job.Name, "took", took)
 		return
 	}

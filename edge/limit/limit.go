@@ -42,12 +42,7 @@ type Source interface {
 	// Counter returns a new counter for the key with this id, whose windows begin offset
 	// seconds into the minute.
 	Counter(id string, offset int64) Counter
-}
-
-// Faulty is a Source that can have a fault for a while, in which it counts in another way.
-type Faulty interface {
-	Source
-	// Fault describes the present fault; empty: none.
+	// Fault describes the present fault, with which the source counts in another way; empty: none.
 	Fault() string
 }
 

@@ -107,3 +107,6 @@ func (Memory) String() string { return "each edge for itself, in memory" }
 
 // Counter implements [Source].
 func (Memory) Counter(_ string, offset int64) Counter { return NewWindow(offset) }
+
+// Fault implements [Source].
+func (Memory) Fault() string { return "" }

@@ -224,7 +224,7 @@ func (s *Source) String() string {
 	}
 }
 
-// Fault implements [limit.Faulty].
+// Fault implements [limit.Source].
 func (s *Source) Fault() string {
 	if s.answering.Load() {
 		return ""
