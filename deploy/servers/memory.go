@@ -15,8 +15,8 @@ const (
 	quietSecond = 1 << 20
 )
 
-// returnMemory returns the garbage of loading and building to the system, until ctx ends, and the pages of the program
-// that these needed. The Go runtime keeps as much free memory as it has in use. A process that has allocated much since the last return, and hardly anything for a
+// returnMemory returns the garbage of loading and building to the system, until ctx ends. The Go runtime keeps as much
+// free memory as it has in use. A process that has allocated much since the last return, and hardly anything for a
 // second, will not need it soon.
 func returnMemory(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
@@ -33,7 +33,6 @@ func returnMemory(ctx context.Context) {
 		if now-last < quietSecond && now-returned > muchGarbage {
 			runtime.GC() // a pool keeps its encoders until the second collection
 			debug.FreeOSMemory()
-			unmapProgram()
 			returned = now
 		}
 		last = now

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package servers
-
-func unmapProgram() {}
