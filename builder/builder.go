@@ -303,7 +303,7 @@ func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snaps
 	if until.Before(a.At) {
 		until = a.At
 	}
-	facts := almanac.MissingBy(v, s, until)
+	facts := almanac.Missing(v, s, until)
 	if len(facts) == 0 {
 		return nil // which the manifest omits
 	}

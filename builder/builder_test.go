@@ -201,7 +201,7 @@ func TestReplayGivesARecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: replays a season")
 	}
-	from := builder.ReplayFrom(2023)
+	from := season.BeginsAt(2023)
 	b := service(t, from, policy())
 	facts, err := b.Facts(t.Context())
 	if err != nil {

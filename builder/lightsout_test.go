@@ -245,7 +245,7 @@ func holds(t *testing.T, store blob.Store, at time.Time) {
 	}
 	known := catalog.Known{Current: base.Manifest.CurrentSeason, Seasons: base.Manifest.Seasons}
 	maps.DeleteFunc(bodies, func(path string, _ []byte) bool { return strings.HasPrefix(path, "feeds/") }) // no variants
-	if err := checktest.Bodies(known, bodies, func(string) bool { return false }).Err(); err != nil {
+	if err := checktest.Err(checktest.Bodies(known, bodies, func(string) bool { return false })); err != nil {
 		t.Fatalf("version %d, built at %s: %v", base.Manifest.Version, at, err)
 	}
 }

@@ -13,10 +13,6 @@ import (
 	"gridcast/snapshots"
 )
 
-// ReplayFrom returns the instant at which to open a ledger for a replay from a year on. The archive
-// vouches for all races before it.
-func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
-
 // Replay fills a simulated ledger with the events that a running service would have appended, from its
 // head until an instant. It calls Settle at each instant at which an event falls due, in order. So every
 // pick is made from the facts that were known when it is frozen. Replay refuses a real ledger. It calls

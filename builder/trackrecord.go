@@ -42,11 +42,11 @@ func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
 	if err != nil {
 		return err
 	}
-	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, isHindsight)}
+	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, ofHindsight)}
 	for i := range d.almanac.Years {
 		year := d.almanac.Years[i].Year
 		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
-		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, isHindsight)}
+		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, ofHindsight)}
 		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
 			return err
 		}
@@ -140,44 +140,37 @@ func candidates(chances []ledger.Chance) (all []predict.Candidate) {
 	return all
 }
 
-// kind tells the two records apart.
-type kind int
+// ofReal and ofHindsight return the score of a race in one of the two records, nil if it has none, and whether the
+// forecast has all chances.
+func ofReal(s *scored) (*backtest.Score, bool) { return s.real, s.realHasAllChances }
 
-const (
-	isReal kind = iota
-	isHindsight
-)
-
-// score returns the score of the forecast of a kind, nil if the race has none.
-func (s *scored) score(k kind) *backtest.Score {
-	if k == isReal {
-		return s.real
-	}
+func ofHindsight(s *scored) (*backtest.Score, bool) {
 	if s.hindsight == nil {
-		return nil
+		return nil, false
 	}
-	return &s.hindsight.Model
+	return &s.hindsight.Model, true
 }
 
 // realRecord sums up the picks and the noted forecasts.
 func realRecord(races []scored) wire.Record {
-	record := recordOf(races, isReal)
+	record := recordOf(races, ofReal)
 	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.asFrozen })
 	record.Forecasts = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.noted })
 	record.Live = liveRecords(races)
 	return record
 }
 
-// recordOf sums up the races of a kind. It leaves out pole and f0 unless every race has their forecasts.
-func recordOf(races []scored, k kind) wire.Record {
+// recordOf sums up the races with a score. It leaves out pole and f0 unless every race has their forecasts.
+func recordOf(races []scored, of func(*scored) (score *backtest.Score, allChances bool)) wire.Record {
 	var all, withChances, poles, f0s []backtest.Score
-	for _, s := range races {
-		score := s.score(k)
+	for i := range races {
+		s := &races[i]
+		score, allChances := of(s)
 		if score == nil {
 			continue
 		}
 		all = append(all, *score)
-		if k == isHindsight || s.realHasAllChances {
+		if allChances {
 			withChances = append(withChances, *score)
 		}
 		if s.hindsight != nil {

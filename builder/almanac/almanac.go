@@ -115,7 +115,7 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 			a.Current = a.Years[len(a.Years)-1].Year
 		}
 	}
-	a.Grid = latestGrid(v, a.Years)
+	a.Grid = a.latestGrid()
 	return a
 }
 
@@ -226,16 +226,12 @@ func (a *Almanac) Rounds(year int) []*Round {
 // Coming returns the scheduled rounds, all of which start after the almanac's instant, over
 // season boundaries, in order of their start. The first is the next race.
 func (a *Almanac) Coming() []*Round {
-	coming := a.where(func(r *Round) bool { return r.State == Scheduled })
-	slices.SortStableFunc(coming, byStart)
-	return coming
+	return a.inOrder(func(r *Round) bool { return r.State == Scheduled })
 }
 
 // Waiting returns the rounds that have started and have no verified result, oldest first.
 func (a *Almanac) Waiting() []*Round {
-	waiting := a.where(func(r *Round) bool { return r.State == Live || r.State == AwaitingResult })
-	slices.SortStableFunc(waiting, byStart)
-	return waiting
+	return a.inOrder(func(r *Round) bool { return r.State == Live || r.State == AwaitingResult })
 }
 
 // Verified returns the rounds whose result is verified by the ledger, the last decided first.
@@ -250,9 +246,14 @@ func (a *Almanac) Verified() []*Round {
 // Differing returns the rounds with a verified result from which the source now differs,
 // oldest first: an operator must correct it, or did so before the source.
 func (a *Almanac) Differing() []*Round {
-	differing := a.where((*Round).Differs)
-	slices.SortStableFunc(differing, byStart)
-	return differing
+	return a.inOrder((*Round).Differs)
+}
+
+// inOrder returns the wanted rounds in order of their start.
+func (a *Almanac) inOrder(want func(*Round) bool) []*Round {
+	found := a.where(want)
+	slices.SortStableFunc(found, byStart)
+	return found
 }
 
 func (a *Almanac) where(want func(*Round) bool) []*Round {
@@ -321,7 +322,6 @@ func Held(v *season.View, s *ledger.Fold) *season.View {
 
 // Grid holds the present drivers: the entries of the latest round whose qualifying has ended.
 type Grid struct {
-	Year    int // of that round; 0 without such a round
 	Entries []GridEntry
 }
 
@@ -335,18 +335,19 @@ type GridEntry struct {
 }
 
 // latestGrid returns the grid of the latest round with entries, by team and number.
-func latestGrid(v *season.View, years []Year) Grid {
+func (a *Almanac) latestGrid() Grid {
+	v := a.view
 	facts, round := v.LatestEntries()
 	if round == nil {
 		return Grid{}
 	}
 	var codes map[season.DriverID]string
-	if i := slices.IndexFunc(years, func(y Year) bool { return y.Year == facts.Year }); i >= 0 {
-		codes = years[i].Codes()
+	if y, ok := a.Year(facts.Year); ok {
+		codes = y.Codes()
 	} else {
 		codes = v.Codes(facts.Year)
 	}
-	g := Grid{Year: facts.Year}
+	var g Grid
 	seen := map[season.DriverID]bool{} // a driver who took over a second car counts once
 	for _, e := range round.Entries {
 		if seen[e.Driver] {

@@ -48,10 +48,7 @@ const (
 // MissingCodes lists all kinds of missing facts.
 var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, PickMissing, ResultMissed}
 
-// Missing lists the facts that the archive lacks at v.At.
-func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v, s, v.At) }
-
-// MissingBy lists the facts that the archive of v will lack at the instant by unless they come: first those of
+// Missing lists the facts that the archive of v will lack at the instant by unless they come: first those of
 // the whole archive, then by round. A fact may be overdue only from an instant after v.At
 // on, and may no longer be overdue at the instant by.
 //
@@ -66,7 +63,7 @@ func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v,
 //   - a result, from 2 hours after the end of the race until one is verified.
 //
 // Postponed and cancelled rounds lack nothing.
-func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
+func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 	now := v.At
 	var whole, byRound []MissingFact
 	var last *Round // of the rounds that take place

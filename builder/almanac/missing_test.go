@@ -29,7 +29,7 @@ func (w *world) without(edit func(rounds []season.Round)) *world {
 }
 
 func (w *world) missing(at time.Time) (codes []string) {
-	for _, l := range almanac.Missing(w.archive.AsOf(at), w.ledger.AsOf(at)) {
+	for _, l := range almanac.Missing(w.archive.AsOf(at), w.ledger.AsOf(at), at) {
 		code := string(l.Code)
 		if l.Urgent {
 			code += "!"

@@ -27,15 +27,6 @@ import (
 // Faults are the faults of documents, by path.
 type Faults map[string]error
 
-// Err returns all faults as one error, in the order of the paths, or nil.
-func (f Faults) Err() error {
-	errs := make([]error, 0, len(f))
-	for _, path := range slices.Sorted(maps.Keys(f)) {
-		errs = append(errs, fmt.Errorf("%s: %w", path, f[path]))
-	}
-	return errors.Join(errs...)
-}
-
 func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err) }
 
 // Season is the verdict on the documents of one season, and the part of them that Version compares with

@@ -73,7 +73,7 @@ func everything(string) bool { return true }
 
 func TestWholeVersionPasses(t *testing.T) {
 	known, bodies := rendered(t)
-	if err := checktest.Bodies(known, bodies, nothing).Err(); err != nil {
+	if err := checktest.Err(checktest.Bodies(known, bodies, nothing)); err != nil {
 		t.Error(err)
 	}
 }
@@ -239,7 +239,7 @@ func TestFaults(t *testing.T) {
 			row.trusted = everything
 		}
 		fmt.Fprintf(&got, "%s\n", row.name)
-		if err := checktest.Bodies(known, bodies, row.trusted).Err(); err != nil {
+		if err := checktest.Err(checktest.Bodies(known, bodies, row.trusted)); err != nil {
 			fmt.Fprintf(&got, "\t%s\n", strings.ReplaceAll(err.Error(), "\n", "\n\t"))
 		}
 	}

@@ -53,9 +53,8 @@ type roundID struct {
 
 // Breach is an event in the store that breaks a rule. Readers ignore it.
 type Breach struct {
-	Seq   int64 // of its file
-	Event Event
-	Err   error
+	Seq int64 // of its file
+	Err error
 }
 
 // RoundRecord holds the events of one round. A zero value means that nothing was recorded. Drivers have their
@@ -112,10 +111,9 @@ type VoidedPick struct {
 // Verification is one revision of a result.
 type Verification struct {
 	Classification
-	EventID string
-	At      time.Time
-	Actor   string
-	Reason  string // of a correction
+	At     time.Time
+	Actor  string
+	Reason string // of a correction
 }
 
 // OverrideStatus is the decision of an operator or a source whether a round is held.
@@ -285,13 +283,13 @@ func (s *Fold) Aliases() map[season.DriverID]season.DriverID {
 func (s *Fold) add(f File, head Head) {
 	for _, e := range f.Events {
 		if err := s.Check(e); err != nil {
-			s.breaches = append(s.breaches, Breach{Seq: f.Seq, Event: e, Err: err})
+			s.breaches = append(s.breaches, Breach{Seq: f.Seq, Err: err})
 			continue
 		}
 		s.apply(e)
 	}
-	if e, err := s.checkVoided(f.Events); err != nil {
-		s.breaches = append(s.breaches, Breach{Seq: f.Seq, Event: e, Err: err})
+	if err := s.checkVoided(f.Events); err != nil {
+		s.breaches = append(s.breaches, Breach{Seq: f.Seq, Err: err})
 	}
 	s.head, s.at = head, f.Events[0].At
 }
@@ -305,8 +303,7 @@ func (s *Fold) admit(events []Event) (*Fold, error) {
 		}
 		trial.apply(e)
 	}
-	_, err := trial.checkVoided(events)
-	return trial, err
+	return trial, trial.checkVoided(events)
 }
 
 // apply makes an event's change. The event has passed Check.
@@ -353,7 +350,7 @@ func (s *Fold) apply(e Event) {
 		})
 	case ResultVerified:
 		s.change(e.Session, func(c *RoundRecord) {
-			v := Verification{Classification: *e.Result, EventID: e.ID, At: e.When(), Actor: e.Actor, Reason: e.Reason}
+			v := Verification{Classification: *e.Result, At: e.When(), Actor: e.Actor, Reason: e.Reason}
 			v.Rows = renameRows(e.Result.Rows, s.Driver)
 			if v.Sprint = renameRows(e.Result.Sprint, s.Driver); v.Sprint == nil && len(c.Revisions) > 0 {
 				v.Sprint = c.Result().Sprint

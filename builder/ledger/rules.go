@@ -414,14 +414,14 @@ func (r *RoundRecord) mustVoid() bool {
 	return r.Override.Status == Cancelled || r.Override.Status == Postponed && !r.Pick.afterQualifying()
 }
 
-// checkVoided refuses an append that leaves a pick that it has to void, and returns the event that requires it.
-func (s *Fold) checkVoided(events []Event) (Event, error) {
+// checkVoided refuses an append that leaves a pick that it has to void.
+func (s *Fold) checkVoided(events []Event) error {
 	for _, e := range events {
 		if record, ok := s.records[e.Session]; ok && record.mustVoid() {
-			return e, &RefusedError{Event: e, Err: errors.New("the pick has to be voided in the same append")}
+			return &RefusedError{Event: e, Err: errors.New("the pick has to be voided in the same append")}
 		}
 	}
-	return Event{}, nil
+	return nil
 }
 
 // checkHeld: the round is to be held at the start that the event names. If somebody decided on a start, it is that

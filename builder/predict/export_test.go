@@ -26,3 +26,13 @@ func (m *Ranked) Paces(v *season.View, year int, round season.GrandPrixID) (pace
 	}
 	return paces, nil
 }
+
+var featureNames = [features]string{
+	"grid slot", "pole", "qualifying gap", "race pace", "qualifying pace", "driver rating", "team rating", "team-mate form",
+	"finish form", "practice gap", "team points", "leads", "crashes", "smallest qualifying gap",
+	"race pace before qualifying", "qualifying pace before qualifying", "race pace before the weekend", "qualifying pace before the weekend",
+	"place in qualifying", "first in qualifying",
+}
+
+// String returns the name of the feature.
+func (f Feature) String() string { return featureNames[f] }

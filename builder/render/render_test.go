@@ -75,7 +75,7 @@ func small() *almanac.Almanac {
 				},
 			},
 		},
-		Grid: almanac.Grid{Year: 2025, Entries: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}}},
+		Grid: almanac.Grid{Entries: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}}},
 	}
 }
 

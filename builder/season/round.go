@@ -91,7 +91,7 @@ func (r *Round) SessionKnownAt(kind SessionKind) time.Time {
 		return r.SprintKnownAt()
 	}
 	if s, ok := r.Session(kind); ok && !s.Start.IsZero() {
-		return earlier(s.Start.Add(sessionLength), r.GridKnownAt())
+		return slices.MinFunc([]time.Time{s.Start.Add(sessionLength), r.GridKnownAt()}, time.Time.Compare)
 	}
 	return r.QualifyingKnownAt()
 }
@@ -219,13 +219,6 @@ func (r *Round) References(visit func(driver DriverID, team TeamID, engine Engin
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
 		return a
 	}
 	return b

@@ -101,7 +101,7 @@ func (f *Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// NewClient returns a client with connections of its own, which Close ends.
+// NewClient returns a client with connections of its own.
 func NewClient(config ClientConfig) *Client {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -151,9 +151,6 @@ func NewClient(config ClientConfig) *Client {
 	}
 	return c
 }
-
-// Close ends idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 var errHost = errors.New("not allowed")
 

@@ -311,7 +311,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	p.names = roundNames(a)
 	p.Next = nextRace(a)
 	p.Results = newResults(a)
-	p.Sources.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
+	p.Sources.Missing = almanac.Missing(facts.Archive.AsOf(now), state, now)
 	p.Season = newSeason(a, year)
 	p.trouble(c.collectControl(ctx, p, a), "Race control cannot be made", "Check the storage.", "control")
 	p.Record = newRecord(a)

@@ -119,7 +119,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 		return err
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
-	missing := almanac.Missing(facts.Archive.AsOf(now), l.Current(now))
+	missing := almanac.Missing(facts.Archive.AsOf(now), l.Current(now), now)
 	sources, err := ingest.LoadPollStates(ctx, store)
 	if err != nil {
 		return err

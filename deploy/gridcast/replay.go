@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
@@ -58,7 +59,7 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err := c.checkSeasons(ctx, &flags, store); err != nil {
 		return err
 	}
-	b, err := flags.WithoutSettings(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
+	b, err := flags.WithoutSettings(ctx, s, store, ledger.Simulated, season.BeginsAt(c.From))
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	until := builder.ReplayFrom(c.To + 1)
+	until := season.BeginsAt(c.To + 1)
 	if err := b.Policy.Replay(ctx, b.Ledger, facts, until, s.Progress); err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	if c.AutoVerifyAfter == 0 {
 		c.AutoVerifyAfter = time.Duration(float64(demoVerifiesAfter) * c.DemoSpeed)
 	}
-	b, err := c.On(ctx, s, store, ledger.Simulated, builder.ReplayFrom(w.Year-demoSeasons))
+	b, err := c.On(ctx, s, store, ledger.Simulated, season.BeginsAt(w.Year-demoSeasons))
 	if err != nil {
 		return err
 	}

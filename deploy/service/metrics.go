@@ -197,7 +197,7 @@ func (s *Service) Missing() []almanac.MissingFact {
 		return nil
 	}
 	now := s.clock.Now()
-	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
+	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now), now)
 }
 
 // collectResults sets the gauges of the results that a source or an operator owes.

@@ -2,6 +2,8 @@
 package checktest
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -30,4 +32,13 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 		verdicts = append(verdicts, check.Read(year, seasons[year], trusted))
 	}
 	return check.Version(k, verdicts, others, trusted)
+}
+
+// Err returns all faults as one error, in the order of the paths, or nil.
+func Err(f check.Faults) error {
+	errs := make([]error, 0, len(f))
+	for _, path := range slices.Sorted(maps.Keys(f)) {
+		errs = append(errs, fmt.Errorf("%s: %w", path, f[path]))
+	}
+	return errors.Join(errs...)
 }

@@ -286,7 +286,11 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the calendar: %w", err)
 	}
-	at := make(map[season.GrandPrixID]map[int]int)
+	type edition struct {
+		gp   season.GrandPrixID
+		year int
+	}
+	at := make(map[edition]int)
 	var rounds []Round
 	var notes []string
 	var faults []error
@@ -308,13 +312,10 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 			faults = append(faults, fmt.Errorf("event %q: %w", summary, err))
 			continue
 		}
-		if at[gp] == nil {
-			at[gp] = make(map[int]int)
-		}
-		i, ok := at[gp][date.Year()]
+		i, ok := at[edition{gp, date.Year()}]
 		if !ok {
 			i = len(rounds)
-			at[gp][date.Year()] = i
+			at[edition{gp, date.Year()}] = i
 			rounds = append(rounds, Round{Place: fmt.Sprintf("event %q", summary), Year: date.Year(), GrandPrix: gp, Circuit: known.Editions[gp].Circuit})
 		}
 		kind := kindOf(summary)

@@ -246,7 +246,7 @@ func (r *timing) order(lap int, at time.Time, leader int) ([]live.Car, error) {
 	var running, out []live.Car
 	gap, doubts := time.Duration(0), 0
 	for _, p := range cars {
-		c := live.Car{Driver: driver(p.car)}
+		c := live.Car{Driver: season.DriverID(strconv.Itoa(p.car))} // observations may name a car by its number
 		current, since := r.current(p.car, at)
 		if lap > 1 && at.Sub(since) > missing {
 			out = append(out, live.Car{Driver: c.Driver, Out: true})
@@ -287,9 +287,6 @@ func (r *timing) order(lap int, at time.Time, leader int) ([]live.Car, error) {
 	}
 	return append(running, out...), nil
 }
-
-// driver names a car by its number, as observations may.
-func driver(car int) season.DriverID { return season.DriverID(strconv.Itoa(car)) }
 
 // current is the lap that a car was on at an instant, and the start of it. Before its second lap the start is unknown,
 // and counts as the instant itself.
