@@ -1,6 +1,7 @@
 package adminport
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"sync"
@@ -48,36 +49,21 @@ func (l *bounded) Accept() (net.Conn, error) {
 func (l *bounded) admit(c *tracked) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var ofAddress int
-	var silent, silentOfAddress int // the index of the connection that is silent for longest, plus one
-	for i, other := range l.open {
-		longer := func(than int) bool { return than == 0 || other.active.Load() < l.open[than-1].active.Load() }
-		if longer(silent) {
-			silent = i + 1
-		}
-		if other.address == c.address {
-			if ofAddress++; longer(silentOfAddress) {
-				silentOfAddress = i + 1
-			}
-		}
-	}
-	victim := 0
+	rivals := slices.DeleteFunc(slices.Clone(l.open), func(other *tracked) bool { return other.address != c.address })
 	switch {
-	case ofAddress >= maxOfAddress:
-		victim = silentOfAddress
+	case len(rivals) >= maxOfAddress:
 	case len(l.open) >= maxConnections:
-		victim = silent
-	}
-	if victim > 0 {
-		other := l.open[victim-1]
-		if c.active.Load()-other.active.Load() < int64(l.silence) {
-			return false
-		}
-		_ = other.Conn.Close()
-		l.open[victim-1] = c
+		rivals = l.open
+	default:
+		l.open = append(l.open, c)
 		return true
 	}
-	l.open = append(l.open, c)
+	silent := slices.MinFunc(rivals, func(a, b *tracked) int { return cmp.Compare(a.active.Load(), b.active.Load()) })
+	if c.active.Load()-silent.active.Load() < int64(l.silence) {
+		return false
+	}
+	_ = silent.Conn.Close()
+	l.open[slices.Index(l.open, silent)] = c
 	return true
 }
 
