@@ -103,7 +103,7 @@ func (p *pages) serve(r *request) answer {
 	case document != nil:
 		return answer{response: document.Answer(r.acceptEncoding, r.ifNoneMatch)}
 	case string(path) == healthPath:
-		return p.health()
+		return answer{response: p.data(Health{Status: "ok"})} // the process answers, so that a restart would not help
 	case string(path) == readyPath:
 		return p.readiness()
 	}
@@ -151,11 +151,6 @@ func computed(path []byte) bool {
 // Health is the data of /healthz and /readyz.
 type Health struct {
 	Status string `json:"status"` // "ok"
-}
-
-// health reports that the process answers, so that a restart would not help.
-func (p *pages) health() answer {
-	return answer{response: p.data(Health{Status: "ok"})}
 }
 
 // readiness reports whether load balancers should send requests here.

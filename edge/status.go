@@ -206,22 +206,16 @@ func (e *Edge) keyStatus() KeyStatus {
 // a new version there.
 func (e *Edge) adminPages() http.Handler {
 	mux := adminport.Mux(e.deps.Registry)
-	mux.HandleFunc("GET /status", e.showStatus)
-	mux.HandleFunc("GET /usage", e.showUsage)
+	// As /status of the API, whose own address may balance over several edges.
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Status()) })
+	// A list and no metric, because clients come and go, and a label would keep every one of them for ever.
+	mux.HandleFunc("GET /usage", func(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Usage()) })
 	mux.HandleFunc("POST /look", func(w http.ResponseWriter, _ *http.Request) {
 		e.Look()
 		w.WriteHeader(http.StatusNoContent)
 	})
 	return mux
 }
-
-// showStatus answers like /status of the API, for the operator's console: the API's own
-// address may balance over several edges.
-func (e *Edge) showStatus(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Status()) }
-
-// showUsage answers with each key's usage of this edge. It is a list and no metric, because clients
-// come and go, and a label would keep every one of them for ever.
-func (e *Edge) showUsage(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Usage()) }
 
 // Usage lists each key's usage of this edge since its start.
 func (e *Edge) Usage() []keys.KeyUsage {
