@@ -496,8 +496,8 @@ func (p *loop) serveTLS(c *conn, hungUp bool) {
 	c.transport.waits, c.transport.drained, c.transport.toEnd = false, false, hungUp
 	if h := c.shaking; h != nil {
 		p.turns += turnsOfHandshake
-		switch {
-		case !h.ended():
+		switch ended, _ := h.next(); {
+		case !ended:
 			c.state.Store(waiting)
 			return
 		case h.err != nil:

@@ -24,8 +24,6 @@ func (*loop) suspend(*conn, *Request, []byte) {}
 
 func receive(int, []byte) (int, bool, error) { panic("BUG: a connection without a loop") }
 
-func sendOnce(int, []byte, bool) (int, error) { panic("BUG: a connection without a loop") }
-
 func arrived(int) bool { panic("BUG: a connection without a loop") }
 
 type vector struct{}

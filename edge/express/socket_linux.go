@@ -128,10 +128,4 @@ func (v *vector) send(fd int, out output, more bool) (n int, err error) {
 	return 0, socketError("send", errno)
 }
 
-// sendOnce writes as much to a socket as it accepts without waiting.
-func sendOnce(fd int, p []byte, more bool) (n int, err error) {
-	var v vector
-	return v.send(fd, output{buffer: p}, more)
-}
-
 func socketError(call string, errno syscall.Errno) error { return fmt.Errorf("%s: %w", call, errno) }

@@ -61,8 +61,9 @@ func (t *transport) Write(p []byte) (int, error) {
 		// From its first encrypted byte on, a handshake sends only a session ticket. No client
 		// waits for it, so the kernel keeps it for the response, or for 200 ms.
 		ticket := t.pause != nil && len(p) > 0 && p[0] == applicationData
+		var v vector
 		var err error
-		if n, err = sendOnce(t.conn.fd, p, t.ends || ticket); err != nil {
+		if n, err = v.send(t.conn.fd, output{buffer: p}, t.ends || ticket); err != nil {
 			return 0, err
 		}
 	}
@@ -119,12 +120,6 @@ func (c *conn) handshake(h *handshake) {
 	c.transport = &transport{conn: c}
 	c.tls = tls.Server(c.transport, c.lane.cfg.TLS)
 	c.shaking, h.conn, h.err = h, c, nil
-}
-
-// ended continues the handshake, and reports whether it has ended.
-func (h *handshake) ended() bool {
-	ended, _ := h.next()
-	return ended
 }
 
 // stream is the side from which requests are read and to which responses are written, where the runtime's
