@@ -64,15 +64,20 @@ func compare(a, b Due) int {
 // Coming lists the instants after now, in order: all instants of every round and season, and the
 // next poll and the next night.
 func Coming(cal Calendar, now time.Time) []Due {
-	var coming []Due
-	for _, d := range instants(cal) {
-		if d.At.After(now) {
-			coming = append(coming, d)
+	all := append(instants(cal), nextPoll(cal, now), nextNight(now))
+	return sorted(all, func(d Due) bool { return d.At.After(now) })
+}
+
+// sorted returns the instants for which keep is true, in order.
+func sorted(all []Due, keep func(Due) bool) []Due {
+	var kept []Due
+	for _, d := range all {
+		if keep(d) {
+			kept = append(kept, d)
 		}
 	}
-	coming = append(coming, nextPoll(cal, now), nextNight(now))
-	slices.SortFunc(coming, compare)
-	return coming
+	slices.SortFunc(kept, compare)
+	return kept
 }
 
 // Next returns the first instant after now at which the work is due, and whether there is one:
@@ -90,15 +95,8 @@ func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
 // up with: all but a freeze after lights out. Of polls and nights it lists only the
 // last, because one run catches up with all.
 func Missed(cal Calendar, from, now time.Time) []Due {
-	recurring := []Due{lastPoll(cal, now), lastNight(now)}
-	var missed []Due
-	for _, d := range append(instants(cal), recurring...) {
-		if d.At.After(from) && !d.At.After(now) && !d.TooLate(now) {
-			missed = append(missed, d)
-		}
-	}
-	slices.SortFunc(missed, compare)
-	return missed
+	all := append(instants(cal), lastPoll(cal, now), lastNight(now))
+	return sorted(all, func(d Due) bool { return d.At.After(from) && !d.At.After(now) && !d.TooLate(now) })
 }
 
 // Overtaken lists, in order, the instants that a change of the calendar put into the past: the instants of
@@ -110,14 +108,7 @@ func Overtaken(before, after Calendar, now time.Time) []Due {
 	for _, d := range instants(before) {
 		known[d] = true
 	}
-	var overtaken []Due
-	for _, d := range instants(after) {
-		if !known[d] && !d.At.After(now) && !d.TooLate(now) {
-			overtaken = append(overtaken, d)
-		}
-	}
-	slices.SortFunc(overtaken, compare)
-	return overtaken
+	return sorted(instants(after), func(d Due) bool { return !known[d] && !d.At.After(now) && !d.TooLate(now) })
 }
 
 // instants returns the single instants of rounds and seasons, in no particular order.

@@ -63,14 +63,12 @@ func (s stretch) due(at time.Time) Due {
 }
 
 // week is the hourly poll, in and out of season.
-func week(at time.Time) Due {
-	return Due{At: at, Work: Poll, Reason: PollWeek}
-}
+var week = stretch{every: WeekInterval, reason: PollWeek}
 
 // nextPoll returns the first poll after now. If stretches coincide, the fastest gives the reason.
 func nextPoll(cal Calendar, now time.Time) Due {
 	now = now.UTC()
-	first, every := week(now.Truncate(WeekInterval).Add(WeekInterval)), WeekInterval
+	first, every := week.due(now.Truncate(WeekInterval).Add(WeekInterval)), WeekInterval
 	for _, s := range stretches(cal) {
 		if t, ok := s.next(now); ok && cmp.Or(t.Compare(first.At), cmp.Compare(s.every, every)) < 0 {
 			first, every = s.due(t), s.every
@@ -82,7 +80,7 @@ func nextPoll(cal Calendar, now time.Time) Due {
 // lastPoll returns the latest poll at or before now.
 func lastPoll(cal Calendar, now time.Time) Due {
 	now = now.UTC()
-	latest, every := week(now.Truncate(WeekInterval)), WeekInterval
+	latest, every := week.due(now.Truncate(WeekInterval)), WeekInterval
 	for _, s := range stretches(cal) {
 		if t, ok := s.last(now); ok && cmp.Or(latest.At.Compare(t), cmp.Compare(s.every, every)) < 0 {
 			latest, every = s.due(t), s.every
