@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	mathrand "math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -405,7 +406,9 @@ func (s *Delivery) record(a answer, began, now time.Time) {
 		case s.Failures > len(schedule):
 			s.GiveUp = fmt.Sprintf("nothing was accepted since %s, %d attempts: %s", s.Failing.Format("2 January 2006 15:04 UTC"), s.Failures, a.detail)
 		default:
-			s.Next = now.Add(max(jitter(s.Pending.ID, schedule[s.Failures-1]), a.retryAfter)).UTC().Truncate(time.Millisecond)
+			wait := schedule[s.Failures-1]
+			wait += mathrand.N(wait / 10) //nolint:gosec // G404: jitter, so that receivers that failed together are not tried together again
+			s.Next = now.Add(max(wait, a.retryAfter)).UTC().Truncate(time.Millisecond)
 			line.Retry = s.Next
 		}
 	}
@@ -423,16 +426,6 @@ func (a answer) attempt(message string, began, now time.Time) Attempt {
 func (s *Delivery) remember(line Attempt) {
 	s.Attempts = append(s.Attempts, line)
 	s.Attempts = s.Attempts[max(0, len(s.Attempts)-shownAttempts):]
-}
-
-// jitter lengthens a wait by up to a tenth, derived from the message id, so that receivers that
-// failed together are not tried together again.
-func jitter(id string, wait time.Duration) time.Duration {
-	sum := 0
-	for _, c := range id {
-		sum = (sum*31 + int(c)) % 1000
-	}
-	return wait + wait*time.Duration(sum)/10000
 }
 
 // Test sends a test message once, and records it in the hook's log. It also works for a

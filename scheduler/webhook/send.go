@@ -164,10 +164,8 @@ func (s *Sender) CheckURL(address string) error {
 	if err != nil || len(address) > maxURL {
 		return refuse(fmt.Sprintf("must be a URL of at most %d bytes", maxURL))
 	}
-	for _, r := range address {
-		if r <= ' ' || r > '~' {
-			return refuse("may hold only printable ASCII characters")
-		}
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return refuse("may hold only printable ASCII characters")
 	}
 	host := u.Hostname()
 	ip, ipErr := netip.ParseAddr(host)
