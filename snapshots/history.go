@@ -60,21 +60,17 @@ func List(ctx context.Context, store blob.Store) ([]Summary, error) {
 		} else if m, err = LoadManifest(ctx, store, version); err != nil && !errors.Is(err, blob.ErrNotFound) {
 			s.Damage = err.Error()
 		}
-		s.describe(m)
+		s.Builder, s.Reason, s.BuiltAt = m.Builder, m.Reason, m.BuiltAt
+		s.Base, s.RollbackOf, s.Variants = m.Base, m.RollbackOf, len(m.Entries)
+		for _, e := range m.Entries {
+			s.Bytes += e.object().Size
+		}
 		if version == h.Pointer.Version {
 			s.Status, s.Held = Current, h.Pointer.Held
 		}
 		list = append(list, s)
 	}
 	return list, nil
-}
-
-func (s *Summary) describe(m Manifest) {
-	s.Builder, s.Reason, s.BuiltAt = m.Builder, m.Reason, m.BuiltAt
-	s.Base, s.RollbackOf, s.Variants = m.Base, m.RollbackOf, len(m.Entries)
-	for _, e := range m.Entries {
-		s.Bytes += e.object().Size
-	}
 }
 
 // LoadManifest reads the manifest of a version; 0 stands for the current one.

@@ -104,25 +104,28 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		}
 	}
 	reached[latest.Key], reached[shared.Key] = true, true
-	for _, folder := range []string{objectFolder, deltaFolder, partFolder, DerivedFolder} {
-		if err := p.sweep(ctx, folder, func(key string) bool { return !reached[key] }); err != nil {
+	unreached := func(key string) bool { return !reached[key] }
+	for _, of := range []struct {
+		folder   string
+		unwanted func(key string) bool
+	}{
+		{objectFolder, unreached}, {deltaFolder, unreached}, {partFolder, unreached}, {DerivedFolder, unreached},
+		{blob.ProbeFolder, func(string) bool { return true }},
+		{noteFolder, func(key string) bool {
+			version, err := strconv.ParseInt(strings.TrimPrefix(key, noteFolder), 10, 64)
+			return err == nil && !left[version]
+		}},
+		// A claim below the pointer protects no number, because new numbers are above the pointer.
+		{claimFolder, func(key string) bool {
+			version, ok := versionIn(key, claimFolder)
+			return ok && version < h.Pointer.Version && !left[version]
+		}},
+	} {
+		if err := p.sweep(ctx, of.folder, of.unwanted); err != nil {
 			return err
 		}
 	}
-	if err := p.sweep(ctx, blob.ProbeFolder, func(string) bool { return true }); err != nil {
-		return err
-	}
-	if err := p.sweep(ctx, noteFolder, func(key string) bool {
-		version, err := strconv.ParseInt(strings.TrimPrefix(key, noteFolder), 10, 64)
-		return err == nil && !left[version]
-	}); err != nil {
-		return err
-	}
-	// A claim below the pointer protects no number, because new numbers are above the pointer.
-	return p.sweep(ctx, claimFolder, func(key string) bool {
-		version, ok := versionIn(key, claimFolder)
-		return ok && version < h.Pointer.Version && !left[version]
-	})
+	return nil
 }
 
 // survey returns the versions whose manifest remains, published or not, and the objects that

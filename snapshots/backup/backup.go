@@ -130,14 +130,14 @@ func (r *run) checkPlace(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	theirs, err := r.to.Get(ctx, ledgerKey(1), maxCopied)
+	theirs, err := r.to.Get(ctx, ledger.Key(1), maxCopied)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	ours, err := r.from.Get(ctx, ledgerKey(1), maxCopied)
+	ours, err := r.from.Get(ctx, ledger.Key(1), maxCopied)
 	if err == nil && !bytes.Equal(ours.Data, theirs.Data) {
 		return fmt.Errorf("%w: choose another place for the backup", ErrOtherRecord)
 	}

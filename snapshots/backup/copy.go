@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"path"
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 )
 
 // object is an object to copy.
@@ -57,34 +57,24 @@ func (r *run) records(ctx context.Context) ([]object, error) {
 		}
 		listed[info.Key] = true
 		objects = append(objects, unknown(info.Key))
-		if folder, seq, ok := numbered(info.Key); ok {
+		folder, _ := path.Split(info.Key)
+		if seq, ok := (chain.Chain{Prefix: folder}).Number(info.Key); ok {
 			last[folder] = max(last[folder], seq)
 		}
 	}
 	for folder, end := range last {
+		files := chain.Chain{Prefix: folder}
 		if end > int64(len(listed))+snapshots.MaxGap {
-			r.fault(fmt.Errorf("%s%08d.json: %w: no log is that long", folder, end, snapshots.ErrDamaged))
+			r.fault(fmt.Errorf("%s: %w: no log is that long", files.Key(end), snapshots.ErrDamaged))
 			continue
 		}
 		for seq := int64(1); seq < end; seq++ {
-			if key := fmt.Sprintf("%s%08d.json", folder, seq); !listed[key] {
+			if key := files.Key(seq); !listed[key] {
 				objects = append(objects, unknown(key))
 			}
 		}
 	}
 	return objects, nil
-}
-
-var numberedFile = regexp.MustCompile(`^(.*/)([0-9]{8})\.json$`)
-
-// numbered splits the key of a file of a numbered log, such as ledger/00000012.json.
-func numbered(key string) (folder string, seq int64, ok bool) {
-	m := numberedFile.FindStringSubmatch(key)
-	if m == nil {
-		return "", 0, false
-	}
-	seq, err := strconv.ParseInt(m[2], 10, 64)
-	return m[1], seq, err == nil
 }
 
 // copyAll copies objects, several at once. rest is the number of objects that are written after them.

@@ -7,28 +7,27 @@ import (
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 )
 
-// ledgerFolder holds the files of the ledger. Their content is the business of another package.
-const ledgerFolder = "ledger/"
-
-func ledgerKey(seq int64) string { return fmt.Sprintf("%s%08d.json", ledgerFolder, seq) }
+// ledger names the files of the ledger. Their content is the business of another package.
+var ledger = chain.Chain{Prefix: "ledger/"}
 
 // ledgerHead returns the last file of the ledger in a store; zero if there is none.
 func ledgerHead(ctx context.Context, store blob.Store) (snapshots.Ledger, error) {
 	var head snapshots.Ledger
-	for info, err := range store.List(ctx, ledgerFolder) {
+	for info, err := range store.List(ctx, ledger.Prefix) {
 		if err != nil {
 			return snapshots.Ledger{}, err
 		}
-		if _, seq, ok := numbered(info.Key); ok {
+		if seq, ok := ledger.Number(info.Key); ok {
 			head.Seq = max(head.Seq, seq)
 		}
 	}
 	if head.Seq == 0 {
 		return snapshots.Ledger{}, nil
 	}
-	o, err := store.Get(ctx, ledgerKey(head.Seq), maxCopied)
+	o, err := store.Get(ctx, ledger.Key(head.Seq), maxCopied)
 	if err != nil {
 		return snapshots.Ledger{}, err
 	}
@@ -51,7 +50,7 @@ func checkHead(ctx context.Context, store blob.Store, noted snapshots.Ledger) er
 	case noted.Seq == 0:
 		return findHash(ctx, store, noted.Hash)
 	}
-	o, err := store.Get(ctx, ledgerKey(noted.Seq), maxCopied)
+	o, err := store.Get(ctx, ledger.Key(noted.Seq), maxCopied)
 	if err != nil {
 		return fmt.Errorf("ledger file %d: %w", noted.Seq, err)
 	}
@@ -63,7 +62,7 @@ func checkHead(ctx context.Context, store blob.Store, noted snapshots.Ledger) er
 
 // findHash returns an error unless a file of the ledger has the hash.
 func findHash(ctx context.Context, store blob.Store, hash string) error {
-	for info, err := range store.List(ctx, ledgerFolder) {
+	for info, err := range store.List(ctx, ledger.Prefix) {
 		if err != nil {
 			return err
 		}

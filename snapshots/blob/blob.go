@@ -141,23 +141,19 @@ func CheckKey(key string) error {
 			return fmt.Errorf("key %q: segment %q not allowed", key, segment)
 		}
 	}
-	return checkCharacters(key)
+	return CheckPrefix(key)
 }
 
 // CheckPrefix is CheckKey for the prefix of a listing, which may be empty and may end
 // anywhere in a key.
 func CheckPrefix(prefix string) error {
-	return checkCharacters(prefix)
-}
-
-func checkCharacters(key string) error {
-	for i := range len(key) {
-		c := key[i]
+	for i := range len(prefix) {
+		c := prefix[i]
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
 		case c == '.', c == '_', c == '-', c == '/':
 		default:
-			return fmt.Errorf("key %q: character %q not allowed", key, c)
+			return fmt.Errorf("key %q: character %q not allowed", prefix, c)
 		}
 	}
 	return nil

@@ -83,7 +83,8 @@ func (e *DamageError) Error() string {
 // ascending order are files in order.
 func (c Chain) Key(seq int64) string { return fmt.Sprintf("%s%08d.json", c.Prefix, seq) }
 
-func (c Chain) parseKey(key string) (seq int64, ok bool) {
+// Number returns the number of the file with a store key. It is false for another key.
+func (c Chain) Number(key string) (seq int64, ok bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(key, c.Prefix), ".json")
 	seq, err := strconv.ParseInt(digits, 10, 64)
 	return seq, err == nil && 0 < seq && seq <= Last && c.Key(seq) == key
@@ -108,7 +109,7 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 		if err != nil {
 			return nil, Rest{}, err
 		}
-		if seq, ok := c.parseKey(info.Key); ok {
+		if seq, ok := c.Number(info.Key); ok {
 			listed = append(listed, seq)
 		} else {
 			rest.Foreign = append(rest.Foreign, info.Key)

@@ -144,8 +144,9 @@ func judge(err error, c call) verdict {
 	switch {
 	case errors.Is(err, blob.ErrTooLarge):
 		return verdict{err: err}
-	case answer.StatusCode == 0:
-		return judgeTransport(err)
+	case answer.StatusCode == 0: // no answer, or a part of one
+		_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
+		return verdict{err: err, again: !distrusted}
 	case answer.StatusCode == http.StatusNotModified:
 		return verdict{err: errUnmodified}
 	case answer.Code == minio.NoSuchBucket:
@@ -173,15 +174,6 @@ var (
 	}
 	temporaryCodes = []string{"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "BadDigest", "IncompleteBody"}
 )
-
-// judgeTransport judges a request with no answer, or with a partial one.
-func judgeTransport(err error) verdict {
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return verdict{err: err}
-	}
-	return verdict{again: true}
-}
 
 // unknown is the outcome of a write with an earlier request in doubt. That request may
 // have made the condition fail, so the error must not be a conflict.
