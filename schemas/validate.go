@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,7 +183,11 @@ func (c *contract) decode(body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := firstDifference(body, want); i >= 0 {
+	if !bytes.Equal(body, want) {
+		i := 0 // the first difference
+		for i < min(len(body), len(want)) && body[i] == want[i] {
+			i++
+		}
 		return nil, fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i))
 	}
 	return content, nil
@@ -196,19 +201,6 @@ func lazily(file string) func() *schema {
 		}
 		return schema
 	})
-}
-
-// firstDifference returns the first index at which a and b differ, or -1.
-func firstDifference(a, b []byte) int {
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	if len(a) == len(b) {
-		return -1
-	}
-	return min(len(a), len(b))
 }
 
 // excerpt returns a few bytes around index i.

@@ -27,7 +27,7 @@ const clipAt = 40
 // malformed is the error for a pair with bad percent-encoding, in its name or its value.
 func malformed(p pair) *ParamError {
 	name := text(p.name)
-	if !isWord(name) {
+	if name == "" || strings.Trim(name, "_abcdefghijklmnopqrstuvwxyz") != "" {
 		name = strconv.Quote(name)
 	}
 	return &ParamError{
@@ -47,13 +47,4 @@ func text(encoded []byte) string {
 		s = strings.TrimSuffix(s, "\uFFFD") + "…" // the cut may have split a character
 	}
 	return s
-}
-
-func isWord(s string) bool {
-	for _, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -91,10 +92,7 @@ func (d *document) contents() (*contents, error) {
 		}
 		c.Endpoints = append(c.Endpoints, e)
 		c.Requests = append(c.Requests, e.Requests...)
-		if err := d.addErrors(c, get); err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Name, err)
-		}
-		if err := d.addHeaders(c, get); err != nil {
+		if err := errors.Join(d.addErrors(c, get), d.addHeaders(c, get)); err != nil {
 			return nil, fmt.Errorf("%s: %w", path.Name, err)
 		}
 	}

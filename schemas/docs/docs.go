@@ -197,30 +197,25 @@ type Sample struct {
 }
 
 // Samples returns the programs that read the API, in the order of the page.
-func Samples() []Sample {
-	return samples(Sample{"curl", "sample.sh", ""}, Sample{"JavaScript", "sample.mjs", ""}, Sample{"Python", "sample.py", ""}, Sample{"Go", "sample.go", ""})
-}
+func Samples() []Sample { return samples("sample", "curl") }
 
 // Verifiers returns the programs that verify a message to a webhook: the body is on
 // standard input, the headers are WEBHOOK_ID, WEBHOOK_TIMESTAMP and WEBHOOK_SIGNATURE in the
 // environment, the secret is GRIDCAST_WEBHOOK_SECRET. They fail for a message that is not genuine.
-func Verifiers() []Sample {
-	return samples(Sample{"Shell", "webhook.sh", ""}, Sample{"JavaScript", "webhook.mjs", ""}, Sample{"Python", "webhook.py", ""}, Sample{"Go", "webhook.go", ""})
-}
+func Verifiers() []Sample { return samples("webhook", "Shell") }
 
 // Downloads returns the programs that keep a season in the file season.zip.
-func Downloads() []Sample {
-	return samples(Sample{"curl", "download.sh", ""}, Sample{"JavaScript", "download.mjs", ""}, Sample{"Python", "download.py", ""}, Sample{"Go", "download.go", ""})
-}
+func Downloads() []Sample { return samples("download", "curl") }
 
-// samples reads the texts of samples.
-func samples(all ...Sample) []Sample {
+// samples returns the program of a name in every language. shell is the name of the first one.
+func samples(name, shell string) []Sample {
+	all := []Sample{{shell, name + ".sh", ""}, {"JavaScript", name + ".mjs", ""}, {"Python", name + ".py", ""}, {"Go", name + ".go", ""}}
 	for i := range all {
-		name := "samples/" + all[i].File
-		if strings.HasSuffix(name, ".go") {
-			name += ".txt" // otherwise Go would compile it as part of this package
+		file := "samples/" + all[i].File
+		if strings.HasSuffix(file, ".go") {
+			file += ".txt" // otherwise Go would compile it as part of this package
 		}
-		all[i].Text = asset(name)
+		all[i].Text = asset(file)
 	}
 	return all
 }
