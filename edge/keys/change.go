@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -116,12 +117,7 @@ func (r *StoredKey) Active(now time.Time) bool {
 
 // printable reports whether a terminal shows the text unchanged.
 func printable(text string) bool {
-	for _, r := range text {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return utf8.ValidString(text)
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func wholeSecond(t time.Time) time.Time {
