@@ -27,10 +27,11 @@ import (
 	"gridcast/snapshots/blob/dirblob"
 )
 
-// eventually polls until the condition holds, and fails the test after three minutes without.
+// eventually polls until the condition holds, and fails the test after three minutes without. It polls ten times a
+// second, because a condition that reads and checks a document takes milliseconds of CPU time.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if condition() {
 			return
 		}
