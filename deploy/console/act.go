@@ -169,7 +169,6 @@ type asked struct {
 	Fields url.Values // those of the form
 }
 
-// racePath is the page of the running race.
 const racePath = "/race"
 
 // back is the page that a form leads back to: for an action on a round the page with its season.
@@ -184,7 +183,6 @@ func back(r *http.Request) string {
 	return fmt.Sprintf("/?season=%d#season", ledger.YearOf(session))
 }
 
-// ask answers with a preview and its question.
 func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview) {
 	if !wantsPage(r) {
 		writeJSON(w, http.StatusPreconditionRequired, map[string]any{

@@ -15,11 +15,11 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
+	"gridcast/builder/stewards"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/view"
 )
 
-// controlSection lists the rounds of race control.
 type controlSection struct {
 	Rounds   []controlledRound
 	Calendar string // the known season as a table that can be edited and imported
@@ -47,7 +47,6 @@ type controlledBlock struct {
 	Ordered bool // a list of codes without further fields
 }
 
-// roundsInControl limits the coming rounds in race control.
 const roundsInControl = 2
 
 // collectControl collects race control: the latest race without a verified result, and the next rounds.
@@ -86,12 +85,8 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 	if err != nil {
 		return controlledRound{}, err
 	}
-	controlled := controlledRound{Round: view.RoundOf(r)}
-	var known []string
-	for _, s := range roster.Known {
-		known = append(known, s.Code+" "+s.Name)
-	}
-	controlled.Starred = strings.Join(known, "|")
+	known := view.Names(roster.Known, func(s stewards.Starter) string { return s.Code + " " + s.Name })
+	controlled := controlledRound{Round: view.RoundOf(r), Starred: strings.Join(known, "|")}
 	for _, b := range []controlledBlock{
 		{
 			Block: assemble.Entries, Known: roster.Listed,

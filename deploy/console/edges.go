@@ -82,13 +82,10 @@ func (r remoteEdge) Look(ctx context.Context) {
 	}
 }
 
-// edgePatience is the timeout of a request to an edge.
-const edgePatience = 2 * time.Second
-
 // maxAnswer limits an edge's answer, in bytes.
 const maxAnswer = 4 << 20
 
-var edgeClient = &http.Client{Timeout: edgePatience}
+var edgeClient = &http.Client{Timeout: 2 * time.Second}
 
 // ask reads a value from the envelope of the API.
 func ask[T any](ctx context.Context, address string) (T, error) {

@@ -18,7 +18,6 @@ type keyView struct {
 	Requests, Refused uint64
 }
 
-// keysSection lists the keys, and the tiers to choose from.
 type keysSection struct {
 	List  []keyView
 	Tiers []string

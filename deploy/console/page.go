@@ -22,7 +22,6 @@ import (
 	"gridcast/scheduler"
 )
 
-// page is the content of the console at one instant.
 type page struct {
 	names map[int64]string // of rounds, by session key
 
@@ -61,7 +60,6 @@ type resultsSection struct {
 	AllDiffering int
 }
 
-// settingsSection lists the settings of the store, and the models to choose from.
 type settingsSection struct {
 	List   []operator.Setting
 	Models []string
@@ -74,7 +72,6 @@ type sourcesSection struct {
 	Archives []archive.Listing
 }
 
-// states returns the states of the polled sources.
 func (s *sourcesSection) states() (states []ingest.PollState) {
 	for _, source := range s.List {
 		if source.State != nil {
@@ -144,7 +141,6 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	return p
 }
 
-// trouble adds a notice for an error.
 func (p *page) trouble(err error, what, advice, section string) {
 	if err != nil {
 		p.Notices = append(p.Notices, notice{Urgent: true, Text: what + ": " + err.Error(), Advice: advice, Section: section})
@@ -154,7 +150,6 @@ func (p *page) trouble(err error, what, advice, section string) {
 // blocksMissed are the parts of a round that a person can enter at once, by the fact that is missing.
 var blocksMissed = map[almanac.MissingCode]assemble.Block{almanac.QualifyingMissed: assemble.Qualifying, almanac.GridMissed: assemble.Grid}
 
-// notices adds notices about the collected state.
 func (p *page) notices() {
 	add := func(urgent bool, section, advice, format string, args ...any) {
 		p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
@@ -243,7 +238,6 @@ func rank(urgent bool) int {
 	return 1
 }
 
-// jobView is the state of a job.
 type jobView struct {
 	scheduler.JobStatus
 	State string // one word for the state

@@ -113,7 +113,6 @@ func awaitVersion(ctx context.Context, e Edge, version int64) string {
 	}
 }
 
-// summary describes the result of a run in a sentence.
 func (r Result) summary() string {
 	if r.Unchanged {
 		return fmt.Sprintf("Nothing has changed: version %d is up to date.", r.Version)

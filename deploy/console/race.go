@@ -24,7 +24,6 @@ type raceView struct {
 	Leaders []raceLine           // of the chart, the likeliest first
 }
 
-// raceLine is a driver in the chart of chances.
 type raceLine struct {
 	Class, Driver string
 	Win           *wire.Percent
@@ -33,7 +32,6 @@ type raceLine struct {
 // Seen is the instant of the latest observation.
 func (r *raceView) Seen() time.Time { return time.Time(r.ObservedAt) }
 
-// collectRace reads the race that may be observed now.
 func (c *Console) collectRace(ctx context.Context, p *page) {
 	now, ok := c.Operator.Running(ctx)
 	if !ok || now.State == wire.LiveNone {

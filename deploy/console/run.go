@@ -139,13 +139,11 @@ func worthTelling(last, next Event) bool {
 	return next.Done*steps/next.Total > last.Done*steps/next.Total
 }
 
-// runs keeps the latest runs.
 type runs struct {
 	mu     sync.Mutex
 	latest []*Run // oldest first
 }
 
-// keptRuns limits the kept runs.
 const keptRuns = 50
 
 func (rs *runs) begin(title, operator, back string) *Run {

@@ -13,7 +13,6 @@ import (
 	"gridcast/deploy/view"
 )
 
-// comingRace is the next race.
 type comingRace struct {
 	view.Round
 
@@ -152,7 +151,6 @@ func share(part, whole int) string {
 	return view.Percent(float64(part) / float64(whole))
 }
 
-// seasonRound is a round of the season's table.
 type seasonRound struct {
 	view.Round
 

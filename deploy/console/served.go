@@ -24,7 +24,6 @@ func (s *served) OverdueBy(now time.Time) time.Duration {
 	return now.Sub(s.DueAt)
 }
 
-// edgeView is the state of one edge.
 type edgeView struct {
 	EdgeReport
 

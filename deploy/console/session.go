@@ -79,7 +79,6 @@ func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bo
 	return visitor{name: p.Name, proven: true, role: p.Role, token: p.SHA256}, ok
 }
 
-// cookie returns the value of a cookie for a visitor.
 func (s *sessions) cookie(v visitor, until time.Time) string {
 	said := base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + strconv.FormatInt(until.Unix(), 10) + "." + v.token
 	return said + "." + s.sign(said)
@@ -117,14 +116,12 @@ func (s *sessions) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// tooMany reports whether an address has sent too many wrong tokens.
 func (f *failures) tooMany(address string, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return now.Sub(f.since) < failureWindow && f.count[address] >= maxFailures
 }
 
-// note counts a wrong token.
 func (f *failures) note(address string, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +131,6 @@ func (f *failures) note(address string, now time.Time) {
 	f.count[address]++
 }
 
-// operatorFunc handles a request of an operator.
 type operatorFunc func(w http.ResponseWriter, r *http.Request, who visitor)
 
 // signedIn admits operators only. It refuses changes by operators with the role read. It redirects a browser
@@ -200,7 +196,6 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
 	c.render(w, http.StatusOK, "sign-in", signInPage{Name: r.URL.Query().Get("name")})
 }
 
-// signInPage is the content of the sign-in form.
 type signInPage struct {
 	Name    string
 	Problem string

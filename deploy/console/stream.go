@@ -47,7 +47,6 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	writeJSON(w, status, viewOf(run))
 }
 
-// showRun answers with the state of a run.
 func (c *Console) showRun(w http.ResponseWriter, r *http.Request, _ visitor) {
 	run, ok := c.runs.find(r.PathValue("run"))
 	if !ok {

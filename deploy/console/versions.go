@@ -21,7 +21,6 @@ type history struct {
 	listed []snapshots.Summary
 }
 
-// versionView is a row of the history.
 type versionView struct {
 	view.VersionRow
 
@@ -82,7 +81,6 @@ func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, er
 	return listed, nil
 }
 
-// versionPage is the content of the page of a version.
 type versionPage struct {
 	snapshots.Manifest
 
@@ -92,10 +90,8 @@ type versionPage struct {
 	More    bool // some are left out
 }
 
-// shownValues limits the changed values on a page.
 const shownValues = 400
 
-// showVersion compares a version with its base.
 func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, _ visitor) {
 	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
 	if err != nil || version < 1 {

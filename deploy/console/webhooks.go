@@ -8,7 +8,6 @@ import (
 	"gridcast/scheduler/webhook"
 )
 
-// hookView is a webhook for the page.
 type hookView struct {
 	operator.WebhookStatus
 
@@ -26,7 +25,6 @@ type webhooksSection struct {
 	MaySign bool // webhooks can be added and tested here
 }
 
-// shownAttempts limits the attempts of a webhook on the page.
 const shownAttempts = 8
 
 func (c *Console) collectWebhooks(ctx context.Context, p *page) error {

@@ -115,7 +115,6 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// printFindings prints the findings, and below them the commands that help.
 func printFindings(s *terminal.Streams, findings []Finding) {
 	if s.JSON {
 		s.PrintJSON(findings)
@@ -159,10 +158,8 @@ func (d *doctor) configuration() edge.Config {
 	return cfg
 }
 
-// oneLine is the text of an error for a cell of a table.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// openStore checks that the store can be read.
 func (d *doctor) openStore(ctx context.Context) {
 	if err := d.Lost(ctx, d.Storage); err != nil {
 		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store '%s' --cache-dir %s   # or mount the disk; deploy/docs/store-lost.md", d.Store, d.CacheDir), err)
@@ -188,7 +185,6 @@ func (d *doctor) openStore(ctx context.Context) {
 	}
 }
 
-// fixStore is the command that helps after an error of the store.
 func (d *doctor) fixStore(err error) string {
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
 		switch {
@@ -235,7 +231,6 @@ func (d *doctor) writes(ctx context.Context) {
 	d.conditions(ctx, store)
 }
 
-// conditions reports the outcome of a probe of the store.
 func (d *doctor) conditions(ctx context.Context, store blob.Store) {
 	probed := blob.Probe(ctx, store)
 	switch {
@@ -258,7 +253,6 @@ func (d *doctor) conditions(ctx context.Context, store blob.Store) {
 	}
 }
 
-// condition reports the outcome of the probe of one condition.
 func (d *doctor) condition(check, honoured string, err error) {
 	switch {
 	case err == nil:
@@ -270,7 +264,6 @@ func (d *doctor) condition(check, honoured string, err error) {
 	}
 }
 
-// storeClock compares this machine's clock with the storage's.
 func (d *doctor) storeClock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -318,7 +311,6 @@ func (d *doctor) published(ctx context.Context) int64 {
 	return pointer.Version
 }
 
-// ledger audits the ledger.
 func (d *doctor) ledger(ctx context.Context, version int64) {
 	if _, err := ledger.Load(ctx, d.store, ledger.AnyKind); errors.Is(err, ledger.ErrNotOpened) && version == 0 {
 		d.found("ledger", Note, "", "the store has none yet: the first build opens one")
@@ -336,7 +328,6 @@ func (d *doctor) ledger(ctx context.Context, version int64) {
 	}
 }
 
-// sources checks the last answer of each source.
 func (d *doctor) sources(ctx context.Context) {
 	sources, err := d.Upstreams(d.real, d.version)
 	if err != nil || d.Role == "edge" {
@@ -426,7 +417,6 @@ func (d *doctor) redis(ctx context.Context) {
 	}
 }
 
-// certificate checks the validity of the certificate of the edge.
 func (d *doctor) certificate(now time.Time) {
 	if d.TLSCert == "" {
 		d.found("certificate", Note, "", "none: a proxy in front must speak TLS")

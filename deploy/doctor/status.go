@@ -126,7 +126,9 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	}
 	st.missing = view.Missing(missing, operator.Unanswered(sources))
 	st.Missing = append(st.Missing, missing...)
-	st.edges(ctx, c.Edges)
+	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
+		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
+	}
 	if s.JSON {
 		s.PrintJSON(st)
 		return nil
@@ -166,20 +168,6 @@ func (st *serviceState) rounds(a *almanac.Almanac) {
 	}
 }
 
-func (st *serviceState) edges(ctx context.Context, addresses []string) {
-	for _, r := range console.AskEdges(ctx, console.Remotes(addresses)) {
-		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
-	}
-}
-
-// timeName is the name of race time for people: with a real ledger it is the time.
-func timeName(kind ledger.Kind) string {
-	if kind == ledger.Real {
-		return "time"
-	}
-	return "race time"
-}
-
 func printState(s *terminal.Streams, st serviceState) {
 	published := "nothing yet"
 	if st.Version > 0 {
@@ -202,9 +190,13 @@ func printState(s *terminal.Streams, st serviceState) {
 	if !st.Future.IsZero() {
 		head += "; its head is of " + terminal.Time(st.Future) + ", in the future: a clock was ahead (nothing waits for it)"
 	}
+	timeName := "race time"
+	if st.Kind == ledger.Real {
+		timeName = "time"
+	}
 	rows := [][]any{
 		{"store", st.Store},
-		{timeName(st.Kind), terminal.Time(st.RaceTime)},
+		{timeName, terminal.Time(st.RaceTime)},
 		{"published", published},
 		{"ledger", head},
 		{"next race", next},

@@ -196,7 +196,6 @@ func paired(format string, p backtest.Paired) string {
 	return text
 }
 
-// withInterval is a value with its interval.
 func withInterval(format string, value float64, interval backtest.Interval) string {
 	return fmt.Sprintf(format+" ["+format+", "+format+"]", value, interval[0], interval[1])
 }

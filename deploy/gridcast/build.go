@@ -68,7 +68,6 @@ func buildRest(ctx context.Context, b *builder.Builder, request builder.Request,
 	return receipt, nil
 }
 
-// printBuilt prints the outcome of the build of an action.
 func printBuilt(s *terminal.Streams, answer operator.Answer) {
 	printOutcome(s, builder.Outcome{Receipt: *answer.Receipt, Events: answer.Events})
 }

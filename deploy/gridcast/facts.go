@@ -83,7 +83,6 @@ func readFile(name string) ([]byte, error) {
 	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
 }
 
-// manualAction applies an action on facts that operators enter.
 type manualAction[O opener, A operator.Action] struct {
 	actionCmd[O, flags.RequiredReason, A]
 }

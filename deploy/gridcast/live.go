@@ -36,7 +36,6 @@ type livePushCmd struct {
 	Name string `help:"The name of the source, for observations that do not name one." default:"push"`
 }
 
-// pushed counts the lines of a feed.
 type pushed struct {
 	Lines   int `json:"lines"`
 	New     int `json:"new"`
@@ -78,7 +77,6 @@ type liveRecordCmd struct {
 	Session int64  `help:"Session key of the round; default: the race of /live." placeholder:"KEY" env:"-"`
 }
 
-// recordEvery is the time between two reads of the log.
 const recordEvery = time.Second
 
 func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error) {

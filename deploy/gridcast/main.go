@@ -71,7 +71,6 @@ type cli struct {
 	Grid       gridCmds          `cmd:"" help:"The starting grid, entered by hand."`
 }
 
-// everyCommand holds the flags of every command.
 type everyCommand struct {
 	LogFormat   string           `help:"How servers log: text or json." enum:"text,json" default:"text"`
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`

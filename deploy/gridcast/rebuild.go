@@ -14,7 +14,6 @@ import (
 	"gridcast/deploy/terminal"
 )
 
-// rebuildCmd asks the running scheduler for a build.
 type rebuildCmd struct {
 	flags.Builder
 	flags.Action
@@ -54,7 +53,6 @@ func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// buildHere builds in this process, because no scheduler runs.
 func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why string) error {
 	if _, err := fmt.Fprintf(s.Err, "%s: building here\n", why); err != nil {
 		return err
@@ -70,7 +68,6 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	return c.ApplyAndPrint(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
 }
 
-// follow shows the progress of a run and its outcome.
 func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *console.Client, run string) error {
 	last, err := client.Follow(ctx, run, func(e console.Event) { s.Progress(string(e.Phase), e.Done, e.Total) })
 	switch {

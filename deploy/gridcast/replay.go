@@ -84,7 +84,6 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// printRecord counts the picks and results of a ledger by year.
 func printRecord(s *terminal.Streams, state *ledger.Fold) {
 	picks, results, hits := map[int]int{}, map[int]int{}, map[int]int{}
 	for session := range state.Records() {

@@ -150,7 +150,6 @@ func (c *resultsShowCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 	return nil
 }
 
-// round returns the present state of a round.
 func round(ctx context.Context, o *operator.Operator, session int64) (*almanac.Round, error) {
 	a, err := o.Almanac(ctx)
 	if err != nil {
@@ -207,7 +206,6 @@ func printClassification(s *terminal.Streams, r *almanac.Round, title string, va
 	return true
 }
 
-// printHeading prints the state of a round and of its result.
 func printHeading(s *terminal.Streams, r *almanac.Round) {
 	s.Printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r))
 	for _, v := range r.Record.Revisions {
@@ -255,7 +253,6 @@ func printVerified(s *terminal.Streams, answer operator.Answer) {
 	s.Print(answer.Events, "\n%s A running scheduler publishes it, else gridcast build does.\n", answer.Text)
 }
 
-// resultFlags is for commands that enter a result.
 type resultFlags struct {
 	flags.Rounds
 	flags.Action
@@ -297,13 +294,11 @@ func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, key int
 	return err
 }
 
-// enteredResult is an action that enters a result.
 type enteredResult interface {
 	operator.Action
 	Rows(r *almanac.Round) (rows, sprint []ledger.Row, err error)
 }
 
-// enter prints the changes of a result and applies the action.
 func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, key int64, action enteredResult) error {
 	o, err := c.Rounds.Operator(ctx, s)
 	if err != nil {

@@ -58,7 +58,8 @@ func (c *roundsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 		if row.Pick != nil {
 			listed[i].Frozen = row.Pick.FrozenAt
 		}
-		rows[i] = []any{row.Session, row.Name, startCell(r), row.State, terminal.Time(listed[i].Frozen), joined(row.Allowed)}
+		allowed := view.Names(row.Allowed, func(d almanac.Decision) string { return string(d) })
+		rows[i] = []any{row.Session, row.Name, startCell(r), row.State, terminal.Time(listed[i].Frozen), strings.Join(allowed, " ")}
 	}
 	s.PrintList(listed, "", []any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
 	return nil
@@ -69,14 +70,6 @@ func startCell(r *almanac.Round) string {
 		return terminal.Time(r.Start) + " assumed"
 	}
 	return terminal.Time(r.Start)
-}
-
-func joined(actions []almanac.Decision) string {
-	names := make([]string, len(actions))
-	for i, a := range actions {
-		names[i] = string(a)
-	}
-	return strings.Join(names, " ")
 }
 
 // roundAction applies an action on a round, and prints the state of the round after it.

@@ -110,10 +110,7 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store
 	if !ok {
 		return damage
 	}
-	faults := make([]string, len(v.Faults))
-	for i, fault := range v.Faults {
-		faults[i] = fault.Error()
-	}
+	faults := view.Names(v.Faults, error.Error)
 	s.Print(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults},
 		"version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	return damage
@@ -125,13 +122,9 @@ type snapshotsReproduceCmd struct {
 	All     bool  `help:"Every published version, the newest first." env:"-"`
 }
 
-func (c *snapshotsReproduceCmd) Run(ctx context.Context, s *terminal.Streams) error {
+func (c *snapshotsReproduceCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	if c.All && c.Version != 0 {
 		return terminal.Usagef("give a version or --all, not both")
-	}
-	store, err := c.OpenToRead(ctx)
-	if err != nil {
-		return err
 	}
 	m, err := operator.LoadManifest(ctx, store, c.Version)
 	if err != nil {

@@ -107,7 +107,6 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// startLayout is the format of a race start.
 const startLayout = "2006-01-02 15:04 UTC"
 
 // maxApart is the distance between a source's start and the one in use above which the table shows it.

@@ -97,7 +97,6 @@ func (c *ledgerVerifyCmd) Run(s *terminal.Streams) error {
 	return nil
 }
 
-// verifyCmd checks an answer of the API against the publisher's signature.
 type verifyCmd struct {
 	URL    string   `arg:"" help:"A request to the API, such as https://api.example.com/api/v1/standings?year=2026."`
 	Keys   []string `name:"key" required:"" help:"The publisher's verifier key; may be repeated." placeholder:"VKEY" env:"-"`

@@ -45,7 +45,6 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 	return nil, fmt.Errorf("alias of a %q: want %s, %s, %s or %s", d.Kind, assemble.DriverAlias, assemble.TeamAlias, assemble.CircuitAlias, assemble.RoundAlias)
 }
 
-// sorted returns the keys of a map in order.
 func sorted[K ~string, V any](of map[K]V) []string {
 	keys := make([]string, 0, len(of))
 	for key := range of {

@@ -26,7 +26,6 @@ type ImportCalendar struct {
 	Origin string // its name, for people
 }
 
-// plan compares the calendar with the facts in use.
 func (d ImportCalendar) plan(ctx context.Context, o *Operator) (ingest.CalendarPlan, error) {
 	if o.Ingest == nil {
 		return ingest.CalendarPlan{}, errNoFacts
@@ -124,11 +123,7 @@ func nextOf(v *season.View, s *ledger.Fold) string {
 
 // some lists the first eight names.
 func some[T any](all []T, name func(T) string) string {
-	names := make([]string, len(all))
-	for i, v := range all {
-		names[i] = name(v)
-	}
-	return view.First(names, 8)
+	return view.First(view.Names(all, name), 8)
 }
 
 // CalendarTemplate returns the known calendar of a year as a table that ImportCalendar reads.

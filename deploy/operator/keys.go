@@ -91,7 +91,6 @@ func (SignList) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// editKey plans a change of the key of an id.
 func (o *Operator) editKey(ctx context.Context, id string, entry auditlog.Intent,
 	preview func(*keys.List, *keys.StoredKey, *Preview) error, change func(*keys.List, *keys.StoredKey) (Answer, error),
 ) (*Plan, error) {

@@ -133,7 +133,6 @@ func findCar(r *almanac.Round, text string) (season.DriverID, error) {
 	return r.FindDriver(strings.TrimSpace(text))
 }
 
-// observed is the log of observations.
 func (o *Operator) observed() *live.Log {
 	if o.Observed != nil {
 		return o.Observed

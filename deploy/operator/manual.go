@@ -254,11 +254,7 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // CodesOf returns the codes of drivers.
 func CodesOf(list []stewards.Starter) []string {
-	codes := make([]string, len(list))
-	for i, s := range list {
-		codes[i] = s.Code
-	}
-	return codes
+	return view.Names(list, func(s stewards.Starter) string { return s.Code })
 }
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
@@ -423,16 +419,12 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 	case forecast.Pickable() != nil:
 		return []string{view.Sentence(forecast.Pickable().Error()) + "."}
 	}
-	names := make([]string, 3)
-	for i, d := range forecast.Podium {
-		names[i] = next.Name(d)
-	}
-	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", said, basisWords[string(forecast.Basis.Order)], strings.Join(names, " "), 100*forecast.Winner().Win)}
+	names := strings.Join(view.Names(forecast.Podium[:], next.Name), " ")
+	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", said, basisWords[string(forecast.Basis.Order)], names, 100*forecast.Winner().Win)}
 }
 
 var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
 
-// mostLines limits the differences in a sentence.
 const mostLines = 6
 
 func lines(r *almanac.Round, all []assemble.Line) string {
@@ -502,10 +494,7 @@ func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := make([]string, len(places))
-	for i, place := range places {
-		words[i] = BlockWords[place.Block]
-	}
+	words := view.Names(places, func(place assemble.BlockID) string { return BlockWords[place.Block] })
 	p.Title = fmt.Sprintf("Release the %s of the %s", strings.Join(words, ", "), label(r))
 	p.Question = "Follow the sources again?"
 	entry := roundEntry(auditlog.ReleaseFacts, d.Key)

@@ -418,11 +418,8 @@ func refused(r *almanac.Round, err error) error {
 	if len(allowed) == 0 {
 		return fmt.Errorf("%s (%d): %w; nothing can be decided about it now", label(r), r.Session, refusal.Err)
 	}
-	list := make([]string, len(allowed))
-	for i, action := range allowed {
-		list[i] = string(action)
-	}
-	return fmt.Errorf("%s (%d): %w; what can be done about it now: %s", label(r), r.Session, refusal.Err, strings.Join(list, ", "))
+	names := view.Names(allowed, func(d almanac.Decision) string { return string(d) })
+	return fmt.Errorf("%s (%d): %w; what can be done about it now: %s", label(r), r.Session, refusal.Err, strings.Join(names, ", "))
 }
 
 // apply appends the decision to the ledger, if the round is still the one that was seen.
@@ -506,7 +503,6 @@ func winner(r *almanac.Round) string {
 	return ""
 }
 
-// pickEffect describes the effect on the pick.
 func pickEffect(x, y *almanac.Round) []string {
 	if x.Pick == nil {
 		return nil
@@ -532,10 +528,8 @@ func pickEffect(x, y *almanac.Round) []string {
 	}
 }
 
-// mostMoves limits the changes of a championship in a preview.
 const mostMoves = 4
 
-// standingEffects describes the changes in the championships of a season.
 func standingEffects(before, after *almanac.Almanac, year int) []string {
 	x, hadYear := before.Year(year)
 	y, hasYear := after.Year(year)
@@ -581,7 +575,6 @@ func moved[R any](what string, before, after []R, of func(R) (id, name string, t
 	}
 }
 
-// next names the next race for people.
 func next(a *almanac.Almanac) string {
 	if coming := a.Coming(); len(coming) > 0 {
 		return fmt.Sprintf("the %s on %s", label(coming[0]), minute(coming[0].Start))

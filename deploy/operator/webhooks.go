@@ -102,7 +102,6 @@ func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// editWebhook plans a change of the webhook of an id.
 func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id string,
 	preview func(*webhook.Hook, *Preview), change func(*[]webhook.Hook, *webhook.Hook, Request) (Answer, error),
 ) (*Plan, error) {

@@ -233,22 +233,6 @@ type demoKey struct {
 	key   string
 }
 
-// self is the path of the program for a command line in this folder.
-func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		return "gridcast"
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	if relative, err := filepath.Rel(here, path); err == nil && !strings.HasPrefix(relative, "..") {
-		return "./" + relative
-	}
-	return path
-}
-
 // banner tells the visitor of a demo the addresses and keys, and the events to come.
 type banner struct {
 	address, console string // URLs; without a console the second is empty
@@ -300,11 +284,10 @@ Or act as its operator, in another terminal here:
   %[4]s results list
 
 Ctrl-C ends it.
-`, d.address, &console, d.store, self(), demoFolder, &clients, d.race.Now().Format("Monday 2 January 2006, 15:04"), d.weekend.Round.Name, d.race.Speed(),
+`, d.address, &console, d.store, os.Args[0], demoFolder, &clients, d.race.Now().Format("Monday 2 January 2006, 15:04"), d.weekend.Round.Name, d.race.Speed(),
 		&events, &requests, d.race, demoToken, d.operatorListen)
 }
 
-// raceOver tells the visitor to verify the result.
 func (d banner) raceOver() string {
 	return fmt.Sprintf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nOtherwise it is verified automatically in %s.\n",
 		d.weekend.Round.Name, d.console, demoToken, time.Duration(float64(d.verifiesAfter)/d.race.Speed()).Round(time.Second))

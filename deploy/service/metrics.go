@@ -61,7 +61,6 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 // gauges are the metrics of the present state, from memory. Each scrape reads the state once.
 type gauges struct{ s *Service }
 
-// described describes each gauge by its name.
 var described = describe()
 
 func describe() map[string]*prometheus.Desc {
@@ -106,7 +105,6 @@ func (gauges) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// setter sets a gauge by its name.
 type setter func(name string, value float64, label ...string)
 
 // Collect implements prometheus.Collector.
@@ -133,7 +131,6 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	set("publishing_held", held)
 }
 
-// collectSources sets the gauges of the polled sources.
 func (s *Service) collectSources(set setter, now time.Time) {
 	var states []ingest.PollState
 	if s.sources != nil {
@@ -173,7 +170,6 @@ func (s *Service) collectSources(set setter, now time.Time) {
 // failingPollEvery is the interval at which a source is polled that has failed for long.
 const failingPollEvery = 30 * time.Minute
 
-// collectMissing sets the gauges of the overdue facts.
 func (s *Service) collectMissing(set setter, now time.Time) {
 	count, longest, urgent := make(map[almanac.MissingCode]int), make(map[almanac.MissingCode]time.Duration), 0
 	for _, fact := range s.Missing() {

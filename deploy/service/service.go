@@ -212,7 +212,6 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	return outcome, err
 }
 
-// triggerDerived starts the derive job for the published version.
 func (s *Service) triggerDerived(reason string) {
 	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil {
 		s.log.Error("forecasts, title odds and track record not made", "reason", reason, "err", err)

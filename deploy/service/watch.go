@@ -60,7 +60,6 @@ func (s *Service) watchRaces(ctx context.Context) {
 	}
 }
 
-// runningOrder describes the source of the running order.
 func (s *Service) runningOrder() operator.Source {
 	health := s.watcher.Health()
 	return operator.Source{Name: s.watcher.Name() + " (running order)", Detail: "each lap of a race", Checked: health.Answered, Problem: health.Problem, Running: true}

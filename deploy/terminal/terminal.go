@@ -154,7 +154,6 @@ func Table(header []any, rows [][]any, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// shown returns the texts of cells.
 func shown(row []any) []string {
 	texts := make([]string, len(row))
 	for i, cell := range row {

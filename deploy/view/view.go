@@ -31,6 +31,15 @@ func Sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+// Names returns the name of each element of a list.
+func Names[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = name(v)
+	}
+	return names
+}
+
 // First joins the first names of a list, and counts the others: "a, b and 3 more".
 func First(names []string, most int) string {
 	if len(names) <= most {
@@ -120,7 +129,6 @@ func Missing(facts []almanac.MissingFact, unanswered bool) []almanac.MissingFact
 	return summed
 }
 
-// missingNouns name facts of a round.
 var missingNouns = map[almanac.MissingCode]string{
 	almanac.HourUnknown: "hours", almanac.QualifyingMissed: "qualifying results", almanac.GridMissed: "grids", almanac.PickMissing: "picks", almanac.ResultMissed: "results",
 }
