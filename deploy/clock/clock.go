@@ -43,9 +43,6 @@ func At(race, actual time.Time, speed float64) (Clock, error) {
 	return Clock{race: race.UTC().Round(0), real: actual.UTC().Round(0), speed: speed}, nil
 }
 
-// From returns the clock that shows race now and runs at normal speed.
-func From(race time.Time) (Clock, error) { return At(race, time.Now(), 1) }
-
 // Parse reads RACE@REAL*SPEED, two instants in RFC 3339 and a number, as String writes it:
 // 2024-05-26T12:55:00Z@2026-11-20T09:00:00Z*60. Without *SPEED the speed is 1. Empty text
 // is System.

@@ -140,7 +140,7 @@ func TestRaceTimeNeverRunsBackwards(t *testing.T) {
 func TestNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fast := at(t, monaco, time.Now(), 3600)
-		from, err := clock.From(monaco)
+		from, err := clock.At(monaco, time.Now(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -138,8 +138,8 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// maxForm limits a form, in bytes.
-const maxForm = 64 << 10
-
-// maxCalendar limits the form of a calendar, in bytes: the file, and the same again as text.
-const maxCalendar = 4 << 20
+// The limits of forms, in bytes.
+const (
+	maxForm     = 64 << 10
+	maxCalendar = 4 << 20 // the file, and the same again as text
+)

@@ -222,9 +222,8 @@ func newSeason(a *almanac.Almanac, year int) seasonView {
 			row.Sprint = &sprint
 		}
 		if r.Result != nil {
-			for _, d := range almanac.Podium(r.Result.Rows) {
-				row.Result = append(row.Result, r.Code(d))
-			}
+			podium := almanac.Podium(r.Result.Rows)
+			row.Result = view.Names(podium[:], r.Code)
 		}
 		row.Hit, row.OnPod, row.Scored = s.add(r)
 		s.Rounds = append(s.Rounds, row)

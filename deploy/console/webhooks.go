@@ -14,7 +14,6 @@ type hookView struct {
 	Host   string
 	Active bool // not paused
 	Bad    bool
-	Last   *webhook.Attempt
 	Lines  []webhook.Attempt // the latest attempts, newest first
 }
 
@@ -38,9 +37,6 @@ func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
 		v.Lines = slices.Clone(h.Log.Attempts)
 		slices.Reverse(v.Lines)
 		v.Lines = v.Lines[:min(len(v.Lines), shownAttempts)]
-		if len(v.Lines) > 0 {
-			v.Last = &v.Lines[0]
-		}
 		p.Webhooks.List = append(p.Webhooks.List, v)
 	}
 	return nil

@@ -116,8 +116,7 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 func printFindings(s *terminal.Streams, findings []Finding) {
-	if s.JSON {
-		s.PrintJSON(findings)
+	if s.PrintedJSON(findings) {
 		return
 	}
 	rows := make([][]any, len(findings))

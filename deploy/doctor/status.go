@@ -98,14 +98,12 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.Fold().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.Fold().Kind(), Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
 	}
-	for _, d := range log.Damage() {
-		st.Damaged = append(st.Damaged, d.String())
-	}
+	st.Damaged = view.Names(log.Damage(), auditlog.Damage.String)
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
 	}
@@ -129,8 +127,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
 		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
 	}
-	if s.JSON {
-		s.PrintJSON(st)
+	if s.PrintedJSON(st) {
 		return nil
 	}
 	printState(s, st)
@@ -156,13 +153,9 @@ func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, er
 // rounds fills in the next race and the pending results.
 func (st *serviceState) rounds(a *almanac.Almanac) {
 	_, st.waiting = view.Waiting(a)
-	for _, r := range st.waiting {
-		st.Waiting = append(st.Waiting, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
-	}
 	st.differing = a.Differing()
-	for _, r := range st.differing {
-		st.Differing = append(st.Differing, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
-	}
+	name := func(r *almanac.Round) string { return fmt.Sprintf("%d %s", r.Session, r.Facts.Name) }
+	st.Waiting, st.Differing = view.Names(st.waiting, name), view.Names(st.differing, name)
 	if coming := a.Coming(); len(coming) > 0 {
 		st.NextRace, st.LightsOut, st.Frozen = coming[0].Facts.Name, coming[0].Start, coming[0].Pick != nil
 	}

@@ -115,18 +115,16 @@ func (f KeyTiers) All() (keys.Tiers, error) {
 	return tiers, nil
 }
 
-// KeyStorage is for actions that create keys.
-type KeyStorage struct {
-	KeyListStorage
+// KeyCreation is for actions that create keys.
+type KeyCreation struct {
+	KeySigning
 	KeyTiers
 }
 
-// Operator opens the store for actions that create keys of the tiers.
-func (f KeyStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	o, err := f.KeyListStorage.Operator(ctx, s)
-	if err != nil {
-		return nil, err
+// Equip gives an operator the tiers and the key for the list of API keys.
+func (f KeyCreation) Equip(o *operator.Operator) (err error) {
+	if o.Tiers, err = f.All(); err != nil {
+		return err
 	}
-	o.Tiers, err = f.All()
-	return o, err
+	return f.KeySigning.Equip(o)
 }

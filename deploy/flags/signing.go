@@ -1,8 +1,6 @@
 package flags
 
 import (
-	"context"
-
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots/notes"
@@ -16,6 +14,12 @@ type Signing struct {
 // Signers reads the version key; nil without one.
 func (f Signing) Signers() (*notes.Signers, error) { return signers("--sign", f.Sign) }
 
+// Equip gives an operator the version key.
+func (f Signing) Equip(o *operator.Operator) (err error) {
+	o.Sign, err = f.Signers()
+	return err
+}
+
 // KeySigning is for commands that change the list of API keys.
 type KeySigning struct {
 	SignKeys []string `help:"Sign changes of API keys with the private key in this file, as gridcast init makes it; repeat it while a key is replaced." placeholder:"FILE" type:"path"`
@@ -24,42 +28,16 @@ type KeySigning struct {
 // KeySigners reads the key for the list of API keys; nil without one.
 func (f KeySigning) KeySigners() (*notes.Signers, error) { return signers("--sign-keys", f.SignKeys) }
 
+// Equip gives an operator the key for the list of API keys.
+func (f KeySigning) Equip(o *operator.Operator) (err error) {
+	o.SignKeys, err = f.KeySigners()
+	return err
+}
+
 func signers(flag string, files []string) (*notes.Signers, error) {
 	s, err := notes.ReadSigners(files...)
 	if err != nil {
 		return nil, terminal.Usagef("%s: %w", flag, err)
 	}
 	return s, nil
-}
-
-// VersionStorage is for actions that publish without a build.
-type VersionStorage struct {
-	Storage
-	Signing
-}
-
-// Operator opens the store for actions that publish.
-func (f VersionStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	o, err := f.Storage.Operator(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	o.Sign, err = f.Signers()
-	return o, err
-}
-
-// KeyListStorage is for actions that change the list of API keys.
-type KeyListStorage struct {
-	Storage
-	KeySigning
-}
-
-// Operator opens the store for actions on the list of API keys.
-func (f KeyListStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	o, err := f.Storage.Operator(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	o.SignKeys, err = f.KeySigners()
-	return o, err
 }

@@ -170,18 +170,8 @@ func (f Webhooks) Sender(log *slog.Logger) (*webhook.Sender, error) {
 	return webhook.NewSender(webhook.SenderOptions{Master: master, InsecureLoopback: f.WebhookInsecureLoopback})
 }
 
-// WebhookStorage is for actions on webhooks.
-type WebhookStorage struct {
-	Storage
-	Webhooks
-}
-
-// Operator opens the store for actions on webhooks.
-func (f WebhookStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
-	o, err := f.Storage.Operator(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+// Equip gives an operator the sender.
+func (f Webhooks) Equip(o *operator.Operator) (err error) {
 	o.Webhooks, err = f.Sender(nil)
-	return o, err
+	return err
 }

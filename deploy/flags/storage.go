@@ -46,6 +46,23 @@ func (f Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.O
 	return NewOperator(ctx, store)
 }
 
+// StorageWith is for actions that need more than the store. Its part gives that to their operator.
+type StorageWith[P interface {
+	Equip(*operator.Operator) error
+}] struct {
+	Storage
+	Part P `embed:""`
+}
+
+// Operator opens the store for the actions.
+func (f StorageWith[P]) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Storage.Operator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return o, f.Part.Equip(o)
+}
+
 // NewOperator returns an operator for actions that need only the store.
 func NewOperator(ctx context.Context, store blob.Store) (*operator.Operator, error) {
 	log, err := auditlog.Load(ctx, store)

@@ -28,9 +28,9 @@ type actionCmd[O opener, R interface{ Text() string }, A operator.Action] struct
 // The actions by the flags that they need.
 type (
 	storeAction[A operator.Action]   = actionCmd[flags.Storage, flags.OptionalReason, A]
-	listAction[A operator.Action]    = actionCmd[flags.KeyListStorage, flags.OptionalReason, A]
-	keyAction[A operator.Action]     = actionCmd[flags.KeyStorage, flags.OptionalReason, A]
-	webhookAction[A operator.Action] = actionCmd[flags.WebhookStorage, flags.OptionalReason, A]
+	listAction[A operator.Action]    = actionCmd[flags.StorageWith[flags.KeySigning], flags.OptionalReason, A]
+	keyAction[A operator.Action]     = actionCmd[flags.StorageWith[flags.KeyCreation], flags.OptionalReason, A]
+	webhookAction[A operator.Action] = actionCmd[flags.StorageWith[flags.Webhooks], flags.OptionalReason, A]
 )
 
 // apply previews the action, asks for confirmation, applies the action and prints its answer.

@@ -64,8 +64,7 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(imported{Report: report, SHA256: sum, Bytes: size})
+	if s.PrintedJSON(imported{Report: report, SHA256: sum, Bytes: size}) {
 		return nil
 	}
 	printImport(s, report, sum, size)
@@ -183,22 +182,18 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 func (c *archiveShowCmd) load(ctx context.Context) (archive.Stored, error) {
-	switch {
-	case c.Archive != "":
-		return archive.ReadFile(c.Archive)
-	case c.Store != "":
-		store, err := (&flags.Storage{Store: c.Store}).OpenToRead(ctx)
-		if err != nil {
-			return archive.Stored{}, err
-		}
-		facts, err := archive.NewStore(store).Load(ctx)
-		if errors.Is(err, blob.ErrNotFound) {
-			return archive.Stored{}, fmt.Errorf("%s has no archive yet; gridcast archive import puts one there", store)
-		}
-		return facts, err
-	default:
-		return archive.Embedded()
+	if c.Archive != "" || c.Store == "" {
+		return flags.ReadArchive(c.Archive)
 	}
+	store, err := flags.Storage{Store: c.Store}.OpenToRead(ctx)
+	if err != nil {
+		return archive.Stored{}, err
+	}
+	facts, err := archive.NewStore(store).Load(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		return archive.Stored{}, fmt.Errorf("%s has no archive yet; gridcast archive import puts one there", store)
+	}
+	return facts, err
 }
 
 func countSeason(year *season.Season) shownSeason {
@@ -260,8 +255,7 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 		return err
 	}
 	diff := archive.Compare(before.Archive, after.Archive)
-	if s.JSON {
-		s.PrintJSON(diff)
+	if s.PrintedJSON(diff) {
 		return nil
 	}
 	for _, sentence := range diff.Sentences() {

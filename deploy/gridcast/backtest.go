@@ -81,8 +81,7 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			return fmt.Errorf("write plot %s: %w", c.Plot, err)
 		}
 	}
-	if s.JSON {
-		s.PrintJSON(report)
+	if s.PrintedJSON(report) {
 		return nil
 	}
 	printBacktest(s, report)
@@ -103,8 +102,7 @@ func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.A
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(report)
+	if s.PrintedJSON(report) {
 		return nil
 	}
 	printLive(s, report)
@@ -124,8 +122,7 @@ func (c *backtestCmd) titles(ctx context.Context, s *terminal.Streams, a *season
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(record)
+	if s.PrintedJSON(record) {
 		return nil
 	}
 	var rows [][]any
@@ -212,12 +209,11 @@ func printLive(s *terminal.Streams, r *backtest.LiveReport) {
 
 // printMetrics prints the scores of a model, and below it those of the baselines, the best first.
 func printMetrics(s *terminal.Streams, title, model string, of backtest.Metrics, baselines map[string]backtest.Metrics) {
-	rows := [][]any{metricsRow(model, of)}
-	for _, name := range slices.SortedFunc(maps.Keys(baselines), func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(baselines), func(a, b string) int {
 		return cmp.Or(cmp.Compare(baselines[a].LogLoss, baselines[b].LogLoss), cmp.Compare(a, b))
-	}) {
-		rows = append(rows, metricsRow(name, baselines[name]))
-	}
+	})
+	rows := terminal.Rows(names, func(name string) []any { return metricsRow(name, baselines[name]) })
+	rows = slices.Insert(rows, 0, metricsRow(model, of))
 	s.PrintTable([]any{title, "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}, rows)
 }
 

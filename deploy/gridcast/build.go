@@ -8,7 +8,6 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/schemas/catalog"
-	"gridcast/snapshots"
 )
 
 type buildCmd struct {
@@ -34,7 +33,7 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: s.Progress}
 	outcome, err := b.Build(ctx, request)
 	if err == nil && c.All {
-		outcome.Receipt, err = buildRest(ctx, b, request, outcome.Receipt)
+		err = buildRest(ctx, b, request, &outcome)
 	}
 	if err == nil {
 		err = b.Freshen(ctx) // for a timer, where no scheduler runs
@@ -52,20 +51,15 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 }
 
 // buildRest publishes forecasts, title odds and track record, which a running service makes after each build.
-// It returns the receipt of the last version.
-func buildRest(ctx context.Context, b *builder.Builder, request builder.Request, receipt snapshots.Receipt) (snapshots.Receipt, error) {
+// outcome gets the receipt of the last version.
+func buildRest(ctx context.Context, b *builder.Builder, request builder.Request, outcome *builder.Outcome) error {
 	made, err := b.Derive(ctx, request.At)
-	if err != nil {
-		return receipt, err
+	if err != nil || !made {
+		return err
 	}
-	if made {
-		outcome, err := b.Build(ctx, request)
-		if err != nil {
-			return receipt, err
-		}
-		receipt = outcome.Receipt
-	}
-	return receipt, nil
+	rest, err := b.Build(ctx, request)
+	outcome.Receipt = rest.Receipt
+	return err
 }
 
 func printBuilt(s *terminal.Streams, answer operator.Answer) {
@@ -73,8 +67,7 @@ func printBuilt(s *terminal.Streams, answer operator.Answer) {
 }
 
 func printOutcome(s *terminal.Streams, o builder.Outcome) {
-	if s.JSON {
-		s.PrintJSON(o.Receipt)
+	if s.PrintedJSON(o.Receipt) {
 		return
 	}
 	for _, e := range o.Events {

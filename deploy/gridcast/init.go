@@ -108,8 +108,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 		}
 		out.ID, out.Key = done.Record.(keys.StoredKey).ID, done.Secret
 	}
-	if s.JSON {
-		s.PrintJSON(out)
+	if s.PrintedJSON(out) {
 		return nil
 	}
 	key := "The store has keys already: gridcast keys list shows them."

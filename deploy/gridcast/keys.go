@@ -28,7 +28,7 @@ type keysCmds struct {
 type keysCreateCmd struct{ keyAction[operator.CreateKey] }
 
 func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	tiers, err := c.Opener.All()
+	tiers, err := c.Opener.Part.All()
 	if err != nil {
 		return err
 	}

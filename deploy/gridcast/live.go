@@ -77,8 +77,6 @@ type liveRecordCmd struct {
 	Session int64  `help:"Session key of the round; default: the race of /live." placeholder:"KEY" env:"-"`
 }
 
-const recordEvery = time.Second
-
 func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error) {
 	o, err := c.Reader(ctx)
 	if err != nil {
@@ -114,7 +112,7 @@ func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error
 		case <-ctx.Done():
 			s.Printf("%d observations of %d are in %s; the race is not over\n", written, c.Session, c.File)
 			return nil
-		case <-time.After(recordEvery):
+		case <-time.After(time.Second):
 		}
 	}
 }

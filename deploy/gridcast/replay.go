@@ -100,9 +100,7 @@ func printRecord(s *terminal.Streams, state *ledger.Fold) {
 			hits[session.Year]++
 		}
 	}
-	var rows [][]any
-	for _, year := range slices.Sorted(maps.Keys(picks)) {
-		rows = append(rows, []any{year, picks[year], results[year], hits[year]})
-	}
-	s.PrintTable([]any{"season", "picks", "results", "winner hits"}, rows)
+	s.PrintTable([]any{"season", "picks", "results", "winner hits"}, terminal.Rows(slices.Sorted(maps.Keys(picks)), func(year int) []any {
+		return []any{year, picks[year], results[year], hits[year]}
+	}))
 }

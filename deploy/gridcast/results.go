@@ -142,20 +142,11 @@ func (c *resultsShowCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(newShownResult(r))
+	if s.PrintedJSON(newShownResult(r)) {
 		return nil
 	}
 	printResult(s, r)
 	return nil
-}
-
-func round(ctx context.Context, o *operator.Operator, session int64) (*almanac.Round, error) {
-	a, err := o.Almanac(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.Round(session)
 }
 
 func newShownResult(r *almanac.Round) shownResult {
@@ -239,7 +230,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.All {
 		return c.ApplyAndPrint(ctx, s, o, c.VerifyResults, operator.Request{Reason: c.Reason}, printVerified)
 	}
-	r, err := round(ctx, o, c.Key)
+	r, err := o.Round(ctx, c.Key)
 	if err != nil {
 		return err
 	}
@@ -304,7 +295,7 @@ func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, key int64,
 	if err != nil {
 		return err
 	}
-	r, err := round(ctx, o, key)
+	r, err := o.Round(ctx, key)
 	if err != nil {
 		return err
 	}

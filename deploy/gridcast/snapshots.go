@@ -51,8 +51,7 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store b
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(m)
+	if s.PrintedJSON(m) {
 		return nil
 	}
 	s.Printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
@@ -177,7 +176,7 @@ func otherRelease(built, this string) string {
 }
 
 type snapshotsRollbackCmd struct {
-	actionCmd[flags.VersionStorage, flags.RequiredReason, operator.Rollback]
+	actionCmd[flags.StorageWith[flags.Signing], flags.RequiredReason, operator.Rollback]
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -212,8 +211,7 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error 
 }
 
 func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryRun bool) {
-	if s.JSON {
-		s.PrintJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
+	if s.PrintedJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun}) {
 		return
 	}
 	if len(pruned.Removed) > 0 {

@@ -76,8 +76,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		checked = append(checked, row)
 	}
-	if s.JSON {
-		s.PrintJSON(checked)
+	if s.PrintedJSON(checked) {
 		return nil
 	}
 	header := []any{"source", "licence", "answered", "revision", "next start", "wait", "state"}
@@ -251,8 +250,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 		traced = append(traced, row)
 		rows = append(rows, []any{block, from, origin.Revision, origin.At.UTC().Format(time.DateTime), by})
 	}
-	if s.JSON {
-		s.PrintJSON(traced)
+	if s.PrintedJSON(traced) {
 		return nil
 	}
 	s.PrintTable([]any{"part", "source", "revision", "since", "let through by"}, rows)

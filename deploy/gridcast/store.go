@@ -90,7 +90,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
 		head := snapshots.Ledger{}
 		if r.Status.Ledger != nil {
-			head = snapshots.Ledger(*r.Status.Ledger)
+			head = *r.Status.Ledger
 		}
 		saw(r.Status.Version, head)
 	}
@@ -106,8 +106,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	restored := done.Record.(backup.Restored)
-	if s.JSON {
-		s.PrintJSON(restored)
+	if s.PrintedJSON(restored) {
 		return nil
 	}
 	s.Printf("%s\nledger   up to file %d\nkept     %d documents that the store had already\n", done.Text, restored.Ledger.Seq, len(restored.Kept))

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,8 +87,7 @@ func (c *ledgerVerifyCmd) Run(s *terminal.Streams) error {
 	if err != nil {
 		return fmt.Errorf("%s proves nothing: %w", c.File, err)
 	}
-	if s.JSON {
-		s.PrintJSON(proven)
+	if s.PrintedJSON(proven) {
 		return nil
 	}
 	s.Printf("The log of %s with %d files has file %d of the ledger:\n", proven.Origin, proven.Size, proven.File.Seq)
@@ -202,12 +202,8 @@ func storedPath(target *url.URL, m *snapshots.Manifest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, entry := range m.Entries {
-		if entry.Path == v.Path() {
-			return entry.Path, nil
-		}
-	}
-	if v.SessionKey != 0 { // an unknown session has the empty list
+	published := slices.ContainsFunc(m.Entries, func(entry snapshots.ManifestEntry) bool { return entry.Path == v.Path() })
+	if v.SessionKey != 0 && !published { // an unknown session has the empty list
 		v = catalog.Variant{Endpoint: v.Endpoint, SessionKey: catalog.NoSession}
 	}
 	return v.Path(), nil

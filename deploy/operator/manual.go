@@ -135,11 +135,7 @@ func KnownOrder(roster *stewards.Roster, r *almanac.Round, block assemble.Block)
 // ResultTemplate returns the known result of a round, or of its sprint, in the form in which results are
 // entered: the placed drivers in finishing order, with known gaps. Without entries it lists the drivers of the last round.
 func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint bool) (string, error) {
-	a, err := o.Almanac(ctx)
-	if err != nil {
-		return "", err
-	}
-	r, err := a.Round(session)
+	r, err := o.Round(ctx, session)
 	if err != nil {
 		return "", err
 	}

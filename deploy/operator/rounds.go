@@ -329,6 +329,15 @@ func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
 	return almanac.Join(v, o.Ledger.Current(v.At)), nil
 }
 
+// Round returns a round by its session key as of now.
+func (o *Operator) Round(ctx context.Context, session int64) (*almanac.Round, error) {
+	a, err := o.Almanac(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.Round(session)
+}
+
 // view returns the facts that are known now, after a refresh of the ledger.
 func (o *Operator) view(ctx context.Context) (*season.View, error) {
 	v, _, err := o.refresh(ctx)

@@ -48,18 +48,15 @@ type people struct {
 // TokenPrefix begins every token of an operator, so that scanners can find one that leaks.
 const TokenPrefix = "gc_operator_"
 
-// maxName is the longest name of an operator, in characters.
-const maxName = 40
-
-// ValidName reports whether an operator may have a name. It appears in logs, so it has letters, digits and, after the
-// first, a few other characters.
+// ValidName reports whether an operator may have a name. It appears in logs, so it has up to 40 letters, digits and,
+// after the first, a few other characters.
 func ValidName(name string) bool {
 	for i, c := range name {
 		if !unicode.IsLetter(c) && !unicode.IsNumber(c) && (i == 0 || !strings.ContainsRune(" ._@-", c)) {
 			return false
 		}
 	}
-	return name != "" && utf8.RuneCountInString(name) <= maxName
+	return name != "" && utf8.RuneCountInString(name) <= 40
 }
 
 // LoadPeople returns the operators of a store, the oldest first.

@@ -69,11 +69,17 @@ func (s *Streams) PrintJSON(v any) {
 	}
 }
 
-// Print prints v if JSON is wanted, else the sentence.
-func (s *Streams) Print(v any, format string, args ...any) {
+// PrintedJSON prints v and reports true if JSON is wanted.
+func (s *Streams) PrintedJSON(v any) bool {
 	if s.JSON {
 		s.PrintJSON(v)
-	} else {
+	}
+	return s.JSON
+}
+
+// Print prints v if JSON is wanted, else the sentence.
+func (s *Streams) Print(v any, format string, args ...any) {
+	if !s.PrintedJSON(v) {
 		s.Printf(format, args...)
 	}
 }
