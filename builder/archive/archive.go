@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/season"
@@ -57,6 +58,8 @@ type content struct {
 // and from the last to the first: the largest of them come early then, so that buffers grow once and all cores end together.
 func decode(parts []content) (*season.Archive, error) {
 	var head header
+	frames := newDecoder()
+	defer frames.Close()
 	readers := sync.Pool{New: func() any { return newLineReader() }}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -67,7 +70,7 @@ func decode(parts []content) (*season.Archive, error) {
 			if i == 0 {
 				first = &head
 			}
-			if err := c.read(l, first); err != nil {
+			if err := c.read(frames, l, first); err != nil {
 				return fmt.Errorf("part %s: %w", cmp.Or(c.Name, strconv.Itoa(i+1)), err)
 			}
 			return nil
@@ -91,11 +94,11 @@ func decode(parts []content) (*season.Archive, error) {
 }
 
 // read checks and reads the lines of a part that is not decoded yet. The first line is the header if head is given.
-func (c *content) read(l *lineReader, head *header) (err error) {
+func (c *content) read(frames *zstd.Decoder, l *lineReader, head *header) (err error) {
 	if len(c.seasons) > 0 {
 		return nil
 	}
-	if l.lines, err = decompress(c.frame, l.lines); err != nil {
+	if l.lines, err = decompress(frames, c.frame, l.lines); err != nil {
 		return err
 	}
 	switch sum := chain.Hash(l.lines); c.SHA256 {

@@ -22,7 +22,7 @@ func ReadLine(text []byte) (fast season.Season, ok bool, slow season.Season, err
 func Recompress(s Stored, compress func(lines []byte) ([]byte, error)) ([]byte, error) {
 	var file []byte
 	for _, p := range s.parts {
-		lines, err := decompress(s.frames[p.SHA256], nil)
+		lines, err := decompress(newDecoder(), s.frames[p.SHA256], nil)
 		if err != nil {
 			return nil, err
 		}

@@ -237,13 +237,17 @@ func compressor() func(lines []byte) []byte {
 	return func(lines []byte) []byte { return encoder().EncodeAll(lines, nil) }
 }
 
-// decompress returns the lines of a frame, in the buffer if they fit.
-func decompress(frame, buffer []byte) ([]byte, error) {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(maxBytes))
+// newDecoder returns a decoder of frames. It is safe for concurrent use.
+func newDecoder() *zstd.Decoder {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(maxBytes))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		panic("BUG: archive: " + err.Error())
 	}
-	defer z.Close()
+	return z
+}
+
+// decompress returns the lines of a frame, in the buffer if they fit.
+func decompress(z *zstd.Decoder, frame, buffer []byte) ([]byte, error) {
 	plain, err := z.DecodeAll(frame, buffer[:0])
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -248,7 +248,7 @@ func (s *Store) keepPart(ctx context.Context, p part, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if lines, err := decompress(object.Data, nil); err != nil || chain.Hash(lines) != p.SHA256 {
+	if lines, err := decompress(newDecoder(), object.Data, nil); err != nil || chain.Hash(lines) != p.SHA256 {
 		return fmt.Errorf("%s: %w: its lines have another sum", key, ErrDamaged)
 	}
 	return nil

@@ -144,7 +144,7 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 			return fmt.Errorf("colour of %q: %q is not of the form #RRGGBB", team, value)
 		}
 	}
-	held, rows := make(map[GrandPrixID]int), checker{Facts: f, known: known, drives: map[DriverID]int{}}
+	held, rows := make(map[GrandPrixID]int), checker{Facts: f, known: known, drives: map[DriverID]int{}, teams: map[entrant]bool{}}
 	for i := range s.Rounds {
 		r := &s.Rounds[i]
 		// Numbers are for display and may repeat: a source renumbers when it drops a round, and the

@@ -7,12 +7,19 @@ import (
 	"time"
 )
 
-// checker checks the rows of a season. It keeps its map from table to table.
+// checker checks the rows of a season. It keeps its maps from table to table.
 type checker struct {
 	*Facts
 	known  bool             // the facts have every driver, team and engine of the rows
 	table  int              // counts the tables
 	drives map[DriverID]int // the last table that once was called for
+	teams  map[entrant]bool // in a table
+}
+
+type entrant struct {
+	team   TeamID
+	engine EngineID
+	ranked bool // a team that was excluded and entered again has a row of each sort
 }
 
 // validateRows checks every table of a round.
@@ -89,12 +96,7 @@ func (c *checker) validateResult(row *Result) error {
 }
 
 func (c *checker) validateTeamStandings(rows []TeamStanding) error {
-	type entrant struct {
-		team   TeamID
-		engine EngineID
-		ranked bool // a team that was excluded and entered again has a row of each sort
-	}
-	teams := make(map[entrant]bool, len(rows))
+	clear(c.teams)
 	return eachRow(c, "team standings", rows, func(row *TeamStanding) error {
 		key := entrant{row.Team, row.Engine, row.Position > 0}
 		if _, ok := c.Teams[row.Team]; !ok {
@@ -103,10 +105,10 @@ func (c *checker) validateTeamStandings(rows []TeamStanding) error {
 		if _, ok := c.Engines[row.Engine]; !ok && row.Engine != "" {
 			return fmt.Errorf("unknown engine %q", row.Engine)
 		}
-		if teams[key] {
+		if c.teams[key] {
 			return fmt.Errorf("team %q is there twice", row.Team)
 		}
-		teams[key] = true
+		c.teams[key] = true
 		return finitePoints(row.Team, row.Points)
 	})
 }
