@@ -248,15 +248,12 @@ type deriver struct {
 func (b *Builder) deriver(model predict.Model, facts archive.Stored) *deriver {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
-	name := predict.V2
+	name, newModel := predict.V2, predict.NewV2
 	if model.Name() == predict.R2 {
-		name = predict.R2
+		name, newModel = predict.R2, predict.NewR2
 	}
 	if b.deriving.model == nil || b.deriving.model.Name() != name {
-		b.deriving.model = predict.NewV2(predict.DefaultParams())
-		if name == predict.R2 {
-			b.deriving.model = predict.NewR2(predict.DefaultParams())
-		}
+		b.deriving.model = newModel(predict.DefaultParams())
 	}
 	if b.deriving.archive != facts.Archive {
 		b.deriving.archive, b.deriving.inputs = facts.Archive, predict.NewInputs()

@@ -92,13 +92,16 @@ func compareRounds(before, after *season.Season) []RoundDiff {
 
 // Lost returns the rounds that have a result in the first archive only.
 func (d *Diff) Lost() []RoundDiff {
-	var lost []RoundDiff
+	return d.where(func(r RoundDiff) bool { return r.LostResult })
+}
+
+func (d *Diff) where(want func(RoundDiff) bool) (found []RoundDiff) {
 	for _, r := range d.Rounds {
-		if r.LostResult {
-			lost = append(lost, r)
+		if want(r) {
+			found = append(found, r)
 		}
 	}
-	return lost
+	return found
 }
 
 // OnlyAdds reports whether the second archive loses no round, result or colour and changes no result.
@@ -111,33 +114,24 @@ func (d *Diff) OnlyAdds() bool {
 func (d *Diff) Sentences() []string {
 	var text []string
 	add := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
-	counts := map[string]int{}
-	for _, r := range d.Rounds {
-		counts[r.Kind]++
-	}
+	of := func(kind string) []RoundDiff { return d.where(func(r RoundDiff) bool { return r.Kind == kind }) }
 	if len(d.SeasonsRemoved) > 0 {
 		add("It lacks %d seasons that the one in use has: %s.", len(d.SeasonsRemoved), numbers(d.SeasonsRemoved))
 	}
 	if lost := d.Lost(); len(lost) > 0 {
 		add("It lacks the results of %d rounds: %s.", len(lost), RoundNames(lost))
 	}
-	if n := counts[RoundRemoved]; n > 0 {
+	if n := len(of(RoundRemoved)); n > 0 {
 		add("%d rounds are not in it.", n)
 	}
 	if len(d.SeasonsAdded) > 0 {
 		add("It adds %d seasons: %s.", len(d.SeasonsAdded), numbers(d.SeasonsAdded))
 	}
-	if n := counts[RoundAdded]; n > 0 {
+	if n := len(of(RoundAdded)); n > 0 {
 		add("It adds %d rounds.", n)
 	}
-	if n := counts[RoundChanged]; n > 0 {
-		var changed []RoundDiff
-		for _, r := range d.Rounds {
-			if r.Kind == RoundChanged {
-				changed = append(changed, r)
-			}
-		}
-		add("%d rounds differ: %s.", n, RoundNames(changed))
+	if changed := of(RoundChanged); len(changed) > 0 {
+		add("%d rounds differ: %s.", len(changed), RoundNames(changed))
 	}
 	if len(d.ColoursLost) > 0 {
 		add("Team colours are lost in %d seasons: %s.", len(d.ColoursLost), numbers(d.ColoursLost))

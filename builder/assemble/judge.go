@@ -375,22 +375,21 @@ func idOf(content []byte) string {
 // doubt reports where a source's standings rise by other points than its results give. It covers seasons
 // in which points add. A fault is reported once, at the round with which it comes.
 func (a *assembly) doubt(s *season.Season) {
-	team := func(id season.TeamID, engine season.EngineID) string {
-		return strings.TrimSpace(string(id) + " " + string(engine))
-	}
 	for _, constructors := range []bool{false, true} {
 		if !season.PointsAdd(s.Year, constructors) {
 			continue
+		}
+		competitor := func(driver season.DriverID, team season.TeamID, engine season.EngineID) string {
+			if constructors {
+				return strings.TrimSpace(string(team) + " " + string(engine))
+			}
+			return string(driver)
 		}
 		sum, known := make(map[string]float64), make(map[string]float64) // known: the differences so far
 		for i := range s.Rounds {
 			r := &s.Rounds[i]
 			for _, row := range slices.Concat(r.SprintResults, r.Results) {
-				if constructors {
-					sum[team(row.Team, row.Engine)] += row.Points
-				} else {
-					sum[string(row.Driver)] += row.Points
-				}
+				sum[competitor(row.Driver, row.Team, row.Engine)] += row.Points
 			}
 			if len(r.Results) == 0 {
 				continue
@@ -398,19 +397,19 @@ func (a *assembly) doubt(s *season.Season) {
 			standings, doubted := make(map[string]float64), false
 			if constructors {
 				for _, row := range r.TeamStandings {
-					standings[team(row.Team, row.Engine)] = row.Points
+					standings[competitor("", row.Team, row.Engine)] = row.Points
 				}
 			} else {
 				for _, row := range r.DriverStandings {
 					standings[string(row.Driver)] = row.Points
 				}
 			}
-			for _, competitor := range slices.Sorted(maps.Keys(standings)) {
-				points := standings[competitor]
-				if difference := points - sum[competitor]; math.Abs(difference-known[competitor]) > 1e-9 {
-					known[competitor], doubted = difference, true
+			for _, name := range slices.Sorted(maps.Keys(standings)) {
+				points := standings[name]
+				if difference := points - sum[name]; math.Abs(difference-known[name]) > 1e-9 {
+					known[name], doubted = difference, true
 					a.out.Standings = append(a.out.Standings, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
-						s.Year, r.Name, competitor, points, sum[competitor]))
+						s.Year, r.Name, name, points, sum[name]))
 				}
 			}
 			if doubted {

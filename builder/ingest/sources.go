@@ -78,8 +78,6 @@ type MissingRound struct {
 
 const maxPayload = 64 << 20
 
-func stateKey(name string) string { return "sources/" + name + "/state.json" }
-
 func payloadKey(name, sum string) string { return "sources/" + name + "/" + sum + ".zst" }
 
 // LoadPollState returns the state of a source. A source that was never polled has its name alone.
@@ -93,7 +91,7 @@ func LoadPollState(ctx context.Context, store blob.Store, name string) (PollStat
 
 // stateOf returns the object that holds the state of a source.
 func stateOf(store blob.Store, name string) blob.Document[PollState] {
-	return blob.Document[PollState]{Store: store, Key: stateKey(name), Decode: func(data []byte) (PollState, error) {
+	return blob.Document[PollState]{Store: store, Key: "sources/" + name + "/state.json", Decode: func(data []byte) (PollState, error) {
 		state := PollState{Source: name}
 		if len(data) == 0 {
 			return state, nil

@@ -54,10 +54,8 @@ func DefaultConfig(from, to int) Config {
 // qualifiedAlone is the forecast of the outcome of qualifying alone, by the expert of a model.
 type qualifiedAlone struct{ of *predict.Ranked }
 
-// Name implements predict.Model.
 func (qualifiedAlone) Name() string { return "f0" }
 
-// Predict implements predict.Model.
 func (m qualifiedAlone) Predict(v *season.View, year int, round season.GrandPrixID) (predict.Forecast, error) {
 	e, err := m.of.Explain(v, year, round)
 	return e.Qualified(), err

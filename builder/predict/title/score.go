@@ -73,22 +73,7 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 				return Record{}, err
 			}
 			final := &s.Rounds[len(s.Rounds)-1]
-			ends := map[season.DriverID]float64{}
-			var champion season.DriverID
-			for _, row := range final.DriverStandings {
-				ends[row.Driver] = row.Points
-				if row.Position == 1 {
-					champion = row.Driver
-				}
-			}
-			now, byRound := map[season.DriverID]float64{}, make([]map[season.DriverID]float64, len(held))
-			for _, row := range after.DriverStandings {
-				now[row.Driver] = row.Points
-			}
-			teamNow, byTeam := map[season.TeamID]float64{}, make([]map[season.TeamID]float64, len(held))
-			for _, row := range after.TeamStandings {
-				teamNow[row.Team] += row.Points
-			}
+			byRound, byTeam := make([]map[season.DriverID]float64, len(held)), make([]map[season.TeamID]float64, len(held))
 			for j := range held {
 				byRound[j], byTeam[j] = map[season.DriverID]float64{}, map[season.TeamID]float64{}
 				for _, row := range slices.Concat(held[j].Results, held[j].SprintResults) {
@@ -96,20 +81,36 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 					byTeam[j][row.Team] += row.Points
 				}
 			}
+			now, _ := tableOf(after.DriverStandings, driverRow)
+			ends, champion := tableOf(final.DriverStandings, driverRow)
 			stage.Drivers.add(scoreOf(odds.Drivers, champion, ends), replay(now, byRound, len(s.Rounds)-len(held), champion))
-			teamEnds := map[season.TeamID]float64{}
-			var team season.TeamID
-			for _, row := range final.TeamStandings {
-				teamEnds[row.Team] += row.Points
-				if row.Position == 1 {
-					team = row.Team
-				}
-			}
+			teamNow, _ := tableOf(after.TeamStandings, teamRow)
+			teamEnds, team := tableOf(final.TeamStandings, teamRow)
 			stage.Teams.add(scoreOf(odds.Teams, team, teamEnds), replay(teamNow, byTeam, len(s.Rounds)-len(held), team))
 		}
 		record.Stages = append(record.Stages, stage)
 	}
 	return record, nil
+}
+
+// tableOf returns the points in a championship, and the leader. A team may have several rows.
+func tableOf[ID season.DriverID | season.TeamID, Row any](rows []Row, of func(Row) (ID, int, float64)) (points map[ID]float64, leader ID) {
+	points = map[ID]float64{}
+	for _, row := range rows {
+		id, position, p := of(row)
+		if points[id] += p; position == 1 {
+			leader = id
+		}
+	}
+	return points, leader
+}
+
+func driverRow(s season.DriverStanding) (season.DriverID, int, float64) {
+	return s.Driver, s.Position, s.Points
+}
+
+func teamRow(s season.TeamStanding) (season.TeamID, int, float64) {
+	return s.Team, s.Position, s.Points
 }
 
 // replay returns the share of seasons that the champion wins if each remaining round is one of the rounds held, drawn

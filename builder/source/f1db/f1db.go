@@ -303,13 +303,23 @@ func (c *converter) summarise() {
 		c.report.Rounds += len(s.Rounds)
 	}
 	c.report.Results = c.imported[raceResults]
-	things := map[string]int{
-		driversTable.stem: len(c.facts.Drivers), constructorsTable.stem: len(c.facts.Teams),
-		enginesTable.stem: len(c.facts.Engines), circuitsTable.stem: len(c.facts.Circuits),
-		racesTable.stem: c.report.Rounds,
-	}
+	imported := map[string]int{racesTable.stem: c.report.Rounds}
 	for t, n := range c.imported {
-		things[t.stem] = n
+		imported[t.stem] = n
+	}
+	for _, things := range []struct {
+		of        table
+		all, used int
+	}{
+		{driversTable, len(c.rel.drivers), len(c.facts.Drivers)},
+		{constructorsTable, len(c.rel.constructors), len(c.facts.Teams)},
+		{enginesTable, len(c.rel.engines), len(c.facts.Engines)},
+		{circuitsTable, len(c.rel.circuits), len(c.facts.Circuits)},
+	} {
+		imported[things.of.stem] = things.used
+		if unused := things.all - things.used; unused > 0 {
+			c.report.skip(things.of.stem, "no row refers to them", unused)
+		}
 	}
 	for i := range c.report.Tables {
 		t := &c.report.Tables[i]
@@ -317,15 +327,6 @@ func (c *converter) summarise() {
 			t.Imported = t.Rows // looked up by name, not kept
 			continue
 		}
-		t.Imported = things[t.Name]
-	}
-	for _, t := range []table{driversTable, constructorsTable, enginesTable, circuitsTable} {
-		all := map[table]int{
-			driversTable: len(c.rel.drivers), constructorsTable: len(c.rel.constructors),
-			enginesTable: len(c.rel.engines), circuitsTable: len(c.rel.circuits),
-		}[t]
-		if unused := all - things[t.stem]; unused > 0 {
-			c.report.skip(t.stem, "no row refers to them", unused)
-		}
+		t.Imported = imported[t.Name]
 	}
 }

@@ -50,34 +50,32 @@ func read(f files, opts Options) (*release, error) {
 
 // read reads a file per table.
 func (in *reader) read(rel *release) error {
-	things := map[table]func(*jsontext.Decoder) error{
-		countriesTable:    appendTo(&rel.countries),
-		driversTable:      appendTo(&rel.drivers),
-		constructorsTable: appendTo(&rel.constructors),
-		enginesTable:      appendTo(&rel.engines),
-		circuitsTable:     appendTo(&rel.circuits),
-		grandsPrixTable:   appendTo(&rel.grandsPrix),
-		racesTable:        appendTo(&rel.races),
-		chronologyTable:   appendTo(&rel.chronology),
+	type reading struct {
+		table
+		row func(*jsontext.Decoder) error
 	}
-	order := []table{
-		countriesTable, driversTable, constructorsTable, enginesTable, circuitsTable, grandsPrixTable,
-		racesTable, chronologyTable,
+	readings := []reading{
+		{countriesTable, appendTo(&rel.countries)},
+		{driversTable, appendTo(&rel.drivers)},
+		{constructorsTable, appendTo(&rel.constructors)},
+		{enginesTable, appendTo(&rel.engines)},
+		{circuitsTable, appendTo(&rel.circuits)},
+		{grandsPrixTable, appendTo(&rel.grandsPrix)},
+		{racesTable, appendTo(&rel.races)},
+		{chronologyTable, appendTo(&rel.chronology)},
 	}
 	for _, t := range raceTables {
-		things[t] = rel.appendRow(t, func(r row) int { return r.RaceID })
-		order = append(order, t)
+		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.RaceID })})
 	}
 	for _, t := range seasonTables {
-		things[t] = rel.appendRow(t, func(r row) int { return r.Year })
-		order = append(order, t)
+		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.Year })})
 	}
 	used := make(map[string]bool)
-	for _, t := range order {
+	for _, t := range readings {
 		used[t.file()] = true
 		in.total += in.files[t.file()].size
 	}
-	for _, t := range order {
+	for _, t := range readings {
 		if _, ok := in.files[t.file()]; !ok {
 			if t.required {
 				return fmt.Errorf("%s is missing", t.file())
@@ -85,7 +83,7 @@ func (in *reader) read(rel *release) error {
 			rel.report.skip(t.file(), "not in this release", 0)
 			continue
 		}
-		rows, err := in.readArray(t.file(), things[t])
+		rows, err := in.readArray(t.file(), t.row)
 		if err != nil {
 			return err
 		}
