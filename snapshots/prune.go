@@ -109,7 +109,10 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		folder   string
 		unwanted func(key string) bool
 	}{
-		{objectFolder, unreached}, {deltaFolder, unreached}, {partFolder, unreached}, {DerivedFolder, unreached},
+		{objectFolder, unreached},
+		{deltaFolder, unreached},
+		{partFolder, unreached},
+		{DerivedFolder, unreached},
 		{blob.ProbeFolder, func(string) bool { return true }},
 		{noteFolder, func(key string) bool {
 			version, err := strconv.ParseInt(strings.TrimPrefix(key, noteFolder), 10, 64)

@@ -164,7 +164,7 @@ func (p pattern) parse(e *Endpoint, path string) (v Variant, ok bool) {
 		if more != (i < len(p)-1) {
 			return v, false
 		}
-		path, ok = rest, true
+		path = rest
 		n := numberOf(s.param)
 		switch {
 		case s.literal != "":
