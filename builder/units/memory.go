@@ -107,7 +107,7 @@ func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
 	for i := range entries {
 		e := &entries[i]
 		text = append(append(append(text, e.Path...), ' '), e.SHA256...)
-		text = binary.BigEndian.AppendUint64(text, uint64(e.GeneratedAt.UnixNano())) //nolint:gosec // G115: a digest needs no number
+		text = binary.BigEndian.AppendUint64(text, uint64(e.GeneratedAt.UnixNano()))
 	}
 	return sha256.Sum256(text)
 }
