@@ -161,14 +161,13 @@ func (s *Store) create(path string, data []byte) error {
 	if _, err := os.Lstat(path); err == nil {
 		return blob.ErrConflict
 	}
-	fresh, err := s.unnamed()
-	if err == nil {
-		err = s.createAt(fresh, path, data)
+	fresh, err := s.newFile()
+	if err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, blob.ErrConflict) { // the file system has no unnamed files, or cannot link them here
-		if fresh, err = s.named(); err == nil {
-			err = s.createAt(fresh, path, data)
-		}
+	defer discard(fresh)
+	if err = s.write(fresh, data); err == nil {
+		err = linkInto(fresh, path)
 	}
 	if err != nil {
 		return err
@@ -182,11 +181,11 @@ func (s *Store) create(path string, data []byte) error {
 
 // linkInto makes the folder of path and links fresh there. If a Delete removes the empty folder
 // in between, the link fails once; more than a few times is another fault.
-func linkInto(fresh *newFile, path string) error {
+func linkInto(fresh *os.File, path string) error {
 	for attempt := 0; ; attempt++ {
 		err := makeFolder(filepath.Dir(path))
 		if err == nil {
-			err = fresh.link(path)
+			err = os.Link(fresh.Name(), path)
 		}
 		switch {
 		case errors.Is(err, fs.ErrExist):
@@ -219,7 +218,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 	if s.readOnly {
 		return errReadOnly
 	}
-	fresh, err := s.named()
+	fresh, err := s.newFile()
 	if err != nil {
 		return err
 	}
@@ -227,7 +226,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 		err = s.rename(ctx, fresh, path, old)
 	}
 	if err != nil {
-		fresh.discard()
+		discard(fresh)
 		return err
 	}
 	_ = fresh.Close()
@@ -239,7 +238,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 }
 
 // rename gives a complete file the name of the object with the tag old.
-func (s *Store) rename(ctx context.Context, fresh *newFile, path string, old blob.Tag) error {
+func (s *Store) rename(ctx context.Context, fresh *os.File, path string, old blob.Tag) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
@@ -295,61 +294,20 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 	return filepath.Join(s.root, filepath.FromSlash(key)), nil
 }
 
-// newFile is a file during its writing. On Linux it has no name, if the file system supports that:
-// giving each of thousands a name in @new and removing it again would be most of the work.
-type newFile struct {
-	*os.File
-	unnamed bool
-}
-
-func (s *Store) unnamed() (*newFile, error) {
-	f, err := createUnnamed(filepath.Join(s.root, newFolder))
-	if err != nil {
-		return nil, err
-	}
-	return &newFile{f, true}, nil
-}
-
-// named returns a file with a name in @new.
-func (s *Store) named() (*newFile, error) {
-	f, err := os.CreateTemp(filepath.Join(s.root, newFolder), "object-*")
-	if err != nil {
-		return nil, err
-	}
-	return &newFile{f, false}, nil
+// newFile returns a file with a name in @new.
+func (s *Store) newFile() (*os.File, error) {
+	return os.CreateTemp(filepath.Join(s.root, newFolder), "object-*")
 }
 
 // write writes data to the file and waits until it is on disk.
-func (s *Store) write(f *newFile, data []byte) error {
+func (s *Store) write(f *os.File, data []byte) error {
 	_, err := f.Write(data)
 	// Temporary files are private by default; an edge of another user must read objects.
-	return errors.Join(err, f.Chmod(0o644), s.disk.sync(f.File))
+	return errors.Join(err, f.Chmod(0o644), s.disk.sync(f))
 }
 
-// createAt writes data to the file and links it to a path. Do not use the file afterwards.
-func (s *Store) createAt(f *newFile, path string, data []byte) error {
-	defer f.discard()
-	if err := s.write(f, data); err != nil {
-		return err
-	}
-	return linkInto(f, path)
-}
-
-// link gives the file a free name.
-func (f *newFile) link(path string) error {
-	if f.unnamed {
-		return linkUnnamed(f.File, path)
-	}
-	return os.Link(f.Name(), path)
-}
-
-// discard closes the file and removes its name in @new.
-func (f *newFile) discard() {
-	_ = f.Close()
-	if !f.unnamed {
-		_ = os.Remove(f.Name())
-	}
-}
+// discard closes a file and removes its name in @new.
+func discard(f *os.File) { _, _ = f.Close(), os.Remove(f.Name()) }
 
 // lockTime is the longest wait for the lock, which a writer needs for some milliseconds.
 const lockTime = 30 * time.Second
