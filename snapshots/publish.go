@@ -32,7 +32,7 @@ var (
 // goroutines may use it; they then race like separate builders.
 type Publisher struct {
 	Store   blob.Store
-	Workers int              // objects in flight at once; 0: 32
+	Workers int              // objects in flight at once; 0: 32, or as many as the store groups
 	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
 	Signers *notes.Signers   // the version key; nil: versions are not signed
 
@@ -63,7 +63,12 @@ const (
 // objects, which then take one round trip to the store.
 const defaultWorkers = 32
 
-func (p *Publisher) workers() int { return cmp.Or(p.Workers, defaultWorkers) }
+func (p *Publisher) workers() int {
+	if g, ok := p.Store.(blob.Grouper); ok {
+		return cmp.Or(p.Workers, g.Writers())
+	}
+	return cmp.Or(p.Workers, defaultWorkers)
+}
 
 // Receipt describes the outcome of a publish.
 type Receipt struct {

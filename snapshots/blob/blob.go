@@ -126,6 +126,12 @@ type Clock interface {
 	StoreTime(ctx context.Context) (at time.Time, within time.Duration, err error)
 }
 
+// Grouper is implemented by a Store that serves a group of concurrent writes by one wait.
+type Grouper interface {
+	// Writers returns the number of concurrent writes from which more make the store no faster.
+	Writers() int
+}
+
 // ProbeFolder is the prefix of the objects with which a store tests its server.
 // They live for a moment; an old one comes from a killed process.
 const ProbeFolder = "probe/"

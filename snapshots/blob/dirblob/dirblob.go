@@ -32,7 +32,10 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store   = (*Store)(nil)
+	_ blob.Grouper = (*Store)(nil)
+)
 
 const (
 	newFolder = "@new"
@@ -106,6 +109,9 @@ func open(root string) (*Store, error) {
 	}
 	return &Store{root: absolute, writing: make(chan struct{}, 1), patience: lockTime, disk: disk{syncOne: (*os.File).Sync, syncAll: syncAll}}, nil
 }
+
+// Writers implements blob.Grouper.
+func (s *Store) Writers() int { return 256 }
 
 // String names the store.
 func (s *Store) String() string { return "dir:" + s.root }
