@@ -172,9 +172,31 @@ type stored struct {
 // their order.
 func loadManifest(ctx context.Context, version int64, hash string, known stored, stores ...blob.Store) (Manifest, stored, error) {
 	key := ManifestKey(version)
-	var m Manifest
-	now := stored{map[string][]byte{}, map[string]partFile{}}
-	err := inAny(stores, func(s blob.Store) (err error) {
+	m, data, err := readManifest(ctx, version, hash, known, stores)
+	if err != nil {
+		return Manifest{}, stored{}, err
+	}
+	if err := m.checkParts(); err != nil {
+		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	}
+	contents, err := m.readParts(ctx, known, stores)
+	if err != nil {
+		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
+	}
+	now := stored{map[string][]byte{key: data}, map[string]partFile{}}
+	if err = m.join(contents, known, now); err == nil {
+		err = m.check(version)
+	}
+	if err != nil {
+		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	}
+	return m, now, nil
+}
+
+// readManifest reads the manifest's own file, and returns its bytes too.
+func readManifest(ctx context.Context, version int64, hash string, known stored, stores []blob.Store) (m Manifest, data []byte, err error) {
+	key := ManifestKey(version)
+	err = inAny(stores, func(s blob.Store) (err error) {
 		o := blob.Object{Data: known.files[key]}
 		if o.Data == nil || Digest(o.Data) != hash {
 			o, err = s.Get(ctx, key, maxManifest)
@@ -188,21 +210,19 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 		if got := Digest(o.Data); hash != "" && got != hash {
 			return fmt.Errorf("manifest %s: %w: hash is %s, pointer says %s", key, ErrDamaged, got, hash)
 		}
-		m = Manifest{}
-		if err := unpackJSON(o.Data, &m); err != nil {
+		m, data = Manifest{}, o.Data
+		if err := unpackJSON(data, &m); err != nil {
 			return fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
 		}
-		now.files[key] = o.Data
 		return nil
 	})
-	if err != nil {
-		return Manifest{}, stored{}, err
-	}
-	if err := m.checkParts(); err != nil {
-		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
-	}
+	return m, data, err
+}
+
+// readParts returns the stored bytes of the parts, in their order.
+func (m *Manifest) readParts(ctx context.Context, known stored, stores []blob.Store) ([][]byte, error) {
 	contents := make([][]byte, len(m.Parts))
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(defaultWorkers)
 	for i, part := range m.Parts {
 		if data, ok := known.files[part.object().Key]; ok {
@@ -211,13 +231,18 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 		}
 		group.Go(func() error {
 			return inAny(stores, func(s blob.Store) (err error) {
-				contents[i], err = part.object().Read(groupCtx, s)
+				contents[i], err = part.object().Read(ctx, s)
 				return err
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
+	return contents, group.Wait()
+}
+
+// join unpacks the parts, notes them in now, and makes m.Entries those of all parts and of the manifest's own file.
+func (m *Manifest) join(contents [][]byte, known, now stored) error {
+	if len(m.Parts) == 0 {
+		return nil
 	}
 	entries := map[string]*ManifestEntry{}
 	for i := range m.Parts {
@@ -229,31 +254,26 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 				err = fmt.Errorf("it is part %q", part.content.Name)
 			}
 			if err != nil {
-				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: part %s: %w", ManifestKey(version), ErrDamaged, part.Name, err)
+				return fmt.Errorf("part %s: %w", part.Name, err)
 			}
 		}
 		now.files[key], now.parts[key] = contents[i], part.content
 		for j := range part.content.Entries {
 			e := &part.content.Entries[j]
 			if _, twice := entries[e.Path]; twice {
-				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: two parts have an entry for %s", ManifestKey(version), ErrDamaged, e.Path)
+				return fmt.Errorf("two parts have an entry for %s", e.Path)
 			}
 			entries[e.Path] = e
 		}
 	}
-	if len(m.Parts) > 0 {
-		for i := range m.Entries { // these are newer
-			entries[m.Entries[i].Path] = &m.Entries[i]
-		}
-		m.Entries = make([]ManifestEntry, 0, len(entries))
-		for _, path := range slices.Sorted(maps.Keys(entries)) {
-			m.Entries = append(m.Entries, *entries[path])
-		}
+	for i := range m.Entries { // these are newer
+		entries[m.Entries[i].Path] = &m.Entries[i]
 	}
-	if err := m.check(version); err != nil {
-		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	m.Entries = make([]ManifestEntry, 0, len(entries))
+	for _, path := range slices.Sorted(maps.Keys(entries)) {
+		m.Entries = append(m.Entries, *entries[path])
 	}
-	return m, now, nil
+	return nil
 }
 
 // checkParts returns an error if the parts cannot be read.

@@ -58,26 +58,7 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if len(h.Versions) == 0 || h.Versions[0] != h.Pointer.Version {
 		return fmt.Errorf("current version %d: %w", h.Pointer.Version, h.Damage)
 	}
-	for _, version := range h.Versions {
-		if len(p.result.Kept) > 0 && !h.passing(p.result.Kept[len(p.result.Kept)-1]) {
-			if keep--; keep == 0 {
-				break
-			}
-		}
-		p.result.Kept = append(p.result.Kept, version)
-	}
-	retained := map[int64]bool{}
-	for _, version := range p.result.Kept {
-		retained[version] = true
-		for _, refused := range h.Manifests[version].Refused {
-			retained[refused.Version] = true // whose inputs gave these bytes
-		}
-		for _, e := range h.Manifests[version].Entries {
-			if v, err := catalog.ParsePath(e.Path); err == nil && catalog.Passing(e.Path) && v.SessionKey > 0 {
-				retained[e.WrittenIn()] = true // the timeline of an earlier race
-			}
-		}
-	}
+	retained := p.retain(h, keep)
 	// Manifests go first, so that a rollback which starts now finds its target missing and does not
 	// lose objects while it reads them.
 	if err := p.sweep(ctx, manifestFolder, func(key string) bool {
@@ -129,6 +110,31 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		}
 	}
 	return nil
+}
+
+// retain chooses the versions that are kept, and returns these and the versions whose bytes they need.
+func (p *pruning) retain(h *History, keep int) map[int64]bool {
+	for _, version := range h.Versions {
+		if len(p.result.Kept) > 0 && !h.passing(p.result.Kept[len(p.result.Kept)-1]) {
+			if keep--; keep == 0 {
+				break
+			}
+		}
+		p.result.Kept = append(p.result.Kept, version)
+	}
+	retained := map[int64]bool{}
+	for _, version := range p.result.Kept {
+		retained[version] = true
+		for _, refused := range h.Manifests[version].Refused {
+			retained[refused.Version] = true // whose inputs gave these bytes
+		}
+		for _, e := range h.Manifests[version].Entries {
+			if v, err := catalog.ParsePath(e.Path); err == nil && catalog.Passing(e.Path) && v.SessionKey > 0 {
+				retained[e.WrittenIn()] = true // the timeline of an earlier race
+			}
+		}
+	}
+	return retained
 }
 
 // survey returns the versions whose manifest remains, published or not, and the objects that
