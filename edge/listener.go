@@ -192,11 +192,6 @@ func (c *certificate) renewTickets(now time.Time) error {
 	return nil
 }
 
-// expires returns the end of the certificate in use.
-func (c *certificate) expires() time.Time {
-	return c.get().Leaf.NotAfter
-}
-
 func (c *certificate) load() error {
 	changed, err := c.modified()
 	if err != nil {

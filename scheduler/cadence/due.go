@@ -64,7 +64,7 @@ func compare(a, b Due) int {
 // Coming lists the instants after now, in order: all instants of every round and season, and the
 // next poll and the next night.
 func Coming(cal Calendar, now time.Time) []Due {
-	all := append(instants(cal), nextPoll(cal, now), nextNight(now))
+	all := append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day)))
 	return sorted(all, func(d Due) bool { return d.At.After(now) })
 }
 
@@ -143,13 +143,9 @@ func instants(cal Calendar) []Due {
 // The nightly check runs at this time of the day, UTC.
 const nightly = 2*time.Hour + 30*time.Minute
 
-func nextNight(now time.Time) Due {
-	d := lastNight(now)
-	d.At = d.At.Add(24 * time.Hour) // UTC days have no other length
-	return d
-}
+// day is the length of every day of UTC.
+const day = 24 * time.Hour
 
 func lastNight(now time.Time) Due {
-	const day = 24 * time.Hour
 	return Due{At: now.UTC().Add(-nightly).Truncate(day).Add(nightly), Work: Verify, Reason: Nightly}
 }

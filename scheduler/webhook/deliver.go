@@ -120,7 +120,10 @@ func (d *Deliverer) Run(ctx context.Context) {
 		case <-timer.C:
 		case a := <-d.ended:
 			under--
-			d.note(a)
+			if k := d.hooks[a.id]; k != nil { // otherwise it was removed meanwhile
+				k.sent, k.loaded = false, false
+				d.complain(k, a.err)
+			}
 		}
 		began, wait := d.poll(ctx, concurrent-under)
 		under += began
@@ -129,16 +132,6 @@ func (d *Deliverer) Run(ctx context.Context) {
 	for ; under > 0; under-- {
 		<-d.ended
 	}
-}
-
-// note handles the end of an attempt.
-func (d *Deliverer) note(a attempted) {
-	k := d.hooks[a.id]
-	if k == nil { // removed meanwhile
-		return
-	}
-	k.sent, k.loaded = false, false
-	d.complain(k, a.err)
 }
 
 // complain logs a fault of a hook, each fault once.
