@@ -8,6 +8,7 @@ package docs
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"regexp"
@@ -98,11 +99,11 @@ var guide = []struct{ template, title string }{
 var heading = regexp.MustCompile(`<h2 id="([^"]+)">(.*?)</h2>`)
 
 func render() ([]Document, error) {
-	document, err := readDocument(schemas.OpenAPIJSON())
-	if err != nil {
-		return nil, err
+	var api document
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
+		return nil, fmt.Errorf("read OpenAPI document: %w", err)
 	}
-	contents, err := document.contents()
+	contents, err := api.contents()
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +120,13 @@ func render() ([]Document, error) {
 	}
 
 	var pages []*page
-	add := func(template string, data any, p page) error {
-		main, err := fill(template, data)
-		pages = append(pages, p.with(main))
+	add := func(name string, data any, p page) error {
+		main, err := fill(name, data)
+		p.Main = template.HTML(main) //nolint:gosec // a template has filled it
+		for _, m := range heading.FindAllStringSubmatch(main, -1) {
+			p.Sections = append(p.Sections, section{m[1], template.HTML(m[2])}) //nolint:gosec // the same
+		}
+		pages = append(pages, &p)
 		return err
 	}
 	for i, g := range guide {
@@ -168,15 +173,6 @@ func render() ([]Document, error) {
 	}
 	index.WriteString("\n## Optional\n\n- [All pages in one file](/llms-full.txt)\n- [OpenAPI 3.1](/openapi.json)\n")
 	return append(made, Document{"/llms.txt", textType, []byte(index.String())}, Document{"/llms-full.txt", textType, []byte(whole.String())}), nil
-}
-
-// with returns the page with its content.
-func (p *page) with(main string) *page {
-	p.Main = template.HTML(main) //nolint:gosec // a template has filled it
-	for _, m := range heading.FindAllStringSubmatch(main, -1) {
-		p.Sections = append(p.Sections, section{m[1], template.HTML(m[2])}) //nolint:gosec // the same
-	}
-	return p
 }
 
 // prose turns text between backticks into code.

@@ -81,14 +81,6 @@ type schema struct {
 	Properties                ordered.Object[schema]
 }
 
-func readDocument(text []byte) (*document, error) {
-	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("read OpenAPI document: %w", err)
-	}
-	return &d, nil
-}
-
 // schema follows the reference of s, if it has one; a description beside it wins over the one
 // it refers to.
 func (d *document) schema(s schema) (schema, error) {
