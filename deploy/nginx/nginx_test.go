@@ -81,7 +81,7 @@ func TestTLS(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(certified.Certificate())
 	transport := &http.Transport{}
-	transport.RegisterProtocol("https", &http2.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
+	transport.RegisterProtocol("https", &http2.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}}) //nolint:staticcheck // net/http is compiled without HTTP/2
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport:     transport,
