@@ -93,12 +93,12 @@ func makePart(y *almanac.Year) *Part {
 
 // careers lists the careers of drivers or constructors in a season, or in all seasons those for which among holds.
 func careers(a *almanac.Almanac, v catalog.Variant, among func(*almanac.Almanac, wire.Career) bool) []wire.Career {
-	sum := statistics{by: map[string]*career{}}
+	sum := statistics{teams: v.Type == catalog.ConstructorsType, by: map[string]*career{}}
 	for i := range a.Years {
 		y := &a.Years[i]
 		switch {
 		case v.Year != 0 && v.Year != y.Year:
-		case v.Type == catalog.ConstructorsType:
+		case sum.teams:
 			sum.add(&PartOf(a, y).teams)
 		default:
 			sum.add(&PartOf(a, y).drivers)
@@ -119,11 +119,8 @@ func (c *statistics) add(later *statistics) {
 		sum.Wins, sum.Podiums, sum.Poles = sum.Wins+l.Wins, sum.Podiums+l.Podiums, sum.Poles+l.Poles
 		sum.FastestLaps, sum.Titles, sum.LastSession = sum.FastestLaps+l.FastestLaps, sum.Titles+l.Titles, l.LastSession
 		sum.scored = append(sum.scored, l.scored...)
-		for _, t := range l.Teams {
-			sum.startFor(t, t.Starts)
-		}
-		for _, d := range l.Drivers {
-			sum.startOf(d, d.Starts)
+		for _, p := range l.partners {
+			sum.startWith(p)
 		}
 	}
 }
@@ -134,6 +131,13 @@ func (c *statistics) list() []wire.Career {
 	for _, career := range c.by {
 		for _, points := range career.scored {
 			career.Points += points
+		}
+		for _, p := range career.partners {
+			if c.teams {
+				career.Drivers = append(career.Drivers, wire.CareerDriver{DriverID: p.id, Name: p.name, Starts: p.starts})
+			} else {
+				career.Teams = append(career.Teams, wire.CareerTeam{TeamID: p.id, Name: p.name, Starts: p.starts})
+			}
 		}
 		records = append(records, career.Career)
 	}
@@ -167,7 +171,14 @@ type statistics struct {
 // rounding.
 type career struct {
 	wire.Career
-	scored []float64 // in each classification
+	scored   []float64 // in each classification
+	partners []partner // in the order of the first race
+}
+
+// partner is a team in the career of a driver, or a driver in that of a team.
+type partner struct {
+	id, name string
+	starts   int // of the driver for the team
 }
 
 // race counts a verified race with its sprint. A driver of several cars counts once, with the best place.
@@ -301,28 +312,18 @@ func (c *career) score(row *ledger.Row) {
 // together counts a start of a driver for a team.
 func (c *statistics) together(r *almanac.Round, career *career, row *ledger.Row) {
 	if c.teams {
-		career.startOf(wire.CareerDriver{DriverID: r.Lasting(row.Driver), Name: r.Driver(row.Driver).Name}, 1)
+		career.startWith(partner{r.Lasting(row.Driver), r.Driver(row.Driver).Name, 1})
 	} else {
-		career.startFor(wire.CareerTeam{TeamID: string(row.Team), Name: r.Team(row.Team).Name}, 1)
+		career.startWith(partner{string(row.Team), r.Team(row.Team).Name, 1})
 	}
 }
 
-// startOf adds starts of a driver to the career of a team.
-func (c *career) startOf(driver wire.CareerDriver, starts int) {
-	i := slices.IndexFunc(c.Drivers, func(d wire.CareerDriver) bool { return d.DriverID == driver.DriverID })
+// startWith adds the starts with a partner.
+func (c *career) startWith(p partner) {
+	i := slices.IndexFunc(c.partners, func(known partner) bool { return known.id == p.id })
 	if i < 0 {
-		driver.Starts = 0
-		i, c.Drivers = len(c.Drivers), append(c.Drivers, driver)
+		c.partners = append(c.partners, p)
+		return
 	}
-	c.Drivers[i].Starts += starts
-}
-
-// startFor adds starts for a team to the career of a driver.
-func (c *career) startFor(team wire.CareerTeam, starts int) {
-	i := slices.IndexFunc(c.Teams, func(t wire.CareerTeam) bool { return t.TeamID == team.TeamID })
-	if i < 0 {
-		team.Starts = 0
-		i, c.Teams = len(c.Teams), append(c.Teams, team)
-	}
-	c.Teams[i].Starts += starts
+	c.partners[i].starts += p.starts
 }
