@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
@@ -149,7 +148,7 @@ func checkpointsOf(t *testing.T, stored archive.Stored, race *laps.Race) (made, 
 	settle(round.GridKnownAt().Add(-time.Minute))
 	settle(round.GridKnownAt().Add(time.Minute))
 	settle(round.StartsAt().Add(-time.Minute))
-	at := builder.LiveRound(almanac.Rounds(stored.Archive.AsOf(round.StartsAt()), b.Ledger.Fold(), race.Year), round.StartsAt())
+	at := builder.LiveRound(stored.Archive.AsOf(round.StartsAt()), b.Ledger.Fold())
 	random := rand.New(rand.NewPCG(uint64(at.Session), 5))
 	for lap := 1; ; lap++ {
 		state, ok := race.At(lap, round.ScheduledLaps)

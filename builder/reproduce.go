@@ -245,7 +245,7 @@ func (r *Reproducer) log(ctx context.Context, m *snapshots.Manifest, made map[st
 // earlier races from the inputs of the version that wrote their timeline.
 func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac.Almanac, made map[string]remake) error {
 	tape := &live.Tape{}
-	if round := LiveRound(allRounds(a), a.At); round != nil {
+	if round := liveRound(allRounds(a), a.At); round != nil {
 		var err error
 		if tape, err = r.observations(ctx, round.Session, m.Live); err != nil {
 			return err
@@ -292,7 +292,7 @@ func (r *Reproducer) timeline(ctx context.Context, entry snapshots.ManifestEntry
 		return race, err
 	}
 	tape, err := r.builder.Observed().Refresh(ctx, session)
-	if LiveRound(allRounds(a), a.At) == round {
+	if liveRound(allRounds(a), a.At) == round {
 		tape, err = r.observations(ctx, session, m.Live)
 	}
 	if err != nil {

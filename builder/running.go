@@ -34,9 +34,13 @@ func (b *Builder) Observed() *live.Log {
 	return b.observed.log
 }
 
-// LiveRound returns the round of /live: the one of the latest start among the rounds with a pick and the rounds that
-// have started, of this year and the last; nil if there is none.
-func LiveRound(rounds []*almanac.Round, now time.Time) *almanac.Round {
+// LiveRound returns the round of /live at the instant of the view: the one of the latest start among the rounds with a
+// pick and the rounds that have started, of this year and the last; nil if there is none.
+func LiveRound(v *season.View, s *ledger.Fold) *almanac.Round {
+	return liveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1), v.At)
+}
+
+func liveRound(rounds []*almanac.Round, now time.Time) *almanac.Round {
 	var latest *almanac.Round
 	for _, r := range rounds {
 		if r.Session != 0 && r.Year >= now.UTC().Year()-1 && !r.Off() && (r.Pick != nil || r.State != almanac.Scheduled) && (latest == nil || r.Start.After(latest.Start)) {
@@ -49,7 +53,7 @@ func LiveRound(rounds []*almanac.Round, now time.Time) *almanac.Round {
 // observe reads the observations of the round of /live while some may arrive, or if they were never read. If the store
 // does not answer, the ones read before count, because results must not wait for them.
 func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *live.Tape {
-	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1), v.At)
+	r := LiveRound(v, s)
 	if r == nil {
 		return &live.Tape{}
 	}
@@ -156,7 +160,7 @@ func checkpoints(r *almanac.Round, race *live.Race, now time.Time) []checkpoint 
 
 // livePicksDue freezes the live picks that are due.
 func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events []ledger.Event, faults []error) {
-	r := LiveRound(almanac.Rounds(v, s, v.At.UTC().Year()-1), v.At)
+	r := LiveRound(v, s)
 	if p.Observed == nil || r == nil || r.Result != nil {
 		return nil, nil
 	}
@@ -223,7 +227,7 @@ func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Alman
 func liveRaces(a *almanac.Almanac, s *ledger.Fold, tape *live.Tape) map[string]wire.LiveRace {
 	now := wire.LiveRace{State: wire.LiveNone}
 	races := map[string]wire.LiveRace{catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}.Path(): now}
-	if r := LiveRound(allRounds(a), a.At); r != nil {
+	if r := liveRound(allRounds(a), a.At); r != nil {
 		race := tape.Race(s.Driver)
 		if now = liveData(a.At, r, &race); race.State == live.Ended {
 			races[catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()] = Timeline(r, s, tape, a.At)

@@ -91,7 +91,7 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 	if g.log == nil {
 		g.log, err = LoadFactsLog(ctx, g.Store)
 	} else {
-		err = g.log.refresh(ctx)
+		err = g.log.Refresh(ctx)
 	}
 	if err != nil {
 		g.log = nil
@@ -274,7 +274,7 @@ func (g *Ingest) logReleases(ctx context.Context, now time.Time) (bool, error) {
 	if len(g.manual.releases(g.log.manual)) == 0 {
 		return true, nil
 	}
-	return g.log.append(ctx, LogEntry{ID: rand.Text(), At: now.UTC(), Actor: "ingest", Manual: g.manual.Head.Seq})
+	return g.log.Append(ctx, LogEntry{Link: g.log.Head.Next(), ID: rand.Text(), At: now.UTC(), Actor: "ingest", Manual: g.manual.Head.Seq})
 }
 
 // useArchive stores an archive, logs the entry and replaces the archive in use. It returns
@@ -286,8 +286,8 @@ func (g *Ingest) useArchive(ctx context.Context, next archive.Stored, entry LogE
 	// The log before the swap, so that the log knows every archive that was ever in use. After a crash
 	// in between, the next run assembles the same archive and finds its entry here.
 	if last := g.log.last(); last == nil || last.Base != entry.Base || last.Archive != entry.Archive {
-		entry.ID = rand.Text()
-		won, err := g.log.append(ctx, entry)
+		entry.Link, entry.ID = g.log.Head.Next(), rand.Text()
+		won, err := g.log.Append(ctx, entry)
 		if err != nil || !won {
 			return false, err
 		}

@@ -191,7 +191,8 @@ func (g *Ingest) logAccept(ctx context.Context, e LogEntry) error {
 		if err != nil {
 			return err
 		}
-		if won, err := log.append(ctx, e); err != nil {
+		e.Link = log.Head.Next()
+		if won, err := log.Append(ctx, e); err != nil {
 			return fmt.Errorf("accept %s: %w", e.Accept, err)
 		} else if won {
 			return nil

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gridcast/builder/assemble"
@@ -51,25 +50,8 @@ type Origin struct {
 // LoadFactsLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
 func LoadFactsLog(ctx context.Context, store blob.Store) (*FactsLog, error) {
 	l := &FactsLog{accepted: make(map[string]bool), origins: make(map[assemble.BlockID]Origin)}
-	l.Chain = chain.Chain{Store: store, Prefix: LogPrefix}
-	return l, l.refresh(ctx)
-}
-
-func (l *FactsLog) refresh(ctx context.Context) error {
-	if err := l.Refresh(ctx, l.fold); err != nil {
-		return fmt.Errorf("read facts log: %w", err)
-	}
-	return nil
-}
-
-// append returns false if another scheduler appended first.
-func (l *FactsLog) append(ctx context.Context, e LogEntry) (bool, error) {
-	e.Link = l.Head.Next()
-	won, err := l.Append(ctx, e, l.fold)
-	if err != nil {
-		return false, fmt.Errorf("append to facts log: %w", err)
-	}
-	return won, nil
+	l.Journal = chain.Journal[LogEntry]{Name: "facts log", Chain: chain.Chain{Store: store, Prefix: LogPrefix}, Fold: l.fold}
+	return l, l.Refresh(ctx)
 }
 
 func (l *FactsLog) fold(e *LogEntry) {

@@ -92,25 +92,8 @@ type ManualLog struct {
 // LoadManual reads the manual log of a store. Damage is an error that wraps a *chain.DamageError.
 func LoadManual(ctx context.Context, store blob.Store) (*ManualLog, error) {
 	l := &ManualLog{active: make(map[assemble.BlockID]ActiveStatement)}
-	l.Chain = chain.Chain{Store: store, Prefix: ManualPrefix}
-	return l, l.refresh(ctx)
-}
-
-func (l *ManualLog) refresh(ctx context.Context) error {
-	if err := l.Refresh(ctx, l.fold); err != nil {
-		return fmt.Errorf("read manual facts: %w", err)
-	}
-	return nil
-}
-
-// append returns false if another scheduler appended first.
-func (l *ManualLog) append(ctx context.Context, e ManualEntry) (bool, error) {
-	e.Link = l.Head.Next()
-	won, err := l.Append(ctx, e, l.fold)
-	if err != nil {
-		return false, fmt.Errorf("enter manual facts: %w", err)
-	}
-	return won, nil
+	l.Journal = chain.Journal[ManualEntry]{Name: "manual log", Chain: chain.Chain{Store: store, Prefix: ManualPrefix}, Fold: l.fold}
+	return l, l.Refresh(ctx)
 }
 
 func (l *ManualLog) fold(e *ManualEntry) {
@@ -127,6 +110,7 @@ func (l *ManualLog) fold(e *ManualEntry) {
 func (l *ManualLog) clone() *ManualLog {
 	next := *l
 	next.Entries, next.named, next.active = slices.Clip(l.Entries), slices.Clip(l.named), maps.Clone(l.active)
+	next.Fold = next.fold
 	return &next
 }
 
@@ -260,7 +244,7 @@ func (g *Ingest) refreshManual(ctx context.Context) (err error) {
 	if g.manual == nil {
 		g.manual, err = LoadManual(ctx, g.Store)
 	} else {
-		err = g.manual.refresh(ctx)
+		err = g.manual.Refresh(ctx)
 	}
 	if err != nil {
 		g.manual = nil
@@ -283,7 +267,8 @@ func (g *Ingest) Enter(ctx context.Context, now time.Time, e ManualEntry) error 
 		}
 		inUse := current.Archive.Facts()
 		g.manual.setBefore(&e, &inUse)
-		won, err := g.manual.append(ctx, e)
+		e.Link = g.manual.Head.Next()
+		won, err := g.manual.Append(ctx, e)
 		if err != nil {
 			g.manual = nil
 			return err

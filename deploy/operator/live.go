@@ -182,7 +182,7 @@ func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, er
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	if r := builder.LiveRound(almanac.Rounds(v, o.Ledger.Fold(), v.At.UTC().Year()-1), v.At); r != nil {
+	if r := builder.LiveRound(v, o.Ledger.Fold()); r != nil {
 		return r, v.At, nil
 	}
 	return nil, v.At, errors.New("no race is near: nothing can be observed before the pick of a race is frozen")

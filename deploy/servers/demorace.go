@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/live"
 	"gridcast/builder/season"
@@ -45,8 +44,7 @@ func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture,
 
 // showEarlier stores the laps of the race before an instant, so that /live has its timeline.
 func showEarlier(ctx context.Context, b *builder.Builder, facts archive.Stored, at time.Time) error {
-	v := facts.Archive.AsOf(at)
-	r := builder.LiveRound(almanac.Rounds(v, b.Ledger.Current(at), at.Year()-1), at)
+	r := builder.LiveRound(facts.Archive.AsOf(at), b.Ledger.Current(at))
 	if r == nil {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
 	"gridcast/builder/live"
 	"gridcast/deploy/operator"
 )
@@ -68,8 +67,7 @@ func (s *Service) runningOrder() operator.Source {
 // raceNow returns the race that starts in the next minutes or has started, and has no verified result.
 func (s *Service) raceNow() (race live.Fixture, until time.Time, ok bool) {
 	now := s.clock.Now()
-	v := s.facts.Load().Archive.AsOf(now)
-	r := builder.LiveRound(almanac.Rounds(v, s.builder.Ledger.Current(now), now.UTC().Year()-1), now)
+	r := builder.LiveRound(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
 	if r == nil || r.Result != nil || now.Before(r.Start.Add(-watchFrom)) || now.After(r.Start.Add(builder.Watched)) {
 		return live.Fixture{}, time.Time{}, false
 	}

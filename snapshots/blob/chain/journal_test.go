@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,22 +27,21 @@ func memos(j *chain.Journal[memo]) (texts []string) {
 func TestJournal(t *testing.T) {
 	store := memblob.New()
 	one := &chain.Journal[memo]{Chain: chain.Chain{Store: store, Prefix: "notes/"}}
-	two := &chain.Journal[memo]{Chain: one.Chain}
 	var folded []string
-	fold := func(n *memo) { folded = append(folded, n.Text) }
-	if won, err := one.Append(t.Context(), memo{one.Head.Next(), "first"}, nil); err != nil || !won {
+	two := &chain.Journal[memo]{Chain: one.Chain, Fold: func(n *memo) { folded = append(folded, n.Text) }}
+	if won, err := one.Append(t.Context(), memo{one.Head.Next(), "first"}); err != nil || !won {
 		t.Fatalf("first: got %t, %v, want it appended", won, err)
 	}
-	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "late"}, fold); err != nil || won {
+	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "late"}); err != nil || won {
 		t.Fatalf("without a refresh: got %t, %v, want it lost", won, err)
 	}
-	if err := two.Refresh(t.Context(), fold); err != nil {
+	if err := two.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "second"}, fold); err != nil || !won {
+	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "second"}); err != nil || !won {
 		t.Fatalf("second: got %t, %v, want it appended", won, err)
 	}
-	if err := one.Refresh(t.Context(), nil); err != nil {
+	if err := one.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"first", "second"}
@@ -67,10 +67,10 @@ func TestJournalDamage(t *testing.T) {
 		if _, err := store.Create(t.Context(), "notes/00000001.json", []byte(test.file)); err != nil {
 			t.Fatal(err)
 		}
-		j := &chain.Journal[memo]{Chain: chain.Chain{Store: store, Prefix: "notes/"}}
-		err := j.Refresh(t.Context(), nil)
+		j := &chain.Journal[memo]{Name: "notes", Chain: chain.Chain{Store: store, Prefix: "notes/"}}
+		err := j.Refresh(t.Context())
 		var damage *chain.DamageError
-		if errors.As(err, &damage) != test.damage || !test.damage && !errors.Is(err, chain.ErrForm) || len(j.Entries) != 0 {
+		if errors.As(err, &damage) != test.damage || !test.damage && !errors.Is(err, chain.ErrForm) || !strings.HasPrefix(err.Error(), "read the notes: ") || len(j.Entries) != 0 {
 			t.Errorf("%s: got %v and %d entries, want an error and none", name, err, len(j.Entries))
 		}
 	}
