@@ -141,9 +141,7 @@ func TestAuditSeesAForgedPick(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := base.Manifest
-			draft := snapshots.Draft{
-				Base: base, BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
-			}
+			draft := snapshots.Draft{Base: base, About: m.About}
 			for _, e := range m.Entries {
 				if e.Path != path {
 					draft.Variants = append(draft.Variants, snapshots.Reused(e))

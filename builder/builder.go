@@ -250,9 +250,13 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := snapshots.Draft{
-		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release, Release: b.Release, Settings: in.Settings,
-		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
-		Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom, Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
+		Base: in.Base, EndHold: r.Release,
+		About: snapshots.About{
+			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
+			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
+			Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
+			Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
+		},
 	}
 	if draft.State, err = b.stateOf(a, in.Base); err != nil {
 		return snapshots.Receipt{}, nil, err

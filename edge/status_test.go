@@ -314,14 +314,12 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := base.Manifest
-	draft := snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
-		Missing: []snapshots.Missing{
-			{Code: "archive_old", Since: m.BuiltAt.AddDate(0, -1, 0), Text: "the archive ends with the season 2023", Fix: "gridcast source pull"},
-			{Code: "grid_overdue", Since: edgetest.AbuDhabi.Add(-30 * time.Minute), Until: edgetest.AbuDhabi, Session: 2024024, Urgent: true, Text: "the grid has not come", Fix: "gridcast source pull"},
-		},
-		Refused: []snapshots.RefusedEntry{{Path: "calendar/2024", Reason: "data[0].winner is secret"}},
+	draft := snapshots.Draft{Base: base, About: m.About}
+	draft.Missing = []snapshots.Missing{
+		{Code: "archive_old", Since: m.BuiltAt.AddDate(0, -1, 0), Text: "the archive ends with the season 2023", Fix: "gridcast source pull"},
+		{Code: "grid_overdue", Since: edgetest.AbuDhabi.Add(-30 * time.Minute), Until: edgetest.AbuDhabi, Session: 2024024, Urgent: true, Text: "the grid has not come", Fix: "gridcast source pull"},
 	}
+	draft.Refused = []snapshots.RefusedEntry{{Path: "calendar/2024", Reason: "data[0].winner is secret"}}
 	for _, e := range m.Entries {
 		draft.Variants = append(draft.Variants, snapshots.Reused(e))
 	}

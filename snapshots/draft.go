@@ -2,7 +2,6 @@ package snapshots
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,27 +13,10 @@ import (
 
 // Draft is a complete version that a builder wants to publish, made from a base.
 type Draft struct {
-	Base          *Base     // from LoadBase
-	Builder       string    // host and process, for people
-	Reason        string    // for people; may be empty
-	BuiltAt       time.Time // race time
-	Instant       time.Time // race time of the documents; zero: BuiltAt
-	DueAt         time.Time // race time at which the next status moves; zero: never
-	CurrentSeason int
-	Seasons       []int  // known years, ascending
-	Archive       string // hex SHA-256 of the archive's bytes
-	Settings      string // hex SHA-256 of the store's settings; empty: it has none
-	Release       string // of the program that rendered the documents
-	Derived       string // key of the derived documents, below DerivedFolder; may be empty
-	DerivedFrom   Derivation
-	Ledger        Ledger
-	Live          string          // hex SHA-256 of the head of the live log; empty: it has no entry
-	Missing       []Missing       // facts that the archive lacks
-	Refused       []RefusedEntry  // variants that stay those of the base because of a fault
-	Expected      []Expected      // seasons that are expected to change again, by ascending year
-	State         json.RawMessage // see Manifest
-	Variants      []Variant       // every variant of the version, in any order
-	EndHold       bool            // publish although the pointer is held, and end the hold
+	Base *Base // from LoadBase
+	About
+	Variants []Variant // every variant of the version, in any order
+	EndHold  bool      // publish although the pointer is held, and end the hold
 
 	// Finish completes the draft while Publish uploads the objects that it needs so far. Publish
 	// calls it once, in its own goroutine. It may change every field except Base. Nil: the draft is
@@ -143,11 +125,7 @@ func (d *Draft) resolve() []Variant {
 func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	base := d.Base
 	m := Manifest{
-		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest,
-		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, Instant: d.Instant, DueAt: d.DueAt,
-		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Settings: d.Settings, Release: d.Release, Ledger: d.Ledger,
-		Live: d.Live, Derived: d.Derived, DerivedFrom: d.DerivedFrom, Missing: d.Missing, Refused: d.Refused,
-		Expected: d.Expected, State: d.State,
+		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest, About: d.About,
 		Parts: base.Manifest.Parts, Entries: make([]ManifestEntry, 0, len(variants)),
 	}
 	for _, v := range variants {

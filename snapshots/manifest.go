@@ -89,12 +89,23 @@ func (p Pointer) equal(other Pointer) bool {
 
 // Manifest describes one version.
 type Manifest struct {
-	Format        int            `json:"format"` // 5
-	Version       int64          `json:"version"`
-	Base          int64          `json:"base"`                   // the version it was built on; 0: none
-	BaseManifest  string         `json:"base_manifest,omitzero"` // hash of that version's manifest
-	Builder       string         `json:"builder"`
-	Reason        string         `json:"reason,omitzero"`
+	Format       int    `json:"format"` // 5
+	Version      int64  `json:"version"`
+	Base         int64  `json:"base"`                   // the version it was built on; 0: none
+	BaseManifest string `json:"base_manifest,omitzero"` // hash of that version's manifest
+	About
+	RollbackOf int64  `json:"rollback_of,omitzero"`
+	Parts      []Part `json:"parts,omitzero"`
+	// Deltas are the deltas of which this version still has at least half of the bodies, by ascending
+	// version, so that an edge without a copy needs few reads.
+	Deltas  []Delta         `json:"deltas,omitzero"`
+	Entries []ManifestEntry `json:"entries"` // by ascending path; in the store, those that differ from every part
+}
+
+// About is the builder's account of a version: its inputs, its instants and the facts that it lacks.
+type About struct {
+	Builder       string         `json:"builder"`           // host and process, for people
+	Reason        string         `json:"reason,omitzero"`   // for people
 	BuiltAt       time.Time      `json:"built_at"`          // race time
 	Instant       time.Time      `json:"instant,omitzero"`  // race time of the documents; absent if it is BuiltAt
 	DueAt         time.Time      `json:"due_at,omitzero"`   // race time at which the next status moves; overdue after it
@@ -105,21 +116,14 @@ type Manifest struct {
 	Release       string         `json:"release,omitzero"`  // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
 	Live          string         `json:"live,omitzero"`    // hex SHA-256 of the head of the live log; empty: it has no entry
-	Derived       string         `json:"derived,omitzero"` // key of the derived documents of this version
+	Derived       string         `json:"derived,omitzero"` // key of the derived documents, below DerivedFolder
 	DerivedFrom   Derivation     `json:"derived_from,omitzero"`
-	RollbackOf    int64          `json:"rollback_of,omitzero"`
-	Missing       []Missing      `json:"missing,omitzero"` // facts that the archive lacks, or will lack before DueAt
-	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that stay those of an earlier version because of a fault
-	// Expected are the seasons that are expected to change again, by ascending year.
-	Expected []Expected `json:"expected,omitzero"`
+	Missing       []Missing      `json:"missing,omitzero"`  // facts that the archive lacks, or will lack before DueAt
+	Refused       []RefusedEntry `json:"refused,omitzero"`  // entries that stay those of an earlier version because of a fault
+	Expected      []Expected     `json:"expected,omitzero"` // seasons that are expected to change again, by ascending year
 	// State describes the facts behind the version, for people. This package passes it on and does
 	// not read it.
 	State json.RawMessage `json:"state,omitzero"`
-	Parts []Part          `json:"parts,omitzero"`
-	// Deltas are the deltas of which this version still has at least half of the bodies, by ascending
-	// version, so that an edge without a copy needs few reads.
-	Deltas  []Delta         `json:"deltas,omitzero"`
-	Entries []ManifestEntry `json:"entries"` // by ascending path; in the store, those that differ from every part
 }
 
 // Expected is the instant at which a season is next expected to change. If the instant is past, the change is

@@ -200,7 +200,8 @@ func (b *Base) SignedBy(s *notes.Signers) *Base {
 	}
 	m := &b.Manifest
 	return &Base{Pointer: b.Pointer, tag: b.tag, store: b.store, note: b.note, Manifest: Manifest{
-		Version: m.Version, BuiltAt: m.BuiltAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Ledger: m.Ledger,
+		Version: m.Version,
+		About:   About{BuiltAt: m.BuiltAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Ledger: m.Ledger},
 	}}
 }
 

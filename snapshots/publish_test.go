@@ -32,12 +32,12 @@ type bodies map[string]string
 
 // draftOf returns a draft with these bodies, each packed.
 func draftOf(base *snapshots.Base, content bodies) snapshots.Draft {
-	d := snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: raceDay, DueAt: raceDay.Add(time.Hour),
+	d := snapshots.Draft{Base: base, About: snapshots.About{
+		Builder: "test", BuiltAt: raceDay, DueAt: raceDay.Add(time.Hour),
 		CurrentSeason: 2024, Seasons: []int{2023, 2024},
 		Archive: snapshots.Digest([]byte("archive")),
 		Ledger:  snapshots.Ledger{Kind: "simulated", Seq: 3, Hash: snapshots.Digest([]byte("ledger"))},
-	}
+	}}
 	for path, body := range content {
 		d.Variants = append(d.Variants, variant(path, body))
 	}

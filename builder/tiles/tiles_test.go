@@ -156,10 +156,10 @@ func TestLogOfAStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		base = base.SignedBy(s)
-		d := &snapshots.Draft{
-			Base: base, BuiltAt: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC), CurrentSeason: 2024, Seasons: []int{2024},
+		d := &snapshots.Draft{Base: base, About: snapshots.About{
+			BuiltAt: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC), CurrentSeason: 2024, Seasons: []int{2024},
 			Ledger: snapshots.Ledger{Kind: "real", Seq: int64(step.files), Hash: files[step.files-1].Hash},
-		}
+		}}
 		if err := tiles.Add(d, s, files[:step.files]); err != nil {
 			t.Fatal(err)
 		}

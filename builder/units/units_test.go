@@ -29,7 +29,8 @@ func TestRender(t *testing.T) {
 	}
 	publisher := snapshots.Publisher{Store: store}
 	if _, err := publisher.Publish(t.Context(), snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: published, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real"},
+		Base:     base,
+		About:    snapshots.About{Builder: "test", BuiltAt: published, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real"}},
 		Variants: []snapshots.Variant{snapshots.New(path, body, packed, published)},
 	}); err != nil {
 		t.Fatal(err)

@@ -583,10 +583,8 @@ func TestFaultsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := base.Manifest
-	draft := snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
-		Refused: []snapshots.RefusedEntry{{Path: "next-race", Version: 2, Reason: "data.name is wrong"}},
-	}
+	draft := snapshots.Draft{Base: base, About: m.About}
+	draft.Refused = []snapshots.RefusedEntry{{Path: "next-race", Version: 2, Reason: "data.name is wrong"}}
 	for _, e := range m.Entries {
 		draft.Variants = append(draft.Variants, snapshots.Reused(e))
 	}

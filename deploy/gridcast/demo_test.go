@@ -317,10 +317,7 @@ func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
 		return snapshots.Draft{}, nil
 	}
 	m := base.Manifest
-	draft := snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason,
-		Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
-	}
+	draft := snapshots.Draft{Base: base, About: m.About}
 	changed := catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}.Path()
 	var next []byte
 	for _, e := range m.Entries {

@@ -39,7 +39,7 @@ func TestForgedAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		draft := snapshots.Draft{Base: base, BuiltAt: at, CurrentSeason: 2024, Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: strings.Repeat("a", 64)}}
+		draft := snapshots.Draft{Base: base, About: snapshots.About{BuiltAt: at, CurrentSeason: 2024, Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: strings.Repeat("a", 64)}}}
 		for year := 1950; year <= 2024; year++ { // many enough for a manifest in parts
 			draft.Seasons = append(draft.Seasons, year)
 			draft.Variants = append(draft.Variants, snapshots.New(fmt.Sprintf("standings/drivers/%d", year), fmt.Appendf(nil, `{"points":%d}`, points), nil, at))

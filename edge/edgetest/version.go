@@ -39,8 +39,7 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft := snapshots.Draft{
-		Base:          base,
+	draft := snapshots.Draft{Base: base, About: snapshots.About{
 		Builder:       "edgetest",
 		BuiltAt:       AbuDhabi.Add(-time.Hour),
 		DueAt:         AbuDhabi,
@@ -53,7 +52,7 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 			`{"source":"jolpica","licence":"CC BY-NC-SA 4.0","non_commercial":true,"use":"compared","disagreements":1}],` +
 			`"rounds":[{"session_key":2024024,"gp_name":"Abu Dhabi Grand Prix","status":"awaiting_result","result":"provisional","pick_basis":"qualifying","disputed":[{"part":"result","source":"jolpica"}]}],` +
 			`"non_commercial":[]}`),
-	}
+	}}
 	// packed makes even the smallest body one that is served in every coding.
 	w := gzip.NewWriter(nil)
 	packed := func(body []byte) []byte {
@@ -287,10 +286,7 @@ func PublishBulk(t testing.TB, store blob.Store, files map[int][]byte) {
 		t.Fatal(err)
 	}
 	m := &base.Manifest
-	draft := snapshots.Draft{
-		Base: base, Builder: "edgetest", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons,
-		Archive: m.Archive, Ledger: m.Ledger, Expected: m.Expected, State: m.State,
-	}
+	draft := snapshots.Draft{Base: base, About: m.About}
 	for _, e := range m.Entries {
 		if !strings.HasPrefix(e.Path, fileFolder) {
 			draft.Variants = append(draft.Variants, snapshots.Reused(e))

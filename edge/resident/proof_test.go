@@ -31,7 +31,7 @@ func TestProof(t *testing.T) {
 	}
 	now := time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC)
 	draft := snapshots.Draft{
-		Base: base, BuiltAt: now, CurrentSeason: 2024, Seasons: []int{2024}, Ledger: snapshots.Ledger{Kind: "real", Seq: 3},
+		Base: base, About: snapshots.About{BuiltAt: now, CurrentSeason: 2024, Seasons: []int{2024}, Ledger: snapshots.Ledger{Kind: "real", Seq: 3}},
 	}
 	full, partial := bytes.Repeat([]byte("h"), 256*32), bytes.Repeat([]byte("p"), 3*32)
 	var bundle []byte

@@ -41,10 +41,10 @@ func publish(t testing.TB, s blob.Store, content bodies) int64 {
 		t.Fatal(err)
 	}
 	at := time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)
-	d := snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: at, CurrentSeason: 2024, Seasons: []int{2023, 2024},
+	d := snapshots.Draft{Base: base, About: snapshots.About{
+		Builder: "test", BuiltAt: at, CurrentSeason: 2024, Seasons: []int{2023, 2024},
 		Archive: snapshots.Digest([]byte("archive")), Ledger: snapshots.Ledger{Kind: "simulated", Seq: 3, Hash: snapshots.Digest([]byte("ledger"))},
-	}
+	}}
 	for path, body := range content {
 		if path == "next-race" {
 			d.Variants = append(d.Variants, snapshots.Unfinished(path, []byte(body)))

@@ -74,7 +74,11 @@ func TestOrderOfWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := publisher.Publish(t.Context(), snapshots.Draft{
-		Base: base, Builder: "test", BuiltAt: at, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: snapshots.Digest([]byte(`{"kind":"real"}`))},
+		Base: base,
+		About: snapshots.About{
+			Builder: "test", BuiltAt: at, CurrentSeason: 2026, Seasons: []int{2026},
+			Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: snapshots.Digest([]byte(`{"kind":"real"}`))},
+		},
 		Variants: []snapshots.Variant{snapshots.New("calendar/2026", []byte("{}"), packed, at)},
 	}); err != nil {
 		t.Fatal(err)
