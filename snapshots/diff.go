@@ -52,7 +52,7 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, 
 	if err != nil {
 		return nil, fmt.Errorf("diff: %w", err)
 	}
-	before, after := byPath(a.Entries), byPath(b.Entries)
+	before, after := a.ByPath(), b.ByPath()
 	changes := Differing(before, after)
 	for i, change := range changes {
 		if change.Kind == Changed {
@@ -64,9 +64,10 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, 
 	return changes, nil
 }
 
-func byPath(entries []ManifestEntry) map[string]ManifestEntry {
-	index := make(map[string]ManifestEntry, len(entries))
-	for _, e := range entries {
+// ByPath returns the entries by path.
+func (m Manifest) ByPath() map[string]ManifestEntry {
+	index := make(map[string]ManifestEntry, len(m.Entries))
+	for _, e := range m.Entries {
 		index[e.Path] = e
 	}
 	return index
@@ -193,6 +194,7 @@ func (d *valueDiff) compare(at string, old, new json.RawMessage) {
 		return bytes.HasPrefix(old, []byte(open)) && bytes.HasPrefix(new, []byte(open))
 	}
 	switch {
+	case bytes.Equal(old, new): // most parts of most bodies, which need no parsing
 	case at == renderedAt && !d.all:
 	case isBoth("{"):
 		d.compareMembers(parsed[members](old), parsed[members](new), func(name string) string { return strings.TrimPrefix(at+"."+name, ".") })

@@ -106,12 +106,12 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 		},
 		Seen: digest(tag),
 	}
-	changes, err := snapshots.Diff(ctx, o.Store, pointer.Version, d.Version)
-	if err != nil {
+	if current, err := snapshots.LoadManifest(ctx, o.Store, pointer.Version); err != nil {
 		p.Warnings = []string{view.Ended(fmt.Sprintf("The changes that clients will see are unknown: %v", err))}
-	}
-	for _, change := range changes {
-		p.Variants = append(p.Variants, change.Path)
+	} else {
+		for _, change := range snapshots.Differing(current.ByPath(), m.ByPath()) {
+			p.Variants = append(p.Variants, change.Path)
+		}
 	}
 	if o.Sign != nil && snapshots.CheckNote(ctx, o.Store, d.Version, o.Sign.Trust()) != nil {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("Your version key has not signed version %d, so anyone with write access to the store may have made it. Your key signs its content now: compare the differences first.", d.Version))

@@ -528,13 +528,10 @@ func (d *Deliverer) read(ctx context.Context, number int64) (version, error) {
 	if len(d.manifests) >= 3 { // most hooks need the same two manifests
 		clear(d.manifests)
 	}
-	v := version{entries: make(map[string]snapshots.ManifestEntry, len(m.Entries))}
-	for _, e := range m.Entries {
-		v.entries[e.Path] = e
-		if e.Path == livePath {
-			if v.turn, err = turnOf(ctx, d.store, e); err != nil {
-				return version{}, err
-			}
+	v := version{entries: m.ByPath()}
+	if e, ok := v.entries[livePath]; ok {
+		if v.turn, err = turnOf(ctx, d.store, e); err != nil {
+			return version{}, err
 		}
 	}
 	d.manifests[number] = v
