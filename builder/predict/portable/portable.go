@@ -54,23 +54,23 @@ func exp(hi, lo, k float64) float64 {
 
 // Log returns the natural logarithm of x with an error below one unit in the last place.
 func Log(x float64) float64 {
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 1):
-		return x
-	case x < 0:
-		return math.NaN()
-	case x == 0:
-		return math.Inf(-1)
+	bits, below := math.Float64bits(x), 0
+	if bits-1<<52 >= (2047-1)<<52 { // not a positive normal number
+		switch {
+		case math.IsNaN(x) || math.IsInf(x, 1):
+			return x
+		case x < 0:
+			return math.NaN()
+		case x == 0:
+			return math.Inf(-1)
+		}
+		bits, below = math.Float64bits(x*(1<<52)), 52
 	}
-	bits := math.Float64bits(x)
-	m, e := math.Float64frombits(bits&(1<<52-1)|1022<<52), int(bits>>52)-1022
-	if e == -1022 { // a subnormal number
-		m, e = math.Frexp(x)
-	}
-	if m < math.Sqrt2/2 {
-		m, e = 2*m, e-1
-	}
-	f, k := m-1, float64(e)
+	// The exponent e for which m = x / 2**e lies between root and 2*root. The processor would mispredict a branch at root.
+	const root = 0x3FE6A09E667F3BCD // the bits of math.Sqrt2/2
+	e := int64(bits-root) >> 52
+	m := math.Float64frombits(bits - uint64(e)<<52)
+	f, k := m-1, float64(int(e)-below)
 	s := f / (2 + f)
 	s2 := float64(s * s)
 	s4 := float64(s2 * s2)
@@ -86,9 +86,9 @@ func Pow(x, y float64) float64 { return Exp(float64(y * Log(x))) }
 
 // Normals fills a slice with draws from the normal distribution with the mean 0 and a standard deviation (G. Marsaglia's
 // polar method).
-func Normals(r *rand.Rand, deviation float64, into []float64) {
+func Normals(r *rand.PCG, deviation float64, into []float64) {
 	for i := 0; i < len(into); {
-		x, y := 2*float64(r.Float64())-1, 2*float64(r.Float64())-1
+		x, y := 2*Uniform(r)-1, 2*Uniform(r)-1
 		s := float64(x*x) + float64(y*y)
 		if s >= 1 || s == 0 {
 			continue
@@ -102,5 +102,8 @@ func Normals(r *rand.Rand, deviation float64, into []float64) {
 	}
 }
 
-// Exponential returns a draw from the exponential distribution with the mean 1.
-func Exponential(r *rand.Rand) float64 { return -Log(1 - float64(r.Float64())) }
+// Uniform returns a draw between 0 and 1, the one of rand.Rand.Float64 without the call through an interface.
+func Uniform(r *rand.PCG) float64 { return float64(r.Uint64()<<11>>11) / (1 << 53) }
+
+// Exponential returns the draw from the exponential distribution with the mean 1 that belongs to a uniform one.
+func Exponential(uniform float64) float64 { return -Log(1 - float64(uniform)) }

@@ -99,24 +99,22 @@ func (f *field) set(strength []float64) {
 	}
 }
 
-// draw returns a finishing order of the cars that do not retire, reusing order; hazard is the
-// share of a race's length.
-func (f *field) draw(rng *rand.Rand, order []int, retires []float64, hazard float64) []int {
+// draw returns the cars that do not retire, reusing order: the places that are counted in finishing order, then the
+// others in any order, because no year gives points for a later place. hazard is the share of a race's length.
+func (f *field) draw(rng *rand.PCG, order []int, retires []float64, hazard float64) []int {
 	order = order[:0]
 	total := 0.0
 	for i := range f.win {
-		if rng.Float64() >= hazard*retires[i] {
+		if portable.Uniform(rng) >= hazard*retires[i] {
 			order = append(order, i)
 			total += f.win[i]
-			// The smallest of exponential times with the given rates belongs to each starter with
-			// the chance rate / sum of rates. The same holds for the second among the others.
-			f.arrival[i] = portable.Exponential(rng) / f.rest[i]
+			f.arrival[i] = portable.Uniform(rng)
 		}
 	}
 	if len(order) == 0 {
 		return order
 	}
-	at := rng.Float64() * total
+	at := portable.Uniform(rng) * total
 	winner := order[len(order)-1]
 	for _, i := range order {
 		if at -= f.win[i]; at < 0 {
@@ -125,8 +123,23 @@ func (f *field) draw(rng *rand.Rand, order []int, retires []float64, hazard floa
 		}
 	}
 	f.arrival[winner] = -1
-	for n := 1; n < len(order); n++ { // insertion is the fastest for twenty cars
-		car, at := order[n], n
+	for n, car := range order { // insertion is the fastest for twenty cars
+		if u := f.arrival[car]; car != winner {
+			// A logarithm costs more than the sum of its first terms, which shows that many cars arrive after the tenth.
+			if n >= counted && u*(1+u*(.5+u/3)) > 1.000001*f.arrival[order[counted-1]]*f.rest[car] {
+				continue
+			}
+			// The smallest of exponential times with the given rates belongs to each starter with
+			// the chance rate / sum of rates. The same holds for the second among the others.
+			f.arrival[car] = portable.Exponential(u) / f.rest[car]
+		}
+		at := n
+		if n >= counted {
+			if f.arrival[order[counted-1]] <= f.arrival[car] {
+				continue
+			}
+			order[n], at = order[counted-1], counted-1
+		}
 		for ; at > 0 && f.arrival[order[at-1]] > f.arrival[car]; at-- {
 			order[at] = order[at-1]
 		}

@@ -245,7 +245,8 @@ func (sim *simulation) spread(cov []float64, by float64) error {
 
 // run simulates the rest of the season.
 func (sim *simulation) run(c Config) {
-	rng := rand.New(rand.NewPCG(c.Seed, uint64(len(sim.rounds)))) //nolint:gosec // to be repeated, not to be secret
+	pcg := rand.NewPCG(c.Seed, uint64(len(sim.rounds)))
+	rng := rand.New(pcg) //nolint:gosec // to be repeated, not to be secret
 	n := len(sim.strength)
 	now := make([]float64, n)
 	carStep := make([]float64, sim.cars)
@@ -260,7 +261,7 @@ func (sim *simulation) run(c Config) {
 			t.reset()
 		}
 		copy(now, sim.strength)
-		portable.Normals(rng, 1, noise)
+		portable.Normals(pcg, 1, noise)
 		for i := range sim.root.N {
 			now[i] += matrix.Dot(sim.root.Row(i)[:i+1], noise[:i+1])
 		}
@@ -268,10 +269,10 @@ func (sim *simulation) run(c Config) {
 			r := &sim.rounds[k]
 			field.set(now)
 			if r.sprint != nil {
-				order = field.draw(rng, order, sim.retires, .5)
+				order = field.draw(pcg, order, sim.retires, .5)
 				sim.award(order, r.sprint, false)
 			}
-			order = field.draw(rng, order, sim.retires, 1)
+			order = field.draw(pcg, order, sim.retires, 1)
 			sim.award(order, r.race, true)
 			if r.fastest > 0 && len(order) > 0 {
 				// One of the first ten sets it, at any place.
@@ -279,8 +280,8 @@ func (sim *simulation) run(c Config) {
 				sim.drivers[sim.driver[i]].now += r.fastest
 				sim.teams[sim.team[i]].now += r.fastest
 			}
-			portable.Normals(rng, sim.teamStep, carStep)
-			portable.Normals(rng, sim.driverStep, noise)
+			portable.Normals(pcg, sim.teamStep, carStep)
+			portable.Normals(pcg, sim.driverStep, noise)
 			for i := range now {
 				now[i] += carStep[sim.car[i]] + noise[i]
 			}
