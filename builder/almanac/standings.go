@@ -81,6 +81,9 @@ type row[K comparable] struct {
 	key K
 	Tally
 	finishes [countback]int // races finished in place i+1
+
+	race   *ledger.Classification // counted last
+	places uint32                 // of race that are counted: a bit each, or the first bit for all of them
 }
 
 // countback is the number of places that break a tie on points, the most first places first.
@@ -126,21 +129,22 @@ func (t *table[K]) rank() {
 // count adds the finishing places of a race. Several drivers may have shared a car, and a driver
 // several cars: a constructor's car counts once, and a driver by the first place.
 func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
-	type finish struct {
-		key K
-		car int // by its place
-	}
-	seen := map[finish]bool{}
 	for _, line := range c.Rows {
-		f, place := finish{key: keyOf(line)}, line.Position
-		if t.cars {
-			f.car = place
-		}
-		r, ok := t.by[f.key]
-		if !ok || place == 0 || place > countback || seen[f] {
+		place, car := line.Position, uint32(1)
+		r, ok := t.by[keyOf(line)]
+		if !ok || place == 0 || place > countback {
 			continue
 		}
-		seen[f] = true
+		if t.cars {
+			car <<= place
+		}
+		if r.race != c {
+			r.race, r.places = c, 0
+		}
+		if r.places&car != 0 {
+			continue
+		}
+		r.places |= car
 		r.finishes[place-1]++
 		if place == 1 {
 			r.Wins++
@@ -175,6 +179,9 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 		}
 		counted := base != nil && !r.Facts.StartsAt().After(base.Facts.StartsAt())
 		held := slices.Contains(verified, r)
+		if counted && held && r.Result.Sprint == nil && slices.EqualFunc(r.Result.Rows, r.Facts.Results, samePoints) {
+			continue // as most rounds are: nothing would move
+		}
 		if counted {
 			move(Rows(r.Facts.Results), -1)
 			move(r.SourceSprint(), -1)
@@ -199,6 +206,11 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 	if changed {
 		t.rank()
 	}
+}
+
+// samePoints reports whether a verified row gives the points of the source's row to the same competitors.
+func samePoints(row ledger.Row, source season.Result) bool {
+	return row.Driver == source.Driver && row.Team == source.Team && row.Engine == source.Engine && row.Points == source.Points
 }
 
 // sum gives every competitor the points of the classifications, and reports whether any points changed.
