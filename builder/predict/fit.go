@@ -77,8 +77,9 @@ func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 	b := make([]float64, d)
 	at := newCurve(d)
 	next := newCurve(d)
-	at.take(races, b, p)
+	at.move(races, b, p)
 	for range mostNewtonSteps {
+		at.bend(races, b, p)
 		root, ok := matrix.Cholesky(at.hess, d)
 		if !ok {
 			return nil, errors.New("the likelihood has no unique maximum")
@@ -89,7 +90,7 @@ func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 		for scale := 1.0; ; scale /= 2 {
 			copy(trial, b)
 			matrix.AddScaled(trial, -scale, step)
-			next.take(races, trial, p)
+			next.move(races, trial, p)
 			if next.loss <= at.loss || scale < 1e-6 {
 				break
 			}
@@ -107,59 +108,84 @@ func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 }
 
 // curve is the penalised negative log-likelihood of the first places at some weights, with its gradient
-// and the upper triangle of its Hessian. scratch holds the sums of one race.
+// and the upper triangle of its Hessian. A step that is not taken needs the likelihood alone.
 type curve struct {
 	loss       float64
 	grad, hess []float64
 
-	e, first, second []float64
+	e []float64 // e^u of all starters, race by race, divided by the largest of the race
+	// Of one race: e without the first places, the utilities of the first places, and sums.
+	others, chosen, first, second []float64
 }
 
 func newCurve(d int) *curve {
 	return &curve{grad: make([]float64, d), hess: make([]float64, d*d), first: make([]float64, d), second: make([]float64, d*d)}
 }
 
-// take evaluates the curve at b.
-func (c *curve) take(races []learnable, b []float64, p FitParams) {
-	d := len(b)
+// move evaluates the loss at b.
+func (c *curve) move(races []learnable, b []float64, p FitParams) {
 	c.loss = p.Penalty / 2 * matrix.Dot(b, b)
+	c.e = c.e[:0]
+	for _, r := range races {
+		c.e = utilities(c.e, r.x, b)
+		e := c.e[len(c.e)-len(r.x)/len(b):]
+		top := slices.Max(e)
+		for i := range e {
+			e[i] -= top
+		}
+		c.chosen = c.chosen[:0]
+		for _, i := range r.finish {
+			c.chosen = append(c.chosen, e[i])
+		}
+		for i := range e {
+			e[i] = portable.Exp(e[i])
+		}
+		sum0 := sum(c.without(r.finish, e))
+		for k := len(r.finish) - 1; k >= 0; k-- {
+			sum0 += e[r.finish[k]]
+			w := r.weight * p.StageWeights[k]
+			c.loss -= float64(w * (c.chosen[k] - portable.Log(sum0)))
+		}
+	}
+}
+
+// without returns e with 0 for the first places, in a slice that the next call overwrites.
+func (c *curve) without(finish []int, e []float64) []float64 {
+	c.others = append(c.others[:0], e...)
+	for _, i := range finish {
+		c.others[i] = 0
+	}
+	return c.others
+}
+
+// bend evaluates the gradient and the Hessian at b, to which c was moved.
+func (c *curve) bend(races []learnable, b []float64, p FitParams) {
+	d := len(b)
 	clear(c.hess)
 	for j := range d {
 		c.grad[j] = p.Penalty * b[j]
 		c.hess[j*d+j] = p.Penalty
 	}
+	all := c.e
 	for _, r := range races {
-		c.e = utilities(c.e[:0], r.x, b)
-		top := slices.Max(c.e)
+		var e []float64
+		e, all = all[:len(r.x)/d], all[len(r.x)/d:]
 		// The loop runs from the last place to the first, so that the set of remaining starters only
 		// grows. The sums of e^u, e^u x and e^u xx' over the set are then updated in place.
 		sum0 := 0.0
 		clear(c.first)
 		clear(c.second)
-		add := func(i int) {
-			e := portable.Exp(c.e[i] - top)
-			x := r.x[i*d : (i+1)*d]
-			sum0 += e
-			for j, v := range x {
-				ev := float64(e * v)
-				c.first[j] += ev
-				row := c.second[j*d : (j+1)*d]
-				for k := j; k < d; k++ {
-					row[k] += float64(ev * x[k])
-				}
-			}
+		add := func(e, x []float64) {
+			sum0 += sum(e)
+			matrix.AddRows(c.first, e, x)
+			matrix.AddGram(c.second, e, x, d)
 		}
-		for i := range c.e {
-			if !slices.Contains(r.finish, i) {
-				add(i)
-			}
-		}
+		add(c.without(r.finish, e), r.x)
 		for k := len(r.finish) - 1; k >= 0; k-- {
-			chosen := r.finish[k]
-			add(chosen)
+			i := r.finish[k]
+			x := r.x[i*d : (i+1)*d]
+			add(e[i:i+1], x)
 			w := r.weight * p.StageWeights[k]
-			c.loss -= float64(w * (c.e[chosen] - top - portable.Log(sum0)))
-			x := r.x[chosen*d : (chosen+1)*d]
 			for j := range d {
 				mean := c.first[j] / sum0
 				c.grad[j] += float64(w * (mean - x[j]))

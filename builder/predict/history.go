@@ -127,9 +127,20 @@ func byLastRace(runners []runner, races []race) []runner {
 
 // byPlace sorts the runners by their place, from 1. Runners without a place keep their order behind the others.
 func byPlace(runners []runner, place map[season.DriverID]int) []runner {
-	return slices.SortedStableFunc(slices.Values(runners), func(a, b runner) int {
-		return cmp.Compare(uint(place[a.driver]-1), uint(place[b.driver]-1)) // 0 becomes the largest
-	})
+	type placed struct {
+		runner
+		place uint
+	}
+	rows := make([]placed, len(runners))
+	for i, r := range runners {
+		rows[i] = placed{r, uint(place[r.driver] - 1)} // 0 becomes the largest
+	}
+	slices.SortStableFunc(rows, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+	sorted := make([]runner, len(rows))
+	for i, r := range rows {
+		sorted[i] = r.runner
+	}
+	return sorted
 }
 
 // championshipLeader returns the leader of the championship before the last race. At the first race of

@@ -7,7 +7,10 @@
 // conversions float64(x * y) forbid the fusion (Go specification, "Floating-point operators").
 package matrix
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Dot returns the scalar product of x and y, which are equally long.
 func Dot(x, y []float64) float64 {
@@ -27,26 +30,46 @@ func AddScaled(dst []float64, by float64, x []float64) {
 	}
 }
 
+// AddRows adds DᵀX to dst: row i of x times d[i] for each i, from the first row on. The rows are as long
+// as dst.
+func AddRows(dst, d, x []float64) { addRows(dst, d, x, len(dst), 0) }
+
+// addRows is AddRows for the columns from first of rows that are n long.
+func addRows(dst, d, x []float64, n, first int) {
+	part := func(i int) []float64 { return x[i*n+first:][:len(dst)] }
+	i := 0
+	// Take four rows at once, so that an element of dst is loaded and stored once for four
+	// products; the order of the additions stays the same.
+	for ; i+4 <= len(d); i += 4 {
+		x0, x1, x2, x3 := part(i), part(i+1), part(i+2), part(i+3)
+		d0, d1, d2, d3 := d[i], d[i+1], d[i+2], d[i+3]
+		for j, v := range dst {
+			dst[j] = v + float64(d0*x0[j]) + float64(d1*x1[j]) + float64(d2*x2[j]) + float64(d3*x3[j])
+		}
+	}
+	for ; i < len(d); i++ {
+		AddScaled(dst, d[i], part(i))
+	}
+}
+
+// AddGram adds XᵀDX to the upper triangle of the n by n matrix a. x has n columns, and d holds the
+// elements of the diagonal matrix D.
+func AddGram(a, d, x []float64, n int) {
+	var few [32]float64 // on the stack
+	column := append(few[:0], d...)
+	for j := range n {
+		for i, v := range d {
+			column[i] = float64(v * x[i*n+j])
+		}
+		addRows(a[j*n+j:(j+1)*n], column, x, n, j)
+	}
+}
+
 // SubtractGram subtracts WᵀW from the upper triangle of the n by n matrix a, and copies that triangle
 // to the lower one: a stays exactly symmetric. w has n columns.
 func SubtractGram(a, w []float64, n int) {
-	k := len(w) / n
-	part := func(r, i int) []float64 { return w[r*n+i : (r+1)*n] } // of row r, from column i
+	AddGram(a, slices.Repeat([]float64{-1}, len(w)/n), w, n)
 	for i := range n {
-		row := a[i*n+i : (i+1)*n]
-		r := 0
-		// Take four rows of w at once, so that an element of a is loaded and stored once for four
-		// products; the order of the additions stays the same.
-		for ; r+4 <= k; r += 4 {
-			w0, w1, w2, w3 := part(r, i)[:len(row)], part(r+1, i)[:len(row)], part(r+2, i)[:len(row)], part(r+3, i)[:len(row)]
-			b0, b1, b2, b3 := w0[0], w1[0], w2[0], w3[0]
-			for j, v := range row {
-				row[j] = v - float64(b0*w0[j]) - float64(b1*w1[j]) - float64(b2*w2[j]) - float64(b3*w3[j])
-			}
-		}
-		for ; r < k; r++ {
-			AddScaled(row, -w[r*n+i], part(r, i))
-		}
 		for j := range i {
 			a[i*n+j] = a[j*n+i]
 		}
@@ -85,11 +108,14 @@ func (l Lower) Row(i int) []float64 { return l.rows[i*l.N : (i+1)*l.N] }
 
 // Solve replaces the N by columns matrix b by the X with LX = b; a vector has one column.
 func (l Lower) Solve(b []float64, columns int) {
+	less := make([]float64, 0, l.N)
 	for i := range l.N {
 		row, x := l.Row(i), b[i*columns:(i+1)*columns]
-		for k, v := range row[:i] {
-			AddScaled(x, -v, b[k*columns:(k+1)*columns])
+		less = less[:0]
+		for _, v := range row[:i] {
+			less = append(less, -v)
 		}
+		addRows(x, less, b, columns, 0)
 		for j := range x {
 			x[j] /= row[i]
 		}
