@@ -192,10 +192,29 @@ func projectedGaps(cars []Car) []float64 {
 
 // LiveSample is a moment of a finished race to learn live picks from.
 type LiveSample struct {
-	State  RaceState
-	Before Forecast
-	Podium []season.DriverID // the official first three
 	Weight float64
+
+	rows   [][liveFeatures]float64
+	finish []int // the official first three among the rows
+}
+
+// NewLiveSample returns a moment of a race with its forecast from before it and its official first three.
+func NewLiveSample(state RaceState, before Forecast, podium []season.DriverID) (LiveSample, error) {
+	x, err := liveRows(state, before)
+	if err != nil {
+		return LiveSample{}, fmt.Errorf("learn from lap %d of %d: %w", state.Laps, state.Scheduled, err)
+	}
+	s := LiveSample{rows: x}
+	for _, d := range podium {
+		// A retired car cannot be chosen. The likelihood ends at its place, because the places
+		// behind it depend on that choice.
+		i := slices.IndexFunc(state.Cars, func(c Car) bool { return c.Driver == d })
+		if i < 0 {
+			break
+		}
+		s.finish = append(s.finish, i)
+	}
+	return s, nil
 }
 
 // livePenalty is the half weight of the squared standardised coefficients.
@@ -203,60 +222,38 @@ const livePenalty = 10
 
 // FitLive learns the weights of live picks, with gaps and stops or from the order alone.
 func FitLive(samples []LiveSample, orderOnly bool) (LiveWeights, error) {
-	var rows [][liveFeatures]float64
-	moments := make([]learnable, 0, len(samples))
-	for _, s := range samples {
-		x, err := liveRows(s.State, s.Before)
-		if err != nil {
-			return LiveWeights{}, fmt.Errorf("fit live picks: %w", err)
-		}
-		r := learnable{weight: s.Weight}
-		for _, d := range s.Podium {
-			// A retired car cannot be chosen. The likelihood ends at its place, because the places
-			// behind it depend on that choice.
-			i := slices.IndexFunc(s.State.Cars, func(c Car) bool { return c.Driver == d })
-			if i < 0 {
-				break
-			}
-			r.finish = append(r.finish, i)
-		}
-		if len(r.finish) == 0 {
-			continue
-		}
-		for i := range x {
-			r.x = append(r.x, x[i][:]...)
-		}
-		rows = append(rows, x...)
-		moments = append(moments, r)
-	}
+	samples = slices.DeleteFunc(slices.Clone(samples), func(s LiveSample) bool { return len(s.finish) == 0 })
 	win, behind := liveWin, liveBehind
 	if orderOnly {
 		win, behind = orderWin, orderBehind
 	}
 	var w LiveWeights
 	var err error
-	if w.Win, w.Sharpness, err = fitLive(moments, rows, win, DefaultParams().Fit.StageWeights); err == nil {
-		w.Behind, _, err = fitLive(moments, rows, behind, behindWeights)
+	if w.Win, w.Sharpness, err = fitLive(samples, win, DefaultParams().Fit.StageWeights); err == nil {
+		w.Behind, _, err = fitLive(samples, behind, behindWeights)
 	}
 	return w, err
 }
 
-// fitLive learns the weights of some features of moments, and the sharpness for the winner.
-func fitLive(moments []learnable, rows [][liveFeatures]float64, set []int, stageWeights []float64) (weights [liveFeatures]float64, sharp float64, err error) {
+// fitLive learns the weights of some features, and the sharpness for the winner.
+func fitLive(samples []LiveSample, set []int, stageWeights []float64) (weights [liveFeatures]float64, sharp float64, err error) {
 	scale := make([]float64, len(set))
-	column := make([]float64, len(rows))
+	var column []float64
 	for k, j := range set {
-		for i := range rows {
-			column[i] = rows[i][j]
+		column = column[:0]
+		for _, s := range samples {
+			for i := range s.rows {
+				column = append(column, s.rows[i][j])
+			}
 		}
 		scale[k] = spread(column)
 	}
-	moments = slices.Clone(moments)
-	for i, m := range moments {
-		moments[i].x = make([]float64, 0, len(m.x)/liveFeatures*len(set))
-		for x := range slices.Chunk(m.x, liveFeatures) {
+	moments := make([]learnable, len(samples))
+	for i, s := range samples {
+		moments[i] = learnable{make([]float64, 0, len(s.rows)*len(set)), s.finish, s.Weight}
+		for r := range s.rows {
 			for k, j := range set {
-				moments[i].x = append(moments[i].x, x[j]/scale[k])
+				moments[i].x = append(moments[i].x, s.rows[r][j]/scale[k])
 			}
 		}
 	}
@@ -267,7 +264,10 @@ func fitLive(moments []learnable, rows [][liveFeatures]float64, set []int, stage
 	for k, j := range set {
 		weights[j] = b[k] / scale[k]
 	}
-	return weights, sharpness(moments, b), nil
+	if stageWeights[0] > 0 {
+		sharp = sharpness(moments, b)
+	}
+	return weights, sharp, nil
 }
 
 // DefaultLiveWeights returns the weights of the published model, with gaps and stops or from the order alone. They were

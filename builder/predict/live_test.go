@@ -96,10 +96,12 @@ func TestFitLiveFindsWhatDecides(t *testing.T) {
 	order := ids("ann", "bob", "cat", "dan")
 	for i := range cap(samples) {
 		a, b, c, d := order[i%4], order[(i+1)%4], order[(i+2)%4], order[(i+3)%4]
-		samples = append(samples, predict.LiveSample{
-			State:  running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)),
-			Before: before(), Podium: []season.DriverID{a, b, c}, Weight: 1,
-		})
+		s, err := predict.NewLiveSample(running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)), before(), []season.DriverID{a, b, c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Weight = 1
+		samples = append(samples, s)
 	}
 	w, err := predict.FitLive(samples, false)
 	if err != nil {

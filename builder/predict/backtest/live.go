@@ -50,15 +50,23 @@ const (
 	orderOnly  = "order_only"
 )
 
-// moments are the shares of the distance that a fit uses beside the checkpoints.
+// moments is the number of moments of a race that a fit uses, evenly over its distance. Each checkpoint is one of them.
 const moments = 20
 
-// liveRace is a race with its forecast.
+// liveRace is a race with its forecast and its moments.
 type liveRace struct {
-	laps   *laps.Race
-	round  *season.Round
-	before predict.Forecast
-	podium []season.DriverID
+	laps    *laps.Race
+	round   *season.Round
+	before  predict.Forecast
+	podium  []season.DriverID
+	moments [moments]liveMoment
+}
+
+// liveMoment is the state of a race as it is predicted and as a sample. A race that was stopped before has neither.
+type liveMoment struct {
+	state  predict.RaceState
+	sample predict.LiveSample
+	ok     bool
 }
 
 // LiveRun measures live picks at the checkpoints. It learns the weights of a season from the
@@ -124,13 +132,13 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 }
 
 // forecasts predicts every race with lap times from the facts known before it.
-func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]liveRace, error) {
+func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]*liveRace, error) {
 	facts := archive.Facts()
 	view := season.View{Facts: facts}
 	races = slices.DeleteFunc(slices.Clone(races), func(l *laps.Race) bool {
 		return l.Year < c.From-c.Learn || l.Year > max(c.To, c.From-1)
 	})
-	var held []liveRace
+	var held []*liveRace
 	for i, l := range races {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("forecasts of %d: %w", l.Year, err)
@@ -143,10 +151,20 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 		if err != nil {
 			return nil, fmt.Errorf("forecast of %d %s: %w", l.Year, r.GrandPrix, err)
 		}
-		race := liveRace{laps: l, round: r, before: f}
+		race := &liveRace{laps: l, round: r, before: f}
 		for place := range 3 {
 			if row := r.Place(place + 1); row != nil {
 				race.podium = append(race.podium, row.Driver)
+			}
+		}
+		for k := range race.moments {
+			m := &race.moments[k]
+			lap := predict.CheckpointLap(100*k/moments, r.ScheduledLaps)
+			if m.state, m.ok = l.At(lap, r.ScheduledLaps); !m.ok {
+				continue
+			}
+			if m.sample, err = predict.NewLiveSample(m.state, f, race.podium); err != nil {
+				return nil, fmt.Errorf("lap times of %d %s: %w", l.Year, r.GrandPrix, err)
 			}
 		}
 		held = append(held, race)
@@ -158,24 +176,19 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 }
 
 // at returns the state of the race at a checkpoint.
-func (r liveRace) at(percent int) (predict.RaceState, bool) {
-	scheduled := r.round.ScheduledLaps
-	return r.laps.At(predict.CheckpointLap(percent, scheduled), scheduled)
+func (r *liveRace) at(percent int) (predict.RaceState, bool) {
+	m := &r.moments[percent*moments/100]
+	return m.state, m.ok
 }
 
-// samplesBefore returns many moments of every race before the year, of equal weight together.
-func samplesBefore(held []liveRace, year int, halfLife float64) []predict.LiveSample {
+// samplesBefore returns the moments of every race before the year, of equal weight together.
+func samplesBefore(held []*liveRace, year int, halfLife float64) []predict.LiveSample {
 	var samples []predict.LiveSample
 	for _, r := range held {
-		if r.laps.Year >= year {
-			continue
-		}
-		for k := range moments {
-			if state, ok := r.at(100 * k / moments); ok {
-				samples = append(samples, predict.LiveSample{
-					State: state, Before: r.before, Podium: r.podium,
-					Weight: portable.Exp2(-float64(year-1-r.laps.Year)/halfLife) / moments,
-				})
+		for _, m := range r.moments {
+			if age := year - 1 - r.laps.Year; m.ok && age >= 0 {
+				m.sample.Weight = portable.Exp2(-float64(age)/halfLife) / moments
+				samples = append(samples, m.sample)
 			}
 		}
 	}
@@ -184,7 +197,7 @@ func samplesBefore(held []liveRace, year int, halfLife float64) []predict.LiveSa
 
 // positionFrequency gives every running car the smoothed frequencies with which earlier cars in its position at
 // the checkpoint won, and finished on the podium.
-func positionFrequency(before []liveRace, state predict.RaceState, percent int) predict.Forecast {
+func positionFrequency(before []*liveRace, state predict.RaceState, percent int) predict.Forecast {
 	f := predict.Forecast{}
 	wins, podiums := make([]float64, len(state.Cars)), make([]float64, len(state.Cars))
 	total, races := 0.0, 1.0
