@@ -18,34 +18,37 @@ type Paired struct {
 
 // Compare returns the difference of two models' scores of the same races.
 func Compare(model, other []Score) Difference {
-	return Difference{
-		WinnerHitPct: paired(model, other, func(s Score) float64 { return 100 * indicator(s.Hit) }),
-		PodiumPct:    paired(model, other, func(s Score) float64 { return 100 * float64(s.Podium) / 3 }),
-		LogLoss:      paired(model, other, func(s Score) float64 { return s.LogLoss }),
-		Brier:        paired(model, other, func(s Score) float64 { return s.Brier }),
-		PodiumBrier:  paired(model, other, func(s Score) float64 { return s.PodiumBrier }),
-	}
-}
-
-func paired(model, other []Score, of func(Score) float64) Paired {
 	n := len(model)
 	if n == 0 {
-		return Paired{}
+		return Difference{}
 	}
-	diff := make([]float64, n)
-	var p Paired
-	for i := range diff {
-		diff[i] = of(model[i]) - of(other[i])
-		p.Mean += diff[i] / float64(n)
+	metrics := [...]func(Score) float64{
+		func(s Score) float64 { return 100 * indicator(s.Hit) },
+		func(s Score) float64 { return 100 * float64(s.Podium) / 3 },
+		func(s Score) float64 { return s.LogLoss },
+		func(s Score) float64 { return s.Brier },
+		func(s Score) float64 { return s.PodiumBrier },
 	}
-	var means []float64
-	for times := range draws(n) {
-		mean := 0.0
-		for i, d := range diff {
-			mean += float64(times[i]) * d / float64(n)
+	var diff, means [len(metrics)][]float64
+	var p [len(metrics)]Paired
+	for k, of := range metrics {
+		diff[k], means[k] = make([]float64, n), make([]float64, 0, resamples)
+		for i := range model {
+			diff[k][i] = of(model[i]) - of(other[i])
+			p[k].Mean += diff[k][i] / float64(n)
 		}
-		means = append(means, mean)
 	}
-	p.Interval = interval(means)
-	return p
+	for times := range draws(n) {
+		for k := range diff {
+			mean := 0.0
+			for i, d := range diff[k] {
+				mean += float64(times[i]) * d / float64(n)
+			}
+			means[k] = append(means[k], mean)
+		}
+	}
+	for k := range p {
+		p[k].Interval = interval(means[k])
+	}
+	return Difference{p[0], p[1], p[2], p[3], p[4]}
 }

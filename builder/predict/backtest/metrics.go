@@ -51,7 +51,16 @@ func WithoutCalibration(scores []Score) Metrics { return newMetrics(scores, fals
 
 func newMetrics(scores []Score, calibration bool) Metrics {
 	sorted := byConfidence(scores)
-	m := sum(sorted, slices.Repeat([]int{1}, len(sorted)), calibration)
+	var table []Bin
+	add := func(times []int) Metrics {
+		m := sum(sorted, times)
+		if calibration && len(sorted) > 0 {
+			table = tally(table[:0], sorted, times)
+			m.ECEPct = 100 * calibrationError(table)
+		}
+		return m
+	}
+	m := add(once(len(sorted)))
 	if len(scores) == 0 {
 		return m
 	}
@@ -59,8 +68,11 @@ func newMetrics(scores []Score, calibration bool) Metrics {
 		m.ECEDriversPct = 100 * calibrationError(PodiumReliability(scores))
 	}
 	var drawn [7][]float64
+	for k := range drawn {
+		drawn[k] = make([]float64, 0, resamples)
+	}
 	for times := range draws(len(scores)) {
-		d := sum(sorted, times, calibration)
+		d := add(times)
 		for k, v := range [7]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.PodiumBrier, d.ECEPct} {
 			drawn[k] = append(drawn[k], v)
 		}
@@ -72,12 +84,15 @@ func newMetrics(scores []Score, calibration bool) Metrics {
 	return m
 }
 
-// sum sums up the scores, which are sorted by confidence, each as often as times says.
-func sum(sorted []Score, times []int, calibration bool) Metrics {
+// sum sums up the scores, which are sorted by confidence, each as often as times says. It leaves out the calibration.
+func sum(sorted []Score, times []int) Metrics {
 	var m Metrics
 	n := 0.0
-	for i, s := range sorted {
-		w := float64(times[i])
+	for i := range sorted {
+		if times[i] == 0 {
+			continue
+		}
+		s, w := &sorted[i], float64(times[i])
 		n += w
 		m.WinnerHitPct += float64(w * indicator(s.Hit))
 		m.PodiumPct += w * float64(s.Podium) / 3
@@ -99,9 +114,6 @@ func sum(sorted []Score, times []int, calibration bool) Metrics {
 	m.PodiumBrier /= n
 	m.PointsBrier /= n
 	m.RPS /= n
-	if calibration {
-		m.ECEPct = 100 * calibrationError(reliability(sorted, times))
-	}
 	return m
 }
 

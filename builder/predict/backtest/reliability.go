@@ -22,7 +22,11 @@ type Bin struct {
 
 // Reliability sorts the races by the picked winner's chance into bins of equal count.
 func Reliability(scores []Score) []Bin {
-	return reliability(byConfidence(scores), slices.Repeat([]int{1}, len(scores)))
+	table := tally(nil, byConfidence(scores), once(len(scores)))
+	for i, b := range table {
+		table[i].Interval = wilson(b.Won, float64(b.Races))
+	}
+	return table
 }
 
 // PodiumReliability sorts all drivers by their podium chance into bins a tenth wide, around 0, .1 and so on to 1. Races
@@ -39,7 +43,9 @@ func PodiumReliability(scores []Score) []Bin {
 	}
 	table = slices.DeleteFunc(table, func(b Bin) bool { return b.Races == 0 })
 	for i, b := range table {
-		table[i] = b.mean()
+		b = b.mean()
+		b.Interval = wilson(b.Won, float64(b.Races))
+		table[i] = b
 	}
 	return table
 }
@@ -50,13 +56,15 @@ func byConfidence(scores []Score) []Score {
 	return sorted
 }
 
-// reliability fills the bins with sorted scores, each as many times as times holds.
-func reliability(sorted []Score, times []int) []Bin {
+// once are the times of n scores that count once.
+func once(n int) []int { return slices.Repeat([]int{1}, n) }
+
+// tally appends the bins of the sorted scores, each as many times as times holds. They lack intervals.
+func tally(table []Bin, sorted []Score, times []int) []Bin {
 	n := 0
 	for _, t := range times {
 		n += t
 	}
-	var table []Bin
 	var b Bin
 	done, edge := 0, 1
 	for i, s := range sorted {
@@ -78,9 +86,10 @@ func reliability(sorted []Score, times []int) []Bin {
 	return table
 }
 
+// mean turns sums into means.
 func (b Bin) mean() Bin {
 	n := float64(b.Races)
-	return Bin{b.Races, b.Said / n, b.Won / n, wilson(b.Won/n, n)}
+	return Bin{Races: b.Races, Said: b.Said / n, Won: b.Won / n}
 }
 
 // wilson is the 95 % score interval of a share of n (E. B. Wilson, JASA 22, 1927).
@@ -114,14 +123,24 @@ func CalibratedECE(scores []Score) Expected {
 		return Expected{}
 	}
 	rng := rand.New(rand.NewPCG(seed, uint64(len(scores)))) //nolint:gosec // to be repeated, not to be secret
-	simulated := slices.Clone(scores)
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[a].Confidence, scores[b].Confidence) })
+	sorted, drawn, times := byConfidence(scores), make([]float64, len(scores)), once(len(scores))
+	var table []Bin
 	var errs []float64
 	var e Expected
 	for range resamples {
-		for i := range simulated {
-			simulated[i].Hit = rng.Float64() < simulated[i].Confidence
+		for i := range drawn {
+			drawn[i] = rng.Float64()
 		}
-		errs = append(errs, 100*calibrationError(Reliability(simulated)))
+		for i, at := range order {
+			sorted[i].Hit = drawn[at] < sorted[i].Confidence
+		}
+		table = tally(table[:0], sorted, times)
+		errs = append(errs, 100*calibrationError(table))
 		e.Mean += errs[len(errs)-1] / resamples
 	}
 	e.Interval = interval(errs)
