@@ -52,7 +52,12 @@ func DefaultConfig(from, to int) Config {
 }
 
 // qualifiedAlone is the forecast of the outcome of qualifying alone, by the expert of a model.
-type qualifiedAlone struct{ of *predict.Ranked }
+type qualifiedAlone struct{ of explainer }
+
+// explainer is predict.Ranked, or a cache of its explanations.
+type explainer interface {
+	Explain(v *season.View, year int, round season.GrandPrixID) (predict.Explanation, error)
+}
 
 func (qualifiedAlone) Name() string { return "f0" }
 

@@ -8,6 +8,9 @@ import (
 	"gridcast/builder/season"
 )
 
+// QualifiedAlone is the baseline f0 of a model.
+func QualifiedAlone(of explainer) predict.Model { return qualifiedAlone{of} }
+
 // LearnLive returns the weights learnt from all races before the year, with gaps and stops and from the order alone.
 func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race, year int, c LiveConfig) (full, ofOrder predict.LiveWeights, err error) {
 	c.From, c.To = year, year-1

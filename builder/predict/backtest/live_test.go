@@ -31,7 +31,7 @@ func TestPublishedLiveFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := backtest.DefaultLiveConfig(2021, 2024)
-	config.Model = &rememberedModel{Model: config.Model, forecasts: make(map[race]predict.Forecast)}
+	config.Model = fromGrid
 	report, err := backtest.LiveRun(t.Context(), archive, races, config)
 	if err != nil {
 		t.Fatal(err)
