@@ -111,7 +111,7 @@ func open(root string) (*Store, error) {
 }
 
 // Writers implements blob.Grouper.
-func (s *Store) Writers() int { return 256 }
+func (s *Store) Writers() int { return 512 }
 
 // String names the store.
 func (s *Store) String() string { return "dir:" + s.root }
@@ -185,21 +185,20 @@ func (s *Store) create(path string, data []byte) error {
 	return nil
 }
 
-// linkInto makes the folder of path and links fresh there. If a Delete removes the empty folder
-// in between, the link fails once; more than a few times is another fault.
+// linkInto links fresh at path. It makes the folder only after a link has failed, because most folders are there. If a
+// Delete removes the empty folder in between, the link fails again; more than a few times is another fault.
 func linkInto(fresh *os.File, path string) error {
 	for attempt := 0; ; attempt++ {
-		err := makeFolder(filepath.Dir(path))
-		if err == nil {
-			err = os.Link(fresh.Name(), path)
+		err := os.Link(fresh.Name(), path)
+		if err != nil && !errors.Is(err, fs.ErrExist) && attempt < 10 {
+			if err = makeFolder(filepath.Dir(path)); err == nil || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 		}
-		switch {
-		case errors.Is(err, fs.ErrExist):
+		if errors.Is(err, fs.ErrExist) {
 			return blob.ErrConflict
-		case errors.Is(err, fs.ErrNotExist) && attempt < 10:
-		default:
-			return err
 		}
+		return err
 	}
 }
 
