@@ -55,6 +55,14 @@ func (e ManifestEntry) unpack(packed []byte) ([]byte, error) {
 	return c.unpack(e, packed, nil)
 }
 
+// verify checks what unpack checks. It keeps no identity.
+func (e ManifestEntry) verify(packed []byte) (err error) {
+	c := borrowCodec()
+	defer codecs.Put(c)
+	c.plain, err = c.unpack(e, packed, c.plain)
+	return err
+}
+
 // unpack returns the identity of a packed entry, checked against its hash, in the memory of body if that is enough.
 func (c *codec) unpack(e ManifestEntry, packed, body []byte) ([]byte, error) {
 	if int64(cap(body)) < e.Size {

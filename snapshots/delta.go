@@ -46,12 +46,10 @@ type deltaBody struct {
 // bodies.
 func encodeDelta(version int64, variants []Variant) (Delta, []byte, error) {
 	var index []deltaBody
-	var bodies []byte
-	for _, v := range variants {
-		if !v.reused {
-			index = append(index, deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), int64(len(v.data))})
-			bodies = append(bodies, v.data...)
-		}
+	var bodies [][]byte
+	for _, v := range fresh(variants) {
+		index = append(index, deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), int64(len(v.data))})
+		bodies = append(bodies, v.data)
 	}
 	if len(index) < 2 {
 		return Delta{}, nil, nil
@@ -60,7 +58,7 @@ func encodeDelta(version int64, variants []Variant) (Delta, []byte, error) {
 	if err != nil {
 		return Delta{}, nil, fmt.Errorf("delta of version %d: %w", version, err)
 	}
-	data := slices.Concat(line, []byte{'\n'}, bodies)
+	data := slices.Concat(append([][]byte{line, {'\n'}}, bodies...)...)
 	return Delta{version, Digest(data), int64(len(data)), len(index)}, data, nil
 }
 

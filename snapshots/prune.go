@@ -225,7 +225,7 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 	err := Each(ctx, Check, objects, parallel, progress, func(ctx context.Context, object Object) error {
 		data, fault := object.Read(ctx, store)
 		if e, ok := packed[object.Key]; ok && fault == nil {
-			_, fault = e.unpack(data)
+			fault = e.verify(data)
 		}
 		mu.Lock()
 		defer mu.Unlock()

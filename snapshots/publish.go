@@ -252,7 +252,10 @@ func (p *Publisher) upload(ctx context.Context, version int64, objects []Variant
 	if err == nil {
 		err = Each(ctx, Check, objects, p.workers(), progress, func(ctx context.Context, o Variant) error {
 			o.entry.Object = o.objectKey(version)
-			_, err := o.entry.Read(ctx, p.Store)
+			data, err := o.entry.object().Read(ctx, p.Store)
+			if err == nil && o.entry.packed() {
+				err = o.entry.verify(data)
+			}
 			return err
 		})
 	}
