@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -83,13 +84,10 @@ func TestOneMachine(t *testing.T) {
 		switch page {
 		case "new-season": // changes the archive of a store
 			m.env = append(m.env, "GRIDCAST_ARCHIVE=")
-			store, err := dirblob.Open(filepath.Join(m.root, "work/winter"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, 2024, 2026)))
+			m.putSeasons(t, "work/winter", 2024)
 		case "history": // builds from what it imports
-			m.env = append(m.env, "F1DB_RELEASE="+releaseFrom(t, 2007))
+			m.env = append(m.env, "F1DB_RELEASE="+recentRelease(t))
+			m.putSeasons(t, "work/begun", 2020)
 		}
 		t.Run(page, m.read(page))
 	}
@@ -98,16 +96,43 @@ func TestOneMachine(t *testing.T) {
 	}
 }
 
-// releaseFrom returns the folder of F1DB's release of 2026 without the seasons before a year, because an import of
-// all seasons takes some seconds of CPU time.
-func releaseFrom(t *testing.T, year int) string {
+// putSeasons puts an archive of the seasons since a year into a store.
+func (m *machine) putSeasons(t *testing.T, folder string, from int) {
 	t.Helper()
+	store, err := dirblob.Open(filepath.Join(m.root, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, from, 2026)))
+}
+
+// recent is the folder that recentRelease has made.
+var recent struct {
+	sync.Mutex
+	folder string
+}
+
+// recentRelease returns the folder of F1DB's release of 2026 without the seasons before 2020. It is made once, because
+// an import of all seasons takes a second of CPU time. TestAllSeasons imports a whole release.
+func recentRelease(t testing.TB) string {
+	t.Helper()
+	recent.Lock()
+	defer recent.Unlock()
+	if recent.folder != "" {
+		return recent.folder
+	}
 	release, err := zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release.Close()
-	folder := t.TempDir()
+	folder, err := filepath.Abs("../../.var/test/release")
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range release.File {
 		if strings.HasSuffix(file.Name, ".schema.json") {
 			continue
@@ -122,7 +147,7 @@ func releaseFrom(t *testing.T, year int) string {
 			_, of, dated := strings.Cut(row, `"year":`)
 			of, _, _ = strings.Cut(of, ",")
 			n, _ := strconv.Atoi(of)
-			return dated && n < year
+			return dated && n < 2020
 		})
 		kept := []byte("[]")
 		if len(rows) > 0 {
@@ -135,6 +160,7 @@ func releaseFrom(t *testing.T, year int) string {
 			t.Fatal(err)
 		}
 	}
+	recent.folder = folder
 	return folder
 }
 

@@ -257,7 +257,7 @@ func scriptF1DB(ts *testscript.TestScript, _ bool, args []string) {
 		if w.f1db == nil {
 			w.f1db = codehosttest.New(w, sourcetest.Path(w, sourcetest.F1DBHistory), func() time.Time { return *w.now.Load() })
 			ts.Setenv("F1DB", "f1db="+w.f1db.URL)
-			ts.Setenv("RELEASE", sourcetest.Path(w, sourcetest.F1DB2026))
+			ts.Setenv("RELEASE", recentRelease(w))
 		}
 	case len(args) == 2 && args[0] == "add":
 		edit(func(files map[string][]byte) { files[args[1]] = nil })
