@@ -173,5 +173,5 @@ func CompareTeams(before, after []ledger.Row) []TeamPoints {
 }
 
 func changed(before, after []ledger.Row) bool {
-	return slices.ContainsFunc(Compare(before, after), Pair.Changed)
+	return !slices.EqualFunc(before, after, ledger.Row.Same) && slices.ContainsFunc(Compare(before, after), Pair.Changed)
 }
