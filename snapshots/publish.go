@@ -98,8 +98,8 @@ type Receipt struct {
 //
 // The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
 // ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
-// could not learn whether the version is current; a later LoadBase tells. After any error the
-// caller can publish again, under the next number.
+// could not learn whether the version is current; a later LoadBase tells. After blob.ErrUnsynced a crash may bring the
+// base back. After any error the caller can publish again, under the next number.
 func (p *Publisher) Publish(ctx context.Context, d Draft) (Receipt, error) {
 	start := time.Now()
 	receipt, err := p.publish(ctx, d)
@@ -426,6 +426,9 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 			p.Progress.Tell(Swap, 1, 1)
 			if p.Signers != nil {
 				p.Signers.Advance(next.Version)
+			}
+			if errors.Is(swapErr, blob.ErrUnsynced) {
+				return "", fmt.Errorf("make version %d current: readers see it: %w", next.Version, swapErr)
 			}
 			return tag, nil
 		case outcome == lost:

@@ -22,6 +22,8 @@ var (
 	// ErrUnknown means that a write may or may not have been applied (timed out, answer lost,
 	// 409 of a concurrent write). The caller must read back before it decides.
 	ErrUnknown = errors.New("outcome of the write is unknown")
+	// ErrUnsynced is an ErrUnknown of a write that is visible, but that a crash may undo. To read back proves nothing.
+	ErrUnsynced = fmt.Errorf("%w: the disk did not confirm it", ErrUnknown)
 	// ErrTooLarge means that an object is larger than the reader's limit. None of it is returned.
 	ErrTooLarge = errors.New("object is larger than allowed")
 )

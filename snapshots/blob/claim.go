@@ -20,7 +20,7 @@ const claimAttempts = 4
 //     other apart put something unique into data, such as rand.Text().
 //   - false and no error: key holds other data, and always will. Nothing was written.
 //   - an error: the store failed. If the error wraps ErrUnknown, data may be or become
-//     written; otherwise it was not. Calling Claim again with the same bytes is
+//     written, and a crash may undo it if the error wraps ErrUnsynced; otherwise it was not written. Calling Claim again with the same bytes is
 //     safe in both cases.
 //
 // Any number of goroutines and processes may claim a key at once; if their bytes differ,
@@ -32,7 +32,7 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 		switch {
 		case err == nil:
 			return true, nil
-		case errors.Is(err, ErrUnknown), errors.Is(err, ErrConflict):
+		case inDoubt(err), errors.Is(err, ErrConflict):
 			// The conflict may be our own: a store that repeats a write after a lost answer
 			// is refused by the object of the first attempt.
 			doubt = err
@@ -55,11 +55,14 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 	return false, fmt.Errorf("claim %s: %w: nothing there after %d writes: %w", key, ErrUnknown, claimAttempts, doubt)
 }
 
+// inDoubt reports whether a read tells the outcome of the write with this error.
+func inDoubt(err error) bool { return errors.Is(err, ErrUnknown) && !errors.Is(err, ErrUnsynced) }
+
 // Replace is Swap that reads a lost answer back: if key holds data then, the write succeeded. An error that
 // wraps ErrUnknown leaves open whether data was written, or yet will be.
 func Replace(ctx context.Context, s Store, key string, old Tag, data []byte) (Tag, error) {
 	tag, err := s.Swap(ctx, key, old, data)
-	if errors.Is(err, ErrUnknown) {
+	if inDoubt(err) {
 		if object, readErr := s.Get(ctx, key, int64(len(data))); readErr == nil && bytes.Equal(object.Data, data) {
 			return object.Tag, nil
 		}
@@ -71,7 +74,7 @@ func Replace(ctx context.Context, s Store, key string, old Tag, data []byte) (Ta
 // more than limit bytes before it writes. Put never writes equal bytes again.
 func Put(ctx context.Context, s Store, key string, limit int64, data []byte) (wrote bool, err error) {
 	_, err = s.Create(ctx, key, data) // most keys are new
-	if err == nil || !errors.Is(err, ErrConflict) && !errors.Is(err, ErrUnknown) {
+	if err == nil || !errors.Is(err, ErrConflict) && !inDoubt(err) {
 		return err == nil, err
 	}
 	same := func(data []byte) ([]byte, error) { return data, nil }

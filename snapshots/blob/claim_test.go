@@ -36,6 +36,7 @@ func TestClaim(t *testing.T) {
 		{name: "refused", creates: []faultblob.Fate{{Err: errRefused}}, err: errRefused, writes: 1},
 		{name: "done but the answer was lost", creates: []faultblob.Fate{{Err: lost, Applied: true}}, won: true, after: "mine", writes: 1},
 		{name: "done, and the store's own repetition was refused", creates: []faultblob.Fate{{Err: conflict, Applied: true}}, won: true, after: "mine", writes: 1},
+		{name: "done, and a crash may undo it", creates: []faultblob.Fate{{Err: blob.ErrUnsynced, Applied: true}}, err: blob.ErrUnsynced, after: "mine", writes: 1},
 		{name: "never arrived, once", creates: []faultblob.Fate{{Err: lost}}, won: true, after: "mine", writes: 2},
 		{name: "never arrived, each time", creates: []faultblob.Fate{{Err: lost}, {Err: lost}, {Err: lost}, {Err: lost}}, err: blob.ErrUnknown, writes: 4},
 		{name: "lost against another", before: "other", creates: []faultblob.Fate{{Err: lost}}, after: "other", writes: 1},
@@ -89,6 +90,7 @@ func TestReplace(t *testing.T) {
 	}{
 		"nothing in the way":             {},
 		"done but the answer was lost":   {swap: faultblob.Fate{Err: lost, Applied: true}},
+		"done, and a crash may undo it":  {swap: faultblob.Fate{Err: blob.ErrUnsynced, Applied: true}, err: blob.ErrUnsynced},
 		"never arrived":                  {swap: faultblob.Fate{Err: lost}, err: blob.ErrUnknown},
 		"done, lost, and unreadable":     {swap: faultblob.Fate{Err: lost, Applied: true}, get: errRefused, err: blob.ErrUnknown},
 		"somebody else was first":        {stale: true, err: blob.ErrConflict},

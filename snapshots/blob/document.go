@@ -94,7 +94,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		case errors.Is(err, ErrConflict) && doubt == nil:
 			// Another process was first. Equal bytes would be its write, and edit must see them.
 			written = nil
-		case errors.Is(err, ErrUnknown):
+		case inDoubt(err):
 			doubt = err
 		case !errors.Is(err, ErrConflict): // after a write in doubt, the conflict may be with that write
 			return none, withDoubt(err, doubt)

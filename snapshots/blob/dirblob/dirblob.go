@@ -179,8 +179,7 @@ func (s *Store) create(path string, data []byte) error {
 		return err
 	}
 	if err := syncFolder(filepath.Dir(path), s.disk.sync); err != nil {
-		// The object is visible, but may not survive a crash.
-		return errors.Join(blob.ErrUnknown, err)
+		return errors.Join(blob.ErrUnsynced, err)
 	}
 	return nil
 }
@@ -236,8 +235,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 	}
 	_ = fresh.Close()
 	if err := syncFolder(filepath.Dir(path), s.disk.sync); err != nil {
-		// The new bytes are visible, but may not survive a crash.
-		return errors.Join(blob.ErrUnknown, err)
+		return errors.Join(blob.ErrUnsynced, err)
 	}
 	return nil
 }
