@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -29,7 +30,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: builds some thirty versions")
 	}
-	asItIs := altered(t, asItWas)
+	asItIs := archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024)).Archive
 	inUse := asItIs
 	day := func(year int, month time.Month, day int) time.Time {
 		return time.Date(year, month, day, 12, 0, 0, 0, time.UTC)

@@ -3,7 +3,6 @@ package builder_test
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,30 +18,29 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// lately is an archive of the embedded seasons 2023 and 2024. A build takes the same steps there with a tenth of the
-// work.
-var lately = sync.OnceValues(func() (archive.Stored, error) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		return archive.Stored{}, err
-	}
-	facts := embedded.Archive.Facts()
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 || s.Year > 2024 })
-	a, err := season.New(facts)
-	if err != nil {
-		return archive.Stored{}, err
-	}
-	return archive.Pack(a, archive.Stored{})
-})
+// shortened returns the facts of the embedded seasons 2023 and 2024, as if they had ten and fourteen rounds. A build
+// takes the same steps there with a twentieth of the work, and three rounds follow Austria, whose odds are quickly drawn.
+func shortened(t testing.TB) season.Facts {
+	facts := archivetest.Seasons(t, 2023, 2024)
+	facts.Seasons[0].Rounds, facts.Seasons[1].Rounds = facts.Seasons[0].Rounds[:10], facts.Seasons[1].Rounds[:14]
+	return facts
+}
 
-// service is a builder on the embedded seasons 2023 and 2024, with a store in memory.
+var (
+	shortOnce   sync.Once
+	shortStored archive.Stored
+)
+
+// lately is the archive of the shortened seasons, which all tests read.
+func lately(t testing.TB) archive.Stored {
+	shortOnce.Do(func() { shortStored = archivetest.Stored(t, shortened(t)) })
+	return shortStored
+}
+
+// service is a builder on the shortened seasons, with a store in memory.
 func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	stored, err := lately()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return serviceOf(t, stored, opened, policy)
+	return serviceOf(t, lately(t), opened, policy)
 }
 
 // serviceOf is service on other seasons.
@@ -202,7 +200,7 @@ func TestReplayGivesARecord(t *testing.T) {
 		t.Skip("short: replays a season")
 	}
 	from := season.BeginsAt(2023)
-	b := service(t, from, policy())
+	b := serviceOf(t, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024)), from, policy())
 	facts, err := b.Facts(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -32,14 +31,11 @@ var (
 	austriaStart     = time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 )
 
-// altered returns the seasons 2023 and 2024 of the embedded archive, with the Austrian Grand
-// Prix of 2024 edited.
+// altered returns the shortened seasons, with the Austrian Grand Prix of 2024 edited.
 func altered(t *testing.T, edit func(*season.Round)) *season.Archive {
 	t.Helper()
-	facts := archivetest.Embedded(t).Facts()
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 })
+	facts := shortened(t)
 	year := &facts.Seasons[1]
-	year.Rounds = slices.Clone(year.Rounds)
 	i := slices.IndexFunc(year.Rounds, func(r season.Round) bool { return r.GrandPrix == austria })
 	edit(&year.Rounds[i])
 	a, err := season.New(facts)
