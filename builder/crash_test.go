@@ -2,6 +2,7 @@ package builder_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -92,6 +93,10 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	begin.Signers = key
 	build(t, begin, before)
 	length := logged(t, w.store, key)
+	facts, err := begin.Facts(t.Context()) // no process changes the archive
+	if err != nil {
+		t.Fatal(err)
+	}
 	at := austriaQualified
 	for _, applied := range []bool{false, true} {
 		positions := 0
@@ -106,7 +111,8 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 					t.Fatal(err)
 				}
 				return p, &builder.Builder{
-					Store: s, Signers: key, Ledger: p.ledger, Facts: archive.NewStore(s).Load, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler),
+					Store: s, Signers: key, Ledger: p.ledger, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler),
+					Facts: func(context.Context) (archive.Stored, error) { return facts, nil },
 				}
 			}
 			_, first := process(store)
