@@ -40,13 +40,13 @@ var base struct {
 	err    error
 }
 
-// newService starts from the seasons 2023 to 2025, as a release has them.
+// newService starts from the season 2025, as a release has it.
 func newService(t *testing.T, now time.Time) *service {
 	t.Helper()
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
 	base.once.Do(func() {
 		var facts *season.Archive
-		if facts, _, base.err = f1db.Import(release, f1db.Options{From: 2023, To: 2025}); base.err == nil {
+		if facts, _, base.err = f1db.Import(release, f1db.Options{From: 2025, To: 2025}); base.err == nil {
 			base.stored, base.err = archive.Pack(facts, archive.Stored{})
 		}
 	})

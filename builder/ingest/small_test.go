@@ -120,6 +120,7 @@ func lied(t *testing.T, was, is string) map[string][]byte {
 // TestSmallFaults: while the source is down or unreadable, the archive stays, the state names the fault,
 // and the waits grow to half an hour.
 func TestSmallFaults(t *testing.T) {
+	t.Parallel() // the client waits before it asks again
 	page := func(status int, kind, body string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", kind)
