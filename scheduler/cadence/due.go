@@ -53,19 +53,21 @@ func (d Due) TooLate(now time.Time) bool {
 
 // compare orders by instant, then by kind of work, round and reason.
 func compare(a, b Due) int {
-	return cmp.Or(
-		a.At.Compare(b.At),
-		cmp.Compare(rank[a.Work], rank[b.Work]),
-		cmp.Compare(a.Round, b.Round),
-		cmp.Compare(a.Reason, b.Reason),
-	)
+	if order := a.At.Compare(b.At); order != 0 { // for nearly all pairs
+		return order
+	}
+	return cmp.Or(cmp.Compare(rank[a.Work], rank[b.Work]), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Reason, b.Reason))
 }
 
 // Coming lists the instants after now, in order: all instants of every round and season, and the
 // next poll and the next night.
 func Coming(cal Calendar, now time.Time) []Due {
-	all := append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day)))
-	return sorted(all, func(d Due) bool { return d.At.After(now) })
+	return sorted(after(cal, now), func(d Due) bool { return d.At.After(now) })
+}
+
+// after returns all instants of every round and season, the next poll and the next night, in no particular order.
+func after(cal Calendar, now time.Time) []Due {
+	return append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day)))
 }
 
 // sorted returns the instants for which keep is true, in order.
@@ -83,12 +85,14 @@ func sorted(all []Due, keep func(Due) bool) []Due {
 // Next returns the first instant after now at which the work is due, and whether there is one:
 // without a pick to freeze there is no next freeze.
 func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
-	coming := Coming(cal, now)
-	i := slices.IndexFunc(coming, func(d Due) bool { return d.Work == work })
-	if i < 0 {
-		return Due{}, false
+	var next Due
+	found := false
+	for _, d := range after(cal, now) {
+		if d.Work == work && d.At.After(now) && (!found || compare(d, next) < 0) {
+			next, found = d, true
+		}
 	}
-	return coming[i], true
+	return next, found
 }
 
 // Missed lists, in order, the instants after from up to and including now that a run must still catch
@@ -104,6 +108,9 @@ func Missed(cal Calendar, from, now time.Time) []Due {
 // start moves forward to three minutes from now, Overtaken holds the freeze that was due two minutes
 // ago.
 func Overtaken(before, after Calendar, now time.Time) []Due {
+	if slices.Equal(before.Rounds, after.Rounds) && slices.Equal(before.Seasons, after.Seasons) {
+		return nil
+	}
 	known := make(map[Due]bool)
 	for _, d := range instants(before) {
 		known[d] = true
