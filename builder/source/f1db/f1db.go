@@ -30,6 +30,9 @@ type Options struct {
 	Progress func(phase string, done, total int)
 }
 
+// asked reports whether the season of a year is to be imported.
+func (o Options) asked(year int) bool { return year >= o.From && (o.To == 0 || year <= o.To) }
+
 // DefaultMaxBytes is several times the size of an unpacked release.
 const DefaultMaxBytes = 512 << 20
 
@@ -254,7 +257,7 @@ func (c *converter) seasons() error {
 	})
 	for _, i := range order {
 		r := &c.rel.races[i]
-		if r.Year < c.opts.From || c.opts.To != 0 && r.Year > c.opts.To {
+		if !c.opts.asked(r.Year) {
 			c.report.skip("races", "seasons not asked for", 1)
 			continue
 		}

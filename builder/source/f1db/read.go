@@ -2,12 +2,14 @@ package f1db
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -45,11 +47,11 @@ func read(f files, opts Options) (*release, error) {
 	for _, t := range append(raceTables, seasonTables...) {
 		rel.rows[t] = make(map[int][]row)
 	}
-	return rel, in.read(rel)
+	return rel, in.read(rel, opts)
 }
 
 // read reads a file per table.
-func (in *reader) read(rel *release) error {
+func (in *reader) read(rel *release, opts Options) error {
 	type reading struct {
 		table
 		row func(*jsontext.Decoder) error
@@ -64,11 +66,25 @@ func (in *reader) read(rel *release) error {
 		{racesTable, appendTo(&rel.races)},
 		{chronologyTable, appendTo(&rel.chronology)},
 	}
+	races, seasons := key{"raceId", func(r row) int { return r.RaceID }, nil}, key{"year", func(r row) int { return r.Year }, nil}
+	if opts.From != 0 || opts.To != 0 {
+		years := make(map[int]int)
+		races.skip = func(id int) bool {
+			if len(years) == 0 { // the races themselves are read by now
+				for _, r := range rel.races {
+					years[r.ID] = r.Year
+				}
+			}
+			year, ok := years[id]
+			return ok && !opts.asked(year)
+		}
+		seasons.skip = func(year int) bool { return !opts.asked(year) }
+	}
 	for _, t := range raceTables {
-		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.RaceID })})
+		readings = append(readings, reading{t, rel.appendRow(t, races)})
 	}
 	for _, t := range seasonTables {
-		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.Year })})
+		readings = append(readings, reading{t, rel.appendRow(t, seasons)})
 	}
 	used := make(map[string]bool)
 	for _, t := range readings {
@@ -113,19 +129,47 @@ func appendTo[T any](list *[]T) func(*jsontext.Decoder) error {
 	}
 }
 
-// appendRow returns a function that decodes one row of a table and files it by its key.
-func (rel *release) appendRow(t table, key func(row) int) func(*jsontext.Decoder) error {
+// key is the number by which the rows of a table are filed.
+type key struct {
+	name string
+	of   func(row) int
+	skip func(int) bool // of a season that is not asked for; nil in a whole import
+}
+
+// appendRow returns a function that decodes one row of a table and files it by its key. It decodes only the key of a
+// row to skip, because most of a release is from other seasons.
+func (rel *release) appendRow(t table, by key) func(*jsontext.Decoder) error {
 	n := 0
 	return func(d *jsontext.Decoder) error {
-		var r row
-		if err := json.UnmarshalDecode(d, &r); err != nil {
-			return err
-		}
 		n++
-		r.n = n
-		rel.rows[t][key(r)] = append(rel.rows[t][key(r)], r)
+		r := row{n: n}
+		if by.skip == nil {
+			if err := json.UnmarshalDecode(d, &r); err != nil {
+				return err
+			}
+		} else {
+			text, err := d.ReadValue()
+			if err != nil {
+				return err
+			}
+			if id, ok := by.in(text); ok && by.skip(id) {
+				return nil
+			}
+			if err := json.Unmarshal(text, &r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+				return err
+			}
+		}
+		rel.rows[t][by.of(r)] = append(rel.rows[t][by.of(r)], r)
 		return nil
 	}
+}
+
+// in finds the key in a row in the form of F1DB's releases. A row in another form must be decoded.
+func (k key) in(text jsontext.Value) (int, bool) {
+	_, after, _ := bytes.Cut(text, []byte(`"`+k.name+`":`))
+	digits, _, _ := bytes.Cut(after, []byte(","))
+	id, err := strconv.Atoi(string(digits))
+	return id, err == nil
 }
 
 // readArray calls row for every element of the array in a file, and counts them.

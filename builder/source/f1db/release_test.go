@@ -18,11 +18,18 @@ import (
 	"gridcast/builder/source/sourcetest"
 )
 
+// readRelease is a release with all that the importer said about it.
+type readRelease struct {
+	archive     *season.Archive
+	report      f1db.Report
+	done, total int // bytes
+	err         error
+}
+
 // imported is the whole release, read once for all tests.
 var imported struct {
-	once    sync.Once
-	archive *season.Archive
-	err     error
+	once sync.Once
+	readRelease
 }
 
 func release(t testing.TB) string {
@@ -33,14 +40,22 @@ func release(t testing.TB) string {
 	return sourcetest.Path(t, sourcetest.F1DB2024)
 }
 
-func wholeArchive(t testing.TB) *season.Archive {
+func wholeArchive(t testing.TB) *season.Archive { return whole(t).archive }
+
+func whole(t testing.TB) *readRelease {
 	t.Helper()
 	path := release(t)
-	imported.once.Do(func() { imported.archive, _, imported.err = f1db.Import(path, f1db.Options{}) })
+	imported.once.Do(func() { imported.readRelease = importAll(path) })
 	if imported.err != nil {
 		t.Fatal(imported.err)
 	}
-	return imported.archive
+	return &imported.readRelease
+}
+
+// importAll imports all seasons of a release.
+func importAll(path string) (r readRelease) {
+	r.archive, r.report, r.err = f1db.Import(path, f1db.Options{Progress: func(_ string, d, n int) { r.done, r.total = d, n }})
+	return r
 }
 
 func wholeRelease(t testing.TB) season.Facts {
@@ -134,23 +149,20 @@ func TestFormsOfARelease(t *testing.T) {
 	want := wholeRelease(t)
 	folder := filepath.Join(t.TempDir(), "split")
 	unpack(t, release(t), folder)
-	for _, path := range []string{folder, release(t)} {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			var done, total int
-			start := time.Now()
-			a, report, err := f1db.Import(path, f1db.Options{Progress: func(_ string, d, n int) { done, total = d, n }})
-			if err != nil {
-				t.Fatal(err)
+	unpacked := importAll(folder)
+	for name, form := range map[string]*readRelease{"folder": &unpacked, "zip": whole(t)} {
+		t.Run(name, func(t *testing.T) {
+			if form.err != nil {
+				t.Fatal(form.err)
 			}
-			t.Logf("%.1f s, %d bytes", time.Since(start).Seconds(), done)
-			if got := a.Facts(); !reflect.DeepEqual(got, want) { // first, for cmp takes seconds
+			if got := form.archive.Facts(); !reflect.DeepEqual(got, want) { // first, for cmp takes seconds
 				t.Errorf("facts differ from those of the split zip:\n%s", cmp.Diff(want, got))
 			}
-			if done != total || done == 0 {
-				t.Errorf("progress ended at %d of %d", done, total)
+			if form.done != form.total || form.done == 0 {
+				t.Errorf("progress ended at %d of %d", form.done, form.total)
 			}
-			if report.Seasons != 75 || report.Rounds != 1125 || report.Results != 26811 {
-				t.Errorf("report says %d seasons, %d rounds, %d results, want 75, 1125, 26811", report.Seasons, report.Rounds, report.Results)
+			if r := form.report; r.Seasons != 75 || r.Rounds != 1125 || r.Results != 26811 {
+				t.Errorf("report says %d seasons, %d rounds, %d results, want 75, 1125, 26811", r.Seasons, r.Rounds, r.Results)
 			}
 		})
 	}
