@@ -3,7 +3,6 @@ package title
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -118,21 +117,40 @@ func teamRow(s season.TeamStanding) (season.TeamID, int, float64) {
 func replay[ID season.DriverID | season.TeamID](now map[ID]float64, held []map[ID]float64, remaining int, champion ID) float64 {
 	const runs = 2000
 	rng := rand.New(rand.NewPCG(uint64(remaining), uint64(len(held)))) //nolint:gosec // to be repeated, not to be secret
-	won := 0.0
-	for range runs {
-		points := maps.Clone(now)
-		for range remaining {
-			for id, p := range held[rng.IntN(len(held))] {
-				points[id] += p
+	at := map[ID]int{champion: 0}
+	for _, round := range append(slices.Clone(held), now) {
+		for id := range round {
+			if _, ok := at[id]; !ok {
+				at[id] = len(at)
 			}
 		}
-		best, leaders := slices.Max(slices.Collect(maps.Values(points))), 0.0
+	}
+	row := func(points map[ID]float64) []float64 {
+		list := make([]float64, len(at))
+		for id, p := range points {
+			list[at[id]] = p
+		}
+		return list
+	}
+	begin, points, rounds := row(now), make([]float64, len(at)), make([][]float64, len(held))
+	for i, round := range held {
+		rounds[i] = row(round)
+	}
+	won := 0.0
+	for range runs {
+		copy(points, begin)
+		for range remaining {
+			for i, p := range rounds[rng.IntN(len(rounds))] {
+				points[i] += p
+			}
+		}
+		best, leaders := slices.Max(points), 0.0
 		for _, p := range points {
 			if p == best {
 				leaders++
 			}
 		}
-		if points[champion] == best {
+		if points[0] == best {
 			won += 1 / leaders
 		}
 	}
