@@ -154,23 +154,25 @@ func BenchmarkNextPick(b *testing.B) {
 	}
 }
 
-// logLoss returns the mean of -ln of the winners' chances in a season. change alters each round before
-// its prediction.
-func logLoss(t *testing.T, m predict.Model, year int, change func(*season.Round)) float64 {
+// logLosses returns the mean of -ln of the winners' chances in a season, for each change of every round before its
+// prediction. The rounds go by once, because a model that goes back in a season learns it again.
+func logLosses(t *testing.T, m predict.Model, year int, changes []func(*season.Round)) []float64 {
 	t.Helper()
 	a := embedded(t)
 	s, _ := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)
-	sum := 0.0
+	losses := make([]float64, len(changes))
 	for i := range s.Rounds {
 		r := &s.Rounds[i]
-		f := forecast(t, m, changed(a.AsOf(r.GridKnownAt()), year, r.GrandPrix, change), year, r.GrandPrix)
-		chance := 1e-6
-		for _, c := range f.Candidates {
-			if c.Driver == r.Winner().Driver {
-				chance = c.Win
+		for k, change := range changes {
+			f := forecast(t, m, changed(a.AsOf(r.GridKnownAt()), year, r.GrandPrix, change), year, r.GrandPrix)
+			chance := 1e-6
+			for _, c := range f.Candidates {
+				if c.Driver == r.Winner().Driver {
+					chance = c.Win
+				}
 			}
+			losses[k] -= math.Log(chance) / float64(len(s.Rounds))
 		}
-		sum -= math.Log(chance)
 	}
-	return sum / float64(len(s.Rounds))
+	return losses
 }
