@@ -70,14 +70,27 @@ const (
 	reviseAfter = 2 * time.Hour
 )
 
+// part names seasons of a release.
+type part struct {
+	file     string
+	from, to int
+}
+
+// imported holds the parts of releases that the tests began with. They never change.
+var imported = map[part]archive.Stored{}
+
 // release returns the seasons of a release from one year to another as an archive.
 func release(t *testing.T, file string, from, to int) archive.Stored {
 	t.Helper()
-	base, _, err := f1db.Import(sourcetest.Path(t, file), f1db.Options{From: from, To: to})
-	if err != nil {
-		t.Fatal(err)
+	p := part{file, from, to}
+	if _, ok := imported[p]; !ok {
+		base, _, err := f1db.Import(sourcetest.Path(t, file), f1db.Options{From: from, To: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		imported[p] = archivetest.Stored(t, base.Facts())
 	}
-	return archivetest.Stored(t, base.Facts())
+	return imported[p]
 }
 
 // newsFrom returns F1DB's repository with its history on loopback, and the clock by which it is served.
