@@ -71,7 +71,8 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 	if err != nil {
 		return Stored{}, fmt.Errorf("pack archive: %w", err)
 	}
-	s.add(headerPart, append(lines, '\n'), base)
+	compress := compressor()
+	s.add(headerPart, append(lines, '\n'), base, compress)
 	for name, seasons := range seasonParts(facts.Seasons) {
 		if p, ok := base.partOf(name, seasons); ok {
 			s.parts, s.frames[p.SHA256] = append(s.parts, p), base.frames[p.SHA256]
@@ -85,19 +86,17 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 			}
 			lines = append(append(lines, line...), '\n')
 		}
-		s.add(name, lines, base)
+		s.add(name, lines, base, compress)
 	}
 	return s, s.name()
 }
 
 // add adds a part, with the frame that base has of it or a new one.
-func (s *Stored) add(name string, lines []byte, base Stored) {
+func (s *Stored) add(name string, lines []byte, base Stored, compress func(lines []byte) []byte) {
 	p := part{name, chain.Hash(lines), int64(len(lines))}
 	frame, ok := base.frames[p.SHA256]
 	if !ok {
-		encoder := encoders.Get().(*zstd.Encoder) //nolint:forcetypeassert // made by New
-		frame = encoder.EncodeAll(lines, nil)
-		encoders.Put(encoder)
+		frame = compress(lines)
 	}
 	s.parts, s.frames[p.SHA256] = append(s.parts, p), frame
 }
@@ -223,16 +222,20 @@ func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
 // window is how far back a frame refers, and so the bytes that a reader holds of it.
 const window = 8 << 20
 
-// encoders keeps idle encoders, because clearing the 50 MB of a new one takes longer than compressing a season.
-var encoders = sync.Pool{New: func() any {
-	// One goroutine and a fixed level: the bytes depend on nothing else.
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
-		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
-	if err != nil {
-		panic("BUG: archive: " + err.Error())
-	}
-	return z
-}}
+// compressor returns a function that compresses a part. It makes its encoder once, when it is first called, because
+// that takes about as long as compressing a season.
+func compressor() func(lines []byte) []byte {
+	encoder := sync.OnceValue(func() *zstd.Encoder {
+		// One goroutine and a fixed level: the bytes depend on nothing else.
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+			zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
+		if err != nil {
+			panic("BUG: archive: " + err.Error())
+		}
+		return z
+	})
+	return func(lines []byte) []byte { return encoder().EncodeAll(lines, nil) }
+}
 
 // newDecoder returns a decoder of frames. It is safe for concurrent use.
 func newDecoder() *zstd.Decoder {
