@@ -56,30 +56,17 @@ func (in *reader) read(rel *release, opts Options) error {
 		table
 		row func(*jsontext.Decoder) error
 	}
-	readings := []reading{
-		{countriesTable, appendTo(&rel.countries)},
-		{driversTable, appendTo(&rel.drivers)},
-		{constructorsTable, appendTo(&rel.constructors)},
-		{enginesTable, appendTo(&rel.engines)},
-		{circuitsTable, appendTo(&rel.circuits)},
-		{grandsPrixTable, appendTo(&rel.grandsPrix)},
-		{racesTable, appendTo(&rel.races)},
-		{chronologyTable, appendTo(&rel.chronology)},
-	}
-	races, seasons := key{"raceId", func(r row) int { return r.RaceID }, nil}, key{"year", func(r row) int { return r.Year }, nil}
-	if opts.From != 0 || opts.To != 0 {
-		years := make(map[int]int)
-		races.skip = func(id int) bool {
-			if len(years) == 0 { // the races themselves are read by now
-				for _, r := range rel.races {
-					years[r.ID] = r.Year
-				}
-			}
-			year, ok := years[id]
-			return ok && !opts.asked(year)
-		}
-		seasons.skip = func(year int) bool { return !opts.asked(year) }
-	}
+	races, seasons := rel.keys(opts)
+	readings := append(make([]reading, 0, 8+len(raceTables)+len(seasonTables)),
+		reading{countriesTable, appendTo(&rel.countries)},
+		reading{driversTable, appendTo(&rel.drivers)},
+		reading{constructorsTable, appendTo(&rel.constructors)},
+		reading{enginesTable, appendTo(&rel.engines)},
+		reading{circuitsTable, appendTo(&rel.circuits)},
+		reading{grandsPrixTable, appendTo(&rel.grandsPrix)},
+		reading{racesTable, appendTo(&rel.races)},
+		reading{chronologyTable, appendTo(&rel.chronology)},
+	)
 	for _, t := range raceTables {
 		readings = append(readings, reading{t, rel.appendRow(t, races)})
 	}
@@ -134,6 +121,26 @@ type key struct {
 	name string
 	of   func(row) int
 	skip func(int) bool // of a season that is not asked for; nil in a whole import
+}
+
+// keys returns the keys of the rows of races and of seasons.
+func (rel *release) keys(opts Options) (races, seasons key) {
+	races, seasons = key{name: "raceId", of: func(r row) int { return r.RaceID }}, key{name: "year", of: func(r row) int { return r.Year }}
+	if opts.From == 0 && opts.To == 0 {
+		return races, seasons
+	}
+	years := make(map[int]int)
+	races.skip = func(id int) bool {
+		if len(years) == 0 { // the races themselves are read by now
+			for _, r := range rel.races {
+				years[r.ID] = r.Year
+			}
+		}
+		year, ok := years[id]
+		return ok && !opts.asked(year)
+	}
+	seasons.skip = func(year int) bool { return !opts.asked(year) }
+	return races, seasons
 }
 
 // appendRow returns a function that decodes one row of a table and files it by its key. It decodes only the key of a
