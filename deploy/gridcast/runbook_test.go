@@ -237,14 +237,17 @@ func newMachine(t *testing.T) *machine {
 		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work,
 		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency", // asks nobody in the world, and is quick
 		"GRIDCAST_ARCHIVE="+archiveFile(t, facts))
-	t.Cleanup(func() {
-		for name := range m.running {
-			if err := m.stop(name); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, m.log(name))
-			}
-		}
-	})
+	t.Cleanup(func() { m.stopAll(t) })
 	return m
+}
+
+// stopAll stops the units that run.
+func (m *machine) stopAll(t *testing.T) {
+	for name := range m.running {
+		if err := m.stop(name); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, m.log(name))
+		}
+	}
 }
 
 // addServers starts the servers that several processes share.
@@ -255,6 +258,8 @@ func (m *machine) addServers() {
 	server.AddUser(m.t, "scheduler", "secret-of-schedulers")
 	m.env = append(m.env, "S3_ADMIN="+s3test.AccessKey+":"+s3test.SecretKey,
 		"EDGE_SECRET=secret-of-edges", "SCHEDULER_SECRET=secret-of-schedulers")
+	t := m.t
+	t.Cleanup(func() { m.stopAll(t) }) // before the servers, which a unit may need to end well
 }
 
 func readText(t testing.TB, path string) string {
