@@ -13,7 +13,6 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -22,6 +21,9 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -75,9 +77,9 @@ func (t table) document(documents map[string][]byte) ([]byte, bool) {
 	if len(t.more) == 0 || !ok {
 		return whole, ok
 	}
-	joined := wire.Success[[]json.RawMessage]{OK: true, Data: []json.RawMessage{}}
+	joined := wire.Success[[]jsontext.Value]{OK: true, Data: []jsontext.Value{}}
 	for _, path := range t.paths() {
-		var one wire.Success[[]json.RawMessage]
+		var one wire.Success[[]jsontext.Value]
 		if json.Unmarshal(documents[path], &one) != nil {
 			return nil, false
 		}
@@ -251,11 +253,11 @@ func csvOf(rows [][]string) ([]byte, error) {
 
 // read turns a document into its lines, and into a sheet of its rows and of each list within them.
 func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err error) {
-	var document wire.Success[json.RawMessage]
+	var document wire.Success[jsontext.Value]
 	if err := json.Unmarshal(body, &document); err != nil {
 		return nil, nil, err
 	}
-	rows := []json.RawMessage{document.Data}
+	rows := []jsontext.Value{document.Data}
 	if t.list {
 		rows = nil
 		if err := json.Unmarshal(document.Data, &rows); err != nil {

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gridcast/schemas/wire"
 )
@@ -75,11 +77,11 @@ func unpack(f *zip.File) ([]byte, error) {
 // checkLines compares lines with the records of the document, and returns the number of rows in its table: a
 // record is one, and a classification has one for each driver of the race.
 func checkLines(text, document []byte, without []int64) (int, error) {
-	var body wire.Success[json.RawMessage]
+	var body wire.Success[jsontext.Value]
 	if err := json.Unmarshal(document, &body); err != nil {
 		return 0, fmt.Errorf("its document: %w", err)
 	}
-	records := []json.RawMessage{body.Data}
+	records := []jsontext.Value{body.Data}
 	if bytes.HasPrefix(body.Data, []byte("[")) {
 		records = nil
 		if err := json.Unmarshal(body.Data, &records); err != nil {
@@ -90,8 +92,8 @@ func checkLines(text, document []byte, without []int64) (int, error) {
 	n, rows := 0, 0
 	for _, record := range records {
 		var of struct {
-			SessionKey int64             `json:"session_key"`
-			Race       []json.RawMessage `json:"race"`
+			SessionKey int64            `json:"session_key"`
+			Race       []jsontext.Value `json:"race"`
 		}
 		if err := json.Unmarshal(record, &of); err != nil {
 			return 0, err
