@@ -289,7 +289,7 @@ func TestSprintCorrection(t *testing.T) {
 
 // TestForgedArchiveChangesNoVerifiedResult gives a builder an archive in which another driver has won a verified race.
 func TestForgedArchiveChangesNoVerifiedResult(t *testing.T) {
-	facts := archivetest.Seasons(t, 2023, 2024)
+	facts := shortened(t)
 	inUse, err := season.New(facts)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/bulk"
 	"gridcast/builder/check"
 	"gridcast/builder/predict"
@@ -96,10 +95,10 @@ func table(t *testing.T, text string) (rows []map[string]string) {
 	return rows
 }
 
-// twoSeasons is service with the seasons 2023 and 2024 alone.
+// twoSeasons is service on an archive without a file.
 func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	two, err := season.New(archivetest.Seasons(t, 2023, 2024))
+	two, err := season.New(shortened(t))
 	if err != nil {
 		t.Fatal(err)
 	}
