@@ -18,6 +18,10 @@ func ReadLine(text []byte) (fast season.Season, ok bool, slow season.Season, err
 	return fast, ok, slow, json.Unmarshal(text, &slow, spelling)
 }
 
+// Frames returns a base that has the compressed parts of an archive and none of its seasons, so that Pack writes every
+// line and compresses only those that differ.
+func Frames(s Stored) Stored { return Stored{frames: s.frames} }
+
 // Recompress returns the file of an archive with frames of another compressor.
 func Recompress(s Stored, compress func(lines []byte) ([]byte, error)) ([]byte, error) {
 	var file []byte
