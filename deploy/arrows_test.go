@@ -75,7 +75,7 @@ var borders = map[string][]string{
 	"code.dny.dev/ssrf":               {"scheduler/webhook"},
 	"golang.org/x/mod":                {"snapshots/notes", "builder/tiles"},
 
-	"github.com/go-json-experiment/json": {"builder/archive", "builder/bulk", "builder/check", "builder/source/f1db", "schemas", "snapshots"},
+	"github.com/go-json-experiment/json": {"builder/archive", "builder/bulk", "builder/check", "builder/source/f1db", "builder/source/openf1", "schemas", "snapshots"},
 }
 
 // pure lists packages that may know neither files, network nor clock.

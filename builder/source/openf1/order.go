@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	fastjson "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"gridcast/builder/live"
 	"gridcast/builder/season"
 )
@@ -60,15 +63,15 @@ func (r *timing) merge(endpoint string, answer []byte) (latest time.Time, err er
 		return latest, err
 	}
 	var list []struct {
-		Car      int             `json:"driver_number"`
-		Date     time.Time       `json:"date"`
-		Position *int            `json:"position"`
-		Gap      json.RawMessage `json:"gap_to_leader"`
-		Lap      int             `json:"lap_number"`
-		Start    time.Time       `json:"date_start"`
-		Duration *float64        `json:"lap_duration"`
+		Car      int            `json:"driver_number"`
+		Date     time.Time      `json:"date"`
+		Position *int           `json:"position"`
+		Gap      jsontext.Value `json:"gap_to_leader"`
+		Lap      int            `json:"lap_number"`
+		Start    time.Time      `json:"date_start"`
+		Duration *float64       `json:"lap_duration"`
 	}
-	if err := json.Unmarshal(answer, &list); err != nil {
+	if err := fastjson.Unmarshal(answer, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return latest, err
 	}
 	for _, row := range list {
@@ -105,7 +108,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // gapOf reads a gap, which is a number of seconds, words, null or a list.
-func gapOf(raw json.RawMessage) *time.Duration {
+func gapOf(raw jsontext.Value) *time.Duration {
 	s, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
 		return nil
