@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -45,6 +46,7 @@ type Host struct {
 	edits    []Edit
 	fault    func(http.ResponseWriter, *http.Request) bool
 	packed   map[string][]byte // by commit
+	headers  map[fileHeader][]byte
 	requests int
 	sent     int
 }
@@ -76,10 +78,11 @@ func New(t testing.TB, bundle string, now func() time.Time) *Host {
 	if _, err := os.Stat(bundle); err != nil {
 		t.Skipf("needs a git bundle of F1DB's repository at %s: %v", bundle, err)
 	}
-	h := &Host{now: now, repo: filepath.Join(t.TempDir(), "repository"), content: make(map[string][]byte), packed: make(map[string][]byte)}
-	if out, err := exec.Command("git", "clone", "--quiet", "--bare", "-b", "main", bundle, h.repo).CombinedOutput(); err != nil {
-		t.Fatalf("git clone %s: %v\n%s", bundle, err, out)
+	repo, err := clone(bundle)
+	if err != nil {
+		t.Fatal(err)
 	}
+	h := &Host{now: now, repo: repo, content: make(map[string][]byte), packed: make(map[string][]byte)}
 	log, err := exec.Command("git", "-C", h.repo, "log", "--first-parent", "--reverse", "--format=%H %cI %s", "main").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +113,31 @@ func New(t testing.TB, bundle string, now func() time.Time) *Host {
 	})
 	h.serve(t)
 	return h
+}
+
+// clone returns the repository of a bundle. All tests on a machine read the same clone, because making one takes more
+// than half a second.
+func clone(bundle string) (repo string, err error) {
+	info, err := os.Stat(bundle)
+	if err != nil {
+		return "", err
+	}
+	repo = filepath.Join(os.TempDir(), fmt.Sprintf("gridcast-codehost-%d-%d-%d", os.Getuid(), info.Size(), info.ModTime().Unix()))
+	if _, err := os.Stat(repo); err == nil {
+		return repo, nil
+	}
+	fresh, err := os.MkdirTemp("", "gridcast-codehost-")
+	if err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("git", "clone", "--quiet", "--bare", "-b", "main", bundle, fresh).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("git clone %s: %w\n%s", bundle, err, out)
+	}
+	if err := os.Rename(fresh, repo); err == nil {
+		return repo, nil
+	}
+	_, err = os.Stat(repo) // another process was faster
+	return repo, errors.Join(err, os.RemoveAll(fresh))
 }
 
 // Of starts a host for a branch with one commit of these files, at an instant.
@@ -236,7 +264,7 @@ func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
 			e.Change(files)
 		}
 	}
-	if packed, err = pack(files, id, committed); err != nil {
+	if packed, err = h.pack(files, id, committed); err != nil {
 		return nil, "", err
 	}
 	h.packed[id] = packed
@@ -298,7 +326,7 @@ func (h *Host) read(blob string) ([]byte, error) {
 }
 
 // pack makes the tar.gz of a branch.
-func pack(files map[string][]byte, id string, committed time.Time) ([]byte, error) {
+func (h *Host) pack(files map[string][]byte, id string, committed time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	if err != nil {
@@ -309,13 +337,18 @@ func pack(files map[string][]byte, id string, committed time.Time) ([]byte, erro
 	if err := archive.WriteHeader(&header); err != nil {
 		return nil, err
 	}
+	if err := archive.Flush(); err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		header := tar.Header{Typeflag: tar.TypeReg, Name: "f1db-main/" + name, Mode: 0o644, Size: int64(len(files[name])), ModTime: committed}
-		if err := archive.WriteHeader(&header); err != nil {
+		header, err := h.header(name, len(files[name]), committed)
+		if err != nil {
 			return nil, err
 		}
-		if _, err := archive.Write(files[name]); err != nil {
-			return nil, err
+		for _, part := range [][]byte{header, files[name], zeros[:-len(files[name])&(block-1)]} {
+			if _, err := zipped.Write(part); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := archive.Close(); err != nil {
@@ -325,4 +358,42 @@ func pack(files map[string][]byte, id string, committed time.Time) ([]byte, erro
 		return nil, err
 	}
 	return packed.Bytes(), nil
+}
+
+// block is the size to which a tar fills headers and files up with zeros.
+const block = 512
+
+var zeros [block]byte
+
+// header returns the tar header of a file. Headers of the next commit differ by time and checksum alone, and package
+// tar takes longer for one than compressing its file.
+func (h *Host) header(name string, size int, committed time.Time) ([]byte, error) {
+	key := fileHeader{name, size}
+	if h.headers[key] == nil {
+		var written bytes.Buffer
+		header := tar.Header{Typeflag: tar.TypeReg, Name: "f1db-main/" + name, Mode: 0o644, Size: int64(size), ModTime: time.Unix(0, 0)}
+		if err := tar.NewWriter(&written).WriteHeader(&header); err != nil {
+			return nil, err
+		}
+		if h.headers == nil {
+			h.headers = make(map[fileHeader][]byte)
+		}
+		h.headers[key] = written.Bytes()
+	}
+	all := h.headers[key]
+	last := all[len(all)-block:] // a long name comes in blocks before it
+	copy(last[136:], fmt.Sprintf("%011o", committed.Round(time.Second).Unix()))
+	copy(last[148:], "        ")
+	sum := 0
+	for _, c := range last {
+		sum += int(c)
+	}
+	copy(last[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return all, nil
+}
+
+// fileHeader is what a header says about a file, but for its time.
+type fileHeader struct {
+	name string
+	size int
 }
