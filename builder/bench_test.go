@@ -48,7 +48,9 @@ func benchService(b *testing.B, store blob.Store, facts archive.Stored, opened t
 	}
 }
 
-// BenchmarkBuildFromNothing builds the first version of a folder.
+// BenchmarkBuildFromNothing builds the first version of a folder. Right after a run, wait some minutes or set TMPDIR to a
+// folder in another place: ext4 passes over the inodes of files that were removed lately, one by one, for each new file.
+// That cost up to 2.5 s of processor time in the kernel for the 4,423 objects of all seasons.
 func BenchmarkBuildFromNothing(b *testing.B) {
 	benchWorlds(b, func(b *testing.B, facts archive.Stored) {
 		for b.Loop() {
