@@ -41,12 +41,13 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel() // fills the time in which others wait
 	some, recent, early, saturday := seasons(t, 2023, 2024), seasons(t, 2025, 2026), seasons(t, 2012, 2012), silentSaturday(t)
-	four := seasons(t, 2023, 2026)
+	four, middle := seasons(t, 2023, 2026), seasons(t, 2024, 2025)
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
 		env.Setenv("GRIDCAST_NO_SOURCES", "true")
 		env.Setenv("GRIDCAST_ARCHIVE", some)
 		env.Setenv("SEASON_2012", early)
 		env.Setenv("SEASONS_2023", four)
+		env.Setenv("SEASONS_2024", middle)
 		env.Setenv("SEASONS_2025", recent)
 		env.Setenv("SILENT_SATURDAY", saturday)
 		env.Values[worldOf{}] = &world{TB: env.T().(testing.TB)} //nolint:forcetypeassert // as testscript documents it
