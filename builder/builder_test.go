@@ -18,11 +18,11 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// shortened returns the facts of the embedded seasons 2023 and 2024, as if they had ten and fourteen rounds. A build
-// takes the same steps there with a twentieth of the work, and three rounds follow Austria, whose odds are quickly drawn.
+// shortened returns the facts of the embedded seasons 2023 and 2024, as if they had ten and twelve rounds. A build takes
+// the same steps there with a twentieth of the work, and one round follows Austria, whose odds are quickly drawn.
 func shortened(t testing.TB) season.Facts {
 	facts := archivetest.Seasons(t, 2023, 2024)
-	facts.Seasons[0].Rounds, facts.Seasons[1].Rounds = facts.Seasons[0].Rounds[:10], facts.Seasons[1].Rounds[:14]
+	facts.Seasons[0].Rounds, facts.Seasons[1].Rounds = facts.Seasons[0].Rounds[:10], facts.Seasons[1].Rounds[:12]
 	return facts
 }
 

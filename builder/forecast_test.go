@@ -79,8 +79,8 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		derive(t, b, tc.at, tc.changes)
 		build(t, b, tc.at)
 		all, _ := served[[]wire.ForecastRecord](t, b, allForecasts)
-		if len(all) != 4 || all[0].SessionKey != ofAustria {
-			t.Fatalf("%s: got %d forecasts, want 4, Austria first", tc.at, len(all))
+		if len(all) != 2 || all[0].SessionKey != ofAustria {
+			t.Fatalf("%s: got %d forecasts, want 2, Austria first", tc.at, len(all))
 		}
 		last = all[0]
 		got := step{Basis: last.Basis}
