@@ -89,7 +89,7 @@ func inMonaco(t *testing.T, begin time.Time) *service {
 // TestOutagesOfTheSource: during an outage readers see the last version, and the operator sees the
 // fault. The source is polled again later, and one good answer ends the fault.
 func TestOutagesOfTheSource(t *testing.T) {
-	t.Parallel() // the client waits before it asks again
+	t.Parallel()
 	s := inMonaco(t, time.Date(2026, 6, 5, 21, 0, 0, 0, time.UTC)) // a night in which nothing falls due
 	before := s.published(t)
 	page := func(status int, contentType, body string) func(http.ResponseWriter, *http.Request) bool {
