@@ -31,10 +31,17 @@ func TestAxe(t *testing.T) {
 		{good + pale, "color-contrast"},
 		{good + pale, "color-contrast"},
 		{strings.Replace(good, "1.", "2.", 1) + `<img src="data:,">`, "image-alt"},
+		// A section that has passed does not pass with another style.
+		{`<style>p { color:%23aaa }</style>` + good, "color-contrast"},
 	} {
 		b.Do(chromedp.Navigate(strings.Replace(page, "%s", tt.body, 1)))
+		const html = `document.body.outerHTML`
+		before := b.Evaluate(html)
 		if got := strings.Join(b.violations(), "\n"); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q in it", tt.body, got, tt.want)
+		}
+		if after := b.Evaluate(html); after != before {
+			t.Errorf("the check turns %s into %s", before, after)
 		}
 	}
 }

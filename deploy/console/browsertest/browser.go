@@ -28,8 +28,6 @@ type Browser struct {
 	t   testing.TB
 	ctx context.Context
 	dir string // of pictures, which are taken only if go test has an output folder
-	// passed holds the parts of pages that axe-core has found no fault in: their HTML, the width and the scheme.
-	passed map[string]bool
 }
 
 // timeout bounds the steps of one Do.
@@ -39,6 +37,9 @@ const timeout = 3 * time.Minute
 var chromium struct {
 	start func() (context.Context, error)
 	stop  func()
+	// passed holds the sections that axe-core has found no fault in, as axeSections describes them. The tests of a
+	// package run one after the other.
+	passed map[string]bool
 }
 
 // Main runs the tests of a package and ends the browser that they share. TestMain calls it.
@@ -48,7 +49,7 @@ func Main(m interface{ Run() int }) int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(profile) }()
-	chromium.stop = func() {}
+	chromium.stop, chromium.passed = func() {}, map[string]bool{}
 	chromium.start = sync.OnceValues(func() (context.Context, error) {
 		path, err := exec.LookPath("chromium")
 		if err != nil {
@@ -88,7 +89,7 @@ func Open(t testing.TB) *Browser {
 	}
 	ctx, closeWindow := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeWindow)
-	b := &Browser{t: t, ctx: ctx, passed: map[string]bool{}}
+	b := &Browser{t: t, ctx: ctx}
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
 		b.dir = t.ArtifactDir()
 	}
@@ -280,8 +281,8 @@ func (b *Browser) Axe(name string) {
 }
 
 // violations returns the broken rules of axe-core, a line each; none where axe-core is not installed. It leaves out
-// the sections of the page that have passed before with the same HTML but for digits, at the same width and in the
-// same scheme, because a section takes up to a second. Rules for whole pages are always checked.
+// the sections of a page that have passed before with the same HTML but for digits, with the same style, at the same
+// width and in the same scheme, because a section takes up to a second. Rules for whole pages are always checked.
 func (b *Browser) violations() []string {
 	b.t.Helper()
 	source, err := os.ReadFile(axeFile())
@@ -296,14 +297,14 @@ func (b *Browser) violations() []string {
 	sections := run(b, chromedp.Evaluate[[]string](axeSections))
 	passed := make([]string, 0, len(sections))
 	for i, html := range sections {
-		if b.passed[html] {
+		if chromium.passed[html] {
 			passed = append(passed, strconv.Itoa(i))
 		}
 	}
 	found := run(b, chromedp.Evaluate[[]string](fmt.Sprintf(axeRun, strings.Join(passed, ", ")), chromedp.EvalAwaitPromise))
 	if len(found) == 0 {
 		for _, html := range sections {
-			b.passed[html] = true
+			chromium.passed[html] = true
 		}
 	}
 	return found
@@ -321,14 +322,39 @@ func axeFile() string {
 	return filepath.Join(folder, ".var/node/node_modules/axe-core/axe.min.js")
 }
 
-// axeSections describes the outermost sections of the page, so that equal ones have equal descriptions.
-const axeSections = `[...document.querySelectorAll("section:not(section section)")].map((e) =>
-	innerWidth + (matchMedia("(prefers-color-scheme: dark)").matches ? " dark " : " light ") + e.outerHTML.replace(/\d+/g, "0"))`
+// axeSections describes the outermost sections of the page, so that equal ones have equal descriptions. A section with a
+// custom element is equal to no other, because its HTML lacks the inside of that element.
+const axeSections = `(() => {
+	const style = [...document.querySelectorAll("style, link[rel=stylesheet]")].map((e) => e.outerHTML).join("");
+	const view = innerWidth + (matchMedia("(prefers-color-scheme: dark)").matches ? " dark " : " light ") + style;
+	return [...document.querySelectorAll("section:not(section section)")].map((e) => {
+		const custom = [...e.querySelectorAll("*")].some((inner) => inner.localName.includes("-"));
+		return view + e.outerHTML.replace(/\d+/g, "0") + (custom ? crypto.randomUUID() : "");
+	});
+})()`
 
-// axeRun checks the page without the sections that are numbered.
-const axeRun = `(() => {
-	const sections = document.querySelectorAll("section:not(section section)");
-	return axe.run({ include: [document], exclude: [%s].map((i) => sections[i]) }, { resultTypes: ["violations"] });
+// axeRun checks the page without the sections that are numbered. An empty section of the same size stands for each,
+// because axe-core measures every element of the page, also those that it does not check. A section stays if its script
+// would notice: if it has the focus, an open fold, a disabled button or the panel of an action.
+const axeRun = `(async () => {
+	const sections = document.querySelectorAll("section:not(section section)"), exclude = [], away = [];
+	for (const e of [%s].map((i) => sections[i])) {
+		if (e.contains(document.activeElement) || e.matches("#run") || e.querySelector("#run, details[open], button[disabled]")) {
+			exclude.push(e);
+			continue;
+		}
+		const empty = e.cloneNode(false), box = e.getBoundingClientRect();
+		empty.removeAttribute("data-live");
+		Object.assign(empty.style, { boxSizing: "border-box", width: box.width + "px", height: box.height + "px" });
+		exclude.push(empty);
+		away.push([empty, e]);
+	}
+	for (const [empty, e] of away) e.replaceWith(empty);
+	try {
+		return await axe.run({ include: [document], exclude }, { resultTypes: ["violations"] });
+	} finally {
+		for (const [empty, e] of away) empty.replaceWith(e);
+	}
 })().then((r) => r.violations.map((v) =>
 	v.id + " (" + v.impact + "): " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")))`
 
