@@ -45,20 +45,21 @@ type deltaBody struct {
 // encodeDelta returns the delta of a version and its bytes, or nil if the version has fewer than two new
 // bodies.
 func encodeDelta(version int64, variants []Variant) (Delta, []byte, error) {
-	var index []deltaBody
-	var bodies [][]byte
-	for _, v := range fresh(variants) {
-		index = append(index, deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), int64(len(v.data))})
-		bodies = append(bodies, v.data)
-	}
-	if len(index) < 2 {
+	objects := fresh(variants)
+	if len(objects) < 2 {
 		return Delta{}, nil, nil
+	}
+	index, parts := make([]deltaBody, len(objects)), make([][]byte, 2+len(objects))
+	for i, v := range objects {
+		index[i] = deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), int64(len(v.data))}
+		parts[2+i] = v.data
 	}
 	line, err := json.Marshal(index)
 	if err != nil {
 		return Delta{}, nil, fmt.Errorf("delta of version %d: %w", version, err)
 	}
-	data := slices.Concat(append([][]byte{line, {'\n'}}, bodies...)...)
+	parts[0], parts[1] = line, []byte{'\n'}
+	data := slices.Concat(parts...)
 	return Delta{version, Digest(data), int64(len(data)), len(index)}, data, nil
 }
 
