@@ -76,7 +76,7 @@ func TestDemoWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
 	const lasVegas = 2024022
 	told := newListeners(t)
-	d := startDemo(t, "3000", append(told.flags(), "--archive", seasons(t, 2023, 2024))...)
+	d := startDemo(t, "3000", append(told.flags(), "--archive", seasons(t, 2024, 2024))...)
 	hook, secret := told.add(d.cmd.Dir, "dir:.var/demo")
 	clients := d.manyClients(t, 20)
 	c := func() *client { // in turn, so that looking often meets no limit
