@@ -18,10 +18,10 @@ import (
 // Roster lists the possible drivers of a round: all drivers with an entry in this season or the last
 // one, each with the latest entry.
 type Roster struct {
-	Known  []Starter // the drivers of the round first, by car number
-	Listed bool      // the entries of the round itself are known
-	teams  map[season.TeamID]season.Team
-	ids    map[season.DriverID]bool // all drivers of the archive
+	Known   []Starter // the drivers of the round first, by car number
+	Listed  bool      // the entries of the round itself are known
+	teams   map[season.TeamID]season.Team
+	drivers map[season.DriverID]season.Driver // all of the archive
 }
 
 // Starter is a driver with an entry.
@@ -63,10 +63,7 @@ seasons:
 			}
 		}
 	}
-	roster := &Roster{Listed: listed, teams: v.Teams, ids: make(map[season.DriverID]bool, len(v.Drivers))}
-	for id := range v.Drivers {
-		roster.ids[id] = true
-	}
+	roster := &Roster{Listed: listed, teams: v.Teams, drivers: v.Drivers}
 	codes := v.Codes(year, slices.Sorted(maps.Keys(latest))...)
 	for _, e := range latest {
 		entered := slices.ContainsFunc(current, func(other season.Entry) bool { return other.Driver == e.Driver })
@@ -234,7 +231,7 @@ func (r *Roster) assign(l *List, code, is string) (Starter, error) {
 		if err != nil {
 			return s, err
 		}
-		if !r.ids[d.ID] { // a known driver comes back under the known identifier
+		if _, known := r.drivers[d.ID]; !known { // a known driver comes back under the known identifier
 			driver = &d
 		}
 		parts = parts[2:]

@@ -166,13 +166,11 @@ func (l *Log) Refresh(ctx context.Context) error {
 
 func (l *Log) refresh(ctx context.Context) error {
 	files, err := l.files.After(ctx, l.head.Seq)
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		// Either one file is unreadable or the whole store: load tells, and goes on after the file.
-		if l.load(ctx) == nil {
+		if ctx.Err() == nil && l.load(ctx) == nil {
 			return nil
 		}
-	}
-	if err != nil {
 		return fmt.Errorf("read the audit log: %w", err)
 	}
 	for _, f := range files {

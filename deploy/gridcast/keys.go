@@ -49,7 +49,7 @@ func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.S
 	now := time.Now()
 	header := []any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}
 	terminal.PrintRows(s, d.Keys, fmt.Sprintf("%s has no keys; gridcast keys create makes one", store), header, func(k keys.StoredKey) []any {
-		return []any{k.ID, k.Prefix + "…", terminal.Quoted(k.Name), k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), strings.TrimSpace(view.KeyState(&k, now) + " " + terminal.Time(k.Revoked)), strings.Join(k.Origins, " ")}
+		return []any{k.ID, k.Prefix + "…", k.Name, k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), strings.TrimSpace(view.KeyState(&k, now) + " " + terminal.Time(k.Revoked)), strings.Join(k.Origins, " ")}
 	})
 	return nil
 }

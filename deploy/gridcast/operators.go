@@ -29,7 +29,7 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams, store b
 		if !p.Revoked.IsZero() {
 			state = strings.TrimSpace("revoked " + terminal.Time(p.Revoked))
 		}
-		return []any{terminal.Quoted(p.Name), p.Role, terminal.Time(p.Created), state}
+		return []any{p.Name, p.Role, terminal.Time(p.Created), state}
 	})
 	return nil
 }

@@ -71,7 +71,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 		if h.Trouble != "" {
 			state += ": " + h.Trouble
 		}
-		rows[i] = []any{h.ID, terminal.Quoted(operator.WebhookHost(h.Hook)), endpoints, terminal.Time(h.Created), h.Log.Told, terminal.Quoted(state)}
+		rows[i] = []any{h.ID, operator.WebhookHost(h.Hook), endpoints, terminal.Time(h.Created), h.Log.Told, state}
 	}
 	s.PrintList(listed, fmt.Sprintf("%s has no webhooks; gridcast webhooks add makes one", store), []any{"id", "host", "told of", "created", "up to version", "state"}, rows)
 	return nil
@@ -102,7 +102,7 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 		if a.Version > 0 {
 			about = fmt.Sprintf("version %d", a.Version)
 		}
-		return []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), terminal.Quoted(a.Detail)}
+		return []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), a.Detail}
 	})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gridcast/builder/assemble"
@@ -46,12 +47,7 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 }
 
 func sorted[K ~string, V any](of map[K]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, string(key))
-	}
-	slices.Sort(keys)
-	return keys
+	return view.Names(slices.Sorted(maps.Keys(of)), func(key K) string { return string(key) })
 }
 
 func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {

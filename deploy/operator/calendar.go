@@ -133,10 +133,9 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 		return "", err
 	}
 	state := o.Ledger.Fold()
-	sessions := []season.SessionKind{season.Practice1, season.Practice2, season.Practice3, season.SprintQualifying, season.Sprint, season.Qualifying}
 	var b strings.Builder
 	b.WriteString("round,grand_prix,circuit,start")
-	for _, kind := range sessions {
+	for _, kind := range calendar.Kinds {
 		fmt.Fprintf(&b, ",%s", kind)
 	}
 	b.WriteString("\n")
@@ -147,7 +146,7 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 		}
 		found = true
 		fmt.Fprintf(&b, "%d,%s,%s,%s", r.Facts.Number, r.Facts.GrandPrix, r.Facts.Circuit, instantCell(r.Facts.Date, r.Facts.Start))
-		for _, kind := range sessions {
+		for _, kind := range calendar.Kinds {
 			s, known := r.Facts.Session(kind)
 			switch {
 			case known:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -618,15 +619,12 @@ func changedVariants(before, after *almanac.Almanac, year int) ([]string, error)
 	}
 	var changed []string
 	for path, body := range y {
-		if old, ok := x[path]; !ok || old != body {
+		if x[path] != body { // no body is empty
 			changed = append(changed, path)
 		}
+		delete(x, path)
 	}
-	for path := range x {
-		if _, ok := y[path]; !ok {
-			changed = append(changed, path)
-		}
-	}
+	changed = slices.AppendSeq(changed, maps.Keys(x)) // those that after lacks
 	slices.Sort(changed)
 	return changed, nil
 }

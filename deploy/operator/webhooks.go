@@ -106,7 +106,10 @@ func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id str
 	preview func(*webhook.Hook, *Preview), change func(*[]webhook.Hook, *webhook.Hook, Request) (Answer, error),
 ) (*Plan, error) {
 	return edit[[]webhook.Hook, webhook.Hook]{
-		load: o.loadWebhooks,
+		load: func(ctx context.Context) (*[]webhook.Hook, error) {
+			hooks, err := webhook.Load(ctx, o.Store)
+			return &hooks, err
+		},
 		update: func(ctx context.Context, change func(*[]webhook.Hook) error) error {
 			return webhook.Update(ctx, o.Store, change)
 		},
@@ -114,11 +117,6 @@ func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id str
 		preview: func(_ *[]webhook.Hook, h *webhook.Hook, p *Preview) error { preview(h, p); return nil },
 		change:  change,
 	}.plan(ctx, auditlog.Intent{Action: action, Subject: id})
-}
-
-func (o *Operator) loadWebhooks(ctx context.Context) (*[]webhook.Hook, error) {
-	hooks, err := webhook.Load(ctx, o.Store)
-	return &hooks, err
 }
 
 // RotateWebhook gives a webhook another secret. Both secrets sign for the grace.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -34,10 +33,8 @@ type operatorPort struct {
 	listener net.Listener
 	token    string
 	edges    []console.Edge
-	log      *slog.Logger
-	problem  func() string // why no version is built
-	observer *observer     // of POST /live; nil: nobody may send observations
-	ready    func() bool
+	worker   *worker        // of the process
+	observer *observer      // of POST /live; nil: nobody may send observations
 	signKeys *notes.Signers // for the list of API keys; nil: it is not signed
 	console  atomic.Pointer[console.Console]
 	handler  atomic.Pointer[http.Handler] // of the console
@@ -57,7 +54,7 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 	if err != nil {
 		return nil, err
 	}
-	p := &operatorPort{observer: newObserver(observations), token: token, edges: append(local, console.Remotes(f.Edges)...), log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
+	p := &operatorPort{observer: newObserver(observations), token: token, edges: append(local, console.Remotes(f.Edges)...), worker: w}
 	if p.signKeys, err = f.KeySigners(); err != nil {
 		return nil, err
 	}
@@ -65,21 +62,22 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)
 	}
 	if address, ok := p.listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
-		p.log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
+		w.streams.Log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
 	}
 	return p, nil
 }
 
 // open serves the console of a running service.
-func (p *operatorPort) open(ctx context.Context, running *service.Service, w *worker) error {
+func (p *operatorPort) open(ctx context.Context, running *service.Service) error {
+	w := p.worker
 	actions, err := running.Operator(ctx, w.tiers)
 	if err != nil {
 		return err
 	}
 	actions.SignKeys = p.signKeys
 	page, err := console.New(console.Config{
-		Token: p.token, Operator: actions, Log: p.log, Speed: w.clock.Speed(), Address: p.listener.Addr(), Edges: p.edges,
-		Sources: running.Sources, Problem: p.problem,
+		Token: p.token, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Sources: running.Sources, Problem: w.trouble,
 	})
 	if err != nil {
 		return err
@@ -97,7 +95,7 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service, w *wo
 func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := p.handler.Load()
 	switch {
-	case r.URL.Path == "/healthz", r.URL.Path == "/readyz" && handler != nil && p.ready():
+	case r.URL.Path == "/healthz", r.URL.Path == "/readyz" && handler != nil && p.worker.started.Load():
 		_, _ = w.Write([]byte("ok\n")) // a client that has gone needs no answer
 		return
 	case r.URL.Path == "/readyz":
@@ -212,7 +210,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			}
 		}
 		if w.port != nil && w.port.console.Load() == nil {
-			if err := w.port.open(ctx, running, w); err != nil {
+			if err := w.port.open(ctx, running); err != nil {
 				return err
 			}
 		}

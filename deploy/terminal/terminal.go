@@ -243,16 +243,6 @@ func printable(text string) string {
 	return out.String()
 }
 
-// Quoted is the text, in quotes if it has characters that cannot be printed.
-func Quoted(text string) string {
-	for _, r := range text {
-		if !strconv.IsPrint(r) {
-			return strconv.Quote(text)
-		}
-	}
-	return text
-}
-
 // Time is an instant in a table; empty for the zero time.
 func Time(t time.Time) string {
 	if t.IsZero() {

@@ -96,8 +96,8 @@ func Read(file []byte, known Known) (rounds []Round, notes []string, err error) 
 	return rounds, notes, nil
 }
 
-// kinds are the sessions before the race. A column of a table has the name of its kind.
-var kinds = []season.SessionKind{
+// Kinds are the sessions before the race. A column of a table has the name of its kind.
+var Kinds = []season.SessionKind{
 	season.Practice1, season.Practice2, season.Practice3, season.SprintQualifying, season.Sprint, season.Qualifying,
 }
 
@@ -190,7 +190,7 @@ func readRow(row map[string]string, known Known) (Round, error) {
 	if r.Circuit, r.Venue, err = known.circuit(row, known.Editions[r.GrandPrix].Circuit); err != nil {
 		return r, err
 	}
-	for _, kind := range kinds {
+	for _, kind := range Kinds {
 		text := row[string(kind)]
 		if kind == season.Sprint && (text == "yes" || text == "no") {
 			r.Sprint = text == "yes"
