@@ -42,7 +42,7 @@ const (
 	MoveRound      Verb = "move_round"
 	ReinstateRound Verb = "reinstate_round"
 	ReleaseRound   Verb = "release_round"
-	SetEntries     Verb = "set_entries" // facts entered by hand, also the next three
+	SetEntries     Verb = "set_entries" // facts entered by hand, as in the next two and ImportCalendar
 	SetQualifying  Verb = "set_qualifying"
 	SetGrid        Verb = "set_grid"
 	SetOrder       Verb = "set_order" // of a running race

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -277,13 +278,12 @@ func (d *doctor) storeClock(ctx context.Context) {
 		return
 	}
 	off := time.Since(at)
-	switch {
-	case off.Abs() > ledger.MaxAhead+within:
+	if off.Abs() > ledger.MaxAhead+within {
 		d.found("clock", Problem, "timedatectl set-ntp true", "this machine is %s off the storage's clock; beyond %s the builder freezes no pick",
 			off.Round(time.Second/10), ledger.MaxAhead)
-	default:
-		d.found("clock", Good, "", "within %s of the storage's", max(within, off.Abs()).Round(time.Second/10))
+		return
 	}
+	d.found("clock", Good, "", "within %s of the storage's", max(within, off.Abs()).Round(time.Second/10))
 }
 
 // published checks the published version and returns its number; 0 if there is none.
@@ -404,16 +404,15 @@ func (d *doctor) redis(ctx context.Context) {
 	if err == nil {
 		ahead, err = redislimit.Check(ctx, cfg)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		host, port := "HOST", "6379"
 		if u, err := url.Parse(d.Redis); err == nil && u.Host != "" {
 			host, port = u.Hostname(), cmp.Or(u.Port(), port)
 		}
 		d.failed("redis", fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), err)
-	default:
-		d.found("redis", Good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
+		return
 	}
+	d.found("redis", Good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
 }
 
 func (d *doctor) certificate(now time.Time) {
@@ -468,9 +467,6 @@ func (d *doctor) token() {
 	d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
 }
 
-// minFree is the least free space: room for several versions and years of ledger.
-const minFree = 256 << 20
-
 // webhooks checks that receivers get their messages.
 func (d *doctor) webhooks(ctx context.Context) {
 	sender, err := d.Sender(nil)
@@ -509,6 +505,9 @@ func (d *doctor) webhooks(ctx context.Context) {
 	}
 }
 
+// minFree is the least free space: room for several versions and years of ledger.
+const minFree = 256 << 20
+
 // disk checks the free space of the folders that this machine uses.
 func (d *doctor) disk() {
 	places := map[string]string{}
@@ -518,8 +517,8 @@ func (d *doctor) disk() {
 	if d.CacheDir != "" && d.Role != "scheduler" {
 		places[d.CacheDir] = "df -h " + d.CacheDir
 	}
-	for path, fix := range places {
-		there := path
+	for _, path := range slices.Sorted(maps.Keys(places)) {
+		fix, there := places[path], path
 		for {
 			if _, err := os.Stat(there); err == nil || there == filepath.Dir(there) {
 				break

@@ -111,11 +111,7 @@ func (d EnterResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 			if r.Result != nil {
 				return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
 			}
-			rows, sprint, err := d.Rows(r)
-			if err != nil {
-				return nil, err
-			}
-			return r.Correct(rows, sprint, reason)
+			return Classification{Order: d.Order, Document: d.Document}.correct(r, reason)
 		},
 	}.plan(ctx, o)
 }
@@ -138,13 +134,7 @@ func (d CorrectResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 				p.Refusal = early(r, now)
 			}
 		},
-		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
-			rows, sprint, err := d.Rows(r)
-			if err != nil {
-				return nil, err
-			}
-			return r.Correct(rows, sprint, reason)
-		},
+		decide: d.correct,
 	}.plan(ctx, o)
 }
 
@@ -317,6 +307,15 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 		}
 	}
 	return rows, sprint, err
+}
+
+// correct returns the event that makes the classification the next revision of a result.
+func (c Classification) correct(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	rows, sprint, err := c.Rows(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.Correct(rows, sprint, reason)
 }
 
 func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
