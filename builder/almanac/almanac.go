@@ -10,7 +10,6 @@ package almanac
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -28,26 +27,20 @@ type Almanac struct {
 
 	view   *season.View
 	state  *ledger.Fold
-	shared sync.Map // results of Shared by their sharedKey
+	shared sync.Map // results of Shared by their year
 }
 
-// sharedKey names a shared result: its type and its season.
-type sharedKey struct {
-	kind reflect.Type
-	year int
-}
-
-// Shared returns the result of count for a season. The first call for a type of result and a season counts, and later
-// calls get the same result, because several documents are made from it. Nobody may change it.
+// Shared returns the result of count for a season. The first call for a season counts, and later calls get the same
+// result, because several documents are made from it. Nobody may change it. All calls have the same type of result.
 func Shared[T any](a *Almanac, y *Year, count func(y *Year) T) T {
-	once, _ := a.shared.LoadOrStore(sharedKey{reflect.TypeFor[T](), y.Year}, sync.OnceValue(func() T { return count(y) }))
+	once, _ := a.shared.LoadOrStore(y.Year, sync.OnceValue(func() T { return count(y) }))
 	return once.(func() T)() //nolint:forcetypeassert // stored above
 }
 
 // Share gives a season the result that Shared returned for it in an earlier almanac. Their Digests of the season must be
 // equal.
 func Share[T any](a *Almanac, year int, result T) {
-	a.shared.Store(sharedKey{reflect.TypeFor[T](), year}, func() T { return result })
+	a.shared.Store(year, func() T { return result })
 }
 
 // Log returns the changes of published rounds in the order in which the ledger has them. Later ones only follow.

@@ -7,24 +7,10 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// ChangeKind names the kind of a change to a published round.
-type ChangeKind int
-
-// The changes.
-const (
-	RoundMoved ChangeKind = iota
-	RoundPostponed
-	RoundCancelled
-	RoundReinstated
-	ResultRevised
-	PickVoided
-	RoundAdded
-)
-
 // Change is a decision that changed a published round.
 type Change struct {
 	Round  *Round
-	Kind   ChangeKind
+	Type   ledger.Type // of the event that decided it; a released start is a moved one
 	At     time.Time
 	Actor  string
 	Reason string
@@ -33,11 +19,6 @@ type Change struct {
 	OldStart, NewStart time.Time            // zero: unknown or unchanged
 	Old, New           *ledger.Verification // of a revised result; Old is the vouched one if Old.Revision is 0
 	Pick               *ledger.FrozenPick   // the voided pick
-}
-
-var changeOf = map[ledger.Type]ChangeKind{
-	ledger.RoundMoved: RoundMoved, ledger.RoundReleased: RoundMoved, ledger.RoundPostponed: RoundPostponed,
-	ledger.RoundCancelled: RoundCancelled, ledger.RoundReinstated: RoundReinstated,
 }
 
 // Changes returns the decisions that changed published rounds, of one year or,
@@ -57,7 +38,7 @@ func (r *Round) changes() []Change {
 	var all []Change
 	state := Scheduled
 	if !r.Record.Added.IsZero() {
-		added := Change{Round: r, Kind: RoundAdded, At: r.Record.Added, Actor: "builder"}
+		added := Change{Round: r, Type: ledger.KeysAssigned, At: r.Record.Added, Actor: "builder"}
 		if changes := r.Record.Override.Changes; len(changes) > 0 && !changes[0].Was.IsZero() {
 			added.NewStart = changes[0].Was
 		} else if !r.Provisional {
@@ -67,25 +48,27 @@ func (r *Round) changes() []Change {
 	}
 	for _, c := range r.Record.Override.Changes {
 		change := Change{
-			Round: r, Kind: changeOf[c.Type], At: c.At, Actor: c.Actor, Reason: c.Reason,
+			Round: r, Type: c.Type, At: c.At, Actor: c.Actor, Reason: c.Reason,
 			OldState: state, OldStart: c.Was, NewStart: c.Start,
 		}
-		switch change.Kind {
-		case RoundPostponed:
+		switch c.Type {
+		case ledger.RoundReleased:
+			change.Type = ledger.RoundMoved
+		case ledger.RoundPostponed:
 			state = Postponed
-		case RoundCancelled:
+		case ledger.RoundCancelled:
 			state = Cancelled
-		case RoundReinstated:
+		case ledger.RoundReinstated:
 			state = Scheduled
 		}
 		change.NewState = state
-		if change.Kind == RoundMoved && c.Was.Equal(c.Start) {
+		if change.Type == ledger.RoundMoved && c.Was.Equal(c.Start) {
 			continue // released to the sources, which agree
 		}
 		all = append(all, change)
 	}
 	for _, v := range r.Record.Voided {
-		voided := Change{Round: r, Kind: PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
+		voided := Change{Round: r, Type: ledger.PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
 		for _, c := range r.Record.Override.Changes { // the event that voided it
 			if c.At.Equal(v.VoidedAt) {
 				voided.Actor = c.Actor
@@ -100,7 +83,7 @@ func (r *Round) changes() []Change {
 	for i := range r.Record.Revisions {
 		v := &r.Record.Revisions[i]
 		if before != nil {
-			all = append(all, Change{Round: r, Kind: ResultRevised, At: v.At, Actor: v.Actor, Reason: v.Reason, Old: before, New: v})
+			all = append(all, Change{Round: r, Type: ledger.ResultVerified, At: v.At, Actor: v.Actor, Reason: v.Reason, Old: before, New: v})
 		}
 		before = v
 	}

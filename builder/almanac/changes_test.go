@@ -36,15 +36,15 @@ func TestChanges(t *testing.T) {
 	a := w.at(startOf(1).Add(6 * day))
 	var got []string
 	for _, c := range a.Changes(2025) {
-		got = append(got, fmt.Sprintf("%d kind %d by %s: %s, %d to %d", c.Round.Session, c.Kind, c.Actor, c.Reason, c.OldState, c.NewState))
+		got = append(got, fmt.Sprintf("%d kind %s by %s: %s, %d to %d", c.Round.Session, c.Type, c.Actor, c.Reason, c.OldState, c.NewState))
 	}
 	want := []string{
-		fmt.Sprintf("2025002 kind %d by test: cancelled, 0 to 0", almanac.PickVoided),
-		fmt.Sprintf("2025002 kind %d by test: flood, %d to %d", almanac.RoundCancelled, almanac.Scheduled, almanac.Cancelled),
-		fmt.Sprintf("2025003 kind %d by test: new date, %d to %d", almanac.RoundReinstated, almanac.Postponed, almanac.Scheduled),
-		fmt.Sprintf("2025003 kind %d by test: fog, %d to %d", almanac.RoundPostponed, almanac.Scheduled, almanac.Postponed),
-		fmt.Sprintf("2025001 kind %d by test: underweight, 0 to 0", almanac.ResultRevised),
-		fmt.Sprintf("2025002 kind %d by test: heat, 0 to 0", almanac.RoundMoved),
+		fmt.Sprintf("2025002 kind %s by test: cancelled, 0 to 0", ledger.PickVoided),
+		fmt.Sprintf("2025002 kind %s by test: flood, %d to %d", ledger.RoundCancelled, almanac.Scheduled, almanac.Cancelled),
+		fmt.Sprintf("2025003 kind %s by test: new date, %d to %d", ledger.RoundReinstated, almanac.Postponed, almanac.Scheduled),
+		fmt.Sprintf("2025003 kind %s by test: fog, %d to %d", ledger.RoundPostponed, almanac.Scheduled, almanac.Postponed),
+		fmt.Sprintf("2025001 kind %s by test: underweight, 0 to 0", ledger.ResultVerified),
+		fmt.Sprintf("2025002 kind %s by test: heat, 0 to 0", ledger.RoundMoved),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("newest first (-want +got)\n%s", diff)
@@ -94,7 +94,7 @@ func TestAddedRound(t *testing.T) {
 	}
 	for moved := range 2 { // before and after a move
 		changes := w.at(added.Add(2 * time.Hour)).Changes(0)
-		if c := changes[len(changes)-1]; c.Kind != almanac.RoundAdded || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(startOf(len(keys))) {
+		if c := changes[len(changes)-1]; c.Type != ledger.KeysAssigned || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(startOf(len(keys))) {
 			t.Errorf("got %+v, want the last round at %s", c, startOf(len(keys)))
 		}
 		if log := w.at(added.Add(2 * time.Hour)).Log(); len(log) != 1+moved || log[0].Session != keys[last].Session || log[0].Type != ledger.KeysAssigned {
@@ -118,7 +118,7 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	if log := w.at(opened.Add(2 * time.Hour)).Log(); len(log) != 1 || log[0].Revision != 1 {
 		t.Errorf("got the log %+v, want the first revision", log)
 	}
-	if len(changes) != 1 || changes[0].Kind != almanac.ResultRevised || changes[0].Old.Winner() != "ann" || changes[0].New.Winner() != "bob" {
+	if len(changes) != 1 || changes[0].Type != ledger.ResultVerified || changes[0].Old.Winner() != "ann" || changes[0].New.Winner() != "bob" {
 		t.Errorf("got %+v, want one revision from ann to bob", changes)
 	}
 }

@@ -50,17 +50,15 @@ func (r *Round) Allowed() []Decision {
 		{Reinstate, func() ([]ledger.Event, error) { return r.Reinstate(later, reason) }},
 		{Release, func() ([]ledger.Event, error) { return r.Release(reason) }},
 	} {
-		if events, err := trial.events(); err == nil && r.accepted(events) {
+		events, err := trial.events()
+		if err == nil {
+			_, _, err = r.Trial(events)
+		}
+		if err == nil {
 			allowed = append(allowed, trial.action)
 		}
 	}
 	return allowed
-}
-
-// accepted reports whether the ledger would accept the events now.
-func (r *Round) accepted(events []ledger.Event) bool {
-	_, _, refused := r.Trial(events)
-	return refused == nil
 }
 
 // advice lists the allowed decisions.

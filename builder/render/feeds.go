@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -189,24 +190,24 @@ func title(c *almanac.Change) string {
 	r := c.Round
 	name := fmt.Sprintf("%s %d", r.Facts.Name, r.Year)
 	start := func(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC") }
-	switch c.Kind {
-	case almanac.RoundMoved:
+	switch c.Type {
+	case ledger.RoundMoved:
 		return name + " moved to " + start(c.NewStart)
-	case almanac.RoundPostponed:
+	case ledger.RoundPostponed:
 		return name + " postponed"
-	case almanac.RoundCancelled:
+	case ledger.RoundCancelled:
 		return name + " cancelled"
-	case almanac.RoundReinstated:
+	case ledger.RoundReinstated:
 		if c.NewStart.IsZero() {
 			return name + " is back in the calendar"
 		}
 		return name + " is back in the calendar: " + start(c.NewStart)
-	case almanac.RoundAdded:
+	case ledger.KeysAssigned:
 		if c.NewStart.IsZero() {
 			return name + " joined the calendar"
 		}
 		return name + " joined the calendar: " + start(c.NewStart)
-	case almanac.PickVoided:
+	case ledger.PickVoided:
 		return name + ": the pick no longer counts"
 	}
 	before, after := almanac.Podium(c.Old.Rows), almanac.Podium(c.New.Rows)

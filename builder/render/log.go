@@ -10,7 +10,8 @@ import (
 // pageSize is the number of changes on a full page. Clients keep full pages, so it never changes.
 const pageSize = 200
 
-var loggedKinds = map[ledger.Type]wire.ChangeKind{
+// changeKinds are the API's names of the events that change a published round.
+var changeKinds = map[ledger.Type]wire.ChangeKind{
 	ledger.KeysAssigned: wire.RoundAdded, ledger.RoundMoved: wire.RoundMoved, ledger.RoundReleased: wire.RoundMoved,
 	ledger.RoundPostponed: wire.RoundPostponed, ledger.RoundCancelled: wire.RoundCancelled, ledger.RoundReinstated: wire.RoundReinstated,
 	ledger.ResultVerified: wire.ResultRevised, ledger.PickVoided: wire.PickVoided,
@@ -34,7 +35,7 @@ func changesPage(a *almanac.Almanac, page int) wire.ChangesPage {
 
 // loggedChange renders an event from its own fields, so that it is the same in every later version.
 func loggedChange(e *ledger.LoggedEvent) wire.LoggedChange {
-	c := wire.LoggedChange{SessionKey: e.Session, Kind: loggedKinds[e.Type], At: wire.Instant(e.When()), By: role(e.Actor), Reason: e.Reason}
+	c := wire.LoggedChange{SessionKey: e.Session, Kind: changeKinds[e.Type], At: wire.Instant(e.When()), By: role(e.Actor), Reason: e.Reason}
 	before, after := wire.LoggedState{Revision: max(e.Revision-1, 0), DateStart: wire.Instant(e.Was)}, wire.LoggedState{Revision: e.Revision}
 	if e.Type != ledger.ResultVerified { // which has the start that was valid
 		after.DateStart = wire.Instant(e.Start)

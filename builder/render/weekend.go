@@ -134,12 +134,6 @@ func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
 	return Status(r.State)
 }
 
-var changeKinds = map[almanac.ChangeKind]wire.ChangeKind{
-	almanac.RoundMoved: wire.RoundMoved, almanac.RoundPostponed: wire.RoundPostponed, almanac.RoundCancelled: wire.RoundCancelled,
-	almanac.RoundReinstated: wire.RoundReinstated, almanac.ResultRevised: wire.ResultRevised, almanac.PickVoided: wire.PickVoided,
-	almanac.RoundAdded: wire.RoundAdded,
-}
-
 // changes lists the decisions that changed published rounds, the newest first.
 func changes(a *almanac.Almanac, year int) []wire.Change {
 	list := a.Changes(year)
@@ -147,21 +141,21 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 	for _, c := range list {
 		y, _ := a.Year(c.Round.Year)
 		rec := wire.Change{
-			SessionKey: c.Round.Session, GPName: c.Round.Facts.Name, Kind: changeKinds[c.Kind], At: wire.Instant(c.At), By: role(c.Actor),
+			SessionKey: c.Round.Session, GPName: c.Round.Facts.Name, Kind: changeKinds[c.Type], At: wire.Instant(c.At), By: role(c.Actor),
 			Reason: c.Reason,
 		}
-		switch c.Kind {
-		case almanac.ResultRevised:
+		switch c.Type {
+		case ledger.ResultVerified:
 			rec.Old, rec.New = &wire.ChangeState{Revision: c.Old.Revision}, &wire.ChangeState{Revision: c.New.Revision}
 			rec.Old.Race, rec.New.Race = changedRows(y, c.Round, c.Old.Rows, c.New.Rows)
 			if c.Old.Sprint != nil && c.New.Sprint != nil { // otherwise it followed the source until then
 				rec.Old.Sprint, rec.New.Sprint = changedRows(y, c.Round, c.Old.Sprint, c.New.Sprint)
 			}
-		case almanac.PickVoided:
+		case ledger.PickVoided:
 			rec.Old = &wire.ChangeState{Prediction: prediction(y, c.Pick)}
-		case almanac.RoundAdded:
+		case ledger.KeysAssigned:
 			rec.New = &wire.ChangeState{Status: wire.Scheduled, DateStart: wire.Instant(c.NewStart)}
-		case almanac.RoundMoved:
+		case ledger.RoundMoved:
 			rec.Old, rec.New = &wire.ChangeState{DateStart: wire.Instant(c.OldStart)}, &wire.ChangeState{DateStart: wire.Instant(c.NewStart)}
 		default:
 			rec.Old = &wire.ChangeState{Status: Status(c.OldState), DateStart: wire.Instant(c.OldStart)}
