@@ -72,7 +72,6 @@ type Validators struct {
 type Answer struct {
 	NotModified bool
 	Body        []byte
-	Header      http.Header
 	Validators
 }
 
@@ -204,7 +203,7 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 		return Answer{}, fault(Unreachable, 0, readable(err))
 	}
 	defer func() { _ = response.Body.Close() }() // read to its end or given up
-	answer := Answer{Header: response.Header, Validators: Validators{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}
+	answer := Answer{Validators: Validators{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}
 	switch {
 	case response.StatusCode == http.StatusNotModified && known != (Validators{}):
 		answer.NotModified, answer.Validators = true, known

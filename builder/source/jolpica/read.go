@@ -75,10 +75,6 @@ type reader struct {
 	notes []string
 }
 
-func newReader(names source.Equivalents) *reader {
-	return &reader{names: names, races: make(map[int]map[text]*race), out: season.NewFacts()}
-}
-
 func (r *reader) page(p page) error {
 	var body struct {
 		MRData struct {
@@ -300,7 +296,7 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 		} else if w.Status != "Retired" {
 			result.Reason = string(w.Status)
 		}
-		result.Laps, _ = strconv.Atoi(string(w.Laps)) // optional, because nothing of it is published
+		result.Laps, _ = strconv.Atoi(string(w.Laps)) // optional: 0 if it is absent
 		if millis, err := strconv.ParseInt(string(w.Time.Millis), 10, 64); err == nil && millis > 0 && w.Status == "Finished" {
 			result.Time = time.Duration(millis) * time.Millisecond
 		}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"gridcast/builder/season"
 	"gridcast/builder/source"
 )
 
@@ -44,26 +45,16 @@ func Names() (source.Equivalents, error) {
 	return source.ReadEquivalents("builder/source/jolpica/equivalents.txt", equivalentsText)
 }
 
-type upstream struct{ api *source.API }
+type upstream struct{ *source.API }
 
 // New returns Jolpica at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, MaxBytes: maxPage}
-	names, err := Names()
-	if err != nil {
-		return nil, err
-	}
-	api, err := source.NewAPI(base, config, names)
+	api, err := source.NewAPI("jolpica", "Jolpica (https://github.com/jolpica/jolpica-f1)", base, config, Names)
 	if err != nil {
 		return nil, err
 	}
 	return &upstream{api}, nil
-}
-
-func (*upstream) Name() string { return "jolpica" }
-
-func (*upstream) Licence() source.Licence {
-	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "Jolpica (https://github.com/jolpica/jolpica-f1)", NonCommercial: true} //nolint:gosec // G101: no credentials
 }
 
 // payload holds the pages as they came.
@@ -83,7 +74,7 @@ type page struct {
 var resources = []string{"races", "qualifying", "sprint", "results", "driverstandings", "constructorstandings"}
 
 func (u *upstream) Fetch(ctx context.Context, now time.Time, from, to int, known source.Known) (source.Payload, error) {
-	requests := u.api.At(now)
+	requests := u.At(now)
 	p := payload{From: from, To: to}
 	for year := from; year <= to; year++ {
 		for _, resource := range resources {
@@ -137,7 +128,7 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 	if err := source.Unpack(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read jolpica: %w", err)
 	}
-	r := newReader(u.api.Names)
+	r := reader{names: u.Names, races: make(map[int]map[text]*race), out: season.NewFacts()}
 	for _, page := range p.Pages {
 		if err := r.page(page); err != nil {
 			return source.Document{}, fmt.Errorf("read jolpica: %s of %d: %w", page.Resource, page.Year, err)

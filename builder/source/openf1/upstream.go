@@ -51,28 +51,18 @@ func Names() (source.Equivalents, error) {
 	return source.ReadEquivalents("builder/source/openf1/equivalents.txt", equivalentsText)
 }
 
-type upstream struct{ api *source.API }
+type upstream struct{ *source.API }
 
 // New returns OpenF1 at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{
 		UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, MaxBytes: maxBody,
 	}
-	names, err := Names()
-	if err != nil {
-		return nil, err
-	}
-	api, err := source.NewAPI(base, config, names)
+	api, err := source.NewAPI("openf1", "OpenF1 (https://openf1.org)", base, config, Names)
 	if err != nil {
 		return nil, err
 	}
 	return &upstream{api}, nil
-}
-
-func (*upstream) Name() string { return "openf1" }
-
-func (*upstream) Licence() source.Licence {
-	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "OpenF1 (https://openf1.org)", NonCommercial: true} //nolint:gosec // G101: no credentials
 }
 
 // payload holds the answers by resource and key. The keys of objects are sorted, because OpenF1
@@ -89,7 +79,7 @@ type payload struct {
 type sayings = map[string]json.RawMessage
 
 func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known source.Known) (source.Payload, error) {
-	requests := u.api.At(now)
+	requests := u.At(now)
 	get := func(into any, resource, filter string, key int) error {
 		return list(ctx, requests, fmt.Sprintf("%s?%s=%d", resource, filter, key), into)
 	}
@@ -159,7 +149,7 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 	if err := source.Unpack(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read openf1: %w", err)
 	}
-	r := reader{names: u.api.Names, p: &p, out: season.NewFacts()}
+	r := reader{names: u.Names, p: &p, out: season.NewFacts()}
 	facts, err := r.facts()
 	if err != nil {
 		return source.Document{}, fmt.Errorf("read openf1: %w", err)
