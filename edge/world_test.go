@@ -319,7 +319,7 @@ func variant(t testing.TB, target string) catalog.Variant {
 // valid checks a 200 body against the contract.
 func valid(t testing.TB, target string, body []byte) {
 	t.Helper()
-	if err := schemas.Validate(variant(t, target), body); err != nil {
+	if _, err := schemas.Decode(variant(t, target), body); err != nil {
 		t.Errorf("%s: %v\n%s", target, err, body)
 	}
 }

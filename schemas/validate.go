@@ -15,29 +15,15 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Validate checks the body of a success against the contract of the variant. The body must satisfy
-// the JSON Schema, and its bytes must equal the bytes that wire.Marshal makes of its content, so that
-// order of members, decimals of percentages and escaping are right too. The error names the faults for people.
-func Validate(v catalog.Variant, body []byte) error {
-	_, err := Decode(v, body)
-	return named(v.Path(), err)
-}
-
-// Decode is Validate and returns the content of the body: a wire.Success of the variant's data. The error does not name
-// the path.
+// Decode checks the body of a success against the contract of the variant, and returns its content: a wire.Success of the
+// variant's data. The body must satisfy the JSON Schema, and its bytes must equal the bytes that wire.Marshal makes of its
+// content, so that order of members, decimals of percentages and escaping are right too. The error names the faults for
+// people, but not the path.
 func Decode(v catalog.Variant, body []byte) (content any, err error) {
 	if c := contractOf(v); c != nil {
 		return c.decode(body)
 	}
 	return nil, errors.New("no schema for this variant")
-}
-
-// named adds the name of a body to its faults.
-func named(what string, err error) error {
-	if err != nil {
-		err = fmt.Errorf("%s: %w", what, err)
-	}
-	return err
 }
 
 // contractOf returns the contract of a variant's body, nil if the body is no document.
@@ -66,15 +52,15 @@ func File(v catalog.Variant) (name string, text []byte) {
 // CommonFile returns the file that the files of File refer to.
 func CommonFile() (name string, text []byte) { return path.Base(commonFile), published(commonFile) }
 
-// ValidateBody is Validate for a body that no builder renders: an error, an answer of the service by its path, or a
+// ValidateBody is the check of Decode for a body that no builder renders: an error, an answer of the service by its path, or a
 // message to a receiver of webhooks by its type.
 func ValidateBody(kind string, body []byte) error {
 	i := slices.IndexFunc(others, func(c contract) bool { return c.kind == kind })
 	if i < 0 {
-		return named(kind, errors.New("no schema for this kind of body"))
+		return fmt.Errorf("no schema for a body of the kind %q", kind)
 	}
 	_, err := others[i].decode(body)
-	return named(kind, err)
+	return err
 }
 
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the

@@ -197,7 +197,7 @@ func marshal(t testing.TB, v any) []byte {
 
 func TestValidateAcceptsWhatWireMakes(t *testing.T) {
 	for _, tt := range bodies {
-		if err := schemas.Validate(tt.variant, marshal(t, tt.body)); err != nil {
+		if _, err := schemas.Decode(tt.variant, marshal(t, tt.body)); err != nil {
 			t.Errorf("%s: %v", tt.variant.Path(), err)
 		}
 	}
@@ -207,12 +207,12 @@ func TestValidateAcceptsWhatWireMakes(t *testing.T) {
 func TestValidateCoversTheCatalog(t *testing.T) {
 	known := catalog.Known{Seasons: []int{2023, 2024}, Current: 2024}
 	for _, v := range catalog.All(known, []int64{2024001}) {
-		err := schemas.Validate(v, []byte(`{}`))
+		_, err := schemas.Decode(v, []byte(`{}`))
 		if err == nil || !strings.Contains(err.Error(), "the body lacks ok, data and meta") {
 			t.Errorf("%s: got %v, want a complaint about the missing envelope", v.Path(), err)
 		}
 	}
-	if err := schemas.Validate(catalog.Variant{Endpoint: "laps"}, []byte(`{}`)); err == nil {
+	if _, err := schemas.Decode(catalog.Variant{Endpoint: "laps"}, []byte(`{}`)); err == nil {
 		t.Error("an unknown endpoint has a schema")
 	}
 }
@@ -280,7 +280,7 @@ func TestValidateRefuses(t *testing.T) {
 			if spoiled == good[tt.variant] {
 				t.Fatalf("%s does not occur in %s", tt.old, spoiled)
 			}
-			if err := schemas.Validate(tt.variant, []byte(spoiled)); err == nil {
+			if _, err := schemas.Decode(tt.variant, []byte(spoiled)); err == nil {
 				t.Errorf("accepted: %s", spoiled)
 			}
 		})
@@ -289,8 +289,8 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestValidateSaysWhere(t *testing.T) {
 	body := strings.Replace(string(marshal(t, bodies[0].body)), `437`, `437.0`, 1)
-	err := schemas.Validate(driverStandings, []byte(body))
-	const want = `standings/drivers/2024: at byte 126: got "3671C6\",\"points\":437.0,\"wins\":9,\"podiums", want "3671C6\",\"points\":437,\"wins\":9,\"podiums\":"`
+	_, err := schemas.Decode(driverStandings, []byte(body))
+	const want = `at byte 126: got "3671C6\",\"points\":437.0,\"wins\":9,\"podiums", want "3671C6\",\"points\":437,\"wins\":9,\"podiums\":"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -300,19 +300,19 @@ func TestValidateSaysWhere(t *testing.T) {
 func TestValidateSaysWhatIsWrong(t *testing.T) {
 	good := string(marshal(t, bodies[0].body))
 	for _, tt := range []struct{ old, bad, want string }{
-		{`"driver":"VER"`, `"driver":""`, `standings/drivers/2024: data[0].driver is "", which is not of the form ^[A-Z]{3}$`},
-		{`"driver":"VER",`, ``, `standings/drivers/2024: data[0] lacks driver`},
-		{`"wins":9`, `"wins":"9"`, `standings/drivers/2024: data[0].wins is of the type string, want integer`},
-		{`"wins":9`, `"wins":-1`, `standings/drivers/2024: data[0].wins is -1, want at least 0`},
-		{`"wins":9`, `"wins":9,"losses":1`, `standings/drivers/2024: data[0] has losses, which the contract does not know`},
-		{`"ok":true`, `"ok":false`, `standings/drivers/2024: ok is false, want true`},
-		{good, `{}`, `standings/drivers/2024: the body lacks ok, data and meta`},
+		{`"driver":"VER"`, `"driver":""`, `data[0].driver is "", which is not of the form ^[A-Z]{3}$`},
+		{`"driver":"VER",`, ``, `data[0] lacks driver`},
+		{`"wins":9`, `"wins":"9"`, `data[0].wins is of the type string, want integer`},
+		{`"wins":9`, `"wins":-1`, `data[0].wins is -1, want at least 0`},
+		{`"wins":9`, `"wins":9,"losses":1`, `data[0] has losses, which the contract does not know`},
+		{`"ok":true`, `"ok":false`, `ok is false, want true`},
+		{good, `{}`, `the body lacks ok, data and meta`},
 	} {
 		body := strings.Replace(good, tt.old, tt.bad, 1)
 		if body == good {
 			t.Fatalf("%s is not in %s", tt.old, good)
 		}
-		if err := schemas.Validate(driverStandings, []byte(body)); err == nil || err.Error() != tt.want {
+		if _, err := schemas.Decode(driverStandings, []byte(body)); err == nil || err.Error() != tt.want {
 			t.Errorf("%s in place of %s:\ngot  %v\nwant %s", tt.bad, tt.old, err, tt.want)
 		}
 	}
@@ -353,7 +353,7 @@ func TestValidateError(t *testing.T) {
 func BenchmarkValidate(b *testing.B) {
 	body := marshal(b, bodies[0].body)
 	for b.Loop() {
-		if err := schemas.Validate(driverStandings, body); err != nil {
+		if _, err := schemas.Decode(driverStandings, body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -261,7 +261,7 @@ func (c *client) get(t testing.TB, path string) answer {
 	if strings.Contains(path, "page=") {
 		v.Page = 1 // the pages of a log have a schema of their own
 	}
-	if err := schemas.Validate(v, a.body); err != nil {
+	if _, err := schemas.Decode(v, a.body); err != nil {
 		t.Errorf("GET %s: %v", path, err)
 	}
 	return a
