@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -189,7 +188,7 @@ func TestWeekend(t *testing.T) {
 		verified = true
 	})
 	if !verified && !t.Failed() {
-		if _, err := exec.LookPath("chromium"); err == nil {
+		if _, err := browsertest.Path(); err == nil {
 			t.Fatal("the browser did not verify the result")
 		}
 		t.Log("no chromium: the result is verified by requests instead")
