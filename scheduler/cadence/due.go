@@ -59,17 +59,6 @@ func compare(a, b Due) int {
 	return cmp.Or(cmp.Compare(rank[a.Work], rank[b.Work]), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Reason, b.Reason))
 }
 
-// Coming lists the instants after now, in order: all instants of every round and season, and the
-// next poll and the next night.
-func Coming(cal Calendar, now time.Time) []Due {
-	return sorted(after(cal, now), func(d Due) bool { return d.At.After(now) })
-}
-
-// after returns all instants of every round and season, the next poll and the next night, in no particular order.
-func after(cal Calendar, now time.Time) []Due {
-	return append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day)))
-}
-
 // sorted returns the instants for which keep is true, in order.
 func sorted(all []Due, keep func(Due) bool) []Due {
 	var kept []Due
@@ -87,7 +76,7 @@ func sorted(all []Due, keep func(Due) bool) []Due {
 func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
 	var next Due
 	found := false
-	for _, d := range after(cal, now) {
+	for _, d := range append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day))) {
 		if d.Work == work && d.At.After(now) && (!found || compare(d, next) < 0) {
 			next, found = d, true
 		}
