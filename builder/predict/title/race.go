@@ -126,7 +126,7 @@ func (f *field) draw(rng *rand.PCG, order []int, retires []float64, hazard float
 	for n, car := range order { // insertion is the fastest for twenty cars
 		if u := f.arrival[car]; car != winner {
 			// A logarithm costs more than the sum of its first terms, which shows that many cars arrive after the tenth.
-			if n >= counted && u*(1+u*(.5+u/3)) > 1.000001*f.arrival[order[counted-1]]*f.rest[car] {
+			if n >= counted && u*(1+float64(u*(.5+u/3))) > 1.000001*f.arrival[order[counted-1]]*f.rest[car] {
 				continue
 			}
 			// The smallest of exponential times with the given rates belongs to each starter with
