@@ -22,7 +22,7 @@ case " $* " in *" -race "*) ;; *) export CGO_ENABLED=0 ;; esac
 # Many tests wait for servers, clocks and browsers, so one package more than there are cores runs at a time.
 tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 1))" "$@"; }
 # The slowest packages start first, and those that mostly wait run beside them.
-slowest='./deploy/gridcast ./deploy/console ./edge ./builder ./builder/ingest ./deploy/service ./builder/predict/backtest ./edge/limit/redislimit ./snapshots/blob/s3blob'
+slowest='./deploy/gridcast ./deploy/console ./edge ./snapshots ./builder ./builder/ingest ./deploy/service ./builder/predict/backtest ./builder/predict ./edge/limit/redislimit ./snapshots/blob/s3blob ./scheduler ./edge/express'
 packages="$slowest ./..."
 modules='bench kit logcheck'                       # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the
