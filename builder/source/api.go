@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// API is an upstream that answers in JSON below one address. One payload takes several requests. Its terms are
-// non-commercial. It is safe for concurrent use.
+// API is an upstream that answers in JSON below one address. One payload takes several requests.
+// It is safe for concurrent use.
 type API struct {
 	Names Equivalents // from its names to ours
 
-	name   string
-	credit string
-	base   string
-	client *Client
+	name    string
+	licence Licence
+	base    string
+	client  *Client
 }
 
 // NewAPI returns the API of a name at a base URL. It sets the hosts and content types of the config. An API on
 // this machine has no request limits.
-func NewAPI(name, credit, base string, config ClientConfig, names func() (Equivalents, error)) (*API, error) {
+func NewAPI(name string, licence Licence, base string, config ClientConfig, names func() (Equivalents, error)) (*API, error) {
 	equivalents, err := names()
 	if err != nil {
 		return nil, err
@@ -44,16 +44,14 @@ func NewAPI(name, credit, base string, config ClientConfig, names func() (Equiva
 			config.PerMinute = 100_000
 		}
 	}
-	return &API{Names: equivalents, name: name, credit: credit, base: strings.TrimSuffix(base, "/"), client: NewClient(config)}, nil
+	return &API{Names: equivalents, name: name, licence: licence, base: strings.TrimSuffix(base, "/"), client: NewClient(config)}, nil
 }
 
 // Name implements [Upstream].
 func (a *API) Name() string { return a.name }
 
 // Licence implements [Upstream].
-func (a *API) Licence() Licence {
-	return Licence{Name: "CC BY-NC-SA 4.0", Credit: a.credit, NonCommercial: true}
-}
+func (a *API) Licence() Licence { return a.licence }
 
 // Host returns the host name in the URL of a source.
 func Host(target string) (string, error) {

@@ -315,7 +315,7 @@ func TestUnreachableInWords(t *testing.T) {
 // sum and named after it.
 func TestAPI(t *testing.T) {
 	for _, base := range []string{"", "host/path", "https:///path", "https://host/path?key=1", "://"} {
-		if _, err := source.NewAPI("test", "", base, config(), func() (source.Equivalents, error) { return source.Equivalents{}, nil }); err == nil || !strings.Contains(err.Error(), "want https://host/path") {
+		if _, err := source.NewAPI("test", source.Licence{}, base, config(), func() (source.Equivalents, error) { return source.Equivalents{}, nil }); err == nil || !strings.Contains(err.Error(), "want https://host/path") {
 			t.Errorf("%q: got %v, want that it is no address of an API", base, err)
 		}
 	}
@@ -331,7 +331,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := source.NewAPI("test", "", server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil })
+	api, err := source.NewAPI("test", source.Licence{}, server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

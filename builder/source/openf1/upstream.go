@@ -58,7 +58,8 @@ func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{
 		UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, MaxBytes: maxBody,
 	}
-	api, err := source.NewAPI("openf1", "OpenF1 (https://openf1.org)", base, config, Names)
+	licence := source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "OpenF1 (https://openf1.org)", NonCommercial: true} //nolint:gosec // G101: no credentials
+	api, err := source.NewAPI("openf1", licence, base, config, Names)
 	if err != nil {
 		return nil, err
 	}
