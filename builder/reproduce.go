@@ -168,29 +168,28 @@ type remake func(generatedAt time.Time) ([]byte, error)
 // remakeAll returns the documents of a version by path. A refused document comes from the inputs of the version whose
 // bytes it keeps.
 func (r *Reproducer) remakeAll(ctx context.Context, m *snapshots.Manifest) (map[string]remake, error) {
-	earlier := map[int64]map[string]remake{}
+	kept, versions := map[string]remake{}, map[int64]map[string]remake{}
 	for _, refused := range m.Refused {
-		if refused.Version == 0 || earlier[refused.Version] != nil {
+		if refused.Version == 0 {
+			kept[refused.Path] = func(at time.Time) ([]byte, error) { return units.Empty(refused.Path, at) }
 			continue
 		}
-		kept, err := snapshots.LoadManifest(ctx, r.store, refused.Version)
-		if err == nil {
-			earlier[refused.Version], err = r.remake(ctx, &kept)
+		if versions[refused.Version] == nil {
+			earlier, err := snapshots.LoadManifest(ctx, r.store, refused.Version)
+			if err == nil {
+				versions[refused.Version], err = r.remake(ctx, &earlier)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s keeps the bytes of version %d: %w", refused.Path, refused.Version, err)
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s keeps the bytes of version %d: %w", refused.Path, refused.Version, err)
-		}
+		kept[refused.Path] = versions[refused.Version][refused.Path]
 	}
 	made, err := r.remake(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	for _, refused := range m.Refused {
-		made[refused.Path] = earlier[refused.Version][refused.Path]
-		if refused.Version == 0 {
-			made[refused.Path] = func(at time.Time) ([]byte, error) { return units.Empty(refused.Path, at) }
-		}
-	}
+	maps.Copy(made, kept)
 	maps.DeleteFunc(made, func(_ string, document remake) bool { return document == nil })
 	return made, nil
 }
