@@ -22,11 +22,7 @@ type Bin struct {
 
 // Reliability sorts the races by the picked winner's chance into bins of equal count.
 func Reliability(scores []Score) []Bin {
-	table := tally(nil, byConfidence(scores), once(len(scores)))
-	for i, b := range table {
-		table[i].Interval = wilson(b.Won, float64(b.Races))
-	}
-	return table
+	return withIntervals(tally(nil, byConfidence(scores), once(len(scores))))
 }
 
 // PodiumReliability sorts all drivers by their podium chance into bins a tenth wide, around 0, .1 and so on to 1. Races
@@ -43,9 +39,15 @@ func PodiumReliability(scores []Score) []Bin {
 	}
 	table = slices.DeleteFunc(table, func(b Bin) bool { return b.Races == 0 })
 	for i, b := range table {
-		b = b.mean()
-		b.Interval = wilson(b.Won, float64(b.Races))
-		table[i] = b
+		table[i] = b.mean()
+	}
+	return withIntervals(table)
+}
+
+// withIntervals sets the interval of each bin.
+func withIntervals(table []Bin) []Bin {
+	for i, b := range table {
+		table[i].Interval = wilson(b.Won, float64(b.Races))
 	}
 	return table
 }
