@@ -162,7 +162,7 @@ func (rel *release) appendRow(t table, by key) func(*jsontext.Decoder) error {
 			if id, ok := by.in(text); ok && by.skip(id) {
 				return nil
 			}
-			if err := json.Unmarshal(text, &r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+			if err := json.Unmarshal(text, &r, d.Options()); err != nil {
 				return err
 			}
 		}
