@@ -189,7 +189,7 @@ func (s *Store) create(path string, data []byte) error {
 func linkInto(fresh *os.File, path string) error {
 	for attempt := 0; ; attempt++ {
 		err := os.Link(fresh.Name(), path)
-		if err != nil && !errors.Is(err, fs.ErrExist) && attempt < 10 {
+		if errors.Is(err, fs.ErrNotExist) && attempt < 10 {
 			if err = makeFolder(filepath.Dir(path)); err == nil || errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
