@@ -75,10 +75,11 @@ var folders = []string{"drivers", "constructors", "engine-manufacturers", "circu
 // The test is skipped where the bundle is missing.
 func New(t testing.TB, bundle string, now func() time.Time) *Host {
 	t.Helper()
-	if _, err := os.Stat(bundle); err != nil {
+	info, err := os.Stat(bundle)
+	if err != nil {
 		t.Skipf("needs a git bundle of F1DB's repository at %s: %v", bundle, err)
 	}
-	repo, err := clone(bundle)
+	repo, err := clone(bundle, info)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,11 +118,7 @@ func New(t testing.TB, bundle string, now func() time.Time) *Host {
 
 // clone returns the repository of a bundle. All tests on a machine read the same clone, because making one takes more
 // than half a second.
-func clone(bundle string) (repo string, err error) {
-	info, err := os.Stat(bundle)
-	if err != nil {
-		return "", err
-	}
+func clone(bundle string, info os.FileInfo) (repo string, err error) {
 	repo = filepath.Join(os.TempDir(), fmt.Sprintf("gridcast-codehost-%d-%d-%d", os.Getuid(), info.Size(), info.ModTime().Unix()))
 	if _, err := os.Stat(repo); err == nil {
 		return repo, nil
