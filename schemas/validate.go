@@ -52,8 +52,8 @@ func File(v catalog.Variant) (name string, text []byte) {
 // CommonFile returns the file that the files of File refer to.
 func CommonFile() (name string, text []byte) { return path.Base(commonFile), published(commonFile) }
 
-// ValidateBody is the check of Decode for a body that no builder renders: an error, an answer of the service by its path, or a
-// message to a receiver of webhooks by its type.
+// ValidateBody is the check of Decode for a body that no builder renders: an error, an answer of the service by its
+// path, or a message to a receiver of webhooks by its type.
 func ValidateBody(kind string, body []byte) error {
 	i := slices.IndexFunc(others, func(c contract) bool { return c.kind == kind })
 	if i < 0 {

@@ -19,9 +19,9 @@ const claimAttempts = 4
 //     an earlier attempt of this call with a lost answer. Callers that must tell each
 //     other apart put something unique into data, such as rand.Text().
 //   - false and no error: key holds other data, and always will. Nothing was written.
-//   - an error: the store failed. If the error wraps ErrUnknown, data may be or become
-//     written, and a crash may undo it if the error wraps ErrUnsynced; otherwise it was not written. Calling Claim again with the same bytes is
-//     safe in both cases.
+//   - an error: the store failed. If the error wraps ErrUnknown, data may be or become written, and a crash may undo
+//     it if the error wraps ErrUnsynced; otherwise it was not written. Calling Claim again with the same bytes is safe
+//     in both cases.
 //
 // Any number of goroutines and processes may claim a key at once; if their bytes differ,
 // exactly one of them gets true.
