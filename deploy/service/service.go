@@ -212,8 +212,9 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	return outcome, err
 }
 
+// triggerDerived triggers derive. It does nothing once the jobs stop, because the next start triggers derive.
 func (s *Service) triggerDerived(reason string) {
-	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil {
+	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil && !errors.Is(err, scheduler.ErrStopped) {
 		s.log.Error("forecasts, title odds and track record not made", "reason", reason, "err", err)
 	}
 }

@@ -1,8 +1,11 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,8 +28,9 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// belgianWeekend returns a service an hour before Belgium 2024, without a build, and its metrics.
-func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
+// belgianWeekend returns a service that logs to w, without a build, and its metrics. Its clock, which the
+// caller may set, says an hour before Belgium 2024.
+func belgianWeekend(t *testing.T, w io.Writer) (*service.Service, *raceTime, *prometheus.Registry) {
 	t.Helper()
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 	store := memblob.New()
@@ -38,17 +42,19 @@ func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
 	}
 	clock := &raceTime{}
 	clock.set(start.Add(-time.Hour))
-	log, registry := slog.New(slog.DiscardHandler), prometheus.NewRegistry()
+	log, registry := slog.New(slog.NewTextHandler(w, nil)), prometheus.NewRegistry()
 	b := &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()}}
-	return service.New(b, clock, log, registry), registry
+	return service.New(b, clock, log, registry), clock, registry
 }
 
-// TestOnPublish: the service calls each function once for each new version, and not for an unchanged one.
+// TestOnPublish: the service calls each function once for each new version, and not for an unchanged one. A
+// build that publishes while the service stops is no fault.
 func TestOnPublish(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it renders twenty seasons twice")
 	}
-	s, _ := belgianWeekend(t)
+	var log bytes.Buffer
+	s, now, _ := belgianWeekend(t, &log)
 	var one, another atomic.Int64
 	s.OnPublish(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
 	for _, unchanged := range []bool{false, true} {
@@ -60,6 +66,20 @@ func TestOnPublish(t *testing.T) {
 		if one.Load() != 1 || another.Load() != 1 {
 			t.Errorf("told %d and %d times, want once each", one.Load(), another.Load())
 		}
+	}
+	s.WithoutDerived()
+	if err := s.Start(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	now.set(now.Now().AddDate(0, 0, 1))
+	o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
+	if s.WaitNotified(); err != nil || o.Version != 2 || one.Load() != 2 || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("after the jobs stopped: got %+v, %v, told %d times, want version 2 and no fault:\n%s", o, err, one.Load(), &log)
 	}
 }
 
@@ -102,7 +122,7 @@ func TestHold(t *testing.T) {
 
 // Every gate has a metric from the start, so that an alert tells zero from missing data.
 func TestEveryGateIsCounted(t *testing.T) {
-	_, registry := belgianWeekend(t)
+	_, _, registry := belgianWeekend(t, io.Discard)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
