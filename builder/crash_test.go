@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"gridcast/builder/tiles"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
@@ -24,18 +24,7 @@ import (
 func clone(t *testing.T, s blob.Store) *memblob.Store {
 	t.Helper()
 	c := memblob.New()
-	for info, err := range s.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, err := s.Get(t.Context(), info.Key, math.MaxInt64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Create(t.Context(), info.Key, object.Data); err != nil {
-			t.Fatal(err)
-		}
-	}
+	blobtest.Copy(t, c, s)
 	return c
 }
 

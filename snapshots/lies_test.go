@@ -20,6 +20,7 @@ import (
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -68,6 +69,9 @@ func (l *liar) Watch(ctx context.Context, key string, seen blob.Tag, limit int64
 	return l.read(ctx, "watch", key, limit, func() (blob.Object, error) { return l.Store.Watch(ctx, key, seen, limit) })
 }
 
+// endless is larger than any limit. All reads share it, because making it takes longer than the rest of a subtest.
+var endless = make([]byte, 20<<20)
+
 // lies returns every way in which a read can go wrong. other holds bytes that are right under another key; stale
 // holds those of the earlier version.
 func lies(other, stale []byte) map[string]lie {
@@ -93,7 +97,7 @@ func lies(other, stale []byte) map[string]lie {
 		"one byte short": changed(func(data []byte) []byte { return data[:max(len(data), 1)-1] }),
 		"one byte long":  changed(func(data []byte) []byte { return append(data, ' ') }),
 		"empty":          changed(func([]byte) []byte { return nil }),
-		"endless":        changed(func([]byte) []byte { return make([]byte, 20<<20) }),
+		"endless":        changed(func([]byte) []byte { return endless }),
 		"zeros":          changed(func(data []byte) []byte { return make([]byte, len(data)) }),
 		"null":           changed(func([]byte) []byte { return []byte("null") }),
 		"an error page":  changed(func([]byte) []byte { return []byte("<html>502 Bad Gateway</html>") }),
@@ -352,7 +356,7 @@ func TestWrongByteInTheCache(t *testing.T) {
 			lost := 0
 			for _, key := range keysOf(t, filled) {
 				cache := memblob.New()
-				copyStore(t, filled, cache)
+				blobtest.Copy(t, cache, filled)
 				o, err := cache.Get(t.Context(), key, blob.MaxDocument)
 				if err != nil {
 					t.Fatal(err)
@@ -387,19 +391,6 @@ func TestWrongByteInTheCache(t *testing.T) {
 			}
 		}
 	})
-}
-
-func copyStore(t *testing.T, from, to blob.Store) {
-	t.Helper()
-	for _, key := range keysOf(t, from) {
-		o, err := from.Get(t.Context(), key, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := to.Create(t.Context(), key, o.Data); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // The public text of a report never contains the location of the store.

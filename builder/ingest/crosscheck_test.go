@@ -21,7 +21,7 @@ import (
 	"gridcast/builder/source/openf1"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // austria is lights out of the Austrian Grand Prix of 2024; qualifying ended 22 hours before.
@@ -47,15 +47,14 @@ func beforeAustria(t *testing.T) archive.Stored {
 func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	t.Helper()
 	s := &service{now: austria.Add(-24 * time.Hour)}
-	store, err := dirblob.Open(t.TempDir())
+	store := memblob.New()
+	s.facts = archive.NewStore(store)
+	inUse := archivetest.Put(t, s.facts, beforeAustria(t))
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, s.now, "builder", inUse.SHA256)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.facts = archive.NewStore(store)
-	inUse := archivetest.Put(t, s.facts, beforeAustria(t))
-	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, s.now, "builder", inUse.SHA256); err != nil {
-		t.Fatal(err)
-	}
+	s.ledger = l
 	if err := builder.Vouch(t.Context(), s.ledger, s.facts); err != nil {
 		t.Fatal(err)
 	}

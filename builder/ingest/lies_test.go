@@ -18,6 +18,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -300,7 +301,7 @@ func (s *small) serveLie(t *testing.T, program string, truth blob.Store, archive
 		t.Fatal(err)
 	}
 	s.store = store
-	copyStore(t, store, truth)
+	blobtest.Copy(t, store, truth)
 	var log bytes.Buffer
 	service := exec.Command(program, "serve", "--store", "dir:"+dir, "--now", s.now.Format(time.RFC3339), "--source", "f1db="+s.host.URL,
 		"--model", "grid-frequency", "--listen", "127.0.0.1:0")

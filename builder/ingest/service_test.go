@@ -18,7 +18,7 @@ import (
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // service is a builder and an ingest on a directory, without a person, at an instant that a test
@@ -61,15 +61,14 @@ func newServiceOn(t testing.TB, stored archive.Stored, now time.Time) *service {
 	t.Helper()
 	s := &service{now: now}
 	s.host = codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
-	store, err := dirblob.Open(t.TempDir())
+	store := memblob.New()
+	s.facts = archive.NewStore(store)
+	inUse := archivetest.Put(t, s.facts, stored)
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.facts = archive.NewStore(store)
-	inUse := archivetest.Put(t, s.facts, stored)
-	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256); err != nil {
-		t.Fatal(err)
-	}
+	s.ledger = l
 	if err := builder.Vouch(t.Context(), s.ledger, s.facts); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -159,25 +160,8 @@ func (s *small) scheduler(t testing.TB, store blob.Store) *ingest.Ingest {
 func (s *small) restart(t testing.TB, store blob.Store) {
 	t.Helper()
 	s.store = memblob.New()
-	copyStore(t, s.store, store)
+	blobtest.Copy(t, s.store, store)
 	s.Ingest = s.scheduler(t, s.store)
-}
-
-// copyStore copies every object of a store into an empty one.
-func copyStore(t testing.TB, into, from blob.Store) {
-	t.Helper()
-	for info, err := range from.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, err := from.Get(t.Context(), info.Key, info.Size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := into.Create(t.Context(), info.Key, object.Data); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // commit has the source change files with the next poll. A nil file is removed.

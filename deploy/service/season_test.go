@@ -37,7 +37,7 @@ import (
 	"gridcast/scheduler"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // raceTime is a clock set by a test.
@@ -47,13 +47,13 @@ func (c *raceTime) Now() time.Time   { return *c.at.Load() }
 func (c *raceTime) Speed() float64   { return 1 }
 func (c *raceTime) set(at time.Time) { at = at.UTC(); c.at.Store(&at) }
 
-// unattended is the whole service without an operator, on a directory and a code host of its own. Its race
+// unattended is the whole service without an operator, on a store in memory and a code host of its own. Its race
 // clock jumps from one due instant to the next. Timers run on the fake clock of a synctest bubble, so
 // nothing waits.
 type unattended struct {
 	*raceTime
 	host    *codehosttest.Host
-	store   *dirblob.Store
+	store   *memblob.Store
 	ledger  *ledger.Ledger
 	facts   *archive.Store
 	sources *ingest.Ingest
@@ -106,15 +106,14 @@ func newsFrom(t *testing.T, begin time.Time) (*codehosttest.Host, *raceTime) {
 func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.Stored, derived bool) *unattended {
 	t.Helper()
 	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}
-	store, err := dirblob.Open(t.TempDir())
+	store := memblob.New()
+	u.store, u.facts = store, archive.NewStore(store)
+	inUse := archivetest.Put(t, u.facts, base)
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.store, u.facts = store, archive.NewStore(store)
-	inUse := archivetest.Put(t, u.facts, base)
-	if u.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256); err != nil {
-		t.Fatal(err)
-	}
+	u.ledger = l
 	if err := builder.Vouch(t.Context(), u.ledger, u.facts); err != nil {
 		t.Fatal(err)
 	}
