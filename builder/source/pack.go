@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -11,19 +12,20 @@ import (
 // maxUnpacked limits the unpacked size of a payload, in bytes.
 const maxUnpacked = 64 << 20
 
+// PackWindow is how far back a packed payload refers, in bytes. An encoder allocates twice as much. The default of
+// 8 MB makes F1DB's tree .3 % smaller, but takes a quarter more time.
+const PackWindow = 1 << 20
+
 // Pack returns a value as compressed JSON. Equal values give equal bytes. Raw JSON in it stays as it is.
 func Pack(v any) ([]byte, error) {
 	var packed bytes.Buffer
-	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(PackWindow))
 	if err != nil {
 		return nil, fmt.Errorf("pack payload: %w", err)
 	}
 	text := json.NewEncoder(compressed)
 	text.SetEscapeHTML(false)
-	if err := text.Encode(v); err != nil {
-		return nil, fmt.Errorf("pack payload: %w", err)
-	}
-	if err := compressed.Close(); err != nil {
+	if err := cmp.Or(text.Encode(v), compressed.Close()); err != nil {
 		return nil, fmt.Errorf("pack payload: %w", err)
 	}
 	return packed.Bytes(), nil

@@ -131,7 +131,6 @@ func (c *converter) at(t table, n int) string {
 	return fmt.Sprintf("%s, row %d", t.file(), n)
 }
 
-// readThings reads the things to which rows refer.
 func (c *converter) readThings() error {
 	c.things, c.names = season.NewFacts(), make(map[season.GrandPrixID]string)
 	countries := make(map[string]country)
@@ -219,7 +218,6 @@ func (c *converter) checkRows() error {
 	return nil
 }
 
-// checkRow checks the references of a row.
 func (c *converter) checkRow(t table, r row) error {
 	var fault error
 	switch _, ok := c.things.Drivers[r.Driver]; {
@@ -297,7 +295,6 @@ func (c *converter) finish(s *season.Season) {
 	}
 }
 
-// summarise counts the imported rows.
 func (c *converter) summarise() {
 	seasons := c.facts.Seasons
 	c.report.Seasons = len(seasons)

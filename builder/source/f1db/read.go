@@ -50,7 +50,6 @@ func read(f files, opts Options) (*release, error) {
 	return rel, in.read(rel, opts)
 }
 
-// read reads a file per table.
 func (in *reader) read(rel *release, opts Options) error {
 	type reading struct {
 		table
@@ -123,7 +122,6 @@ type key struct {
 	skip func(int) bool // of a season that is not asked for; nil in a whole import
 }
 
-// keys returns the keys of the rows of races and of seasons.
 func (rel *release) keys(opts Options) (races, seasons key) {
 	races, seasons = key{name: "raceId", of: func(r row) int { return r.RaceID }}, key{name: "year", of: func(r row) int { return r.Year }}
 	if opts.From == 0 && opts.To == 0 {

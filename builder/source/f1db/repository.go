@@ -2,7 +2,6 @@ package f1db
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -23,12 +21,7 @@ import (
 // Facts reads the facts of the tree's seasons and adds colours and portraits. It ignores unknown keys,
 // because F1DB adds some in patch releases. A value of a wrong type is an error that names the file.
 func (t *Tree) Facts(add media.Media) (season.Facts, Report, error) {
-	return t.facts(add, new(decoded))
-}
-
-func (t *Tree) facts(add media.Media, files *decoded) (season.Facts, Report, error) {
-	reading := files.begin()
-	rel, err := t.release(reading)
+	rel, err := t.release()
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
@@ -36,7 +29,6 @@ func (t *Tree) facts(add media.Media, files *decoded) (season.Facts, Report, err
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
-	files.keep(reading)
 	return archive.Facts(), report, nil
 }
 
@@ -53,7 +45,7 @@ var raceFiles = map[string]table{
 
 // release reads the tree into the rows of a release, so that both have one converter. It reads only
 // the things to which a row refers.
-func (t *Tree) release(files *decoding) (*release, error) {
+func (t *Tree) release() (*release, error) {
 	rel := &release{rows: make(map[table]map[int][]row)}
 	for _, table := range append(raceTables, seasonTables...) {
 		rel.rows[table] = make(map[int][]row)
@@ -72,11 +64,11 @@ func (t *Tree) release(files *decoding) (*release, error) {
 		}
 		switch {
 		case file == "driver-standings.yml":
-			err = t.readRows(files, name, rel, finalDrivers, row{Year: year}, year, refer)
+			err = t.readRows(name, rel, finalDrivers, row{Year: year}, year, refer)
 		case file == "constructor-standings.yml":
-			err = t.readRows(files, name, rel, finalTeams, row{Year: year}, year, refer)
+			err = t.readRows(name, rel, finalTeams, row{Year: year}, year, refer)
 		case path.Base(file) == "race.yml":
-			err = t.readRace(files, name, year, rel, refer)
+			err = t.readRace(name, year, rel, refer)
 		}
 		if err != nil {
 			return nil, err
@@ -86,13 +78,13 @@ func (t *Tree) release(files *decoding) (*release, error) {
 		return nil, fmt.Errorf("no race from %d to %d", t.From, t.To)
 	}
 	rel.report.Tables = append(rel.report.Tables, Table{Name: racesTable.stem, Rows: len(rel.races)})
-	return rel, t.readThings(files, rel, refer)
+	return rel, t.readThings(rel, refer)
 }
 
 // readRace reads race.yml and the tables beside it.
-func (t *Tree) readRace(files *decoding, name string, year int, rel *release, refer references) error {
-	r, err := decode[race](files, t.files[name])
-	if err != nil {
+func (t *Tree) readRace(name string, year int, rel *release, refer references) error {
+	var r race
+	if err := decodeYAML(t.files[name], &r); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if r.ID == 0 || r.Date == "" || r.GrandPrix == "" || r.Circuit == "" {
@@ -108,7 +100,7 @@ func (t *Tree) readRace(files *decoding, name string, year int, rel *release, re
 		if _, ok := t.files[beside]; !ok {
 			continue
 		}
-		if err := t.readRows(files, beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer); err != nil {
+		if err := t.readRows(beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer); err != nil {
 			return err
 		}
 	}
@@ -116,10 +108,12 @@ func (t *Tree) readRace(files *decoding, name string, year int, rel *release, re
 }
 
 // readRows reads the rows of a table. Each row is a copy of base with the keys of the file.
-func (t *Tree) readRows(files *decoding, name string, rel *release, of table, base row, key int, refer references) error {
-	rows, err := decode[[]yamlRow](files, t.files[name])
-	if err != nil && !errors.Is(err, errEmpty) {
-		return fmt.Errorf("%s: %w", name, err)
+func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) error {
+	rows, plain := plainRows(string(t.files[name]))
+	if !plain {
+		if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	for i, y := range rows {
 		r := base
@@ -160,15 +154,15 @@ func (r references) add(folder, id string) {
 
 // readThings reads the things to which rows refer, and their countries. It skips a missing thing: the
 // converter names the row that refers to it.
-func (t *Tree) readThings(files *decoding, rel *release, refer references) error {
+func (t *Tree) readThings(rel *release, refer references) error {
 	home := make(references)
 	var err error
 	for _, name := range slices.Sorted(maps.Keys(refer)) {
 		switch path.Dir(name) {
 		case "drivers":
-			rel.drivers, err = readThing(t, files, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
+			rel.drivers, err = readThing(t, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
 		case "constructors":
-			rel.constructors, err = readThing(t, files, name, rel.constructors, func(c *constructor) string {
+			rel.constructors, err = readThing(t, name, rel.constructors, func(c *constructor) string {
 				for i, l := range c.Chronology {
 					l.Parent, l.Order = c.ID, i+1
 					rel.chronology = append(rel.chronology, l)
@@ -177,18 +171,18 @@ func (t *Tree) readThings(files *decoding, rel *release, refer references) error
 				return string(c.ID)
 			})
 		case "engine-manufacturers":
-			rel.engines, err = readThing(t, files, name, rel.engines, func(e *engine) string { return string(e.ID) })
+			rel.engines, err = readThing(t, name, rel.engines, func(e *engine) string { return string(e.ID) })
 		case "circuits":
-			rel.circuits, err = readThing(t, files, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
+			rel.circuits, err = readThing(t, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
 		case "grands-prix":
-			rel.grandsPrix, err = readThing(t, files, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
+			rel.grandsPrix, err = readThing(t, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(home)) {
-		if rel.countries, err = readThing(t, files, name, rel.countries, func(c *country) string { return c.ID }); err != nil {
+		if rel.countries, err = readThing(t, name, rel.countries, func(c *country) string { return c.ID }); err != nil {
 			return err
 		}
 	}
@@ -197,13 +191,13 @@ func (t *Tree) readThings(files *decoding, rel *release, refer references) error
 
 // readThing reads the file of a thing, if there is one, and appends it to the list. look returns the
 // identifier, which must be the name of the file.
-func readThing[T any](t *Tree, files *decoding, name string, list []T, look func(*T) string) ([]T, error) {
+func readThing[T any](t *Tree, name string, list []T, look func(*T) string) ([]T, error) {
 	content, ok := t.files[name]
 	if !ok {
 		return list, nil
 	}
-	thing, err := decode[T](files, content)
-	if err != nil {
+	var thing T
+	if err := decodeYAML(content, &thing); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if id := look(&thing); id+".yml" != path.Base(name) {
@@ -244,44 +238,6 @@ type yamlRow struct {
 	Penalty  text            `yaml:"gridPenalty"`
 	Stop     int             `yaml:"stop"`
 	Lap      int             `yaml:"lap"`
-}
-
-// decoded caches the decoded files of the last tree by their content. Few files change between two
-// commits, and parsing is nearly all the work. The zero value is empty. It is safe for concurrent use.
-type decoded struct {
-	mu   sync.Mutex
-	last map[[sha256.Size]byte]any // immutable
-}
-
-// decoding is the state of the reading of one tree.
-type decoding struct {
-	before, now map[[sha256.Size]byte]any
-}
-
-func (d *decoded) begin() *decoding {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return &decoding{before: d.last, now: make(map[[sha256.Size]byte]any)}
-}
-
-// keep replaces the cache by the files of a finished reading.
-func (d *decoded) keep(done *decoding) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last = done.now
-}
-
-// decode is decodeYAML with the cache. Its result is shared and must not be changed.
-func decode[T any](files *decoding, content []byte) (T, error) {
-	sum := sha256.Sum256(content)
-	value, known := files.before[sum].(T)
-	if !known {
-		if err := decodeYAML(content, &value); err != nil {
-			return value, err
-		}
-	}
-	files.now[sum] = value
-	return value, nil
 }
 
 // decodeYAML decodes a file with one plain document. It refuses anchors and aliases, which can make a

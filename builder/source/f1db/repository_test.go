@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
-	"gridcast/builder/source"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
@@ -260,53 +258,5 @@ func TestRepositoryFiles(t *testing.T) {
 				t.Errorf("skipped %v, want %q", skipped, test.skips)
 			}
 		})
-	}
-}
-
-// TestReadingChangesAlone: reading the next commit decodes the changed files alone, and gives the facts
-// of a first reading.
-func TestReadingChangesAlone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads commits of a season")
-	}
-	at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
-	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return at })
-	upstream := func() source.Upstream {
-		u, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u
-	}
-	read := func(u source.Upstream, packed []byte) (source.Document, uint64) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		d, err := u.Read(packed)
-		runtime.ReadMemStats(&after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d, after.Mallocs - before.Mallocs
-	}
-	long := upstream()
-	var revision string
-	for at.Before(time.Date(2026, 6, 9, 0, 0, 0, 0, time.UTC)) {
-		payload, err := long.Fetch(t.Context(), at, 2025, 2027, source.Known{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if payload.Revision != revision {
-			want, whole := read(upstream(), payload.Packed)
-			got, part := read(long, payload.Packed)
-			if !reflect.DeepEqual(want, got) { // first, for cmp takes seconds
-				diff := cmp.Diff(want, got)
-				t.Errorf("%s (-read alone +read after others):\n%s", payload.Revision, diff)
-			}
-			if revision != "" && part*3 > whole {
-				t.Errorf("%s takes %d allocations after the commit before, %d alone", payload.Revision, part, whole)
-			}
-		}
-		revision = payload.Revision
-		at = at.Add(24 * time.Hour)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"gridcast/builder/season"
 )
 
-// round converts a race and the rows of its tables.
 func (c *converter) round(r *race) (season.Round, error) {
 	name, ok := c.names[r.GrandPrix]
 	if !ok {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"gridcast/builder/source"
 )
 
 // Tree holds the files below src/data of a commit of F1DB's repository, without the seasons outside
@@ -149,7 +151,7 @@ func (t *Tree) wants(name string) bool {
 // Pack returns the tree as one compressed file for Unpack. Equal trees give equal bytes.
 func (t *Tree) Pack() ([]byte, error) {
 	var packed bytes.Buffer
-	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(source.PackWindow))
 	if err != nil {
 		return nil, fmt.Errorf("pack f1db tree: %w", err)
 	}

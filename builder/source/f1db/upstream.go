@@ -40,7 +40,6 @@ type repository struct {
 	url    string
 	media  media.Media
 	client *source.Client
-	files  decoded
 }
 
 // NewRepository returns F1DB's repository at the URL of a branch as tar.gz. It has the facts of a
@@ -77,7 +76,7 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 	if err != nil {
 		return source.Document{}, err
 	}
-	facts, report, err := tree.facts(r.media, &r.files)
+	facts, report, err := tree.Facts(r.media)
 	if err != nil {
 		return source.Document{}, err
 	}
