@@ -116,7 +116,6 @@ func (l *lineReader) digits() (n int64, ok bool) {
 	return n, l.at == begin+1 || l.at > begin && l.line[begin] != '0'
 }
 
-// planOf returns the plan of a type in a season.
 func planOf(t reflect.Type) plan {
 	switch t {
 	case reflect.TypeFor[time.Time]():
