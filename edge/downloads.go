@@ -33,7 +33,8 @@ type Downloads interface {
 
 // downloads keeps the files of the seasons on disk and serves them from there, so that no file
 // is in memory as a whole. The name of a file has the hashes of its input and of its content, so that a later version
-// and the next start need not make it again. The edge sends the earlier file of a season until the next one is made.
+// and the next start need not make it again. The edge sends the earlier file of a season until the next one is made,
+// some seconds after the latest version.
 //
 // Without Config.CacheDir downloads uses a temporary folder of the system, and removes it at the
 // end. If it can write to neither, the edge answers downloads with 503 and serves the rest.
@@ -43,7 +44,12 @@ type downloads struct {
 	log    *slog.Logger
 	served func() *resident.Set
 	wake   chan struct{} // buffered, of size one
+	quiet  time.Duration // without another version, before files are made
 	slots  slots
+
+	// The goroutine of run alone uses these: the served version, and the instant since which the edge serves it.
+	set   *resident.Set
+	since time.Time
 
 	mu      sync.Mutex                 // guards the following
 	dir     string                     // empty: there is none (yet)
@@ -55,6 +61,10 @@ var (
 	errBusy    = errors.New("too many downloads at once")
 	errNotHere = errors.New("not on disk")
 )
+
+// quietBeforeDownloads is usually enough for the version with derived documents that follows a result: the files are
+// then made once for both. Readers get the earlier file meanwhile, and without one a 503 with a longer Retry-After.
+const quietBeforeDownloads = 3 * time.Second
 
 func (d *downloads) look() {
 	select {
@@ -123,13 +133,33 @@ func (d *downloads) place() (string, error) {
 	return dir, nil
 }
 
-// sync makes the folder hold the files of the served version: the newest season first, one file in memory at a time.
-// It removes files that are no longer wanted; a client that is reading one has it open. It stops when another version
-// is served, which wakes run.
+// settled waits until the edge has served the same version for the quiet time. It returns false if another wake comes
+// first, which it leaves for run.
+func (d *downloads) settled(ctx context.Context) bool {
+	wait := time.Until(d.since.Add(d.quiet))
+	if wait <= 0 {
+		return true
+	}
+	select {
+	case <-time.After(wait):
+		return true
+	case <-d.wake:
+		d.look()
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// sync makes the folder hold the files of the served version: existing ones at once, then in a quiet moment the others,
+// the newest season first, one file in memory at a time. It removes files that are no longer wanted; a client that is
+// reading one has it open. It stops when another version is served, which wakes run.
 func (d *downloads) sync(ctx context.Context) error {
 	set := d.served()
 	if set == nil || d.maker == nil {
 		return nil
+	}
+	if set != d.set {
+		d.set, d.since = set, time.Now()
 	}
 	dir, err := d.place()
 	if err != nil {
@@ -142,20 +172,33 @@ func (d *downloads) sync(ctx context.Context) error {
 	d.mu.Lock()
 	d.sources = sources
 	d.mu.Unlock()
-	var faults []error
-	keep := map[string]bool{}
+	var missing []int
 	for _, year := range slices.Backward(slices.Sorted(maps.Keys(sources))) {
-		file, err := d.file(dir, set.Version(), year, sources[year])
+		if file, ok := d.found(dir, year, sources[year]); ok {
+			d.put(year, set.Download(file))
+		} else {
+			missing = append(missing, year)
+		}
+	}
+	if len(missing) > 0 && !d.settled(ctx) {
+		return ctx.Err()
+	}
+	var faults []error
+	for _, year := range missing {
+		file, err := d.makeFile(dir, set.Version(), year, sources[year])
 		if err == nil {
 			d.put(year, set.Download(file))
 		} else {
 			faults = append(faults, err)
 		}
-		if earlier := d.of(year); earlier != nil {
-			keep[nameOf(earlier.File)] = true
-		}
 		if ctx.Err() != nil || d.served() != set {
 			return ctx.Err()
+		}
+	}
+	keep := map[string]bool{}
+	for year := range sources {
+		if file := d.of(year); file != nil {
+			keep[nameOf(file.File)] = true
 		}
 	}
 	d.mu.Lock()
@@ -200,16 +243,12 @@ func (d *downloads) status() []DownloadStatus {
 	return all
 }
 
-// file returns the file of an input. It keeps the existing one if that is whole, as after a restart, and otherwise makes
-// it.
-func (d *downloads) file(dir string, v *snapshots.Version, year int, source string) (resident.File, error) {
+// found returns the existing file of an input if that is whole, as after a restart.
+func (d *downloads) found(dir string, year int, source string) (resident.File, bool) {
 	if had := d.of(year); had != nil && had.File.Source == source {
-		return had.File, nil
+		return had.File, true
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, source+"-*.zip"))
-	if err != nil {
-		return resident.File{}, err
-	}
+	paths, _ := filepath.Glob(filepath.Join(dir, source+"-*.zip")) // a name of a folder with an open bracket is an error: no file is found
 	for _, path := range paths {
 		_, sum, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".zip"), "-")
 		info, err := os.Stat(path)
@@ -219,9 +258,14 @@ func (d *downloads) file(dir string, v *snapshots.Version, year int, source stri
 		file := resident.File{Year: year, Source: source, SHA256: sum, Size: info.Size()}
 		if f, err := openWhole(path, file); err == nil {
 			_ = f.Close() // it was only read
-			return file, nil
+			return file, true
 		}
 	}
+	return resident.File{}, false
+}
+
+// makeFile makes the file of an input.
+func (d *downloads) makeFile(dir string, v *snapshots.Version, year int, source string) (resident.File, error) {
 	data, err := d.maker.Make(v, year)
 	if err != nil {
 		return resident.File{}, err

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -111,6 +112,54 @@ func TestDownload(t *testing.T) {
 		if _, err := os.Stat(place); (err == nil) != (dir != "") {
 			t.Errorf("after the end, the folder %s: %v", place, err)
 		}
+	}
+}
+
+// countedDownloads counts the files that it makes.
+type countedDownloads struct {
+	edge.Downloads
+	made atomic.Int64
+}
+
+func (d *countedDownloads) Make(v *snapshots.Version, year int) ([]byte, error) {
+	d.made.Add(1)
+	return d.Downloads.Make(v, year)
+}
+
+// TestDownloadsAreMadeOnce: the edge makes the files of the last of several versions in a row alone. It finds those on
+// its disk at once.
+func TestDownloadsAreMadeOnce(t *testing.T) { inBubble(t, madeOnce) }
+
+func madeOnce(t *testing.T) {
+	dir, counted := t.TempDir(), &countedDownloads{Downloads: edgetest.Downloads{}}
+	start := func(options ...option) *world {
+		return newWorld(t, append(options, piped, inDir(dir), func(_ *edge.Config, d *edge.Deps, s *setup) {
+			d.Downloads, s.quiet = counted, 3*time.Second
+		})...)
+	}
+	w := start()
+	for n := range 3 {
+		edgetest.PublishBulk(t, w.store, map[int][]byte{2023: file(100, byte(n)), 2024: file(200, byte(n))})
+		w.await("served", func() bool { return w.edge.Status().Version == int64(2+n) })
+		time.Sleep(time.Second)
+	}
+	if made := counted.made.Load(); made != 0 {
+		t.Errorf("made %d files while other versions followed, want none", made)
+	}
+	w.awaitDownloads(4)
+	if made := counted.made.Load(); made != 2 {
+		t.Errorf("made %d files, want those of the last version alone", made)
+	}
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(func(_ *edge.Config, d *edge.Deps, s *setup) {
+		d.Store, s.keys, s.version, s.copied = w.store, false, false, true
+	})
+	began := time.Now()
+	again.awaitDownloads(4)
+	if waited := time.Since(began); waited > 2*time.Second || counted.made.Load() != 2 {
+		t.Errorf("after a restart: %d files made, found after %v", counted.made.Load()-2, waited)
 	}
 }
 

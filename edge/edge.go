@@ -148,7 +148,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	e.versions = &versions{signed: !cfg.Trust.Empty()}
 	e.downloads = &downloads{
 		maker: deps.Downloads, log: deps.Log, wake: make(chan struct{}, 1), served: e.versions.current, files: map[int]*resident.Download{},
-		slots: slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout},
+		quiet: quietBeforeDownloads, slots: slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout},
 	}
 	if cfg.CacheDir != "" {
 		e.downloads.folder = filepath.Join(cfg.CacheDir, "downloads")

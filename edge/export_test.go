@@ -46,6 +46,9 @@ func (e *Edge) SetDownloads(most int, slowest int64) {
 	e.downloads.slots.most, e.downloads.slots.slowest = most, slowest
 }
 
+// MakeDownloadsAfter sets the time without another version before the edge makes downloads. Call it before Run.
+func (e *Edge) MakeDownloadsAfter(quiet time.Duration) { e.downloads.quiet = quiet }
+
 // Downloading returns the number of running downloads.
 func (e *Edge) Downloading() int {
 	s := &e.downloads.slots

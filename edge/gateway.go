@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -179,7 +180,7 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 		a.response = wrongMethod
 		return nil
 	}
-	known := everyYear
+	known := everyYear()
 	if set != nil {
 		known = set.Known()
 	}
@@ -240,13 +241,13 @@ func (g *gateway) client(r *request) netip.Addr { return client(r.peer, r.forwar
 
 // everyYear replaces the known seasons before there is a version, so that a client with malformed
 // parameters gets 422 and not 503.
-var everyYear = func() catalog.Known {
+var everyYear = sync.OnceValue(func() catalog.Known {
 	k := catalog.Known{Current: 1}
 	for year := 1; year < 10000; year++ {
 		k.Seasons = append(k.Seasons, year)
 	}
 	return k
-}()
+})
 
 // underBase reports whether the raw target is the base path or below it.
 func underBase(target []byte) bool {

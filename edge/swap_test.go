@@ -16,9 +16,9 @@ import (
 )
 
 // TestSwapsUnderLoad swaps versions while clients read: the tag must always belong to the
-// body, in every coding, and no response may be lost.
+// body, in every coding, and no response may be lost. TestThousandSwaps has more of both.
 func TestSwapsUnderLoad(t *testing.T) {
-	const clients, requests = 8, 250
+	const clients, requests = 8, 100
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e6 })
 	store := memblob.New()
 	versions := make([]*snapshots.Version, 0, 4)

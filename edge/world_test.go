@@ -23,6 +23,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -71,6 +72,7 @@ type setup struct {
 	keys, version bool
 	copied        bool          // the edge has a copy of both
 	warnAfter     time.Duration // 0: the edge's own
+	quiet         time.Duration // before downloads are made
 	lacks         string        // a path that the version lacks
 }
 
@@ -109,7 +111,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		w.createKeys()
 	}
 	if want.version {
-		edgetest.Publish(t, w.store, 1, want.lacks)
+		w.publish(want.lacks)
 	}
 	e, err := edge.New(cfg, deps)
 	if err != nil {
@@ -118,6 +120,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	if want.warnAfter > 0 {
 		e.WarnAfter(want.warnAfter)
 	}
+	e.MakeDownloadsAfter(want.quiet)
 	w.edge = e
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -139,6 +142,29 @@ func newWorld(t testing.TB, options ...option) *world {
 	w.await("keys loaded", func() bool { return e.Status().Keys.Loaded == (want.keys || want.copied) })
 	w.await("version loaded", func() bool { return (e.Status().Version > 0) == (want.version || want.copied) })
 	return w
+}
+
+// published holds the objects of a store with version 1, by the path that the version lacks. They are made once,
+// because rendering and checking a version takes most of the time of a new world.
+var published = struct {
+	sync.Mutex
+
+	objects map[string]map[string][]byte
+}{objects: map[string]map[string][]byte{}}
+
+// publish makes version 1 the store's first.
+func (w *world) publish(lacks string) {
+	w.t.Helper()
+	published.Lock()
+	defer published.Unlock()
+	objects, ok := published.objects[lacks]
+	if !ok {
+		store := memblob.New()
+		edgetest.Publish(w.t, store, 1, lacks)
+		objects = blobtest.Objects(w.t, store)
+		published.objects[lacks] = objects
+	}
+	blobtest.Fill(w.t, w.store, objects)
 }
 
 func (w *world) createKeys() {

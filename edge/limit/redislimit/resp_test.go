@@ -103,7 +103,7 @@ func TestAnswersInPieces(t *testing.T) {
 		{falseAnswers, true},
 		{[]string{
 			"*3\r\n:29683041\r\n:1\r\n:7\r\n", "+OK\r\n-ERR no\r\n:-1\r\n$-1\r\n*-1\r\n$0\r\n\r\n$5\r\n*9999\r\n*0\r\n",
-			strings.Repeat("*100\r\n"+strings.Repeat("$3\r\nabc\r\n", 100), 1000),
+			strings.Repeat("*100\r\n"+strings.Repeat("$3\r\nabc\r\n", 100), 100),
 		}, false},
 	} {
 		for _, answer := range tt.answers {
