@@ -303,7 +303,7 @@ func whole(a *almanac.Almanac, v catalog.Variant) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.Path(), err)
 	}
-	if err := check.Body(v.Path(), body); err != nil {
+	if _, err := check.Body(v.Path(), body); err != nil {
 		return fmt.Errorf("%s: %w", v.Path(), err)
 	}
 	return nil

@@ -46,7 +46,7 @@ func Bulk(download []byte, documents map[string][]byte, without []int64) error {
 		switch ending {
 		case "ndjson":
 			if lines[table], err = checkLines(text, documents[table], without); err != nil {
-				return fmt.Errorf("%s: %w", f.Name, err)
+				return fmt.Errorf("%s: %w", f.Name, inWords(err))
 			}
 		case "csv":
 			sheets = append(sheets, sheet{f.Name, text})

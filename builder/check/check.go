@@ -15,10 +15,10 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"golang.org/x/sync/errgroup"
 
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -28,7 +28,16 @@ import (
 // Faults are the faults of documents, by path.
 type Faults map[string]error
 
-func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err) }
+func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], inWords(err)) }
+
+// inWords describes a value of the wrong type without the types of Go. The decoder draws the words of its own errors
+// by lot in each process, so that nobody compares them.
+func inWords(err error) error {
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok {
+		return fmt.Errorf("the value at %q must not be a JSON %s", cmp.Or(wrong.JSONPointer, "/"), wrong.JSONKind)
+	}
+	return err
+}
 
 // Season is the verdict on the documents of one season, and the part of them that Version compares with
 // other documents. Read makes it.
@@ -125,24 +134,26 @@ func (r *reader) promised(k catalog.Known, year int) {
 func (r *reader) schemas(paths []string) {
 	var (
 		mu    sync.Mutex // guards r.faults and r.contents
-		group errgroup.Group
+		group sync.WaitGroup
+		next  atomic.Int64
 	)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, path := range paths {
-		if r.trusted(path) {
-			continue
-		}
-		group.Go(func() error {
-			content, err := read(path, r.bodies[path])
-			mu.Lock()
-			defer mu.Unlock()
-			if r.contents[path] = content; err != nil {
-				r.faults.add(path, err)
+	for range runtime.GOMAXPROCS(0) { // and not for each document, because the stack of a decoder grows by copies
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(paths)); i = next.Add(1) - 1 {
+				path := paths[i]
+				if r.trusted(path) {
+					continue
+				}
+				content, err := Body(path, r.bodies[path])
+				mu.Lock()
+				if r.contents[path] = content; err != nil {
+					r.faults.add(path, err)
+				}
+				mu.Unlock()
 			}
-			return nil
 		})
 	}
-	_ = group.Wait() // no call returns an error
+	group.Wait()
 }
 
 // decode returns the data of a document. It notes a fault unless the document has one already.
@@ -182,14 +193,8 @@ func compareSessionsOf[T any](r *reader, alike map[string]bool, endpoint catalog
 	}
 }
 
-// Body checks one document by itself. The error does not name the path.
-func Body(path string, body []byte) error {
-	_, err := read(path, body)
-	return err
-}
-
-// read is Body and returns the content, nil for a countdown.
-func read(path string, body []byte) (any, error) {
+// Body checks one document by itself, and returns its content, nil for a countdown. The error does not name the path.
+func Body(path string, body []byte) (content any, err error) {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,9 @@ func (c *content) contradictions(faults Faults) {
 		})
 	}
 	c.checkOrder(faults)
-	c.checkStatistics(faults)
+	c.checkProgress(faults)
+	c.checkHeadToHead(faults.of(catalog.Variant{Endpoint: catalog.HeadToHead, Year: c.year}))
+	c.checkCareers(faults.of(catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: c.year}))
 }
 
 // contradictions notes the places where seasons, and the documents about no single season, do not fit

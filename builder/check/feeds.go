@@ -134,7 +134,6 @@ func (e event) check() error {
 // plain takes the escapes out of a text.
 var plain = strings.NewReplacer(`\\`, `\`, `\;`, ";", `\,`, ",", `\n`, "\n", `\N`, "\n")
 
-// compareSessions compares the events with the weekends.
 func compareSessions(events map[string]event, k catalog.Known, bodies map[string][]byte) error {
 	want, whole := 0, true
 	for _, year := range k.Seasons {

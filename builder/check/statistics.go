@@ -33,35 +33,30 @@ func (r *reader) statistics(year int, paths []string) statistics {
 	return s
 }
 
-// checkStatistics notes the counts that differ from the other documents of the season.
-func (c *content) checkStatistics(faults Faults) {
-	c.checkProgress(faults)
-	c.checkHeadToHead(faults.of(catalog.Variant{Endpoint: catalog.HeadToHead, Year: c.year}))
-	c.checkCareers(faults.of(catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: c.year}))
-}
-
 // checkProgress compares the last round of each progress with the standings.
 func (c *content) checkProgress(faults Faults) {
 	drivers := map[string]wire.RoundProgress{}
 	for _, p := range c.statistics.drivers {
 		drivers[p.Driver] = p.Rounds[len(p.Rounds)-1]
 	}
-	complain := faults.of(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: c.year})
-	for _, s := range c.drivers {
-		if p := drivers[s.Driver]; p.Position != s.Position || p.Points != s.Points || p.Wins != s.Wins {
-			complain("%s ends in position %d with %v points and %d wins, the standings say %d, %v and %d", s.Driver, p.Position, p.Points, p.Wins, s.Position, s.Points, s.Wins)
+	compare := func(kind, name string, p wire.RoundProgress, position int, points float64, wins int) {
+		if p.Position != position || p.Points != points || p.Wins != wins {
+			faults.of(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: kind, Year: c.year})(
+				"%s ends in position %d with %v points and %d wins, the standings say %d, %v and %d", name, p.Position, p.Points, p.Wins, position, points, wins)
 		}
+	}
+	for _, s := range c.drivers {
+		compare(catalog.DriversType, s.Driver, drivers[s.Driver], s.Position, s.Points, s.Wins)
 	}
 	teams := map[[2]string]wire.RoundProgress{}
 	for _, p := range c.statistics.teams {
 		teams[[2]string{p.Team, p.Engine}] = p.Rounds[len(p.Rounds)-1]
 	}
-	complain = faults.of(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: c.year})
 	listed := map[[2]string]bool{}
 	for _, s := range c.teams { // of a constructor's two rows the first counts
 		key := [2]string{s.Team, s.Engine}
-		if p := teams[key]; !listed[key] && (p.Position != s.Position || p.Points != s.Points || p.Wins != s.Wins) {
-			complain("%s ends in position %d with %v points and %d wins, the standings say %d, %v and %d", s.Team, p.Position, p.Points, p.Wins, s.Position, s.Points, s.Wins)
+		if !listed[key] {
+			compare(catalog.ConstructorsType, s.Team, teams[key], s.Position, s.Points, s.Wins)
 		}
 		listed[key] = true
 	}
