@@ -176,7 +176,6 @@ func (w *walk) array(s *schema, i int) int {
 	return i + 1
 }
 
-// checkText compares a string, in its quotes, with the rules for strings.
 func (w *walk) checkText(s *schema, raw []byte) {
 	text := unquoted(raw)
 	if s.MinLength > 0 && utf8.RuneCount(text) < s.MinLength {
@@ -190,7 +189,6 @@ func (w *walk) checkText(s *schema, raw []byte) {
 	}
 }
 
-// checkNumber compares a number with the rules for numbers.
 func (w *walk) checkNumber(s *schema, raw []byte) {
 	if s.Type == "integer" && !whole(string(raw)) {
 		w.fault("is of the type number, want integer")

@@ -14,7 +14,6 @@ import (
 //go:embed openapi.yaml v1/*.schema.json
 var sources embed.FS
 
-// source returns an embedded file.
 func source(name string) []byte {
 	b, err := sources.ReadFile(name)
 	if err != nil {

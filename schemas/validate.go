@@ -158,7 +158,6 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	}
 }
 
-// decode returns the content of the body, or its faults.
 func (c *contract) decode(body []byte) (any, error) {
 	content, want, err := c.parse(body)
 	var syntax *jsontext.SyntacticError

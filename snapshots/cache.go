@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -166,7 +167,6 @@ func (c *cache) save(ctx context.Context, v *Version) error {
 	return nil
 }
 
-// write makes v the version of the slot.
 func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	if s.holds == 0 {
 		// The slot may be damaged, or of another store, so write replaces all of it. If we crash
@@ -179,20 +179,15 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 		}
 		s.kept = nil
 	}
-	keep := map[string]bool{}
+	files, keep := maps.Clone(v.stored.files), map[string]bool{}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(defaultWorkers)
 	for _, b := range v.All() {
-		key, data := b.Entry.Object, b.Encoded[GZ]
-		if !b.Entry.packed() {
-			data = b.Identity
-		}
-		keep[key] = true
-		if !s.kept[key] {
-			group.Go(func() error { return s.replace(groupCtx, key, data) })
+		if files[b.Entry.Object] = b.Encoded[GZ]; !b.Entry.packed() {
+			files[b.Entry.Object] = b.Identity
 		}
 	}
-	for key, data := range v.stored.files {
+	for key, data := range files {
 		keep[key] = true
 		if !s.kept[key] {
 			group.Go(func() error { return s.replace(groupCtx, key, data) })
@@ -213,7 +208,6 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	return s.sweep(ctx, keep)
 }
 
-// replace makes key hold data.
 func (s *slot) replace(ctx context.Context, key string, data []byte) error {
 	_, err := blob.Put(ctx, s, key, int64(max(len(data), blob.MaxDocument)), data)
 	return err

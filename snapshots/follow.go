@@ -422,7 +422,6 @@ func (f *follower) startFromCache(ctx context.Context) {
 	}
 }
 
-// report passes on the outcome of a poll.
 func (f *follower) report(r FollowReport) {
 	r.Repeated = f.lastReport != nil && f.lastReport.State == r.State && f.lastReport.Version == r.Version && fmt.Sprint(f.lastReport.Err) == fmt.Sprint(r.Err)
 	f.lastReport = &r

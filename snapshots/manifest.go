@@ -227,7 +227,6 @@ func (e ManifestEntry) packed() bool { return e.Packed != Packed{} }
 // WrittenIn returns the version that wrote the body of the entry.
 func (e ManifestEntry) WrittenIn() int64 { return writtenIn(e.Object) }
 
-// object is the object that the entry names.
 func (e ManifestEntry) object() Object {
 	if e.packed() {
 		return Object{e.Object, e.Packed.SHA256, e.Packed.Size}
@@ -292,7 +291,7 @@ func (m *Manifest) check(version int64) error {
 		return fmt.Errorf("based on version %d, which is no earlier one", m.Base)
 	case len(m.Entries) == 0:
 		return errors.New("no entries")
-	case !slices.IsSortedFunc(m.Entries, func(a, b ManifestEntry) int { return strings.Compare(a.Path, b.Path) }):
+	case !slices.IsSortedFunc(m.Entries, byAscendingPath):
 		return errors.New("entries are not in order of their paths")
 	}
 	for i, e := range m.Entries {
@@ -382,7 +381,6 @@ func OfVersion(key string) bool {
 	return within(key, claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder)
 }
 
-// within says whether key is in one of the folders.
 func within(key string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(key, folder) })
 }

@@ -214,18 +214,16 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress Progr
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress Progress) (Verification, error) {
 	objects := m.Objects()
-	packed := map[string]ManifestEntry{}
+	of := map[string]ManifestEntry{} // by the key of its object
 	for _, e := range m.Entries {
-		if e.packed() {
-			packed[e.Object] = e
-		}
+		of[e.Object] = e
 	}
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
 	err := Each(ctx, Check, objects, parallel, progress, func(ctx context.Context, object Object) error {
 		data, fault := object.Read(ctx, store)
-		if e, ok := packed[object.Key]; ok && fault == nil {
-			fault = e.verify(data)
+		if fault == nil {
+			fault = of[object.Key].verify(data)
 		}
 		mu.Lock()
 		defer mu.Unlock()

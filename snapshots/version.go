@@ -93,8 +93,9 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		return &Version{Pointer: pointer, Manifest: previous.Manifest, stored: previous.stored, bodies: previous.bodies}, nil
 	}
 	var known stored
+	var held map[string]*Body // by path
 	if previous != nil {
-		known = previous.stored
+		known, held = previous.stored, previous.bodies
 	}
 	if l.manifest != nil {
 		files := map[string][]byte{}
@@ -110,7 +111,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	bodies := make([]*Body, len(manifest.Entries))
 	var missing []*Body
 	for i, e := range manifest.Entries {
-		if b, ok := previous.body(e); ok {
+		if b, ok := held[e.Path]; ok && b.Entry.equal(e) {
 			bodies[i] = b
 			continue
 		}
@@ -119,7 +120,6 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	deltas := l.readDeltas(ctx, stores, &manifest, missing)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(defaultWorkers)
 	note := l.note
 	if pointer.Signed && note == nil {
 		group.Go(func() error {
@@ -135,12 +135,10 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		defer codecs.Put(c)
 		unpackers <- c
 	}
-	for _, body := range missing {
+	spread(groupCtx, group, missing, defaultWorkers, func(body *Body) error {
 		// A panic in this goroutine would end the program: the recovery of a follower is in another one.
-		group.Go(func() error {
-			return blob.Guard(func() error { return l.read(groupCtx, stores, &manifest, body, deltas, unpackers) })
-		})
-	}
+		return blob.Guard(func() error { return l.read(groupCtx, stores, &manifest, body, deltas, unpackers) })
+	})
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
 	}
@@ -154,15 +152,6 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		v.bodies[bodies[i].Entry.Path] = bodies[i]
 	}
 	return v, nil
-}
-
-// body returns the body of a nil or older version if it is the one the entry describes.
-func (v *Version) body(e ManifestEntry) (*Body, bool) {
-	if v == nil {
-		return nil, false
-	}
-	b, ok := v.bodies[e.Path]
-	return b, ok && b.Entry.equal(e)
 }
 
 // read takes the object of a body from the deltas, or reads it, and unpacks it if it is packed.

@@ -26,7 +26,6 @@
 package catalog
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
@@ -129,95 +128,32 @@ var (
 
 // Endpoints is the table, in documentation order. It must not be changed.
 //
-// A pattern is a path whose segments in braces are parameters: {type}, {year}, {session_key}, {page}.
-// With "=" such a segment stands for the one value that no request spells: {year=all} for all
+// Each row ends with the patterns of its variants' paths, without the name at their beginning. A segment in braces is a
+// parameter. With "=" it stands for the one value that no request spells: {year=all} for all
 // seasons, {session_key=none} for every session key without a body of its own, {page=none} for every page to come. An endpoint
 // with no path without a season serves the current one where a request names none.
 var Endpoints = []Endpoint{
-	{
-		Name: Standings, Path: "/standings", Params: []Param{championship, season},
-		patterns: patterns("standings/{type}/{year}"),
-	},
-	{
-		Name: Calendar, Path: "/calendar", Params: []Param{season},
-		patterns: patterns("calendar/{year}"),
-	},
-	{
-		Name: Drivers, Path: "/drivers",
-		patterns: patterns("drivers"),
-	},
-	{
-		Name: Predictions, Path: "/predictions", Params: []Param{season, sessionKey},
-		patterns: patterns("predictions/{year}", "predictions/session/{session_key}", "predictions/{session_key=none}"),
-	},
-	{
-		Name: NextRace, Path: "/next-race", Computed: true,
-		patterns: patterns("next-race"),
-	},
-	{
-		Name: Accuracy, Path: "/accuracy", Params: []Param{season},
-		patterns: patterns("accuracy/{year}", "accuracy/{year=all}"),
-	},
-	{
-		Name: Probabilities, Path: "/probabilities", Params: []Param{season, sessionKey}, Additive: true,
-		patterns: patterns("probabilities/{year}", "probabilities/session/{session_key}", "probabilities/{session_key=none}"),
-	},
-	{
-		Name: TrackRecord, Path: "/track-record", Params: []Param{season}, Additive: true, Derived: true,
-		patterns: patterns("track-record/{year}", "track-record/{year=all}"),
-	},
-	{
-		Name: TitleOdds, Path: "/title-odds", Params: []Param{season}, Additive: true, Derived: true,
-		patterns: patterns("title-odds/{year}"),
-	},
-	{
-		Name: Forecast, Path: "/forecast", Params: []Param{sessionKey}, Additive: true, Derived: true,
-		patterns: patterns("forecast", "forecast/session/{session_key}", "forecast/{session_key=none}"),
-	},
-	{
-		Name: Results, Path: "/results", Params: []Param{season, sessionKey}, Additive: true,
-		patterns: patterns("results/{year}", "results/session/{session_key}", "results/{session_key=none}"),
-	},
-	{
-		Name: Weekends, Path: "/weekends", Params: []Param{season, sessionKey}, Additive: true,
-		patterns: patterns("weekends/{year}", "weekends/session/{session_key}", "weekends/{session_key=none}"),
-	},
-	{
-		Name: Changes, Path: "/changes", Params: []Param{season, page}, Additive: true,
-		patterns: patterns("changes/{year}", "changes/{year=all}", "changes/page/{page}", "changes/{page=none}"),
-	},
-	{
-		Name: Live, Path: "/live", Params: []Param{sessionKey}, Additive: true, Derived: true, Passing: true,
-		patterns: patterns("live", "live/session/{session_key}", "live/{session_key=none}"),
-	},
-	{
-		Name: Sessions, Path: "/sessions", Params: []Param{sessionKey}, Additive: true,
-		patterns: patterns("sessions", "sessions/session/{session_key}", "sessions/{session_key=none}"),
-	},
-	{
-		Name: StandingsProgress, Path: "/standings-progress", Params: []Param{championship, season}, Additive: true,
-		patterns: patterns("standings-progress/{type}/{year}"),
-	},
-	{
-		Name: HeadToHead, Path: "/head-to-head", Params: []Param{season}, Additive: true,
-		patterns: patterns("head-to-head/{year}"),
-	},
-	{
-		Name: Careers, Path: "/careers", Params: []Param{championship, season}, Additive: true,
-		patterns: patterns("careers/{type}/{year}", "careers/{type}/{year=all}"),
-	},
-	{
-		Name: FormerCareers, Path: "/former-careers", Params: []Param{championship}, Additive: true,
-		patterns: patterns("former-careers/{type}"),
-	},
-	{
-		Name: Identifiers, Path: "/identifiers", Params: []Param{identified}, Additive: true,
-		patterns: patterns("identifiers/{type}"),
-	},
-	{
-		Name: Bulk, Path: "/bulk", Params: []Param{season}, Additive: true, File: true,
-		patterns: patterns("bulk/{year}"),
-	},
+	endpoint(Endpoint{Name: Standings, Params: []Param{championship, season}}, "/{type}/{year}"),
+	endpoint(Endpoint{Name: Calendar, Params: []Param{season}}, "/{year}"),
+	endpoint(Endpoint{Name: Drivers}, ""),
+	endpoint(Endpoint{Name: Predictions, Params: []Param{season, sessionKey}}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: NextRace, Computed: true}, ""),
+	endpoint(Endpoint{Name: Accuracy, Params: []Param{season}}, "/{year}", "/{year=all}"),
+	endpoint(Endpoint{Name: Probabilities, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: TrackRecord, Params: []Param{season}, Additive: true, Derived: true}, "/{year}", "/{year=all}"),
+	endpoint(Endpoint{Name: TitleOdds, Params: []Param{season}, Additive: true, Derived: true}, "/{year}"),
+	endpoint(Endpoint{Name: Forecast, Params: []Param{sessionKey}, Additive: true, Derived: true}, "", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Results, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Weekends, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Changes, Params: []Param{season, page}, Additive: true}, "/{year}", "/{year=all}", "/page/{page}", "/{page=none}"),
+	endpoint(Endpoint{Name: Live, Params: []Param{sessionKey}, Additive: true, Derived: true, Passing: true}, "", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Sessions, Params: []Param{sessionKey}, Additive: true}, "", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: StandingsProgress, Params: []Param{championship, season}, Additive: true}, "/{type}/{year}"),
+	endpoint(Endpoint{Name: HeadToHead, Params: []Param{season}, Additive: true}, "/{year}"),
+	endpoint(Endpoint{Name: Careers, Params: []Param{championship, season}, Additive: true}, "/{type}/{year}", "/{type}/{year=all}"),
+	endpoint(Endpoint{Name: FormerCareers, Params: []Param{championship}, Additive: true}, "/{type}"),
+	endpoint(Endpoint{Name: Identifiers, Params: []Param{identified}, Additive: true}, "/{type}"),
+	endpoint(Endpoint{Name: Bulk, Params: []Param{season}, Additive: true, File: true}, "/{year}"),
 }
 
 // Passing reports whether a stored path is that of a passing endpoint.
@@ -229,7 +165,8 @@ func Passing(path string) bool {
 
 // Derived reports whether the endpoint of that name is marked so.
 func (n Name) Derived() bool {
-	return slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Name == n && e.Derived })
+	i, ok := Lookup("/" + string(n))
+	return ok && Endpoints[i].Derived
 }
 
 // Lookup returns the index in Endpoints of the endpoint with a path: the bytes after BasePath.

@@ -16,19 +16,19 @@ type segment struct {
 	literal string // the text of the segment, if it is always the same
 }
 
-// patterns parses the patterns of a row of Endpoints.
-func patterns(shapes ...string) []pattern {
-	parsed := make([]pattern, len(shapes))
+// endpoint completes a row of Endpoints: its path and its patterns begin with its name.
+func endpoint(e Endpoint, shapes ...string) Endpoint {
+	e.Path, e.patterns = "/"+string(e.Name), make([]pattern, len(shapes))
 	for i, shape := range shapes {
-		for part := range strings.SplitSeq(shape, "/") {
+		for part := range strings.SplitSeq(string(e.Name)+shape, "/") {
 			s := segment{literal: part}
 			if inner, ok := strings.CutPrefix(part, "{"); ok {
 				s.param, s.literal, _ = strings.Cut(strings.TrimSuffix(inner, "}"), "=")
 			}
-			parsed[i] = append(parsed[i], s)
+			e.patterns[i] = append(e.patterns[i], s)
 		}
 	}
-	return parsed
+	return e
 }
 
 // number is a parameter whose values are numbers.
@@ -121,13 +121,25 @@ func (p pattern) fits(v Variant) bool {
 
 // path spells the path of a variant that fits.
 func (p pattern) path(v Variant) string {
-	parts := make([]string, len(p))
+	var room [64]byte
+	return string(p.appendPath(room[:0], v))
+}
+
+func (p pattern) appendPath(path []byte, v Variant) []byte {
 	for i, s := range p {
-		if parts[i] = s.literal; s.literal == "" {
-			parts[i] = v.value(s.param)
+		if i > 0 {
+			path = append(path, '/')
+		}
+		switch {
+		case s.literal != "":
+			path = append(path, s.literal...)
+		case s.param == typeParam:
+			path = append(path, v.Type...)
+		default:
+			path = strconv.AppendInt(path, v.number(s.param), 10)
 		}
 	}
-	return strings.Join(parts, "/")
+	return path
 }
 
 // query spells the parameters of a variant that fits.
@@ -137,8 +149,11 @@ func (p pattern) query(v Variant) []string {
 		if s.param == "" {
 			continue
 		}
-		value := v.value(s.param)
-		if s.literal != "" {
+		value := strconv.FormatInt(v.number(s.param), 10)
+		switch {
+		case s.param == typeParam:
+			value = v.Type
+		case s.literal != "":
 			value = numberOf(s.param).beyond
 		}
 		if value != "" {
@@ -146,14 +161,6 @@ func (p pattern) query(v Variant) []string {
 		}
 	}
 	return pairs
-}
-
-// value spells a parameter as requests do.
-func (v *Variant) value(param string) string {
-	if param == typeParam {
-		return v.Type
-	}
-	return strconv.FormatInt(v.number(param), 10)
 }
 
 // parse reads a path of the endpoint by the pattern.

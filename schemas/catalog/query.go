@@ -5,13 +5,6 @@ import "bytes"
 // pair is one name=value of a raw query, still encoded. Without "=" the value is empty.
 type pair struct{ name, value []byte }
 
-// nextPair cuts the first pair off a raw query.
-func nextPair(query []byte) (p pair, rest []byte) {
-	first, rest, _ := bytes.Cut(query, []byte{'&'})
-	p.name, p.value, _ = bytes.Cut(first, []byte{'='})
-	return p, rest
-}
-
 // wellFormed reports whether every "%" is followed by two hexadecimal digits.
 func wellFormed(encoded []byte) bool {
 	for i := bytes.IndexByte(encoded, '%'); i >= 0 && i < len(encoded); i++ {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,8 +20,10 @@ import (
 func (e *Endpoint) Select(rawQuery []byte, k Known) (Variant, error) {
 	given := Variant{Endpoint: e.Name}
 	for rest := rawQuery; len(rest) > 0; {
+		var first []byte
 		var p pair
-		p, rest = nextPair(rest)
+		first, rest, _ = bytes.Cut(rest, []byte{'&'})
+		p.name, p.value, _ = bytes.Cut(first, []byte{'='})
 		if !wellFormed(p.name) || !wellFormed(p.value) {
 			return Variant{}, malformed(p)
 		}
@@ -75,7 +78,6 @@ func (v *Variant) set(param *Param, p pair, k Known) error {
 	return nil
 }
 
-// complete fills in the defaults.
 func (e *Endpoint) complete(v Variant, k Known) Variant {
 	if v.SessionKey != 0 {
 		if season := v.Season(); !k.Has(season) || v.Year != 0 && v.Year != season {
@@ -98,7 +100,6 @@ func (e *Endpoint) complete(v Variant, k Known) Variant {
 	return v
 }
 
-// allowed lists the allowed values of a parameter in words.
 func allowed(param *Param, k Known) string {
 	if param.Name == yearParam {
 		return "one season " + seasonRanges(k.Seasons)

@@ -110,6 +110,7 @@ func (e *Endpoint) pattern(v Variant) pattern {
 
 // ParsePath is the inverse of Path. A path that no request can select is an error.
 func ParsePath(path string) (Variant, error) {
+	var room [64]byte
 	for i := range Endpoints {
 		e := &Endpoints[i]
 		for _, p := range e.patterns {
@@ -117,7 +118,7 @@ func ParsePath(path string) (Variant, error) {
 				continue
 			}
 			// The comparison refuses every second spelling, such as a sign or a leading zero.
-			if v, ok := p.parse(e, path); ok && p.path(v) == path {
+			if v, ok := p.parse(e, path); ok && string(p.appendPath(room[:0], v)) == path {
 				return v, nil
 			}
 		}

@@ -216,7 +216,6 @@ func samples(name, shell string) []Sample {
 	return all
 }
 
-// asset returns an embedded file.
 func asset(name string) string {
 	text, err := assets.ReadFile(name)
 	if err != nil {

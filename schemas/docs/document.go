@@ -13,7 +13,6 @@ type document struct {
 	Info struct {
 		Title, Summary, Version, Description string
 	}
-	Tags       []struct{ Name, Description string }
 	Paths      ordered.Object[struct{ Get operation }]
 	Webhooks   ordered.Object[struct{ Post operation }]
 	Components struct {

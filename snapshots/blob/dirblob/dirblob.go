@@ -85,11 +85,10 @@ func OpenUnmounted(root string) (*Store, error) {
 // OpenReadOnly returns the store in the directory root for reading. Every write is an
 // error.
 func OpenReadOnly(root string) (*Store, error) {
-	s, err := open(root)
+	s, err := OpenUnmounted(root)
 	if err != nil {
 		return nil, err
 	}
-	s.readOnly = true
 	info, err := os.Stat(s.root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -161,19 +160,27 @@ func (s *Store) Create(ctx context.Context, key string, data []byte) (blob.Tag, 
 }
 
 func (s *Store) create(path string, data []byte) error {
+	if _, err := os.Lstat(path); err == nil && !s.readOnly {
+		return blob.ErrConflict
+	}
+	return s.place(path, data, func(fresh *os.File) error { return linkInto(fresh, path) })
+}
+
+// place writes data to a new file, calls name to give it the path, and waits until the name is on disk. A process that is
+// stopped at a random instant hardly ever holds the lock, which only name takes.
+func (s *Store) place(path string, data []byte, name func(fresh *os.File) error) error {
 	if s.readOnly {
 		return errReadOnly
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return blob.ErrConflict
-	}
-	fresh, err := s.newFile()
+	fresh, err := os.CreateTemp(filepath.Join(s.root, newFolder), "object-*")
 	if err != nil {
 		return err
 	}
-	defer discard(fresh)
-	if err = s.write(fresh, data); err == nil {
-		err = linkInto(fresh, path)
+	defer func() { _, _ = fresh.Close(), os.Remove(fresh.Name()) }() // after a rename there is nothing to remove
+	_, err = fresh.Write(data)
+	// Temporary files are private by default; an edge of another user must read objects.
+	if err = errors.Join(err, fresh.Chmod(0o644), s.disk.sync(fresh)); err == nil {
+		err = name(fresh)
 	}
 	if err != nil {
 		return err
@@ -208,36 +215,12 @@ func (s *Store) Swap(ctx context.Context, key string, old blob.Tag, data []byte)
 	}
 	path, err := s.path(ctx, key)
 	if err == nil {
-		err = s.swap(ctx, path, old, data)
+		err = s.place(path, data, func(fresh *os.File) error { return s.rename(ctx, fresh, path, old) })
 	}
 	if err != nil {
 		return "", fmt.Errorf("swap %s: %w", key, err)
 	}
 	return tagOf(data), nil
-}
-
-// swap writes the new bytes before it takes the lock, so that a process that is stopped at a random instant
-// hardly ever holds it.
-func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte) error {
-	if s.readOnly {
-		return errReadOnly
-	}
-	fresh, err := s.newFile()
-	if err != nil {
-		return err
-	}
-	if err = s.write(fresh, data); err == nil {
-		err = s.rename(ctx, fresh, path, old)
-	}
-	if err != nil {
-		discard(fresh)
-		return err
-	}
-	_ = fresh.Close()
-	if err := syncFolder(filepath.Dir(path), s.disk.sync); err != nil {
-		return errors.Join(blob.ErrUnsynced, err)
-	}
-	return nil
 }
 
 // rename gives a complete file the name of the object with the tag old.
@@ -296,21 +279,6 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 	}
 	return filepath.Join(s.root, filepath.FromSlash(key)), nil
 }
-
-// newFile returns a file with a name in @new.
-func (s *Store) newFile() (*os.File, error) {
-	return os.CreateTemp(filepath.Join(s.root, newFolder), "object-*")
-}
-
-// write writes data to the file and waits until it is on disk.
-func (s *Store) write(f *os.File, data []byte) error {
-	_, err := f.Write(data)
-	// Temporary files are private by default; an edge of another user must read objects.
-	return errors.Join(err, f.Chmod(0o644), s.disk.sync(f))
-}
-
-// discard closes a file and removes its name in @new.
-func discard(f *os.File) { _, _ = f.Close(), os.Remove(f.Name()) }
 
 // lockTime is the longest wait for the lock, which a writer needs for some milliseconds.
 const lockTime = 30 * time.Second

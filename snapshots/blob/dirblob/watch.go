@@ -206,7 +206,7 @@ func (w *watched) read() (blob.Object, error) {
 	if err != nil {
 		return blob.Object{}, err
 	}
-	if w.isLast(info) {
+	if w.file != nil && os.SameFile(w.info, info) && w.info.Size() == info.Size() && w.info.ModTime().Equal(info.ModTime()) {
 		_ = f.Close()
 		return blob.Object{}, errUnchanged
 	}
@@ -224,11 +224,6 @@ func (w *watched) read() (blob.Object, error) {
 		w.close() // the missing rest must be read again
 	}
 	return o, err
-}
-
-func (w *watched) isLast(info fs.FileInfo) bool {
-	return w.file != nil && os.SameFile(w.info, info) &&
-		w.info.Size() == info.Size() && w.info.ModTime().Equal(info.ModTime())
 }
 
 func (w *watched) close() {
