@@ -89,7 +89,7 @@ type state struct {
 }
 
 func newState(p Params) *state {
-	return &state{p: p, pace: &pace{p: p.Pace}, rating: newRating(p.Rating), form: &form{p.Form, means{}, means{}, means{}}}
+	return &state{p: p, pace: &pace{p: p.Pace}, rating: &rating{p.Rating, map[season.DriverID]float64{}, map[season.TeamID]float64{}}, form: &form{p.Form, means{}, means{}, means{}}}
 }
 
 func (s *state) clone() *state {
@@ -163,7 +163,7 @@ func (s *state) sessions(smp *sample, w *weekend, at starters, r *season.Round) 
 	} else {
 		smp.missing = append(smp.missing, season.Qualifying)
 	}
-	if gaps, n := at.sprint(r.SprintResults); n >= p.MinTimes {
+	if gaps, n := at.finish(r.SprintResults, false); n >= p.MinTimes {
 		w.update(gaps, w.race, p.Sprint, p.CapRace)
 	}
 	paces(smp, w, QualifyingPace, RacePace)

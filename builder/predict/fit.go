@@ -41,30 +41,54 @@ func fit(samples []*sample, year int, set []Feature, window Window, p FitParams)
 		return nil, fmt.Errorf("fit of %d: no races", year)
 	}
 	f.Races, f.From, f.To = len(used), used[0].year, used[len(used)-1].year
-	scale := spreads(used, set)
-	races := make([]learnable, len(used))
-	for i, s := range used {
-		age := float64(year - 1 - s.year) // 0 for last season
-		races[i] = learnable{make([]float64, 0, len(s.x)*len(set)), s.finish, portable.Exp2(-age / window.HalfLife)}
-		for _, x := range s.x {
-			for j, feature := range set {
-				races[i].x = append(races[i].x, x[feature]/scale[j])
-			}
-		}
-	}
-	weights, err := maximise(races, len(set), p)
+	var err error
+	f.Weights, f.Sharpness, err = learn(len(used), set, p, func(i int) ([]row, []int, float64) {
+		age := float64(year - 1 - used[i].year) // 0 for last season
+		return used[i].x, used[i].finish, portable.Exp2(-age / window.HalfLife)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("fit of %d on %d races: %w", year, len(used), err)
 	}
-	f.Sharpness = 1
-	if p.StageWeights[0] > 0 {
-		f.Sharpness = sharpness(races, weights)
-	}
-	f.Weights = weights
-	for j := range f.Weights {
-		f.Weights[j] /= scale[j]
-	}
 	return f, nil
+}
+
+// learn returns the weight of each feature of the set, per unit of the feature, and the sharpness. race returns the rows, the
+// first places and the weight of each of n races. The features are standardised; they keep their mean, because a value
+// that all starters share cancels.
+func learn[R row | [liveFeatures]float64, F ~int](n int, set []F, p FitParams, race func(i int) ([]R, []int, float64)) (weights []float64, sharp float64, err error) {
+	races, rows := make([]learnable, n), make([][]R, n)
+	for i := range races {
+		rows[i], races[i].finish, races[i].weight = race(i)
+	}
+	scale := make([]float64, len(set))
+	var column []float64
+	for j, feature := range set {
+		column = column[:0]
+		for _, of := range rows {
+			for k := range of {
+				column = append(column, of[k][feature])
+			}
+		}
+		scale[j] = spread(column)
+	}
+	for i, of := range rows {
+		races[i].x = make([]float64, 0, len(of)*len(set))
+		for k := range of {
+			for j, feature := range set {
+				races[i].x = append(races[i].x, of[k][feature]/scale[j])
+			}
+		}
+	}
+	if weights, err = maximise(races, len(set), p); err != nil {
+		return nil, 0, err
+	}
+	if sharp = 1; p.StageWeights[0] > 0 {
+		sharp = sharpness(races, weights)
+	}
+	for j := range weights {
+		weights[j] /= scale[j]
+	}
+	return weights, sharp, nil
 }
 
 // mostNewtonSteps is far above the five to eight steps that a convex loss of a dozen weights needs.
@@ -197,23 +221,6 @@ func (c *curve) bend(races []learnable, b []float64, p FitParams) {
 	}
 }
 
-// spreads returns the standard deviation of each feature over all starters. It keeps the mean, because
-// a value that all starters share cancels.
-func spreads(samples []*sample, set []Feature) []float64 {
-	scale := make([]float64, len(set))
-	var column []float64
-	for j, feature := range set {
-		column = column[:0]
-		for _, s := range samples {
-			for k := range s.x {
-				column = append(column, s.x[k][feature])
-			}
-		}
-		scale[j] = spread(column)
-	}
-	return scale
-}
-
 // spread returns the standard deviation of x. It returns 1 for a constant, so that its weight stays 0.
 func spread(x []float64) float64 {
 	mean, squares := 0.0, 0.0
@@ -230,7 +237,6 @@ func spread(x []float64) float64 {
 	return 1
 }
 
-// utilities appends the utility of every row of x.
 func utilities(u, x, b []float64) []float64 {
 	for ; len(x) > 0; x = x[len(b):] {
 		u = append(u, matrix.Dot(x[:len(b)], b))

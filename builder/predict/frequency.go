@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -74,7 +75,9 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 	ranked := m.rank(runners, races)
 	wins, podiums, basis := m.counts(races, len(ranked), order)
 	if m.firstOnly {
-		shareRest(wins)
+		for k, others := 1, sum(wins[1:]); k < len(wins); k++ {
+			wins[k] = others / float64(len(wins)-1)
+		}
 	}
 	drivers := make([]season.DriverID, len(ranked))
 	for i, r := range ranked {
@@ -124,7 +127,7 @@ func (m *Frequency) counts(races []race, n int, order Order) (wins, podiums []fl
 		if podium[0] == "" {
 			continue
 		}
-		basis.add(r.year)
+		basis.Races, basis.From, basis.To = basis.Races+1, cmp.Or(basis.From, r.year), r.year
 		runners, _ := field(races[:i+1])
 		for k, runner := range rank(runners, races[:i+1]) {
 			if runner.driver == podium[0] && k < n {
@@ -138,24 +141,6 @@ func (m *Frequency) counts(races []race, n int, order Order) (wins, podiums []fl
 	return wins, podiums, basis
 }
 
-// add counts a race of the year that was learnt from.
-func (b *Basis) add(year int) {
-	b.Races++
-	b.To = year
-	if b.From == 0 {
-		b.From = year
-	}
-}
-
-// shareRest gives every rank but the first the mean of those ranks.
-func shareRest(wins []float64) {
-	others := sum(wins[1:])
-	for k := 1; k < len(wins); k++ {
-		wins[k] = others / float64(len(wins)-1)
-	}
-}
-
-// normalised returns x divided by its sum.
 func normalised(x []float64) []float64 {
 	total := sum(x)
 	p := make([]float64, len(x))

@@ -38,7 +38,6 @@ func (s starters) percentOver(times map[season.DriverID]time.Duration) ([]float6
 
 func (s starters) none() []float64 { return slices.Repeat([]float64{math.NaN()}, len(s)) }
 
-// practice returns the gaps of a practice session.
 func (s starters) practice(laps []season.TimedLap) ([]float64, int) {
 	times := make(map[season.DriverID]time.Duration, len(laps))
 	for _, l := range laps {
@@ -118,11 +117,6 @@ func segmentOffsets(rows []season.QualifyingRow) [3]float64 {
 	return off
 }
 
-// sprint returns the gaps of a sprint race to its winner.
-func (s starters) sprint(results []season.Result) ([]float64, int) {
-	return s.finish(results, false)
-}
-
 // race returns the gaps of a race to its winner, scaled to a common spread and without the advantage of
 // the grid slot. The gap of a lapped driver is that of the missing laps.
 func (s starters) race(results []season.Result, slots []float64, p PaceParams) ([]float64, int) {
@@ -163,7 +157,6 @@ func (s starters) finish(results []season.Result, lapped bool) ([]float64, int) 
 	return gaps, n
 }
 
-// winnerLaps returns the number of the winner's laps.
 func winnerLaps(results []season.Result) int {
 	for _, r := range results {
 		if r.Position == 1 {

@@ -237,35 +237,15 @@ func FitLive(samples []LiveSample, orderOnly bool) (LiveWeights, error) {
 
 // fitLive learns the weights of some features, and the sharpness for the winner.
 func fitLive(samples []LiveSample, set []int, stageWeights []float64) (weights [liveFeatures]float64, sharp float64, err error) {
-	scale := make([]float64, len(set))
-	var column []float64
-	for k, j := range set {
-		column = column[:0]
-		for _, s := range samples {
-			for i := range s.rows {
-				column = append(column, s.rows[i][j])
-			}
-		}
-		scale[k] = spread(column)
-	}
-	moments := make([]learnable, len(samples))
-	for i, s := range samples {
-		moments[i] = learnable{make([]float64, 0, len(s.rows)*len(set)), s.finish, s.Weight}
-		for r := range s.rows {
-			for k, j := range set {
-				moments[i].x = append(moments[i].x, s.rows[r][j]/scale[k])
-			}
-		}
-	}
-	b, err := maximise(moments, len(set), FitParams{StageWeights: stageWeights, Penalty: livePenalty})
+	p := FitParams{StageWeights: stageWeights, Penalty: livePenalty}
+	learnt, sharp, err := learn(len(samples), set, p, func(i int) ([][liveFeatures]float64, []int, float64) {
+		return samples[i].rows, samples[i].finish, samples[i].Weight
+	})
 	if err != nil {
-		return weights, 0, fmt.Errorf("fit live picks on %d moments: %w", len(moments), err)
+		return weights, 0, fmt.Errorf("fit live picks on %d moments: %w", len(samples), err)
 	}
 	for k, j := range set {
-		weights[j] = b[k] / scale[k]
-	}
-	if stageWeights[0] > 0 {
-		sharp = sharpness(moments, b)
+		weights[j] = learnt[k]
 	}
 	return weights, sharp, nil
 }

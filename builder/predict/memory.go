@@ -82,7 +82,6 @@ func (m *memory) rewind(n int) {
 	}
 }
 
-// step processes the last race.
 func (m *memory) step(races []race, cars lineages) {
 	r := races[len(races)-1]
 	if r.year != m.state.year {
@@ -137,26 +136,19 @@ func NewInputs() *Inputs { return &Inputs{rounds: map[roundRows][sha256.Size]byt
 
 // roundRows identifies the rows of a round by their addresses, like same.
 type roundRows struct {
-	gp         season.GrandPrixID
-	sprint     bool
-	entries    rows[season.Entry]
-	practice   [4]rows[season.TimedLap]
-	qualifying [2]rows[season.QualifyingRow]
-	grid       rows[season.GridSlot]
-	results    [2]rows[season.Result]
-	fastest    rows[season.FastestLap]
-	drivers    rows[season.DriverStanding]
-	teams      rows[season.TeamStanding]
+	gp     season.GrandPrixID
+	sprint bool
+	tables [13]rows
 }
 
-type rows[T any] struct {
-	first *T
+type rows struct {
+	first any // a pointer to the first row; nil: there are none
 	n     int
 }
 
-func rowsOf[T any](s []T) (r rows[T]) {
+func rowsOf[T any](s []T) (r rows) {
 	if len(s) > 0 {
-		r = rows[T]{&s[0], len(s)}
+		r = rows{&s[0], len(s)}
 	}
 	return r
 }
@@ -187,15 +179,11 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 
 // round digests the facts that sameRound compares, and whether the round has a sprint.
 func (in *Inputs) round(r *season.Round) ([sha256.Size]byte, error) {
-	key := roundRows{
-		gp: r.GrandPrix, sprint: r.Sprint, entries: rowsOf(r.Entries), grid: rowsOf(r.Grid), fastest: rowsOf(r.FastestLaps),
-		qualifying: [2]rows[season.QualifyingRow]{rowsOf(r.Qualifying), rowsOf(r.SprintQualifying)},
-		results:    [2]rows[season.Result]{rowsOf(r.Results), rowsOf(r.SprintResults)},
-		drivers:    rowsOf(r.DriverStandings), teams: rowsOf(r.TeamStandings),
-	}
-	for i := range r.Practice {
-		key.practice[i] = rowsOf(r.Practice[i])
-	}
+	key := roundRows{r.GrandPrix, r.Sprint, [13]rows{
+		rowsOf(r.Practice[0]), rowsOf(r.Practice[1]), rowsOf(r.Practice[2]), rowsOf(r.Practice[3]), rowsOf(r.Entries), rowsOf(r.Grid),
+		rowsOf(r.Qualifying), rowsOf(r.SprintQualifying), rowsOf(r.SprintResults), rowsOf(r.Results), rowsOf(r.FastestLaps),
+		rowsOf(r.DriverStandings), rowsOf(r.TeamStandings),
+	}}
 	if sum, ok := in.rounds[key]; ok {
 		return sum, nil
 	}

@@ -21,7 +21,6 @@ func TestMissingSessions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: makes hundreds of picks")
 	}
-	m := predict.NewV2(predict.DefaultParams())
 	tests := []struct {
 		name    string
 		change  func(*season.Round)
@@ -43,7 +42,7 @@ func TestMissingSessions(t *testing.T) {
 	}
 	totals := make([]float64, len(changes))
 	for _, year := range []int{2016, 2019, 2022} {
-		for k, loss := range logLosses(t, m, year, changes) {
+		for k, loss := range logLosses(t, ofEmbedded, year, changes) {
 			totals[k] += loss / 3
 		}
 	}
@@ -53,7 +52,7 @@ func TestMissingSessions(t *testing.T) {
 				t.Errorf("without it the log-loss moves by %.3f, want at most %.2f", lost, tc.most)
 			}
 			v := changed(atGrid(t, embedded(t), 2019, "canada"), 2019, "canada", tc.change)
-			f := forecast(t, m, v, 2019, "canada")
+			f := forecast(t, ofEmbedded, v, 2019, "canada")
 			checkChances(t, f, 20)
 			if f.Basis.Order != tc.order || !slices.Equal(f.Basis.Missing, tc.missing) {
 				t.Errorf("basis: got %+v, want order %s and missing %v", f.Basis, tc.order, tc.missing)
@@ -107,8 +106,7 @@ func TestUnusualWeekends(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns many times")
 	}
-	a := embedded(t)
-	m := predict.NewV2(predict.DefaultParams())
+	a, m := embedded(t), ofEmbedded
 	v := atGrid(t, a, 2024, "italy")
 	usual := forecast(t, m, v, 2024, "italy")
 	r, _ := v.Round(2024, "italy")

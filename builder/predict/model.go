@@ -185,7 +185,6 @@ func (m *Ranked) open(v *season.View, year int, round season.GrandPrixID) (opene
 	return opened{races, now, smp, w}, nil
 }
 
-// explain makes the forecast of a sample.
 func (m *Ranked) explain(smp *sample, fits *experts) Explanation {
 	e := Explanation{Fits: slices.Concat(fits.r2, fits.unrated, fits.qualified)}
 	basis := Basis{Order: smp.order, Missing: smp.missing}
@@ -308,15 +307,12 @@ func (m *Ranked) fitsFor(year int, smp *sample) (*experts, error) {
 	var e experts
 	var plan []wanted
 	switch {
-	case key.order == FromGrid:
+	case key.order != FromForm:
 		plan = []wanted{{&e.r2, essential, all}, {&e.r2, general, all}, {&e.unrated, unrated, all}, {&e.qualified, qualified, all[:1]}, {&e.behind, unrated, all}}
-	case key.order == FromQualifying:
-		plan = []wanted{
-			{&e.r2, beforeGrid(essential), all},
-			{&e.r2, beforeGrid(general), all},
-			{&e.unrated, beforeGrid(unrated), all},
-			{&e.qualified, beforeGrid(qualified), all[:1]},
-			{&e.behind, beforeGrid(unrated), all},
+		for i := range plan {
+			if key.order == FromQualifying {
+				plan[i].set = beforeGrid(plan[i].set)
+			}
 		}
 	case key.practice:
 		plan = []wanted{{&e.r2, practised, all}, {&e.unrated, unratedPractised, all}, {&e.behind, unratedPractised, all}}

@@ -20,6 +20,10 @@ func embedded(t testing.TB) *season.Archive {
 	return a
 }
 
+// ofEmbedded is shared by tests of the embedded seasons. TestSameViewSamePick shows that its forecasts do not depend on
+// earlier ones.
+var ofEmbedded = predict.NewV2(predict.DefaultParams())
+
 // atGrid returns the view at the instant at which the grid of a round was known.
 func atGrid(t testing.TB, a *season.Archive, year int, gp season.GrandPrixID) *season.View {
 	t.Helper()

@@ -119,7 +119,7 @@ func TestBasisIsSaid(t *testing.T) {
 		{noGrid, predict.FromQualifying},
 		{func(r *season.Round) { noGrid(r); noQualifying(r) }, predict.FromForm},
 	} {
-		f := forecast(t, published, changed(atGrid(t, a, 2023, "italy"), 2023, "italy", tc.change), 2023, "italy")
+		f := forecast(t, ofEmbedded, changed(atGrid(t, a, 2023, "italy"), 2023, "italy", tc.change), 2023, "italy")
 		if f.Basis.Order != tc.want {
 			t.Errorf("got the basis %s, want %s", f.Basis.Order, tc.want)
 		}

@@ -16,7 +16,6 @@ func (r recent) mean(prior, races float64) float64 {
 	return (float64(prior*races) + r.sum) / (races + r.weight)
 }
 
-// with returns r after one more observation.
 func (r recent) with(x, decay float64) recent {
 	return recent{float64(r.weight*decay) + 1, float64(r.sum*decay) + x}
 }
@@ -45,7 +44,6 @@ func (f *form) winter() {
 	}
 }
 
-// learn adds the classification of a race.
 func (f *form) learn(results []season.Result) {
 	decay := portable.Exp2(-1 / f.p.HalfLife)
 	for _, r := range results {
@@ -53,7 +51,7 @@ func (f *form) learn(results []season.Result) {
 			continue
 		}
 		x := 0.0
-		if crashed(r) {
+		if r.Position == 0 && driverFaults[r.Reason] {
 			x = 1
 		}
 		f.crash[r.Driver] = f.crash[r.Driver].with(x, decay)
@@ -89,9 +87,6 @@ var driverFaults = map[string]bool{
 	"Caused collision with Trulli": true, "Broken wing": true, "Front wing": true,
 }
 
-// crashed reports whether a driver retired by his own fault.
-func crashed(r season.Result) bool { return r.Position == 0 && driverFaults[r.Reason] }
-
 // rating is an online Plackett-Luce rating. A starter's strength is the sum of his part and his team's.
 // After each race both step along the gradient of the finishing order's log-likelihood. A new driver or
 // team has 0.
@@ -99,10 +94,6 @@ type rating struct {
 	p      RatingParams
 	driver map[season.DriverID]float64
 	team   map[season.TeamID]float64 // by the first team of the lineage
-}
-
-func newRating(p RatingParams) *rating {
-	return &rating{p, map[season.DriverID]float64{}, map[season.TeamID]float64{}}
 }
 
 func (r *rating) clone() *rating {

@@ -175,7 +175,6 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 	return held, nil
 }
 
-// at returns the state of the race at a checkpoint.
 func (r *liveRace) at(percent int) (predict.RaceState, bool) {
 	m := &r.moments[percent*moments/100]
 	return m.state, m.ok

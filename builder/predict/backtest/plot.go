@@ -114,7 +114,6 @@ func begin(out *bytes.Buffer, left int, title, xAxis, yAxis string, xs, ys []flo
 	return p
 }
 
-// pixels returns the position of a point on the page.
 func (p *panel) pixels(at point) (x, y float64) {
 	const width, height = panelWidth - marginLeft - marginRight, panelHeight - marginTop - marginBelow
 	return float64(p.left) + marginLeft + width*(at.x-p.low.x)/(p.high.x-p.low.x),

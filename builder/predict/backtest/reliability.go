@@ -44,7 +44,6 @@ func PodiumReliability(scores []Score) []Bin {
 	return withIntervals(table)
 }
 
-// withIntervals sets the interval of each bin.
 func withIntervals(table []Bin) []Bin {
 	for i, b := range table {
 		table[i].Interval = wilson(b.Won, float64(b.Races))

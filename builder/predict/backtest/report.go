@@ -89,7 +89,6 @@ func newReport(c Config, races []Race, scores [][]Score) *Report {
 	return r
 }
 
-// part sums up the selected races.
 func (r *Report) part(in func(Race) bool) Part {
 	keep := func(scores []Score) []Score {
 		var kept []Score

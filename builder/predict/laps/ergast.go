@@ -28,8 +28,11 @@ func Read(dir string, archive *season.Archive) ([]*Race, error) {
 		if !ok || r.Date.Sub(date).Abs() > dateSlack {
 			return nil
 		}
-		rounds[row[0]] = r
-		races[row[0]] = &Race{Year: date.Year(), GrandPrix: r.GrandPrix, Completed: map[season.DriverID][]time.Duration{}, Stops: stopsOf(r)}
+		race := &Race{Year: date.Year(), GrandPrix: r.GrandPrix, Completed: map[season.DriverID][]time.Duration{}, Stops: map[season.DriverID][]int{}}
+		for _, s := range r.PitStops {
+			race.Stops[s.Driver] = append(race.Stops[s.Driver], s.Lap)
+		}
+		rounds[row[0]], races[row[0]] = r, race
 		return nil
 	})
 	if err != nil {
@@ -109,14 +112,6 @@ func roundsByNumber(archive *season.Archive) map[string]*season.Round {
 		}
 	}
 	return rounds
-}
-
-func stopsOf(r *season.Round) map[season.DriverID][]int {
-	stops := map[season.DriverID][]int{}
-	for _, s := range r.PitStops {
-		stops[s.Driver] = append(stops[s.Driver], s.Lap)
-	}
-	return stops
 }
 
 // starter returns the driver of that name in the race. If the sources spell the name

@@ -85,11 +85,6 @@ type field struct {
 	arrival   []float64
 }
 
-func newField(n int) *field {
-	return &field{make([]float64, n), make([]float64, n), make([]float64, n)}
-}
-
-// set sets the strengths of the next draws.
 func (f *field) set(strength []float64) {
 	top := slices.Max(strength)
 	for i, s := range strength {

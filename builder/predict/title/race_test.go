@@ -116,7 +116,7 @@ func TestContendersByArithmetic(t *testing.T) {
 
 // TestDrawFollowsTheStrengths counts how often each is first and second.
 func TestDrawFollowsTheStrengths(t *testing.T) {
-	f := newField(3)
+	f := &field{make([]float64, 3), make([]float64, 3), make([]float64, 3)}
 	f.set([]float64{math.Log(.6), math.Log(.3), math.Log(.1)})
 	rng := rand.NewPCG(1, 1)
 	const n = 100_000

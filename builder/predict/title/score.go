@@ -54,24 +54,29 @@ type Scores struct {
 // two made-up seasons, of which the leader won one, and the seasons scored before.
 func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Ranked, c Config) (Record, error) {
 	record := Record{From: from, To: to}
-	facts := a.Facts()
 	for _, part := range Stages {
-		stage := Stage{Part: part}
-		for i := range facts.Seasons {
-			s := &facts.Seasons[i]
-			if s.Year < from || s.Year > to || !s.Complete() {
-				continue
-			}
+		record.Stages = append(record.Stages, Stage{Part: part})
+	}
+	facts := a.Facts()
+	for i := range facts.Seasons {
+		s := &facts.Seasons[i]
+		if s.Year < from || s.Year > to || !s.Complete() {
+			continue
+		}
+		final := &s.Rounds[len(s.Rounds)-1]
+		ends, champion := tableOf(final.DriverStandings, driverRow)
+		teamEnds, team := tableOf(final.TeamStandings, teamRow)
+		for k := range record.Stages { // from the first to the last, because a model that goes back learns again
 			if err := ctx.Err(); err != nil {
 				return Record{}, fmt.Errorf("score title odds of %d: %w", s.Year, err)
 			}
-			held := s.Rounds[:int(math.Round(part*float64(len(s.Rounds))))]
+			stage := &record.Stages[k]
+			held := s.Rounds[:int(math.Round(stage.Part*float64(len(s.Rounds))))]
 			after := &held[len(held)-1]
 			odds, err := Simulate(a.AsOf(after.ResultKnownAt()), s.Year, m, c)
 			if err != nil {
 				return Record{}, err
 			}
-			final := &s.Rounds[len(s.Rounds)-1]
 			byRound, byTeam := make([]map[season.DriverID]float64, len(held)), make([]map[season.TeamID]float64, len(held))
 			for j := range held {
 				byRound[j], byTeam[j] = map[season.DriverID]float64{}, map[season.TeamID]float64{}
@@ -81,13 +86,10 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 				}
 			}
 			now, _ := tableOf(after.DriverStandings, driverRow)
-			ends, champion := tableOf(final.DriverStandings, driverRow)
 			stage.Drivers.add(scoreOf(odds.Drivers, champion, ends), replay(now, byRound, len(s.Rounds)-len(held), champion))
 			teamNow, _ := tableOf(after.TeamStandings, teamRow)
-			teamEnds, team := tableOf(final.TeamStandings, teamRow)
 			stage.Teams.add(scoreOf(odds.Teams, team, teamEnds), replay(teamNow, byTeam, len(s.Rounds)-len(held), team))
 		}
-		record.Stages = append(record.Stages, stage)
 	}
 	return record, nil
 }

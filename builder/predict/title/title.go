@@ -243,7 +243,6 @@ func (sim *simulation) spread(cov []float64, by float64) error {
 	return nil
 }
 
-// run simulates the rest of the season.
 func (sim *simulation) run(c Config) {
 	pcg := rand.NewPCG(c.Seed, uint64(len(sim.rounds)))
 	rng := rand.New(pcg) //nolint:gosec // to be repeated, not to be secret
@@ -252,7 +251,7 @@ func (sim *simulation) run(c Config) {
 	carStep := make([]float64, sim.cars)
 	noise := make([]float64, n)
 	order := make([]int, 0, n)
-	field := newField(n)
+	field := &field{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for range c.Runs {
 		for _, t := range sim.drivers {
 			t.reset()
