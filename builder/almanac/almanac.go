@@ -23,7 +23,7 @@ type Almanac struct {
 	At      time.Time
 	Current int    // the default year; 0 if no season is known
 	Years   []Year // ascending
-	Grid    Grid
+	Grid    []GridEntry
 
 	view   *season.View
 	state  *ledger.Fold
@@ -128,7 +128,6 @@ func Rounds(v *season.View, s *ledger.Fold, from int) []*Round {
 	return all
 }
 
-// join makes the rounds of a season.
 func join(v *season.View, s *ledger.Fold, facts *season.Season) []Round {
 	rounds := make([]Round, len(facts.Rounds))
 	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds)...) })
@@ -313,12 +312,7 @@ func Held(v *season.View, s *ledger.Fold) *season.View {
 	return &held
 }
 
-// Grid holds the present drivers: the entries of the latest round whose qualifying has ended.
-type Grid struct {
-	Entries []GridEntry
-}
-
-// GridEntry is one driver of the grid.
+// GridEntry is one present driver: an entry of the latest round with a finished qualifying.
 type GridEntry struct {
 	Driver season.Driver
 	Code   string
@@ -328,11 +322,11 @@ type GridEntry struct {
 }
 
 // latestGrid returns the grid of the latest round with entries, by team and number.
-func (a *Almanac) latestGrid() Grid {
+func (a *Almanac) latestGrid() []GridEntry {
 	v := a.view
 	facts, round := v.LatestEntries()
 	if round == nil {
-		return Grid{}
+		return nil
 	}
 	var codes map[season.DriverID]string
 	if y, ok := a.Year(facts.Year); ok {
@@ -340,7 +334,7 @@ func (a *Almanac) latestGrid() Grid {
 	} else {
 		codes = v.Codes(facts.Year)
 	}
-	var g Grid
+	var grid []GridEntry
 	seen := map[season.DriverID]bool{} // a driver who took over a second car counts once
 	for _, e := range round.Entries {
 		if seen[e.Driver] {
@@ -349,13 +343,13 @@ func (a *Almanac) latestGrid() Grid {
 		seen[e.Driver] = true
 		driver := v.Drivers[e.Driver]
 		driver.HeadshotURL = v.Headshot(e.Driver, codes[e.Driver], facts.Year)
-		g.Entries = append(g.Entries, GridEntry{
+		grid = append(grid, GridEntry{
 			Driver: driver, Code: codes[e.Driver],
 			Team: v.Teams[e.Team], Colour: facts.Colours[e.Team], Number: e.Number,
 		})
 	}
-	slices.SortStableFunc(g.Entries, func(a, b GridEntry) int {
+	slices.SortStableFunc(grid, func(a, b GridEntry) int {
 		return cmp.Or(cmp.Compare(a.Team.Name, b.Team.Name), cmp.Compare(a.Number, b.Number))
 	})
-	return g
+	return grid
 }

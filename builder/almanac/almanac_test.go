@@ -453,12 +453,12 @@ func TestComingRoundsAndDue(t *testing.T) {
 
 func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
-	if got := w.at(startOf(1).Add(-48 * time.Hour)).Grid; len(got.Entries) != 0 {
-		t.Errorf("before any qualifying: got %d drivers, want none", len(got.Entries))
+	if got := w.at(startOf(1).Add(-48 * time.Hour)).Grid; len(got) != 0 {
+		t.Errorf("before any qualifying: got %d drivers, want none", len(got))
 	}
 	got := w.at(startOf(1)).Grid
 	var codes []string
-	for _, e := range got.Entries {
+	for _, e := range got {
 		codes = append(codes, e.Code)
 	}
 	if diff := cmp.Diff([]string{"ANN", "BOB", "CAY", "DAN"}, codes); diff != "" {

@@ -32,11 +32,7 @@ var ErrVouched = errors.New("the archive vouches for its result, which was known
 func (r *Round) Allowed() []Decision {
 	const reason = "why"
 	other := []ledger.Row{{Driver: "somebody", Team: "else", Position: 1}}
-	later := r.view.At
-	if r.Start.After(later) {
-		later = r.Start
-	}
-	later = later.Add(time.Hour).Truncate(time.Second)
+	later := season.Later(r.view.At, r.Start).Add(time.Hour).Truncate(time.Second)
 	var allowed []Decision
 	for _, trial := range []struct {
 		action Decision
@@ -61,7 +57,6 @@ func (r *Round) Allowed() []Decision {
 	return allowed
 }
 
-// advice lists the allowed decisions.
 func (r *Round) advice() string {
 	allowed := r.Allowed()
 	if len(allowed) == 0 {

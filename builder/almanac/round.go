@@ -84,11 +84,7 @@ func (r *Round) FreezeBy() time.Time { return r.Start.Add(-LastFreeze) }
 // StoodBy returns the instant of a pick on qualifying alone, if the grid has not come by then. Qualifying
 // counts as unchanged from the later of its end and its arrival; the arrival is zero if it is unknown.
 func (r *Round) StoodBy(arrived time.Time) time.Time {
-	since := r.Facts.QualifyingKnownAt()
-	if arrived.After(since) {
-		since = arrived
-	}
-	return since.Add(qualifyingStands)
+	return season.Later(r.Facts.QualifyingKnownAt(), arrived).Add(qualifyingStands)
 }
 
 // PickDue reports whether the pick is to be frozen at the instant of the view: at once on a grid, on

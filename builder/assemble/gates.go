@@ -104,15 +104,10 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		j.judgeDisappeared(p, after)
 		j.judgeCars(p, false, after.Results, j.ours.Qualifying, j.ours.Grid)
 	case Calendar:
-		j.judgePast(p)
-	}
-}
-
-// judgePast refuses a new round before now in a season that the source has had without it. Readers
-// would see a race without a result.
-func (j *judgement) judgePast(p *Proposal) {
-	if at := j.theirs.StartsAt(); j.new && at.Before(j.Now) && j.document.Earlier[j.season.Year] {
-		p.refuse(PastGate, "%s is new on %s, which is past: an earlier revision of %s had the season without it", j.theirs.Name, instant(at), j.document.Source)
+		// Readers would see a race without a result.
+		if at := j.theirs.StartsAt(); j.new && at.Before(j.Now) && j.document.Earlier[j.season.Year] {
+			p.refuse(PastGate, "%s is new on %s, which is past: an earlier revision of %s had the season without it", j.theirs.Name, instant(at), j.document.Source)
+		}
 	}
 }
 

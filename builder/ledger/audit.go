@@ -73,12 +73,7 @@ type Correction struct {
 // AuditedChange is a change to the calendar.
 type AuditedChange struct {
 	KeyAssignment
-	Type   Type      `json:"type"`
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	Reason string    `json:"reason"`
-	Start  time.Time `json:"start,omitzero"` // the new one, if any
-	Was    time.Time `json:"was,omitzero"`   // the one before, where it is known
+	CalendarChange
 }
 
 // Green reports whether the ledger is whole and all events keep the rules.
@@ -172,7 +167,6 @@ func (a *auditor) fault(key, want, got string) {
 	a.report.Faults = append(a.report.Faults, Fault{Key: key, Want: want, Got: got})
 }
 
-// event adds an event to the tables.
 func (a *auditor) event(key string, e Event) {
 	if first, ok := a.ids[e.ID]; ok {
 		a.fault(key, "an event id of its own", fmt.Sprintf("%s, which is in %s too", e.ID, first))
@@ -195,9 +189,7 @@ func (a *auditor) event(key string, e Event) {
 			})
 		}
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
-		a.report.Decisions = append(a.report.Decisions, AuditedChange{
-			KeyAssignment: round, Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
-		})
+		a.report.Decisions = append(a.report.Decisions, AuditedChange{round, e.calendarChange()})
 	}
 }
 

@@ -64,8 +64,8 @@ func TestAuditReports(t *testing.T) {
 			KeyAssignment: round, Revision: 2, At: start.Add(900 * time.Hour), Actor: "builder", Reason: "leclerc disqualified",
 		}},
 		Decisions: []ledger.AuditedChange{
-			{KeyAssignment: round, Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start},
-			{KeyAssignment: round, Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved},
+			{round, ledger.CalendarChange{Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start}},
+			{round, ledger.CalendarChange{Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved}},
 		},
 		Faults: []ledger.Fault{},
 		Noted:  []ledger.Head{{Seq: 3, Hash: l.Files()[2].Hash}},

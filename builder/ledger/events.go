@@ -336,12 +336,11 @@ type File struct {
 // Encode returns the bytes of the file. It sets format and checksum itself.
 func (f File) Encode() ([]byte, error) {
 	f.Format, f.Checksum = format, ""
-	plain, err := chain.Encode(f)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", Key(f.Seq), err)
-	}
-	f.Checksum = chain.Hash(plain)
 	data, err := chain.Encode(f)
+	if err == nil {
+		f.Checksum = chain.Hash(data)
+		data, err = chain.Encode(f)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", Key(f.Seq), err)
 	}

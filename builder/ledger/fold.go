@@ -136,12 +136,16 @@ type Override struct {
 
 // CalendarChange is one decision about a round.
 type CalendarChange struct {
-	Type   Type
-	At     time.Time
-	Actor  string
-	Reason string
-	Start  time.Time // see Event
-	Was    time.Time
+	Type   Type      `json:"type"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	Start  time.Time `json:"start,omitzero"` // see Event
+	Was    time.Time `json:"was,omitzero"`
+}
+
+func (e Event) calendarChange() CalendarChange {
+	return CalendarChange{Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was}
 }
 
 // Result returns the last revision of the result, which counts; nil if none is verified.
@@ -433,9 +437,7 @@ func (o *Override) decide(e Event) {
 	}
 	// If a person reinstates a round without a start, the start follows the sources.
 	o.ByPerson = !IsSource(e.Actor) && e.Type != RoundReleased && (o.Status != AsPlanned || !o.Start.IsZero())
-	o.Changes = append(o.Changes, CalendarChange{
-		Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
-	})
+	o.Changes = append(o.Changes, e.calendarChange())
 }
 
 // rename gives a driver another id in s, and in all events that are added later.
@@ -455,7 +457,6 @@ func (s *Fold) rename(from, to season.DriverID) {
 	}
 }
 
-// mentions reports whether the record contains the driver.
 func (r *RoundRecord) mentions(id season.DriverID) bool {
 	inChances := func(chances []Chance) bool {
 		return slices.ContainsFunc(chances, func(c Chance) bool { return c.Driver == id })

@@ -381,7 +381,6 @@ func (l *Ledger) UpTo(seq int64) *Fold {
 	return r.upTo(int(min(max(seq, 0), int64(len(r.files)))))
 }
 
-// upTo folds the first n files.
 func (r *record) upTo(n int) *Fold {
 	if n == len(r.files) {
 		return r.state

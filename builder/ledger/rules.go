@@ -406,7 +406,6 @@ func (r *RoundRecord) checkVoid() error {
 	return nil
 }
 
-// mustVoid reports whether the frozen pick has to be voided.
 func (r *RoundRecord) mustVoid() bool {
 	if r.Pick == nil {
 		return false

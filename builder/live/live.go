@@ -134,7 +134,6 @@ func (o *Observation) Check() error {
 	return nil
 }
 
-// checkOrder checks the lap and the cars.
 func (o *Observation) checkOrder() error {
 	switch {
 	case o.Lap < 1 || o.Lap > maxLap:

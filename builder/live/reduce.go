@@ -152,25 +152,19 @@ func byHand(sorted []Stored, at time.Time) bool {
 // inOrder returns the observations by the instant that they show, each once. Their bytes decide between equal
 // instants, so that the order is that of the set.
 func inOrder(observations []Stored) []Stored {
-	type keyed struct {
-		Stored
-		text []byte
-	}
-	all := make([]keyed, len(observations))
-	for i, o := range observations {
+	text := func(o Stored) []byte {
 		text, err := json.Marshal(o.Observation)
 		if err != nil {
 			panic("BUG: live: an observation without a JSON form: " + err.Error())
 		}
-		all[i] = keyed{o, text}
+		return text
 	}
-	slices.SortFunc(all, func(a, b keyed) int {
-		return cmp.Or(a.Seen().Compare(b.Seen()), a.Received.Compare(b.Received), bytes.Compare(a.text, b.text), cmp.Compare(a.Seq, b.Seq))
+	byInstant := func(a, b Stored) int { return cmp.Or(a.Seen().Compare(b.Seen()), a.Received.Compare(b.Received)) }
+	sorted := slices.SortedFunc(slices.Values(observations), func(a, b Stored) int {
+		if order := byInstant(a, b); order != 0 { // nearly always, and a text takes long
+			return order
+		}
+		return cmp.Or(bytes.Compare(text(a), text(b)), cmp.Compare(a.Seq, b.Seq))
 	})
-	all = slices.CompactFunc(all, func(a, b keyed) bool { return bytes.Equal(a.text, b.text) })
-	sorted := make([]Stored, len(all))
-	for i := range all {
-		sorted[i] = all[i].Stored
-	}
-	return sorted
+	return slices.CompactFunc(sorted, func(a, b Stored) bool { return byInstant(a, b) == 0 && bytes.Equal(text(a), text(b)) })
 }

@@ -193,7 +193,7 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 	}
 	for i := range race {
 		row := &race[i]
-		c.of(r, row).score(row)
+		c.at(r, row.Driver, row.Team).score(row)
 		switch before := best[of(row)]; {
 		case before == nil:
 			best[of(row)], drivers = row, append(drivers, of(row))
@@ -202,18 +202,22 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 		}
 	}
 	for i := range sprint {
-		c.of(r, &sprint[i]).score(&sprint[i])
+		c.at(r, sprint[i].Driver, sprint[i].Team).score(&sprint[i])
 	}
 	started, places := map[*career]bool{}, map[[2]any]bool{}
 	for _, driver := range drivers {
 		row := best[driver]
-		career := c.of(r, row)
+		career := c.at(r, row.Driver, row.Team)
 		if (&season.Result{Outcome: row.Status}).Started() {
 			if !started[career] {
 				started[career] = true
 				career.Starts++
 			}
-			c.together(r, career, row)
+			if c.teams {
+				career.startWith(partner{r.Lasting(row.Driver), r.Driver(row.Driver).Name, 1})
+			} else {
+				career.startWith(partner{string(row.Team), r.Team(row.Team).Name, 1})
+			}
 		}
 		if place := [2]any{career, row.Position}; c.teams && row.Position > 0 {
 			if places[place] { // two drivers shared the car
@@ -250,7 +254,7 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 	for _, lap := range r.Facts.FastestLaps { // several drivers may share it
 		i := slices.IndexFunc(race, func(row ledger.Row) bool { return row.Driver == lap.Driver })
 		if fastest > 0 && lap.Time == fastest && i >= 0 {
-			c.of(r, &race[i]).FastestLaps++
+			c.at(r, race[i].Driver, race[i].Team).FastestLaps++
 		}
 	}
 }
@@ -279,10 +283,6 @@ func (c *statistics) title(y *almanac.Year) {
 	}
 }
 
-func (c *statistics) of(r *almanac.Round, row *ledger.Row) *career {
-	return c.at(r, row.Driver, row.Team)
-}
-
 // at returns the career of a driver or of the team, whose last race this is so far.
 func (c *statistics) at(r *almanac.Round, driver season.DriverID, team season.TeamID) *career {
 	id := r.Lasting(driver)
@@ -306,15 +306,6 @@ func (c *statistics) at(r *almanac.Round, driver season.DriverID, team season.Te
 func (c *career) score(row *ledger.Row) {
 	if row.Points != 0 {
 		c.scored = append(c.scored, row.Points)
-	}
-}
-
-// together counts a start of a driver for a team.
-func (c *statistics) together(r *almanac.Round, career *career, row *ledger.Row) {
-	if c.teams {
-		career.startWith(partner{r.Lasting(row.Driver), r.Driver(row.Driver).Name, 1})
-	} else {
-		career.startWith(partner{string(row.Team), r.Team(row.Team).Name, 1})
 	}
 }
 

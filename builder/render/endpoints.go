@@ -80,9 +80,9 @@ func calendar(y *almanac.Year) []wire.CalendarEntry {
 	return entries
 }
 
-func drivers(g almanac.Grid) []wire.Driver {
-	entries := make([]wire.Driver, len(g.Entries))
-	for i, e := range g.Entries {
+func drivers(grid []almanac.GridEntry) []wire.Driver {
+	entries := make([]wire.Driver, len(grid))
+	for i, e := range grid {
 		entries[i] = wire.Driver{
 			Driver:      e.Code,
 			Name:        e.Driver.Name,

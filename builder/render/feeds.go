@@ -142,7 +142,6 @@ type atomEntry struct {
 // feedEntries is the number of changes in a feed, the latest ones.
 const feedEntries = 100
 
-// changesFeed writes the latest changes as Atom.
 func changesFeed(a *almanac.Almanac, generatedAt time.Time) ([]byte, error) {
 	feed := atomFeed{
 		ID: atomID("changes"), Title: "What has changed in the season", Updated: wire.Instant(generatedAt).String(), Author: "gridcast",
@@ -151,9 +150,12 @@ func changesFeed(a *almanac.Almanac, generatedAt time.Time) ([]byte, error) {
 	all := a.Changes(0)
 	records := changes(a, 0)
 	for i := range min(len(all), feedEntries) {
-		c, rec := &all[i], &records[i]
+		c, rec, revision := &all[i], &records[i], 0
+		if rec.New != nil {
+			revision = rec.New.Revision
+		}
 		entry := atomEntry{
-			ID:    atomID(fmt.Sprintf("%d %s %s %d", rec.SessionKey, rec.Kind, c.At.UTC().Format(time.RFC3339Nano), revisionOf(rec))),
+			ID:    atomID(fmt.Sprintf("%d %s %s %d", rec.SessionKey, rec.Kind, c.At.UTC().Format(time.RFC3339Nano), revision)),
 			Title: title(c), Updated: rec.At.String(), Summary: rec.Reason,
 			Link: atomLink{"alternate", "/docs#changes"},
 		}
@@ -169,13 +171,6 @@ func changesFeed(a *almanac.Almanac, generatedAt time.Time) ([]byte, error) {
 	return append([]byte(xml.Header), append(body, '\n')...), nil
 }
 
-func revisionOf(c *wire.Change) int {
-	if c.New == nil {
-		return 0
-	}
-	return c.New.Revision
-}
-
 // atomID makes a permanent identifier: a UUID of version 8 (RFC 9562), because
 // the address of the feed is not known here.
 func atomID(name string) string {
@@ -185,7 +180,6 @@ func atomID(name string) string {
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// title describes the change in a line.
 func title(c *almanac.Change) string {
 	r := c.Round
 	name := fmt.Sprintf("%s %d", r.Facts.Name, r.Year)

@@ -17,7 +17,6 @@ var changeKinds = map[ledger.Type]wire.ChangeKind{
 	ledger.ResultVerified: wire.ResultRevised, ledger.PickVoided: wire.PickVoided,
 }
 
-// changesPage lists a page of the log of changes.
 func changesPage(a *almanac.Almanac, page int) wire.ChangesPage {
 	if page == catalog.NoPage {
 		return wire.ChangesPage{Changes: []wire.LoggedChange{}}

@@ -114,7 +114,6 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 	},
 }
 
-// ofYear renders from the season of the variant.
 func ofYear(render func(*almanac.Year, catalog.Variant) any) func(*almanac.Almanac, catalog.Variant) (any, error) {
 	return func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		y, ok := a.Year(v.Year)

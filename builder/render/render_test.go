@@ -75,7 +75,7 @@ func small() *almanac.Almanac {
 				},
 			},
 		},
-		Grid: almanac.Grid{Entries: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}}},
+		Grid: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}},
 	}
 }
 

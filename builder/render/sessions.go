@@ -80,7 +80,6 @@ func sessionsRecord(r *almanac.Round) wire.WeekendSessions {
 	return rec
 }
 
-// sessionName returns the API's name of a session.
 func sessionName(kind season.SessionKind) string { return strings.ReplaceAll(string(kind), "-", "_") }
 
 // naming notes a driver of a record and returns the identifier.

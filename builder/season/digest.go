@@ -41,11 +41,7 @@ func (v *View) digest(i int) Digest {
 
 // digest covers the season and the rows of the tables that it refers to.
 func (s *Season) digest(tables *Facts) Digest {
-	named := newFirstSeen()
-	for i := range s.Rounds {
-		named.round(&s.Rounds[i])
-		note(named.circuits, s.Rounds[i].Circuit, s.Rounds[i].Date)
-	}
+	named := s.firstSeen()
 	text, err := json.Marshal(struct { // maps are written in the order of their keys
 		Season   *Season
 		Drivers  map[DriverID]Driver

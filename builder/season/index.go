@@ -49,7 +49,7 @@ func newIndex(f *Facts, inSeason []firstSeen) *index {
 				x.starts[i][row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
 			}
 			r.countStarts(x.starts[i])
-			x.complete[i] = later(x.complete[i], later(r.GridKnownAt(), r.ResultKnownAt()))
+			x.complete[i] = Later(x.complete[i], Later(r.GridKnownAt(), r.ResultKnownAt()))
 		}
 		x.appeared[i] = inSeason[i].teams
 		x.colours[i] = coloursOf(s, x.appeared[i], x.complete[i])
@@ -92,23 +92,17 @@ func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Ti
 	return known
 }
 
-// firstSeen returns the first references of a season.
 func (s *Season) firstSeen() firstSeen {
 	seen := newFirstSeen()
 	for i := range s.Rounds {
 		note(seen.circuits, s.Rounds[i].Circuit, CalendarKnownAt(s.Year))
-		seen.round(&s.Rounds[i])
+		s.Rounds[i].References(func(driver DriverID, team TeamID, engine EngineID, at time.Time) {
+			note(seen.drivers, driver, at)
+			note(seen.teams, team, at)
+			note(seen.engines, engine, at)
+		})
 	}
 	return seen
-}
-
-// round notes all things that the rows of a round refer to.
-func (s firstSeen) round(r *Round) {
-	r.References(func(driver DriverID, team TeamID, engine EngineID, at time.Time) {
-		note(s.drivers, driver, at)
-		note(s.teams, team, at)
-		note(s.engines, engine, at)
-	})
 }
 
 func noteAll[K ~string](first, more map[K]time.Time) {

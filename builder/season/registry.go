@@ -22,7 +22,6 @@ type dated[K ~string, V any] struct {
 	value V
 }
 
-// fill adds the things that were seen.
 func (r *registry[K, V]) fill(seen map[K]time.Time, things map[K]V) {
 	for key, at := range seen {
 		r.things = append(r.things, dated[K, V]{at, key, things[key]})
@@ -30,7 +29,6 @@ func (r *registry[K, V]) fill(seen map[K]time.Time, things map[K]V) {
 	slices.SortFunc(r.things, func(a, b dated[K, V]) int { return a.at.Compare(b.at) })
 }
 
-// asOf returns the things known at t.
 func (r *registry[K, V]) asOf(t time.Time) map[K]V {
 	n, _ := slices.BinarySearchFunc(r.things, t, func(d dated[K, V], t time.Time) int {
 		if d.at.After(t) {

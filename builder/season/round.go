@@ -68,7 +68,7 @@ func (r *Round) QualifyingKnownAt() time.Time { return r.QualifyingStartsAt().Ad
 func (r *Round) GridKnownAt() time.Time {
 	at := r.QualifyingKnownAt()
 	if s, ok := r.Session(Sprint); ok && !s.Start.IsZero() {
-		at = later(at, s.Start.Add(sessionLength))
+		at = Later(at, s.Start.Add(sessionLength))
 	}
 	return at
 }
@@ -217,7 +217,8 @@ func (r *Round) References(visit func(driver DriverID, team TeamID, engine Engin
 	}
 }
 
-func later(a, b time.Time) time.Time {
+// Later returns the later of two instants.
+func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -48,18 +48,15 @@ func (f *Facts) validate() ([]firstSeen, error) {
 	seen := make([]firstSeen, len(f.Seasons))
 	return seen, sideBySide(len(f.Seasons), func(i int) error {
 		seen[i] = f.Seasons[i].firstSeen()
-		if err := f.validateSeason(&f.Seasons[i], f.has(seen[i])); err != nil {
+		known := hasAll(f.Drivers, seen[i].drivers) && hasAll(f.Teams, seen[i].teams) && hasAll(f.Engines, seen[i].engines)
+		if err := f.validateSeason(&f.Seasons[i], known); err != nil {
 			return fmt.Errorf("season %d: %w", f.Seasons[i].Year, err)
 		}
 		return nil
 	})
 }
 
-// has reports whether the facts have all drivers, teams and engines that were seen.
-func (f *Facts) has(seen firstSeen) bool {
-	return hasAll(f.Drivers, seen.drivers) && hasAll(f.Teams, seen.teams) && hasAll(f.Engines, seen.engines)
-}
-
+// hasAll reports whether a table has all things that were seen.
 func hasAll[K ~string, V any](table map[K]V, seen map[K]time.Time) bool {
 	for key := range seen {
 		if _, ok := table[key]; !ok {

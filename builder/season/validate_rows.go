@@ -22,7 +22,6 @@ type entrant struct {
 	ranked bool // a team that was excluded and entered again has a row of each sort
 }
 
-// validateRows checks every table of a round.
 func (c *checker) validateRows(r *Round) error {
 	for i, kind := range practices {
 		if err := eachRow(c, string(kind), r.Practice[i], func(row *TimedLap) error {

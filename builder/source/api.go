@@ -88,7 +88,6 @@ func (r Requests) Malformed(path, format string, args ...any) error {
 	return &Fault{Kind: Malformed, Err: fmt.Errorf("get %s: %w", r.api.url(path), fmt.Errorf(format, args...))}
 }
 
-// url is the address of a path below the base.
 func (a *API) url(path string) string { return a.base + "/" + path }
 
 // PackPayload packs a value and returns its payload, with RevisionOf as its revision. An error is a

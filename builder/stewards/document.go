@@ -115,7 +115,11 @@ func completeRow(r *almanac.Round, row *ledger.Row, took []ledger.Row) error {
 	case !known:
 		return fmt.Errorf("%s did not take part", driver)
 	case len(fits) == 0:
-		return fmt.Errorf("%s did not take part for %s", driver, entrant(row))
+		entrant := string(row.Team)
+		if row.Engine != "" {
+			entrant += " with " + string(row.Engine)
+		}
+		return fmt.Errorf("%s did not take part for %s", driver, entrant)
 	}
 	for _, part := range fits[1:] {
 		if part.Team != fits[0].Team || part.Engine != fits[0].Engine {
@@ -124,11 +128,4 @@ func completeRow(r *almanac.Round, row *ledger.Row, took []ledger.Row) error {
 	}
 	row.Team, row.Engine = fits[0].Team, fits[0].Engine
 	return nil
-}
-
-func entrant(row *ledger.Row) string {
-	if row.Engine == "" {
-		return string(row.Team)
-	}
-	return string(row.Team) + " with " + string(row.Engine)
 }

@@ -35,7 +35,10 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	for i, text := range drivers {
 		driver, err := s.Round.FindDriver(text)
 		if err != nil {
-			return nil, fmt.Errorf("order of %s: place %d: %w%s", s, i+1, err, s.meant(text))
+			meant := nearDrivers(text, s.TookPart(), func(row ledger.Row) (code, name string) {
+				return s.Round.Code(row.Driver), s.Round.Driver(row.Driver).Name
+			})
+			return nil, fmt.Errorf("order of %s: place %d: %w%s", s, i+1, err, meant)
 		}
 		at := slices.IndexFunc(rest, func(row ledger.Row) bool { return row.Driver == driver })
 		switch {
@@ -54,14 +57,6 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	return placed(append(order, rest...)), nil
 }
 
-// meant suggests drivers for a mistyped code.
-func (s Session) meant(text string) string {
-	return nearDrivers(text, s.TookPart(), func(row ledger.Row) (code, name string) {
-		return s.Round.Code(row.Driver), s.Round.Driver(row.Driver).Name
-	})
-}
-
-// pointsOf returns the award of points of a session.
 func (s Session) pointsOf(before []ledger.Row) (award, error) {
 	if before == nil {
 		if points := season.Scale(s.Round.Year, s.Sprint); points != nil {

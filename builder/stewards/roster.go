@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gridcast/builder/names"
@@ -205,7 +206,8 @@ func nearDrivers[T any](text string, drivers []T, of func(T) (code, name string)
 var (
 	codeForm = regexp.MustCompile(`^[A-Z]{3}$`) // of drivers and of countries
 	timeForm = regexp.MustCompile(`^(?:\d:)?\d\d?\.\d{1,3}$`)
-	teamForm = regexp.MustCompile(`^(\p{Lu}[\p{L}\d .-]{1,39}) \(([A-Z]{3})\)$`)
+	// teamForm is compiled when it is first needed, because it holds all letters 40 times.
+	teamForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\p{Lu}[\p{L}\d .-]{1,39}) \(([A-Z]{3})\)$`) })
 )
 
 // A lap of qualifying takes between these times: the shortest circuit had laps of 54 s, and rain doubles a lap.
@@ -244,7 +246,7 @@ func (r *Roster) assign(l *List, code, is string) (Starter, error) {
 		s = known
 	}
 	team, err := r.findTeam(parts[0])
-	if is := teamForm.FindStringSubmatch(parts[0]); err != nil && is != nil {
+	if is := teamForm().FindStringSubmatch(parts[0]); err != nil && is != nil {
 		found := season.Team{ID: season.TeamID(names.Slug(is[1])), Name: is[1], Country: is[2]}
 		team, err = found.ID, nil
 		if _, known := r.teams[team]; !known && !slices.Contains(l.NewTeams, found) {
@@ -255,7 +257,10 @@ func (r *Roster) assign(l *List, code, is string) (Starter, error) {
 		return s, fmt.Errorf("%s: %w", code, err)
 	}
 	if team != s.Team {
-		s.Team, s.Engine = team, r.engineOf(team)
+		s.Team, s.Engine = team, ""
+		if i := slices.IndexFunc(r.Known, func(known Starter) bool { return known.Team == team }); i >= 0 {
+			s.Engine = r.Known[i].Engine
+		}
 	}
 	if len(parts) > 1 {
 		n, err := strconv.Atoi(parts[1])
@@ -313,16 +318,6 @@ func (r *Roster) findTeam(text string) (season.TeamID, error) {
 	}
 	slices.Sort(known)
 	return "", fmt.Errorf("team %q is not known%s Known are %s; a new team is written Name (COUNTRY)", text, cmp.Or(names.DidYouMean(near), "."), strings.Join(known, ", "))
-}
-
-// engineOf returns the engine of a team in the latest entries.
-func (r *Roster) engineOf(team season.TeamID) season.EngineID {
-	for _, s := range r.Known {
-		if s.Team == team {
-			return s.Engine
-		}
-	}
-	return ""
 }
 
 // Unnumbered returns a driver of the list without a car number, false if all have one.

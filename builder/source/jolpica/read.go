@@ -107,7 +107,6 @@ func (r *reader) page(p page) error {
 	return nil
 }
 
-// facts converts the pages.
 func (r *reader) facts() (season.Facts, error) {
 	for year, races := range r.races {
 		s := season.Season{Year: year}
@@ -131,22 +130,13 @@ func (r *reader) facts() (season.Facts, error) {
 }
 
 func (r *reader) round(year int, said *race) (season.Round, error) {
-	var faults []error
-	fault := func(err error) {
-		if err != nil {
-			faults = append(faults, err)
-		}
-	}
-	gp, err := r.names.GrandPrix(string(said.RaceName), year)
-	fault(err)
-	circuit, err := r.names.Circuit(string(said.Circuit.CircuitID), year)
-	fault(err)
-	number, err := strconv.Atoi(string(said.Round))
-	fault(err)
-	date, start, err := instant(said.Date, said.Time)
-	fault(err)
-	if len(faults) > 0 {
-		return season.Round{}, errors.Join(faults...)
+	gp, errGP := r.names.GrandPrix(string(said.RaceName), year)
+	circuit, errCircuit := r.names.Circuit(string(said.Circuit.CircuitID), year)
+	number, errNumber := strconv.Atoi(string(said.Round))
+	date, start, errStart := instant(said.Date, said.Time)
+	err := errors.Join(errGP, errCircuit, errNumber, errStart)
+	if err != nil {
+		return season.Round{}, err
 	}
 	r.out.Circuits[circuit] = season.Circuit{
 		ID: circuit, Name: string(said.Circuit.CircuitName), Locality: string(said.Circuit.Location.Locality), Country: string(said.Circuit.Location.Country),

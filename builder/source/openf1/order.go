@@ -2,7 +2,6 @@ package openf1
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,18 +52,9 @@ func put[K comparable, V any](of map[int]map[K]V, car int, key K, value V) {
 
 // merge adds the answer of an endpoint, and returns the latest date in it.
 func (r *timing) merge(endpoint string, answer []byte) (latest time.Time, err error) {
-	if endpoint == "race_control" {
-		var list []controlRow
-		err = json.Unmarshal(answer, &list)
-		for _, row := range list {
-			r.control[row] = true
-			latest = later(latest, row.Date)
-		}
-		return latest, err
-	}
 	var list []struct {
+		controlRow
 		Car      int            `json:"driver_number"`
-		Date     time.Time      `json:"date"`
 		Position *int           `json:"position"`
 		Gap      jsontext.Value `json:"gap_to_leader"`
 		Lap      int            `json:"lap_number"`
@@ -94,17 +84,12 @@ func (r *timing) merge(endpoint string, answer []byte) (latest time.Time, err er
 			}
 		case "pit":
 			put(r.stops, row.Car, row.Date, true)
+		case "race_control":
+			r.control[row.controlRow] = true
 		}
-		latest = later(later(latest, row.Date), row.Start)
+		latest = season.Later(season.Later(latest, row.Date), row.Start)
 	}
 	return latest, nil
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // gapOf reads a gap, which is a number of seconds, words, null or a list.

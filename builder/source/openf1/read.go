@@ -210,7 +210,6 @@ func (r *reader) outcome(round *season.Round, s session, race *session) error {
 	return nil
 }
 
-// rows decodes the rows of a session.
 func rows[T any](said []sayings) ([]T, error) {
 	out := make([]T, len(said))
 	for i, row := range said {
@@ -274,7 +273,6 @@ func (r *reader) drivers(s session, race *session) (cars, error) {
 	return all, nil
 }
 
-// find returns the car with a number.
 func (c cars) find(number int) (car, error) {
 	found, ok := c[number]
 	if !ok {
@@ -388,7 +386,6 @@ func (c cars) classification(rows []resultRow) ([]season.Result, error) {
 	return out, nil
 }
 
-// entries lists the cars that took part.
 func (c cars) entries(rows []resultRow) []season.Entry {
 	var entries []season.Entry
 	for _, row := range rows {

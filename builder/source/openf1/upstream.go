@@ -82,7 +82,12 @@ type sayings = map[string]json.RawMessage
 func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known source.Known) (source.Payload, error) {
 	requests := u.At(now)
 	get := func(into any, resource, filter string, key int) error {
-		return list(ctx, requests, fmt.Sprintf("%s?%s=%d", resource, filter, key), into)
+		err := requests.Get(ctx, fmt.Sprintf("%s?%s=%d", resource, filter, key), into)
+		var fault *source.Fault
+		if errors.As(err, &fault) && fault.Status == http.StatusNotFound && strings.HasPrefix(fault.Detail, "No results") {
+			return nil // without rows OpenF1 answers an empty list, or a 404 with that word
+		}
+		return err
 	}
 	p := payload{Year: now.Add(-windowBefore).UTC().Year(), To: now.UTC().Year(), Details: make(map[string]map[int][]sayings)}
 	for year := p.Year; year <= p.To; year++ {
@@ -134,16 +139,6 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 
 // lateAfter is the wait after a session until a note says that its result is missing.
 const lateAfter = 2 * time.Hour
-
-// list fetches a list. Without rows OpenF1 answers an empty list, or a 404 with that word.
-func list(ctx context.Context, requests source.Requests, path string, into any) error {
-	err := requests.Get(ctx, path, into)
-	var fault *source.Fault
-	if errors.As(err, &fault) && fault.Status == http.StatusNotFound && strings.HasPrefix(fault.Detail, "No results") {
-		return nil
-	}
-	return err
-}
 
 func (u *upstream) Read(packed []byte) (source.Document, error) {
 	var p payload

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gridcast/builder/live"
+	"gridcast/builder/season"
 )
 
 // Watcher reads the running order of a race from OpenF1 and hands over each observation. It needs an account, because
@@ -163,7 +164,7 @@ func (w *Watcher) read(ctx context.Context, race live.Fixture, all bool) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", endpoint, err)
 		}
-		w.latest[endpoint] = later(w.latest[endpoint], latest)
+		w.latest[endpoint] = season.Later(w.latest[endpoint], latest)
 	}
 	return nil
 }
@@ -245,7 +246,6 @@ func (w *Watcher) get(ctx context.Context, query string) ([]byte, error) {
 	return answer, nil
 }
 
-// renew fetches a token.
 func (w *Watcher) renew(ctx context.Context) error {
 	form := url.Values{"username": {w.User}, "password": {w.Password}}
 	place, err := url.JoinPath(strings.TrimSuffix(w.Base, "/v1"), "token")
