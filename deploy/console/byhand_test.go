@@ -126,17 +126,17 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	w.build("start")
 	b := browsertest.Open(t)
 	b.Phone()
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#control`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#control`)))
 	if got := b.Text("#notices"); !strings.Contains(got, "The source f1db fails") {
 		t.Errorf("the console says %q, want that the source fails", got)
 	}
 	open := func(form string) {
 		t.Helper()
-		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
+		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
 			`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`),
-			chromedp.WaitVisible(chromedp.CSS(form+` textarea`)))
+			browsertest.Visible(chromedp.CSS(form+` textarea`)))
 	}
 	value := func(form string) string {
 		t.Helper()
@@ -154,7 +154,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	}
 	yes := func(name string, want ...string) {
 		t.Helper()
-		b.Do(chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+		b.Do(browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 		asked := b.Text("#ask")
 		for _, part := range want {
 			if !strings.Contains(asked, part) {
@@ -162,7 +162,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 			}
 		}
 		b.Look(name + "-asked")
-		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(name + "-done")
 		if got := b.Text("#run-text"); !strings.Contains(got, "Version") {
 			t.Errorf("%s: it says %q", name, got)
@@ -174,16 +174,16 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	open(qualifying)
 	typeIn(qualifying, "RSU SAI GAS")
 	send(qualifying, "every source is down")
-	b.Do(chromedp.WaitVisible(chromedp.CSS(qualifying + ` + #run[data-state=failed]`)))
+	b.Do(browsertest.Visible(chromedp.CSS(qualifying + ` + #run[data-state=failed]`)))
 	if got := b.Text("#run-text"); !strings.Contains(got, `line 1: "RSU"`) || !strings.Contains(got, "RUS (George Russell)") {
 		t.Errorf("after a slip it says %q", got)
 	}
 	b.Look("slip")
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
 	if got := b.Text("#notices"); !strings.Contains(got, "gridcast qualifying set 2024022 ") {
 		t.Errorf("the console says %q, want the command that enters qualifying", got)
 	}
-	b.Do(browsertest.Press(chromedp.CSS(`#notices a[href='#facts-2024022-qualifying']`)), chromedp.WaitVisible(chromedp.CSS(qualifying+` ol.order`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#notices a[href='#facts-2024022-qualifying']`)), browsertest.Visible(chromedp.CSS(qualifying+` ol.order`)))
 	b.Evaluate(`(() => {
 		const field = document.querySelector("` + qualifying + ` textarea"), data = new DataTransfer();
 		data.setData("text", ` + strconv.Quote(timingPage) + `);

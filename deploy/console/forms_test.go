@@ -39,9 +39,9 @@ func TestFormsInABrowser(t *testing.T) {
 	key := "/keys/" + document.Keys[0].ID
 
 	b := browsertest.Open(t)
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
 	for _, tt := range []struct {
 		action string
 		fields []string
@@ -71,16 +71,16 @@ func TestFormsInABrowser(t *testing.T) {
 		{"/ledger/audit", nil, false, "done", "audit the ledger", false},
 	} {
 		form := fmt.Sprintf("form[action='%s']", tt.action)
-		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
+		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
 			`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`))
 		for i := 0; i < len(tt.fields); i += 2 {
 			b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("%s [name=%s]").value = %q`, form, tt.fields[i], tt.fields[i+1])))
 		}
 		b.Do(browsertest.Press(chromedp.CSS(form + ` button:not([type=button])`)))
 		if tt.asks {
-			b.Do(chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)), browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)))
+			b.Do(browsertest.Visible(chromedp.CSS(`#ask[open]`)), browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)))
 		}
-		b.Do(chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		says(t, "form: "+tt.says, b.Text("#run-text"))
 		// A form that is done with may be gone; one with a fault must be there, with the fault beside it.
 		b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {

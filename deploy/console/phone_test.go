@@ -20,9 +20,9 @@ import (
 
 func (w *world) signIn(b *browsertest.Browser) {
 	w.t.Helper()
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
 }
 
 // Two taps move a driver from the last place to the first, or back, and the header stays in view.
@@ -77,17 +77,21 @@ func TestActionsOnAPhone(t *testing.T) {
 	// do fills in a form that may be folded away, says yes, and waits for the end.
 	do := func(picture, form string, fields ...string) {
 		t.Helper()
-		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
+		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
 			`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`))
 		for i := 0; i < len(fields); i += 2 {
 			selector := form + ` [name=` + fields[i] + `]`
 			b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("` + selector + `").value = ""`))
-			b.Do(chromedp.SendKeys(chromedp.CSS(selector), fields[i+1]))
+			if name := fields[i]; name == "file" || name == "kind" { // a choice, not a text
+				b.Do(chromedp.SendKeys(chromedp.CSS(selector), fields[i+1]))
+			} else {
+				b.Do(browsertest.Type(chromedp.CSS(selector), fields[i+1]))
+			}
 		}
 		b.Look(picture + "-form")
-		b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+		b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 		b.Look(picture + "-asked")
-		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(picture + "-done")
 		says(t, "on a phone: "+picture, b.Text("#run-text"))
 	}
@@ -174,7 +178,7 @@ END:VCALENDAR
 		t.Errorf("the secret is %q", got)
 	}
 	form := func(action string) string { return `form[action='/webhooks/` + hook().ID + `/` + action + `']` }
-	b.Do(chromedp.Navigate(w.console.URL), browsertest.Press(chromedp.CSS(form("test")+` button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Press(chromedp.CSS(form("test")+` button`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	says(t, "on a phone: webhook-test", b.Text("#run-text"))
 	b.Look("webhook-tested")
 	do("webhook-pause", form("pause"), "reason", "their maintenance")

@@ -93,15 +93,15 @@ func TestSeasonsInABrowser(t *testing.T) {
 	w.set(time.Date(2025, 2, 1, 12, 0, 0, 0, time.UTC))
 	w.build("a winter later")
 	b := browsertest.Open(t)
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
 	if title := b.Text("#season h2"); title != "Picks of 2025" {
 		t.Errorf("the console begins with %q, want the current season", title)
 	}
 	b.Do(browsertest.Press(chromedp.CSS(`#season > details > summary`)))
 	b.Picture("30-seasons")
-	b.Do(browsertest.Press(chromedp.CSS(`#season a[href*="2024"]`)), chromedp.WaitVisible(chromedp.CSS(`#season [action='/results/2024001/correct'], #season .round`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#season a[href*="2024"]`)), browsertest.Visible(chromedp.CSS(`#season [action='/results/2024001/correct'], #season .round`)))
 	b.Await(`document.querySelector("#season h2").textContent`, "Picks of 2024")
 	b.Phone()
 	b.Await(`document.documentElement.scrollWidth <= innerWidth`, "true")
@@ -109,8 +109,8 @@ func TestSeasonsInABrowser(t *testing.T) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`),
 		chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "document 42"))
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("` + form + ` [name=order]").value = "VER PER SAI LEC RUS NOR HAM PIA ALO STR"`))
-	b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
-	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
 	b.Look("31-season-corrected")
 	b.Await(`document.querySelector("#season h2").textContent + document.querySelectorAll("#season .seasons [aria-current]").length`, "Picks of 20241")
 	b.Axe("31-season-corrected")

@@ -64,18 +64,18 @@ func TestSourcesOnAPhone(t *testing.T) {
 
 	b := browsertest.Open(t)
 	b.Phone()
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#sources .source`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#sources .source`)))
 	says(t, "two sources", b.Text("#sources"))
 	says(t, "notices of two sources", b.Text("#notices"))
 	b.Picture("20-sources")
 	b.Phone()
 	form := `form[action='/sources/changes/` + id + `/accept']`
-	b.Do(chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), browsertest.Press(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	b.Do(chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), browsertest.Press(chromedp.CSS(form+` button`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 	says(t, "before a change is accepted", b.Text("#ask")) // with the gate and the driver
 	b.Look("21-accept-asked")
-	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	says(t, "after a change is accepted", b.Text("#run-text"))
 	state, err := ingest.LoadPollState(t.Context(), w.store, "jolpica")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	}
 
 	// The public page shows the same state, without the unlicensed facts.
-	b.Do(chromedp.Navigate("http://"+w.address+"/status"), chromedp.WaitVisible(chromedp.CSS(`.rounds`)))
+	b.Do(chromedp.Navigate("http://"+w.address+"/status"), browsertest.Visible(chromedp.CSS(`.rounds`)))
 	_, facts, _ := strings.Cut(b.Text("main"), "How the facts stand")
 	says(t, "public status of two sources", facts)
 	b.Picture("22-status")

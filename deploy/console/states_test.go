@@ -28,20 +28,20 @@ func TestStates(t *testing.T) {
 	sources = []operator.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}
 	b := browsertest.Open(t)
 
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)))
 	b.Picture("01-sign-in")
 	b.Do(
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), "not the token at all"),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`.problem`)),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`.problem`)),
 	)
 	b.Picture("02-wrong-token")
-	b.Do(chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token), chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	b.Do(chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token), chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
 	b.Picture("03-nothing-published")
 
 	w.build("start")
 	see := func(state, selector string) {
 		t.Helper()
-		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
 		says(t, "state "+state, b.Text(selector))
 		b.Picture(state)
 	}
@@ -56,11 +56,11 @@ func TestStates(t *testing.T) {
 	sources = append(sources, operator.Source{Name: "openf1 (running order)", Detail: "each lap of a race", Checked: w.now(), Problem: fails, Running: true})
 	w.runs(24)
 	w.build("the race goes on")
-	b.Do(chromedp.Navigate(w.console.URL+"/race"), chromedp.WaitVisible(chromedp.CSS(`#race polyline`)))
+	b.Do(chromedp.Navigate(w.console.URL+"/race"), browsertest.Visible(chromedp.CSS(`#race polyline`)))
 	says(t, "the running race", b.Evaluate(`[...document.querySelectorAll("#race > p")].map((p) => p.innerText).join(" ")`))
 	b.Picture("06-race")
 	b.Do(chromedp.SendKeys(chromedp.CSS(`.by-hand input[name=order]`), "HAM RUS"), browsertest.Press(chromedp.CSS(`.by-hand button`)))
-	b.Do(chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
 	if page := w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "Lap 25 of 50") || !strings.Contains(page, "by hand. ") {
 		t.Error("the order by hand of lap 25 is not on the page")
 	}
@@ -69,29 +69,29 @@ func TestStates(t *testing.T) {
 	w.build("settled")
 	see("07-result-waits", "#waiting")
 
-	b.Do(browsertest.Press(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#waiting button`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 	says(t, "before the verification", b.Text("#ask"))
 	b.Picture("07-asked")
-	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	says(t, "after the verification", b.Text("#run")) // served by one edge and not by the other
 	b.Picture("08-verified")
-	b.Do(chromedp.WaitVisible(`//section[@id="waiting"]//p[contains(., "No result waits")]`))
+	b.Do(browsertest.Visible(`//section[@id="waiting"]//p[contains(., "No result waits")]`))
 	see("09-after", "#season")
 
 	b.Do(
 		browsertest.Press(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
 	)
 	b.Picture("10-about-to-roll-back")
-	b.Do(browsertest.Press(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
-	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	b.Do(browsertest.Press(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
 	see("11-held", "#notices")
 
-	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
+	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), browsertest.Visible(chromedp.CSS(`#run[data-state=failed]`)))
 	says(t, "state 12-refused", b.Text("#run-text"))
 	b.Picture("12-refused")
 
 	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
-		browsertest.Press(chromedp.CSS(`#keys > details button`)), chromedp.WaitVisible(chromedp.CSS(`#run .secret`)))
+		browsertest.Press(chromedp.CSS(`#keys > details button`)), browsertest.Visible(chromedp.CSS(`#run .secret`)))
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, "gc_live_") {
 		t.Errorf("new key: got %q", got)
 	}
@@ -105,9 +105,9 @@ func TestStates(t *testing.T) {
 	w.set(w.now().Add(10 * 24 * time.Hour))
 	see("14-everything-wrong", "#notices")
 
-	b.Do(chromedp.Navigate(w.console.URL+"/versions/4"), chromedp.WaitVisible(chromedp.CSS(`h1`)))
+	b.Do(chromedp.Navigate(w.console.URL+"/versions/4"), browsertest.Visible(chromedp.CSS(`h1`)))
 	b.Picture("15-what-changed")
-	b.Do(chromedp.Navigate(w.console.URL+"/versions/99"), chromedp.WaitVisible(chromedp.CSS(`.problem`)))
+	b.Do(chromedp.Navigate(w.console.URL+"/versions/99"), browsertest.Visible(chromedp.CSS(`.problem`)))
 	b.Picture("16-no-such-version")
 	w.console.CloseClientConnections()
 }

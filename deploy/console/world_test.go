@@ -35,6 +35,7 @@ import (
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -87,18 +88,7 @@ func prepare(t testing.TB) {
 	if err := replay.Replay(t.Context(), l, archive.Stored{Archive: loaded.Archive}, weekend.GridKnownAt().Add(-time.Hour-time.Minute), nil); err != nil {
 		t.Fatal(err)
 	}
-	objects := make(map[string][]byte)
-	for info, err := range store.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := store.Get(t.Context(), info.Key, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects[info.Key] = o.Data
-	}
-	prepared.objects = objects
+	prepared.objects = blobtest.Objects(t, store)
 }
 
 // newWorld starts some rounds before its weekend, with picks for the earlier rounds. Nothing is published.
@@ -106,11 +96,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	t.Helper()
 	prepared.once.Do(func() { prepare(t) })
 	w := &world{t: t, store: memblob.New(memblob.Strict(t, snapshots.Immutable))}
-	for key, data := range prepared.objects {
-		if _, err := w.store.Create(t.Context(), key, data); err != nil {
-			t.Fatal(err)
-		}
-	}
+	blobtest.Fill(t, w.store, prepared.objects)
 	facts := archive.NewStore(w.store)
 	loaded, err := facts.Load(t.Context())
 	if err != nil {

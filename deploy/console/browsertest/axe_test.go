@@ -24,15 +24,21 @@ func TestAxe(t *testing.T) {
 	for _, tt := range []struct{ body, want string }{
 		{`<p>Nothing is wrong.</p>`, ""},
 		{`<img src="data:,">`, "image-alt"},
-		{`<p style="color:%23aaa;background:%23fff">Pale.`, "color-contrast"},
+		{`<p style="color:%23aaa;background:%23fff">Pale.`, "contrast of 2.32"},
+		{`<div style="background:%23222"><p style="color:%23fff;background:rgb(255 255 255 / .8)">Veiled.</div>`, "contrast of 1.50"},
+		{`<p style="color:%23000;opacity:.4">Faded.`, "contrast of 2.85"},
+		{`<p style="color:%23aaa;position:absolute">Over.`, "no background of its own"},
+		{`<div id="x"></div><script>x.attachShadow({ mode: "open" }).innerHTML = "<p style='color:%23aaa'>Within.</p>"</script>`, "contrast of 2.32"},
+		{`<label>Field <input value="typed" style="color:%23aaa;background:%23fff"></label>`, "contrast of 2.32"},
 		{`<div style="height:2em;overflow:auto"><p style="height:9em">Long.</p></div>`, "scrollable-region-focusable"},
+		{`<p>A long text with <a href="/" style="color:%23000;text-decoration:none">a link</a> within it.</p>`, "link-in-text-block"},
 		{good, ""},
 		// The pale section is beside one that has passed, and does not pass at the second look.
-		{good + pale, "color-contrast"},
-		{good + pale, "color-contrast"},
+		{good + pale, "contrast of 2.32"},
+		{good + pale, "contrast of 2.32"},
 		{strings.Replace(good, "1.", "2.", 1) + `<img src="data:,">`, "image-alt"},
 		// A section that has passed does not pass with another style.
-		{`<style>p { color:%23aaa }</style>` + good, "color-contrast"},
+		{`<style>p { color:%23aaa }</style>` + good, "contrast of 2.32"},
 	} {
 		b.Do(chromedp.Navigate(strings.Replace(page, "%s", tt.body, 1)))
 		const html = `document.body.outerHTML`

@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -198,26 +200,28 @@ var (
 // without a label, and a button without a name.
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
-	for _, scheme := range []string{"light", "dark"} {
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	// The window is drawn anew after each change, so the order has few changes and ends at desktop width.
+	for _, view := range []struct {
+		size
+		scheme string
+	}{{desktop, "light"}, {phone, "light"}, {phone, "dark"}, {desktop, "dark"}} {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}}
 		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
 			b.t.Fatalf("browser: %v", err)
 		}
-		for _, s := range []size{desktop, phone} {
-			b.Do(chromedp.EmulateViewport(s.width, s.height))
-			if wide := run(b, chromedp.Evaluate[[]string](tooWide)); len(wide) > 0 {
-				b.t.Errorf("%s at %s width: wider than the page: %s", name, s.name, strings.Join(wide, ", "))
-			}
-			for _, fault := range run(b, chromedp.Evaluate[[]string](hardToUse)) {
-				b.t.Errorf("%s at %s width, %s: %s", name, s.name, scheme, fault)
-			}
-			if (s == desktop) == (scheme == "light") { // each width and each scheme once, because it takes a second
-				b.Axe(name + " at " + s.name + " width, " + scheme)
-			}
-			b.keep(fmt.Sprintf("%s-%s-%s", name, s.name, scheme), chromedp.FullScreenshot(100))
+		b.Do(chromedp.EmulateViewport(view.width, view.height))
+		if wide := run(b, chromedp.Evaluate[[]string](tooWide)); len(wide) > 0 {
+			b.t.Errorf("%s at %s width: wider than the page: %s", name, view.name, strings.Join(wide, ", "))
 		}
+		check := b.hardToUse
+		if (view.size == desktop) == (view.scheme == "light") { // each width and each scheme once, because it takes .3 s
+			check = b.violations
+		}
+		for _, fault := range check() {
+			b.t.Errorf("%s at %s width, %s: %s", name, view.name, view.scheme, fault)
+		}
+		b.keep(fmt.Sprintf("%s-%s-%s", name, view.name, view.scheme), chromedp.FullScreenshot(100))
 	}
-	b.Do(chromedp.EmulateViewport(desktop.width, desktop.height))
 }
 
 // Phone makes the window as wide as a phone. Scrolling is immediate, so that a click does not hit a
@@ -254,6 +258,24 @@ func (b *Browser) Value(selector string) string {
 	return run(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value`, selector)))
 }
 
+// Visible waits until an element is visible. It looks 20 times a second: chromedp itself looks 200 times, which takes a
+// third of a core as long as an action runs.
+func Visible[S chromedp.Selectable](selector S) chromedp.Action[chromedp.Void] {
+	return chromedp.WaitVisible(selector, chromedp.RetryInterval(50*time.Millisecond))
+}
+
+// Type types a text into a text field. After the first key the rest comes in one piece, as from the keyboard of a phone,
+// because a page takes 7 ms of CPU time for each key.
+func Type[S chromedp.Selectable](selector S, text string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if _, err := chromedp.SendKeys(selector, text[:1])(ctx, t); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text[1:]})
+		return err
+	})
+}
+
 // Press presses a button, a link or the head of a fold with the keyboard. A page that moves in the same
 // moment, because a part of it is replaced, makes a click of the mouse miss.
 func Press[S chromedp.Selectable](selector S) chromedp.Action[chromedp.Void] {
@@ -280,23 +302,30 @@ func (b *Browser) Drag(from, to string) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseReleased, x, until-4, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 }
 
-// Axe checks the page with axe-core, and fails the test for every broken rule. Where axe-core is not
-// installed there is no check, and TestAxe is skipped with a message.
+// Axe checks the contrast of text and the rules of axe-core, and fails the test for every fault. Where axe-core is not
+// installed its rules are not checked, and TestAxe is skipped with a message.
 func (b *Browser) Axe(name string) {
 	b.t.Helper()
 	for _, fault := range b.violations() {
-		b.t.Errorf("%s: axe: %s", name, fault)
+		b.t.Errorf("%s: %s", name, fault)
 	}
 }
 
-// violations returns the broken rules of axe-core, a line each; none where axe-core is not installed. It leaves out
+// hardToUse returns the faults that the script of this name finds.
+func (b *Browser) hardToUse() []string {
+	b.t.Helper()
+	return run(b, chromedp.Evaluate[[]string](hardToUse))
+}
+
+// violations returns the faults of hardToUse and the broken rules of axe-core, a line each. Axe-core leaves out
 // the sections of a page that have passed before with the same HTML but for digits, with the same style, at the same
 // width and in the same scheme, because a section takes up to a second. Rules for whole pages are always checked.
 func (b *Browser) violations() []string {
 	b.t.Helper()
+	faults := b.hardToUse()
 	source, err := os.ReadFile(axeFile())
 	if err != nil {
-		return nil
+		return faults
 	}
 	// The policy of the page allows no foreign scripts, but a debugger may evaluate them. The script
 	// is sent once a page.
@@ -316,7 +345,7 @@ func (b *Browser) violations() []string {
 			chromium.passed[html] = true
 		}
 	}
-	return found
+	return append(faults, found...)
 }
 
 // axeFile is where deploy/tools/npm.sh puts axe-core: below the folder that has the module.
@@ -344,7 +373,9 @@ const axeSections = `(() => {
 
 // axeRun checks the page without the sections that are numbered. An empty section of the same size stands for each,
 // because axe-core measures every element of the page, also those that it does not check. A section stays if its script
-// would notice: if it has the focus, an open fold, a disabled button or the panel of an action.
+// would notice: if it has the focus, an open fold, a disabled button or the panel of an action. hardToUse measures the
+// contrast, because axe-core takes two thirds of its time for the same figures. A link in text needs a line, because
+// axe-core maps all elements of the page to see whether the colour alone suffices.
 const axeRun = `(async () => {
 	const sections = document.querySelectorAll("section:not(section section)"), exclude = [], away = [];
 	for (const e of [%s].map((i) => sections[i])) {
@@ -360,7 +391,9 @@ const axeRun = `(async () => {
 	}
 	for (const [empty, e] of away) e.replaceWith(empty);
 	try {
-		return await axe.run({ include: [document], exclude }, { resultTypes: ["violations"] });
+		return await axe.run({ include: [document], exclude }, {
+			resultTypes: ["violations"], rules: { "color-contrast": { enabled: false } }, checks: { "link-in-text-block": { enabled: false } },
+		});
 	} finally {
 		for (const [empty, e] of away) empty.replaceWith(e);
 	}
@@ -373,22 +406,36 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
 	.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .places"))
 	.map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 5)`
 
-// hardToUse lists faults that keep people from using the page: text with less contrast than WCAG 2.2 AA
-// asks for, fields without a label, and buttons and links without a name.
+// hardToUse lists faults that keep people from using the page, also inside custom elements: text with less contrast than
+// WCAG 2.2 AA asks for, positioned text without a background, because the parts below it decide its contrast, fields
+// without a label, and buttons and links without a name.
 const hardToUse = `(() => {
-	const faults = new Set();
+	const faults = new Set(), known = new Map();
 	const parts = (c) => { const n = c.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
-	const light = (c) => { const [r, g, b] = parts(c).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-	const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (parts(c)[3] > 0) return c; } return "rgb(255, 255, 255)"; };
+	const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+	const light = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const all = (root) => [...root.querySelectorAll("*")].flatMap((e) => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e]);
+	// drawn returns the colour behind the text of an element, the opacity of the text, and whether another element may be between the two.
+	const drawn = (e) => {
+		if (!e) return { back: [255, 255, 255, 1], opacity: 1, loose: false };
+		if (known.has(e)) return known.get(e);
+		const style = getComputedStyle(e), own = parts(style.backgroundColor), under = drawn(e.assignedSlot ?? e.parentElement ?? e.getRootNode().host);
+		const loose = own[3] < 1 && (under.loose || /absolute|fixed/.test(style.position) && style.clipPath === "none" && e.getBoundingClientRect().right > 0);
+		const result = { back: over(own, under.back), opacity: style.opacity * under.opacity, loose };
+		known.set(e, result);
+		return result;
+	};
 	const name = (e) => e.tagName.toLowerCase() + (e.className.baseVal ?? e.className ? "." + (e.className.baseVal ?? e.className) : "") + " " + JSON.stringify(e.textContent.trim().slice(0, 30));
-	for (const e of document.querySelectorAll("body *")) {
-		if (!e.checkVisibility() || e.closest("script, style")) continue;
-		const style = getComputedStyle(e);
-		if ([...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) {
-			const a = light(e.closest("svg") ? style.fill : style.color), b = light(behind(e));
+	for (const e of all(document.body)) {
+		if (!e.checkVisibility() || e.matches("script, style, option")) continue;
+		if (e.matches("input:not([type=checkbox], [type=radio], [type=range]), select") || [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) {
+			const style = getComputedStyle(e), { back, opacity, loose } = drawn(e), ink = parts(e.closest("svg") ? style.fill : style.color);
+			ink[3] *= opacity;
+			const a = light(over(ink, back)), b = light(back);
 			const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
 			const large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
 			if (ratio < (large ? 3 : 4.5) && !e.closest(":disabled")) faults.add("contrast of " + ratio.toFixed(2) + " at " + name(e));
+			if (loose) faults.add("no background of its own: " + name(e));
 		}
 		if (e.matches("input:not([type=hidden]), select, textarea") && !e.labels.length) faults.add("no label: " + e.name);
 		if (e.matches("button, a, summary") && !(e.textContent.trim() || e.ariaLabel)) faults.add("no name: " + name(e));
