@@ -50,7 +50,7 @@ func (r release) image(arch, binary, to string) error {
 		if err != nil {
 			return err
 		}
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }, tarball.WithCompressedCaching) // its hash and its file need the same bytes
 		if err != nil {
 			return fmt.Errorf("make a layer: %w", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,28 +27,48 @@ import (
 
 var when = time.Unix(1795320000, 0).UTC()
 
-// released makes one release for this machine's processor and shares it among the tests.
-func released(t *testing.T, source string) release {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the binary")
+// checkout is a release of this checkout for this machine's processor. It has only the binary, which all tests share.
+var checkout = release{Version: "v1.2.3", Source: "../..", Time: when}
+
+// program links the binary of the checkout, whose packages are in the cache, and returns its path.
+var program = sync.OnceValues(func() (string, error) {
+	path := checkout.binary(runtime.GOARCH)
+	return path, checkout.build(runtime.GOARCH, path)
+})
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "kit")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	r := release{Version: "v1.2.3", Source: source, Out: t.TempDir(), Time: when}
-	if err := r.make([]string{runtime.GOARCH}); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	checkout.Out = folder
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
 }
 
 // Two releases of one commit, made in different folders, have equal bytes and match their checksums.
 func TestRelease(t *testing.T) {
-	first := released(t, "../..")
+	if testing.Short() {
+		t.Skip("builds the binary")
+	}
+	if _, err := program(); err != nil {
+		t.Fatal(err)
+	}
+	first := checkout
+	if err := first.pack([]string{runtime.GOARCH}); err != nil {
+		t.Fatal(err)
+	}
 	t.Run("reproducible", func(t *testing.T) {
 		copied := filepath.Join(t.TempDir(), "elsewhere")
 		if output, err := exec.Command("sh", "-c", "mkdir "+copied+" && cd ../.. && tar cf - --exclude=.git --exclude=.var . | tar xf - -C "+copied).CombinedOutput(); err != nil {
 			t.Fatalf("copy the checkout: %v\n%s", err, output)
 		}
-		second := released(t, copied)
+		second := release{Version: first.Version, Source: copied, Out: t.TempDir(), Time: first.Time}
+		if err := second.make([]string{runtime.GOARCH}); err != nil {
+			t.Fatal(err)
+		}
 		for _, name := range names(t, first.Out) {
 			if one, other := read(t, first.Out, name), read(t, second.Out, name); !bytes.Equal(one, other) {
 				t.Errorf("%s differs between two releases of the same files (%d and %d bytes)", name, len(one), len(other))

@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// make writes everything, the checksums last.
+// make links the binaries and packs them.
 func (r release) make(platforms []string) error {
 	if r.Version == "" {
 		return errors.New("--version is required: the tag that the binary shows")
@@ -64,13 +64,22 @@ func (r release) make(platforms []string) error {
 	if err := os.MkdirAll(r.Out, 0o750); err != nil {
 		return err
 	}
-	var files []string
 	for _, arch := range platforms {
-		name := fmt.Sprintf("gridcast-%s-linux-%s", r.Version, arch)
-		binary := filepath.Join(r.Out, "gridcast-"+arch)
-		if err := r.build(arch, binary); err != nil {
+		if err := r.build(arch, r.binary(arch)); err != nil {
 			return err
 		}
+	}
+	return r.pack(platforms)
+}
+
+// binary returns the place of the platform's binary.
+func (r release) binary(arch string) string { return filepath.Join(r.Out, "gridcast-"+arch) }
+
+// pack writes everything that is made of the binaries, the checksums last.
+func (r release) pack(platforms []string) error {
+	var files []string
+	for _, arch := range platforms {
+		name, binary := fmt.Sprintf("gridcast-%s-linux-%s", r.Version, arch), r.binary(arch)
 		if err := r.archive(binary, filepath.Join(r.Out, name+".tar.gz")); err != nil {
 			return err
 		}

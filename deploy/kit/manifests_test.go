@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -354,13 +353,8 @@ func readText(t *testing.T, path string) string {
 
 // help returns the help of each role, from the binary of this checkout.
 var help = sync.OnceValues(func() (map[string]string, error) {
-	folder, err := os.MkdirTemp("", "kit")
+	binary, err := program()
 	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	binary := filepath.Join(folder, "gridcast")
-	if err := (release{Source: "../.."}).build(runtime.GOARCH, binary); err != nil { // its packages are in the cache
 		return nil, err
 	}
 	said := map[string]string{}
