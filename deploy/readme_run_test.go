@@ -105,6 +105,7 @@ func newcomer(t *testing.T) *reader {
 	n.env = []string{
 		"HOME=" + home, "GOPATH=" + filepath.Join(home, "go"), "PATH=" + filepath.Join(n.clone, ".var", "bin") + ":" + os.Getenv("PATH"),
 		goEnv("GOMODCACHE"), goEnv("GOCACHE"), goEnv("GOPROXY"), goEnv("GOFLAGS"),
+		"GOGC=" + os.Getenv("GOGC"), "GOMEMLIMIT=" + os.Getenv("GOMEMLIMIT"), // as rare a collection of garbage as in other tests
 		"GRIDCAST_LISTEN=" + n.address, "GRIDCAST_OPERATOR_LISTEN=" + porttest.Address(t), "GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency",
 	}
 	return n

@@ -19,10 +19,10 @@ tools=$PWD/deploy/tools/go.mod
 export GOFLAGS="$(go env GOFLAGS) -trimpath -tags=nethttpomithttp2"
 case " $* " in *" -race "*) ;; *) export CGO_ENABLED=0 ;; esac
 # Without symbols and debug information, which no test reads, a test binary links in two thirds of the CPU time.
-# Many tests wait for servers, clocks and browsers, so one package more than there are cores runs at a time.
-tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 1))" "$@"; }
+# Many tests wait for servers, clocks and browsers, so two packages more than there are cores run at a time.
+tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 2))" "$@"; }
 # The slowest packages start first, and those that mostly wait run beside them.
-slowest='./deploy/gridcast ./deploy/console ./edge ./snapshots ./builder ./builder/ingest ./deploy/service ./builder/predict/backtest ./builder/predict ./edge/limit/redislimit ./snapshots/blob/s3blob ./scheduler ./edge/express'
+slowest='./deploy/gridcast ./deploy/console ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./snapshots ./builder ./builder/ingest ./deploy/service ./builder/predict/backtest ./builder/predict ./scheduler ./edge/express'
 packages="$slowest ./..."
 modules='bench kit logcheck'                       # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the

@@ -39,7 +39,7 @@ func TestVerifyToServed(t *testing.T) {
 	if *verifyStore == "s3" {
 		store = onServer(t, s3test.Versity(t)).name
 	}
-	h := startHouseIn(t, store, race, opened)
+	h := startHouseIn(t, store, archiveFile(t, archivetest.Seasons(t, 2023, 2024)), race, opened)
 
 	var took []time.Duration
 	for _, year := range seasons[len(seasons)-3:] {

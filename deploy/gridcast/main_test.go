@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -52,6 +53,19 @@ func seasons(t testing.TB, from, to int) string {
 	return archiveFile(t, archivetest.Seasons(t, from, to))
 }
 
+// lateSeason returns the path of an archive of 2024 from its 18th round on, for tests of the weekend of Las Vegas that
+// look at the rounds of these weeks alone. The rest of the season and the one before it have most of the documents.
+func lateSeason(t testing.TB) string {
+	t.Helper()
+	facts := archivetest.Seasons(t, 2024, 2024)
+	rounds := facts.Seasons[0].Rounds[17:]
+	for i := range rounds {
+		rounds[i].DriverStandings, rounds[i].TeamStandings = nil, nil // those of F1DB count all rounds
+	}
+	facts.Seasons[0].Rounds = rounds
+	return archiveFile(t, facts)
+}
+
 // archiveFile returns the path of an archive of facts.
 func archiveFile(t testing.TB, facts season.Facts) string {
 	t.Helper()
@@ -77,13 +91,16 @@ func TestBinarySize(t *testing.T) {
 	}
 }
 
-// built is the real binary, compiled as make build compiles it so that its packages are in the cache.
+// asMakeBuild are the flags of make build. What tests compile with them has its packages in the cache.
+var asMakeBuild = []string{"-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w"}
+
+// built is the real binary.
 var built = sync.OnceValues(func() (string, error) {
 	path, err := filepath.Abs("../../.var/test/gridcast")
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, ".")
+	build := exec.Command("go", slices.Concat([]string{"build"}, asMakeBuild, []string{"-o", path, "."})...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	if err != nil {

@@ -211,11 +211,11 @@ type answer struct {
 	body   []byte
 }
 
+// connections are shared by all clients, because most clients of a test ask once or in turn.
+var connections = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+
 func newClient(url, key string) *client {
-	return &client{url: url, key: key, http: http.Client{
-		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
-		Timeout:   2 * time.Minute,
-	}}
+	return &client{url: url, key: key, http: http.Client{Transport: connections, Timeout: 2 * time.Minute}}
 }
 
 // do sends a request with the key, unless the header has a credential already.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,17 +142,20 @@ func recentRelease(t testing.TB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := io.ReadAll(packed)
+		data := make([]byte, file.UncompressedSize64)
+		_, err = io.ReadFull(packed, data)
 		// Each file is one line, an array of rows.
-		rows := slices.DeleteFunc(strings.Split(strings.Trim(string(data), "[{}]\n"), "},{"), func(row string) bool {
-			_, of, dated := strings.Cut(row, `"year":`)
-			of, _, _ = strings.Cut(of, ",")
-			n, _ := strconv.Atoi(of)
-			return dated && n < 2020
-		})
+		var rows [][]byte
+		for row := range bytes.SplitSeq(bytes.Trim(data, "[{}]\n"), []byte("},{")) {
+			_, of, dated := bytes.Cut(row, []byte(`"year":`))
+			of, _, _ = bytes.Cut(of, []byte(","))
+			if n, _ := strconv.Atoi(string(of)); !dated || n >= 2020 {
+				rows = append(rows, row)
+			}
+		}
 		kept := []byte("[]")
 		if len(rows) > 0 {
-			kept = []byte("[{" + strings.Join(rows, "},{") + "}]")
+			kept = slices.Concat([]byte("[{"), bytes.Join(rows, []byte("},{")), []byte("}]"))
 		}
 		if !json.Valid(kept) {
 			err = errors.Join(err, errors.New("the rows of "+file.Name+" are not told apart"))
@@ -232,7 +236,8 @@ func newMachine(t *testing.T) *machine {
 	m.write(filepath.Join(bin, "make"), "#!/bin/sh\nexec grep -q \"^$1:\" '"+makefile+"'\n", 0o755) // the binary is there already
 	m.write(filepath.Join(bin, "journalctl"), "#!/bin/sh\nexec cat "+m.root+"/log/\"$2\"\n", 0o755)
 	facts := archivetest.Seasons(t, 2024, 2026)
-	facts.Seasons[2].Rounds = facts.Seasons[2].Rounds[:13] // two are to come: title odds of half a season take seconds
+	facts.Seasons = slices.Delete(facts.Seasons, 1, 2)     // one earlier season suffices for form and history
+	facts.Seasons[1].Rounds = facts.Seasons[1].Rounds[:13] // two are to come: title odds of half a season take seconds
 	m.env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") }),
 		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work,
 		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency", // asks nobody in the world, and is quick

@@ -49,7 +49,11 @@ func onServer(t testing.TB, server *s3test.Server) storage {
 	t.Helper()
 	c := server.Config(t)
 	name := fmt.Sprintf("s3://%s/%s?endpoint=%s&region=%s", c.Bucket, c.Prefix, c.Endpoint, c.Region)
-	return storage{s3test.Store(t, c), name, server.Folder}
+	folder := ""
+	if server.Folder != "" {
+		folder = filepath.Join(server.Folder, c.Bucket, c.Prefix)
+	}
+	return storage{s3test.Store(t, c), name, folder}
 }
 
 // age makes every object older.

@@ -18,7 +18,7 @@ import (
 // A program is skipped if its language is not on the machine.
 func runSamples(t *testing.T, url, key string) {
 	all := slices.Concat(docs.Samples(), docs.Downloads(), requests(t, url))
-	commands := map[string][]string{"curl": {"sh"}, "JavaScript": {"node"}, "Python": {"python3"}, "Go": {"go", "run"}}
+	commands := map[string][]string{"curl": {"sh"}, "JavaScript": {"node"}, "Python": {"python3"}, "Go": append([]string{"go", "run"}, asMakeBuild...)}
 	for _, s := range all {
 		t.Run(s.File, func(t *testing.T) {
 			command := commands[s.Language]

@@ -25,7 +25,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 	w := replayedWeekend(t)
 	// Nobody has frozen the pick yet: the schedulers find that it is due.
 	began := time.Now()
-	h := newHouse(t, "dir:store", w.Round.GridKnownAt().Add(-time.Hour), "--model", "grid-frequency")
+	h := newHouse(t, "dir:store", lateSeason(t), w.Round.GridKnownAt().Add(-time.Hour), "--model", "grid-frequency")
 	// Four processes start until lights out, in half a minute or in a dozen times the time that the store
 	// has taken on this machine now. The race is live for almost three times as long.
 	const before = 90 * time.Minute

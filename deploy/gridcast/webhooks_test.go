@@ -125,7 +125,7 @@ func runVerifiers(t *testing.T, secret string, h heard) {
 				t.Fatal(err)
 			}
 			if s.Language == "Go" { // compiled once
-				build := exec.Command("go", "build", "-o", "verify", s.File)
+				build := exec.Command("go", slices.Concat([]string{"build"}, asMakeBuild, []string{"-o", "verify", s.File})...)
 				build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=")
 				if out, err := build.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)

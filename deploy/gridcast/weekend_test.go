@@ -45,22 +45,22 @@ func startHouse(t testing.TB, race clock.Clock, schedulerArgs ...string) *house 
 // are for operators to verify.
 func startHouseOpened(t testing.TB, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
 	t.Helper()
-	return startHouseIn(t, "dir:store", race, opened, schedulerArgs...)
+	return startHouseIn(t, "dir:store", seasons(t, 2023, 2024), race, opened, schedulerArgs...)
 }
 
-// startHouseIn is startHouseOpened on a store of the caller's.
-func startHouseIn(t testing.TB, store string, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
+// startHouseIn is startHouseOpened on a store and an archive of the caller's.
+func startHouseIn(t testing.TB, store, archive string, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
 	t.Helper()
-	h := newHouse(t, store, opened, schedulerArgs...)
+	h := newHouse(t, store, archive, opened, schedulerArgs...)
 	h.run(t, race)
 	return h
 }
 
-// newHouse makes the store and a key. Nothing runs yet.
-func newHouse(t testing.TB, store string, opened time.Time, schedulerArgs ...string) *house {
+// newHouse makes the store of an archive, and a key. Nothing runs yet.
+func newHouse(t testing.TB, store, archive string, opened time.Time, schedulerArgs ...string) *house {
 	t.Helper()
 	dir := t.TempDir()
-	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency", "--archive", seasons(t, 2023, 2024))
+	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency", "--archive", archive)
 	return &house{dir: dir, store: store, key: newKey(t, dir, store, "pro"), schedulerArgs: schedulerArgs}
 }
 
