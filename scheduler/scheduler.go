@@ -216,7 +216,10 @@ func (s *Scheduler) do(j Job, t Trigger) (err error) {
 	}()
 	// The function gets copies, because the trigger's slices are used again after an error.
 	t.Due, t.Requested = slices.Clone(t.Due), slices.Clone(t.Requested)
-	return j.Run(s.ctx, t)
+	if err = j.Run(s.ctx, t); errors.Is(err, ErrStopped) {
+		return nil // it triggered another job too late, which is no failure of its own
+	}
+	return err
 }
 
 // end records the outcome of a run. After an error it keeps the run's work for a retry.

@@ -19,9 +19,11 @@ import (
 func TestStopWaitsForRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		s := start(t, w, everySecond(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+		var s *scheduler.Scheduler
+		s = start(t, w, everySecond(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
 			time.Sleep(20 * time.Second)
-			return ctx.Err()
+			_, err := s.Trigger("build", "after this one") // which is too late by then
+			return errors.Join(ctx.Err(), err)
 		}))
 		running := trigger(t, s, "build", "operator")
 		time.Sleep(everySecond().Tick)

@@ -268,26 +268,22 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
 		return nil //nolint:nilerr // the next start triggers both again
 	}
-	var err error
 	for range 2 { // facts that changed meanwhile have other odds
 		began := time.Now()
-		var made bool
-		if made, err = s.deriving(ctx, s.clock.Now()); err != nil || !made {
-			break
+		made, err := s.deriving(ctx, s.clock.Now())
+		if err != nil || !made {
+			return err
 		}
 		s.log.Info("derived", "what", "forecasts, title odds, track record", "seconds", time.Since(began).Seconds())
-		var built <-chan error
-		if built, err = s.jobs.Load().Trigger(buildJob, builder.DerivedReason); err == nil {
-			err = <-built
-		}
+		built, err := s.jobs.Load().Trigger(buildJob, builder.DerivedReason)
 		if err != nil {
-			break
+			return err
+		}
+		if err := <-built; err != nil {
+			return err
 		}
 	}
-	if errors.Is(err, scheduler.ErrStopped) {
-		return nil // the next start asks for both
-	}
-	return err
+	return nil
 }
 
 // setPublished stores the published version: base or, if that is nil, the current version of the store.
