@@ -26,37 +26,28 @@ type ImportCalendar struct {
 	Origin string // its name, for people
 }
 
-func (d ImportCalendar) plan(ctx context.Context, o *Operator) (ingest.CalendarPlan, error) {
-	if o.Ingest == nil {
-		return ingest.CalendarPlan{}, errNoFacts
-	}
-	if _, err := o.Ledger.Refresh(ctx); err != nil {
-		return ingest.CalendarPlan{}, err
-	}
-	inUse, err := o.Facts(ctx)
-	if err != nil {
-		return ingest.CalendarPlan{}, err
-	}
-	facts := inUse.Archive.Facts()
-	plan, err := ingest.PlanCalendar(d.File, &facts, o.Ledger.Fold(), o.Now(), notGiven)
-	if err != nil {
-		return ingest.CalendarPlan{}, fmt.Errorf("import the calendar %s: %w", d.Origin, err)
-	}
-	return plan, nil
-}
-
 func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
-	plan, err := d.plan(ctx, o)
-	if err != nil {
-		return nil, err
+	if o.Ingest == nil {
+		return nil, errNoFacts
 	}
-	p := Preview{Title: "Import the calendar " + d.Origin, Warnings: plan.Notes, Effects: []string{}}
 	v, err := o.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	state := o.Ledger.Fold()
+	inUse, err := o.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts, state := inUse.Archive.Facts(), o.Ledger.Fold()
+	plan, err := ingest.PlanCalendar(d.File, &facts, state, v.At, notGiven)
+	if err != nil {
+		return nil, fmt.Errorf("import the calendar %s: %w", d.Origin, err)
+	}
 	done := &Plan{
+		Preview: Preview{
+			Title: "Import the calendar " + d.Origin, Warnings: plan.Notes, Effects: []string{},
+			Seen: digest(struct{ Entry, Head any }{plan.Entry, state.Head()}),
+		},
 		entry: auditlog.Intent{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + snapshots.Digest(d.File)[:12])},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			if len(plan.Entry.Statements) == 0 {
@@ -67,10 +58,9 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 			return answer, err
 		},
 	}
-	p.Seen = digest(struct{ Entry, Head any }{plan.Entry, state.Head()})
+	p := &done.Preview
 	if len(plan.Entry.Statements) == 0 {
 		p.Effects = append(p.Effects, "All of it is in use already: nothing changes.")
-		done.Preview = p
 		return done, nil
 	}
 	p.Question = "Is this the calendar?"
@@ -103,7 +93,6 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if was, is := nextOf(v, state), nextOf(next.AsOf(v.At), trial); was != is {
 		p.Effects = append(p.Effects, fmt.Sprintf("The next race is %s; until now: %s.", is, was))
 	}
-	done.Preview = p
 	return done, nil
 }
 

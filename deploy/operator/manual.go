@@ -170,79 +170,63 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 	return b.String(), nil
 }
 
-// driversPlan is an entry of drivers that passed all checks.
-type driversPlan struct {
-	round *almanac.Round
-	list  *stewards.List
-	entry ingest.ManualEntry // the facts to store
-}
-
-// read parses the drivers and refuses an entry that could not be stored.
-func (d EnterDrivers) read(ctx context.Context, o *Operator) (driversPlan, error) {
+func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if o.Ingest == nil {
-		return driversPlan{}, errNoFacts
+		return nil, errNoFacts
 	}
-	switch d.Block {
-	case assemble.Entries, assemble.Qualifying, assemble.Grid:
-	default:
-		return driversPlan{}, fmt.Errorf("%q: %w", d.Block, ErrNoBlock)
+	action, ok := map[assemble.Block]auditlog.Verb{
+		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
+	}[d.Block]
+	if !ok {
+		return nil, fmt.Errorf("%q: %w", d.Block, ErrNoBlock)
 	}
 	roster, r, err := o.Roster(ctx, d.Key)
 	if err != nil {
-		return driversPlan{}, err
+		return nil, err
+	}
+	word, name, entries := BlockWords[d.Block], label(r), d.Block == assemble.Entries
+	refuse := func(format string, args ...any) (*Plan, error) {
+		return nil, fmt.Errorf("%s of the %s: %w", word, name, fmt.Errorf(format, args...))
 	}
 	if r.Result != nil {
-		return driversPlan{}, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
-			BlockWords[d.Block], label(r), d.Key)
+		return refuse("its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)", d.Key)
 	}
 	list, err := roster.Read(d.Text)
 	if err != nil {
-		return driversPlan{}, fmt.Errorf("%s of the %s: %w", BlockWords[d.Block], label(r), err)
+		return refuse("%w", err)
 	}
 	if len(list.Times) > 0 && d.Block != assemble.Qualifying {
-		return driversPlan{}, fmt.Errorf("%s of the %s: only qualifying has times; write the drivers' codes alone", BlockWords[d.Block], label(r))
+		return refuse("only qualifying has times; write the drivers' codes alone")
 	}
-	if s, ok := list.Unnumbered(); ok && d.Block == assemble.Entries {
-		return driversPlan{}, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", BlockWords[d.Block], label(r), s.Code, s.Code, s.Team)
+	if s, ok := list.Unnumbered(); ok && entries {
+		return refuse("%s has no car number: write %s = %s, NUMBER", s.Code, s.Code, s.Team)
 	}
-	if strangers := roster.Strangers(list); len(strangers) > 0 && d.Block != assemble.Entries {
-		return driversPlan{}, fmt.Errorf("%s of the %s: not entered in this round: %s; enter who takes part first (gridcast entries set %d)",
-			BlockWords[d.Block], label(r), strings.Join(strangers, ", "), r.Session)
+	if strangers := roster.Strangers(list); len(strangers) > 0 && !entries {
+		return refuse("not entered in this round: %s; enter who takes part first (gridcast entries set %d)", strings.Join(strangers, ", "), r.Session)
 	}
-	return driversPlan{r, list, ingest.DriversEntry(r, d.Block, roster, list)}, nil
-}
-
-func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
-	t, err := d.read(ctx, o)
+	entry := ingest.DriversEntry(r, d.Block, roster, list)
+	p, err := o.previewFacts(ctx, r, entry)
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.previewFacts(ctx, t.round, t.entry)
-	if err != nil {
-		return nil, err
-	}
-	word, name := BlockWords[d.Block], label(t.round)
 	p.Title = fmt.Sprintf("Enter the %s of the %s", word, name)
-	p.Question = fmt.Sprintf("Is this the %s of the %s?", word, t.round.Facts.Name)
+	p.Question = fmt.Sprintf("Is this the %s of the %s?", word, r.Facts.Name)
 	text := fmt.Sprintf("The %s of the %s is what you entered, until it is released.", word, name)
-	if d.Block == assemble.Entries {
-		p.Question = fmt.Sprintf("Are these the entries of the %s?", t.round.Facts.Name)
+	if entries {
+		p.Question = fmt.Sprintf("Are these the entries of the %s?", r.Facts.Name)
 		text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", name)
 	} else {
-		order := "In order: " + strings.Join(CodesOf(t.list.Placed), " ") + "."
-		if len(t.list.Unplaced) > 0 {
-			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + strings.Join(CodesOf(t.list.Unplaced), " ") + "."
+		order := "In order: " + strings.Join(CodesOf(list.Placed), " ") + "."
+		if len(list.Unplaced) > 0 {
+			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + strings.Join(CodesOf(list.Unplaced), " ") + "."
 		}
 		p.Effects = slices.Insert(p.Effects, 0, order)
 	}
-	action := map[assemble.Block]auditlog.Verb{
-		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
-	}[d.Block]
 	return &Plan{
 		entry: roundEntry(action, d.Key), Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
-			answer, err := o.enter(ctx, t.entry, request)
-			answer.Record, answer.Text = t.round, text
+			answer, err := o.enter(ctx, entry, request)
+			answer.Record, answer.Text = r, text
 			return answer, err
 		},
 	}, nil

@@ -15,8 +15,6 @@ package operator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -253,8 +251,7 @@ func digest(v any) string {
 	if err != nil {
 		panic("BUG: digest: " + err.Error())
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	return snapshots.Digest(data)[:16]
 }
 
 // edit is a change of one T, such as a key, in a document D of the store, such as all keys.

@@ -553,14 +553,6 @@ func standingEffects(before, after *almanac.Almanac, year int) []string {
 	})...)
 }
 
-func move(name string, was, is almanac.Tally) string {
-	text := fmt.Sprintf("%s %g → %g points", name, was.Points, is.Points)
-	if was.Position != is.Position && was.Position != 0 {
-		text += fmt.Sprintf(", P%d → P%d", was.Position, is.Position)
-	}
-	return text
-}
-
 // moved describes the rows of a championship that change. of returns the identity, the name and the tally of a row.
 func moved[R any](what string, before, after []R, of func(R) (id, name string, tally almanac.Tally)) []string {
 	tallies := map[string]almanac.Tally{}
@@ -570,9 +562,16 @@ func moved[R any](what string, before, after []R, of func(R) (id, name string, t
 	}
 	var moves []string
 	for _, row := range after {
-		if id, name, tally := of(row); tallies[id] != tally {
-			moves = append(moves, move(name, tallies[id], tally))
+		id, name, is := of(row)
+		was := tallies[id]
+		if was == is {
+			continue
 		}
+		move := fmt.Sprintf("%s %g → %g points", name, was.Points, is.Points)
+		if was.Position != is.Position && was.Position != 0 {
+			move += fmt.Sprintf(", P%d → P%d", was.Position, is.Position)
+		}
+		moves = append(moves, move)
 	}
 	switch n := len(moves); {
 	case n == 0:

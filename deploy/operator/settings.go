@@ -92,9 +92,12 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 			return nil, fmt.Errorf("change the settings: %w", err)
 		}
 	}
-	for name, told := range map[string]*time.Duration{"auto-verify-after": d.AutoVerifyAfter, "auto-revise-after": d.AutoReviseAfter} {
-		if told != nil && *told < 0 {
-			return nil, fmt.Errorf("change the settings: %s %s: must not be negative", name, *told)
+	for _, rule := range []struct {
+		name  string
+		after *time.Duration
+	}{{"auto-verify-after", d.AutoVerifyAfter}, {"auto-revise-after", d.AutoReviseAfter}} {
+		if rule.after != nil && *rule.after < 0 {
+			return nil, fmt.Errorf("change the settings: %s %s: must not be negative", rule.name, *rule.after)
 		}
 	}
 	if d.Headshots != nil {

@@ -3,8 +3,6 @@ package operator
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"gridcast/deploy/auditlog"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
 
@@ -82,11 +81,6 @@ func peopleOf(store blob.Store) blob.Document[people] {
 	}}
 }
 
-func tokenHash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
 // AddOperator gives a person a token of their own, which is Answer.Secret.
 type AddOperator struct {
 	Name string `arg:"" help:"The person's name. The logs show it beside each of their changes."`
@@ -125,7 +119,7 @@ func (d AddOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
 		},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
 			token := TokenPrefix + rand.Text()
-			added := Person{Name: d.Name, Role: d.Role, SHA256: tokenHash(token), Created: time.Now().UTC().Truncate(time.Second)}
+			added := Person{Name: d.Name, Role: d.Role, SHA256: snapshots.Digest([]byte(token)), Created: time.Now().UTC().Truncate(time.Second)}
 			_, err := peopleOf(o.Store).Update(ctx, func(p *people) error {
 				if p.holder(d.Name) != nil {
 					return fmt.Errorf("add operator %q: %w", d.Name, ErrStale)
@@ -187,7 +181,7 @@ type Tokens struct {
 // Find returns the operator of a token; false for an unknown or revoked token. While the store cannot be
 // read, tokens that worked before go on working.
 func (t *Tokens) Find(ctx context.Context, token string) (Person, bool) {
-	return t.ByHash(ctx, tokenHash(token))
+	return t.ByHash(ctx, snapshots.Digest([]byte(token)))
 }
 
 // ByHash returns the operator of a hash that Find has returned before; false if the token was revoked since.
