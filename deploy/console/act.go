@@ -91,7 +91,7 @@ func (c *Console) act(parse parser) operatorFunc {
 		reading.Go(func() { before, beforeErr = c.loadBase(r.Context()) })
 		plan, err := c.Operator.Look(r.Context(), action, request)
 		if err == nil && (!confirmed || request.Seen == "") { // otherwise nobody reads the preview
-			err = plan.Explain(r.Context())
+			plan.Explain()
 		}
 		reading.Wait()
 		if err == nil && !plan.Brief && !errors.Is(beforeErr, snapshots.ErrDamaged) { // a rollback is the way out of damage

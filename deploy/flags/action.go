@@ -62,12 +62,10 @@ func (f *Action) Apply(ctx context.Context, s *terminal.Streams, o *operator.Ope
 	if errors.Is(err, operator.ErrNoReason) {
 		return operator.Answer{}, terminal.Usagef("--reason is missing: %w", err)
 	}
-	if err == nil {
-		err = p.Explain(ctx)
-	}
 	if err != nil {
 		return operator.Answer{}, err
 	}
+	p.Explain()
 	printPreview(s, p.Preview)
 	if p.Refusal != "" && !request.Force {
 		return operator.Answer{}, fmt.Errorf("%s; --force applies it nevertheless", p.Refusal)

@@ -61,12 +61,10 @@ func must(t *testing.T, o *operator.Operator, d operator.Action, request operato
 func preview(t *testing.T, o *operator.Operator, a operator.Action) (operator.Preview, error) {
 	t.Helper()
 	plan, err := o.Look(t.Context(), a, operator.Request{Actor: "operator:anna", Reason: "to look at it"})
-	if err == nil {
-		err = plan.Explain(t.Context())
-	}
 	if err != nil {
 		return operator.Preview{}, err
 	}
+	plan.Explain()
 	return plan.Preview, nil
 }
 

@@ -369,10 +369,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 	if seen := effects(before, after, r.Session); len(seen) > 0 && (len(p.Effects) == 0 || seen[0] != noEffect) {
 		p.Effects = append(p.Effects, seen...)
 	}
-	var err error
-	if p.Variants, err = changedVariants(before, after, r.Year); err != nil && p.Refusal == "" {
-		p.Refusal = "the documents for clients cannot be rendered: " + err.Error()
-	}
+	p.compareVariants(before, after, r.Year)
 }
 
 // pickToCome describes the pick that archive leads to for a round without a pick, and the instant of its

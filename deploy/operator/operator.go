@@ -119,7 +119,7 @@ type Plan struct {
 
 	operator *Operator
 	entry    auditlog.Intent // without an action: nothing changes, and nothing is logged
-	explain  func(context.Context, *Preview) error
+	explain  func(*Preview)
 	do       func(context.Context, Request) (Answer, error)
 }
 
@@ -192,11 +192,10 @@ func (o *Operator) Look(ctx context.Context, a Action, request Request) (*Plan, 
 }
 
 // Explain completes the preview for people. It may add a refusal.
-func (p *Plan) Explain(ctx context.Context) error {
-	if p.explain == nil {
-		return nil
+func (p *Plan) Explain() {
+	if p.explain != nil {
+		p.explain(&p.Preview)
 	}
-	return p.explain(ctx, &p.Preview)
 }
 
 // Apply announces the action in the audit log and applies it. If it fails, the log says so too. It returns
@@ -228,9 +227,7 @@ func (o *Operator) Do(ctx context.Context, a Action, request Request) (Answer, e
 		return Answer{}, err
 	}
 	if request.Seen == "" {
-		if err := plan.Explain(ctx); err != nil {
-			return Answer{}, err
-		}
+		plan.Explain()
 	}
 	return plan.Apply(ctx)
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -402,14 +403,11 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 	if d.warn != nil {
 		d.warn(r, o.Now(), &p.Preview)
 	}
-	p.explain = func(_ context.Context, p *Preview) error {
+	p.explain = func(p *Preview) {
 		before := almanac.Join(v, o.Ledger.Fold())
 		after := almanac.Join(v, trial)
 		p.Effects = effects(before, after, d.key)
-		if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
-			p.Refusal = "the documents for clients cannot be rendered: " + err.Error()
-		}
-		return nil
+		p.compareVariants(before, after, year)
 	}
 	p.do = func(ctx context.Context, request Request) (Answer, error) {
 		return d.apply(ctx, o, fresh, request, p.Seen)
@@ -590,9 +588,9 @@ func next(a *almanac.Almanac) string {
 	return "none"
 }
 
-// changedVariants lists the variants of a season, and those without one, whose bytes differ
-// between two almanacs.
-func changedVariants(before, after *almanac.Almanac, year int) ([]string, error) {
+// compareVariants lists the variants of a season, and those without one, whose bytes differ between two almanacs. It
+// refuses an action after which they cannot be rendered. An earlier refusal stays.
+func (p *Preview) compareVariants(before, after *almanac.Almanac, year int) {
 	bodies := func(a *almanac.Almanac) (map[string]string, error) {
 		all := map[string]string{}
 		for _, v := range render.Variants(a) {
@@ -609,20 +607,19 @@ func changedVariants(before, after *almanac.Almanac, year int) ([]string, error)
 	}
 	x, err := bodies(before)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the published season cannot be compared, so it stays
+		return // the published season cannot be compared, so it stays
 	}
 	y, err := bodies(after)
 	if err != nil {
-		return nil, err
+		p.Refusal = cmp.Or(p.Refusal, "the documents for clients cannot be rendered: "+err.Error())
+		return
 	}
-	var changed []string
-	for path, body := range y {
-		if x[path] != body { // no body is empty
-			changed = append(changed, path)
+	for path, body := range x {
+		if y[path] == body { // no body is empty
+			delete(x, path)
+			delete(y, path)
 		}
-		delete(x, path)
 	}
-	changed = slices.AppendSeq(changed, maps.Keys(x)) // those that after lacks
-	slices.Sort(changed)
-	return changed, nil
+	maps.Copy(x, y)
+	p.Variants = slices.Sorted(maps.Keys(x))
 }

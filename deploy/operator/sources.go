@@ -96,9 +96,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	after := almanac.Join(archive.AsOf(v.At), state, c.Year)
 	if c.GrandPrix == "" { // the source lost rounds
 		p.Effects = append(p.Effects, lossEffects(v, state, &c, &out)...)
-		if p.Variants, err = changedVariants(almanac.Join(v, state, c.Year), after, c.Year); err != nil {
-			p.Refusal = "the documents for clients cannot be rendered: " + err.Error()
-		}
+		p.compareVariants(almanac.Join(v, state, c.Year), after, c.Year)
 	}
 	if key, known := state.Key(c.Year, c.GrandPrix); known {
 		if r, err := findRound(v, state, key); err == nil {

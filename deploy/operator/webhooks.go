@@ -12,7 +12,6 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob"
 )
 
 // sender returns the sender of webhooks. It fails if there is no master secret.
@@ -175,16 +174,6 @@ func (d PauseWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 			h.Pause(why, false)
 			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(*h))}, nil
 		})
-}
-
-// RecordPause runs pause, which pauses a webhook that has failed for too long, and announces it in the audit
-// log. If several schedulers pause the same webhook, the log says that the later ones failed.
-func RecordPause(ctx context.Context, store blob.Store, h webhook.Hook, why string, pause func() error) error {
-	log, err := auditlog.Load(ctx, store)
-	if err != nil {
-		return err
-	}
-	return log.Do(ctx, auditlog.Intent{Actor: ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
 }
 
 // ResumeWebhook sends messages to a webhook again.

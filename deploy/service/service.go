@@ -91,8 +91,13 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 // Call it before Start.
 func (s *Service) Deliver(sender *webhook.Sender) {
 	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, sender, s.log, s.reg)
+	// If several schedulers pause the same webhook, the log says that the later ones failed.
 	s.hooks.Pausing = func(ctx context.Context, h webhook.Hook, why string, pause func() error) error {
-		return operator.RecordPause(ctx, s.builder.Store, h, why, pause)
+		log, err := auditlog.Load(ctx, s.builder.Store)
+		if err != nil {
+			return err
+		}
+		return log.Do(ctx, auditlog.Intent{Actor: operator.ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
 	}
 }
 
