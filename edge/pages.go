@@ -56,6 +56,7 @@ type pages struct {
 }
 
 func newPages(e *Edge) (*pages, error) {
+	ago := func(seconds int64) string { return frame.LongTime(time.Duration(seconds) * time.Second) }
 	page, err := frame.New(statusStyle).New("status").Funcs(template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike, "when": when, "late": late}).Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
@@ -122,19 +123,6 @@ func when(i wire.Instant) template.HTML {
 // late returns the missing facts for which no pick waits.
 func late(all []MissingFact) []MissingFact {
 	return slices.DeleteFunc(slices.Clone(all), func(m MissingFact) bool { return m.Urgent })
-}
-
-// ago writes a duration for people: its two largest units.
-func ago(seconds int64) string {
-	switch days, hours, minutes := seconds/86400, seconds/3600, seconds/60; {
-	case days > 0:
-		return fmt.Sprintf("%d d %d h", days, hours%24)
-	case hours > 0:
-		return fmt.Sprintf("%d h %d min", hours, minutes%60)
-	case minutes > 0:
-		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
-	}
-	return fmt.Sprintf("%d s", seconds)
 }
 
 // The paths with an answer that depends on the moment.

@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/view"
 	"gridcast/scheduler"
+	"gridcast/schemas/frame"
 )
 
 type page struct {
@@ -161,7 +162,7 @@ func (p *page) notices() {
 		add(true, "versions", "Clients get the version rolled back to. Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)
 	}
 	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
-		add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", longTime(late))
+		add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", frame.LongTime(late))
 	}
 	const refused = "What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild."
 	switch of := p.Served.Refused; {

@@ -54,7 +54,7 @@ var functions = template.FuncMap{
 	"who":     operator.Who,
 	"ended":   view.Ended,
 	"what":    func(a auditlog.Verb) string { return strings.ReplaceAll(string(a), "_", " ") },
-	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },
+	"since":   func(now, t time.Time) string { return frame.LongTime(now.Sub(t)) },
 	"join":    func(s []string) string { return strings.Join(s, " ") },
 	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },
 }

@@ -18,24 +18,6 @@ func clockTime(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006 15:04:05")
 }
 
-// longTime is a duration in its two largest units.
-func longTime(d time.Duration) string {
-	if d < 0 {
-		return "-" + longTime(-d)
-	}
-	s := int64(d / time.Second)
-	switch {
-	case s < 60:
-		return fmt.Sprintf("%d s", s)
-	case s < 3600:
-		return fmt.Sprintf("%d min %d s", s/60, s%60)
-	case s < 86400:
-		return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
-	default:
-		return fmt.Sprintf("%d d %d h", s/86400, s%86400/3600)
-	}
-}
-
 // reasonWords are the reasons of the schedule for people.
 var reasonWords = map[string]string{
 	string(cadence.PollWeek):        "the daily poll",

@@ -1,5 +1,5 @@
-// Package frame is the shared look of every page for people: the colours, the type scale, and the header of
-// the start page, the documentation, the status and the operator's console.
+// Package frame is the shared look of every page for people: the colours, the type scale, durations, and the header
+// of the start page, the documentation, the status and the operator's console.
 //
 // A page of the API begins with the templates head and top, and adds its own style sheet after [Style]. The
 // console has a header of its own, with the same classes, because it runs on another port.
@@ -7,7 +7,9 @@ package frame
 
 import (
 	_ "embed"
+	"fmt"
 	"html/template"
+	"time"
 )
 
 var (
@@ -19,6 +21,24 @@ var (
 
 // Style is the style sheet that all pages share, followed by that of one page.
 func Style(page string) template.CSS { return template.CSS(style + page) } //nolint:gosec // both are embedded files of ours
+
+// LongTime is a duration in its two largest units.
+func LongTime(d time.Duration) string {
+	if d < 0 {
+		return "-" + LongTime(-d)
+	}
+	s := int64(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
+	default:
+		return fmt.Sprintf("%d d %d h", s/86400, s%86400/3600)
+	}
+}
 
 // New returns the templates head and top, to which a page adds its own. The page's style sheet is page.
 func New(page string) *template.Template {
