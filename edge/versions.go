@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gridcast/edge/keys"
 	"gridcast/edge/resident"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -161,13 +162,9 @@ func (e *Edge) report(r snapshots.FollowReport) {
 	e.versions.problem.Store(problem)
 }
 
-// staleAfter is the age from which the confirmation of a version is stale. A poll of the store
-// lasts at most a third of that.
-const staleAfter = 30 * time.Second
-
-// stale reports whether the edge has not confirmed for longer than staleAfter that its version is current,
+// stale reports whether the edge has not confirmed for longer than keys.StaleAfter that its version is current,
 // for any reason. A signed version also needs the publisher's word that it is current now.
 func (v *versions) stale(now time.Time) bool {
 	confirmed, until := v.confirmed.Load(), v.goodUntil.Load()
-	return confirmed == nil || now.Sub(*confirmed) > staleAfter || v.signed && (until == nil || now.After(*until))
+	return confirmed == nil || now.Sub(*confirmed) > keys.StaleAfter || v.signed && (until == nil || now.After(*until))
 }

@@ -50,7 +50,8 @@ type Health struct {
 	Problem string    // fault of the latest poll, empty if there was none
 }
 
-// StaleAfter is the age at which Health.Current becomes stale. A poll lasts at most a third of it.
+// StaleAfter is the age at which Health.Current becomes stale, and the confirmation of a version too. A poll of the
+// store lasts at most a third of it.
 const StaleAfter = 30 * time.Second
 
 // Stale reports whether the follower has not known the table to be current for longer than StaleAfter,

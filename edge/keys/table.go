@@ -125,9 +125,7 @@ func (b *tableBuilder) readLines(lines []byte) error {
 	var errs []error
 	n := 0
 	for line := range bytes.Lines(lines) {
-		if n%16 == 0 {
-			b.yield()
-		}
+		b.step(n)
 		sum := maphash.Bytes(lineSeed, textOf(line))
 		if n < len(previous) && previous[n].sum == sum && sum != unknownSum {
 			b.table.records = append(b.table.records, previous[n])
@@ -169,16 +167,12 @@ func (b *tableBuilder) add(r *StoredKey, sum uint64) error {
 func (b *tableBuilder) checkIDs() error {
 	free := make(map[uint64]bool, len(b.dropped)) // IDs of the previous table that are free again
 	for i, e := range b.dropped {
-		if i%16 == 0 {
-			b.yield()
-		}
+		b.step(i)
 		free[idBits(e.hash.prefix())] = true
 	}
 	taken := make(map[uint64]bool, len(b.changed))
 	for i, c := range b.changed {
-		if i%16 == 0 {
-			b.yield()
-		}
+		b.step(i)
 		id := idBits(c.hash.prefix())
 		if taken[id] || !free[id] && b.previous.index.hasID(&c.hash) {
 			return fmt.Errorf("key %d (%q): id is taken", c.at, c.record.ID)
@@ -199,9 +193,7 @@ func (b *tableBuilder) apply() {
 		// A moved entry keeps its counters in place, because requests go on counting there.
 		b.table.index = newIndex(len(b.table.records))
 		for i := range b.table.records {
-			if i%16 == 0 {
-				b.yield()
-			}
+			b.step(i)
 			if r := &b.table.records[i]; r.entry != nil {
 				old := r.entry
 				r.entry = b.table.index.put(&old.hash, func(e *Key) { e.move(old) })
@@ -210,9 +202,7 @@ func (b *tableBuilder) apply() {
 	}
 	kept := make(map[*Key]bool, len(b.changed)) // dropped entries with a new line or place only
 	for i, c := range b.changed {
-		if i%16 == 0 {
-			b.yield()
-		}
+		b.step(i)
 		old := previous.find(&c.hash)
 		entry := b.table.index.put(&c.hash, func(e *Key) { b.fill(e, &c, old) })
 		b.table.records[c.at].entry, kept[entry] = entry, true
@@ -246,6 +236,13 @@ func (b *tableBuilder) fill(e *Key, c *changedRecord, old *Key) {
 
 // timeSlice is the longest work on a table without a pause while requests are running.
 const timeSlice = 500 * time.Microsecond
+
+// step yields at every sixteenth step of a loop.
+func (b *tableBuilder) step(i int) {
+	if i%16 == 0 {
+		b.yield()
+	}
+}
 
 // yield sleeps as long as the work has taken, at the end of each time slice. With one processor
 // the Go scheduler would let requests wait for ten milliseconds before it interrupts the work.
