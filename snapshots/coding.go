@@ -179,10 +179,8 @@ func (c *codec) encode(coding string, body []byte) ([]byte, error) {
 	}
 	c.out.Reset()
 	w.Reset(&c.out)
-	if _, err := w.Write(body); err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	if err := w.Close(); err != nil {
+	_, err := w.Write(body)
+	if err := errors.Join(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
 	return bytes.Clone(c.out.Bytes()), nil

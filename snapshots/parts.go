@@ -88,35 +88,29 @@ func (m Manifest) encode() ([]file, error) {
 	}
 	m.Parts = nil
 	if len(m.Entries) >= minSplit {
-		groups := map[string]*partFile{"": {}}
-		group := func(path string) *partFile {
-			name := partOf(path, m.CurrentSeason)
-			if groups[name] == nil {
-				groups[name] = &partFile{Name: name}
-			}
-			return groups[name]
-		}
+		groups := map[string][]ManifestEntry{}
 		for _, e := range m.Entries {
-			g := group(e.Path)
-			g.Entries = append(g.Entries, e)
+			name := partOf(e.Path, m.CurrentSeason)
+			groups[name] = append(groups[name], e)
 		}
-		own := *groups[""]
+		own := append([]ManifestEntry{}, groups[""]...)
 		delete(groups, "")
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			part := before[name]
-			newer, ok := part.newer(*groups[name], m.Version)
+			newer, ok := part.newer(groups[name], m.Version)
 			if !ok {
-				data, err := packJSON(groups[name])
+				data, err := packJSON(partFile{name, groups[name]})
 				if err != nil {
 					return nil, err
 				}
-				part, newer = Part{Name: name, SHA256: Digest(data), Size: int64(len(data))}, partFile{}
+				part, newer = Part{Name: name, SHA256: Digest(data), Size: int64(len(data))}, nil
 				files = append(files, file{part.object().Key, data})
 			}
 			m.Parts = append(m.Parts, part)
-			own.Entries = append(own.Entries, newer.Entries...)
+			own = append(own, newer...)
 		}
-		m.Entries = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(own.Entries), byAscendingPath)...)
+		slices.SortFunc(own, byAscendingPath)
+		m.Entries = own
 	}
 	data, err := packJSON(m)
 	return append(files, file{ManifestKey(m.Version), data}), err
@@ -125,15 +119,15 @@ func (m Manifest) encode() ([]file, error) {
 // newer returns the entries that differ from those of the part. It returns false if the part has one
 // that the manifest has not. It also returns false if the manifests since the part have repeated so many newer ones
 // that a new part takes fewer bytes.
-func (p Part) newer(now partFile, version int64) (newer partFile, ok bool) {
+func (p Part) newer(now []ManifestEntry, version int64) (newer []ManifestEntry, ok bool) {
 	gone, repeated := len(p.content.Entries), int64(0)
-	for _, e := range now.Entries {
+	for _, e := range now {
 		old, there := entryOf(p.content.Entries, e.Path)
 		if there {
 			gone--
 		}
 		if !old.equal(e) {
-			newer.Entries = append(newer.Entries, e)
+			newer = append(newer, e)
 			repeated += version - writtenIn(e.Object)
 		}
 	}

@@ -136,37 +136,31 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 }
 
 // open reads the pointer and the manifest of the backup, and verifies its current version.
-func (r *Restoring) open(ctx context.Context, result *Restored) (snapshots.Pointer, snapshots.Manifest, error) {
-	var none snapshots.Manifest
+func (r *Restoring) open(ctx context.Context, result *Restored) (pointer snapshots.Pointer, m snapshots.Manifest, err error) {
 	o, err := r.Backup.Get(ctx, infoKey, blob.MaxDocument)
 	if err != nil {
-		return snapshots.Pointer{}, none, fmt.Errorf("it is no complete backup: %w", err)
+		return pointer, m, fmt.Errorf("it is no complete backup: %w", err)
 	}
 	if err := json.Unmarshal(o.Data, &result.Backup); err != nil {
-		return snapshots.Pointer{}, none, fmt.Errorf("%s: %w: %w", infoKey, snapshots.ErrDamaged, err)
+		return pointer, m, fmt.Errorf("%s: %w: %w", infoKey, snapshots.ErrDamaged, err)
 	}
-	pointer, _, err := snapshots.LoadPointer(ctx, r.Backup)
-	if err != nil {
-		return pointer, none, err
+	if pointer, _, err = snapshots.LoadPointer(ctx, r.Backup); err != nil {
+		return pointer, m, err
 	}
-	m, err := snapshots.LoadManifest(ctx, r.Backup, 0)
-	if err != nil {
-		return pointer, none, err
+	if m, err = snapshots.LoadManifest(ctx, r.Backup, 0); err != nil {
+		return pointer, m, err
 	}
 	if pointer.Signed && r.Signers == nil {
-		return pointer, none, snapshots.ErrNoSigner
+		return pointer, m, snapshots.ErrNoSigner
 	}
 	if r.Above < 0 || r.Above > pointer.Version+snapshots.MaxGap {
-		return pointer, none, fmt.Errorf("version %d cannot have been served: the backup is of version %d", r.Above, pointer.Version)
+		return pointer, m, fmt.Errorf("version %d cannot have been served: the backup is of version %d", r.Above, pointer.Version)
 	}
 	checked, err := snapshots.Verify(ctx, r.Backup, 0, r.Progress)
-	if err != nil {
-		return pointer, none, err
+	if err == nil && len(checked.Faults) > 0 {
+		err = fmt.Errorf("version %d of the backup: %w", m.Version, errors.Join(checked.Faults...))
 	}
-	if len(checked.Faults) > 0 {
-		return pointer, none, fmt.Errorf("version %d of the backup: %w", m.Version, errors.Join(checked.Faults...))
-	}
-	return pointer, m, nil
+	return pointer, m, err
 }
 
 // served reads the pointer of the store, which may be damaged or missing, and reports whether its version
