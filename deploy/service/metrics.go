@@ -61,9 +61,7 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 // gauges are the metrics of the present state, from memory. Each scrape reads the state once.
 type gauges struct{ s *Service }
 
-var described = describe()
-
-func describe() map[string]*prometheus.Desc {
+var described = func() map[string]*prometheus.Desc {
 	all := make(map[string]*prometheus.Desc)
 	for _, of := range []struct{ name, help, label string }{
 		{"published_version", "The version that is published, as of the last build.", ""},
@@ -96,7 +94,7 @@ func describe() map[string]*prometheus.Desc {
 		all[of.name] = prometheus.NewDesc("gridcast_"+of.name, of.help, strings.Fields(of.label), nil)
 	}
 	return all
-}
+}()
 
 // Describe implements prometheus.Collector.
 func (gauges) Describe(to chan<- *prometheus.Desc) {

@@ -123,8 +123,12 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) e
 	if same && page == previous.variants[variant] {
 		return nil
 	}
-	for _, query := range queries(variant) {
-		// The catalog decides which of them mean this variant.
+	given := variant.Query()
+	if variant.SessionKey > 0 {
+		given = append(given, fmt.Sprintf("year=%d", variant.Season()))
+	}
+	for _, query := range arrangements(given) {
+		// The catalog decides which of these plain spellings mean this variant.
 		if selected, err := endpoint.Select([]byte(query), s.known); err != nil || selected != variant {
 			continue
 		}
@@ -215,22 +219,11 @@ func row(v catalog.Variant) (int, *catalog.Endpoint) {
 	return index, &catalog.Endpoints[index]
 }
 
-// queries returns the raw queries that plainly spell a variant: its parameters, each given or
-// left to its default, in every order. Some of them may not select it.
-func queries(v catalog.Variant) []string {
-	given := v.Query()
-	if v.SessionKey > 0 {
-		given = append(given, fmt.Sprintf("year=%d", v.Season()))
-	}
-	return arrangements(given)
-}
-
 // arrangements returns every subset of the parameters in every order, joined by "&".
 func arrangements(given []string) []string {
 	all := []string{""}
 	for i, first := range given {
-		others := append(append([]string(nil), given[:i]...), given[i+1:]...)
-		for _, rest := range arrangements(others) {
+		for _, rest := range arrangements(slices.Concat(given[:i], given[i+1:])) {
 			if rest == "" {
 				all = append(all, first)
 			} else {

@@ -26,15 +26,9 @@ type document struct {
 type operation struct {
 	Tags                 []string
 	Summary, Description string
-	Parameters           []inlined
+	Parameters           []parameter
 	RequestBody          response
 	Responses            ordered.Object[response]
-}
-
-// inlined is a reference to a parameter, or the parameter itself.
-type inlined struct {
-	reference
-	parameter
 }
 
 type reference struct {
@@ -42,6 +36,7 @@ type reference struct {
 }
 
 type parameter struct {
+	reference
 	Name, In, Description, Example string
 	Schema                         schema
 }
