@@ -93,22 +93,22 @@ func (d *downloads) run(ctx context.Context) error {
 		case <-d.wake:
 		case <-retry:
 		case <-ctx.Done():
-			return d.close()
+			d.close()
+			return nil
 		}
 	}
 }
 
 // close removes a temporary folder.
-func (d *downloads) close() error {
+func (d *downloads) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dir == "" || d.folder != "" {
-		return nil
+		return
 	}
 	if err := os.RemoveAll(d.dir); err != nil {
 		d.log.Warn("a temporary folder stays", "err", err)
 	}
-	return nil
 }
 
 // place returns the folder, and makes it on first use.
@@ -125,12 +125,11 @@ func (d *downloads) place() (string, error) {
 		d.dir = d.folder
 		return d.dir, nil
 	}
-	dir, err := os.MkdirTemp("", "gridcast-downloads-")
-	if err != nil {
+	var err error
+	if d.dir, err = os.MkdirTemp("", "gridcast-downloads-"); err != nil {
 		return "", fmt.Errorf("folder of downloads, as there is no --cache-dir: %w", err)
 	}
-	d.dir = dir
-	return dir, nil
+	return d.dir, nil
 }
 
 // settled waits until the edge has served the same version for the quiet time. It returns false if another wake comes

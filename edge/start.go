@@ -164,11 +164,10 @@ func body(set *resident.Set, path string) []byte {
 }
 
 // read returns the data of an answer. A version that lacks it, or that a newer builder made, shows less.
-func read[T any](answer []byte) T {
+func read[T any](answer []byte) (data T) {
 	var b wire.Success[T]
 	if len(answer) == 0 || json.Unmarshal(answer, &b) != nil {
-		var none T
-		return none
+		return data
 	}
 	return b.Data
 }

@@ -289,13 +289,12 @@ func (d *doctor) storeClock(ctx context.Context) {
 // published checks the published version and returns its number; 0 if there is none.
 func (d *doctor) published(ctx context.Context) int64 {
 	base, err := snapshots.LoadBase(ctx, d.store, nil)
-	pointer := snapshots.Pointer{}
-	if err == nil {
-		pointer = base.Pointer
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		d.failed("version", "gridcast snapshots verify --store '"+d.Store+"'", err)
+		return 0
+	}
+	pointer := base.Pointer
+	switch {
 	case base.Empty() && d.Role == "edge":
 		d.found("version", Problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
 	case base.Empty():

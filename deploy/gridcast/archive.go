@@ -60,14 +60,13 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	sum, size, err := c.save(ctx, s, a, looks.Headshots)
+	stored, err := c.save(ctx, s, a, looks.Headshots)
 	if err != nil {
 		return err
 	}
-	if s.PrintedJSON(imported{Report: report, SHA256: sum, Bytes: size}) {
-		return nil
+	if out := (imported{report, stored.SHA256, stored.Bytes()}); !s.PrintedJSON(out) {
+		printImport(s, out)
 	}
-	printImport(s, report, sum, size)
 	return nil
 }
 
@@ -98,35 +97,31 @@ type imported struct {
 }
 
 // save writes the archive to the file or the store, and the portraits to the settings of the store.
-func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (sum string, size int64, err error) {
+func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (archive.Stored, error) {
 	stored, err := archive.Pack(a, archive.Stored{})
 	if err != nil {
-		return "", 0, err
+		return stored, err
 	}
 	if c.Archive != "" {
-		return stored.SHA256, stored.Bytes(), archive.WriteFile(c.Archive, stored)
+		return stored, archive.WriteFile(c.Archive, stored)
 	}
 	o, err := flags.Storage{Store: c.Store}.Importer(ctx, s)
 	if err != nil {
-		return "", 0, err
+		return stored, err
 	}
 	_, err = c.Apply(ctx, s, o, operator.ImportArchive{Archive: stored, Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err != nil {
-		return "", 0, err
-	}
-	if portraits.Template != "" { // for drivers of later imports too
-		action := operator.ChangeSettings{Headshots: &portraits}
-		_, err := o.Do(ctx, action, operator.Request{Actor: c.Actor(), Reason: c.Reason})
-		if err != nil && !errors.Is(err, operator.ErrSettled) {
-			return "", 0, err
+	if err == nil && portraits.Template != "" { // for drivers of later imports too
+		_, err = o.Do(ctx, operator.ChangeSettings{Headshots: &portraits}, operator.Request{Actor: c.Actor(), Reason: c.Reason})
+		if errors.Is(err, operator.ErrSettled) {
+			err = nil
 		}
 	}
-	return stored.SHA256, stored.Bytes(), nil
+	return stored, err
 }
 
-func printImport(s *terminal.Streams, r f1db.Report, sum string, size int64) {
+func printImport(s *terminal.Streams, r imported) {
 	s.Printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
-		r.Seasons, r.From, r.To, r.Rounds, r.Results, size, sum)
+		r.Seasons, r.From, r.To, r.Rounds, r.Results, r.Bytes, r.SHA256)
 	s.PrintTable([]any{"table", "rows", "imported"}, terminal.Rows(r.Tables, func(t f1db.Table) []any {
 		return []any{t.Name, t.Rows, t.Imported}
 	}))
@@ -164,15 +159,15 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	for _, year := range facts.Archive.Facts().Seasons {
 		seasons = append(seasons, countSeason(&year))
 	}
-	if s.JSON {
-		s.PrintJSON(struct {
-			Source  string        `json:"source"`
-			SHA256  string        `json:"sha256"`
-			Seasons []shownSeason `json:"seasons"`
-		}{facts.Archive.Facts().Source, facts.SHA256, seasons})
+	out := struct {
+		Source  string        `json:"source"`
+		SHA256  string        `json:"sha256"`
+		Seasons []shownSeason `json:"seasons"`
+	}{facts.Archive.Facts().Source, facts.SHA256, seasons}
+	if s.PrintedJSON(out) {
 		return nil
 	}
-	s.Printf("source  %s\nsha256  %s\n\n", facts.Archive.Facts().Source, facts.SHA256)
+	s.Printf("source  %s\nsha256  %s\n\n", out.Source, out.SHA256)
 	slices.Reverse(seasons)
 	header := []any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}
 	s.PrintTable(header, terminal.Rows(seasons, func(y shownSeason) []any {

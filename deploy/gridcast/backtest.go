@@ -81,10 +81,9 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			return fmt.Errorf("write plot %s: %w", c.Plot, err)
 		}
 	}
-	if s.PrintedJSON(report) {
-		return nil
+	if !s.PrintedJSON(report) {
+		printBacktest(s, report)
 	}
-	printBacktest(s, report)
 	return nil
 }
 
@@ -102,10 +101,9 @@ func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.A
 	if err != nil {
 		return err
 	}
-	if s.PrintedJSON(report) {
-		return nil
+	if !s.PrintedJSON(report) {
+		printLive(s, report)
 	}
-	printLive(s, report)
 	return nil
 }
 

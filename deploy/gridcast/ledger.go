@@ -59,9 +59,7 @@ type ledgerAuditCmd struct {
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	answer, err := (&operator.Operator{Store: store}).Do(ctx, c.AuditLedger, operator.Request{})
-	if audit, ok := answer.Record.(builder.Audit); ok && s.JSON {
-		s.PrintJSON(audit)
-	} else if ok {
+	if audit, ok := answer.Record.(builder.Audit); ok && !s.PrintedJSON(audit) {
 		printAudit(s, audit)
 	}
 	return err

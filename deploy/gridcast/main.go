@@ -161,11 +161,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		_, _ = fmt.Fprintln(s.Err, "gridcast: a signal stopped the command; its writes so far stay, and running it again continues from there")
-		return exitFailed
 	default:
 		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
-		return exitFailed
 	}
+	return exitFailed
 }
 
 // helpFor is the command to ask for help after a faulty command line.

@@ -75,11 +75,9 @@ func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *co
 		return fmt.Errorf("rebuild: %w", err)
 	case last.Phase == console.Failed:
 		return fmt.Errorf("rebuild: %s", last.Error)
-	case s.JSON:
-		s.PrintJSON(last.Result)
-		return nil
+	case !s.PrintedJSON(last.Result):
+		printResultOf(s, last)
 	}
-	printResultOf(s, last)
 	return nil
 }
 

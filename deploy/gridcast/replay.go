@@ -75,11 +75,9 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		printOutcome(s, outcome)
-		return nil
+	if !s.JSON {
+		printRecord(s, b.Ledger.Fold())
 	}
-	printRecord(s, b.Ledger.Fold())
 	printOutcome(s, outcome)
 	return nil
 }

@@ -142,10 +142,9 @@ func (c *resultsShowCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 	if err != nil {
 		return err
 	}
-	if s.PrintedJSON(newShownResult(r)) {
-		return nil
+	if !s.PrintedJSON(newShownResult(r)) {
+		printResult(s, r)
 	}
-	printResult(s, r)
 	return nil
 }
 

@@ -181,8 +181,7 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		out.Faults[name] = fault.Error()
 		faults = append(faults, fmt.Errorf("%s: %w", name, fault))
 	}
-	if s.JSON {
-		s.PrintJSON(out)
+	if s.PrintedJSON(out) {
 		return errors.Join(faults...)
 	}
 	for _, change := range report.Applied {

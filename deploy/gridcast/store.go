@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -88,11 +89,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		saw(served.Version, served.Ledger)
 	}
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
-		head := snapshots.Ledger{}
-		if r.Status.Ledger != nil {
-			head = *r.Status.Ledger
-		}
-		saw(r.Status.Version, head)
+		saw(r.Status.Version, *cmp.Or(r.Status.Ledger, new(snapshots.Ledger)))
 	}
 	o := &operator.Operator{Store: store, Name: flags.ProcessName()}
 	if o.Sign, err = c.Signers(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -164,13 +163,7 @@ func (w *signedSite) verify(ctx context.Context, target *url.URL, key string) (s
 		return signedAnswer{}, err
 	}
 	got := signedAnswer{Path: path, SHA256: snapshots.Digest(body), Version: m.Version, Origin: w.opened.Origin}
-	want := ""
-	for _, e := range m.Entries {
-		if e.Path == path {
-			want = e.SHA256
-		}
-	}
-	if got.SHA256 != want {
+	if want := m.ByPath()[path].SHA256; got.SHA256 != want {
 		return got, fmt.Errorf("%w: its hash is %s, version %d has %q for %s", errDiffers, got.SHA256, m.Version, want, path)
 	}
 	return got, nil
@@ -242,16 +235,11 @@ func (w *signedSite) read(ctx context.Context, address, key string, limit int64)
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case response.StatusCode == http.StatusUnauthorized:
+	switch response.StatusCode {
+	case http.StatusOK:
+		return blob.ReadAll(response.Body, response.ContentLength, limit)
+	case http.StatusUnauthorized:
 		return nil, fmt.Errorf("%s wants an API key: --api-key KEY", address)
-	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s answers %s; an edge has /signed/ and /log/ while the publisher signs its versions", address, response.Status)
-	case int64(len(data)) > limit:
-		return nil, fmt.Errorf("%s: %w", address, blob.ErrTooLarge)
 	}
-	return data, nil
+	return nil, fmt.Errorf("%s answers %s; an edge has /signed/ and /log/ while the publisher signs its versions", address, response.Status)
 }

@@ -91,9 +91,9 @@ func (d *document) schema(s schema) (schema, error) {
 // find returns the component that ref names.
 func find[T any](components ordered.Object[T], ref, kind string) (T, error) {
 	name, ok := strings.CutPrefix(ref, "#/components/"+kind+"/")
-	if component, found := components.Get(name); ok && found {
+	component, found := components.Get(name)
+	if ok && found {
 		return component, nil
 	}
-	var none T
-	return none, fmt.Errorf("reference %s leads nowhere", ref)
+	return component, fmt.Errorf("reference %s leads nowhere", ref)
 }

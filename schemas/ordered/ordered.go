@@ -17,14 +17,13 @@ type Member[T any] struct {
 }
 
 // Get returns the value of the first member with the name.
-func (o Object[T]) Get(name string) (T, bool) {
+func (o Object[T]) Get(name string) (value T, found bool) {
 	for i := range o {
 		if o[i].Name == name {
 			return o[i].Value, true
 		}
 	}
-	var none T
-	return none, false
+	return value, false
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It accepts only an object.
