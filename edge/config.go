@@ -61,8 +61,7 @@ type Config struct {
 	IdleTimeout time.Duration
 	// MaxHeaderBytes is the largest size of request line and header: beyond it, 431.
 	MaxHeaderBytes int
-	// MaxBodyBytes is the largest size of a request body, which no endpoint reads:
-	// beyond it, 413.
+	// MaxBodyBytes is the largest size of a request body, which no endpoint reads: beyond it, 413.
 	MaxBodyBytes int
 	// MaxConnections is the number of connections open at once; more wait in the kernel.
 	MaxConnections int

@@ -1,9 +1,8 @@
 // Package edge is the gateway: it answers the public API from a published version in memory.
 //
-// The path of a request asks no builder, storage or upstream, takes no
-// lock and allocates nothing. The edge finds a key by its hash and counts it in one atomic
-// word. The response has been finished since its version was loaded. [gateway.serve] is
-// that path, in the order of the contract.
+// The path of a request asks no builder, storage or upstream, takes no lock and allocates nothing.
+// The edge finds a key by its hash and counts it in one atomic word. The response has been finished
+// since its version was loaded. [gateway.serve] is that path, in the order of the contract.
 //
 // Beside it, an [Edge] follows versions and keys in the store. It refuses a faulty one and
 // goes on with the last good one.
@@ -39,8 +38,7 @@ import (
 type Deps struct {
 	Store blob.Store
 	Log   *slog.Logger
-	// RaceTime converts an instant to race time, for the countdown; nil: they are
-	// the same.
+	// RaceTime converts an instant to race time, for the countdown; nil: they are the same.
 	RaceTime func(actual time.Time) time.Time
 	// Clock is the clock of limits and of the expiry of keys; nil: real time.
 	Clock func() time.Time
@@ -234,8 +232,7 @@ func (e *Edge) Ready() error {
 // Started returns a channel that is closed when the edge has been ready for the first time.
 func (e *Edge) Started() <-chan struct{} { return e.started }
 
-// awaitReady closes the channel of Started. Until then it logs each reason for waiting
-// once.
+// awaitReady closes the channel of Started. Until then it logs each reason for waiting once.
 func (e *Edge) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -349,8 +346,7 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	}, nil
 }
 
-// accepting returns the server's listener: with TLS, with the express lane
-// in front, or unchanged.
+// accepting returns the server's listener: with TLS, with the express lane in front, or unchanged.
 func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listener, error) {
 	if e.tls != nil {
 		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.tls, e.log)

@@ -22,8 +22,7 @@ import (
 )
 
 // retryListener continues after passing faults: a client that left before accept, or a system
-// without descriptors or memory for another connection. The server
-// would stop at each of them.
+// without descriptors or memory for another connection. The server would stop at each of them.
 type retryListener struct {
 	net.Listener
 	log *slog.Logger
@@ -170,10 +169,9 @@ const secondsADay = 24 * 60 * 60
 
 // renewTickets derives the keys of session tickets from the private key, the certificate and the
 // day. So edges with the same certificate resume one another's sessions, also after a restart, no
-// session outlives its certificate,
-// and the store holds no secret with which its readers could impersonate
-// the service. The edge makes tickets with today's key. It also accepts yesterday's, and
-// tomorrow's, from an edge whose clock is ahead.
+// session outlives its certificate, and the store holds no secret with which its readers could
+// impersonate the service. The edge makes tickets with today's key. It also accepts yesterday's,
+// and tomorrow's, from an edge whose clock is ahead.
 func (c *certificate) renewTickets(now time.Time) error {
 	private, err := x509.MarshalPKCS8PrivateKey(c.pair.PrivateKey)
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// cache keeps the last two versions of a store, each complete and under the same keys as in
-// the store it came from: one at the root, one below spare/. The next version replaces the older one.
-// If the files of one are damaged or a write is cut short, the other is whole, because they share no
-// file.
+// cache keeps the last two versions of a store, each complete and under the same keys as in the store
+// it came from: one at the root, one below spare/. The next version replaces the older one. If the
+// files of one are damaged or a write is cut short, the other is whole, because they share no file.
 type cache struct {
 	source string // name of the store that it is a copy of
 	name   string

@@ -24,8 +24,7 @@ type Draft struct {
 	Finish func(d *Draft) error
 }
 
-// Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
-// Reused.
+// Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or Reused.
 type Variant struct {
 	entry  ManifestEntry
 	reused bool

@@ -129,9 +129,8 @@ func (c *conn) writeAll(out []byte) error {
 	return err
 }
 
-// finish writes the rest, answers the requests in p, which may
-// wait for a decision, and then lets the connection wait. The server answers them if the handler
-// no longer knows one of them.
+// finish writes the rest, answers the requests in p, which may wait for a decision, and then lets
+// the connection wait. The server answers them if the handler no longer knows one of them.
 func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)

@@ -43,9 +43,8 @@ type Handler interface {
 // Config configures a lane. Every field but TLS and NotAccepted is required.
 type Config struct {
 	Handler Handler
-	// ReadTimeout, WriteTimeout and IdleTimeout are the server's. The lane looks for
-	// connections past their deadline once a second, or four times in the shortest of
-	// these.
+	// ReadTimeout, WriteTimeout and IdleTimeout are the server's. The lane looks for connections
+	// past their deadline once a second, or four times in the shortest of these.
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
 	// ReadBufferSize is the server's, in bytes: longer requests are too large.
 	ReadBufferSize int

@@ -238,8 +238,7 @@ func (l *Lane) endWaiting(to func(*conn) bool) {
 	}
 }
 
-// grace is the time at a shutdown in which connections may still arrive and deliver a
-// request.
+// grace is the time at a shutdown in which connections may still arrive and deliver a request.
 const grace = 100 * time.Millisecond
 
 // Drain ends the lane: after a moment it accepts no more connections and closes the waiting

@@ -74,8 +74,7 @@ const (
 	shortWaitsInARow = 32
 	// yieldEvery is the interval of their turns otherwise. Each turn costs as much as some requests.
 	yieldEvery = 5 * time.Millisecond
-	// acceptsInARow is the number of accepted connections before existing ones have their
-	// turn.
+	// acceptsInARow is the number of accepted connections before existing ones have their turn.
 	acceptsInARow = 16
 	// readsInARow is the number of reads from a connection that fills the buffer, before the
 	// others have their turn.
@@ -163,8 +162,7 @@ func newLoop(l *Lane) (*loop, error) {
 	return p, nil
 }
 
-// listen watches the listener. Of several waiting loops the kernel wakes
-// one.
+// listen watches the listener. Of several waiting loops the kernel wakes one.
 func (p *loop) listen() error {
 	return p.control(unix.EPOLL_CTL_ADD, p.worker.lane.socket, unix.EPOLLIN|unix.EPOLLEXCLUSIVE)
 }
@@ -299,8 +297,7 @@ func (p *loop) put(c *conn, fd int) {
 	p.conns[fd], c.fd = c, fd
 }
 
-// acquire appends the waiting connections that are due, and makes the caller their
-// owner.
+// acquire appends the waiting connections that are due, and makes the caller their owner.
 func (p *loop) acquire(conns []*conn, to func(*conn) bool) []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -373,14 +370,13 @@ func (p *loop) retire() {
 	}
 }
 
-// shortWait is the time, in milliseconds, that an idle loop sleeps in the kernel
-// before it leaves its wake-up to the Go scheduler. Under load the next request comes sooner, and costs
-// less: a sleep and wake-up by the scheduler costs about as much as a request, and
-// more for the runtime's own watch. For so long the loop also keeps a processor from
-// goroutines that do not work for the lane. The garbage collector does not wait, because the signal with
-// which the runtime stops a goroutine ends the sleep. shortWait is longer than a tick of the kernel: for a
-// shorter one the processor would set and reset a timer at each sleep, which costs a
-// virtual machine half as much as sleep and wake-up.
+// shortWait is the time, in milliseconds, that an idle loop sleeps in the kernel before it leaves its
+// wake-up to the Go scheduler. Under load the next request comes sooner, and costs less: a sleep and
+// wake-up by the scheduler costs about as much as a request, and more for the runtime's own watch. For so
+// long the loop also keeps a processor from goroutines that do not work for the lane. The garbage
+// collector does not wait, because the signal with which the runtime stops a goroutine ends the sleep.
+// shortWait is longer than a tick of the kernel: for a shorter one the processor would set and reset a
+// timer at each sleep, which costs a virtual machine half as much as sleep and wake-up.
 const shortWait = 5
 
 // take reads events from the kernel and returns their number, 0 if it was interrupted. While other
@@ -602,8 +598,7 @@ func (p *loop) adopt(c *conn) error {
 	return nil
 }
 
-// watch lets the connection wait: the kernel reports data, also data that are already
-// there.
+// watch lets the connection wait: the kernel reports data, also data that are already there.
 func (p *loop) watch(c *conn) {
 	operation, fd := unix.EPOLL_CTL_ADD, c.fd
 	if c.watched {

@@ -60,8 +60,7 @@ const (
 	forwardedFor
 )
 
-// field reads one line of the header and returns its length, or 0 if it is incomplete or not
-// plain.
+// field reads one line of the header and returns its length, or 0 if it is incomplete or not plain.
 func (r *Request) field(b []byte, seen *fields) int {
 	colon := 0
 	for colon < len(b) && class[b[colon]]&inName != 0 {

@@ -64,8 +64,7 @@ func closeSocket(fd int, kept bool) {
 	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 }
 
-// receive reads from a socket; ready says that data had arrived. The end of the
-// stream is io.EOF.
+// receive reads from a socket; ready says that data had arrived. The end of the stream is io.EOF.
 func receive(fd int, p []byte) (n int, ready bool, err error) {
 	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // p outlives the call
 	switch {

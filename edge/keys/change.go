@@ -79,9 +79,8 @@ func (d *List) Revoke(id string, now time.Time) (StoredKey, error) {
 	return *record, nil
 }
 
-// Rotate adds a new key for the client of an old one, with its name, tier, origins and
-// expiry, and lets the old one expire after the grace, during which both work: each with a
-// limit of its own.
+// Rotate adds a new key for the client of an old one, with its name, tier, origins and expiry, and
+// lets the old one expire after the grace, during which both work: each with a limit of its own.
 func (d *List) Rotate(id string, grace time.Duration, now time.Time) (StoredKey, string, error) {
 	old, err := d.Find(id)
 	if err != nil {

@@ -7,10 +7,9 @@
 // the SHA-256 of a key, and shows the key once, by [List.Create] or
 // [List.Rotate]. A fast hash is enough, because nobody guesses 190 random bits.
 //
-// Operators change the [List], which is one object of the store, [Object]: list.go has
-// its stored form, change.go its operations. An edge reads it through a [Follower] into a
-// [Table], which is made for the request path: table.go and entry.go. Neither half is
-// needed to understand the other.
+// Operators change the [List], which is one object of the store, [Object]: list.go has its stored
+// form, change.go its operations. An edge reads it through a [Follower] into a [Table], which is
+// made for the request path: table.go and entry.go. Neither half is needed to understand the other.
 package keys
 
 import (

@@ -37,11 +37,10 @@ type tableRecord struct {
 // unknownSum is the sum of a line that the next table must decode again.
 const unknownSum = 0
 
-// NewTable makes the table of an encoded list. Keys keep the counters of the
-// previous table, which may be nil and must have the same tiers and source, so that a reload
-// gives no key a fresh window. NewTable marks revoked keys as refused. It does the same with a key of an unconfigured
-// tier, which Skipped names, because one wrong record must not delay the revocation of
-// another key.
+// NewTable makes the table of an encoded list. Keys keep the counters of the previous table, which may be nil and
+// must have the same tiers and source, so that a reload gives no key a fresh window. NewTable marks revoked keys as
+// refused. It does the same with a key of an unconfigured tier, which Skipped names, because one wrong record must
+// not delay the revocation of another key.
 //
 // A list changes a record at a time, so NewTable does not decode the lines of the previous table
 // again. With a previous table it pauses between pieces of work, so that it

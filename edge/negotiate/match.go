@@ -6,10 +6,9 @@ const (
 	Any  = -2 // the header is "*"
 )
 
-// NoneMatch reads an If-None-Match header and returns the index of the first of tags, which
-// include their quotes, that the header lists, in any order; or None, or
-// Any. The comparison is weak: W/"x" matches "x". NoneMatch does not read past the first fault of
-// the list.
+// NoneMatch reads an If-None-Match header and returns the index of the first of tags, which include
+// their quotes, that the header lists, in any order; or None, or Any. The comparison is weak: W/"x"
+// matches "x". NoneMatch does not read past the first fault of the list.
 func NoneMatch(header []byte, tags [][]byte) int {
 	header = trim(header)
 	if string(header) == "*" {

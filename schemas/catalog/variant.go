@@ -43,8 +43,7 @@ func (k Known) Has(year int) bool {
 }
 
 // All returns every variant that may be rendered as a document, in ascending order of Path. Sessions are the
-// session keys with bodies of their own: each endpoint that has the parameter has a variant of every
-// one.
+// session keys with bodies of their own: each endpoint that has the parameter has a variant of every one.
 func All(k Known, sessions []int64) []Variant {
 	type named struct {
 		path string

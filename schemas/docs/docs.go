@@ -1,9 +1,8 @@
 // Package docs holds the pages that explain the API to the developer of a site that reads it.
 //
-// Endpoints, parameters, fields, examples, headers and errors come from the OpenAPI document, so
-// the pages cannot differ from it. Each page is HTML for people and Markdown for programs, from one
-// template. A page loads nothing from elsewhere, and sends a request with a key only when the reader presses the
-// button.
+// Endpoints, parameters, fields, examples, headers and errors come from the OpenAPI document, so the pages
+// cannot differ from it. Each page is HTML for people and Markdown for programs, from one template. A page loads
+// nothing from elsewhere, and sends a request with a key only when the reader presses the button.
 package docs
 
 import (

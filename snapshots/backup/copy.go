@@ -41,9 +41,8 @@ func unknown(key string) object {
 }
 
 // records lists the objects that are written once and that no manifest names: ledger, audit log, archives and
-// notes about versions.
-// The listing of a store may lack files of a numbered log that are being written. A file with a lower
-// number than a listed one exists, so records adds it.
+// notes about versions. The listing of a store may lack files of a numbered log that are being written. A
+// file with a lower number than a listed one exists, so records adds it.
 func (r *run) records(ctx context.Context) ([]object, error) {
 	var objects []object
 	last := map[string]int64{}

@@ -49,18 +49,16 @@ type Info struct {
 	Modified time.Time // by the store's clock
 }
 
-// Store holds objects. Keys are non-empty slash-separated paths of the characters
-// [A-Za-z0-9._-] without empty, "." or ".." segments; others are refused with an error that
-// names the key. A key must not be a folder of another, as "a" is of "a/b": a directory
-// cannot hold both. Every method is safe for concurrent use by any number of goroutines and
-// processes. A read that begins after a write returned sees that write or a later one.
-// Methods retry safe requests within ctx; errors wrap one of the sentinels above
-// where it applies and name the operation and the key.
+// Store holds objects. Keys are non-empty slash-separated paths of the characters [A-Za-z0-9._-]
+// without empty, "." or ".." segments; others are refused with an error that names the key. A key
+// must not be a folder of another, as "a" is of "a/b": a directory cannot hold both. Every method
+// is safe for concurrent use by any number of goroutines and processes. A read that begins after a
+// write returned sees that write or a later one. Methods retry safe requests within ctx; errors
+// wrap one of the sentinels above where it applies and name the operation and the key.
 type Store interface {
-	// Get returns the object under key, or ErrNotFound, or ErrTooLarge if it has more than
-	// limit bytes. It holds little more memory than the object has bytes and never more than
-	// about twice the limit, for any stated size: a storage may lie, and its answer
-	// may have no end.
+	// Get returns the object under key, or ErrNotFound, or ErrTooLarge if it has more than limit
+	// bytes. It holds little more memory than the object has bytes and never more than about twice
+	// the limit, for any stated size: a storage may lie, and its answer may have no end.
 	Get(ctx context.Context, key string, limit int64) (Object, error)
 
 	// Create writes data under a key that has no object. It returns ErrConflict if there is

@@ -263,8 +263,7 @@ func (w *windowCount) add(window int64, n int) {
 	}
 }
 
-// take takes one, if the window with this number or the next has one, and returns the
-// rest.
+// take takes one, if the window with this number or the next has one, and returns the rest.
 func (w *windowCount) take(number int64) (window int64, left int, ok bool) {
 	for {
 		state := w.state.Load()

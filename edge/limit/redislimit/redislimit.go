@@ -8,18 +8,16 @@
 // about that key wait for the next question, which counts all of them; questions about
 // different keys travel together.
 //
-// A question without an answer after 250 ms has failed, and so have all others until Redis is
-// known to answer again. A background goroutine finds that out within about a second. Meanwhile
-// the edge counts for itself, from the last known count, so that each edge allows the limit at
-// most. When Redis is back, the edge reports the requests that it allowed without it. An edge starts without Redis
-// too. In a cluster each edge counts for itself the keys of a missing server, and all keys if
-// that server has gridcast:edges, by which edges know of each other.
+// A question without an answer after 250 ms has failed, and so have all others until Redis is known to answer
+// again. A background goroutine finds that out within about a second. Meanwhile the edge counts for itself, from
+// the last known count, so that each edge allows the limit at most. When Redis is back, the edge reports the
+// requests that it allowed without it. An edge starts without Redis too. In a cluster each edge counts for itself
+// the keys of a missing server, and all keys if that server has gridcast:edges, by which edges know of each other.
 //
-// After a flush, a restart or a failover without all writes Redis has lost its counts.
-// Each edge's next question then restores the count of that edge's last answer.
-// Tokens given to other edges since then are allowed once more. One flush costs little; twenty in half
-// a minute made 3,951 of 3,000 when leased and 3,178 when strict. The sum never exceeds the limit
-// times the number of edges.
+// After a flush, a restart or a failover without all writes Redis has lost its counts. Each edge's
+// next question then restores the count of that edge's last answer. Tokens given to other edges since
+// then are allowed once more. One flush costs little; twenty in half a minute made 3,951 of 3,000 when
+// leased and 3,178 when strict. The sum never exceeds the limit times the number of edges.
 //
 // A jump of Redis' clock costs at most two minutes: a stored window that is more than one
 // ahead of now began while the clock was wrong, and is ignored.
@@ -144,9 +142,8 @@ func (cfg Config) client() (*client, error) {
 // checkKey is the key under which Check counts. Redis forgets it after two minutes.
 const checkKey = "gridcast:check"
 
-// Check tests whether an edge with this configuration can count in Redis: whether Redis
-// answers, and allows the user both scripts. It returns the lead of Redis' clock over
-// this machine's.
+// Check tests whether an edge with this configuration can count in Redis: whether Redis answers,
+// and allows the user both scripts. It returns the lead of Redis' clock over this machine's.
 func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
 	client, err := cfg.client()
 	if err != nil {

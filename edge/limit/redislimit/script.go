@@ -63,12 +63,11 @@ redis.call('EXPIRE', KEYS[1], 60)
 return {redis.call('ZCARD', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000)}
 `)
 
-// reservation takes tokens of a key from the present window. The key holds the number of a window
-// and its count. The arguments are: the divisor of the rest for a share, or 0 for no
-// more than the wanted tokens; the second at which windows begin; the limit; the wanted tokens; the window
-// and the count that the edge knows, which restore a lost count; the window and
-// the number of requests that the edge allowed without asking, which its count includes. It
-// returns the window, the tokens granted, and the count with them.
+// reservation takes tokens of a key from the present window. The key holds the number of a window and its
+// count. The arguments are: the divisor of the rest for a share, or 0 for no more than the wanted tokens;
+// the second at which windows begin; the limit; the wanted tokens; the window and the count that the edge
+// knows, which restore a lost count; the window and the number of requests that the edge allowed without
+// asking, which its count includes. It returns the window, the tokens granted, and the count with them.
 var reservation = newScript(`
 local divisor, offset, limit, wanted, known_window, known, unreported_window, unreported =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]),

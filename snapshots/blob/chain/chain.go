@@ -181,12 +181,11 @@ func (c Chain) Follow(head Head, data []byte) (Head, *DamageError) {
 	return Head{Seq: link.Seq, Hash: Hash(data)}, nil
 }
 
-// Append makes data, which must name head, the file after it. It returns the new head
-// and true; or false if the number belongs to another file: then the caller reads the files
-// in between and decides again. Both results are certain, because Append reads a lost answer back.
-// For that, data must differ from everything that others could write there, for example by a random id.
-// The error wraps blob.ErrUnknown if the outcome is unknown; then After tells it once the
-// store answers.
+// Append makes data, which must name head, the file after it. It returns the new head and true; or
+// false if the number belongs to another file: then the caller reads the files in between and decides
+// again. Both results are certain, because Append reads a lost answer back. For that, data must differ
+// from everything that others could write there, for example by a random id. The error wraps
+// blob.ErrUnknown if the outcome is unknown; then After tells it once the store answers.
 func (c Chain) Append(ctx context.Context, head Head, data []byte) (Head, bool, error) {
 	if head.Seq >= Last {
 		return head, false, fmt.Errorf("%s is the last file there can be", c.Key(head.Seq))

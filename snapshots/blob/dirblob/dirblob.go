@@ -82,8 +82,7 @@ func OpenUnmounted(root string) (*Store, error) {
 	return s, err
 }
 
-// OpenReadOnly returns the store in the directory root for reading. Every write is an
-// error.
+// OpenReadOnly returns the store in the directory root for reading. Every write is an error.
 func OpenReadOnly(root string) (*Store, error) {
 	s, err := OpenUnmounted(root)
 	if err != nil {
@@ -346,8 +345,7 @@ func makeFolder(folder string) error {
 	return syncFolder(filepath.Dir(folder), (*os.File).Sync)
 }
 
-// checkFolder explains why a name is taken, for example by a link into a disk that is not
-// mounted.
+// checkFolder explains why a name is taken, for example by a link into a disk that is not mounted.
 func checkFolder(folder string) error {
 	info, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {

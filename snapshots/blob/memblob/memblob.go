@@ -59,9 +59,8 @@ func (o object) read(operation, key string, limit int64) (blob.Object, error) {
 // Option changes how a Store behaves.
 type Option func(*Store)
 
-// Strict makes the store report to r when a key for which immutable is true is written a
-// second time, also after it was deleted, or read after it was deleted. A refused Create is
-// no write.
+// Strict makes the store report to r when a key for which immutable is true is written a second
+// time, also after it was deleted, or read after it was deleted. A refused Create is no write.
 func Strict(r Reporter, immutable func(key string) bool) Option {
 	return func(s *Store) { s.reporter, s.immutable = r, immutable }
 }

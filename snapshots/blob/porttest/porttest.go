@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// The ports lie below those that systems give to connections and to listeners
-// without a fixed port, which begin at 32768 on Linux. So nobody gets the port by chance
-// between the test's choice and the server's start. A node of a Redis cluster also needs the port 10,000 above its
-// own, which lies below them as well.
+// The ports lie below those that systems give to connections and to listeners without a fixed port, which begin at
+// 32768 on Linux. So nobody gets the port by chance between the test's choice and the server's start. A node of a
+// Redis cluster also needs the port 10,000 above its own, which lies below them as well.
 const (
 	lowest = 10_000
 	ports  = 6_000

@@ -111,8 +111,7 @@ func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions,
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		// The transport reports an error if the server sends less than it
-		// stated.
+		// The transport reports an error if the server sends less than it stated.
 		o.Data, err = blob.ReadAll(body, info.Size, limit)
 		o.Tag = blob.Tag(info.ETag)
 		return err
@@ -233,8 +232,7 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	}
 }
 
-// List implements blob.Store. It repeats a failed page, after the last yielded
-// key.
+// List implements blob.Store. It repeats a failed page, after the last yielded key.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
 		if err := blob.CheckPrefix(prefix); err != nil {
