@@ -50,25 +50,18 @@ func newMetrics(registry *prometheus.Registry, tiers []string, e *Edge) *metrics
 		Help: "Responses by endpoint, status and tier of the key. " +
 			"status=429 are refusals for the limit, status=401 requests without a valid key.",
 	}, []string{"endpoint", "status", "tier"})
-	m := &metrics{
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gridcast_edge_versions_refused_total",
-			Help: "Published versions that were not taken because something in them was wrong.",
-		}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gridcast_edge_panics_total",
-			Help: "Requests that ran into a bug of the edge.",
-		}),
-		followPanics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gridcast_edge_follow_panics_total",
-			Help: "Looks for a newer version that ended in a panic, which is a bug.",
-		}),
-		loaded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gridcast_edge_versions_loaded_total",
-			Help: "Versions that were taken.",
-		}),
+	registry.MustRegister(requests)
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "gridcast_edge_" + name, Help: help})
+		registry.MustRegister(c)
+		return c
 	}
-	registry.MustRegister(requests, m.refused, m.panics, m.loaded, m.followPanics)
+	m := &metrics{
+		refused:      counter("versions_refused_total", "Published versions that were not taken because something in them was wrong."),
+		panics:       counter("panics_total", "Requests that ran into a bug of the edge."),
+		followPanics: counter("follow_panics_total", "Looks for a newer version that ended in a panic, which is a bug."),
+		loaded:       counter("versions_loaded_total", "Versions that were taken."),
+	}
 	m.registerState(registry, e)
 
 	m.requests = append(m.requests, // the constants above, ascending

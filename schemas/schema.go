@@ -100,9 +100,7 @@ func (s *schema) prepare(files map[string]*schema, file string) (err error) {
 		s.members[name] = 1 << len(s.members)
 		inner = append(inner, property)
 	}
-	for _, definition := range s.Defs {
-		inner = append(inner, definition)
-	}
+	inner = slices.AppendSeq(inner, maps.Values(s.Defs))
 	for _, name := range slices.Concat(s.Required, slices.Concat(slices.Collect(maps.Values(s.DependentRequired))...)) {
 		if s.members[name] == 0 {
 			return fmt.Errorf("%s is required and has no schema", name)

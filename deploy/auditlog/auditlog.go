@@ -120,7 +120,6 @@ func (d Damage) String() string { return d.Key + ": " + d.Reason }
 // number of Logs, in any number of processes, may append to the same store.
 type Log struct {
 	files chain.Chain
-	now   func() time.Time
 
 	mu      sync.Mutex  // held through the I/O of moving on
 	head    chain.Head  // the last file, whole or not
@@ -133,7 +132,7 @@ type Log struct {
 // Load reads the log in store, which may be empty. Damage is no error: see Log.Damage. The error is for a store
 // that cannot be listed.
 func Load(ctx context.Context, store blob.Store) (*Log, error) {
-	l := &Log{files: chain.Chain{Store: store, Prefix: Prefix}, now: time.Now}
+	l := &Log{files: chain.Chain{Store: store, Prefix: Prefix}}
 	if err := l.load(ctx); err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
@@ -288,7 +287,7 @@ func (l *Log) append(ctx context.Context, e AuditLine) (AuditLine, error) {
 			d := l.damage[noted]
 			next = AuditLine{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
 		}
-		next.ID, next.At = rand.Text(), l.now().UTC().Round(0)
+		next.ID, next.At = rand.Text(), time.Now().UTC().Round(0)
 		next.Seq, next.Previous = l.head.Seq+1, l.head.Hash
 		data, err := chain.Encode(next)
 		if err != nil {

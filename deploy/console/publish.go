@@ -20,42 +20,31 @@ const DefaultEdgesWait = 15 * time.Second
 // askEvery is the interval at which a run polls an edge.
 const askEvery = 20 * time.Millisecond
 
-// awaitServed waits until the edges serve a published version, and lists the changed variants.
+// awaitServed waits until the edges serve a published version, and lists the variants that differ from those in before.
 func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.Base, receipt snapshots.Receipt) (Result, error) {
 	result := Result{
-		Version: receipt.Version, Unchanged: receipt.Unchanged,
+		Version: receipt.Version, Unchanged: receipt.Unchanged, Changed: []string{},
 		ObjectsWritten: receipt.ObjectsWritten, ObjectsReused: receipt.ObjectsReused, BuildSeconds: receipt.Seconds,
 	}
 	c.awaitEdges(ctx, run, &result) // first, because the edges take a while
-	var err error
-	if result.Changed, err = c.changedSince(ctx, before, receipt); err != nil {
-		return Result{}, err
+	if before == nil || before.Pointer.Version == receipt.Version {
+		return result, nil
+	}
+	var m snapshots.Manifest
+	if receipt.Base != nil {
+		m = receipt.Base.Manifest
+	} else {
+		var err error
+		if m, err = snapshots.LoadManifest(ctx, c.Operator.Store, receipt.Version); err != nil {
+			return Result{}, err
+		}
+	}
+	for _, e := range m.Entries {
+		if old, ok := before.Entry(e.Path); !ok || old.SHA256 != e.SHA256 {
+			result.Changed = append(result.Changed, e.Path)
+		}
 	}
 	return result, nil
-}
-
-// changedSince lists the variants that differ from those in before.
-func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, receipt snapshots.Receipt) ([]string, error) {
-	changed := []string{}
-	if before == nil || before.Pointer.Version == receipt.Version {
-		return changed, nil
-	}
-	var entries []snapshots.ManifestEntry
-	if receipt.Base != nil {
-		entries = receipt.Base.Manifest.Entries
-	} else {
-		m, err := snapshots.LoadManifest(ctx, c.Operator.Store, receipt.Version)
-		if err != nil {
-			return nil, err
-		}
-		entries = m.Entries
-	}
-	for _, e := range entries {
-		if old, ok := before.Entry(e.Path); !ok || old.SHA256 != e.SHA256 {
-			changed = append(changed, e.Path)
-		}
-	}
-	return changed, nil
 }
 
 // awaitEdges waits until every edge serves the version, or a later one.

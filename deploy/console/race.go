@@ -58,7 +58,7 @@ func (r *raceView) plot() {
 	likeliest := slices.Clone(r.Order)
 	slices.SortStableFunc(likeliest, func(a, b wire.LiveCar) int { return cmp.Compare(win(b), win(a)) })
 	r.Chances = newChart()
-	r.Chances.ticks(max(r.Laps, r.Lap, 1), 100, "")
+	r.Chances.ticks(max(r.Laps, r.Lap, 1), 100)
 	for i, driver := range likeliest[:min(5, len(likeliest))] {
 		var points strings.Builder
 		for _, lap := range r.Timeline {

@@ -100,14 +100,14 @@ func (c *chart) at(x, y float64) (int, int) {
 	return c.Left + int(x*float64(c.Right-c.Left)+0.5), c.Bottom - int(y*float64(c.Bottom-c.Top)+0.5)
 }
 
-func (c *chart) ticks(xMax, yMax int, unit string) {
+func (c *chart) ticks(xMax, yMax int) {
 	for _, x := range round(xMax) {
 		at, _ := c.at(float64(x)/float64(xMax), 0)
-		c.XTicks = append(c.XTicks, tick{at, strconv.Itoa(x) + unit})
+		c.XTicks = append(c.XTicks, tick{at, strconv.Itoa(x)})
 	}
 	for _, y := range round(yMax) {
 		_, at := c.at(0, float64(y)/float64(yMax))
-		c.YTicks = append(c.YTicks, tick{at, strconv.Itoa(y) + unit})
+		c.YTicks = append(c.YTicks, tick{at, strconv.Itoa(y)})
 	}
 }
 
@@ -131,7 +131,7 @@ func runningChart(hits, pole []int) chart {
 	c := newChart()
 	races := len(hits)
 	most := max(hits[races-1], pole[races-1], 1)
-	c.ticks(races, most, "")
+	c.ticks(races, most)
 	for _, l := range []struct {
 		class  string
 		values []int
@@ -151,7 +151,7 @@ func runningChart(hits, pole []int) chart {
 // calibrationChart shows the share of correct picks by confidence. Calibrated picks lie on the diagonal.
 func calibrationChart(bins []backtest.Bin) chart {
 	c := newChart()
-	c.ticks(100, 100, "")
+	c.ticks(100, 100)
 	x0, y0 := c.at(0, 0)
 	x1, y1 := c.at(1, 1)
 	c.Lines = append(c.Lines, line{"honest", fmt.Sprintf("%d,%d %d,%d", x0, y0, x1, y1)})

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -425,11 +424,9 @@ func (d *doctor) certificate(now time.Time) {
 		d.failed("certificate", show, err)
 		return
 	}
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	leaf := pair.Leaf
 	renew := fmt.Sprintf("certbot renew   # or put a new one at %s: the edge reads it without a restart", d.TLSCert)
 	switch {
-	case err != nil:
-		d.found("certificate", Problem, show, "%s: %s", d.TLSCert, oneLine(err))
 	case now.After(leaf.NotAfter):
 		d.found("certificate", Problem, renew, "expired at %s", terminal.Time(leaf.NotAfter))
 	case now.Before(leaf.NotBefore):

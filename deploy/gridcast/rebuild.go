@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,11 +96,7 @@ func printResultOf(s *terminal.Streams, e console.Event) {
 		{"built in", fmt.Sprintf("%.2f s", r.BuildSeconds)},
 	}
 	for _, edge := range r.Edges {
-		if edge.Problem != "" {
-			rows = append(rows, []any{edge.Name, edge.Problem})
-			continue
-		}
-		rows = append(rows, []any{edge.Name, fmt.Sprintf("serves it after %.2f s", edge.Seconds)})
+		rows = append(rows, []any{edge.Name, cmp.Or(edge.Problem, fmt.Sprintf("serves it after %.2f s", edge.Seconds))})
 	}
 	s.PrintTable([]any{"", ""}, rows)
 }

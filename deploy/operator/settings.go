@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,10 +141,6 @@ func SettingsOf(s settings.Settings) []Setting {
 		}
 		return "after " + (time.Duration(*seconds) * time.Second).String()
 	}
-	model := s.Model
-	if model == "" {
-		model = predict.Names[0] + " (default), unless a process has --model"
-	}
 	portraits := "not set: as in the archive"
 	switch {
 	case s.Headshots == nil:
@@ -153,7 +150,7 @@ func SettingsOf(s settings.Settings) []Setting {
 		portraits = fmt.Sprintf("%s, of %d drivers", s.Headshots.Template, len(s.Headshots.Drivers))
 	}
 	return []Setting{
-		{"model of the picks", model},
+		{"model of the picks", cmp.Or(s.Model, predict.Names[0]+" (default), unless a process has --model")},
 		{"results verify by rule", rule(s.AutoVerifySeconds)},
 		{"results revise by rule", rule(s.AutoReviseSeconds)},
 		{"portraits", portraits},

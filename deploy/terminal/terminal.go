@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,10 +125,7 @@ func (s *Streams) PrintTable(header []any, rows [][]any) {
 func Table(header []any, rows [][]any, width int) string {
 	lines := make([][]string, 1, 1+len(rows))
 	lines[0] = shown(header)
-	numbers := make([]bool, len(header)) // columns of numbers are aligned to the right
-	for i := range numbers {
-		numbers[i] = len(rows) > 0
-	}
+	numbers := slices.Repeat([]bool{len(rows) > 0}, len(header)) // columns of numbers are aligned to the right
 	for _, row := range rows {
 		lines = append(lines, shown(row))
 		for i, cell := range row {

@@ -97,25 +97,17 @@ func (e *Key) Accepts(now time.Time) bool { return now.Unix() < e.end }
 // Allows reports whether a request with this Origin header may use the key. A request without Origin
 // may: only browsers send the header, and it protects no secret.
 func (e *Key) Allows(origin []byte) bool {
-	if e.origins == nil || len(origin) == 0 {
-		return true
-	}
-	for _, allowed := range *e.origins {
-		if string(origin) == allowed {
-			return true
-		}
-	}
-	return false
+	return e.origins == nil || len(origin) == 0 ||
+		slices.ContainsFunc(*e.origins, func(allowed string) bool { return string(origin) == allowed })
 }
 
 // Lookup returns the entry of a key that is accepted at now, which is real time, or nil. It
 // does not allocate.
 func (t *Table) Lookup(hash Hash, now time.Time) *Key {
-	entry := t.index.find(&hash)
-	if entry == nil || !entry.Accepts(now) {
-		return nil
+	if entry := t.index.find(&hash); entry != nil && entry.Accepts(now) {
+		return entry
 	}
-	return entry
+	return nil
 }
 
 // index finds entries by hash: open addressing with linear probing. The slots hold the entries themselves,

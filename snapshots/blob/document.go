@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,11 +120,7 @@ func withDoubt(err, doubt error) error {
 // read returns the content of the object and the object itself, which is empty if there is none.
 func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 	var content T
-	limit := d.Limit
-	if limit == 0 {
-		limit = MaxDocument
-	}
-	object, err := d.Store.Get(ctx, d.Key, limit)
+	object, err := d.Store.Get(ctx, d.Key, cmp.Or(d.Limit, MaxDocument))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return content, Object{}, err
 	}

@@ -1,6 +1,7 @@
 package s3blob
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,10 +43,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("%s %s: %w", c.operation, c.on, err)
 	}
-	within := s.config.Deadline
-	if c.deadline > 0 {
-		within = c.deadline
-	}
+	within := cmp.Or(c.deadline, s.config.Deadline)
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	inDoubt := false // an earlier request may have been applied, and may be applied yet
