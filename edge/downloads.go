@@ -263,7 +263,6 @@ func (d *downloads) found(dir string, year int, source string) (resident.File, b
 	return resident.File{}, false
 }
 
-// makeFile makes the file of an input.
 func (d *downloads) makeFile(dir string, v *snapshots.Version, year int, source string) (resident.File, error) {
 	data, err := d.maker.Make(v, year)
 	if err != nil {

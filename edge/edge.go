@@ -312,7 +312,6 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 	return api, admin, nil
 }
 
-// apiServer serves the API on the listener.
 func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	s := e.httpServer()
 	listener, err := e.accepting(retrying(listener, e.log), s)
@@ -394,7 +393,6 @@ func (e *Edge) tlsConfig() *tls.Config {
 	return cfg
 }
 
-// httpServer returns the configured fasthttp server.
 func (e *Edge) httpServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:         "gridcast",

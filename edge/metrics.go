@@ -127,7 +127,6 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	}, func() float64 { return float64(e.keys.Panics()) }))
 }
 
-// count counts one answer.
 func (m *metrics) count(a *answer) {
 	if i := int(statusIndex[a.response.Status]) - 1; i >= 0 {
 		m.requests[a.endpoint+endpointOffset][a.tier+tierOffset][i].Inc()

@@ -180,11 +180,10 @@ func lasting(entries []ManifestEntry) []ManifestEntry {
 
 // below returns the highest number lower than at, or 0.
 func below(numbers []int64, at int64) int64 {
-	i, _ := slices.BinarySearch(numbers, at)
-	if i == 0 {
-		return 0
+	if i, _ := slices.BinarySearch(numbers, at); i > 0 {
+		return numbers[i-1]
 	}
-	return numbers[i-1]
+	return 0
 }
 
 // numbers returns the versions that have an object in any of the folders, ascending.
@@ -277,11 +276,8 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 		return Receipt{}, fmt.Errorf("pruned meanwhile: %w", err)
 	}
 	result, err := verify(ctx, p.Store, m, p.workers(), p.Progress)
-	if err != nil {
+	if err := errors.Join(append(result.Faults, err)...); err != nil {
 		return Receipt{}, err
-	}
-	if len(result.Faults) > 0 {
-		return Receipt{}, errors.Join(result.Faults...)
 	}
 	if _, err := p.sign(ctx, &next, m.Ledger); err != nil {
 		return Receipt{}, err

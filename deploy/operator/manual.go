@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -407,10 +408,7 @@ const mostLines = 6
 func lines(r *almanac.Round, all []assemble.Line) string {
 	var said []string
 	for _, l := range all {
-		about := l.About
-		if code := r.Code(season.DriverID(about)); code != "" {
-			about = code
-		}
+		about := cmp.Or(r.Code(season.DriverID(l.About)), l.About)
 		switch {
 		case len(said) == mostLines:
 			return fmt.Sprintf("%s; and %d more", strings.Join(said, "; "), len(all)-mostLines)

@@ -173,7 +173,6 @@ func (p *loop) pause() {
 	p.accepts = paused
 }
 
-// tell gives the loop an order.
 func (p *loop) tell(o order) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +182,6 @@ func (p *loop) tell(o order) {
 	}
 }
 
-// obey executes the order.
 func (p *loop) obey(o order) {
 	switch {
 	case p.accepts == done:

@@ -49,7 +49,6 @@ var documents = sync.OnceValue(func() []Document {
 	return all
 })
 
-// page is one page of the documentation.
 type page struct {
 	Name, Title string // the last part of the address, and the link to the page
 	Heading     string

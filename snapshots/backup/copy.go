@@ -12,23 +12,16 @@ import (
 	"gridcast/snapshots/blob/chain"
 )
 
-// object is an object to copy.
-type object struct {
-	snapshots.Object
-
-	known bool // its hash and its size; otherwise the size is a limit
-}
-
 // objectsOf lists the objects and the manifests of all versions.
-func objectsOf(history *snapshots.History) []object {
-	var objects []object
+func objectsOf(history *snapshots.History) []snapshots.Object {
+	var objects []snapshots.Object
 	listed := map[string]bool{}
 	for _, version := range history.Versions {
 		m := history.Manifests[version]
 		for _, o := range m.Objects() {
 			if !listed[o.Key] {
 				listed[o.Key] = true
-				objects = append(objects, object{o, true})
+				objects = append(objects, o)
 			}
 		}
 		objects = append(objects, unknown(snapshots.ManifestKey(version)))
@@ -36,15 +29,16 @@ func objectsOf(history *snapshots.History) []object {
 	return objects
 }
 
-func unknown(key string) object {
-	return object{snapshots.Object{Key: key, Size: maxCopied}, false}
+// unknown returns an object without a hash, whose size is a limit.
+func unknown(key string) snapshots.Object {
+	return snapshots.Object{Key: key, Size: maxCopied}
 }
 
 // records lists the objects that are written once and that no manifest names: ledger, audit log, archives and
 // notes about versions. The listing of a store may lack files of a numbered log that are being written. A
 // file with a lower number than a listed one exists, so records adds it.
-func (r *run) records(ctx context.Context) ([]object, error) {
-	var objects []object
+func (r *run) records(ctx context.Context) ([]snapshots.Object, error) {
+	var objects []snapshots.Object
 	last := map[string]int64{}
 	listed := map[string]bool{}
 	for info, err := range r.from.List(ctx, "") {
@@ -77,9 +71,9 @@ func (r *run) records(ctx context.Context) ([]object, error) {
 }
 
 // copyAll copies objects, several at once. rest is the number of objects that are written after them.
-func (r *run) copyAll(ctx context.Context, objects []object, rest int) error {
+func (r *run) copyAll(ctx context.Context, objects []snapshots.Object, rest int) error {
 	progress := func(phase string, done, total int) { r.progress.Tell(phase, done, total+rest) }
-	return snapshots.Each(ctx, Copy, objects, workers, progress, func(ctx context.Context, o object) error {
+	return snapshots.Each(ctx, Copy, objects, workers, progress, func(ctx context.Context, o snapshots.Object) error {
 		err := r.copy(ctx, o)
 		if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {
 			r.fault(err)
@@ -91,8 +85,8 @@ func (r *run) copyAll(ctx context.Context, objects []object, rest int) error {
 
 // copy copies an object unless the backup has it. An object without a known hash is named for its content or
 // is part of a chain, so that a later reader can check it.
-func (r *run) copy(ctx context.Context, o object) error {
-	if o.known {
+func (r *run) copy(ctx context.Context, o snapshots.Object) error {
+	if o.SHA256 != "" {
 		if _, err := o.Read(ctx, r.to); err == nil {
 			return nil
 		}

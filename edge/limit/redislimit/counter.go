@@ -277,7 +277,6 @@ func (w *windowCount) take(number int64) (window int64, left int, ok bool) {
 	}
 }
 
-// drain takes everything.
 func (w *windowCount) drain() (window int64, n int) { return unpack(w.state.Swap(0)) }
 
 func pack(window int64, n int) uint64 { return uint64(window)<<32 | uint64(n) }

@@ -2,7 +2,6 @@ package redislimit
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// sourceMetrics are the metrics of a source.
 type sourceMetrics struct {
 	answered, failed prometheus.Counter
 	outages, alone   prometheus.Counter
