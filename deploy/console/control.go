@@ -85,7 +85,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 	if err != nil {
 		return controlledRound{}, err
 	}
-	known := view.Names(roster.Known, func(s stewards.Starter) string { return s.Code + " " + s.Name })
+	known := view.Each(roster.Known, func(s stewards.Starter) string { return s.Code + " " + s.Name })
 	controlled := controlledRound{Round: view.RoundOf(r), Starred: strings.Join(known, "|")}
 	for _, b := range []controlledBlock{
 		{

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"gridcast/deploy/view"
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/schemas/wire"
@@ -49,13 +50,7 @@ func Remote(address string) Edge {
 }
 
 // Remotes returns the edges at several addresses.
-func Remotes(addresses []string) []Edge {
-	edges := make([]Edge, len(addresses))
-	for i, address := range addresses {
-		edges[i] = Remote(address)
-	}
-	return edges
-}
+func Remotes(addresses []string) []Edge { return view.Each(addresses, Remote) }
 
 type remoteEdge struct{ url string }
 

@@ -133,10 +133,8 @@ func (r *Run) add(e Event) {
 const steps = 20
 
 func worthTelling(last, next Event) bool {
-	if next.Phase != last.Phase || next.Total == 0 || next.Done == next.Total {
-		return true
-	}
-	return next.Done*steps/next.Total > last.Done*steps/next.Total
+	return next.Phase != last.Phase || next.Total == 0 || next.Done == next.Total ||
+		next.Done*steps/next.Total > last.Done*steps/next.Total
 }
 
 type runs struct {

@@ -94,16 +94,9 @@ func newResults(a *almanac.Almanac) resultsSection {
 	if len(waiting) > 0 {
 		s.All = view.Results(waiting)
 	}
-	for _, r := range shown {
-		s.Waiting = append(s.Waiting, newWaiting(r))
-	}
-	for _, r := range missing {
-		s.Missing = append(s.Missing, newWaiting(r))
-	}
+	s.Waiting, s.Missing = view.Each(shown, newWaiting), view.Each(missing, newWaiting)
 	_, differing = view.Recent(differing)
-	for _, r := range differing {
-		s.Differing = append(s.Differing, newDiffering(r))
-	}
+	s.Differing = view.Each(differing, newDiffering)
 	return s
 }
 
@@ -223,7 +216,7 @@ func newSeason(a *almanac.Almanac, year int) seasonView {
 		}
 		if r.Result != nil {
 			podium := almanac.Podium(r.Result.Rows)
-			row.Result = view.Names(podium[:], r.Code)
+			row.Result = view.Each(podium[:], r.Code)
 		}
 		row.Hit, row.OnPod, row.Scored = s.add(r)
 		s.Rounds = append(s.Rounds, row)

@@ -34,9 +34,8 @@ func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
 	}
 	for _, h := range list {
 		v := hookView{WebhookStatus: h, Host: operator.WebhookHost(h.Hook), Active: h.Paused.IsZero(), Bad: h.State != webhook.Active && h.State != webhook.Paused}
-		v.Lines = slices.Clone(h.Log.Attempts)
+		v.Lines = slices.Clone(h.Log.Attempts[max(len(h.Log.Attempts)-shownAttempts, 0):])
 		slices.Reverse(v.Lines)
-		v.Lines = v.Lines[:min(len(v.Lines), shownAttempts)]
 		p.Webhooks.List = append(p.Webhooks.List, v)
 	}
 	return nil

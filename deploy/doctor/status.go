@@ -103,7 +103,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
 	}
-	st.Damaged = view.Names(log.Damage(), auditlog.Damage.String)
+	st.Damaged = view.Each(log.Damage(), auditlog.Damage.String)
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
 	}
@@ -155,7 +155,7 @@ func (st *serviceState) rounds(a *almanac.Almanac) {
 	_, st.waiting = view.Waiting(a)
 	st.differing = a.Differing()
 	name := func(r *almanac.Round) string { return fmt.Sprintf("%d %s", r.Session, r.Facts.Name) }
-	st.Waiting, st.Differing = view.Names(st.waiting, name), view.Names(st.differing, name)
+	st.Waiting, st.Differing = view.Each(st.waiting, name), view.Each(st.differing, name)
 	if coming := a.Coming(); len(coming) > 0 {
 		st.NextRace, st.LightsOut, st.Frozen = coming[0].Facts.Name, coming[0].Start, coming[0].Pick != nil
 	}

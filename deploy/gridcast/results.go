@@ -90,10 +90,7 @@ func (c *resultsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error { //
 		}
 	}
 	rounds := slices.Concat(unentered, waiting, a.Differing(), done[:min(max(c.Recent, 0), len(done))])
-	listed := make([]listedResult, len(rounds))
-	for i, r := range rounds {
-		listed[i] = newListedResult(r)
-	}
+	listed := view.Each(rounds, newListedResult)
 	header := []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}
 	terminal.PrintRows(s, listed, "no result waits to be verified", header, func(l listedResult) []any {
 		return []any{

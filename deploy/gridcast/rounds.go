@@ -58,7 +58,7 @@ func (c *roundsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 		if row.Pick != nil {
 			listed[i].Frozen = row.Pick.FrozenAt
 		}
-		allowed := view.Names(row.Allowed, func(d almanac.Decision) string { return string(d) })
+		allowed := view.Each(row.Allowed, func(d almanac.Decision) string { return string(d) })
 		rows[i] = []any{row.Session, row.Name, startCell(r), row.State, terminal.Time(listed[i].Frozen), strings.Join(allowed, " ")}
 	}
 	s.PrintList(listed, "", []any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)

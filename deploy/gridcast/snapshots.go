@@ -109,7 +109,7 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store
 	if !ok {
 		return damage
 	}
-	faults := view.Names(v.Faults, error.Error)
+	faults := view.Each(v.Faults, error.Error)
 	s.Print(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults},
 		"version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	return damage

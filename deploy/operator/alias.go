@@ -47,7 +47,7 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 }
 
 func sorted[K ~string, V any](of map[K]V) []string {
-	return view.Names(slices.Sorted(maps.Keys(of)), func(key K) string { return string(key) })
+	return view.Each(slices.Sorted(maps.Keys(of)), func(key K) string { return string(key) })
 }
 
 func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {

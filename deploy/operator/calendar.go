@@ -112,7 +112,7 @@ func nextOf(v *season.View, s *ledger.Fold) string {
 
 // some lists the first eight names.
 func some[T any](all []T, name func(T) string) string {
-	return view.First(view.Names(all, name), 8)
+	return view.First(view.Each(all, name), 8)
 }
 
 // CalendarTemplate returns the known calendar of a year as a table that ImportCalendar reads.

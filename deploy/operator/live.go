@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/live"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 	"gridcast/schemas/wire"
 )
 
@@ -92,14 +93,9 @@ func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
 	if err != nil {
 		return nil, err
 	}
-	var before []live.Car
-	switch latest := race.Latest(); {
-	case latest != nil:
+	before := view.Each(r.Facts.Grid, func(slot season.GridSlot) live.Car { return live.Car{Driver: slot.Driver} })
+	if latest := race.Latest(); latest != nil {
 		before = latest.Cars
-	default:
-		for _, slot := range r.Facts.Grid {
-			before = append(before, live.Car{Driver: slot.Driver})
-		}
 	}
 	for _, c := range before {
 		switch {

@@ -235,7 +235,7 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // CodesOf returns the codes of drivers.
 func CodesOf(list []stewards.Starter) []string {
-	return view.Names(list, func(s stewards.Starter) string { return s.Code })
+	return view.Each(list, func(s stewards.Starter) string { return s.Code })
 }
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
@@ -397,7 +397,7 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 	case forecast.Pickable() != nil:
 		return []string{view.Sentence(forecast.Pickable().Error()) + "."}
 	}
-	names := strings.Join(view.Names(forecast.Podium[:], next.Name), " ")
+	names := strings.Join(view.Each(forecast.Podium[:], next.Name), " ")
 	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", said, basisWords[string(forecast.Basis.Order)], names, 100*forecast.Winner().Win)}
 }
 
@@ -469,7 +469,7 @@ func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := view.Names(places, func(place assemble.BlockID) string { return BlockWords[place.Block] })
+	words := view.Each(places, func(place assemble.BlockID) string { return BlockWords[place.Block] })
 	p.Title = fmt.Sprintf("Release the %s of the %s", strings.Join(words, ", "), label(r))
 	p.Question = "Follow the sources again?"
 	entry := roundEntry(auditlog.ReleaseFacts, d.Key)

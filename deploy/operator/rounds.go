@@ -425,7 +425,7 @@ func refused(r *almanac.Round, err error) error {
 	if len(allowed) == 0 {
 		return fmt.Errorf("%s (%d): %w; nothing can be decided about it now", label(r), r.Session, refusal.Err)
 	}
-	names := view.Names(allowed, func(d almanac.Decision) string { return string(d) })
+	names := view.Each(allowed, func(d almanac.Decision) string { return string(d) })
 	return fmt.Errorf("%s (%d): %w; what can be done about it now: %s", label(r), r.Session, refusal.Err, strings.Join(names, ", "))
 }
 

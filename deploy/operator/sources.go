@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 )
 
 // Source is a source of facts with its state.
@@ -28,12 +29,9 @@ type Source struct {
 
 // SourcesOf returns the polled sources with their states as of the last poll.
 func SourcesOf(in *ingest.Ingest) []Source {
-	states := in.PollStates()
-	list := make([]Source, 0, len(states))
-	for _, state := range states {
-		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Polled, Problem: state.Problem(), State: &state})
-	}
-	return list
+	return view.Each(in.PollStates(), func(state ingest.PollState) Source {
+		return Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Polled, Problem: state.Problem(), State: &state}
+	})
 }
 
 // Unanswered reports whether there are sources, and none has answered yet.

@@ -154,7 +154,7 @@ func (d Prune) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	removed := view.Names(pruned.Removed, func(object blob.Info) string { return object.Key })
+	removed := view.Each(pruned.Removed, func(object blob.Info) string { return object.Key })
 	p := Preview{Title: fmt.Sprintf("Remove all but %d versions and their downloads", d.Keep), Seen: digest(removed)}
 	if len(removed) == 0 {
 		p.Effects = []string{fmt.Sprintf("There is nothing to remove: %d versions are kept, and the rest is younger than a day.", len(pruned.Kept))}

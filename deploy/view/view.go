@@ -31,13 +31,13 @@ func Sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// Names returns the name of each element of a list.
-func Names[T any](list []T, name func(T) string) []string {
-	names := make([]string, len(list))
+// Each returns what of makes of each element of a list.
+func Each[T, R any](list []T, of func(T) R) []R {
+	made := make([]R, len(list))
 	for i, v := range list {
-		names[i] = name(v)
+		made[i] = of(v)
 	}
-	return names
+	return made
 }
 
 // First joins the first names of a list, and counts the others: "a, b and 3 more".
