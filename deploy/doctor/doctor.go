@@ -443,24 +443,23 @@ func (d *doctor) token() {
 	if d.OperatorListen == "" {
 		return
 	}
+	var unusable error
 	info, err := os.Stat(d.OperatorTokenFile)
+	if err == nil { // otherwise Token would create the file
+		_, unusable = d.Console.Token()
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.found("token", Note, "", "%s does not exist yet: the first start creates it", d.OperatorTokenFile)
-		return
 	case err != nil:
 		d.failed("token", "ls -l "+d.OperatorTokenFile, err)
-		return
-	}
-	if _, err := d.Console.Token(); err != nil {
-		d.failed("token", "rm "+d.OperatorTokenFile+"   # the next start creates a new one", err)
-		return
-	}
-	if info.Mode().Perm()&0o077 != 0 {
+	case unusable != nil:
+		d.failed("token", "rm "+d.OperatorTokenFile+"   # the next start creates a new one", unusable)
+	case info.Mode().Perm()&0o077 != 0:
 		d.found("token", Problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
-		return
+	default:
+		d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
 	}
-	d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
 }
 
 // webhooks checks that receivers get their messages.
