@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,7 @@ func actor(name string) string {
 			name = u.Username
 		}
 	}
-	if name == "" {
-		name = "unknown"
-	}
-	return operator.Claimed + name
+	return operator.Claimed + cmp.Or(name, "unknown")
 }
 
 // Apply shows the preview of an action, asks for confirmation if the action voids, replaces or ends

@@ -70,10 +70,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	p := Preview{
 		Title:    fmt.Sprintf("Accept the %s of %s from %s", c.Block, c.Round(), c.Source),
-		Question: "Apply this change?", Effects: []string{},
-	}
-	for _, line := range c.Lines {
-		p.Effects = append(p.Effects, Difference(line))
+		Question: "Apply this change?", Effects: view.Each(c.Lines, Difference),
 	}
 	for _, refused := range c.Refused {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("The gate %s holds it: %s.", strings.ReplaceAll(string(refused.Gate), "_", " "), refused.Reason))

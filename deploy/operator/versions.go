@@ -257,10 +257,9 @@ func (d RunJob) look(_ context.Context, o *Operator) (*Plan, error) {
 // RaceTime returns the race time of a store without a configured clock. For a real ledger this is now. For a
 // simulated ledger only its server knows race time, so RaceTime returns the last recorded instant.
 func RaceTime(ctx context.Context, store blob.Store) time.Time {
-	now := time.Now()
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if err != nil || l.Fold().Kind() != ledger.Simulated {
-		return now // a rollback must work on a damaged ledger
+		return time.Now() // a rollback must work on a damaged ledger
 	}
 	at := l.Fold().At()
 	if m, err := snapshots.LoadManifest(ctx, store, 0); err == nil && m.BuiltAt.After(at) {
