@@ -246,8 +246,7 @@ type jobView struct {
 }
 
 func jobViews(all []scheduler.JobStatus) []jobView {
-	views := make([]jobView, len(all))
-	for i, s := range all {
+	return view.Each(all, func(s scheduler.JobStatus) jobView {
 		v := jobView{JobStatus: s, State: "waiting"}
 		switch {
 		case s.Running:
@@ -257,9 +256,8 @@ func jobViews(all []scheduler.JobStatus) []jobView {
 		case s.Pending:
 			v.State = "about to run"
 		}
-		views[i] = v
-	}
-	return views
+		return v
+	})
 }
 
 // auditView is an entry of the audit log, with the reason if the action failed.

@@ -187,9 +187,7 @@ type Result struct {
 // Compare lists the drivers of two classifications of a round, in the order of after. Drivers that only before
 // has come last.
 func Compare(r *almanac.Round, before, after []ledger.Row) []Result {
-	pairs := almanac.Compare(before, after)
-	list := make([]Result, len(pairs))
-	for i, p := range pairs {
+	return Each(almanac.Compare(before, after), func(p almanac.Pair) Result {
 		row := Result{
 			Code: r.Code(p.Driver), Name: r.Driver(p.Driver).Name, Before: almanac.PlaceAndPoints(p.Before), After: almanac.PlaceAndPoints(p.After),
 			Change: fmt.Sprintf("%+g", p.Points()), Changed: p.Changed(),
@@ -205,9 +203,8 @@ func Compare(r *almanac.Round, before, after []ledger.Row) []Result {
 				row.Place = strconv.Itoa(p.After.Position)
 			}
 		}
-		list[i] = row
-	}
-	return list
+		return row
+	})
 }
 
 // VersionRow is a row of the history of versions.
