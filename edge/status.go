@@ -146,7 +146,7 @@ func (e *Edge) Status() StatusDocument {
 	s.Version, s.Season = m.Version, m.CurrentSeason
 	s.BuiltAt, s.DueAt = wire.Instant(m.BuiltAt), wire.Instant(m.DueAt)
 	s.AgeSeconds = int64(now.Sub(m.BuiltAt) / time.Second)
-	s.Overdue = !m.DueAt.IsZero() && now.After(m.DueAt)
+	s.Overdue = m.OverdueBy(now) > 0
 	s.Facts = set.Facts()
 	s.Ledger = &m.Ledger
 	if round := set.Countdown().Next(now); round != nil {

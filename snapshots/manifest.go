@@ -150,6 +150,14 @@ type Derivation struct {
 	MadeAt  time.Time `json:"made_at"` // race time
 }
 
+// OverdueBy is how long a newer version has been due at an instant of race time; 0 if none is.
+func (m *Manifest) OverdueBy(now time.Time) time.Duration {
+	if m.DueAt.IsZero() {
+		return 0
+	}
+	return max(now.Sub(m.DueAt), 0)
+}
+
 // DocumentsAt is the race time of the documents. A rollback is built later than its documents.
 func (m *Manifest) DocumentsAt() time.Time {
 	if m.Instant.IsZero() {

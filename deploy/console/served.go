@@ -16,14 +16,6 @@ type served struct {
 	Edges      []edgeView
 }
 
-// OverdueBy is how long a newer version has been due; 0 if none is.
-func (s *served) OverdueBy(now time.Time) time.Duration {
-	if s.DueAt.IsZero() || now.Before(s.DueAt) {
-		return 0
-	}
-	return now.Sub(s.DueAt)
-}
-
 type edgeView struct {
 	EdgeReport
 

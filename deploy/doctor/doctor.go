@@ -300,7 +300,7 @@ func (d *doctor) published(ctx context.Context) int64 {
 		d.found("version", Note, "", "nothing is published yet: the first start builds version 1")
 	case pointer.Held:
 		d.found("version", Note, "gridcast build --release --reason … --store '"+d.Store+"'", "version %d is held: %s", pointer.Version, pointer.Reason)
-	case d.real && !base.Manifest.DueAt.IsZero() && time.Now().After(base.Manifest.DueAt):
+	case d.real && base.Manifest.OverdueBy(time.Now()) > 0:
 		d.found("version", Note, "gridcast rebuild --wait", "version %d is overdue since %s: does a scheduler run?", pointer.Version, terminal.Time(base.Manifest.DueAt))
 	default:
 		d.found("version", Good, "", "version %d, built for %s", pointer.Version, terminal.Time(base.Manifest.BuiltAt))

@@ -97,7 +97,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	}
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
-		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
+		Overdue: base.Manifest.OverdueBy(now) > 0,
 		Ledger:  l.Head(), Kind: l.Fold().Kind(), Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
