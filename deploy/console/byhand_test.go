@@ -145,12 +145,12 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	typeIn := func(form, order string) {
 		t.Helper()
 		b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("`+form+` textarea").value = ""`),
-			chromedp.SendKeys(chromedp.CSS(form+` textarea`), order))
+			browsertest.Type(chromedp.CSS(form+` textarea`), order))
 	}
 	send := func(form, reason string) {
 		t.Helper()
 		b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("`+form+` [name=reason]").value = ""`),
-			chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), reason), browsertest.Press(chromedp.CSS(form+` > button`)))
+			browsertest.Type(chromedp.CSS(form+` [name=reason]`), reason), browsertest.Press(chromedp.CSS(form+` > button`)))
 	}
 	yes := func(name string, want ...string) {
 		t.Helper()
@@ -172,7 +172,8 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	// A typing error appears beside the form, with a suggestion.
 	const qualifying, grid, result = `form[action='/facts/2024022/qualifying']`, `form[action='/facts/2024022/grid']`, `form[action='/results/2024022/enter']`
 	open(qualifying)
-	typeIn(qualifying, "RSU SAI GAS")
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("`+qualifying+` textarea").value = ""`),
+		chromedp.SendKeys(chromedp.CSS(qualifying+` textarea`), "RSU SAI GAS")) // key by key, which reads the field at each
 	send(qualifying, "every source is down")
 	b.Do(browsertest.Visible(chromedp.CSS(qualifying + ` + #run[data-state=failed]`)))
 	if got := b.Text("#run-text"); !strings.Contains(got, `line 1: "RSU"`) || !strings.Contains(got, "RUS (George Russell)") {

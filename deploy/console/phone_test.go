@@ -38,7 +38,7 @@ func TestOrderOnAPhone(t *testing.T) {
 	const grid = `form[action='/facts/2024022/grid']`
 	const order = "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT ALB PER HAD BEA"
 	b.Do(chromedp.Evaluate[chromedp.Void](`for (let e = document.querySelector("`+grid+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`),
-		chromedp.Evaluate[chromedp.Void](`document.querySelector("`+grid+` textarea").value = ""`), chromedp.SendKeys(chromedp.CSS(grid+` textarea`), order))
+		chromedp.Evaluate[chromedp.Void](`document.querySelector("`+grid+` textarea").value = ""`), browsertest.Type(chromedp.CSS(grid+` textarea`), order))
 	tap := func(code, part string) chromedp.Action[chromedp.Void] {
 		return chromedp.Click(chromedp.CSS(grid + ` li[data-code=` + code + `] .` + part))
 	}

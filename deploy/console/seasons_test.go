@@ -107,7 +107,7 @@ func TestSeasonsInABrowser(t *testing.T) {
 	b.Await(`document.documentElement.scrollWidth <= innerWidth`, "true")
 	const form = `#season form[action='/results/2024001/correct']`
 	b.Do(chromedp.Evaluate[chromedp.Void](`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`),
-		chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "document 42"))
+		browsertest.Type(chromedp.CSS(form+` [name=reason]`), "document 42"))
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("` + form + ` [name=order]").value = "VER PER SAI LEC RUS NOR HAM PIA ALO STR"`))
 	b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))

@@ -22,7 +22,7 @@ func TestStates(t *testing.T) {
 	var sources []operator.Source
 	w := newWorld(t, func(c *console.Config) {
 		c.Sources = func() []operator.Source { return sources }
-		c.EdgesWait = 6 * time.Second
+		c.EdgesWait = 2 * time.Second
 		c.Edges = append(c.Edges, console.Remote("127.0.0.1:9"))
 	})
 	sources = []operator.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}
@@ -31,11 +31,11 @@ func TestStates(t *testing.T) {
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)))
 	b.Picture("01-sign-in")
 	b.Do(
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), "not the token at all"),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), "not the token at all"),
 		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`.problem`)),
 	)
 	b.Picture("02-wrong-token")
-	b.Do(chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token), chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
+	b.Do(browsertest.Type(chromedp.CSS(`input[name=token]`), token), chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
 	b.Picture("03-nothing-published")
 
 	w.build("start")
@@ -79,18 +79,18 @@ func TestStates(t *testing.T) {
 	see("09-after", "#season")
 
 	b.Do(
-		browsertest.Press(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
+		browsertest.Press(`//tr[td/a[.="3"]]//summary`), browsertest.Type(`//tr[td/a[.="3"]]//input`, "wrong result"),
 	)
 	b.Picture("10-about-to-roll-back")
 	b.Do(browsertest.Press(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
 	see("11-held", "#notices")
 
-	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), browsertest.Visible(chromedp.CSS(`#run[data-state=failed]`)))
+	b.Do(browsertest.Type(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), browsertest.Visible(chromedp.CSS(`#run[data-state=failed]`)))
 	says(t, "state 12-refused", b.Text("#run-text"))
 	b.Picture("12-refused")
 
-	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
+	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), browsertest.Type(chromedp.CSS(`input[name=client]`), "Betting House"),
 		browsertest.Press(chromedp.CSS(`#keys > details button`)), browsertest.Visible(chromedp.CSS(`#run .secret`)))
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, "gc_live_") {
 		t.Errorf("new key: got %q", got)
