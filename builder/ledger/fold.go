@@ -175,7 +175,10 @@ func (r *RoundRecord) Start(scheduled time.Time) time.Time {
 }
 
 func newState() *Fold {
-	return &Fold{keys: map[roundID]int64{}, records: map[int64]*RoundRecord{}}
+	return &Fold{
+		keys: map[roundID]int64{}, records: map[int64]*RoundRecord{}, current: map[season.DriverID]season.DriverID{},
+		imported: map[roundID]bool{}, recoded: map[recodedID]string{}, lasting: map[season.DriverID]season.DriverID{},
+	}
 }
 
 // clone returns a copy that can be changed. It shares keys, records and ids with s: apply and change replace them.
@@ -370,7 +373,7 @@ func (s *Fold) apply(e Event) {
 			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status})
 		}
 	case ResultsVouched:
-		s.imported = copied(s.imported)
+		s.imported = maps.Clone(s.imported)
 		for _, key := range e.Rounds {
 			s.imported[roundID{s.records[key].Year, s.records[key].GrandPrix}] = true
 		}
@@ -378,25 +381,17 @@ func (s *Fold) apply(e Event) {
 		from, to := season.DriverID(e.From), season.DriverID(e.To)
 		if IsSource(e.Actor) { // a person gives a driver another id that is published already
 			first := s.Lasting(from)
-			s.lasting = copied(s.lasting)
+			s.lasting = maps.Clone(s.lasting)
 			delete(s.lasting, from)
 			s.lasting[to] = first
 		}
 		s.rename(from, to)
 	case CodeChanged: // codes come from the archive
-		s.recoded = copied(s.recoded)
+		s.recoded = maps.Clone(s.recoded)
 		s.recoded[recodedID{e.Year, e.Driver}] = e.To
 	default:
 		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
 	}
-}
-
-// copied returns a copy of a map to write to; m may be nil.
-func copied[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil {
-		return map[K]V{}
-	}
-	return maps.Clone(m)
 }
 
 // change replaces a record by a copy that edit may change. The copy's slices are clipped, so
@@ -442,7 +437,7 @@ func (o *Override) decide(e Event) {
 
 // rename gives a driver another id in s, and in all events that are added later.
 func (s *Fold) rename(from, to season.DriverID) {
-	s.current = copied(s.current)
+	s.current = maps.Clone(s.current)
 	for id, current := range s.current {
 		if current == from {
 			s.current[id] = to
