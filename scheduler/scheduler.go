@@ -341,10 +341,8 @@ func (s *Scheduler) drain(ctx context.Context) error {
 	return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, ctx.Err())
 }
 
-// quiet logs gocron's messages at debug level, because operators do not need them.
-type quiet struct{ log *slog.Logger }
+// quiet logs gocron's information at debug level, because operators do not need it.
+type quiet struct{ *slog.Logger }
 
-func (q quiet) Debug(msg string, args ...any) { q.log.Debug(msg, args...) }
-func (q quiet) Info(msg string, args ...any)  { q.log.Debug(msg, args...) }
-func (q quiet) Warn(msg string, args ...any)  { q.log.Warn(msg, args...) }
-func (q quiet) Error(msg string, args ...any) { q.log.Error(msg, args...) }
+// Info implements [gocron.Logger].
+func (q quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }
