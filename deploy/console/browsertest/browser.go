@@ -70,9 +70,10 @@ func Main(m interface{ Run() int }) int {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.WSURLReadTimeout(timeout), chromedp.UserDataDir(profile), chromedp.Flag("disable-quic", true),
 			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-			// An eighth less CPU time: no processes for graphics, network and forks, and no threads that compile scripts of short pages.
+			// An eighth less CPU time: no processes for graphics, network and forks, no threads that compile scripts of short
+			// pages, and no optimising compilers.
 			chromedp.Flag("in-process-gpu", true), chromedp.Flag("enable-features", "NetworkServiceInProcess2"), chromedp.Flag("no-zygote", true),
-			chromedp.Flag("js-flags", "--single-threaded"))
+			chromedp.Flag("js-flags", "--single-threaded --no-opt --no-maglev"))
 		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, _ := chromedp.NewContext(allocator)
 		chromium.stop = func() {
