@@ -95,6 +95,13 @@ func recordAndOdds(t *testing.T, d demo) {
 		b.Picture("start")
 		b.Evaluate(fmt.Sprintf(`(document.querySelector("main").innerHTML = "<gridcast-progress key=%s type=constructors year=2023></gridcast-progress>", "")`, d.keys["pro"]))
 		b.Await(`document.querySelector("gridcast-progress").shadowRoot.querySelector("svg")?.getAttribute("aria-label").split(",")[0]`, "Points after round 22: Red Bull 860")
+		// The lines of the odds end with the odds as they are now, however much those of the last round differ.
+		for remaining, want := range []string{"after round 3: NOR 100 %", "after round 2: NOR 60 %"} {
+			odds := fmt.Sprintf(`{"races_counted":%d,"races_remaining":%d,"drivers":[{"driver":"NOR","title_pct":%d}],`, 3-remaining, remaining, 100-40*remaining) +
+				`"after_rounds":[{"drivers":[{"driver":"NOR","title_pct":20}]},{"drivers":[{"driver":"NOR","title_pct":50}]}]}`
+			b.Evaluate(fmt.Sprintf(`(document.querySelector("main").innerHTML = '<gridcast-odds><script type="application/json">%s</script></gridcast-odds>', "")`, odds))
+			b.Await(`document.querySelector("gridcast-odds").shadowRoot.querySelector("svg")?.getAttribute("aria-label")`, "Chances of the title "+want)
+		}
 	})
 	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })
 }

@@ -10,7 +10,7 @@
 const HOME = new URL("../../", import.meta.url).href;
 const CSS = new CSSStyleSheet();
 CSS.replaceSync(`:host{display:block;color-scheme:light dark;font:.9rem/1.4 var(--gridcast-font,system-ui,sans-serif);color:var(--gridcast-text,light-dark(#1b1f24,#e6e9ec))}
-:host([hidden]){display:none}svg{width:100%;height:auto;display:block;overflow:visible}text{font-size:11px;fill:var(--gridcast-muted,light-dark(#57606a,#9aa4ae))}text.name{fill:currentColor;font-weight:600}
+:host([hidden]){display:none}svg{width:100%;height:auto;display:block;overflow:visible}text{font-size:11px;fill:var(--gridcast-muted,light-dark(#57606a,#9aa4ae))}text.name{fill:currentColor;font-weight:600}@media(max-width:500px){.series text{font-size:15px}}
 line{stroke:var(--gridcast-line,light-dark(#d0d7de,#3d444d))}polyline{fill:none;stroke-width:2;stroke-linejoin:round;stroke:var(--team,currentColor)}.second{stroke-dasharray:5 3}.even{stroke-dasharray:4 4}
 .range{stroke:var(--gridcast-accent,light-dark(#0b57a4,#79b8ff));stroke-width:4;opacity:.35}circle{fill:var(--gridcast-accent,light-dark(#0b57a4,#79b8ff))}
 ol{list-style:none;margin:0;padding:0}li{display:grid;grid-template-columns:minmax(5rem,10rem) 1fr 4rem;gap:.6rem;align-items:center;padding:.15rem 0}li>:last-child{text-align:right;font-variant-numeric:tabular-nums}
@@ -83,7 +83,7 @@ function plot(lines, most, unit, title) {
   const rounds = Math.max(...lines.map((l) => l.points.at(-1)[0])), left = 30, right = 430;
   const x = (round) => left + ((round - 1) / Math.max(rounds - 1, 1)) * (right - left), y = (value) => 250 - (value / most) * 235;
   const label = (l) => `${l.name} ${l.points.at(-1)[1]}${unit}`;
-  const svg = make("svg", { viewBox: "0 0 520 275", role: "img", "aria-label": `${title} after round ${rounds}: ${lines.map(label).join(", ")}` });
+  const svg = make("svg", { class: "series", viewBox: "0 0 520 275", role: "img", "aria-label": `${title} after round ${rounds}: ${lines.map(label).join(", ")}` });
   const ten = 10 ** Math.floor(Math.log10(most)), step = ten / (most >= 4 * ten ? 1 : most >= 2 * ten ? 2 : 4);
   for (let v = 0; v <= most; v += step) svg.append(make("line", { x1: left, x2: right, y1: y(v), y2: y(v) }), make("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, v));
   for (let r = 1; r <= rounds; r += Math.ceil(rounds / 8)) svg.append(make("text", { x: x(r), y: 270, "text-anchor": "middle" }, r));
@@ -93,7 +93,7 @@ function plot(lines, most, unit, title) {
     const line = make("polyline", { points: l.points.map(([round, value]) => `${x(round)},${y(value)}`).join(" "), class: teams.has(l.team) ? "second" : "" }, make("title", {}, label(l)));
     if (l.colour) line.style.setProperty("--team", l.colour);
     if (l.team) teams.add(l.team);
-    above = Math.max(y(l.points.at(-1)[1]), above + 12);
+    above = Math.max(y(l.points.at(-1)[1]), above + 15);
     svg.append(line, make("text", { class: "name", x: right + 6, y: above + 4 }, label(l)));
   }
   return svg;
@@ -109,13 +109,15 @@ class Progress extends Chart {
 
 class Odds extends Chart {
   endpoint = "title-odds";
-  draw({ races_remaining: left, after_rounds: rounds = [], ...odds }) {
+  draw({ races_counted: counted, races_remaining: left, after_rounds: rounds = [], ...odds }) {
     const kind = this.getAttribute("type") === "constructors" ? "constructors" : "drivers", all = odds[kind], name = (d) => d.driver ?? d.team;
+    // The lines end with the odds as they are now, which know the next weekend and come from more simulations.
+    const stages = rounds.length ? [...(left ? rounds.slice(0, -1) : rounds), odds] : [], first = counted - stages.length + 1;
     const shares = new Map();
-    rounds.forEach((r, i) => r[kind].forEach((d) => shares.set(name(d), (shares.get(name(d)) ?? new Array(rounds.length).fill(0)).with(i, d.title_pct))));
+    stages.forEach((s, i) => s[kind].forEach((d) => shares.set(name(d), (shares.get(name(d)) ?? new Array(stages.length).fill(0)).with(i, d.title_pct))));
     const lines = [...shares].filter(([, values]) => Math.max(...values) >= 5).sort(([, a], [, b]) => b.at(-1) - a.at(-1)).slice(0, 6)
-      .map(([name, values], i) => ({ name, colour: `light-dark(hsl(${210 + 67 * i} 70% 38%), hsl(${210 + 67 * i} 75% 70%))`, points: values.map((value, round) => [round + 1, value]) }));
-    return all.length && [...(rounds.length > 1 && lines.length ? [plot(lines, 100, " %", "Chances of the title")] : []), bars(all.slice(0, 6).map((d) => [d.name ?? d.team, d.title_pct])), make("p", {}, left ? `${left} race${left > 1 ? "s" : ""} to come` : "The season is decided.")];
+      .map(([name, values], i) => ({ name, colour: `light-dark(hsl(${210 + 67 * i} 70% 38%), hsl(${210 + 67 * i} 75% 70%))`, points: values.map((value, i) => [first + i, value]) }));
+    return all.length && [...(stages.length > 1 && lines.length ? [plot(lines, 100, " %", "Chances of the title")] : []), bars(all.slice(0, 6).map((d) => [d.name ?? d.team, d.title_pct])), make("p", {}, left ? `${left} race${left > 1 ? "s" : ""} to come` : "The season is decided.")];
   }
 }
 
