@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,12 +127,12 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 			ms   *int64
 			key  string
 		}{{y.Time, &r.Time, "time"}, {y.Q1, &r.Q1, "q1"}, {y.Q2, &r.Q2, "q2"}, {y.Q3, &r.Q3, "q3"}} {
-			ms, ok := lapMillis(string(lap.text))
-			if !ok {
+			d, ok := season.ParseLapTime(string(lap.text))
+			if !ok && lap.text != "" {
 				// An unreadable time counts as unknown, so that it never delays a result.
 				rel.report.skip(name, fmt.Sprintf("%s %q is no time", lap.key, string(lap.text)), 1)
 			}
-			*lap.ms = ms
+			*lap.ms = d.Milliseconds()
 		}
 		refer.add("drivers", string(r.Driver))
 		refer.add("constructors", string(r.Team))
@@ -279,24 +278,4 @@ func plain(node *yaml.Node) error {
 		}
 	}
 	return nil
-}
-
-var lapTime = regexp.MustCompile(`^(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,2})(?:\.(\d{1,3}))?$`)
-
-// lapMillis reads a time such as 23.062, 1:19.507 or 1:23:06.801 as milliseconds. Empty text is 0.
-// Other text is 0 and not ok.
-func lapMillis(text string) (ms int64, ok bool) {
-	if text == "" {
-		return 0, true
-	}
-	parts := lapTime.FindStringSubmatch(text)
-	if parts == nil {
-		return 0, false
-	}
-	for i, unit := range []int64{3_600_000, 60_000, 1000} {
-		n, _ := strconv.ParseInt(parts[i+1], 10, 64) // digits by the pattern, or empty
-		ms += n * unit
-	}
-	fraction, _ := strconv.ParseInt((parts[4] + "000")[:3], 10, 64)
-	return ms + fraction, true
 }
