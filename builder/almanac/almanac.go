@@ -27,20 +27,23 @@ type Almanac struct {
 
 	view   *season.View
 	state  *ledger.Fold
-	shared sync.Map // results of Shared by their year
+	shared sync.Map // results of Shared by their sharedKey
 }
 
-// Shared returns the result of count for a season. The first call for a season counts, and later calls get the same
-// result, because several documents are made from it. Nobody may change it. All calls have the same type of result.
+// sharedKey is the year of a shared result. Results of different types have different keys.
+type sharedKey[T any] int
+
+// Shared returns the result of count for a season. The first call for a season and a type counts, and later calls get
+// the same result, because several documents are made from it. Nobody may change it.
 func Shared[T any](a *Almanac, y *Year, count func(y *Year) T) T {
-	once, _ := a.shared.LoadOrStore(y.Year, sync.OnceValue(func() T { return count(y) }))
-	return once.(func() T)() //nolint:forcetypeassert // stored above
+	once, _ := a.shared.LoadOrStore(sharedKey[T](y.Year), sync.OnceValue(func() T { return count(y) }))
+	return once.(func() T)() //nolint:forcetypeassert // a key has results of one type
 }
 
 // Share gives a season the result that Shared returned for it in an earlier almanac. Their Digests of the season must be
 // equal.
 func Share[T any](a *Almanac, year int, result T) {
-	a.shared.Store(year, func() T { return result })
+	a.shared.Store(sharedKey[T](year), func() T { return result })
 }
 
 // Log returns the changes of published rounds in the order in which the ledger has them. Later ones only follow.
