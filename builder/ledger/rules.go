@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -133,7 +134,10 @@ func checkKind(k Kind) error {
 	return nil
 }
 
-// fieldsOf lists the fields that an event of a type needs, and those that it may have.
+// everyEvent lists the fields that events of all types have.
+var everyEvent = []string{"id", "type", "at", "actor", "made_at"}
+
+// fieldsOf lists the fields that an event of a type needs beside those of every event, and those that it may have.
 var fieldsOf = map[Type]struct{ need, may []string }{
 	Opened:          {need: []string{"kind"}, may: []string{"archive"}},
 	KeysAssigned:    {need: []string{"keys"}},
@@ -159,36 +163,17 @@ func checkFields(e Event) error {
 	if !ok {
 		return fmt.Errorf("unknown type of event %q", e.Type)
 	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"session_key", e.Session != 0},
-		{"reason", e.Reason != ""},
-		{"kind", e.Kind != AnyKind},
-		{"keys", e.Keys != nil},
-		{"pick", e.Pick != nil},
-		{"checkpoint_pct", e.Checkpoint != 0},
-		{"start", !e.Start.IsZero()},
-		{"was", !e.Was.IsZero()},
-		{"grid_known", e.GridKnown},
-		{"result", e.Result != nil},
-		{"archive", e.Archive != ""},
-		{"basis", e.Basis != ""},
-		{"chances", e.Chances != nil},
-		{"observation", e.Observation != nil},
-		{"step", e.Step != ""},
-		{"model", e.Model != ""},
-		{"rounds", e.Rounds != nil},
-		{"year", e.Year != 0},
-		{"driver", e.Driver != ""},
-		{"from", e.From != ""},
-		{"to", e.To != ""},
-	} {
-		if needed := slices.Contains(fields.need, f.name); needed && !f.set {
-			return fmt.Errorf("%s is required", f.name)
-		} else if f.set && !needed && !slices.Contains(fields.may, f.name) {
-			return fmt.Errorf("%s has no meaning here", f.name)
+	v := reflect.ValueOf(e)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if slices.Contains(everyEvent, name) {
+			continue
+		}
+		set := !v.Field(i).IsZero()
+		if needed := slices.Contains(fields.need, name); needed && !set {
+			return fmt.Errorf("%s is required", name)
+		} else if set && !needed && !slices.Contains(fields.may, name) {
+			return fmt.Errorf("%s has no meaning here", name)
 		}
 	}
 	if e.Archive != "" && !isHash(e.Archive) {
