@@ -446,25 +446,8 @@ func (s *Fold) rename(from, to season.DriverID) {
 	s.current[from] = to
 	delete(s.current, to) // it is the current one, also if it was not once
 	for _, key := range s.order {
-		if s.records[key].mentions(from) {
-			s.change(key, func(c *RoundRecord) { c.rename(s.Driver) })
-		}
+		s.change(key, func(c *RoundRecord) { c.rename(s.Driver) })
 	}
-}
-
-func (r *RoundRecord) mentions(id season.DriverID) bool {
-	inChances := func(chances []Chance) bool {
-		return slices.ContainsFunc(chances, func(c Chance) bool { return c.Driver == id })
-	}
-	inPick := func(p *FrozenPick) bool { return p.P1 == id || p.P2 == id || p.P3 == id || inChances(p.Chances) }
-	inRows := func(rows []Row) bool {
-		return slices.ContainsFunc(rows, func(row Row) bool { return row.Driver == id })
-	}
-	return r.Pick != nil && inPick(r.Pick) ||
-		slices.ContainsFunc(r.Live, func(p FrozenPick) bool { return inPick(&p) }) ||
-		slices.ContainsFunc(r.Voided, func(p VoidedPick) bool { return inPick(&p.FrozenPick) }) ||
-		slices.ContainsFunc(r.Forecasts, func(f NotedForecast) bool { return inChances(f.Chances) }) ||
-		slices.ContainsFunc(r.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
 }
 
 // rename passes every id through current. The record is a copy that shares its slices with the original.
