@@ -121,21 +121,21 @@ type sample struct {
 // before returns the features of the last race, and the pace filter's weekend with its sessions. They
 // come from the state after all earlier races and from the sessions before the race. The state must
 // have entered the season.
-func (s *state) before(races []race, cars lineages) (*sample, *weekend) {
+func (s *state) before(races []race, v *season.View) (*sample, *weekend) {
 	r := races[len(races)-1]
 	runners, order := field(races)
 	smp := &sample{year: r.year, order: order, winner: -1}
 	at := starters{}
 	for k, run := range runners {
 		smp.drivers = append(smp.drivers, run.driver)
-		smp.teams = append(smp.teams, cars.root(run.team, r.year))
+		smp.teams = append(smp.teams, v.Root(run.team, r.year))
 		at[run.driver] = k
 	}
 	smp.x = make([]row, len(runners))
 	w := s.pace.open(smp.teams, smp.drivers, r.year)
 	s.sessions(smp, w, at, r.round)
 	s.grid(smp, r.round)
-	s.record(smp, races, cars)
+	s.record(smp, races, v)
 	return smp, w
 }
 
@@ -240,9 +240,9 @@ func slots(drivers []season.DriverID, r *season.Round) []float64 {
 }
 
 // record sets the features that come from earlier races.
-func (s *state) record(smp *sample, races []race, cars lineages) {
+func (s *state) record(smp *sample, races []race, v *season.View) {
 	leader := championshipLeader(races)
-	points := teamPoints(races, cars, s.p.Form.ChampionshipPriorRaces)
+	points := teamPoints(races, v, s.p.Form.ChampionshipPriorRaces)
 	f := s.p.Form
 	for k, d := range smp.drivers {
 		x := &smp.x[k]

@@ -157,10 +157,10 @@ func championshipLeader(races []race) season.DriverID {
 // teamPoints returns the square root of every team's share of wins, by the first team of the lineage.
 // The share is the points of this season in wins per race. The share of last season has the weight of
 // prior races.
-func teamPoints(races []race, cars lineages, prior float64) map[season.TeamID]float64 {
+func teamPoints(races []race, v *season.View, prior float64) map[season.TeamID]float64 {
 	year := races[len(races)-1].year
-	this, rounds := teamWins(races, year, cars)
-	last, lastRounds := teamWins(races, year-1, cars)
+	this, rounds := teamWins(races, year, v)
+	last, lastRounds := teamWins(races, year-1, v)
 	share := make(map[season.TeamID]float64)
 	for team, wins := range this {
 		share[team] += wins / (rounds + prior)
@@ -176,7 +176,7 @@ func teamPoints(races []race, cars lineages, prior float64) map[season.TeamID]fl
 
 // teamWins returns the teams' points in the year's races before the last one, in wins, and the number
 // of those races.
-func teamWins(races []race, year int, cars lineages) (map[season.TeamID]float64, float64) {
+func teamWins(races []race, year int, v *season.View) (map[season.TeamID]float64, float64) {
 	wins := make(map[season.TeamID]float64)
 	rounds := 0.0
 	var rows []season.TeamStanding
@@ -189,30 +189,7 @@ func teamWins(races []race, year int, cars lineages) (map[season.TeamID]float64,
 		}
 	}
 	for _, row := range rows {
-		wins[cars.root(row.Team, year)] += row.Points / season.Scale(year, false)[0]
+		wins[v.Root(row.Team, year)] += row.Points / season.Scale(year, false)[0]
 	}
 	return wins, rounds
-}
-
-// lineages finds the first team of a lineage, which identifies a car through all changes of name. It
-// caches its answers.
-type lineages struct {
-	view  *season.View
-	roots map[teamYear]season.TeamID
-}
-
-type teamYear struct {
-	team season.TeamID
-	year int
-}
-
-// root returns the first team of the team's lineage in that year.
-func (l lineages) root(team season.TeamID, year int) season.TeamID {
-	key := teamYear{team, year}
-	if root, ok := l.roots[key]; ok {
-		return root
-	}
-	root := l.view.Root(team, year)
-	l.roots[key] = root
-	return root
 }

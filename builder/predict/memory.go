@@ -29,7 +29,7 @@ type step struct {
 }
 
 // follow brings the memory to the races before the last one.
-func (m *memory) follow(races []race, cars lineages) {
+func (m *memory) follow(races []race, v *season.View) {
 	var run []int // the finished races
 	for i, r := range races[:len(races)-1] {
 		if r.round.Finished() {
@@ -38,27 +38,27 @@ func (m *memory) follow(races []race, cars lineages) {
 	}
 	// The same facts and the same lineages give the same step. If the lineages differ, for example
 	// because a team took another name, sameTeams finds the teams again and compares them.
-	sameLineages := slices.EqualFunc(m.lineages, cars.view.Lineages, func(a, b season.Lineage) bool { return same(a.Links, b.Links) })
+	sameLineages := slices.EqualFunc(m.lineages, v.Lineages, func(a, b season.Lineage) bool { return same(a.Links, b.Links) })
 	kept := 0
 	for kept < len(m.steps) && kept < len(run) {
 		s, r := &m.steps[kept], races[run[kept]]
-		if s.year != r.year || !sameRound(&s.round, r.round) || !sameLineages && !s.sameTeams(races[:run[kept]+1], cars) {
+		if s.year != r.year || !sameRound(&s.round, r.round) || !sameLineages && !s.sameTeams(races[:run[kept]+1], v) {
 			break
 		}
 		kept++
 	}
 	m.rewind(kept)
-	m.lineages = cars.view.Lineages
+	m.lineages = v.Lineages
 	for _, i := range run[len(m.steps):] {
-		m.step(races[:i+1], cars)
+		m.step(races[:i+1], v)
 	}
 }
 
 // sameTeams reports whether the starters of the last race still belong to the lineages of the step. The
 // facts of the race must be those of the step.
-func (s *step) sameTeams(races []race, cars lineages) bool {
+func (s *step) sameTeams(races []race, v *season.View) bool {
 	runners, _ := field(races)
-	return slices.EqualFunc(s.teams, runners, func(t season.TeamID, run runner) bool { return t == cars.root(run.team, s.year) })
+	return slices.EqualFunc(s.teams, runners, func(t season.TeamID, run runner) bool { return t == v.Root(run.team, s.year) })
 }
 
 // rewind keeps the first n steps. It goes back to the state of the winter before the last of them and
@@ -82,7 +82,7 @@ func (m *memory) rewind(n int) {
 	}
 }
 
-func (m *memory) step(races []race, cars lineages) {
+func (m *memory) step(races []race, v *season.View) {
 	r := races[len(races)-1]
 	if r.year != m.state.year {
 		if m.winters == nil {
@@ -91,7 +91,7 @@ func (m *memory) step(races []race, cars lineages) {
 		m.winters[len(m.steps)] = m.state.clone()
 	}
 	m.state.enter(r.year)
-	smp, w := m.state.before(races, cars)
+	smp, w := m.state.before(races, v)
 	m.state.after(smp, w, r.round)
 	m.steps = append(m.steps, step{r.year, *r.round, smp.teams, smp})
 }

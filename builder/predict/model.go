@@ -174,11 +174,10 @@ func (m *Ranked) open(v *season.View, year int, round season.GrandPrixID) (opene
 		return opened{}, err
 	}
 	races = m.history(races)
-	cars := lineages{v, map[teamYear]season.TeamID{}}
-	m.memory.follow(races, cars)
+	m.memory.follow(races, v)
 	now := m.memory.state.clone()
 	now.enter(year)
-	smp, w := now.before(races, cars)
+	smp, w := now.before(races, v)
 	if len(smp.drivers) == 0 {
 		return opened{}, fmt.Errorf("predict %d %s: %w", year, round, ErrNobody)
 	}
