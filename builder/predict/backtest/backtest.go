@@ -43,7 +43,7 @@ func DefaultConfig(from, to int) Config {
 			{"pole", predict.Pole()},
 			{"grid_frequency", predict.GridFrequency()},
 			{"slot_podiums", predict.SlotPodiums()},
-			{"f0", qualifiedAlone{model}},
+			{"f0", qualifiedAlone(model.Explain)},
 			{"leader", predict.Leader()},
 			{"previous_winner", predict.PreviousWinner()},
 		},
@@ -51,18 +51,13 @@ func DefaultConfig(from, to int) Config {
 	}
 }
 
-// qualifiedAlone is the forecast of the outcome of qualifying alone, by the expert of a model.
-type qualifiedAlone struct{ of explainer }
-
-// explainer is predict.Ranked, or a cache of its explanations.
-type explainer interface {
-	Explain(v *season.View, year int, round season.GrandPrixID) (predict.Explanation, error)
-}
+// qualifiedAlone is the forecast of the outcome of qualifying alone, by the expert of a model that explains itself.
+type qualifiedAlone func(v *season.View, year int, round season.GrandPrixID) (predict.Explanation, error)
 
 func (qualifiedAlone) Name() string { return "f0" }
 
 func (m qualifiedAlone) Predict(v *season.View, year int, round season.GrandPrixID) (predict.Forecast, error) {
-	e, err := m.of.Explain(v, year, round)
+	e, err := m(v, year, round)
 	return e.Qualified(), err
 }
 

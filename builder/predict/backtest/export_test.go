@@ -8,8 +8,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// QualifiedAlone is the baseline f0 of a model.
-func QualifiedAlone(of explainer) predict.Model { return qualifiedAlone{of} }
+// QualifiedAlone is the baseline f0 of a model with these explanations.
+func QualifiedAlone(explain qualifiedAlone) predict.Model { return explain }
 
 // LearnLive returns the weights learnt from all races before the year, with gaps and stops and from the order alone.
 func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race, year int, c LiveConfig) (full, ofOrder predict.LiveWeights, err error) {

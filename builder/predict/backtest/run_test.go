@@ -78,10 +78,6 @@ var fromGrid = &explained{remembered[predict.Explanation]{ask: published.Explain
 
 func (*explained) Name() string { return published.Name() }
 
-func (m *explained) Explain(v *season.View, year int, round season.GrandPrixID) (predict.Explanation, error) {
-	return m.answer(v, year, round)
-}
-
 func (m *explained) Predict(v *season.View, year int, round season.GrandPrixID) (predict.Forecast, error) {
 	e, err := m.answer(v, year, round)
 	return e.Forecast, err
@@ -97,7 +93,7 @@ func TestPublishedFigures(t *testing.T) {
 	for i, b := range whole.Baselines {
 		whole.Baselines[i].Model = remember(b.Model)
 		if b.Name == "f0" {
-			whole.Baselines[i].Model = backtest.QualifiedAlone(fromGrid)
+			whole.Baselines[i].Model = backtest.QualifiedAlone(fromGrid.answer)
 		}
 	}
 	whole.Model, known.Model, known.Baselines = fromGrid, fromGrid, whole.Baselines
