@@ -303,11 +303,7 @@ func fill(d *snapshots.Draft, version *units.Version) {
 
 // missingUntilDue lists the facts that are missing, or will be before the next version is due.
 func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snapshots.Missing {
-	until := a.DueAt()
-	if until.Before(a.At) {
-		until = a.At
-	}
-	facts := almanac.Missing(v, s, until)
+	facts := almanac.Missing(v, s, season.Later(a.DueAt(), a.At))
 	if len(facts) == 0 {
 		return nil // which the manifest omits
 	}

@@ -240,10 +240,7 @@ func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger
 			if stable.Doubted {
 				after *= 2
 			}
-			if stable.Since.After(since) {
-				since = stable.Since
-			}
-			reason = stable.From
+			since, reason = season.Later(since, stable.Since), stable.From
 		}
 		if v.At.Before(since.Add(after)) {
 			continue

@@ -132,11 +132,11 @@ func foresight(v *season.View, s *ledger.Fold, facts *season.Archive) *season.Vi
 		year.Rounds = slices.Clone(year.Rounds)
 		for i := range year.Rounds {
 			r := &year.Rounds[i]
-			j := slices.IndexFunc(known.Rounds, func(k season.Round) bool { return k.GrandPrix == r.GrandPrix })
-			if r.Entries != nil || j < 0 {
+			listed, ok := known.Round(r.GrandPrix)
+			if r.Entries != nil || !ok {
 				continue
 			}
-			r.Entries = known.Rounds[j].Entries
+			r.Entries = listed.Entries
 			for _, e := range r.Entries {
 				ahead.Drivers[e.Driver] = v.Driver(e.Driver)
 			}

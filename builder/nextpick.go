@@ -23,10 +23,7 @@ func FindNextPick(archive *season.Archive, s *ledger.Fold, r *almanac.Round, now
 	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
 		return NextPick{}, false
 	}
-	at := now
-	if known := r.Facts.GridKnownAt(); known.After(at) {
-		at = known
-	}
+	at := season.Later(now, r.Facts.GridKnownAt())
 	next := NextPick{view: almanac.Held(archive.AsOf(at), s)}
 	for _, other := range almanac.Rounds(next.view, s, r.Year) {
 		if other.Session == r.Session {
