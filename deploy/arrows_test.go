@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source"},
-	"builder/source/openf1":         {"builder/live", "builder/names", "builder/season", "builder/source"},
+	"builder/source/openf1":         {"builder/live", "builder/names", "builder/season", "builder/source", "snapshots/blob"},
 	"builder/assemble":              {"builder/season", "builder/assemble"},
 	"builder/settings":              {"builder/season", "snapshots"},
 	"builder/provenance":            {"builder/season"},

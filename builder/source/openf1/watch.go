@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
 )
 
 // Watcher reads the running order of a race from OpenF1 and hands over each observation. It needs an account, because
@@ -208,11 +208,10 @@ func (e *statusError) Error() string {
 
 // backOff is the pause after failures in a row: it doubles from two seconds to a minute, and half of it is random.
 func backOff(failures int, err error) time.Duration {
-	pause := min(shortestPause<<min(failures-1, 10), longestPause)
-	pause = max(shortestPause, pause/2+rand.N(pause/2+1)) //nolint:gosec // jitter is no secret
+	pause := max(shortestPause, blob.Backoff{First: shortestPause, Longest: longestPause}.Jittered(failures))
 	var status *statusError
-	if errors.As(err, &status) && status.after > pause {
-		pause = min(status.after, longestPause)
+	if errors.As(err, &status) {
+		pause = max(pause, min(status.after, longestPause))
 	}
 	return pause
 }
