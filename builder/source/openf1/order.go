@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	fastjson "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"gridcast/builder/live"
@@ -61,7 +61,7 @@ func (r *timing) merge(endpoint string, answer []byte) (latest time.Time, err er
 		Start    time.Time      `json:"date_start"`
 		Duration *float64       `json:"lap_duration"`
 	}
-	if err := fastjson.Unmarshal(answer, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := json.Unmarshal(answer, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return latest, err
 	}
 	for _, row := range list {

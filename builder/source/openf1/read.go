@@ -2,13 +2,15 @@ package openf1
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gridcast/builder/season"
 	"gridcast/builder/source"
@@ -59,15 +61,15 @@ type (
 		Team    *string `json:"team_name"`
 	}
 	resultRow struct {
-		Number   int             `json:"driver_number"`
-		Position *int            `json:"position"`
-		Points   *float64        `json:"points"`
-		Laps     *int            `json:"number_of_laps"`
-		DNF      bool            `json:"dnf"`
-		DNS      bool            `json:"dns"`
-		DSQ      bool            `json:"dsq"`
-		Duration json.RawMessage `json:"duration"`      // seconds, or those of the three segments
-		Gap      json.RawMessage `json:"gap_to_leader"` // seconds, "+1 LAP", null, or those of the segments
+		Number   int            `json:"driver_number"`
+		Position *int           `json:"position"`
+		Points   *float64       `json:"points"`
+		Laps     *int           `json:"number_of_laps"`
+		DNF      bool           `json:"dnf"`
+		DNS      bool           `json:"dns"`
+		DSQ      bool           `json:"dsq"`
+		Duration jsontext.Value `json:"duration"`      // seconds, or those of the three segments
+		Gap      jsontext.Value `json:"gap_to_leader"` // seconds, "+1 LAP", null, or those of the segments
 	}
 	gridRow struct {
 		Number   int  `json:"driver_number"`

@@ -10,12 +10,13 @@ package openf1
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"gridcast/builder/season"
 	"gridcast/builder/source"
@@ -77,7 +78,7 @@ type payload struct {
 	Overdue  []int                        `json:"overdue"` // sessions that ended without a result
 }
 
-type sayings = map[string]json.RawMessage
+type sayings = map[string]jsontext.Value
 
 func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known source.Known) (source.Payload, error) {
 	requests := u.At(now)
