@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -124,7 +123,7 @@ func seasonParts(seasons []season.Season) iter.Seq2[string, []season.Season] {
 
 // name sets the list and the digest.
 func (s *Stored) name() (err error) {
-	s.list, err = stdjson.Marshal(list{format, version, s.parts})
+	s.list, err = json.Marshal(list{format, version, s.parts})
 	s.SHA256 = chain.Hash(s.list)
 	return err
 }
