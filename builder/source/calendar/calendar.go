@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // for a machine without time zones, such as an image from scratch
 
 	ics "github.com/arran4/golang-ical"
 
@@ -407,4 +408,16 @@ func startOf(event *ics.VEvent) (date, start time.Time, err error) {
 		return date, start, fmt.Errorf("its start %q: %w", property.Value, err)
 	}
 	return season.DayOf(start), start.UTC(), nil
+}
+
+// zone returns a time zone by its IANA name.
+func zone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" { // the empty and the local name depend on the machine
+		return nil, fmt.Errorf("the time zone %q is not allowed: want an IANA name such as Europe/London", name)
+	}
+	known, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("the time zone %q is not known: want an IANA name such as Europe/London", name)
+	}
+	return known, nil
 }
