@@ -156,10 +156,16 @@ type Output struct {
 	Missing    []Missing
 	Renames    []Rename
 	Confirmed  []Confirmation
-	Standings  []string  // where a source's standings are not the sum of its results, by competitor
-	Doubted    []BlockID // the results about which Standings speaks
-	Lost       []Loss    // published facts that a source had and has no longer
+	Doubted    []Doubt
+	Lost       []Loss // published facts that a source had and has no longer
 	Recoded    []CodeChange
+}
+
+// Doubt is a result that contradicts its source's standings: they rise by other points.
+type Doubt struct {
+	BlockID
+	Source string
+	Lines  []string // for people, by competitor
 }
 
 // Loss is a published fact that a source had in an earlier document and no longer has. The fact stays.

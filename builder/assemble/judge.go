@@ -66,7 +66,7 @@ func (a *assembly) judge(d *Document) {
 				}
 				ours.Colours = colours
 			}
-			a.doubt(theirs)
+			a.doubt(d.Source, theirs)
 		}
 	}
 }
@@ -374,7 +374,7 @@ func idOf(content []byte) string {
 
 // doubt reports where a source's standings rise by other points than its results give. It covers seasons
 // in which points add. A fault is reported once, at the round with which it comes.
-func (a *assembly) doubt(s *season.Season) {
+func (a *assembly) doubt(source string, s *season.Season) {
 	for _, constructors := range []bool{false, true} {
 		if !season.PointsAdd(s.Year, constructors) {
 			continue
@@ -394,7 +394,7 @@ func (a *assembly) doubt(s *season.Season) {
 			if len(r.Results) == 0 {
 				continue
 			}
-			standings, doubted := make(map[string]float64), false
+			standings, doubt := make(map[string]float64), Doubt{BlockID{s.Year, r.GrandPrix, Result}, source, nil}
 			if constructors {
 				for _, row := range r.TeamStandings {
 					standings[competitor("", row.Team, row.Engine)] = row.Points
@@ -407,13 +407,13 @@ func (a *assembly) doubt(s *season.Season) {
 			for _, name := range slices.Sorted(maps.Keys(standings)) {
 				points := standings[name]
 				if difference := points - sum[name]; math.Abs(difference-known[name]) > 1e-9 {
-					known[name], doubted = difference, true
-					a.out.Standings = append(a.out.Standings, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
+					known[name] = difference
+					doubt.Lines = append(doubt.Lines, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
 						s.Year, r.Name, name, points, sum[name]))
 				}
 			}
-			if doubted {
-				a.out.Doubted = append(a.out.Doubted, BlockID{s.Year, r.GrandPrix, Result})
+			if doubt.Lines != nil {
+				a.out.Doubted = append(a.out.Doubted, doubt)
 			}
 		}
 	}

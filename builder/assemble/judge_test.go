@@ -194,8 +194,8 @@ func outcomes(out *assemble.Output, err error) []string {
 	for _, r := range out.Renames {
 		all = append(all, fmt.Sprintf("renamed %s to %s", r.From, r.To))
 	}
-	for range out.Standings {
-		all = append(all, "wrong standing")
+	for _, d := range out.Doubted {
+		all = append(all, slices.Repeat([]string{"wrong standing"}, len(d.Lines))...)
 	}
 	for range out.Lost {
 		all = append(all, "lost")

@@ -51,7 +51,11 @@ func (g *Ingest) applyOnce(ctx context.Context, now time.Time, documents []assem
 	if err != nil {
 		return false, err
 	}
-	g.contest(current.SHA256, slices.Concat(out.Held, out.Disputed), out.Doubted)
+	var doubted []assemble.BlockID
+	for _, d := range out.Doubted {
+		doubted = append(doubted, d.BlockID)
+	}
+	g.contest(current.SHA256, slices.Concat(out.Held, out.Disputed), doubted)
 	outcome.Applied, outcome.Held, outcome.Disputed, outcome.Confirmed = out.Applied, out.Held, out.Disputed, out.Confirmed
 	outcome.Archive = current.SHA256
 	// The ledger first, because it alone says when lights go out. After a crash here the next run

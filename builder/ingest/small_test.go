@@ -791,6 +791,29 @@ func TestSmallDoubted(t *testing.T) {
 	}
 }
 
+// TestSmallDoubtsOfOneSource: standings that contradict a result count against their own source alone.
+func TestSmallDoubtsOfOneSource(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{
+		raceFolder("alps") + "race-results.yml":     raced("anna-arno", "bert-berg", "carl-coda"),
+		raceFolder("alps") + "driver-standings.yml": []byte("- position: 1\n  driverId: bert-berg\n  points: 25\n"),
+	})
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	stored, err := archive.NewStore(s.store).Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.second(t, &herald{revision: "one", noncommercial: true, sparse: true, facts: stored.Archive.Facts()}, true)
+	s.next(t)
+	if state := s.state(t); len(state.Standings) == 0 || len(state.Doubted) != 1 {
+		t.Errorf("f1db has the notices %q about %v, want some about one result", state.Standings, state.Doubted)
+	}
+	state, err := ingest.LoadPollState(t.Context(), s.store, "herald")
+	if err != nil || len(state.Standings)+len(state.Doubted) != 0 {
+		t.Errorf("the other source has the notices %q about %v, %v, want none", state.Standings, state.Doubted, err)
+	}
+}
+
 // TestSmallCode: a published code changes when a person accepts it, and the ledger names that person.
 func TestSmallCode(t *testing.T) {
 	s := newSmall(t)

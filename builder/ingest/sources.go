@@ -180,11 +180,16 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 		return own
 	}
 	state.Held, state.Disputed, state.Unlicensed = of(out.Held), of(out.Disputed), of(out.Unlicensed)
-	state.Missing, state.Standings, state.Doubted = missingRounds(&state, out, now), out.Standings, out.Doubted
-	state.Judged, state.Lost = "", nil
+	state.Missing = missingRounds(&state, out, now)
+	state.Judged, state.Lost, state.Standings, state.Doubted = "", nil, nil, nil
 	absent := func(m MissingRound) bool { return now.Sub(m.Since) < lostAfter }
 	if g.assembled.inputs != (inputs{}) && !waitForClock(state.Held) && !slices.ContainsFunc(state.Missing, absent) {
 		state.Judged = g.assembled.inputs.digest()
+	}
+	for _, d := range out.Doubted {
+		if d.Source == state.Source {
+			state.Standings, state.Doubted = append(state.Standings, d.Lines...), append(state.Doubted, d.BlockID)
+		}
 	}
 	for _, loss := range out.Lost {
 		if loss.Source == state.Source {
