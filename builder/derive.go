@@ -49,26 +49,24 @@ type derivedFile struct {
 
 // parts are the results of long computations, by the digest of their inputs. Derive computes a part
 // only if no earlier file has one with the same inputs.
-type parts struct {
-	Hindsight map[string]*hindsight `json:"hindsight"`
-	Odds      map[string]title.Odds `json:"odds"`
-	Live      map[string][]livePick `json:"live,omitzero"`
-}
+type parts map[string]part
 
-func (p parts) len() int { return len(p.Hindsight) + len(p.Odds) + len(p.Live) }
+// part is one of the results.
+type part struct {
+	Hindsight *hindsight `json:"hindsight,omitzero"`
+	Odds      title.Odds `json:"odds,omitzero"`
+	Live      []livePick `json:"live,omitzero"`
+}
 
 // maxParts is the number of parts that a builder remembers: decades of races under many archives.
 const maxParts = 20_000
 
 // remember adds parts that were made, or read from the store. The caller holds b.deriving.
 func (b *Builder) remember(p parts) {
-	known := &b.deriving.parts
-	if known.Hindsight == nil || known.len() > maxParts {
-		*known = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}, Live: map[string][]livePick{}}
+	if known := b.deriving.parts; known == nil || len(known) > maxParts {
+		b.deriving.parts = parts{}
 	}
-	maps.Copy(known.Hindsight, p.Hindsight)
-	maps.Copy(known.Odds, p.Odds)
-	maps.Copy(known.Live, p.Live)
+	maps.Copy(b.deriving.parts, p)
 }
 
 // Derive makes the forecasts, the title odds and the track record of the version that Build publishes at an
@@ -131,7 +129,7 @@ func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (de
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	b.remember(d.used)
-	b.Log.Debug("derived", "parts", d.used.len(), "made_anew", d.anew)
+	b.Log.Debug("derived", "parts", len(d.used), "made_anew", d.anew)
 	return file, nil
 }
 
@@ -141,11 +139,9 @@ func (b *Builder) share(ctx context.Context, file *derivedFile) error {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	memory := &b.deriving
-	more := parts{maps.Clone(file.Parts.Hindsight), maps.Clone(file.Parts.Odds), maps.Clone(file.Parts.Live)}
-	maps.DeleteFunc(more.Hindsight, func(sum string, _ *hindsight) bool { return memory.shared.Hindsight[sum] != nil })
-	maps.DeleteFunc(more.Odds, func(sum string, _ title.Odds) bool { _, ok := memory.shared.Odds[sum]; return ok })
-	maps.DeleteFunc(more.Live, func(sum string, _ []livePick) bool { return memory.shared.Live[sum] != nil })
-	if 8*more.len() > memory.shared.len() {
+	more := maps.Clone(file.Parts)
+	maps.DeleteFunc(more, func(sum string, _ part) bool { _, ok := memory.shared[sum]; return ok })
+	if 8*len(more) > len(memory.shared) {
 		packed, err := source.Pack(file.Parts)
 		if err != nil {
 			return err
@@ -260,8 +256,7 @@ func (b *Builder) deriver(model predict.Model, facts archive.Stored) *deriver {
 	}
 	return &deriver{
 		archive: facts.Archive, model: b.deriving.model, inputs: b.deriving.inputs,
-		known: parts{Hindsight: maps.Clone(b.deriving.parts.Hindsight), Odds: maps.Clone(b.deriving.parts.Odds), Live: maps.Clone(b.deriving.parts.Live)},
-		used:  parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}, Live: map[string][]livePick{}},
+		known: maps.Clone(b.deriving.parts), used: parts{},
 	}
 }
 
@@ -294,17 +289,18 @@ func (b *Builder) rememberLatest(ctx context.Context) {
 	b.deriving.sharedKey, b.deriving.shared = file.Shared, shared
 }
 
-// remembered returns a known part, or makes it. It adds the part to used.
-func remembered[T any](known, used map[string]T, anew *int, sum string, make func() (T, error)) (part T, err error) {
-	part, ok := known[sum]
+// part returns a known part, or makes it. It adds the part to used.
+func (d *deriver) part(sum string, make func() (part, error)) (part, error) {
+	made, ok := d.known[sum]
 	if !ok {
-		if part, err = make(); err != nil {
-			return part, err
+		var err error
+		if made, err = make(); err != nil {
+			return part{}, err
 		}
-		*anew++
+		d.anew++
 	}
-	used[sum] = part
-	return part, nil
+	d.used[sum] = made
+	return made, nil
 }
 
 // sum is the digest of everything that a part depends on: the model's inputs for a round, and also.

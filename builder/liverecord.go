@@ -24,7 +24,7 @@ type livePick struct {
 }
 
 // scoreLive scores the live picks of a verified race. A pick whose observation is gone has no score; the audit names it.
-func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season.Podium) (scores []livePick, err error) {
+func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season.Podium) ([]livePick, error) {
 	if len(r.Record.Live) == 0 || r.Pick == nil {
 		return nil, nil
 	}
@@ -33,10 +33,10 @@ func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season
 	for i := range r.Record.Live {
 		h.Write(fmt.Appendln(nil, r.Record.Live[i].EventID))
 	}
-	return remembered(d.known.Live, d.used.Live, &d.anew, hex.EncodeToString(h.Sum(nil)[:16]), func() (scores []livePick, err error) {
+	made, err := d.part(hex.EncodeToString(h.Sum(nil)[:16]), func() (made part, err error) {
 		tape, err := d.observed.Refresh(ctx, r.Session)
 		if err != nil {
-			return nil, err
+			return made, err
 		}
 		for i := range r.Record.Live {
 			p := &r.Record.Live[i]
@@ -49,13 +49,14 @@ func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season
 			for place := range min(len(order.Cars), len(leading.Podium)) {
 				leading.Podium[place] = d.driver(order.Cars[place].Driver)
 			}
-			scores = append(scores, livePick{
+			made.Live = append(made.Live, livePick{
 				Percent: p.Checkpoint, ByHand: order.Hand, Pick: backtest.ScoreOf(frozenForecast(p), podium),
 				Leader: backtest.ScoreOf(leading, podium), Before: backtest.ScoreOf(frozenForecast(r.Pick), podium),
 			})
 		}
-		return scores, nil
+		return made, nil
 	})
+	return made.Live, err
 }
 
 // liveRecords sums up the live picks of races by checkpoint. Picks from orders by hand have rows of their own.

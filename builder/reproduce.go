@@ -376,7 +376,6 @@ func (r *Reproducer) derive(ctx context.Context, from snapshots.Derivation) (der
 	if err != nil {
 		return nil, fmt.Errorf("its derived documents: %w", err)
 	}
-	r.builder.remember(parts{}) // so that none is read from the store
 	file, err := r.builder.derive(ctx, Inputs{At: from.MadeAt, Facts: r.facts, Ledger: r.ledger.UpTo(from.Ledger.Seq), Model: model}, a)
 	if err == nil {
 		r.derived, r.derived.Derivation = file, from

@@ -120,11 +120,14 @@ func (d *deriver) simulated(ctx context.Context, v *season.View, year, runs int)
 	if err != nil {
 		return title.Odds{}, false, err
 	}
-	odds, err := remembered(d.known.Odds, d.used.Odds, &d.anew, sum, func() (title.Odds, error) { return title.Simulate(v, year, d.model, config) })
+	made, err := d.part(sum, func() (made part, err error) {
+		made.Odds, err = title.Simulate(v, year, d.model, config)
+		return made, err
+	})
 	if errors.Is(err, predict.ErrNoForm) || errors.Is(err, predict.ErrNobody) || errors.Is(err, title.ErrTooEarly) {
-		return odds, false, nil
+		return title.Odds{}, false, nil
 	}
-	return odds, err == nil, err
+	return made.Odds, err == nil, err
 }
 
 // heldRounds returns the rounds of a season that are held, in order of their start, and the number of verified ones

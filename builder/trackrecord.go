@@ -96,12 +96,11 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 				if err != nil {
 					return nil, err
 				}
-				s.hindsight, err = remembered(d.known.Hindsight, d.used.Hindsight, &d.anew, sum, func() (h *hindsight, err error) {
-					return d.lookBack(then, y.Year, r.Facts.GrandPrix, podium)
-				})
+				made, err := d.part(sum, func() (part, error) { return d.lookBack(then, y.Year, r.Facts.GrandPrix, podium) })
 				if err != nil {
 					return nil, err
 				}
+				s.hindsight = made.Hindsight
 			}
 			races = append(races, s)
 		}
@@ -110,18 +109,18 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 }
 
 // lookBack scores the forecasts of a race from a view before it.
-func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (*hindsight, error) {
+func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (part, error) {
 	e, err := d.model.Explain(then, year, round)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
 	first, err := predict.Pole().Predict(then, year, round)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	return &hindsight{
+	return part{Hindsight: &hindsight{
 		Model: backtest.ScoreOf(e.Forecast, podium), Pole: backtest.ScoreOf(first, podium), F0: backtest.ScoreOf(e.Qualified(), podium),
-	}, nil
+	}}, nil
 }
 
 // frozenForecast returns a frozen pick as a forecast. A pick without chances has the winner alone.
