@@ -121,7 +121,7 @@ func (r *run) run(ctx context.Context) error {
 }
 
 // checkPlace accepts an earlier backup of the same store, and an empty place, which it marks. It refuses
-// any other place.
+// any other place, and the backup of a ledger for a store without one.
 func (r *run) checkPlace(ctx context.Context) error {
 	_, err := r.to.Get(ctx, infoKey, blob.MaxDocument)
 	switch {
@@ -138,10 +138,16 @@ func (r *run) checkPlace(ctx context.Context) error {
 		return err
 	}
 	ours, err := r.from.Get(ctx, ledger.Key(1), maxCopied)
-	if err == nil && !bytes.Equal(ours.Data, theirs.Data) {
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		for _, err := range r.from.List(ctx, ledger.Prefix) {
+			return err // a ledger without its first file is damaged, which the Info says
+		}
+		return fmt.Errorf("%w: the store has no ledger: mount its disk, or bring the store back with gridcast store restore", ErrOtherRecord)
+	case err == nil && !bytes.Equal(ours.Data, theirs.Data):
 		return fmt.Errorf("%w: choose another place for the backup", ErrOtherRecord)
 	}
-	return nil
+	return err
 }
 
 // markEmpty claims an empty place for backups.

@@ -60,6 +60,38 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestLostStore checks that a store without a ledger does not replace the backup of a ledger: the disk of the store may
+// not be mounted, and keys that were made since would replace all others.
+func TestLostStore(t *testing.T) {
+	const first, kept = "ledger/00000001.json", `{"at":"2026-07-05T12:00:00Z","version":7}`
+	unreachable := faultblob.Wrap(holding(t, first, `{"kind":"real"}`), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+		if c.Op == faultblob.Get && c.Key == first {
+			return faultblob.Fate{Err: errUnreachable}
+		}
+		return faultblob.Fate{}
+	})
+	for _, test := range []struct {
+		name  string
+		store blob.Store
+		want  error
+	}{
+		{"an empty store", memblob.New(), backup.ErrOtherRecord},
+		{"a store with new keys alone", holding(t, "keys/keys.json", "{}"), backup.ErrOtherRecord},
+		{"a store whose ledger cannot be read", unreachable, errUnreachable},
+		{"a store that has lost the first file of its ledger", holding(t, "ledger/00000002.json", "{}"), nil},
+	} {
+		place := holding(t, "backup.json", kept, first, `{"kind":"real"}`, "keys/keys.json", `{"keys":1}`)
+		if _, err := backup.Make(t.Context(), test.store, place, at, nil); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		}
+		if o, err := place.Get(t.Context(), "backup.json", blob.MaxDocument); err != nil || (string(o.Data) == kept) != (test.want != nil) {
+			t.Errorf("%s: the place describes its backup by %s, %v", test.name, o.Data, err)
+		}
+	}
+}
+
+var errUnreachable = errors.New("unreachable")
+
 // TestOrderOfWrites checks that a backup writes what the pointer refers to before the pointer, and its
 // description last, so that a run that breaks off leaves the earlier backup.
 func TestOrderOfWrites(t *testing.T) {
