@@ -86,7 +86,8 @@ type Signers struct {
 	highest atomic.Int64
 }
 
-// ReadSigners reads a private key from each file. It returns nil if there are no files.
+// ReadSigners reads a private key from each file, and takes a key that two files hold once. It returns nil if there are
+// no files.
 func ReadSigners(files ...string) (*Signers, error) {
 	if len(files) == 0 {
 		return nil, nil //nolint:nilnil // nil signs nothing
@@ -108,7 +109,9 @@ func ReadSigners(files ...string) (*Signers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read signing key: %s: %w", file, err)
 		}
-		s.signers, s.public = append(s.signers, signer), append(s.public, public)
+		if !slices.Contains(s.public, public) {
+			s.signers, s.public = append(s.signers, signer), append(s.public, public)
+		}
 	}
 	var err error
 	s.trust, err = NewTrust(s.public...)

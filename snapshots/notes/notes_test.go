@@ -84,6 +84,13 @@ func TestKeys(t *testing.T) {
 	if _, err := notes.NewTrust(append(s.Public(), s.Public()...)...); err != nil {
 		t.Errorf("a key twice: %v", err)
 	}
+	twice, err := notes.ReadSigners(file, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signed, err := twice.Sign("version 1"); err != nil || bytes.Count(signed, []byte("— ")) != 1 || len(twice.Public()) != 1 {
+		t.Errorf("a file twice: keys %v sign\n%s, %v, want one signature", twice.Public(), signed, err)
+	}
 	if none, err := notes.ReadSigners(); none != nil || err != nil {
 		t.Errorf("no file: %v, %v", none, err)
 	}
