@@ -298,17 +298,20 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 			return server{}, nil, fmt.Errorf("listen for the API: %w", err)
 		}
 	}
+	// Open the admin port first, because the express lane accepts connections as soon as apiServer returns.
+	if e.cfg.AdminListen != "" {
+		if admin, err = adminport.Open(context.Background(), e.cfg.AdminListen); err != nil {
+			return server{}, nil, errors.Join(err, listener.Close())
+		}
+		e.log.Info("edge shows metrics", "address", admin.Addr().String())
+	}
 	if api, err = e.apiServer(listener); err != nil {
+		if admin != nil {
+			err = errors.Join(err, admin.Close())
+		}
 		return server{}, nil, errors.Join(err, listener.Close())
 	}
 	e.log.Info("edge listens", "address", listener.Addr().String(), "tls", e.cfg.TLSCert != "")
-	if e.cfg.AdminListen == "" {
-		return api, nil, nil
-	}
-	if admin, err = adminport.Open(context.Background(), e.cfg.AdminListen); err != nil {
-		return server{}, nil, errors.Join(err, listener.Close())
-	}
-	e.log.Info("edge shows metrics", "address", admin.Addr().String())
 	return api, admin, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gridcast/edge"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // exhausted is a listener that fails before each connection.
@@ -41,6 +42,32 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	if listener.failed.Load() < 9 {
 		t.Errorf("accepting failed %d times, want 9 or more", listener.failed.Load())
+	}
+}
+
+// TestAdminAddressInUse shows that an edge which cannot open its admin port accepts no connections of the API.
+func TestAdminAddressInUse(t *testing.T) {
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	api, taken := listen(), listen()
+	cfg := edge.DefaultConfig()
+	cfg.ExpressLane, cfg.AdminListen = expressLane, taken.Addr().String()
+	e, err := edge.New(cfg, edge.Deps{Store: memblob.New(), Log: discard, Listener: api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--admin-listen") {
+		t.Errorf("Run: got %v, want the name of the flag", err)
+	}
+	if c, err := net.Dial("tcp", api.Addr().String()); err == nil {
+		_ = c.Close()
+		t.Error("the API still accepts connections, and nobody answers them")
 	}
 }
 
