@@ -16,10 +16,9 @@ import (
 // answer is a decided response: a finished one, and the fields of this request.
 type answer struct {
 	response   *resident.Response
-	retryAfter int              // seconds; 0: no such header
-	more       []resident.Field // beside those of the response
-	file       *openFile        // the body; nil: the response's own
-	rate       limit.Verdict    // zero: nothing is limited here, and the answer has no rate fields
+	retryAfter int           // seconds; 0: no such header
+	file       *openFile     // the body; nil: the response's own
+	rate       limit.Verdict // zero: nothing is limited here, and the answer has no rate fields
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
 	tier     int // label of the metrics: index into keys.Tiers.Names, or noTier
@@ -51,9 +50,6 @@ func (a *answer) write(response *fasthttp.Response) {
 	}
 	if a.retryAfter > 0 {
 		setInt(h, retryAfter, int64(a.retryAfter))
-	}
-	for _, f := range a.more {
-		h.SetCanonical(f.Name, f.Value)
 	}
 	if a.file != nil {
 		response.SetBodyStream(a.file, a.file.size) // closes it

@@ -30,7 +30,6 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/edge/resident"
-	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob"
 )
 
@@ -167,14 +166,6 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		raceTime:  deps.RaceTime,
 		metrics:   e.metrics,
 		log:       deps.Log,
-	}
-	for i := range catalog.Endpoints {
-		if fields := resident.Deprecation(&catalog.Endpoints[i]); fields != nil {
-			if e.gateway.deprecated == nil {
-				e.gateway.deprecated = map[int][]resident.Field{}
-			}
-			e.gateway.deprecated[i] = fields
-		}
 	}
 	if c, ok := deps.Limits.(prometheus.Collector); ok {
 		deps.Registry.MustRegister(c)

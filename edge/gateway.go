@@ -39,9 +39,6 @@ type gateway struct {
 	raceTime  func(actual time.Time) time.Time // the countdown
 	metrics   *metrics
 	log       *slog.Logger
-	// deprecated holds the fields that announce the end of an endpoint, by its index into catalog.Endpoints.
-	// Nil: every endpoint stays.
-	deprecated map[int][]resident.Field
 
 	closing atomic.Bool // the server marks each response as its connection's last
 }
@@ -94,23 +91,10 @@ func (g *gateway) now(actual time.Time) time.Time {
 	return g.clock()
 }
 
-// serveBase answers below the base path. If the request may not wait, but counting it would, the
-// answer has no response and nothing has been counted.
+// serveBase answers below the base path, in the order of the contract: key table, key, limit, origin, route,
+// method, parameters, version, data. If the request may not wait, but counting it would, the answer has no response
+// and nothing has been counted.
 func (g *gateway) serveBase(r *request, now time.Time) answer {
-	a := g.decide(r, now)
-	// A stored page has these fields already.
-	if len(g.deprecated) > 0 && a.response != nil && (a.response.Status >= 400 || a.response.ETag == nil) {
-		path, _, _ := bytes.Cut(r.target[len(catalog.BasePath):], []byte{'?'})
-		if index, ok := catalog.Lookup(bytes.TrimSuffix(path, []byte{'/'})); ok {
-			a.more = g.deprecated[index]
-		}
-	}
-	return a
-}
-
-// decide answers in the order of the contract: key table, key, limit, origin, route, method,
-// parameters, version, data.
-func (g *gateway) decide(r *request, now time.Time) answer {
 	table := g.keys.Table()
 	if table == nil {
 		return g.uncharged(r, noKeysYet, unrouted, g.anonymous.Peek, now)

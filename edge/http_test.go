@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"gridcast/edge"
-	"gridcast/edge/edgetest"
 	"gridcast/schemas/catalog"
 )
 
@@ -290,61 +288,5 @@ func TestEndpointThatTheVersionLacks(t *testing.T) {
 	r := w.get("/api/v1/drivers")
 	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 		t.Errorf("got %d %v, want a 503 that says when to come back", r.StatusCode, r.Header)
-	}
-}
-
-// TestDeprecatedEndpointsSaySoWhateverTheyAnswer: the countdown, every refusal below the path and the
-// stored responses carry both fields once, with the express lane and without.
-func TestDeprecatedEndpointsSaySoWhateverTheyAnswer(t *testing.T) {
-	for _, path := range []string{"/next-race", "/calendar"} {
-		index, _ := catalog.Lookup(path)
-		e := &catalog.Endpoints[index]
-		e.Deprecated, e.Sunset = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC)
-		t.Cleanup(func() { e.Deprecated, e.Sunset = time.Time{}, time.Time{} })
-	}
-	for _, lane := range []bool{true, false} {
-		w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.ExpressLane = lane && expressLane })
-		w.race.set(edgetest.AbuDhabi.Add(-time.Hour))
-		pro, widget := "X-API-Key: "+w.key["pro"], "X-API-Key: "+w.key["widget"]
-		for _, tt := range []struct {
-			method, target string
-			status, says   int
-			lines          []string
-		}{
-			{"GET", "/api/v1/next-race", 200, 1, []string{pro}},
-			{"HEAD", "/api/v1/next-race/", 200, 1, []string{pro}},
-			{"GET", "/api/v1/next-race?x=1", 200, 1, []string{pro}},
-			{"GET", "/api/v1/next-race", 401, 1, nil},
-			{"GET", "/api/v1/next-race", 403, 1, []string{widget, "Origin: https://example.net"}},
-			{"POST", "/api/v1/next-race", 405, 1, []string{pro}},
-			{"GET", "/api/v1/calendar", 200, 1, []string{pro}},
-			{"GET", "/api/v1/calendar", 304, 1, []string{pro, "If-None-Match: *"}},
-			{"GET", "/api/v1/calendar?year=x", 422, 1, []string{pro}},
-			{"GET", "/api/v1/calendars", 404, 0, []string{pro}},
-			{"GET", "/api/v1/standings", 200, 0, []string{pro}},
-			{"GET", "/api/v1/standings?year=x", 422, 0, []string{pro}},
-		} {
-			r := w.do(tt.method, tt.target, tt.lines...)
-			if r.StatusCode != tt.status {
-				t.Errorf("%s %s: got %d, want %d", tt.method, tt.target, r.StatusCode, tt.status)
-			}
-			for _, line := range []string{
-				"\r\nDeprecation: @1796083200\r\n", "\r\nSunset: Wed, 01 Dec 2027 00:00:00 GMT\r\n", "\r\nLink: </docs#stability>; rel=\"deprecation\"; type=\"text/html\"\r\n",
-			} {
-				if got := strings.Count(r.head, line); got != tt.says {
-					t.Errorf("%s %s, %d, lane %t: %q %d times, want %d:\n%s", tt.method, tt.target, tt.status, lane, line, got, tt.says, r.head)
-				}
-			}
-		}
-		w.race.set(edgetest.Melbourne)
-		if r := w.get("/api/v1/next-race"); r.StatusCode != http.StatusNotFound || r.Header.Get("Sunset") == "" {
-			t.Errorf("no coming race: got %d %v", r.StatusCode, r.Header)
-		}
-		for range 31 {
-			w.do("GET", "/api/v1/next-race", "X-API-Key: "+w.key["trial"])
-		}
-		if r := w.do("GET", "/api/v1/next-race", "X-API-Key: "+w.key["trial"]); r.StatusCode != http.StatusTooManyRequests || r.Header.Get("Deprecation") == "" {
-			t.Errorf("over the limit: got %d %v", r.StatusCode, r.Header)
-		}
 	}
 }

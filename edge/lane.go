@@ -139,9 +139,6 @@ func appendHead(dst []byte, a *answer, q *express.Request) []byte {
 		dst = append(dst, beforeRetryAfter...)
 		dst = strconv.AppendInt(dst, int64(a.retryAfter), 10)
 	}
-	for _, f := range a.more {
-		dst = append(append(append(append(dst, "\r\n"...), f.Name...), ": "...), f.Value...)
-	}
 	if q.Last {
 		dst = append(dst, "\r\nConnection: close"...)
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	"gridcast/schemas/catalog"
@@ -155,18 +154,14 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 // headers returns the fields of the variant with its caching lifetime, which is longer
 // only for a season that is over and without an expected change, and always short for a passing endpoint.
 func (s *Set) headers(v catalog.Variant) *headerSet {
-	lifetime, fields := moving, movingHeaders
-	if over(&s.version.Manifest, v) {
-		lifetime, fields = seasonOver, seasonOverHeaders
-	}
 	_, endpoint := row(v)
-	if endpoint.Passing {
-		lifetime, fields = passing, passingHeaders
+	switch {
+	case endpoint.Passing:
+		return passingHeaders
+	case over(&s.version.Manifest, v):
+		return seasonOverHeaders
 	}
-	if !endpoint.Deprecated.IsZero() {
-		return newHeaderSet(JSON, lifetime, Deprecation(endpoint)...)
-	}
-	return fields
+	return movingHeaders
 }
 
 // Lean reports whether a set needs a body as gzip and brotli alone: that of a season that is over.
@@ -180,22 +175,6 @@ func over(m *snapshots.Manifest, v catalog.Variant) bool {
 	year := v.Season()
 	return year != 0 && year < m.CurrentSeason &&
 		!slices.ContainsFunc(m.Expected, func(e snapshots.Expected) bool { return e.Year == year })
-}
-
-// Deprecation returns the fields that announce the end of an endpoint (RFC 9745, RFC 8594);
-// none if it stays. The fields of a page include them.
-func Deprecation(e *catalog.Endpoint) []Field {
-	if e.Deprecated.IsZero() {
-		return nil
-	}
-	fields := []Field{
-		NewField("Deprecation", fmt.Sprintf("@%d", e.Deprecated.Unix())),
-		NewField("Link", `</docs#stability>; rel="deprecation"; type="text/html"`),
-	}
-	if !e.Sunset.IsZero() {
-		fields = append(fields, NewField("Sunset", e.Sunset.UTC().Format(http.TimeFormat)))
-	}
-	return fields
 }
 
 // Version returns the version behind the responses.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"gridcast/edge/edgetest"
 	"gridcast/edge/resident"
@@ -239,40 +238,6 @@ func BenchmarkLoad(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// TestDeprecatedEndpointsSayWhenTheyGo: both fields are in full answers and in 304s of only that
-// endpoint.
-func TestDeprecatedEndpointsSayWhenTheyGo(t *testing.T) {
-	index, _ := catalog.Lookup("/accuracy")
-	e := &catalog.Endpoints[index]
-	e.Deprecated, e.Sunset = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC)
-	defer func() { e.Deprecated, e.Sunset = time.Time{}, time.Time{} }()
-	set := load(t)
-	field := func(r *resident.Response, name string) string {
-		for _, f := range r.Fields {
-			if string(f.Name) == name {
-				return string(f.Value)
-			}
-		}
-		return ""
-	}
-	going := set.Find([]byte("/api/v1/accuracy"))
-	full := going.Answer(nil, nil)
-	for _, r := range []*resident.Response{full, going.Answer(nil, full.ETag)} {
-		if got, want := field(r, "Deprecation"), "@1796083200"; got != want {
-			t.Errorf("%d: Deprecation: got %q, want %q", r.Status, got, want)
-		}
-		if got, want := field(r, "Sunset"), "Wed, 01 Dec 2027 00:00:00 GMT"; got != want {
-			t.Errorf("%d: Sunset: got %q, want %q", r.Status, got, want)
-		}
-		if got := field(r, "Cache-Control"); got == "" {
-			t.Errorf("%d: no Cache-Control beside them", r.Status)
-		}
-	}
-	if got := field(set.Find([]byte("/api/v1/calendar")).Answer(nil, nil), "Deprecation"); got != "" {
-		t.Errorf("an endpoint that stays says Deprecation %q", got)
 	}
 }
 

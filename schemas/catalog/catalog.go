@@ -25,10 +25,7 @@
 // the new bodies with the others belongs to builder/check.
 package catalog
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // BasePath precedes every endpoint path of the contract.
 const BasePath = "/api/v1"
@@ -86,10 +83,6 @@ type Endpoint struct {
 	// Passing marks an endpoint whose bodies change with every lap of a race. Caches keep them for seconds, and
 	// nobody counts a version that changes them alone.
 	Passing bool
-
-	// Deprecated is the instant since which clients should stop using the endpoint. Sunset is its
-	// end, at least twelve months later. Zero: the endpoint stays. Its responses carry both.
-	Deprecated, Sunset time.Time
 
 	// The shapes of its variants' paths. No variant has two of them.
 	patterns []pattern
