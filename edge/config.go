@@ -49,8 +49,7 @@ type Config struct {
 	// AnonymousSlots is the number of windows of addresses, 16 bytes each.
 	AnonymousSlots int
 
-	// ExpressLane answers plain requests below the HTTP server, see package express. It is
-	// not used for TLS.
+	// ExpressLane answers plain requests below the HTTP server; see package express.
 	ExpressLane bool
 
 	// ReadTimeout ends a connection if a request does not arrive whole in time.
