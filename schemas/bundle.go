@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -14,40 +13,23 @@ import (
 // that it can be read without the files. A file's schema is named by its title, a definition
 // by its key; no two may share a name. The order of everything is that of the sources.
 // The schemas of messages to webhooks are inline.
-func bundle() (*yaml.Node, error) {
-	document, err := parse("openapi.yaml")
-	if err != nil {
-		return nil, err
-	}
+func bundle() *yaml.Node {
+	document := parse("openapi.yaml")
 	schemas := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	messages := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	titles := map[string]string{} // file -> name in components
 	for _, file := range schemaFiles() {
-		schema, err := parse(file)
-		if err != nil {
-			return nil, err
-		}
 		into := schemas
 		if strings.HasPrefix(path.Base(file), "webhook-") {
 			into = messages
 		}
-		if err := hoist(into, titles, file, schema); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
+		hoist(into, titles, file, parse(file))
 	}
-	components := member(document, "components")
-	if components == nil {
-		return nil, errors.New("openapi.yaml: no components")
-	}
-	appendMember(components, "schemas", schemas)
-	if err := redirect(document, titles); err != nil {
-		return nil, err
-	}
-	if err := redirect(messages, titles); err != nil {
-		return nil, err
-	}
+	appendMember(member(document, "components"), "schemas", schemas)
+	redirect(document, titles)
+	redirect(messages, titles)
 	inline(document, messages)
-	return document, nil
+	return document
 }
 
 // inline replaces each reference to a schema of messages by the schema. oapi-codegen drops a component that
@@ -64,40 +46,25 @@ func inline(n, messages *yaml.Node) {
 }
 
 // hoist moves a file's schema and its definitions into schemas.
-func hoist(schemas *yaml.Node, titles map[string]string, file string, schema *yaml.Node) error {
-	title := member(schema, "title")
-	if title == nil {
-		return errors.New("no title")
-	}
-	defs := member(schema, "$defs")
+func hoist(schemas *yaml.Node, titles map[string]string, file string, schema *yaml.Node) {
+	title, defs := member(schema, "title").Value, member(schema, "$defs")
 	removeMembers(schema, "$schema", "title", "$defs")
 	if member(schema, "type") != nil { // the common file has only definitions
-		if member(schemas, title.Value) != nil {
-			return fmt.Errorf("two schemas are named %s", title.Value)
+		titles[path.Base(file)] = title
+		appendMember(schemas, title, schema)
+	}
+	if defs != nil {
+		for i := 0; i < len(defs.Content); i += 2 {
+			appendMember(schemas, defs.Content[i].Value, defs.Content[i+1])
 		}
-		titles[path.Base(file)] = title.Value
-		appendMember(schemas, title.Value, schema)
 	}
-	if defs == nil {
-		return nil
-	}
-	for i := 0; i < len(defs.Content); i += 2 {
-		name := defs.Content[i].Value
-		if member(schemas, name) != nil {
-			return fmt.Errorf("two schemas are named %s", name)
-		}
-		appendMember(schemas, name, defs.Content[i+1])
-	}
-	return nil
 }
 
 // redirect points every reference to a file or to a file's definition at the components.
-func redirect(n *yaml.Node, titles map[string]string) error {
+func redirect(n *yaml.Node, titles map[string]string) {
 	for i, child := range n.Content {
 		if n.Kind != yaml.MappingNode || i%2 == 0 || n.Content[i-1].Value != "$ref" {
-			if err := redirect(child, titles); err != nil {
-				return err
-			}
+			redirect(child, titles)
 			continue
 		}
 		file, fragment, _ := strings.Cut(child.Value, "#")
@@ -109,20 +76,19 @@ func redirect(n *yaml.Node, titles map[string]string) error {
 		case name != "" && (isDef || fragment == ""):
 			child.Value = "#/components/schemas/" + name
 		case !strings.HasPrefix(child.Value, "#/components/"):
-			return fmt.Errorf("reference %s (line %d) leads nowhere", child.Value, child.Line)
+			panic(fmt.Sprintf("BUG: openapi: reference %s (line %d) leads nowhere", child.Value, child.Line))
 		}
 	}
-	return nil
 }
 
 // parse reads an embedded file as it is published, YAML or JSON, as a tree that keeps the order of members.
-func parse(file string) (*yaml.Node, error) {
+func parse(file string) *yaml.Node {
 	var document yaml.Node
 	if err := yaml.Unmarshal(published(file), &document); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		panic("BUG: openapi: " + file + ": " + err.Error())
 	}
 	plain(&document)
-	return document.Content[0], nil
+	return document.Content[0]
 }
 
 // plain drops the layout of the source, so that the whole bundle has one layout.
@@ -143,7 +109,11 @@ func member(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// appendMember adds a member. Two members of one name are a bug.
 func appendMember(mapping *yaml.Node, key string, value *yaml.Node) {
+	if member(mapping, key) != nil {
+		panic("BUG: openapi: two schemas are named " + key)
+	}
 	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }
 

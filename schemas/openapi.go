@@ -22,31 +22,19 @@ var openAPIYAML = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(mustBundle()); err != nil {
+	if err := enc.Encode(bundle()); err != nil {
 		panic("BUG: openapi as YAML: " + err.Error())
 	}
 	return b.Bytes()
 })
 
 var openAPIJSON = sync.OnceValue(func() []byte {
-	b, err := appendJSON(nil, mustBundle())
-	if err != nil {
-		panic("BUG: openapi as JSON: " + err.Error())
-	}
-	return b
+	return appendJSON(nil, bundle())
 })
-
-func mustBundle() *yaml.Node {
-	document, err := bundle()
-	if err != nil {
-		panic("BUG: bundle openapi: " + err.Error())
-	}
-	return document
-}
 
 // appendJSON appends a tree as JSON. Members keep their order and numbers their spelling,
 // which encoding/json would not do for a map.
-func appendJSON(b []byte, n *yaml.Node) ([]byte, error) {
+func appendJSON(b []byte, n *yaml.Node) []byte {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return appendElements(b, '{', n.Content, '}')
@@ -55,16 +43,16 @@ func appendJSON(b []byte, n *yaml.Node) ([]byte, error) {
 	case yaml.ScalarNode:
 		switch n.Tag {
 		case "!!int", "!!float", "!!bool", "!!null":
-			return append(b, n.Value...), nil
+			return append(b, n.Value...)
 		case "!!str":
-			text, err := wire.Marshal(n.Value)
-			return append(b, text...), err
+			text, _ := wire.Marshal(n.Value) // every string has a spelling in JSON
+			return append(b, text...)
 		}
 	}
-	return nil, fmt.Errorf("line %d: %s has no place in JSON", n.Line, n.Tag)
+	panic(fmt.Sprintf("BUG: openapi: line %d: %s has no place in JSON", n.Line, n.Tag))
 }
 
-func appendElements(b []byte, opening byte, elements []*yaml.Node, closing byte) ([]byte, error) {
+func appendElements(b []byte, opening byte, elements []*yaml.Node, closing byte) []byte {
 	b = append(b, opening)
 	for i, element := range elements {
 		switch {
@@ -76,10 +64,7 @@ func appendElements(b []byte, opening byte, elements []*yaml.Node, closing byte)
 		if opening == '{' && i%2 == 0 {
 			element = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: element.Value}
 		}
-		var err error
-		if b, err = appendJSON(b, element); err != nil {
-			return nil, err
-		}
+		b = appendJSON(b, element)
 	}
-	return append(b, closing), nil
+	return append(b, closing)
 }

@@ -3,7 +3,6 @@ package docs
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -73,7 +72,7 @@ type errorRow struct {
 	Code, Description, Message string
 }
 
-func (d *document) contents() (*contents, error) {
+func (d *document) contents() *contents {
 	c := &contents{
 		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
 		Description: strings.Split(d.Info.Description, "\n"),
@@ -86,38 +85,27 @@ func (d *document) contents() (*contents, error) {
 			c.Services = append(c.Services, service{path.Name, get.Summary, get.Description})
 			continue
 		}
-		e, err := d.endpoint(path.Name, get)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Name, err)
-		}
+		e := d.endpoint(path.Name, get)
 		c.Endpoints = append(c.Endpoints, e)
 		c.Requests = append(c.Requests, e.Requests...)
-		if err := errors.Join(d.addErrors(c, get), d.addHeaders(c, get)); err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Name, err)
-		}
+		d.addErrors(c, get)
+		d.addHeaders(c, get)
 	}
 	for _, hook := range d.Webhooks {
-		m, err := d.message(hook.Value.Post)
-		if err != nil {
-			return nil, fmt.Errorf("webhook %s: %w", hook.Name, err)
-		}
-		c.Messages = append(c.Messages, m)
+		c.Messages = append(c.Messages, d.message(hook.Value.Post))
 	}
 	slices.SortFunc(c.Errors, func(a, b errorRow) int { return a.Status - b.Status })
 	slices.SortStableFunc(c.Headers, func(a, b headerRow) int { return strings.Compare(a.Name, b.Name) })
-	return c, nil
+	return c
 }
 
-func (d *document) endpoint(path string, get operation) (endpoint, error) {
+func (d *document) endpoint(path string, get operation) endpoint {
 	e := endpoint{
 		ID: path[strings.LastIndexByte(path, '/')+1:], Path: path, Summary: get.Summary, Description: get.Description,
 		Requests: []string{path},
 	}
 	for _, ref := range get.Parameters {
-		p, err := find(d.Components.Parameters, ref.Ref, "parameters")
-		if err != nil {
-			return e, err
-		}
+		p := find(d.Components.Parameters, ref.Ref)
 		if p.In != "query" {
 			continue
 		}
@@ -130,17 +118,14 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 	ok, _ := get.Responses.Get("200")
 	content, document := ok.Content["application/json"]
 	if !document {
-		return e, nil // a file
+		return e // a file
 	}
 	kinds := content.Schema.AnyOf
 	if kinds == nil {
 		kinds = []schema{content.Schema}
 	}
 	for i, kind := range kinds {
-		table, err := d.bodyTable(kind)
-		if err != nil {
-			return e, err
-		}
+		table := d.bodyTable(kind)
 		for _, p := range e.Params {
 			if values := strings.Split(p.Values, " | "); len(kinds) > 1 && len(values) == len(kinds) {
 				table.Request = p.Name + "=" + values[i]
@@ -148,73 +133,54 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 		}
 		e.Bodies = append(e.Bodies, table)
 	}
-	var err error
-	e.Examples, err = examples(content)
-	return e, err
+	e.Examples = examples(content)
+	return e
 }
 
 // examples returns the examples of a body, indented for people.
-func examples(content media) ([]example, error) {
+func examples(content media) []example {
 	var all []example
 	for _, ex := range content.Examples {
 		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, ex.Value.Value, "", "  "); err != nil {
-			return nil, fmt.Errorf("example %s: %w", ex.Name, err)
-		}
+		check(json.Indent(&pretty, ex.Value.Value, "", "  "))
 		all = append(all, example{ex.Value.Summary, pretty.String()})
 	}
-	return all, nil
+	return all
 }
 
-func (d *document) message(post operation) (message, error) {
+func (d *document) message(post operation) message {
 	m := message{Summary: post.Summary, Description: post.Description}
 	for _, p := range post.Parameters {
 		m.Headers = append(m.Headers, paramRow{Name: p.Name, Description: p.Description, Example: p.Example})
 	}
 	content := post.RequestBody.Content["application/json"]
-	body, err := d.schema(content.Schema)
-	if err != nil {
-		return m, err
-	}
+	body := d.schema(content.Schema)
 	kind, _ := body.Properties.Get("type")
 	m.Type = typeWords(kind)
-	if m.Fields, err = d.fields(body, map[string]bool{}); err != nil {
-		return m, err
-	}
-	m.Examples, err = examples(content)
-	return m, err
+	m.Fields, m.Examples = d.fields(body, map[string]bool{}), examples(content)
+	return m
 }
 
 // bodyTable lists the fields of data; the envelope around it is the same everywhere.
-func (d *document) bodyTable(body schema) (bodyTable, error) {
-	body, err := d.schema(body)
-	if err != nil {
-		return bodyTable{}, err
-	}
+func (d *document) bodyTable(body schema) bodyTable {
+	body = d.schema(body)
 	table := bodyTable{Description: body.Description}
 	data, _ := body.Properties.Get("data")
-	if data, err = d.schema(data); err != nil {
-		return table, err
-	}
+	data = d.schema(data)
 	if data.Items != nil {
 		table.List = true
-		if data, err = d.schema(*data.Items); err != nil {
-			return table, err
-		}
+		data = d.schema(*data.Items)
 	}
-	table.Fields, err = d.fields(data, map[string]bool{})
-	return table, err
+	table.Fields = d.fields(data, map[string]bool{})
+	return table
 }
 
 // fields lists the fields of an object, of nested objects and of rows in lists. It does not repeat
 // an object that the table already shows.
-func (d *document) fields(object schema, shown map[string]bool) ([]fieldRow, error) {
+func (d *document) fields(object schema, shown map[string]bool) []fieldRow {
 	var rows []fieldRow
 	for _, property := range object.Properties {
-		s, err := d.schema(property.Value)
-		if err != nil {
-			return nil, err
-		}
+		s := d.schema(property.Value)
 		row := fieldRow{
 			Name: property.Name, Type: typeWords(s), Description: s.Description,
 			Optional: !slices.Contains(object.Required, property.Name),
@@ -222,22 +188,17 @@ func (d *document) fields(object schema, shown map[string]bool) ([]fieldRow, err
 		inner, ref := s, property.Value.Ref
 		if s.Items != nil {
 			row.Type = "list"
-			ref = s.Items.Ref
-			if inner, err = d.schema(*s.Items); err != nil {
-				return nil, err
-			}
+			inner, ref = d.schema(*s.Items), s.Items.Ref
 		}
 		if ref != "" && len(inner.Properties) > 0 && shown[ref] {
 			row.Type += ", as above"
 		} else {
 			shown[ref] = true
-			if row.Fields, err = d.fields(inner, shown); err != nil {
-				return nil, err
-			}
+			row.Fields = d.fields(inner, shown)
 		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows
 }
 
 // typeWords names a field's type as briefly as its reader needs.
@@ -258,45 +219,31 @@ func typeWords(s schema) string {
 }
 
 // addErrors adds the errors of an operation that are not listed yet.
-func (d *document) addErrors(c *contents, get operation) error {
+func (d *document) addErrors(c *contents, get operation) {
 	for _, answer := range get.Responses {
 		status, err := strconv.Atoi(answer.Name)
 		if err != nil || status < 400 || slices.ContainsFunc(c.Errors, func(e errorRow) bool { return e.Status == status }) {
 			continue
 		}
-		r, err := find(d.Components.Responses, answer.Value.Ref, "responses")
-		if err != nil {
-			return err
-		}
+		r := find(d.Components.Responses, answer.Value.Ref)
 		var body struct{ Error, Message string }
-		if err := json.Unmarshal(r.Content["application/json"].Example, &body); err != nil {
-			return fmt.Errorf("example of %d: %w", status, err)
-		}
+		check(json.Unmarshal(r.Content["application/json"].Example, &body))
 		c.Errors = append(c.Errors, errorRow{status, body.Error, r.Description, body.Message})
 	}
-	return nil
 }
 
 // addHeaders adds the headers of an operation's answers that are not listed yet.
-func (d *document) addHeaders(c *contents, get operation) error {
+func (d *document) addHeaders(c *contents, get operation) {
 	for _, answer := range get.Responses {
 		r := answer.Value
 		if r.Ref != "" {
-			var err error
-			if r, err = find(d.Components.Responses, r.Ref, "responses"); err != nil {
-				return err
-			}
+			r = find(d.Components.Responses, r.Ref)
 		}
 		for _, h := range r.Headers {
-			described, err := find(d.Components.Headers, h.Value.Ref, "headers")
-			if err != nil {
-				return err
-			}
+			described := find(d.Components.Headers, h.Value.Ref)
 			example := string(described.Example) // a number is shown as it is spelt
 			if strings.HasPrefix(example, `"`) {
-				if err := json.Unmarshal(described.Example, &example); err != nil {
-					return fmt.Errorf("example of %s: %w", h.Name, err)
-				}
+				check(json.Unmarshal(described.Example, &example))
 			}
 			row := headerRow{h.Name, described.Description, example}
 			if !slices.Contains(c.Headers, row) {
@@ -304,5 +251,4 @@ func (d *document) addHeaders(c *contents, get operation) error {
 			}
 		}
 	}
-	return nil
 }

@@ -41,13 +41,14 @@ const (
 // the result. Safe for concurrent use.
 func Documents() []Document { return documents() }
 
-var documents = sync.OnceValue(func() []Document {
-	all, err := render()
+var documents = sync.OnceValue(render)
+
+// check panics for an error, because everything in the documents is part of the program.
+func check(err error) {
 	if err != nil {
-		panic("BUG: render docs: " + err.Error())
+		panic("BUG: docs: " + err.Error())
 	}
-	return all
-})
+}
 
 type page struct {
 	Name, Title string // the last part of the address, and the link to the page
@@ -96,50 +97,35 @@ var guide = []struct{ template, title string }{
 // heading finds the sections of a page.
 var heading = regexp.MustCompile(`<h2 id="([^"]+)">(.*?)</h2>`)
 
-func render() ([]Document, error) {
+func render() []Document {
 	var api document
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
-		return nil, fmt.Errorf("read OpenAPI document: %w", err)
-	}
-	contents, err := api.contents()
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := frame.New(asset("page.css")).Funcs(template.FuncMap{"prose": prose}).ParseFS(assets, "page.html", "guide.html")
-	if err != nil {
-		return nil, err
-	}
-	fill := func(name string, data any) (string, error) {
+	check(json.Unmarshal(schemas.OpenAPIJSON(), &api))
+	contents := api.contents()
+	parsed := template.Must(frame.New(asset("page.css")).Funcs(template.FuncMap{"prose": prose}).ParseFS(assets, "page.html", "guide.html"))
+	fill := func(name string, data any) string {
 		var b strings.Builder
-		if err := parsed.ExecuteTemplate(&b, name, data); err != nil {
-			return "", fmt.Errorf("page %s: %w", name, err)
-		}
-		return b.String(), nil
+		check(parsed.ExecuteTemplate(&b, name, data))
+		return b.String()
 	}
 
 	var pages []*page
-	add := func(name string, data any, p page) error {
-		main, err := fill(name, data)
+	add := func(name string, data any, p page) {
+		main := fill(name, data)
 		p.Main = template.HTML(main) //nolint:gosec // a template has filled it
 		for _, m := range heading.FindAllStringSubmatch(main, -1) {
 			p.Sections = append(p.Sections, section{m[1], template.HTML(m[2])}) //nolint:gosec // the same
 		}
 		pages = append(pages, &p)
-		return err
 	}
 	for i, g := range guide {
 		p := page{Name: g.template, Title: g.title, Heading: g.title}
 		if i == 0 {
 			p.Name, p.Heading = "", contents.Summary
 		}
-		if err := add(g.template, contents, p); err != nil {
-			return nil, err
-		}
+		add(g.template, contents, p)
 	}
 	for _, e := range contents.Endpoints {
-		if err := add("endpoint", e, page{Name: e.ID, Title: e.Summary, Heading: e.Summary, Endpoint: true}); err != nil {
-			return nil, err
-		}
+		add("endpoint", e, page{Name: e.ID, Title: e.Summary, Heading: e.Summary, Endpoint: true})
 	}
 	all := &site{
 		Groups:    []group{{"Guide", pages[:len(guide)]}, {"Endpoints", pages[len(guide):]}},
@@ -153,16 +139,8 @@ func render() ([]Document, error) {
 		if p.Site = all; i+1 < len(pages) {
 			p.Next = pages[i+1]
 		}
-		html, err := fill("page", p)
-		if err != nil {
-			return nil, err
-		}
-		text, err := markdown(p.Main)
-		if err != nil {
-			return nil, fmt.Errorf("markdown of %s: %w", p.Path(), err)
-		}
-		text = fmt.Sprintf("# %s\n\nPage: %s\n\n%s", p.Heading, p.Path(), text)
-		made = append(made, Document{p.Path(), htmlType, []byte(html)}, Document{p.Path() + ".md", markdownType, []byte(text)})
+		text := fmt.Sprintf("# %s\n\nPage: %s\n\n%s", p.Heading, p.Path(), markdown(p.Main))
+		made = append(made, Document{p.Path(), htmlType, []byte(fill("page", p))}, Document{p.Path() + ".md", markdownType, []byte(text)})
 		whole.WriteString(text)
 		if i == 0 || i == len(guide) {
 			fmt.Fprintf(&index, "\n## %s\n\n", all.Groups[min(i, 1)].Title)
@@ -170,7 +148,7 @@ func render() ([]Document, error) {
 		fmt.Fprintf(&index, "- [%s](%s.md)\n", p.Title, p.Path())
 	}
 	index.WriteString("\n## Optional\n\n- [All pages in one file](/llms-full.txt)\n- [OpenAPI 3.1](/openapi.json)\n")
-	return append(made, Document{"/llms.txt", textType, []byte(index.String())}, Document{"/llms-full.txt", textType, []byte(whole.String())}), nil
+	return append(made, Document{"/llms.txt", textType, []byte(index.String())}, Document{"/llms-full.txt", textType, []byte(whole.String())})
 }
 
 // prose turns text between backticks into code.
@@ -216,8 +194,6 @@ func samples(name, shell string) []Sample {
 
 func asset(name string) string {
 	text, err := assets.ReadFile(name)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
+	check(err)
 	return string(text)
 }

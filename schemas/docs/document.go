@@ -2,8 +2,7 @@ package docs
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
+	"path"
 
 	"gridcast/schemas/ordered"
 )
@@ -77,23 +76,22 @@ type schema struct {
 
 // schema follows the reference of s, if it has one; a description beside it wins over the one
 // it refers to.
-func (d *document) schema(s schema) (schema, error) {
+func (d *document) schema(s schema) schema {
 	if s.Ref == "" {
-		return s, nil
+		return s
 	}
-	target, err := find(d.Components.Schemas, s.Ref, "schemas")
+	target := find(d.Components.Schemas, s.Ref)
 	if s.Description != "" {
 		target.Description = s.Description
 	}
-	return target, err
+	return target
 }
 
-// find returns the component that ref names.
-func find[T any](components ordered.Object[T], ref, kind string) (T, error) {
-	name, ok := strings.CutPrefix(ref, "#/components/"+kind+"/")
-	component, found := components.Get(name)
-	if ok && found {
-		return component, nil
+// find returns the component that the last part of ref names.
+func find[T any](components ordered.Object[T], ref string) T {
+	component, found := components.Get(path.Base(ref))
+	if !found {
+		panic("BUG: docs: reference " + ref + " leads nowhere")
 	}
-	return component, fmt.Errorf("reference %s leads nowhere", ref)
+	return component
 }

@@ -11,18 +11,16 @@ import (
 
 // markdown writes the content of a page as Markdown. It knows the elements of the templates in this folder, and
 // leaves out the parts that only a browser can use.
-func markdown(html template.HTML) (string, error) {
+func markdown(html template.HTML) string {
 	var w markdownWriter
 	d := xml.NewDecoder(strings.NewReader(string(html)))
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
-			return strings.TrimSpace(string(w.out)) + "\n", nil
+			return strings.TrimSpace(string(w.out)) + "\n"
 		}
-		if err != nil {
-			return "", err
-		}
+		check(err)
 		switch t := token.(type) {
 		case xml.StartElement:
 			w.start(t)
