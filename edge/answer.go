@@ -115,11 +115,16 @@ var (
 
 // refusal makes an error response.
 func refusal(status int, code wire.Code, message string, fields ...resident.Field) *resident.Response {
-	body, err := wire.Marshal(wire.NewError(code, message))
+	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), marshal(wire.NewError(code, message)))
+}
+
+// marshal returns the bytes of a body that the edge itself makes.
+func marshal(body any) []byte {
+	text, err := wire.Marshal(body)
 	if err != nil {
-		panic("BUG: an error body cannot be marshalled: " + err.Error())
+		panic("BUG: a body cannot be marshalled: " + err.Error())
 	}
-	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
+	return text
 }
 
 // countdown makes the responses of the computed endpoint. Its body depends only on the round

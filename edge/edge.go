@@ -151,14 +151,10 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		e.downloads.folder = filepath.Join(cfg.CacheDir, "downloads")
 	}
 	e.metrics = newMetrics(deps.Registry, cfg.Tiers.Names(), e)
-	pages, err := newPages(e)
-	if err != nil {
-		return nil, fmt.Errorf("edge: %w", err)
-	}
 	e.gateway = &gateway{
 		keys:      e.keys,
 		versions:  e.versions,
-		pages:     pages,
+		pages:     newPages(e),
 		downloads: e.downloads,
 		anonymous: limit.NewAnonymous(cfg.AnonymousLimit, cfg.AnonymousSlots),
 		proxies:   cfg.TrustedProxies,

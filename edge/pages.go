@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"net/http"
 	"regexp"
@@ -55,20 +54,15 @@ type pages struct {
 	start      *startPage
 }
 
-func newPages(e *Edge) (*pages, error) {
+func newPages(e *Edge) *pages {
 	ago := func(seconds int64) string { return frame.LongTime(time.Duration(seconds) * time.Second) }
-	page, err := frame.New(statusStyle).New("status").Funcs(template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike, "when": when, "late": late}).Parse(statusSource)
-	if err != nil {
-		return nil, fmt.Errorf("status page: %w", err)
-	}
+	functions := template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike, "when": when, "late": late}
+	status := template.Must(frame.New(statusStyle).New("status").Funcs(functions).Parse(statusSource))
 	widgets := map[string]*resident.Page{}
 	for _, w := range e.deps.Widgets {
-		if widgets[w.path()], err = document(script, w.Module, "public, max-age=31536000, immutable"); err != nil {
-			return nil, fmt.Errorf("%s: %w", w.path(), err)
-		}
+		widgets[w.path()] = document(script, w.Module, "public, max-age=31536000, immutable")
 	}
-	start, err := newStartPage(e)
-	return &pages{edge: e, widgets: widgets, statusHTML: page, start: start}, err
+	return &pages{edge: e, widgets: widgets, statusHTML: status, start: newStartPage(e)}
 }
 
 // serve answers a target outside the base path.
@@ -171,11 +165,7 @@ func (p *pages) status(accept []byte) answer {
 
 // data makes a success response of a value that is computed on request.
 func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
-	body, err := wire.Marshal(wire.Wrap(v, p.edge.deps.RaceTime(time.Now())))
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
+	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), p.edge.success(v))
 }
 
 // contract holds the documents of the contract and two files for browsers and crawlers, by path.
@@ -203,11 +193,7 @@ func constant(contentType string, body func() []byte) func() *resident.Page {
 		if strings.HasPrefix(contentType, "text/html") {
 			fields = protection(body())
 		}
-		page, err := document(resident.NewField("Content-Type", contentType), body(), untilRelease, fields...)
-		if err != nil {
-			panic("BUG: document of the program: " + err.Error())
-		}
-		return page
+		return document(resident.NewField("Content-Type", contentType), body(), untilRelease, fields...)
 	})
 }
 
@@ -215,10 +201,10 @@ func constant(contentType string, body func() []byte) func() *resident.Page {
 const untilRelease = "public, max-age=300"
 
 // document makes the page of a document that is constant for the life of the process.
-func document(contentType resident.Field, content []byte, lifetime string, more ...resident.Field) (*resident.Page, error) {
+func document(contentType resident.Field, content []byte, lifetime string, more ...resident.Field) *resident.Page {
 	body, err := snapshots.NewBody(content)
 	if err != nil {
-		return nil, err
+		panic("BUG: a page cannot be compressed: " + err.Error())
 	}
 	return resident.NewPage(body, contentType, resident.NewField("Cache-Control", lifetime), more...)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"slices"
 	"strings"
@@ -56,12 +55,8 @@ type startFilling struct {
 // servedWidget is a file of the widget: its path and its hash. Both are empty where none is served.
 type servedWidget struct{ Path, Integrity string }
 
-func newStartPage(e *Edge) (*startPage, error) {
-	parsed, err := frame.New(startStyle).New("start").Parse(startSource)
-	if err != nil {
-		return nil, fmt.Errorf("start page: %w", err)
-	}
-	p := &startPage{edge: e, template: parsed}
+func newStartPage(e *Edge) *startPage {
+	p := &startPage{edge: e, template: template.Must(frame.New(startStyle).New("start").Parse(startSource))}
 	for _, w := range e.deps.Widgets {
 		sum := sha512.Sum384(w.Module)
 		served := servedWidget{w.path(), "sha384-" + base64.StdEncoding.EncodeToString(sum[:])}
@@ -72,7 +67,7 @@ func newStartPage(e *Edge) (*startPage, error) {
 			p.fixed.Widget, p.style = served, w.Style
 		}
 	}
-	return p, nil
+	return p
 }
 
 // answer returns the page of the served version.
@@ -98,12 +93,8 @@ func (p *startPage) answer() *resident.Page {
 	if err := p.template.Execute(&filled, filling); err != nil {
 		panic("BUG: start page: " + err.Error())
 	}
-	page, err := document(html, filled.Bytes(), startLifetime, protection(filled.Bytes(), p.style)...)
-	if err != nil {
-		panic("BUG: start page: " + err.Error())
-	}
-	p.set, p.next, p.page = set, next, page
-	return page
+	p.set, p.next, p.page = set, next, document(html, filled.Bytes(), startLifetime, protection(filled.Bytes(), p.style)...)
+	return p.page
 }
 
 // startLifetime is the time for which a cache may keep the start page.

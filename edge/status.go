@@ -226,13 +226,12 @@ func (e *Edge) Usage() []keys.KeyUsage {
 	return table.Usage()
 }
 
+// success returns the body of a success whose data are made for this request.
+func (e *Edge) success(data any) []byte { return marshal(wire.Wrap(data, e.deps.RaceTime(time.Now()))) }
+
 // show answers with a value in the envelope of the API.
 func (e *Edge) show(w http.ResponseWriter, v any) {
-	body, err := wire.Marshal(wire.Wrap(v, e.deps.RaceTime(time.Now())))
-	if err != nil {
-		panic("BUG: admin answer: " + err.Error())
-	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(body) // the console may have gone away
+	_, _ = w.Write(e.success(v)) // the console may have gone away
 }

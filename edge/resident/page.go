@@ -37,9 +37,12 @@ type Page struct {
 }
 
 // NewPage makes the page of a document that is constant for the life of the process.
-func NewPage(body *snapshots.Body, contentType, lifetime Field, more ...Field) (*Page, error) {
+func NewPage(body *snapshots.Body, contentType, lifetime Field, more ...Field) *Page {
 	p := &Page{}
-	return p, p.fill(body, newHeaderSet(contentType, lifetime, more...))
+	if err := p.fill(body, newHeaderSet(contentType, lifetime, more...)); err != nil {
+		panic("BUG: a page of the program: " + err.Error())
+	}
+	return p
 }
 
 // fill makes the responses of a body and its codings.

@@ -87,9 +87,6 @@ func proof(data []byte, contentType, lifetime Field) *Page {
 	if data == nil {
 		return nil
 	}
-	page, err := NewPage(&snapshots.Body{Entry: snapshots.ManifestEntry{ETag: snapshots.ETag(snapshots.Digest(data))}, Identity: data}, contentType, lifetime)
-	if err != nil {
-		panic("BUG: proof: " + err.Error())
-	}
-	return page
+	entry := snapshots.ManifestEntry{ETag: snapshots.ETag(snapshots.Digest(data))}
+	return NewPage(&snapshots.Body{Entry: entry, Identity: data}, contentType, lifetime)
 }
