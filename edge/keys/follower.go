@@ -23,7 +23,8 @@ type FollowerConfig struct {
 	// when the store does not answer; empty: no copy.
 	CacheDir string
 	// Trust are the keys of operators. The follower then takes only lists that one of them has signed, and
-	// none with a lower serial number than the highest of each key, which it keeps in CacheDir. Empty: any.
+	// none with a lower serial number than the highest of each key, which it keeps in CacheDir, so it needs one.
+	// Empty: any.
 	Trust  notes.Trust
 	Tiers  Tiers
 	Limits limit.Source // makes the counters of the keys
@@ -33,9 +34,10 @@ type FollowerConfig struct {
 // Follower keeps the table of the stored list current. It refuses an unreadable list and
 // reads it again, while the last good table stays.
 type Follower struct {
-	cfg   FollowerConfig
-	cache blob.Store     // nil: none
-	marks *notes.Ratchet // nil: there is no folder for it
+	cfg      FollowerConfig
+	cache    blob.Store     // nil: none
+	marks    *notes.Ratchet // nil: any list will do
+	marksErr error          // of opening the folder of marks
 
 	table  atomic.Pointer[Table]
 	state  atomic.Pointer[Health]
@@ -79,9 +81,10 @@ func (f *Follower) Panics() uint64 { return f.panics.Load() }
 func (f *Follower) Run(ctx context.Context) error {
 	if f.cfg.CacheDir != "" {
 		f.openCopy(ctx)
-		if marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet")); err == nil {
-			f.marks = notes.NewRatchet(marks, "keys.json")
-		}
+	}
+	if !f.cfg.Trust.Empty() {
+		marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet"))
+		f.marks, f.marksErr = notes.NewRatchet(marks, "keys.json"), err
 	}
 	_ = blob.Follow(ctx, blob.FollowConfig{Store: f.cfg.Store, Key: Object, Limit: MaxSize, Take: f.take, Looked: f.looked}) // ends with ctx
 	return nil
@@ -137,8 +140,8 @@ func (f *Follower) verify(ctx context.Context, document []byte, copied bool) err
 	switch {
 	case err != nil || copied:
 		return err
-	case f.marks == nil:
-		return errors.New("the folder for the highest serial numbers cannot be opened, so no list of keys is taken")
+	case f.marksErr != nil:
+		return fmt.Errorf("no list of keys is taken, because the folder for the highest serial numbers cannot be opened: %w", f.marksErr)
 	}
 	if err := f.marks.Raise(ctx, signed, notes.Mark{Number: o.serial, Content: o.sum}); err != nil {
 		return fmt.Errorf("list of keys: serial number: %w", err)

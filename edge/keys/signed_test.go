@@ -169,6 +169,25 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 	}
 }
 
+// TestRatchetThatCannotBeOpened checks that a follower without its ratchet takes no list, and says why.
+func TestRatchetThatCannotBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, folder, operator := memblob.New(), t.TempDir(), signingKey(t)
+		if err := keys.Update(t.Context(), store, signed(operator, add("one"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "ratchet"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, stop := followSigned(t, store, folder, operator)
+		defer stop()
+		settle()
+		if problem := f.Health().Problem; f.Table() != nil || !strings.Contains(problem, "not a directory") {
+			t.Errorf("problem %q, table %v, want the reason and no table", problem, f.Table())
+		}
+	})
+}
+
 // TestSigningAList checks which lists an operator's key signs.
 func TestSigningAList(t *testing.T) {
 	store, operator := memblob.New(), signingKey(t)

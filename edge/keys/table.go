@@ -18,7 +18,7 @@ import (
 // all of them, so replace it by the next one.
 type Table struct {
 	number   uint64
-	serial   int64 // of the document
+	serial   int64 // of the list
 	index    *index
 	records  []tableRecord // in the order of the document
 	accepted int
@@ -81,7 +81,7 @@ var tables atomic.Uint64
 // is the same; a number keeps no table alive.
 func (t *Table) Number() uint64 { return t.number }
 
-// Serial is the serial number of the list, 0 if it has none.
+// Serial is the serial number of the list.
 func (t *Table) Serial() int64 { return t.serial }
 
 // Len returns the number of keys in the table that are not revoked, expired ones included.

@@ -15,7 +15,7 @@ type Anonymous struct {
 	slots     []Window
 }
 
-// NewAnonymous returns a table of slots, 8 bytes each plus an offset.
+// NewAnonymous returns a table of slots, 16 bytes each.
 func NewAnonymous(perMinute, slots int) *Anonymous {
 	a := &Anonymous{perMinute: perMinute, seed: maphash.MakeSeed(), slots: make([]Window, slots)}
 	for i := range a.slots {
