@@ -43,7 +43,12 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 		if known := of[row.Driver]; len(known) > 0 {
 			result := known[0]
 			of[row.Driver] = known[1:]
-			add.Grid, add.Laps = result.Grid, &result.Laps
+			add.Grid = result.Grid
+			// No source has the laps of a driver in another's car, and some lack those of a disqualified one.
+			lapsKnown := result.Laps > 0 || !result.Shared && result.Outcome != season.Disqualified
+			if lapsKnown {
+				add.Laps = &result.Laps
+			}
 			switch agreed := result.Position == row.Position; {
 			case row.Position == 0:
 				add.Status, add.Reason = result.Outcome, result.Reason
@@ -53,7 +58,7 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 			case winner == nil || winner.Time == 0:
 			case result.Time >= winner.Time:
 				add.GapMS = (result.Time - winner.Time).Milliseconds()
-			case winner.Laps > result.Laps:
+			case lapsKnown && winner.Laps > result.Laps:
 				add.GapLaps = winner.Laps - result.Laps
 			}
 		}

@@ -112,3 +112,30 @@ func TestVerifiedDetailsStay(t *testing.T) {
 		}
 	}
 }
+
+// Nobody knows the laps of a driver in another's car, and the source may lack those of a disqualified one. A driver who
+// did not start has completed none.
+func TestUnknownLapsAreAbsent(t *testing.T) {
+	r := almanactest.New(t, almanactest.Opened).Round(almanactest.BelgiumOver, almanactest.Belgium)
+	results := []season.Result{
+		{Driver: "lewis-hamilton", Position: 1, Laps: 70, Time: time.Hour},
+		{Driver: "cay", Position: 1, Shared: true},
+		{Driver: "george-russell", Position: 2, Laps: 69},
+		{Driver: "george-russell", Position: 3, Shared: true},
+		{Driver: "dan", Outcome: season.DidNotStart},
+		{Driver: "eve", Outcome: season.Disqualified},
+	}
+	text, err := json.Marshal(r.Whole(almanac.Rows(results), results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"driver":"lewis-hamilton","team":"","position":1,"number":44,"laps":70,"time_ms":3600000},` +
+		`{"driver":"cay","team":"","position":1,"shared":true},` +
+		`{"driver":"george-russell","team":"","position":2,"number":63,"laps":69,"gap_laps":1},` +
+		`{"driver":"george-russell","team":"","position":3,"shared":true,"number":63},` +
+		`{"driver":"dan","team":"","status":"DNS","laps":0},` +
+		`{"driver":"eve","team":"","status":"DSQ"}]`
+	if got := strings.TrimSpace(string(text)); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
