@@ -208,6 +208,7 @@ type Result struct {
 	Points   float64       `json:"points"`
 	Reason   string        `json:"reason"` // why the driver retired, in the source's words
 	Shared   bool          `json:"shared"` // the car had been started by another driver
+	Number   int           `json:"number"` // the one on the car; 0: that of the driver's entry
 }
 
 // Started reports whether the driver took the start.

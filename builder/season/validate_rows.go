@@ -82,7 +82,7 @@ func (c *checker) validateSlot(row *GridSlot) error {
 }
 
 func (c *checker) validateResult(row *Result) error {
-	if err := cmp.Or(c.refers(row.Driver, row.Team, row.Engine, row.Time, min(row.Position, row.Grid, row.Laps)), finitePoints(row.Driver, row.Points)); err != nil {
+	if err := cmp.Or(c.refers(row.Driver, row.Team, row.Engine, row.Time, min(row.Position, row.Grid, row.Laps, row.Number)), finitePoints(row.Driver, row.Points)); err != nil {
 		return err
 	}
 	if (row.Position == 0) == (row.Outcome == "") {

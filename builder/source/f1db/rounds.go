@@ -51,6 +51,13 @@ func (c *converter) round(r *race) (season.Round, error) {
 	round.FastestLaps = c.fastestLaps(r.ID)
 	round.PitStops = c.pitStops(r.ID)
 	round.Entries = c.entries(r.ID)
+	for _, rows := range [][]season.Result{round.Results, round.SprintResults} {
+		for i := range rows {
+			if entry := round.Entry(rows[i].Driver); entry != nil && entry.Number == rows[i].Number {
+				rows[i].Number = 0
+			}
+		}
+	}
 	round.DriverStandings = c.driverStandings(driverStandings, c.rel.rows[driverStandings][r.ID])
 	round.TeamStandings = c.teamStandings(teamStandings, c.rel.rows[teamStandings][r.ID])
 	return round, nil

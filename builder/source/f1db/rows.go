@@ -79,7 +79,7 @@ func (c *converter) results(t table, race int) []season.Result {
 	return each(c, t, race, func(r *row) season.Result {
 		result := season.Result{
 			Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Grid: r.Grid,
-			Laps: r.Laps, Time: millis(r.Time), Points: r.Points, Reason: r.Reason, Shared: r.Shared,
+			Laps: r.Laps, Time: millis(r.Time), Points: r.Points, Reason: r.Reason, Shared: r.Shared, Number: c.number(r),
 		}
 		if r.Position == 0 {
 			result.Outcome = season.Outcome(r.PositionText)

@@ -89,7 +89,7 @@ func TestSmallRelease(t *testing.T) {
 				Results: []season.Result{
 					{Driver: "bert-berg", Team: "verde", Engine: "vee", Position: 1, Laps: 50, Time: 90 * time.Minute, Points: 25},
 					{Driver: "anna-arno", Team: "rosso", Engine: "vee", Outcome: season.DidNotFinish, Grid: 1, Laps: 12, Reason: "Engine"},
-					{Driver: "carl-coda", Team: "verde", Engine: "vee", Outcome: season.DidNotQualify},
+					{Driver: "carl-coda", Team: "verde", Engine: "vee", Outcome: season.DidNotQualify, Number: 3}, // has no entry
 				},
 				DriverStandings: []season.DriverStanding{{Driver: "bert-berg", Position: 1, Points: 25}}, // the season is not complete
 				TeamStandings:   []season.TeamStanding{{Team: "verde", Engine: "vee", Position: 1, Points: 25}},
