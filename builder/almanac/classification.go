@@ -43,7 +43,7 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 		if known := of[row.Driver]; len(known) > 0 {
 			result := known[0]
 			of[row.Driver] = known[1:]
-			add.Number, add.Grid = cmp.Or(result.Number, add.Number), result.Grid
+			add.Number, add.Grid, add.Reason = cmp.Or(result.Number, add.Number), result.Grid, result.Reason
 			// No source has the laps of a driver in another's car, and some lack those of a disqualified one.
 			lapsKnown := result.Laps > 0 || !result.Shared && result.Outcome != season.Disqualified
 			if lapsKnown {
@@ -51,7 +51,7 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 			}
 			switch agreed := result.Position == row.Position; {
 			case row.Position == 0:
-				add.Status, add.Reason = result.Outcome, result.Reason
+				add.Status = result.Outcome
 			case !agreed:
 			case row.Position == 1 && winner == nil:
 				winner, add.TimeMS = result, result.Time.Milliseconds()

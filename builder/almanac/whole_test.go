@@ -120,7 +120,7 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 	results := []season.Result{
 		{Driver: "lewis-hamilton", Position: 1, Laps: 70, Time: time.Hour},
 		{Driver: "cay", Position: 1, Shared: true},
-		{Driver: "george-russell", Position: 2, Laps: 69},
+		{Driver: "george-russell", Position: 2, Laps: 69, Reason: "Engine"}, // after nine tenths of the distance
 		{Driver: "george-russell", Position: 3, Shared: true, Number: 8},
 		{Driver: "dan", Outcome: season.DidNotStart, Number: 9},
 		{Driver: "eve", Outcome: season.Disqualified},
@@ -131,7 +131,7 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 	}
 	want := `[{"driver":"lewis-hamilton","team":"","position":1,"number":44,"laps":70,"time_ms":3600000},` +
 		`{"driver":"cay","team":"","position":1,"shared":true},` +
-		`{"driver":"george-russell","team":"","position":2,"number":63,"laps":69,"gap_laps":1},` +
+		`{"driver":"george-russell","team":"","position":2,"number":63,"laps":69,"gap_laps":1,"reason":"Engine"},` +
 		`{"driver":"george-russell","team":"","position":3,"shared":true,"number":8},` +
 		`{"driver":"dan","team":"","number":9,"status":"DNS","laps":0},` +
 		`{"driver":"eve","team":"","status":"DSQ"}]`

@@ -51,7 +51,7 @@ type ResultRow struct {
 	GapMS      int64        `json:"gap_ms,omitzero"`
 	GapLaps    int          `json:"gap_laps,omitzero"`
 	Points     float64      `json:"points"`
-	Reason     string       `json:"reason,omitzero"` // why the driver retired
+	Reason     string       `json:"reason,omitzero"` // why the driver retired, did not start, or was disqualified
 	Shared     bool         `json:"shared,omitzero"` // another driver had started in the car
 }
 
