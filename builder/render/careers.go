@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
@@ -245,15 +244,9 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 	} else if i := slices.IndexFunc(r.Facts.Grid, func(g season.GridSlot) bool { return g.Position == 1 }); i >= 0 {
 		c.at(r, r.Facts.Grid[i].Driver, r.Facts.Grid[i].Team).Poles++
 	}
-	var fastest time.Duration
-	for _, lap := range r.Facts.FastestLaps {
-		if lap.Time > 0 && (fastest == 0 || lap.Time < fastest) {
-			fastest = lap.Time
-		}
-	}
-	for _, lap := range r.Facts.FastestLaps { // several drivers may share it
+	for _, lap := range r.Facts.FastestLaps { // the source's first has the fastest, which several drivers may share
 		i := slices.IndexFunc(race, func(row ledger.Row) bool { return row.Driver == lap.Driver })
-		if fastest > 0 && lap.Time == fastest && i >= 0 {
+		if lap.Time > 0 && lap.Time == r.Facts.FastestLaps[0].Time && i >= 0 {
 			c.at(r, race[i].Driver, race[i].Team).FastestLaps++
 		}
 	}

@@ -67,8 +67,12 @@ func sessionsRecord(r *almanac.Round) wire.WeekendSessions {
 			name(row.Driver, row.Team)
 		}
 		for i, lap := range f.FastestLaps {
+			place := i + 1
+			if lap.Time == f.FastestLaps[0].Time { // several drivers may share the fastest lap
+				place = 1
+			}
 			rec.FastestLaps = append(rec.FastestLaps, wire.FastestLap{
-				Position: i + 1, DriverID: r.Lasting(lap.Driver), Lap: lap.Lap, TimeMS: lap.Time.Milliseconds(),
+				Position: place, DriverID: r.Lasting(lap.Driver), Lap: lap.Lap, TimeMS: lap.Time.Milliseconds(),
 			})
 		}
 		for _, stop := range f.PitStops {
