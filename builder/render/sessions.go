@@ -52,6 +52,9 @@ func sessionsRecord(r *almanac.Round) wire.WeekendSessions {
 	}
 	rec.Qualifying, rec.Grid = qualifying(f.Qualifying, name), grid(f.Grid, f.Qualifying, name)
 	rec.SprintQualifying, rec.SprintGrid = qualifying(f.SprintQualifying, name), grid(f.SprintGrid, f.SprintQualifying, name)
+	if r.Year < 2023 { // in 2021 and 2022 qualifying set the grid of the sprint
+		rec.SprintGrid = grid(f.SprintGrid, f.Qualifying, name)
+	}
 	kinds := [...]season.SessionKind{season.Practice1, season.Practice2, season.Practice3, season.Practice4}
 	for i, laps := range f.Practice {
 		for place, lap := range laps {

@@ -35,6 +35,20 @@ func after2025(t *testing.T) *almanac.Almanac {
 	return almanactest.New(t, opened).Almanac(opened.Add(time.Hour))
 }
 
+// TestSprintGridOf2021 compares a sprint grid with the qualifying of Friday, which set it in 2021 and 2022.
+func TestSprintGridOf2021(t *testing.T) {
+	round := rowsOf[wire.WeekendSessions](t, after2025(t), catalog.Variant{Endpoint: catalog.Sessions, SessionKey: 2021010})[0]
+	if len(round.SprintGrid) != 20 {
+		t.Fatalf("got %d rows, want 20", len(round.SprintGrid))
+	}
+	for _, row := range round.SprintGrid {
+		i := slices.IndexFunc(round.Qualifying, func(q wire.QualifyingRow) bool { return q.DriverID == row.DriverID })
+		if want := round.Qualifying[i].Position; row.Qualified != want || row.Position > 0 && (row.PlacesLost == nil || *row.PlacesLost != row.Position-want) {
+			t.Errorf("%s: got place %d after %d in qualifying, %v lost; want %d in qualifying", row.DriverID, row.Position, row.Qualified, row.PlacesLost, want)
+		}
+	}
+}
+
 // TestFastestLapOfTheSource gives the fastest lap in China in 2025 to Norris. Hamilton, who was disqualified, had a
 // faster one, which the source lists last.
 func TestFastestLapOfTheSource(t *testing.T) {
