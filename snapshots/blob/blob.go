@@ -22,7 +22,8 @@ var (
 	// ErrUnknown means that a write may or may not have been applied (timed out, answer lost,
 	// 409 of a concurrent write). The caller must read back before it decides.
 	ErrUnknown = errors.New("outcome of the write is unknown")
-	// ErrUnsynced is an ErrUnknown of a write that is visible, but that a crash may undo. To read back proves nothing.
+	// ErrUnsynced is an ErrUnknown of a write that is visible, but that a crash may undo. To read back proves nothing:
+	// see Syncer.
 	ErrUnsynced = fmt.Errorf("%w: the disk did not confirm it", ErrUnknown)
 	// ErrTooLarge means that an object is larger than the reader's limit. None of it is returned.
 	ErrTooLarge = errors.New("object is larger than allowed")
@@ -130,6 +131,21 @@ type Clock interface {
 type Grouper interface {
 	// Writers returns the number of concurrent writes from which more make the store no faster.
 	Writers() int
+}
+
+// Syncer is implemented by a Store in which an object can be visible before it survives a crash: another writer still
+// waits for the disk, or got ErrUnsynced.
+type Syncer interface {
+	// Sync returns nil once the object under key survives a crash, and ErrUnsynced if the disk does not confirm it.
+	Sync(ctx context.Context, key string) error
+}
+
+// confirm waits until the object under key survives a crash. Its caller has found there the bytes that it would write.
+func confirm(ctx context.Context, s Store, key string) error {
+	if s, ok := s.(Syncer); ok {
+		return s.Sync(ctx, key)
+	}
+	return nil
 }
 
 // ProbeFolder is the prefix of the objects with which a store tests its server.

@@ -41,8 +41,11 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 		}
 		object, readErr := s.Get(ctx, key, int64(len(data)))
 		switch {
+		case readErr == nil && bytes.Equal(object.Data, data):
+			err = confirm(ctx, s, key)
+			return err == nil, err
 		case readErr == nil:
-			return bytes.Equal(object.Data, data), nil
+			return false, nil
 		case errors.Is(readErr, ErrTooLarge):
 			return false, nil
 		case !errors.Is(readErr, ErrNotFound):

@@ -49,7 +49,8 @@ func (d Document[T]) Swap(ctx context.Context, old Tag, content T) (Tag, error) 
 }
 
 // Update reads the object, lets edit change its content and replaces it. It returns the content
-// that the object holds afterwards. If edit changes nothing, Update writes nothing.
+// that the object holds afterwards. If edit changes nothing, Update writes nothing,
+// but waits until the object survives a crash.
 //
 // Update starts over with the newer content if another process replaced the object meanwhile, so
 // edit may run several times and must depend on its argument alone. If the store loses the answer
@@ -87,7 +88,10 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 			return none, withDoubt(err, doubt)
 		}
 		if bytes.Equal(written, before) {
-			return content, nil
+			if object.Tag != "" {
+				err = confirm(ctx, d.Store, d.Key)
+			}
+			return content, err
 		}
 		switch _, err = d.Store.Swap(ctx, d.Key, object.Tag, written); {
 		case err == nil:

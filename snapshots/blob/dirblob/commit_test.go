@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,7 +24,7 @@ func TestSyncCoversEarlierWrites(t *testing.T) {
 	var writers sync.WaitGroup
 	begin := func(f *os.File) {
 		writers.Go(func() {
-			if err := s.Sync(f); err != nil {
+			if err := s.SyncFile(f); err != nil {
 				t.Error(err)
 			}
 		})
@@ -68,6 +69,9 @@ func TestSyncCoversEarlierWrites(t *testing.T) {
 func TestCreateWaitsForTheDisk(t *testing.T) {
 	for _, failing := range []int{0, 1, 2} {
 		root := t.TempDir()
+		if err := os.Mkdir(filepath.Join(root, "a"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		s := open(t, root)
 		var synced []string
 		s.SetDisk(func(f *os.File) error {
@@ -90,6 +94,81 @@ func TestCreateWaitsForTheDisk(t *testing.T) {
 		if fmt.Sprint(synced) != fmt.Sprint(want) || (failing == 0) != (err == nil) || (failing == 2) != errors.Is(err, blob.ErrUnknown) {
 			t.Errorf("sync %d fails: got %v, %v; want %v", failing, synced, err, want)
 		}
+	}
+}
+
+// TestRepeatWaitsForTheDisk repeats a write whose object is visible but not confirmed by the disk. Each repetition fails
+// until the disk confirms the object, and then writes nothing.
+func TestRepeatWaitsForTheDisk(t *testing.T) {
+	for name, write := range map[string]func(*dirblob.Store) (bool, error){
+		"claim": func(s *dirblob.Store) (bool, error) { return blob.Claim(t.Context(), s, "a/b", []byte(`"x"`)) },
+		"put":   func(s *dirblob.Store) (bool, error) { return blob.Put(t.Context(), s, "a/b", 9, []byte(`"x"`)) },
+		"update": func(s *dirblob.Store) (bool, error) {
+			d := blob.Document[string]{Store: s, Key: "a/b"}
+			_, err := d.Update(t.Context(), func(content *string) error { *content = "x"; return nil })
+			return err == nil, err
+		},
+	} {
+		for _, before := range []string{"", `"old"`} {
+			if name == "claim" && before != "" {
+				continue // a claim replaces nothing
+			}
+			root := t.TempDir()
+			s := open(t, root)
+			if before != "" {
+				if _, err := s.Create(t.Context(), "a/b", []byte(before)); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := os.Mkdir(filepath.Join(root, "a"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			broken, folders := true, 0
+			s.SetDisk(func(f *os.File) error {
+				if info, err := f.Stat(); err != nil || !info.IsDir() {
+					return err
+				}
+				folders++
+				if broken {
+					return syscall.EIO
+				}
+				return nil
+			}, nil)
+			for attempt := range 2 {
+				if _, err := write(s); !errors.Is(err, blob.ErrUnsynced) {
+					t.Errorf("%s over %q, attempt %d on a failing disk: got %v, want %v", name, before, attempt, err, blob.ErrUnsynced)
+				}
+			}
+			broken, folders = false, 0
+			if _, err := write(s); err != nil || folders != 1 {
+				t.Errorf("%s over %q, with the disk back: got %v after %d syncs of the folder, want 1", name, before, err, folders)
+			}
+		}
+	}
+}
+
+// TestUnsyncedFolderIsMadeAgain shows that a folder is made and synced again if the disk did not confirm it.
+func TestUnsyncedFolderIsMadeAgain(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	var synced []string
+	s.SetDisk(func(f *os.File) error {
+		name, err := filepath.Rel(root, f.Name())
+		if err != nil || strings.HasPrefix(name, "@new") {
+			return err
+		}
+		if synced = append(synced, name); len(synced) == 2 {
+			return syscall.EIO
+		}
+		return nil
+	}, nil)
+	if _, err := s.Create(t.Context(), "a/b/c", []byte("x")); !errors.Is(err, syscall.EIO) || errors.Is(err, blob.ErrUnknown) {
+		t.Errorf("on a failing disk: got %v, want %v and no doubt", err, syscall.EIO)
+	}
+	if _, err := s.Create(t.Context(), "a/b/c", []byte("x")); err != nil {
+		t.Error(err)
+	}
+	if want := []string{".", "a", "a", "a/b"}; !slices.Equal(synced, want) {
+		t.Errorf("synced %q, want %q", synced, want)
 	}
 }
 

@@ -35,6 +35,7 @@ import (
 var (
 	_ blob.Store   = (*Store)(nil)
 	_ blob.Grouper = (*Store)(nil)
+	_ blob.Syncer  = (*Store)(nil)
 )
 
 const (
@@ -66,7 +67,7 @@ func Open(root string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeFolder(filepath.Join(s.root, newFolder)); err != nil {
+	if err := s.makeFolder(filepath.Join(s.root, newFolder)); err != nil {
 		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
 	}
 	s.removeAbandoned(time.Now())
@@ -162,7 +163,7 @@ func (s *Store) create(path string, data []byte) error {
 	if _, err := os.Lstat(path); err == nil && !s.readOnly {
 		return blob.ErrConflict
 	}
-	return s.place(path, data, func(fresh *os.File) error { return linkInto(fresh, path) })
+	return s.place(path, data, func(fresh *os.File) error { return s.linkInto(fresh, path) })
 }
 
 // place writes data to a new file, calls name to give it the path, and waits until the name is on disk. A process that is
@@ -184,7 +185,24 @@ func (s *Store) place(path string, data []byte, name func(fresh *os.File) error)
 	if err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(path), s.disk.sync); err != nil {
+	return s.confirm(path)
+}
+
+// Sync implements blob.Syncer. Only the name can be missing on disk, because place syncs the bytes before it.
+func (s *Store) Sync(ctx context.Context, key string) error {
+	path, err := s.path(ctx, key)
+	if err == nil {
+		err = s.confirm(path)
+	}
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", key, err)
+	}
+	return nil
+}
+
+// confirm waits until the name of a visible object is on disk.
+func (s *Store) confirm(path string) error {
+	if err := s.syncFolder(filepath.Dir(path)); err != nil {
 		return errors.Join(blob.ErrUnsynced, err)
 	}
 	return nil
@@ -192,11 +210,11 @@ func (s *Store) place(path string, data []byte, name func(fresh *os.File) error)
 
 // linkInto links fresh at path. It makes the folder only after a link has failed, because most folders are there. If a
 // Delete removes the empty folder in between, the link fails again; more than a few times is another fault.
-func linkInto(fresh *os.File, path string) error {
+func (s *Store) linkInto(fresh *os.File, path string) error {
 	for attempt := 0; ; attempt++ {
 		err := os.Link(fresh.Name(), path)
 		if errors.Is(err, fs.ErrNotExist) && attempt < 10 {
-			if err = makeFolder(filepath.Dir(path)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			if err = s.makeFolder(filepath.Dir(path)); err == nil || errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		}
@@ -327,11 +345,12 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 
 // makeFolder makes folder and its missing parents, and waits until the new names are on
 // disk. The error is fs.ErrNotExist if the folder above was removed meanwhile, or if the file
-// system makes no folders there.
-func makeFolder(folder string) error {
+// system makes no folders there. If the disk does not confirm a folder, makeFolder removes it, so that the next
+// writer makes and syncs it again.
+func (s *Store) makeFolder(folder string) error {
 	err := os.Mkdir(folder, 0o755) //nolint:gosec // G301: an edge of another user reads here
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(folder) != folder {
-		if err := makeFolder(filepath.Dir(folder)); err != nil {
+		if err := s.makeFolder(filepath.Dir(folder)); err != nil {
 			return err
 		}
 		err = os.Mkdir(folder, 0o755) //nolint:gosec // G301: the same
@@ -342,7 +361,10 @@ func makeFolder(folder string) error {
 	case err != nil:
 		return err
 	}
-	return syncFolder(filepath.Dir(folder), (*os.File).Sync)
+	if err = s.syncFolder(filepath.Dir(folder)); err != nil {
+		_ = os.Remove(folder) // it stays if another writer has used it
+	}
+	return err
 }
 
 // checkFolder explains why a name is taken, for example by a link into a disk that is not mounted.
@@ -362,12 +384,12 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-func syncFolder(folder string, sync func(*os.File) error) error {
+func (s *Store) syncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
-	return errors.Join(sync(f), f.Close())
+	return errors.Join(s.disk.sync(f), f.Close())
 }
 
 // removeAbandoned removes the files of killed writers in @new. A file that cannot be removed stays for a

@@ -30,8 +30,8 @@ const MinGroup = minGroup
 // SetDisk replaces the sync of one file and that of the file system.
 func (s *Store) SetDisk(one, all func(*os.File) error) { s.disk.syncOne, s.disk.syncAll = one, all }
 
-// Sync waits for the disk as a write does.
-func (s *Store) Sync(f *os.File) error { return s.disk.sync(f) }
+// SyncFile waits for the disk as a write does.
+func (s *Store) SyncFile(f *os.File) error { return s.disk.sync(f) }
 
 // Waiting returns the number of writers that wait for their turn.
 func (s *Store) Waiting() int {
