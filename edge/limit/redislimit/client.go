@@ -23,9 +23,10 @@ import (
 // end of a connection. A cluster is recognised by its answers: the server that lacks a key names the right one.
 type client struct {
 	servers
-	ctx     context.Context // ends with close
-	stop    context.CancelFunc
-	running sync.WaitGroup // a goroutine for each connection
+	patience time.Duration   // with an answer
+	ctx      context.Context // ends with close
+	stop     context.CancelFunc
+	running  sync.WaitGroup // a goroutine for each connection
 
 	mu    sync.Mutex // guards what follows
 	conns map[string]*conn
@@ -42,8 +43,8 @@ var reconnect = blob.Backoff{First: 50 * time.Millisecond, Longest: beatInterval
 // maxHops is how often a question may be sent on to another server of a cluster.
 const maxHops = 3
 
-func newClient(s servers) *client {
-	c := &client{servers: s, conns: map[string]*conn{}, slots: map[string]string{}}
+func newClient(s servers, patience time.Duration) *client {
+	c := &client{servers: s, patience: patience, conns: map[string]*conn{}, slots: map[string]string{}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
@@ -111,7 +112,7 @@ func (c *client) to(address string) *conn {
 	if last != nil && (!last.failed() || time.Now().Before(last.retry)) {
 		return last
 	}
-	next := &conn{wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	next := &conn{patience: c.patience, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	if last != nil {
 		next.failures = last.failures
 	}
@@ -137,9 +138,10 @@ func (c *client) to(address string) *conn {
 // conn is a connection to a server, which concurrent callers share. Their commands travel together, and the
 // answers come in the same order. Commands wait until the connection is made.
 type conn struct {
-	wake   chan struct{} // there is something to send
-	gone   chan struct{} // closed by fail
-	server string        // its address; to be read after an answer
+	patience time.Duration // with an answer
+	wake     chan struct{} // there is something to send
+	gone     chan struct{} // closed by fail
+	server   string        // its address; to be read after an answer
 
 	mu    sync.Mutex // guards what follows
 	wire  net.Conn   // nil until the connection is made
@@ -166,7 +168,7 @@ func (c *conn) do(ctx context.Context, asking bool, words []string, numbers []in
 	q := &question{at: time.Now(), asking: asking, done: make(chan struct{})}
 	c.mu.Lock()
 	err := c.err
-	silent := len(c.asked) > 0 && q.at.Sub(c.asked[0].at) > silentAfter
+	silent := len(c.asked) > 0 && q.at.Sub(c.asked[0].at) > silentCalls*c.patience
 	if err == nil {
 		if asking {
 			c.out = encode(c.out, []string{"ASKING"})
@@ -178,7 +180,7 @@ func (c *conn) do(ctx context.Context, asking bool, words []string, numbers []in
 	case err != nil:
 		return nil, err
 	case silent:
-		c.fail(errSilent)
+		c.fail(fmt.Errorf("the server did not answer for %v", silentCalls*c.patience))
 	}
 	select {
 	case c.wake <- struct{}{}:
@@ -191,8 +193,6 @@ func (c *conn) do(ctx context.Context, asking bool, words []string, numbers []in
 		return nil, ctx.Err()
 	}
 }
-
-var errSilent = fmt.Errorf("the server did not answer for %v", silentAfter)
 
 // run sends commands and reads answers until the connection fails.
 func (c *conn) run(w *wire) {

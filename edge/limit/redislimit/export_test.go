@@ -4,7 +4,14 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"time"
 )
+
+// Patient returns cfg for a source that waits for each answer, however late: no question fails on a busy machine.
+func Patient(cfg Config) Config {
+	cfg.patience = time.Hour
+	return cfg
+}
 
 // Scan reads a stream of answers, and returns the first error that is neither the end nor a refusal.
 func Scan(stream io.Reader) error {

@@ -50,6 +50,7 @@
 package redislimit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -87,6 +88,8 @@ type Config struct {
 	RootCAs *x509.CertPool
 	Mode    Mode
 	Log     *slog.Logger
+
+	patience time.Duration // with an answer; zero: callTimeout
 }
 
 // The waits for Redis.
@@ -95,9 +98,11 @@ const (
 	firstTimeout = 5 * time.Millisecond   // for the first request of a window in lease mode
 	closeTimeout = 500 * time.Millisecond // to deregister
 	dialTimeout  = 500 * time.Millisecond // for each address
-	silentAfter  = 2 * time.Second        // a silent connection is replaced
 	beatInterval = time.Second
 )
+
+// silentCalls is the number of call timeouts after which a silent connection is replaced.
+const silentCalls = 8
 
 // portions is the number of shares into which an edge divides its part of the rest.
 const portions = 8
@@ -136,7 +141,7 @@ func (cfg Config) client() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(s), nil
+	return newClient(s, cmp.Or(cfg.patience, callTimeout)), nil
 }
 
 // checkKey is the key under which Check counts. Redis forgets it after two minutes.
@@ -268,7 +273,7 @@ func (s *Source) beat() {
 }
 
 func (s *Source) greet() error {
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, s.client.patience)
 	defer cancel()
 	began := time.Now()
 	reply, err := greeting.ask(ctx, s.client, 2, edgesKey, []string{s.name})
@@ -285,7 +290,7 @@ func (s *Source) reserve(c *counter, q *call) error {
 	if !s.answering.Load() {
 		return errors.New("redis does not answer")
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, q.started.Add(callTimeout))
+	ctx, cancel := context.WithDeadline(s.ctx, q.started.Add(s.client.patience))
 	defer cancel()
 	divisor := int64(0)
 	if s.mode == Lease {
