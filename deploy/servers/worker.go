@@ -126,20 +126,14 @@ func (p *operatorPort) serve(ctx context.Context) error {
 		return nil
 	}
 	server := adminport.Server(p)
-	stopped := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		defer close(stopped)
+	server.RegisterOnShutdown(func() {
 		if page := p.console.Load(); page != nil {
 			page.Close() // ends open responses, so that the server can drain
 		}
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), service.StopGrace)
-		defer cancel()
-		_ = server.Shutdown(drain) // the end of the process cuts off the rest
 	})
-	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := adminport.Run(ctx, p.listener, server, service.StopGrace); err != nil {
 		return fmt.Errorf("serve operators: %w", err)
 	}
-	<-stopped
 	return nil
 }
 

@@ -100,12 +100,30 @@ func Open(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve serves an admin port until ctx ends, and then cuts off the running answers.
+// scrapeGrace is the time in which a running answer of an admin port, such as a scrape, can end after the signal.
+const scrapeGrace = 2 * time.Second
+
+// Serve serves an admin port until ctx ends, and lets running answers end for a moment.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := Server(LocalHosts(listener.Addr(), handler))
-	context.AfterFunc(ctx, func() { _ = server.Close() })
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := Run(ctx, listener, Server(LocalHosts(listener.Addr(), handler)), scrapeGrace); err != nil {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
+	return nil
+}
+
+// Run serves until ctx ends, lets running answers end for at most grace, and cuts off the rest.
+func Run(ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration) error {
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		_ = server.Shutdown(drain) // Close cuts off the answers that it leaves
+		_ = server.Close()
+	})
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-stopped
 	return nil
 }

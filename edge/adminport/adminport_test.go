@@ -2,6 +2,7 @@ package adminport_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -63,6 +64,40 @@ func (l *oneConn) Close() error {
 }
 
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// TestServeFinishesRunningAnswers stops an admin port during a scrape, which it answers, and during a profile of a minute,
+// which it cuts off.
+func TestServeFinishesRunningAnswers(t *testing.T) {
+	for _, tt := range []struct{ takes, ends time.Duration }{{time.Second, time.Second}, {time.Minute, 2 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			client, conn := net.Pipe()
+			defer func() { _ = client.Close() }()
+			ctx, stop := context.WithCancel(t.Context())
+			answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				stop()
+				time.Sleep(tt.takes)
+				_, _ = io.WriteString(w, "all metrics")
+			})
+			began := time.Now()
+			go func() { _, _ = io.WriteString(client, plain) }()
+			var body []byte
+			go func() {
+				if response, err := http.ReadResponse(bufio.NewReader(client), nil); err == nil {
+					body, _ = io.ReadAll(response.Body)
+				}
+			}()
+			if err := adminport.Serve(ctx, &oneConn{conn: conn, closed: make(chan struct{})}, answer); err != nil {
+				t.Error(err)
+			}
+			took := time.Since(began)
+			time.Sleep(tt.takes) // the handler also ends
+			synctest.Wait()
+			if answered := string(body) == "all metrics"; answered != (tt.takes == tt.ends) || took < tt.ends || took > tt.ends+time.Second {
+				t.Errorf("an answer of %v: got %q, and the port stopped after %v; want %v", tt.takes, body, took, tt.ends)
+			}
+		})
+	}
+}
 
 // dialFrom opens a connection from a loopback address and sends something on it.
 func dialFrom(t *testing.T, host byte, to net.Listener, sent string) net.Conn {
