@@ -121,20 +121,22 @@ func (d RotateKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.RotateKey, Subject: d.ID},
 		func(doc *keys.List, k *keys.StoredKey, p *Preview) error {
 			now := time.Now()
-			if !k.Active(now) {
-				return fmt.Errorf("rotate key %q: %w", d.ID, keys.ErrInactive)
+			trial := keys.List{Keys: slices.Clone(doc.Keys)}
+			made, _, err := trial.Rotate(d.ID, grace, now)
+			if err != nil {
+				return err
 			}
-			end := now.Add(grace)
-			if !k.Expires.IsZero() && k.Expires.Before(end) {
-				end = k.Expires
+			old, err := trial.Find(d.ID)
+			if err != nil {
+				return err
 			}
 			p.Title = fmt.Sprintf("Rotate the key of %s", k.Name)
 			p.Question = fmt.Sprintf("Replace the key %s… of %s?", k.Prefix, k.Name)
 			p.Effects = []string{
-				fmt.Sprintf("%s gets a new key of the tier %s, which is shown once.", k.Name, k.Tier),
-				fmt.Sprintf("The old key %s… works until %s and is refused from then on.", k.Prefix, minute(end)),
+				fmt.Sprintf("%s gets a new key of the tier %s, valid %s, which is shown once.", k.Name, k.Tier, validUntil(made.Expires)),
+				fmt.Sprintf("The old key %s… works until %s and is refused from then on.", k.Prefix, minute(old.Expires)),
 			}
-			if next := successor(doc, k, now); next != nil {
+			if next := doc.Successor(k, now); next != nil {
 				p.Warnings = append(p.Warnings, fmt.Sprintf("This key was rotated already: %s has the newer key %s (%s…), created on %s. Rotating it again makes another key beside it.",
 					k.Name, next.ID, next.Prefix, minute(next.Created)))
 			}
@@ -142,25 +144,16 @@ func (d RotateKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 		},
 		func(doc *keys.List, _ *keys.StoredKey) (Answer, error) {
 			next, secret, err := doc.Rotate(d.ID, grace, time.Now())
-			return Answer{Record: next, Secret: secret, Text: fmt.Sprintf("Key %s is created for %s in place of %s, which works on for %s. It is shown this once: only its hash is kept.",
-				next.ID, next.Name, d.ID, grace)}, err
+			if err != nil {
+				return Answer{}, err
+			}
+			old, err := doc.Find(d.ID)
+			if err != nil {
+				return Answer{}, err
+			}
+			return Answer{Record: next, Secret: secret, Text: fmt.Sprintf("Key %s is created for %s in place of %s, which works %s. It is shown this once: only its hash is kept.",
+				next.ID, next.Name, d.ID, validUntil(old.Expires))}, nil
 		})
-}
-
-// successor returns an active key that was made for the same client after one that is about to
-// expire.
-func successor(doc *keys.List, k *keys.StoredKey, now time.Time) *keys.StoredKey {
-	if k.Expires.IsZero() {
-		return nil
-	}
-	for i := range slices.Backward(doc.Keys) {
-		other := &doc.Keys[i]
-		if other.ID != k.ID && other.Name == k.Name && other.Tier == k.Tier && !other.Created.Before(k.Created) && other.Active(now) &&
-			(other.Expires.IsZero() || other.Expires.After(k.Expires)) {
-			return other
-		}
-	}
-	return nil
 }
 
 // RevokeKey refuses a key from now on, for ever.

@@ -17,7 +17,7 @@ var (
 	// ErrNoKey means that the document has no key with that id.
 	ErrNoKey = errors.New("no such key")
 	// ErrInactive means that the key is revoked or expired, so there is nothing to rotate.
-	ErrInactive = errors.New("key is revoked or expired")
+	ErrInactive = errors.New("the key is revoked or expired; gridcast keys create makes another")
 )
 
 // idLen is the number of hex digits of its hash that name a key in commands and logs.
@@ -78,7 +78,8 @@ func (d *List) Revoke(id string, now time.Time) (StoredKey, error) {
 }
 
 // Rotate adds a new key for the client of an old one, with its name, tier, origins and expiry, and
-// lets the old one expire after the grace, during which both work: each with a limit of its own.
+// lets the old one expire after the grace, during which both work: each with a limit of its own. If the old key was
+// rotated before, its expiry is the end of a grace, so the new key gets that of its successor.
 func (d *List) Rotate(id string, grace time.Duration, now time.Time) (StoredKey, string, error) {
 	old, err := d.Find(id)
 	if err != nil {
@@ -88,10 +89,28 @@ func (d *List) Rotate(id string, grace time.Duration, now time.Time) (StoredKey,
 		return StoredKey{}, "", fmt.Errorf("rotate key %q: %w", id, ErrInactive)
 	}
 	request := Request{Name: old.Name, Tier: old.Tier, Expires: old.Expires, Origins: old.Origins}
+	if next := d.Successor(old, now); next != nil {
+		request.Expires = next.Expires
+	}
 	if end := wholeSecond(now.Add(grace)); old.Expires.IsZero() || end.Before(old.Expires) {
 		old.Expires = end
 	}
 	return d.add(request, now)
+}
+
+// Successor returns an active key that was made for the same client after k, which is about to expire.
+func (d *List) Successor(k *StoredKey, now time.Time) *StoredKey {
+	if k.Expires.IsZero() {
+		return nil
+	}
+	for i := range slices.Backward(d.Keys) {
+		other := &d.Keys[i]
+		if other.ID != k.ID && other.Name == k.Name && other.Tier == k.Tier && !other.Created.Before(k.Created) && other.Active(now) &&
+			(other.Expires.IsZero() || other.Expires.After(k.Expires)) {
+			return other
+		}
+	}
+	return nil
 }
 
 // Prune removes the keys that were refused at the instant, and returns them.

@@ -240,7 +240,7 @@ func decodeLine(line []byte) (*StoredKey, error) {
 func (d *List) Find(id string) (*StoredKey, error) {
 	i := slices.IndexFunc(d.Keys, func(r StoredKey) bool { return r.ID == id })
 	if i < 0 {
-		return nil, fmt.Errorf("%w %q", ErrNoKey, id)
+		return nil, fmt.Errorf("%w %q; gridcast keys list shows them", ErrNoKey, id)
 	}
 	return &d.Keys[i], nil
 }
