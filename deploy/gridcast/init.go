@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,9 +75,17 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 	if _, err := c.Policy(); err != nil {
 		return err
 	}
+	_, done, err := c.Limits(ctx, slog.New(slog.DiscardHandler)) // a Redis that is not there yet is no error
+	if err != nil {
+		return err
+	}
+	done()
 	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
+	}
+	if _, ok := o.Tiers[c.KeyTier]; !ok {
+		return terminal.Usagef("--key-tier %q: must be one of %s", c.KeyTier, strings.Join(o.Tiers.Names(), ", "))
 	}
 	if err := c.makeSigningKeys(); err != nil {
 		return err
