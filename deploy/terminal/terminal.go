@@ -98,9 +98,9 @@ func (s *Streams) PrintList(v any, none string, header []any, rows [][]any) {
 	}
 }
 
-// PrintRows is PrintList of a list with a row for each element.
+// PrintRows is PrintList of a list with a row for each element. A nil list is [] as JSON.
 func PrintRows[T any](s *Streams, list []T, none string, header []any, row func(T) []any) {
-	s.PrintList(list, none, header, Rows(list, row))
+	s.PrintList(append([]T{}, list...), none, header, Rows(list, row))
 }
 
 // Rows returns the cells of each element of a list.

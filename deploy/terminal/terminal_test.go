@@ -1,6 +1,7 @@
 package terminal_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -45,5 +46,16 @@ func TestAgo(t *testing.T) {
 		if got := terminal.Ago(now, test.at); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.at, got, test.want)
 		}
+	}
+}
+
+// Programs read a list without elements as an array, not as null.
+func TestEmptyListAsJSON(t *testing.T) {
+	var out strings.Builder
+	s := terminal.New(&out, io.Discard)
+	s.JSON = true
+	terminal.PrintRows[string](s, nil, "there are none", []any{"name"}, func(name string) []any { return []any{name} })
+	if got := out.String(); got != "[]\n" {
+		t.Errorf("got %q, want an empty array", got)
 	}
 }
