@@ -97,8 +97,12 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 		name  string
 		after *time.Duration
 	}{{"auto-verify-after", d.AutoVerifyAfter}, {"auto-revise-after", d.AutoReviseAfter}} {
-		if rule.after != nil && *rule.after < 0 {
+		switch {
+		case rule.after == nil:
+		case *rule.after < 0:
 			return nil, fmt.Errorf("change the settings: %s %s: must not be negative", rule.name, *rule.after)
+		case *rule.after > 0 && *rule.after < time.Second: // stored in whole seconds, it would become 0, which means never
+			return nil, fmt.Errorf("change the settings: %s %s: must be at least a second, or 0 for never", rule.name, *rule.after)
 		}
 	}
 	if d.Headshots != nil {

@@ -20,6 +20,10 @@ func TestSettings(t *testing.T) {
 	} else {
 		says(t, "settings: unknown model", err)
 	}
+	moment := 500 * time.Millisecond
+	if p, err := preview(t, o, operator.ChangeSettings{AutoVerifyAfter: &moment}); err == nil {
+		t.Errorf("half a second: got %q, want it refused, because the settings have whole seconds and 0 is never", p.Effects)
+	}
 	change := operator.ChangeSettings{Model: &model, AutoVerifyAfter: &hours}
 	p, err := preview(t, o, change)
 	if err != nil || p.Question == "" || len(p.Effects) != 2 {
