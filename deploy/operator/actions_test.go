@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
 )
 
 // desk is an operator on an empty store.
@@ -166,6 +168,51 @@ func TestPruneKeys(t *testing.T) {
 	log := logged(t, o)
 	if got := log[len(log)-1]; !strings.HasPrefix(got, "operator:anna|prune_keys|refused before ") || !strings.HasSuffix(got, "|a clean-up") {
 		t.Errorf("audit log: %q", log)
+	}
+}
+
+// TestSignedListIsTheOneShown: a key that somebody adds after the preview is not vouched for.
+func TestSignedListIsTheOneShown(t *testing.T) {
+	o := desk(t)
+	must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{})
+	file := filepath.Join(t.TempDir(), "keys.key")
+	if err := notes.MakeKey(file, "example.com/gridcast/keys"); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := notes.ReadSigners(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.SignKeys = signer
+	plan, err := o.Look(t.Context(), operator.SignList{}, operator.Request{Actor: "operator:anna"})
+	if err != nil || len(plan.Effects) != 2 {
+		t.Fatalf("got %+v, %v; want a line and one key", plan, err)
+	}
+	if err := keys.Update(t.Context(), o.Store, func(list *keys.List) error {
+		_, _, err := list.Create(keys.Request{Name: "Intruder", Tier: "pro"}, time.Now())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Apply(t.Context()); !errors.Is(err, operator.ErrStale) {
+		t.Errorf("the list has another key: got %v, want %v", err, operator.ErrStale)
+	}
+	must(t, o, operator.SignList{}, operator.Request{Reason: "both are ours"})
+	if list, _, err := keys.Load(t.Context(), o.Store); err != nil || list.SignedBy(signer.Trust()) != nil {
+		t.Errorf("got %+v, %v; want a signed list", list, err)
+	}
+}
+
+// TestSpan reads durations, and refuses one that a Duration cannot hold instead of another one in its place.
+func TestSpan(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "30d": 30 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "106751d": 106751 * 24 * time.Hour,
+		"213600d": 0, "106752d": 0, "40000w": 0, "1.5d": 0, "d": 0, "9": 0,
+	} {
+		var got operator.Span
+		if err := got.UnmarshalText([]byte(text)); time.Duration(got) != want || (err == nil) != (want != 0) {
+			t.Errorf("%q: got %s, %v; want %s, or an error in place of 0s", text, time.Duration(got), err, want)
+		}
 	}
 }
 

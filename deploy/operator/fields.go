@@ -17,10 +17,11 @@ func (s *Span) UnmarshalText(text []byte) error {
 	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if number, ok := strings.CutSuffix(string(text), unit); ok {
 			n, err := strconv.Atoi(number)
-			if err != nil {
-				return fmt.Errorf("%q: must be a whole number of days or weeks, such as 30d", text)
+			span := time.Duration(n) * length
+			if err != nil || span/length != time.Duration(n) { // the product has no room in a Duration
+				return fmt.Errorf("%q: must be a whole number of days or weeks, such as 30d, of at most 292 years", text)
 			}
-			*s = Span(time.Duration(n) * length)
+			*s = Span(span)
 			return nil
 		}
 	}

@@ -73,32 +73,39 @@ func (SignList) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if o.SignKeys == nil {
 		return nil, errors.New("sign the list of keys: name the key: --sign-keys FILE")
 	}
-	list, _, err := keys.Load(ctx, o.Store)
-	if err != nil {
-		return nil, err
-	}
-	p := Preview{Title: "Sign the list of keys", Question: "Vouch for every key in the list?", Seen: digest(list)}
-	p.Effects = []string{fmt.Sprintf("Edges that trust %s accept these %d keys:", o.SignKeys.Origin(), len(list.Keys))}
-	for _, k := range list.Keys {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s  %s, tier %s, created %s.", k.ID, k.Name, k.Tier, minute(k.Created)))
-	}
-	return &Plan{
-		Brief: true, entry: auditlog.Intent{Action: auditlog.SignKeys, Subject: o.SignKeys.Origin()}, Preview: p,
-		do: func(ctx context.Context, _ Request) (Answer, error) {
-			err := keys.Update(ctx, o.Store, func(list *keys.List) error { return list.Sign(o.SignKeys, true) })
-			return Answer{Record: map[string]any{"origin": o.SignKeys.Origin(), "keys": len(list.Keys)}, Text: fmt.Sprintf("The list of %d keys is signed.", len(list.Keys))}, err
+	origin := o.SignKeys.Origin()
+	return edit[keys.List, keys.List]{
+		load: o.loadKeys,
+		update: func(ctx context.Context, change func(*keys.List) error) error {
+			return keys.Update(ctx, o.Store, change)
 		},
-	}, nil
+		find: func(list *keys.List) (*keys.List, error) { return list, nil },
+		preview: func(list, _ *keys.List, p *Preview) error {
+			p.Title, p.Question = "Sign the list of keys", "Vouch for every key in the list?"
+			p.Effects = []string{fmt.Sprintf("Edges that trust %s accept these %d keys:", origin, len(list.Keys))}
+			for _, k := range list.Keys {
+				p.Effects = append(p.Effects, fmt.Sprintf("%s  %s, tier %s, created %s.", k.ID, k.Name, k.Tier, minute(k.Created)))
+			}
+			return nil
+		},
+		change: func(list, _ *keys.List, _ Request) (Answer, error) {
+			n := len(list.Keys)
+			return Answer{Record: map[string]any{"origin": origin, "keys": n}, Text: fmt.Sprintf("The list of %d keys is signed.", n)}, list.Sign(o.SignKeys, true)
+		},
+	}.plan(ctx, auditlog.Intent{Action: auditlog.SignKeys, Subject: origin})
+}
+
+// loadKeys returns the list of keys.
+func (o *Operator) loadKeys(ctx context.Context) (*keys.List, error) {
+	list, _, err := keys.Load(ctx, o.Store)
+	return &list, err
 }
 
 func (o *Operator) editKey(ctx context.Context, id string, entry auditlog.Intent,
 	preview func(*keys.List, *keys.StoredKey, *Preview) error, change func(*keys.List, *keys.StoredKey) (Answer, error),
 ) (*Plan, error) {
 	return edit[keys.List, keys.StoredKey]{
-		load: func(ctx context.Context) (*keys.List, error) {
-			doc, _, err := keys.Load(ctx, o.Store)
-			return &doc, err
-		},
+		load:    o.loadKeys,
 		update:  o.updateKeys,
 		find:    func(doc *keys.List) (*keys.StoredKey, error) { return doc.Find(id) },
 		preview: preview,
