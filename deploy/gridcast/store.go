@@ -89,6 +89,9 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		saw(served.Version, served.Ledger)
 	}
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
+		if r.Problem != "" {
+			action.Silent = append(action.Silent, r.Name)
+		}
 		saw(r.Status.Version, *cmp.Or(r.Status.Ledger, new(snapshots.Ledger)))
 	}
 	o := &operator.Operator{Store: store, Name: flags.ProcessName()}

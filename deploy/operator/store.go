@@ -44,9 +44,10 @@ const keysLeap = 1_000_000
 // RestoreStore puts a backup back into a store that was lost. Above and Since are the highest version and the
 // ledger's head that edges have served.
 type RestoreStore struct {
-	From  blob.Store
-	Above int64
-	Since snapshots.Ledger
+	From   blob.Store
+	Above  int64
+	Since  snapshots.Ledger
+	Silent []string // edges that did not say which version they have served
 }
 
 func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -70,6 +71,9 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	if d.Above == 0 {
 		p.Warnings = []string{"The version that edges have served is unknown: name the edges with --edges or the copy of one with --cache-dir, or give --above. An edge that has served a higher version refuses the restored one."}
+	}
+	if len(d.Silent) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("No answer from %s. An edge that has served a version above %d refuses the restored one: give that version with --above.", strings.Join(d.Silent, ", "), d.Above))
 	}
 	// No entry: it would make the log of an empty store differ from the backup's. The restore is recorded
 	// when the log is back.
