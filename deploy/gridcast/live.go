@@ -108,11 +108,9 @@ func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error
 			s.Printf("%d observations of %d are in %s\n", written, c.Session, c.File)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !blob.Sleep(ctx, time.Second) {
 			s.Printf("%d observations of %d are in %s; the race is not over\n", written, c.Session, c.File)
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -208,12 +206,25 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 	}
 	wake, served, stop := followStore(ctx, b.Store)
 	defer stop()
-	set, out := <-served, replayed{}
-	first := set.Version().Manifest.Version
+	var set *resident.Set
+	await := func(version int64) error { // until the follower serves it
+		for set == nil || set.Version().Manifest.Version < version {
+			select {
+			case set = <-served:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	if err := await(1); err != nil {
+		return nil, err
+	}
+	out, first := replayed{}, set.Version().Manifest.Version
 	var waits []float64
 	for _, seen := range recording {
-		if c.Speed > 0 && seen.Received.After(at) {
-			time.Sleep(time.Duration(float64(seen.Received.Sub(at)) / c.Speed))
+		if c.Speed > 0 && !blob.Sleep(ctx, time.Duration(float64(seen.Received.Sub(at))/c.Speed)) {
+			return nil, ctx.Err()
 		}
 		at = seen.Received
 		began := time.Now()
@@ -235,12 +246,8 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 			continue
 		}
 		wake <- struct{}{}
-		for set.Version().Manifest.Version < outcome.Version {
-			select {
-			case set = <-served:
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
+		if err := await(outcome.Version); err != nil {
+			return nil, err
 		}
 		waits = append(waits, float64(time.Since(began).Microseconds())/1000)
 	}
