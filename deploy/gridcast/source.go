@@ -57,7 +57,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if coming := almanac.Join(facts.Archive.AsOf(now), in.Ledger.Current(now)).Coming(); len(coming) > 0 {
 		next = coming[0]
 	}
-	var checked []checkedSource
+	checked := []checkedSource{}
 	for _, source := range in.Sources {
 		state, err := ingest.LoadPollState(ctx, in.Store, source.Name())
 		if err != nil {
@@ -174,12 +174,12 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	out := pulled{Asked: report.Polled, Taken: report.Applied, Waiting: report.Held, Archive: report.Archive, Changed: report.Changed}
 	var faults []error
-	for name, fault := range report.Faults {
+	for _, name := range slices.Sorted(maps.Keys(report.Faults)) {
 		if out.Faults == nil {
 			out.Faults = make(map[string]string)
 		}
-		out.Faults[name] = fault.Error()
-		faults = append(faults, fmt.Errorf("%s: %w", name, fault))
+		out.Faults[name] = report.Faults[name].Error()
+		faults = append(faults, fmt.Errorf("%s: %w", name, report.Faults[name]))
 	}
 	if s.PrintedJSON(out) {
 		return errors.Join(faults...)
@@ -227,7 +227,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 	if err != nil {
 		return err
 	}
-	var traced []tracedBlock
+	traced := []tracedBlock{}
 	var rows [][]any
 	for _, block := range assemble.Blocks() {
 		origin, ok := log.Origin(session.Year, session.GrandPrix, block)
