@@ -57,7 +57,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if coming := almanac.Join(facts.Archive.AsOf(now), in.Ledger.Current(now)).Coming(); len(coming) > 0 {
 		next = coming[0]
 	}
-	checked := []checkedSource{}
+	var checked []checkedSource
 	for _, source := range in.Sources {
 		state, err := ingest.LoadPollState(ctx, in.Store, source.Name())
 		if err != nil {
@@ -172,7 +172,8 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	out := pulled{Asked: report.Polled, Taken: report.Applied, Waiting: report.Held, Archive: report.Archive, Changed: report.Changed}
+	none := []assemble.Proposal{} // an array also if it is empty
+	out := pulled{Asked: report.Polled, Taken: append(none, report.Applied...), Waiting: append(none, report.Held...), Archive: report.Archive, Changed: report.Changed}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(report.Faults)) {
 		if out.Faults == nil {
@@ -227,7 +228,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 	if err != nil {
 		return err
 	}
-	traced := []tracedBlock{}
+	var traced []tracedBlock
 	var rows [][]any
 	for _, block := range assemble.Blocks() {
 		origin, ok := log.Origin(session.Year, session.GrandPrix, block)

@@ -60,8 +60,11 @@ func (s *Streams) Write(p []byte) (n int, err error) {
 // Printf prints to the standard output.
 func (s *Streams) Printf(format string, args ...any) { _, _ = fmt.Fprintf(s, format, args...) }
 
-// PrintJSON prints a value as one indented JSON document.
+// PrintJSON prints a value as one indented JSON document. A nil slice is an empty array.
 func (s *Streams) PrintJSON(v any) {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []any{}
+	}
 	enc := json.NewEncoder(s)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
@@ -98,9 +101,9 @@ func (s *Streams) PrintList(v any, none string, header []any, rows [][]any) {
 	}
 }
 
-// PrintRows is PrintList of a list with a row for each element. A nil list is [] as JSON.
+// PrintRows is PrintList of a list with a row for each element.
 func PrintRows[T any](s *Streams, list []T, none string, header []any, row func(T) []any) {
-	s.PrintList(append([]T{}, list...), none, header, Rows(list, row))
+	s.PrintList(list, none, header, Rows(list, row))
 }
 
 // Rows returns the cells of each element of a list.
