@@ -264,7 +264,7 @@ func (c *resultFlags) readFile(order *operator.Codes, document *[]byte) error {
 	}
 	var codes operator.Codes
 	if err := codes.UnmarshalText(file); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	*order = append(*order, codes...)
 	return nil

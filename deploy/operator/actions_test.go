@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
@@ -18,6 +19,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
 )
@@ -213,6 +215,64 @@ func TestSpan(t *testing.T) {
 		if err := got.UnmarshalText([]byte(text)); time.Duration(got) != want || (err == nil) != (want != 0) {
 			t.Errorf("%q: got %s, %v; want %s, or an error in place of 0s", text, time.Duration(got), err, want)
 		}
+	}
+}
+
+// TestCodes reads drivers in order, and refuses a text that names none: without codes a correction takes the source's.
+func TestCodes(t *testing.T) {
+	for text, want := range map[string]operator.Codes{
+		"VER,NOR": {"VER", "NOR"}, "1. VER\n2. max-verstappen +5.2s # late": {"VER", "max-verstappen"}, "": nil,
+		"# VER\n# NOR\n": nil, "4,81,16": nil,
+	} {
+		var got operator.Codes
+		if err := got.UnmarshalText([]byte(text)); !slices.Equal(got, want) || (err == nil) != (len(want) > 0 || text == "") {
+			t.Errorf("%q: got %q, %v; want %q, or an error in place of no driver", text, got, err, want)
+		}
+	}
+}
+
+// TestPenaltyOfAForm: seconds that no duration can hold are refused.
+func TestPenaltyOfAForm(t *testing.T) {
+	for seconds, want := range map[string]time.Duration{"5": 5 * time.Second, "2.5": 2500 * time.Millisecond, "0": 0, "-5": 0, "inf": 0, "1e300": 0} {
+		var c operator.Classification
+		err := c.ReadForm(func(name string) string { return map[string]string{"penalised": "NOR", "penalty": seconds}[name] })
+		if c.TimePenalty["NOR"] != want || (err == nil) != (want != 0) {
+			t.Errorf("%q: got %v, %v; want %s, or an error in place of 0s", seconds, c.TimePenalty, err, want)
+		}
+	}
+}
+
+// TestCarWithoutNumber: 0 is the number of no car, although it stands in entries whose number is unknown.
+func TestCarWithoutNumber(t *testing.T) {
+	r := &almanac.Round{Facts: &season.Round{Entries: []season.Entry{{Driver: "new-driver"}, {Driver: "lando-norris", Number: 4}}}}
+	if driver, err := operator.FindCar(r, "4"); err != nil || driver != "lando-norris" {
+		t.Errorf("car 4: got %q, %v; want lando-norris", driver, err)
+	}
+	if driver, err := operator.FindCar(r, "0"); err == nil {
+		t.Errorf("car 0: got %q, want an error", driver)
+	}
+}
+
+// impatient is a store whose reads end with their context.
+type impatient struct{ blob.Store }
+
+func (s impatient) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	if ctx.Err() != nil {
+		return blob.Object{}, ctx.Err()
+	}
+	return s.Store.Get(ctx, key, limit)
+}
+
+// TestTokenAfterAGivenUpRequest: the first request of a process is given up by its browser, and the next one signs in.
+func TestTokenAfterAGivenUpRequest(t *testing.T) {
+	o := desk(t)
+	token := must(t, o, operator.AddOperator{Name: "ben", Role: operator.Operate}, operator.Request{}).Secret
+	tokens := &operator.Tokens{Store: impatient{o.Store}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	tokens.Find(ended, token)
+	if p, ok := tokens.Find(t.Context(), token); !ok || p.Name != "ben" {
+		t.Errorf("got %+v, %t; want ben", p, ok)
 	}
 }
 

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -64,13 +66,17 @@ type Codes []string
 // gap is a driver's distance to the winner, such as +5.2s or +1 lap.
 var gap = regexp.MustCompile(`(?i)\+\s*[0-9][0-9:.,]*\s*(s|sec|laps?)?\b`)
 
-// UnmarshalText reads codes with anything between them. It skips remarks after a # and gaps.
+// UnmarshalText reads codes with anything between them. It skips remarks after a # and gaps. A text without a code is
+// an error, because no code at all means another thing than the text: the classification of the source.
 func (c *Codes) UnmarshalText(text []byte) error {
 	*c = nil
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
 		line = gap.ReplaceAllString(line, " ")
 		*c = append(*c, strings.FieldsFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' })...)
+	}
+	if len(*c) == 0 && len(bytes.TrimSpace(text)) > 0 {
+		return errors.New("no driver is named: write codes such as VER,NOR,RUS")
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
 func findCar(r *almanac.Round, text string) (season.DriverID, error) {
 	if number, err := strconv.Atoi(text); err == nil {
 		for _, e := range r.Facts.Entries {
-			if e.Number == number {
+			if e.Number == number && number != 0 { // 0: the number of the entry is unknown
 				return e.Driver, nil
 			}
 		}

@@ -235,11 +235,11 @@ func (c *Classification) ReadForm(field func(string) string) error {
 	if driver == "" && text == "" {
 		return nil
 	}
-	seconds, err := strconv.ParseFloat(text, 64)
-	if err != nil || seconds <= 0 || driver == "" {
+	penalty, err := time.ParseDuration(text + "s")
+	if err != nil || penalty <= 0 || driver == "" {
 		return errors.New("a time penalty needs a driver and seconds, such as NOR and 5")
 	}
-	c.TimePenalty = map[string]time.Duration{driver: time.Duration(seconds * float64(time.Second))}
+	c.TimePenalty = map[string]time.Duration{driver: penalty}
 	return nil
 }
 

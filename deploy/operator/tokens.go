@@ -189,7 +189,8 @@ func (t *Tokens) ByHash(ctx context.Context, sum string) (Person, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now := time.Now(); now.Sub(t.read) >= peopleAge {
-		if list, err := LoadPeople(ctx, t.Store); err == nil {
+		// A browser that gives up its request must not end the read, which is for all requests of this second.
+		if list, err := LoadPeople(context.WithoutCancel(ctx), t.Store); err == nil {
 			t.list = list
 		}
 		t.read = now

@@ -1,0 +1,4 @@
+package operator
+
+// FindCar is for tests.
+var FindCar = findCar
