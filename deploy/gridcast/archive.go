@@ -16,6 +16,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
 )
 
@@ -122,11 +123,11 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 func printImport(s *terminal.Streams, r imported) {
 	s.Printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
 		r.Seasons, r.From, r.To, r.Rounds, r.Results, r.Bytes, r.SHA256)
-	s.PrintTable([]any{"table", "rows", "imported"}, terminal.Rows(r.Tables, func(t f1db.Table) []any {
+	s.PrintTable([]any{"table", "rows", "imported"}, view.Each(r.Tables, func(t f1db.Table) []any {
 		return []any{t.Name, t.Rows, t.Imported}
 	}))
 	s.Printf("\n")
-	s.PrintTable([]any{"skipped", "rows", "why"}, terminal.Rows(r.Skipped, func(skip f1db.Skip) []any {
+	s.PrintTable([]any{"skipped", "rows", "why"}, view.Each(r.Skipped, func(skip f1db.Skip) []any {
 		return []any{skip.What, skip.Rows, skip.Why}
 	}))
 }
@@ -170,7 +171,7 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	s.Printf("source  %s\nsha256  %s\n\n", out.Source, out.SHA256)
 	slices.Reverse(seasons)
 	header := []any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}
-	s.PrintTable(header, terminal.Rows(seasons, func(y shownSeason) []any {
+	s.PrintTable(header, view.Each(seasons, func(y shownSeason) []any {
 		return []any{y.Year, y.Rounds, y.Finished, y.Results, y.Practice, y.PitStops, y.Colours}
 	}))
 	return nil
@@ -260,7 +261,7 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 		return nil
 	}
 	s.Printf("\n")
-	s.PrintTable([]any{"season", "round", "", "what", ""}, terminal.Rows(diff.Rounds, func(r archive.RoundDiff) []any {
+	s.PrintTable([]any{"season", "round", "", "what", ""}, view.Each(diff.Rounds, func(r archive.RoundDiff) []any {
 		lost := ""
 		if r.LostResult {
 			lost = "result lost"

@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 )
 
 type backtestCmd struct {
@@ -155,13 +156,13 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	printDifferences(s, r.ModelName, r.Differences)
 	header := []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
 	s.Printf("\n")
-	s.PrintTable(header, terminal.Rows(r.Subsets, func(part backtest.Subset) []any { return partRow(part.Name, part.Part) }))
+	s.PrintTable(header, view.Each(r.Subsets, func(part backtest.Subset) []any { return partRow(part.Name, part.Part) }))
 	s.Printf("\n")
-	s.PrintTable(header, terminal.Rows(r.Seasons, func(part backtest.Season) []any { return partRow(part.Year, part.Part) }))
+	s.PrintTable(header, view.Each(r.Seasons, func(part backtest.Season) []any { return partRow(part.Year, part.Part) }))
 	s.Printf("\n")
-	s.PrintTable([]any{"races", "said %", "won % [95 %]"}, terminal.Rows(r.Reliability, binRow))
+	s.PrintTable([]any{"races", "said %", "won % [95 %]"}, view.Each(r.Reliability, binRow))
 	s.Printf("\n")
-	s.PrintTable([]any{"drivers", "podium said %", "came % [95 %]"}, terminal.Rows(r.Podiums, binRow))
+	s.PrintTable([]any{"drivers", "podium said %", "came % [95 %]"}, view.Each(r.Podiums, binRow))
 	s.Printf("\nThe podium chances of all drivers are off by %.2f points on average.\n", r.Model.ECEDriversPct)
 }
 
@@ -210,7 +211,7 @@ func printMetrics(s *terminal.Streams, title, model string, of backtest.Metrics,
 	names := slices.SortedFunc(maps.Keys(baselines), func(a, b string) int {
 		return cmp.Or(cmp.Compare(baselines[a].LogLoss, baselines[b].LogLoss), cmp.Compare(a, b))
 	})
-	rows := terminal.Rows(names, func(name string) []any { return metricsRow(name, baselines[name]) })
+	rows := view.Each(names, func(name string) []any { return metricsRow(name, baselines[name]) })
 	rows = slices.Insert(rows, 0, metricsRow(model, of))
 	s.PrintTable([]any{title, "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}, rows)
 }

@@ -10,6 +10,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
 )
 
@@ -111,5 +112,5 @@ func printAudit(s *terminal.Streams, r builder.Audit) {
 		return
 	}
 	s.Printf("\n")
-	s.PrintTable([]any{"file", "expected", "found"}, terminal.Rows(r.Faults, func(f ledger.Fault) []any { return []any{f.Key, f.Want, f.Got} }))
+	s.PrintTable([]any{"file", "expected", "found"}, view.Each(r.Faults, func(f ledger.Fault) []any { return []any{f.Key, f.Want, f.Got} }))
 }

@@ -15,6 +15,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
 )
 
@@ -98,7 +99,7 @@ func printRecord(s *terminal.Streams, state *ledger.Fold) {
 			hits[session.Year]++
 		}
 	}
-	s.PrintTable([]any{"season", "picks", "results", "winner hits"}, terminal.Rows(slices.Sorted(maps.Keys(picks)), func(year int) []any {
+	s.PrintTable([]any{"season", "picks", "results", "winner hits"}, view.Each(slices.Sorted(maps.Keys(picks)), func(year int) []any {
 		return []any{year, picks[year], results[year], hits[year]}
 	}))
 }

@@ -183,7 +183,7 @@ func printClassification(s *terminal.Streams, r *almanac.Round, title string, va
 	}
 	s.Printf("\n%s", title)
 	header := []any{"place", "driver", "name", "team", "points", "picked", "source"}
-	s.PrintTable(header, terminal.Rows(view.Compare(r, source, valid), func(row view.Result) []any {
+	s.PrintTable(header, view.Each(view.Compare(r, source, valid), func(row view.Result) []any {
 		counts := ""
 		if source != nil && row.Changed {
 			counts = "differs: " + row.Before

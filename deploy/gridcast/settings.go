@@ -8,6 +8,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
 )
 
@@ -23,7 +24,7 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 	if err != nil {
 		return err
 	}
-	s.PrintList(settings, "", []any{"", ""}, terminal.Rows(operator.SettingsOf(settings), func(setting operator.Setting) []any {
+	s.PrintList(settings, "", []any{"", ""}, view.Each(operator.SettingsOf(settings), func(setting operator.Setting) []any {
 		return []any{setting.Name, setting.Value}
 	}))
 	return nil

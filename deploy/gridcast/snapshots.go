@@ -58,7 +58,7 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams, store b
 		m.Version, m.Base, terminal.Time(m.BuiltAt), m.Builder, m.Reason, len(m.Seasons), m.CurrentSeason,
 		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)
 	header := []any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}
-	s.PrintTable(header, terminal.Rows(m.Entries, func(e snapshots.ManifestEntry) []any {
+	s.PrintTable(header, view.Each(m.Entries, func(e snapshots.ManifestEntry) []any {
 		gzip := terminal.Number(e.Packed.Size) // a small body is not compressed
 		return []any{e.Path, e.Size, gzip, e.ETag, terminal.Time(e.GeneratedAt), e.Object}
 	}))
@@ -215,7 +215,7 @@ func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryR
 		return
 	}
 	if len(pruned.Removed) > 0 {
-		s.PrintTable([]any{"removed", "bytes", "written"}, terminal.Rows(pruned.Removed, func(o blob.Info) []any {
+		s.PrintTable([]any{"removed", "bytes", "written"}, view.Each(pruned.Removed, func(o blob.Info) []any {
 			return []any{o.Key, o.Size, terminal.Time(o.Modified)}
 		}))
 	}

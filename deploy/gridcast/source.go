@@ -17,6 +17,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
 )
 
@@ -65,12 +66,12 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		row := checkedSource{PollState: state, Licence: source.Licence().Name}
 		if next != nil {
-			said, _, err := in.LastDocument(ctx, source)
+			document, _, err := in.LastDocument(ctx, source)
 			if err != nil {
 				return err
 			}
 			row.NextStart = next.Start
-			if r, ok := said.Facts.Round(next.Year, next.Facts.GrandPrix); ok {
+			if r, ok := document.Facts.Round(next.Year, next.Facts.GrandPrix); ok {
 				row.SaysStart = r.StartsAt()
 			}
 		}
@@ -80,7 +81,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return nil
 	}
 	header := []any{"source", "licence", "answered", "revision", "next start", "wait", "state"}
-	s.PrintTable(header, terminal.Rows(checked, func(source checkedSource) []any {
+	s.PrintTable(header, view.Each(checked, func(source checkedSource) []any {
 		state := cmp.Or(source.Problem(), "good")
 		if source.Polled.IsZero() {
 			state = "never polled; gridcast source pull"
@@ -138,7 +139,7 @@ func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal
 		for _, r := range c.Refused {
 			s.Printf("  %s: %s\n", r.Gate, r.Reason)
 		}
-		s.PrintTable([]any{"", "was", "is"}, terminal.Rows(c.Lines, func(line assemble.Line) []any {
+		s.PrintTable([]any{"", "was", "is"}, view.Each(c.Lines, func(line assemble.Line) []any {
 			return []any{line.About, line.Was, line.Is}
 		}))
 	}

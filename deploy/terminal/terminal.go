@@ -103,16 +103,11 @@ func (s *Streams) PrintList(v any, none string, header []any, rows [][]any) {
 
 // PrintRows is PrintList of a list with a row for each element.
 func PrintRows[T any](s *Streams, list []T, none string, header []any, row func(T) []any) {
-	s.PrintList(list, none, header, Rows(list, row))
-}
-
-// Rows returns the cells of each element of a list.
-func Rows[T any](list []T, row func(T) []any) [][]any {
 	rows := make([][]any, len(list))
 	for i, one := range list {
 		rows[i] = row(one)
 	}
-	return rows
+	s.PrintList(list, none, header, rows)
 }
 
 // PrintTable prints aligned columns under a header. On a terminal it wraps the last column at the edge.

@@ -31,13 +31,13 @@ func Sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// Each returns what of makes of each element of a list.
+// Each applies of to each element of a list and returns the results.
 func Each[T, R any](list []T, of func(T) R) []R {
-	made := make([]R, len(list))
+	results := make([]R, len(list))
 	for i, v := range list {
-		made[i] = of(v)
+		results[i] = of(v)
 	}
-	return made
+	return results
 }
 
 // First joins the first names of a list, and counts the others: "a, b and 3 more".
