@@ -133,7 +133,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, answer operator
 	case keys.StoredKey:
 		shown.ID, shown.Name, shown.Tier, shown.Back = record.ID, record.Name, record.Tier, "/#keys"
 	case webhook.Hook:
-		shown.ID, shown.Title, shown.Back = record.ID, "Secret of the webhook to "+operator.WebhookHost(record), "/#webhooks"
+		shown.ID, shown.Title, shown.Back = record.ID, "Secret of the webhook to "+record.Host(), "/#webhooks"
 	default:
 		panic(fmt.Sprintf("BUG: no page shows a %T", record))
 	}

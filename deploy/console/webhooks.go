@@ -11,7 +11,6 @@ import (
 type hookView struct {
 	operator.WebhookStatus
 
-	Host   string
 	Active bool // not paused
 	Bad    bool
 	Lines  []webhook.Attempt // the latest attempts, newest first
@@ -33,7 +32,7 @@ func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
 		return err
 	}
 	for _, h := range list {
-		v := hookView{WebhookStatus: h, Host: operator.WebhookHost(h.Hook), Active: h.Paused.IsZero(), Bad: h.State != webhook.Active && h.State != webhook.Paused}
+		v := hookView{WebhookStatus: h, Active: h.Paused.IsZero(), Bad: h.State != webhook.Active && h.State != webhook.Paused}
 		v.Lines = slices.Clone(h.Log.Attempts[max(len(h.Log.Attempts)-shownAttempts, 0):])
 		slices.Reverse(v.Lines)
 		p.Webhooks.List = append(p.Webhooks.List, v)
@@ -47,7 +46,7 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 	for _, h := range p.Webhooks.List {
 		switch {
 		case h.GivenUp:
-			add(false, "webhooks", "Ask its owner, test it, and resume it. It then gets all missed changes in one message.", "The webhook to %s is paused: %s", h.Host, h.Why)
+			add(false, "webhooks", "Ask its owner, test it, and resume it. It then gets all missed changes in one message.", "The webhook to %s is paused: %s", h.Host(), h.Why)
 		case h.State == webhook.Unsigned, h.Active && !p.Webhooks.MaySign:
 			unsigned++
 		}

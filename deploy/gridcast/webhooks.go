@@ -71,7 +71,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 		if h.Trouble != "" {
 			state += ": " + h.Trouble
 		}
-		rows[i] = []any{h.ID, operator.WebhookHost(h.Hook), endpoints, terminal.Time(h.Created), h.Log.Told, state}
+		rows[i] = []any{h.ID, h.Host(), endpoints, terminal.Time(h.Created), h.Log.Told, state}
 	}
 	s.PrintList(listed, fmt.Sprintf("%s has no webhooks; gridcast webhooks add makes one", store), []any{"id", "host", "told of", "created", "up to version", "state"}, rows)
 	return nil
@@ -95,7 +95,7 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 	if err != nil {
 		return err
 	}
-	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s sends a test message", operator.WebhookHost(*h), h.ID)
+	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s sends a test message", h.Host(), h.ID)
 	header := []any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}
 	terminal.PrintRows(s, state.Attempts, none, header, func(a webhook.Attempt) []any {
 		about := "test"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,15 +19,6 @@ func (o *Operator) sender() (*webhook.Sender, error) {
 		return nil, webhook.ErrNoMaster
 	}
 	return o.Webhooks, nil
-}
-
-// WebhookHost returns the host of a webhook for previews and logs. The rest of the address may hold a token
-// of the receiver.
-func WebhookHost(h webhook.Hook) string {
-	if u, err := url.Parse(h.URL); err == nil {
-		return u.Host
-	}
-	return "?"
 }
 
 // wanted names the endpoints that a webhook is notified of.
@@ -62,7 +52,7 @@ func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if len(hooks) >= webhook.MaxHooks {
 		return nil, fmt.Errorf("add webhook: there are %d, which is as many as a store may have; remove one first", len(hooks))
 	}
-	host := WebhookHost(h)
+	host := h.Host()
 	p := Preview{
 		Title:    "Add a webhook to " + host,
 		Question: fmt.Sprintf("Send what changes to %s from now on?", host),
@@ -135,8 +125,8 @@ func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	return o.editWebhook(ctx, auditlog.RotateWebhook, d.ID,
 		func(h *webhook.Hook, p *Preview) {
-			p.Title = "Rotate the secret of the webhook to " + WebhookHost(*h)
-			p.Question = fmt.Sprintf("Replace the secret of %s?", WebhookHost(*h))
+			p.Title = "Rotate the secret of the webhook to " + h.Host()
+			p.Question = fmt.Sprintf("Replace the secret of %s?", h.Host())
 			p.Effects = []string{"A new secret is shown once, and signs from now on."}
 			if h.Master == sender.Master() {
 				p.Effects = append(p.Effects, fmt.Sprintf("The old one signs too until %s.", minute(time.Now().Add(grace))))
@@ -147,7 +137,7 @@ func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 		func(_ *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
 			h.Rotate(sender, grace)
 			secret, err := sender.Secret(*h)
-			return Answer{Record: *h, Secret: secret, Text: fmt.Sprintf("Webhook %s to %s has a new secret, shown this once: it is kept nowhere.", h.ID, WebhookHost(*h))}, err
+			return Answer{Record: *h, Secret: secret, Text: fmt.Sprintf("Webhook %s to %s has a new secret, shown this once: it is kept nowhere.", h.ID, h.Host())}, err
 		})
 }
 
@@ -159,8 +149,8 @@ type PauseWebhook struct {
 func (d PauseWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.editWebhook(ctx, auditlog.PauseWebhook, d.ID,
 		func(h *webhook.Hook, p *Preview) {
-			p.Title = "Pause the webhook to " + WebhookHost(*h)
-			p.Question = fmt.Sprintf("Send nothing to %s any more?", WebhookHost(*h))
+			p.Title = "Pause the webhook to " + h.Host()
+			p.Question = fmt.Sprintf("Send nothing to %s any more?", h.Host())
 			p.Effects = []string{"Nothing is sent until it is resumed; then it gets one message about all that has changed meanwhile."}
 			if !h.Paused.IsZero() {
 				p.Warnings = []string{"It has been paused since " + minute(h.Paused) + "."}
@@ -172,7 +162,7 @@ func (d PauseWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 				why += ": " + request.Reason
 			}
 			h.Pause(why, false)
-			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(*h))}, nil
+			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, h.Host())}, nil
 		})
 }
 
@@ -184,8 +174,8 @@ type ResumeWebhook struct {
 func (d ResumeWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.editWebhook(ctx, auditlog.ResumeWebhook, d.ID,
 		func(h *webhook.Hook, p *Preview) {
-			p.Title = "Resume the webhook to " + WebhookHost(*h)
-			p.Question = fmt.Sprintf("Send to %s again?", WebhookHost(*h))
+			p.Title = "Resume the webhook to " + h.Host()
+			p.Question = fmt.Sprintf("Send to %s again?", h.Host())
 			p.Effects = []string{"It gets at once all changes since the last message that it accepted. Earlier failures no longer count."}
 			if h.Paused.IsZero() {
 				p.Warnings = []string{"It is not paused: only its count of failures is reset."}
@@ -193,7 +183,7 @@ func (d ResumeWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 		},
 		func(_ *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
 			h.Resume()
-			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is sent to again.", h.ID, WebhookHost(*h))}, nil
+			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is sent to again.", h.ID, h.Host())}, nil
 		})
 }
 
@@ -205,14 +195,14 @@ type RemoveWebhook struct {
 func (d RemoveWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	plan, err := o.editWebhook(ctx, auditlog.RemoveWebhook, d.ID,
 		func(h *webhook.Hook, p *Preview) {
-			p.Title = "Remove the webhook to " + WebhookHost(*h)
-			p.Question = fmt.Sprintf("Send nothing to %s any more, for ever?", WebhookHost(*h))
+			p.Title = "Remove the webhook to " + h.Host()
+			p.Question = fmt.Sprintf("Send nothing to %s any more, for ever?", h.Host())
 			p.Effects = []string{"Its secret and its log are deleted. If you add it again it has another secret."}
 		},
 		func(hooks *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
 			removed := *h
 			*hooks = slices.DeleteFunc(*hooks, func(h webhook.Hook) bool { return h.ID == d.ID })
-			return Answer{Record: removed, Text: fmt.Sprintf("Webhook %s to %s is removed.", removed.ID, WebhookHost(removed))}, nil
+			return Answer{Record: removed, Text: fmt.Sprintf("Webhook %s to %s is removed.", removed.ID, removed.Host())}, nil
 		})
 	if err != nil {
 		return nil, err
@@ -249,7 +239,7 @@ func (d TestWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if h.Master != sender.Master() {
 		return nil, fmt.Errorf("test webhook %s: %w", d.ID, webhook.MasterError(*h, sender))
 	}
-	host := WebhookHost(*h)
+	host := h.Host()
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.TestWebhook, Subject: d.ID},
 		Preview: Preview{

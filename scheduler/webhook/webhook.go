@@ -28,6 +28,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -163,6 +164,15 @@ func (h *Hook) Rotate(s *Sender, grace time.Duration) {
 		h.OldUntil = time.Now().Add(grace).UTC().Truncate(time.Second)
 	}
 	h.Master, h.Generation = s.Master(), h.Generation+1
+}
+
+// Host returns the host that gets the messages. The rest of the address may hold a token of the receiver, so previews
+// and logs leave it out.
+func (h Hook) Host() string {
+	if u, err := url.Parse(h.URL); err == nil {
+		return u.Host
+	}
+	return "?"
 }
 
 // Load returns the hooks of a store, in order of creation.
