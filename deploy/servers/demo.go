@@ -49,7 +49,7 @@ type Weekend struct {
 	Round season.Round
 }
 
-// DemoWeekend chooses the latest weekend with known session times that has rounds after it.
+// DemoWeekend chooses a late weekend of the first season with known session times: demoRoundsAfter rounds follow it.
 func DemoWeekend(a *season.Archive) (Weekend, error) {
 	for _, year := range a.Facts().Seasons {
 		if n := len(year.Rounds) - 1 - demoRoundsAfter; n >= 0 && !year.Rounds[n].Provisional() {

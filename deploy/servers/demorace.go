@@ -69,8 +69,8 @@ type demoCar struct {
 	stops         []int         // laps that end with one, before the last lap
 }
 
-// made returns the number of stops before the end of a lap.
-func (c *demoCar) made(lap int) (n int) {
+// stopped returns the number of stops before the end of a lap.
+func (c *demoCar) stopped(lap int) (n int) {
 	for _, l := range c.stops {
 		if l < lap {
 			n++
@@ -83,7 +83,7 @@ func (c *demoCar) made(lap int) (n int) {
 // from its stops.
 func (c *demoCar) lost(lap, laps int) time.Duration {
 	share := float64(lap) / float64(laps)
-	lost := (1-share)*float64(c.start) + share*float64(c.finish) + (float64(c.made(lap))-share*float64(len(c.stops)))*float64(demoStop)
+	lost := (1-share)*float64(c.start) + share*float64(c.finish) + (float64(c.stopped(lap))-share*float64(len(c.stops)))*float64(demoStop)
 	return time.Duration(lost).Truncate(time.Millisecond)
 }
 
@@ -131,7 +131,7 @@ func madeOrder(session int64, r *season.Round) []live.Observation {
 		}
 		for i := range cars {
 			c := &cars[i]
-			stops, gap := c.made(lap), c.lost(lap, winner.Laps)-ahead
+			stops, gap := c.stopped(lap), c.lost(lap, winner.Laps)-ahead
 			car := live.Car{Driver: c.Driver, Stops: &stops, Out: out(c) > 0}
 			if ms := int(gap.Milliseconds()); !car.Out && gap < pace {
 				car.GapMS = &ms

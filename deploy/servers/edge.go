@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 
 	"gridcast/builder"
 	"gridcast/deploy/flags"
@@ -48,16 +49,18 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	running, ended := context.WithCancel(ctx)
 	defer ended()
-	go returnMemory(running)
-	go func() {
+	beside.Go(func() { returnMemory(running) })
+	beside.Go(func() {
 		select {
 		case <-e.Started():
 			notifyReady(ctx, s.Log)
 		case <-running.Done():
 		}
-	}()
+	})
 	return e.Run(ctx)
 }
 

@@ -50,10 +50,8 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 		return c.On(ctx, s, store, flags.LedgerKind(clock), c.Instant(clock))
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	go returnMemory(ctx)
-	group.Go(func() error {
-		return w.run(ctx, store, open)
-	})
+	group.Go(func() error { returnMemory(ctx); return nil })
+	group.Go(func() error { return w.run(ctx, store, open) })
 	group.Go(func() error { return w.port.serve(ctx) })
 	if admin != nil {
 		group.Go(func() error { return adminport.Serve(ctx, admin, adminport.Mux(w.registry)) })
