@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
@@ -49,7 +50,7 @@ type serviceState struct {
 	Differing []string                 `json:"results_differing"` // verified, and the source now differs
 	Missing   []almanac.MissingFact    `json:"missing"`           // facts that are overdue
 	Refused   []snapshots.RefusedEntry `json:"refused_documents"` // documents that keep the bytes of an earlier version
-	Edges     []edgeStands             `json:"edges"`
+	Edges     []edgeState              `json:"edges"`
 	Settings  settings.Settings        `json:"settings"`
 	Audited   int                      `json:"audit_entries"`
 	Damaged   []string                 `json:"audit_damage,omitempty"` // damaged files of the audit log, or the settings
@@ -58,7 +59,7 @@ type serviceState struct {
 	missing            []almanac.MissingFact // summed up for people
 }
 
-type edgeStands struct {
+type edgeState struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version,omitzero"`
 	Problem string `json:"problem,omitzero"` // why it does not answer
@@ -98,7 +99,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: base.Manifest.OverdueBy(now) > 0,
-		Ledger:  l.Head(), Kind: l.Fold().Kind(), Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.Fold().Kind(), Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeState{}, Audited: len(log.Entries()),
 	}
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
@@ -125,7 +126,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	st.missing = view.Missing(missing, operator.Unanswered(sources))
 	st.Missing = append(st.Missing, missing...)
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
-		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
+		st.Edges = append(st.Edges, edgeState{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
 	}
 	if s.PrintedJSON(st) {
 		return nil
@@ -144,10 +145,7 @@ func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, er
 	if !clock.IsSystem() || l.Fold().Kind() == ledger.Real {
 		return c.Instant(clock), nil
 	}
-	if at := l.Fold().At(); base.Empty() || at.After(base.Manifest.BuiltAt) {
-		return at, nil
-	}
-	return base.Manifest.BuiltAt, nil
+	return season.Later(l.Fold().At(), base.Manifest.BuiltAt), nil
 }
 
 // rounds fills in the next race and the pending results.

@@ -12,9 +12,6 @@ import (
 	"gridcast/edge/keys"
 )
 
-// minute formats an instant for the sentences of a preview.
-func minute(t time.Time) string { return t.UTC().Format("2 January 2006 15:04 UTC") }
-
 // CreateKey makes a key for a client. Answer.Secret is the key.
 type CreateKey struct {
 	Client  string   `required:"" name:"name" form:"client" help:"The client of the key." env:"-"`

@@ -65,21 +65,11 @@ func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster,
 		if err != nil {
 			return nil, nil, err
 		}
-		if said, ok := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
-			entries = said.Entered.Entries
+		if entered, ok := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
+			entries = entered.Entered.Entries
 		}
 	}
 	return stewards.NewRoster(v, r.Year, r.Facts.GrandPrix, entries), r, nil
-}
-
-// findRound returns a round of any season.
-func findRound(v *season.View, s *ledger.Fold, session int64) (*almanac.Round, error) {
-	for _, r := range almanac.Rounds(v, s, 0) {
-		if r.Session == session && session != 0 {
-			return r, nil
-		}
-	}
-	return nil, fmt.Errorf("%w %d; gridcast rounds list shows them", ledger.ErrUnknownSession, session)
 }
 
 // Template returns the known drivers of a block, in the form in which EnterDrivers reads them.
@@ -384,21 +374,21 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 	if !next.At.IsZero() {
 		when = "at " + minute(next.At)
 	}
-	said := fmt.Sprintf("The pick is made %s", when)
+	made := fmt.Sprintf("The pick is made %s", when)
 	if o.Model == nil {
-		return []string{said + "."}
+		return []string{made + "."}
 	}
 	forecast, err := next.Forecast(o.Model(ctx))
 	switch {
 	case errors.Is(err, predict.ErrNobody):
 		return []string{"There is no pick: too few are known to take part."}
 	case err != nil:
-		return []string{said + "."}
+		return []string{made + "."}
 	case forecast.Pickable() != nil:
 		return []string{view.Sentence(forecast.Pickable().Error()) + "."}
 	}
 	names := strings.Join(view.Each(forecast.Podium[:], next.Name), " ")
-	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", said, basisWords[string(forecast.Basis.Order)], names, 100*forecast.Winner().Win)}
+	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", made, basisWords[string(forecast.Basis.Order)], names, 100*forecast.Winner().Win)}
 }
 
 var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
@@ -406,21 +396,21 @@ var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying
 const mostLines = 6
 
 func lines(r *almanac.Round, all []assemble.Line) string {
-	var said []string
+	var changes []string
 	for _, l := range all {
 		about := cmp.Or(r.Code(season.DriverID(l.About)), l.About)
 		switch {
-		case len(said) == mostLines:
-			return fmt.Sprintf("%s; and %d more", strings.Join(said, "; "), len(all)-mostLines)
+		case len(changes) == mostLines:
+			return fmt.Sprintf("%s; and %d more", strings.Join(changes, "; "), len(all)-mostLines)
 		case l.Is == "":
-			said = append(said, about+" out")
+			changes = append(changes, about+" out")
 		case l.Was == "":
-			said = append(said, about+" "+l.Is)
+			changes = append(changes, about+" "+l.Is)
 		default:
-			said = append(said, fmt.Sprintf("%s %s → %s", about, l.Was, l.Is))
+			changes = append(changes, fmt.Sprintf("%s %s → %s", about, l.Was, l.Is))
 		}
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(changes, "; ")
 }
 
 // places returns the blocks to release.

@@ -319,6 +319,10 @@ func (c Classification) correct(r *almanac.Round, reason string) ([]ledger.Event
 	return r.Correct(rows, sprint, reason)
 }
 
+// minute formats an instant for the sentences of a preview.
+func minute(t time.Time) string { return t.UTC().Format("2 January 2006 15:04 UTC") }
+
+// label names a round in the sentences of a preview.
 func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
 
 // Almanac joins the facts and the ledger of the store as of now.
@@ -361,6 +365,15 @@ func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, err
 	return facts.Archive.AsOf(o.Now()), fresh, nil
 }
 
+// findRound returns a round of any season by its session key.
+func findRound(v *season.View, s *ledger.Fold, session int64) (*almanac.Round, error) {
+	r, err := almanac.Join(v, s, ledger.YearOf(session)).Round(session)
+	if err != nil {
+		return nil, fmt.Errorf("%w; gridcast rounds list shows them", err)
+	}
+	return r, nil
+}
+
 // SeenRound identifies the visible state of a round: its record and the source's classifications.
 func SeenRound(r *almanac.Round) string {
 	return digest(struct {
@@ -383,8 +396,7 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	year := ledger.YearOf(d.key)
-	r, err := almanac.Join(v, o.Ledger.Fold(), year).Round(d.key)
+	r, err := findRound(v, o.Ledger.Fold(), d.key)
 	if err != nil {
 		return nil, err
 	}
@@ -407,7 +419,7 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 		before := almanac.Join(v, o.Ledger.Fold())
 		after := almanac.Join(v, trial)
 		p.Effects = effects(before, after, d.key)
-		p.compareVariants(before, after, year)
+		p.compareVariants(before, after, r.Year)
 	}
 	p.do = func(ctx context.Context, request Request) (Answer, error) {
 		return d.apply(ctx, o, fresh, request, p.Seen)
@@ -446,7 +458,7 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 		return Answer{}, err
 	}
 	answer := Answer{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.key)}
-	r, err := almanac.Join(v, o.Ledger.Fold(), ledger.YearOf(d.key)).Round(d.key)
+	r, err := findRound(v, o.Ledger.Fold(), d.key)
 	if err != nil {
 		return answer, err
 	}

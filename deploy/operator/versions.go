@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/view"
 	"gridcast/scheduler"
@@ -261,9 +262,6 @@ func RaceTime(ctx context.Context, store blob.Store) time.Time {
 	if err != nil || l.Fold().Kind() != ledger.Simulated {
 		return time.Now() // a rollback must work on a damaged ledger
 	}
-	at := l.Fold().At()
-	if m, err := snapshots.LoadManifest(ctx, store, 0); err == nil && m.BuiltAt.After(at) {
-		at = m.BuiltAt
-	}
-	return at
+	m, _ := snapshots.LoadManifest(ctx, store, 0) // zero if it cannot be read
+	return season.Later(l.Fold().At(), m.BuiltAt)
 }
