@@ -230,7 +230,7 @@ func (l *Log) found(d Damage) { l.damage = append(l.damage, d) }
 func (l *Log) Entries() []AuditLine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.entries[:len(l.entries):len(l.entries)]
+	return slices.Clip(l.entries)
 }
 
 // Damage returns the damaged files among those that were read, in their order. It is empty if the log is whole.
@@ -238,7 +238,7 @@ func (l *Log) Entries() []AuditLine {
 func (l *Log) Damage() []Damage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.damage[:len(l.damage):len(l.damage)]
+	return slices.Clip(l.damage)
 }
 
 // Do announces the action and performs it. If the log cannot be written, Do does not perform the action. If the

@@ -161,8 +161,8 @@ func (c *Console) refuseAction(w http.ResponseWriter, r *http.Request, err error
 	c.refuse(w, r, status, explain(err))
 }
 
-// asked is a preview and the fields of its form, for the second form.
-type asked struct {
+// confirmation is a preview and the fields of its form, for the second form.
+type confirmation struct {
 	operator.Preview
 	Action string
 	Back   string     // see back
@@ -194,7 +194,7 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 	for _, name := range []string{"seen", "confirm", "force"} { // the second form has its own
 		delete(fields, name)
 	}
-	c.render(w, http.StatusPreconditionRequired, "ask", asked{Preview: p, Action: r.URL.Path, Back: back(r), Fields: fields})
+	c.render(w, http.StatusPreconditionRequired, "ask", confirmation{Preview: p, Action: r.URL.Path, Back: back(r), Fields: fields})
 }
 
 // start answers at once with a run and applies the plan in the background. The run ends when edges serve the

@@ -30,7 +30,7 @@ type controlSection struct {
 type controlledRound struct {
 	view.Round
 
-	Starred string // codes and names of all possible drivers, for sortable lists
+	Drivers string // codes and names of all possible drivers, for sortable lists
 	Blocks  []controlledBlock
 	Entered bool // a person entered facts that are not released
 }
@@ -43,7 +43,7 @@ type controlledBlock struct {
 	Known   bool
 	Note    string // where from
 	Hint    string
-	Byhand  bool
+	ByHand  bool
 	Ordered bool // a list of codes without further fields
 }
 
@@ -86,7 +86,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 		return controlledRound{}, err
 	}
 	known := view.Each(roster.Known, func(s stewards.Starter) string { return s.Code + " " + s.Name })
-	controlled := controlledRound{Round: view.RoundOf(r), Starred: strings.Join(known, "|")}
+	controlled := controlledRound{Round: view.RoundOf(r), Drivers: strings.Join(known, "|")}
 	for _, b := range []controlledBlock{
 		{
 			Block: assemble.Entries, Known: roster.Listed,
@@ -108,13 +108,13 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 			b.Note = "assumed from what was entered"
 		case stands:
 			b.Note = fmt.Sprintf("entered by %s", operator.Who(standing.Entry.Actor))
-			b.Byhand = true
+			b.ByHand = true
 		case b.Known:
 			b.Note = "known"
 		default:
 			b.Note = "not known yet"
 		}
-		controlled.Entered = controlled.Entered || b.Byhand
+		controlled.Entered = controlled.Entered || b.ByHand
 		controlled.Blocks = append(controlled.Blocks, b)
 	}
 	return controlled, nil

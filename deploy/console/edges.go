@@ -119,8 +119,8 @@ type EdgeFault struct {
 
 // Faults returns the problems of the edge while the given version is published.
 func (r *EdgeReport) Faults(published int64) (faults []EdgeFault) {
-	add := func(mend, format string, args ...any) {
-		faults = append(faults, EdgeFault{fmt.Sprintf(format, args...), mend})
+	add := func(fix, format string, args ...any) {
+		faults = append(faults, EdgeFault{fmt.Sprintf(format, args...), fix})
 	}
 	s := &r.Status
 	if r.Problem != "" {
@@ -139,11 +139,11 @@ func (r *EdgeReport) Faults(published int64) (faults []EdgeFault) {
 		add("gridcast keys list", "cannot read the keys: %s", s.Keys.Problem)
 	}
 	if !s.Ready {
-		mend := "gridcast build"
+		fix := "gridcast build"
 		if !s.Keys.Loaded {
-			mend = "gridcast keys create"
+			fix = "gridcast keys create"
 		}
-		add(mend, "is not ready: %s", s.NotReady)
+		add(fix, "is not ready: %s", s.NotReady)
 	}
 	if s.Certificate != nil && s.Certificate.Expiring {
 		add("a new certificate where gridcast edge --tls-cert and --tls-key point; it is read at once", "has a certificate that is valid until %s only", s.Certificate.Expires)

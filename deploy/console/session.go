@@ -80,8 +80,8 @@ func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bo
 }
 
 func (s *sessions) cookie(v visitor, until time.Time) string {
-	said := base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + strconv.FormatInt(until.Unix(), 10) + "." + v.token
-	return said + "." + s.sign(said)
+	content := base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + strconv.FormatInt(until.Unix(), 10) + "." + v.token
+	return content + "." + s.sign(content)
 }
 
 // byCookie returns the visitor of a cookie; false if its signature is wrong, it has expired, or its token

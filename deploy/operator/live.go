@@ -136,8 +136,8 @@ func (o *Operator) observed() *live.Log {
 	return &live.Log{Store: o.Store}
 }
 
-// running returns the round of /live and its observations, or an error if it is another round than the given one, or if
-// nothing may be observed of it now. Session 0 is any round.
+// running returns the round of /live with its observations. It fails if session names another round, or if nothing may be
+// observed now. Session 0 stands for any round.
 func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, *live.Tape, error) {
 	r, now, err := o.liveRound(ctx)
 	switch {
@@ -184,9 +184,9 @@ func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, er
 	return nil, v.At, errors.New("no race is near: nothing can be observed before the pick of a race is frozen")
 }
 
-// Observe stores an observation, received now, and reports whether it is news. The source names the sender of a line that
-// names none; without one the observation is of a recording and may be by hand. The audit log does not have
-// observations, because their own log has them.
+// Observe stores an observation as received now, and reports whether it is new. source is the sender of an observation
+// that names none. Without a source the observation comes from a recording and may be by hand. The audit log leaves
+// observations out, because they have a log of their own.
 func (o *Operator) Observe(ctx context.Context, seen live.Observation, source string) (bool, error) {
 	r, _, err := o.running(ctx, seen.Session)
 	if err != nil {
@@ -206,8 +206,8 @@ func (o *Operator) Observe(ctx context.Context, seen live.Observation, source st
 	return news, err
 }
 
-// ObserveLines stores the observations of a feed, one a line, until ctx ends. It returns the number of lines, and of
-// those that were news. fault gets each faulty line, which keeps no other from being stored.
+// ObserveLines stores the observations of a feed, one a line, until ctx ends. It returns the number of lines and the number
+// of new observations. It passes each faulty line to fault and goes on with the next.
 func (o *Operator) ObserveLines(ctx context.Context, feed io.Reader, source string, fault func(line int, err error)) (lines, news int, err error) {
 	err = live.Lines(feed, func(n int, seen live.Observation, err error) error {
 		lines++

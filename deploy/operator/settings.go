@@ -30,24 +30,24 @@ type ChangeSettings struct {
 
 // subject names the settings that are changed, for the audit log.
 func (d ChangeSettings) subject() string {
-	var told []string
+	var changes []string
 	if d.Model != nil {
-		told = append(told, "model "+*d.Model)
+		changes = append(changes, "model "+*d.Model)
 	}
 	if d.AutoVerifyAfter != nil {
-		told = append(told, "auto_verify_after "+d.AutoVerifyAfter.String())
+		changes = append(changes, "auto_verify_after "+d.AutoVerifyAfter.String())
 	}
 	if d.AutoReviseAfter != nil {
-		told = append(told, "auto_revise_after "+d.AutoReviseAfter.String())
+		changes = append(changes, "auto_revise_after "+d.AutoReviseAfter.String())
 	}
 	switch {
 	case d.Headshots == nil:
 	case d.Headshots.Template == "":
-		told = append(told, "headshots none")
+		changes = append(changes, "headshots none")
 	default:
-		told = append(told, fmt.Sprintf("headshots of %d drivers", len(d.Headshots.Drivers)))
+		changes = append(changes, fmt.Sprintf("headshots of %d drivers", len(d.Headshots.Drivers)))
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(changes, ", ")
 }
 
 // apply changes s and describes the effects for people. It returns no effect if s already has the values.
@@ -56,11 +56,11 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 		s.Model = *d.Model
 		effects = append(effects, fmt.Sprintf("The model %s makes all picks from now on, in every process of the store. Frozen picks stay. Title odds and track record are computed again.", s.Model))
 	}
-	rule := func(told *time.Duration, field **int64, what string) {
-		if told == nil {
+	rule := func(after *time.Duration, field **int64, what string) {
+		if after == nil {
 			return
 		}
-		seconds := int64(*told / time.Second)
+		seconds := int64(*after / time.Second)
 		if *field != nil && **field == seconds {
 			return
 		}
@@ -68,7 +68,7 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 		if seconds == 0 {
 			effects = append(effects, fmt.Sprintf("From now on only an operator %s.", what))
 		} else {
-			effects = append(effects, fmt.Sprintf("A rule %s once the source's classification has not changed for %s. An operator can do so at any time.", what, *told))
+			effects = append(effects, fmt.Sprintf("A rule %s once the source's classification has not changed for %s. An operator can do so at any time.", what, *after))
 		}
 	}
 	rule(d.AutoVerifyAfter, &s.AutoVerifySeconds, "verifies results")

@@ -72,7 +72,7 @@ var described = func() map[string]*prometheus.Desc {
 
 		{"source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.", ""},
 		{"source_failures", "How often in a row a source has given no answer that can be used.", "source"},
-		{"source_disagreements", "Parts of rounds that a source has otherwise than they are in use.", "source"},
+		{"source_disagreements", "Parts of rounds for which a source has other values than those in use.", "source"},
 		{"source_answered_seconds", "Race time since the last answer of a source that can be used; absent: there was none.", "source"},
 		{"source_lost", "Published seasons, verified results and drivers that a source had and has no longer; they stay published.", "source"},
 		{"source_waiting", "Changes of a source that wait for a person.", "source"},
@@ -87,7 +87,7 @@ var described = func() map[string]*prometheus.Desc {
 
 		{"rounds", "Rounds of the current season whose race has begun, by how their result stands: awaited, provisional, verified, revised.", "result"},
 		{"picks", "Rounds of the current season with a pick, by what it rests on: grid, qualifying, form.", "basis"},
-		{"facts_disputed", "Published parts of rounds that a source has otherwise.", ""},
+		{"facts_disputed", "Published parts of rounds for which a source has other values.", ""},
 		{"facts_noncommercial", "Published parts of rounds that rest on a source with non-commercial terms.", ""},
 		{"next_change_seconds", "Race time until the published facts are next expected to change; below 0: overdue.", ""},
 	} {

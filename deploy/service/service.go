@@ -388,7 +388,7 @@ func (s *Service) follow(ctx context.Context) {
 		_, ledgerErr := s.builder.Ledger.Refresh(ctx)
 		if err := errors.Join(ledgerErr, s.loadFacts(ctx)); err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn("the store can not be read; builds wait", "err", err)
+				s.log.Warn("the store cannot be read; builds wait", "err", err)
 			}
 			continue
 		}
