@@ -64,7 +64,6 @@ type Deps struct {
 type Widget struct {
 	Version string // "1.0.0", or "charts-1.0.0" for the charts
 	Module  []byte // an ES module
-	Style   []byte // the style sheet that it adds to a page; nil: none
 }
 
 func (w Widget) path() string { return "/widget/" + w.Version + "/gridcast.js" }

@@ -212,9 +212,9 @@ func document(contentType resident.Field, content []byte, lifetime string, more 
 // inline finds the styles and scripts of a page.
 var inline = regexp.MustCompile(`(?s)<(style|script)([^>]*)>(.*?)</(?:style|script)>`)
 
-// protection returns the fields with which a browser runs only the page's own styles and scripts, and the
-// added styles, and shows the page in no frame.
-func protection(page []byte, styles ...[]byte) []resident.Field {
+// protection returns the fields with which a browser runs only the page's own styles and scripts, and shows the
+// page in no frame.
+func protection(page []byte) []resident.Field {
 	allowed := map[string][]string{}
 	allow := func(kind string, content []byte) {
 		sum := sha256.Sum256(content)
@@ -230,9 +230,6 @@ func protection(page []byte, styles ...[]byte) []resident.Field {
 		default:
 			allow(string(m[1]), m[3])
 		}
-	}
-	for _, style := range styles {
-		allow("style", style)
 	}
 	policy := []string{"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data:"}
 	for _, kind := range []string{"style", "script"} {

@@ -26,7 +26,6 @@ type startPage struct {
 	edge     *Edge
 	template *template.Template
 	fixed    startFilling // the parts that do not depend on the version
-	style    []byte       // of the widget
 
 	mu   sync.Mutex
 	set  *resident.Set // of the kept page
@@ -64,7 +63,7 @@ func newStartPage(e *Edge) *startPage {
 		case charts && p.fixed.Charts.Path == "":
 			p.fixed.Charts = served
 		case !charts && p.fixed.Widget.Path == "":
-			p.fixed.Widget, p.style = served, w.Style
+			p.fixed.Widget = served
 		}
 	}
 	return p
@@ -93,7 +92,7 @@ func (p *startPage) answer() *resident.Page {
 	if err := p.template.Execute(&filled, filling); err != nil {
 		panic("BUG: start page: " + err.Error())
 	}
-	p.set, p.next, p.page = set, next, document(html, filled.Bytes(), startLifetime, protection(filled.Bytes(), p.style)...)
+	p.set, p.next, p.page = set, next, document(html, filled.Bytes(), startLifetime, protection(filled.Bytes())...)
 	return p.page
 }
 

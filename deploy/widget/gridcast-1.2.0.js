@@ -11,7 +11,8 @@
 // minute, and around a race as often as answers change, while the key has half of its requests left.
 const HOME = new URL("../../", import.meta.url).href;
 const MINUTE = 60e3;
-const CSS = `:host{display:block;color-scheme:light dark;font:1rem/1.4 var(--gridcast-font,system-ui,sans-serif);
+const CSS = new CSSStyleSheet();
+CSS.replaceSync(`:host{display:block;color-scheme:light dark;font:1rem/1.4 var(--gridcast-font,system-ui,sans-serif);
 color:var(--gridcast-text,light-dark(#1b1f24,#e6e9ec));background:var(--gridcast-background,light-dark(#fff,#14171a));
 border:1px solid var(--gridcast-line,light-dark(#d0d7de,#3d444d));border-radius:var(--gridcast-radius,.5rem);padding:1rem;max-width:26rem}
 :host([hidden]){display:none}h2{font-size:1.1rem;margin:0}p{margin:.25rem 0}
@@ -21,7 +22,7 @@ border:1px solid var(--gridcast-line,light-dark(#d0d7de,#3d444d));border-radius:
 @media (prefers-reduced-motion:no-preference){.clock.live::before{animation:p 1.5s infinite}}@keyframes p{50%{opacity:.3}}
 ol{list-style:none;margin:.5rem 0 0;padding:0}li{display:flex;justify-content:space-between;gap:1rem;padding:.2rem 0;border-top:1px solid var(--gridcast-line,light-dark(#d0d7de,#3d444d))}li>:last-child{text-align:right}
 .driver{white-space:nowrap}.driver[style]::before{content:"";display:inline-block;width:.25em;height:.9em;margin-right:.3em;vertical-align:-.1em;border-radius:1px;background:var(--team)}
-li>.muted{flex:1}.bar{flex:0 0 45%;background:linear-gradient(90deg,var(--gridcast-accent,light-dark(#b3261e,#ff8a80)) var(--chance),transparent 0) 0 100%/100% 3px no-repeat}`;
+li>.muted{flex:1}.bar{flex:0 0 45%;background:linear-gradient(90deg,var(--gridcast-accent,light-dark(#b3261e,#ff8a80)) var(--chance),transparent 0) 0 100%/100% 3px no-repeat}`);
 const NOTES = { offline: "No connection: this may be out of date.", limited: "Too many requests: it goes on in a minute.", stale: "Stale: no newer order has come." };
 const make = (tag, text, attributes = {}) => {
   const e = Object.assign(document.createElement(tag), { textContent: text ?? "" });
@@ -42,7 +43,7 @@ class Widget extends HTMLElement {
 
   constructor() {
     super();
-    this.attachShadow({ mode: "open" }).append(make("style", CSS));
+    this.attachShadow({ mode: "open" }).adoptedStyleSheets = [CSS];
     this.body = this.shadowRoot.appendChild(make("div"));
     this.note = this.shadowRoot.appendChild(make("p", "", { class: "muted", role: "status" }));
     this.body.append(document.createElement("slot"));

@@ -26,7 +26,8 @@ const observe = `(window.blocked = [], new ReportingObserver((reports) => blocke
 	{ types: ["csp-violation"], buffered: true }).observe(), "")`
 
 // TestPagesKeepTheirPolicy opens every page of an edge in a browser: the widget, and the form that tries requests,
-// work, and the policy blocks nothing but a style that does not belong to the page.
+// work, and the policy blocks nothing but a style that does not belong to the page. No policy names the widget's style
+// sheet, because the policy of a foreign page does not know it either.
 func TestPagesKeepTheirPolicy(t *testing.T) {
 	b := browsertest.Open(t)
 	store := memblob.New()

@@ -6,7 +6,6 @@
 package widget
 
 import (
-	"bytes"
 	_ "embed"
 
 	"gridcast/edge"
@@ -26,19 +25,9 @@ var (
 // Releases returns every release, the newest first, and those of the charts after those of the widget.
 func Releases() []edge.Widget {
 	return []edge.Widget{
-		{Version: "1.2.0", Module: v120, Style: style(v120)},
-		{Version: "1.1.0", Module: v110, Style: style(v110)},
-		{Version: "1.0.0", Module: v100, Style: style(v100)},
+		{Version: "1.2.0", Module: v120},
+		{Version: "1.1.0", Module: v110},
+		{Version: "1.0.0", Module: v100},
 		{Version: "charts-1.0.0", Module: charts100},
 	}
-}
-
-// style returns the style sheet in a release, which the start page must allow.
-func style(module []byte) []byte {
-	_, rest, _ := bytes.Cut(module, []byte("const CSS = `"))
-	css, _, found := bytes.Cut(rest, []byte("`"))
-	if !found {
-		panic("BUG: a release of the widget has no style sheet")
-	}
-	return css
 }
