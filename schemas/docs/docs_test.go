@@ -215,6 +215,33 @@ func TestMarkdownSaysTheSame(t *testing.T) {
 	}
 }
 
+// TestMarkdownNamesTheLanguage: a block of code is marked as the language that it is in, and an answer as JSON.
+func TestMarkdownNamesTheLanguage(t *testing.T) {
+	begins := map[string]*regexp.Regexp{
+		"sh": regexp.MustCompile(`^(#|curl )`), "js": regexp.MustCompile(`^(//|const )`),
+		"python": regexp.MustCompile(`^(#|import )`), "go": regexp.MustCompile(`^(//|package )`),
+	}
+	count := map[string]int{}
+	for _, m := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(all("text/markdown"), -1) {
+		language, text := m[1], m[2]
+		count[language]++
+		if pattern := begins[language]; pattern != nil && !pattern.MatchString(text) {
+			t.Errorf("marked as %s:\n%.80s", language, text)
+		}
+		if isJSON := json.Valid([]byte(text)); isJSON != (language == "json") {
+			t.Errorf("marked as %q, is JSON: %t\n%.80s", language, isJSON, text)
+		}
+	}
+	for language := range begins {
+		if count[language] < len(catalog.Endpoints) {
+			t.Errorf("got %d programs in %s, want one for each endpoint", count[language], language)
+		}
+	}
+	if count["json"] < len(catalog.Endpoints)-1 { // a download is no JSON
+		t.Errorf("got %d answers, want one for each endpoint", count["json"])
+	}
+}
+
 // TestEndpointsHavePages: an address such as /docs/results names the endpoint, and /docs#results, which the feeds
 // of earlier versions name, is its row on the first page.
 func TestEndpointsHavePages(t *testing.T) {

@@ -89,6 +89,9 @@ func (w *markdownWriter) start(e xml.StartElement) {
 		w.address = attributes["href"]
 		w.inline("[")
 	case "code":
+		if w.pre && attributes["class"] == "json" {
+			w.out = append(bytes.TrimSuffix(w.out, []byte("\n")), "json\n"...)
+		}
 		w.inline("`")
 	case "b":
 		w.inline("**")
@@ -105,7 +108,7 @@ func (w *markdownWriter) end(name string) {
 	switch name {
 	case "pre":
 		w.line("```")
-		w.pre = false
+		w.pre, w.language = false, ""
 	case "ul":
 		w.lists--
 	case "th", "td":
