@@ -129,6 +129,8 @@ func (d *document) endpoint(path string, get operation) endpoint {
 		for _, p := range e.Params {
 			if values := strings.Split(p.Values, " | "); len(kinds) > 1 && len(values) == len(kinds) {
 				table.Request = p.Name + "=" + values[i]
+			} else if strings.HasSuffix(strings.ToLower(kind.Ref), p.Name+"body") { // such as ChangesPageBody
+				table.Request = p.Name
 			}
 		}
 		e.Bodies = append(e.Bodies, table)

@@ -242,6 +242,31 @@ func TestMarkdownNamesTheLanguage(t *testing.T) {
 	}
 }
 
+// TestHeadingsDiffer: no page has two headings alike, so that each part of it can be named.
+func TestHeadingsDiffer(t *testing.T) {
+	for _, d := range docs.Documents() {
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(`<h2[^>]*>(.*?)</h2>`).FindAllStringSubmatch(string(d.Body), -1) {
+			if seen[m[1]] {
+				t.Errorf("%s has two headings %q", d.Path, m[1])
+			}
+			seen[m[1]] = true
+		}
+	}
+}
+
+// TestChangesOfTheAPINameEveryEndpoint: the page about stability tells with which version an endpoint came.
+func TestChangesOfTheAPINameEveryEndpoint(t *testing.T) {
+	for _, d := range docs.Documents() {
+		_, main, _ := strings.Cut(string(d.Body), "<main")
+		for _, e := range catalog.Endpoints {
+			if d.Path == "/docs/stability" && !strings.Contains(main, "<code>"+e.Path+"</code>") {
+				t.Errorf("%s is missing in the changes of the API", e.Path)
+			}
+		}
+	}
+}
+
 // TestEndpointsHavePages: an address such as /docs/results names the endpoint, and /docs#results, which the feeds
 // of earlier versions name, is its row on the first page.
 func TestEndpointsHavePages(t *testing.T) {
