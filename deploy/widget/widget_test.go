@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gridcast/deploy/widget"
+	"gridcast/schemas/docs"
 )
 
 // TestReleasesAreSmallAndWhole: a release says its version, imports nothing, and takes less than 5 KB.
@@ -34,6 +35,38 @@ func TestReleasesAreSmallAndWhole(t *testing.T) {
 		}
 		if found := regexp.MustCompile(`(?m)^\s*import\s|https?://[a-z]`).Find(r.Module); found != nil {
 			t.Errorf("%s depends on others: %s", r.Version, found)
+		}
+	}
+}
+
+// TestDocumentationNamesTheNewest: the page about the widget names the newest files, every element, and every
+// property of the style sheets.
+func TestDocumentationNamesTheNewest(t *testing.T) {
+	page := ""
+	for _, d := range docs.Documents() {
+		if d.Path == "/docs/widget.md" {
+			page = string(d.Body)
+		}
+	}
+	charts := 0
+	for i, r := range widget.Releases() {
+		if strings.HasPrefix(r.Version, "charts-") {
+			charts++
+		}
+		if i > 0 && charts != 1 {
+			continue // an earlier release
+		}
+		wanted := []string{"/widget/" + r.Version + "/gridcast.js"}
+		for _, m := range regexp.MustCompile(`customElements\.define\("([a-z-]+)"|<(gridcast-[a-z]+)>|var\((--gridcast-[a-z]+)`).FindAllStringSubmatch(string(r.Module), -1) {
+			wanted = append(wanted, m[1]+m[2]+m[3])
+		}
+		if len(wanted) < 8 {
+			t.Errorf("%s: found %q alone", r.Version, wanted)
+		}
+		for _, want := range wanted {
+			if !strings.Contains(page, want) {
+				t.Errorf("/docs/widget lacks %s", want)
+			}
 		}
 	}
 }

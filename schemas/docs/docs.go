@@ -88,6 +88,7 @@ var guide = []struct{ template, title string }{
 	{"caching", "Caching and countdown"},
 	{"picks", "Picks and corrections"},
 	{"webhooks", "Webhooks"},
+	{"widget", "Widget and charts"},
 	{"downloads", "Downloads"},
 	{"errors", "Errors and headers"},
 	{"stability", "Stability"},
