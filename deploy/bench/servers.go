@@ -160,7 +160,7 @@ http {
     add_header Vary Accept-Encoding;
     add_header X-Content-Type-Options nosniff;
     add_header Access-Control-Allow-Origin *;
-    add_header Access-Control-Expose-Headers "Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Repr-Digest, Deprecation, Sunset";
+    add_header Access-Control-Expose-Headers "Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Repr-Digest";
     location = /readyz { return 200; }
     location / {
       if ($client = "") { return 401; }
