@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -40,6 +41,17 @@ type sourceRow struct {
 	TotalPoints                                                                  float64
 
 	PositionText, GridPenalty string
+
+	Order              int `json:"positionDisplayOrder"`
+	DriverNumber       string
+	Laps               *int
+	GridPositionNumber int
+	TimeMillis         int64
+	ReasonRetired      string
+	SharedCar          bool
+
+	Q1Millis, Q2Millis, Q3Millis int64
+	Stop, Lap                    int
 }
 
 // sourceTable reads a table of the release without the importer.
@@ -143,6 +155,7 @@ func TestAllSeasons(t *testing.T) {
 	}
 	published := documents(t, filepath.Join(dir, "store"))
 	comparePenalties(t, published, sourceTable(t, release, "races-starting-grid-positions"))
+	compareRows(t, published, func(name string) []sourceRow { return sourceTable(t, release, name) })
 	compareTables(t, published)
 	for _, kind := range []string{"drivers", "constructors"} {
 		want := map[string]sourceRow{}
@@ -200,6 +213,95 @@ func comparePenalties(t *testing.T, published map[string][]byte, grid []sourceRo
 		}
 	}
 	t.Logf("%d penalties on the grids equal F1DB's", penalties)
+}
+
+// compareRows compares every row of the classifications, of qualifying, fastest laps and pit stops with F1DB's.
+func compareRows(t *testing.T, published map[string][]byte, table func(name string) []sourceRow) {
+	t.Helper()
+	type key struct {
+		table       string
+		year, round int
+	}
+	want := map[key][]string{}
+	read := func(name string, text func(sourceRow) string) {
+		rows := table(name)
+		slices.SortStableFunc(rows, func(a, b sourceRow) int { return cmp.Compare(a.Order, b.Order) })
+		if strings.HasSuffix(name, "race-results") { // /results lists those without a position last
+			slices.SortStableFunc(rows, func(a, b sourceRow) int { return cmp.Compare(uint(a.PositionNumber-1), uint(b.PositionNumber-1)) })
+		}
+		for _, r := range rows {
+			at := key{name, r.Year, r.Round}
+			want[at] = append(want[at], text(r))
+		}
+	}
+	classified := func(r sourceRow) string {
+		laps := "unknown"
+		switch {
+		case r.Laps == nil && !r.SharedCar && r.PositionText != "DSQ":
+			laps = "0" // not started
+		case r.Laps != nil && (*r.Laps > 0 || r.PositionText != "DSQ"):
+			laps = strconv.Itoa(*r.Laps)
+		}
+		number, _ := strconv.Atoi(r.DriverNumber)
+		return fmt.Sprintf("%d %s %s no. %d, grid %d, %s laps, %v points %s %t", r.PositionNumber, r.DriverID, r.ConstructorID, number, r.GridPositionNumber, laps, r.Points, r.ReasonRetired, r.SharedCar)
+	}
+	qualified := func(r sourceRow) string {
+		return fmt.Sprintf("%d %s %d %d %d %d", r.PositionNumber, r.DriverID, r.TimeMillis, r.Q1Millis, r.Q2Millis, r.Q3Millis)
+	}
+	const race, sprint, qualifying, sprintQualifying = "races-race-results", "races-sprint-race-results", "races-qualifying-results", "races-sprint-qualifying-results"
+	const laps, stops = "races-fastest-laps", "races-pit-stops"
+	read(race, classified)
+	read(sprint, classified)
+	read(qualifying, qualified)
+	read(sprintQualifying, qualified)
+	read(laps, func(r sourceRow) string { return fmt.Sprintf("%s %d %d", r.DriverID, r.Lap, r.TimeMillis) })
+	read(stops, func(r sourceRow) string { return fmt.Sprintf("%s %d %d %d", r.DriverID, r.Stop, r.Lap, r.TimeMillis) })
+
+	rows := 0
+	for year := 1950; year <= 2024; year++ {
+		rounds := map[int64]int{}
+		for _, w := range documentOf[[]wire.Weekend](t, published, catalog.Variant{Endpoint: catalog.Weekends, Year: year}) {
+			rounds[w.SessionKey] = w.Round
+		}
+		got := map[key][]string{}
+		add := func(table string, session int64, text string) {
+			at := key{table, year, rounds[session]}
+			got[at] = append(got[at], text)
+			rows++
+		}
+		for _, r := range documentOf[[]wire.ResultRecord](t, published, catalog.Variant{Endpoint: catalog.Results, Year: year}) {
+			for table, classification := range map[string][]wire.ResultRow{race: r.Race, sprint: r.Sprint} {
+				for _, row := range classification {
+					laps := "unknown"
+					if row.Laps != nil {
+						laps = strconv.Itoa(*row.Laps)
+					}
+					add(table, r.SessionKey, fmt.Sprintf("%d %s %s no. %d, grid %d, %s laps, %v points %s %t",
+						row.Position, row.DriverID, row.TeamID, row.Number, row.Grid, laps, row.Points, row.Reason, row.Shared))
+				}
+			}
+			for _, s := range documentOf[[]wire.WeekendSessions](t, published, catalog.Variant{Endpoint: catalog.Sessions, SessionKey: r.SessionKey}) {
+				for table, session := range map[string][]wire.QualifyingRow{qualifying: s.Qualifying, sprintQualifying: s.SprintQualifying} {
+					for _, q := range session {
+						add(table, r.SessionKey, fmt.Sprintf("%d %s %d %d %d %d", q.Position, q.DriverID, q.TimeMS, q.Q1MS, q.Q2MS, q.Q3MS))
+					}
+				}
+				for _, lap := range s.FastestLaps {
+					add(laps, r.SessionKey, fmt.Sprintf("%s %d %d", lap.DriverID, lap.Lap, lap.TimeMS))
+				}
+				for _, stop := range s.PitStops {
+					add(stops, r.SessionKey, fmt.Sprintf("%s %d %d %d", stop.DriverID, stop.Stop, stop.Lap, stop.TimeMS))
+				}
+			}
+		}
+		for session, round := range rounds {
+			for _, table := range []string{race, sprint, qualifying, sprintQualifying, laps, stops} {
+				at := key{table, year, round}
+				sameRows(t, fmt.Sprintf("%s of %d", table, session), got[at], want[at])
+			}
+		}
+	}
+	t.Logf("%d rows of results and sessions equal F1DB's", rows)
 }
 
 // figures are the counts of a driver in a season.
