@@ -38,6 +38,9 @@ type storeBackupCmd struct {
 }
 
 func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if _, err := c.OpenToRead(ctx); err != nil { // before Operator creates a folder that is missing
+		return err
+	}
 	to, err := place(ctx, c.To, open.ReadWrite)
 	if err != nil {
 		return err

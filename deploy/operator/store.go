@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -17,8 +18,11 @@ import (
 type BackupStore struct{ To blob.Store }
 
 // look plans the copy. If an object of the store is damaged, Apply copies the others and returns the report
-// with the error.
-func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) { //nolint:unparam // an Action; others fail
+// with the error. A store without a version is refused, because it is the wrong one or its disk is not mounted.
+func (d BackupStore) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if _, _, err := snapshots.LoadPointer(ctx, o.Store); errors.Is(err, snapshots.ErrNone) {
+		return nil, fmt.Errorf("back up %s: nothing is published there: is the store right, and its disk mounted?", o.Store)
+	}
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.BackupStore, Subject: d.To.String()},
 		Preview: Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Objects that are missing in %s are copied there. The store stays in use.", d.To)}},
