@@ -75,9 +75,9 @@ func (r *Round) Verify() ([]ledger.Event, error) {
 	case r.Vouched():
 		return nil, fmt.Errorf("verify %d: %w", r.Session, ErrVouched)
 	case r.Record.Result() == nil && r.Source() == nil:
-		return nil, fmt.Errorf("verify %d: the source has no classification yet; one can be entered with correct", r.Session)
+		return nil, fmt.Errorf("verify %d: the source has no classification yet; gridcast results enter enters one by hand", r.Session)
 	case r.Record.Result() != nil:
-		return nil, fmt.Errorf("verify %d: %w as revision %d; another revision is made with correct",
+		return nil, fmt.Errorf("verify %d: %w as revision %d; gridcast results correct makes another",
 			r.Session, ledger.ErrAlreadyVerified, r.Record.Result().Revision)
 	}
 	return []ledger.Event{r.Vouch("")}, nil

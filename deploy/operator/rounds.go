@@ -110,7 +110,7 @@ func (d EnterResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 		warn: func(r *almanac.Round, now time.Time, p *Preview) { p.Refusal = early(r, now) },
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
 			if r.Result != nil {
-				return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
+				return nil, fmt.Errorf("enter the result of %d: one is verified already; gridcast results correct makes another revision", r.Session)
 			}
 			return Classification{Order: d.Order, Document: d.Document}.correct(r, reason)
 		},
