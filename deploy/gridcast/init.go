@@ -156,41 +156,42 @@ func (c *initCmd) makeMaster() error {
 // file exists: in the files of the flags, else beside the operator's token. The environment trusts both.
 func (c *initCmd) makeSigningKeys() error {
 	folder := filepath.Dir(cmp.Or(c.OperatorTokenFile, c.File))
-	origin := notes.NewOrigin()
-	for _, key := range []struct {
-		files, trust *[]string
-		name, below  string
-	}{
-		{&c.Sign, &c.Trust, "version.key", ""},
-		{&c.SignKeys, &c.TrustKeys, "keys.key", "/keys"},
-	} {
-		if len(*key.files) == 0 {
-			*key.files = []string{filepath.Join(folder, key.name)}
-		}
-		for i, file := range *key.files {
-			absolute, err := filepath.Abs(file)
-			if err != nil {
-				return fmt.Errorf("init: %w", err)
-			}
-			(*key.files)[i] = absolute
-			if _, err := os.Stat(absolute); errors.Is(err, fs.ErrNotExist) {
-				if err := notes.MakeKey(absolute, origin+key.below); err != nil {
-					return fmt.Errorf("init: %w", err)
-				}
-			}
-		}
-		made, err := notes.ReadSigners(*key.files...)
-		if err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-		if key.below == "" {
-			origin = made.Origin()
-		}
-		if len(*key.trust) == 0 {
-			*key.trust = made.Public()
-		}
+	origin, err := makeSigningKey(&c.Sign, &c.Trust, filepath.Join(folder, "version.key"), notes.NewOrigin())
+	if err == nil {
+		_, err = makeSigningKey(&c.SignKeys, &c.TrustKeys, filepath.Join(folder, "keys.key"), origin+"/keys")
+	}
+	if err != nil {
+		return fmt.Errorf("init: %w", err)
 	}
 	return nil
+}
+
+// makeSigningKey creates the missing ones of files, or the file usual if files is empty. It makes the paths absolute,
+// sets an empty trust to the verifier keys, and returns the origin of the keys.
+func makeSigningKey(files, trust *[]string, usual, origin string) (string, error) {
+	if len(*files) == 0 {
+		*files = []string{usual}
+	}
+	for i, file := range *files {
+		absolute, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		(*files)[i] = absolute
+		if _, err := os.Stat(absolute); errors.Is(err, fs.ErrNotExist) {
+			if err := notes.MakeKey(absolute, origin); err != nil {
+				return "", err
+			}
+		}
+	}
+	made, err := notes.ReadSigners(*files...)
+	if err != nil {
+		return "", err
+	}
+	if len(*trust) == 0 {
+		*trust = made.Public()
+	}
+	return made.Origin(), nil
 }
 
 // ask asks for the values in which installations differ most. An empty answer keeps the default.
