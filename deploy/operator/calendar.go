@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,37 +122,31 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 	if err != nil {
 		return "", err
 	}
-	state := o.Ledger.Fold()
-	var b strings.Builder
-	b.WriteString("round,grand_prix,circuit,start")
+	header := []string{"round", "grand_prix", "circuit", "start"}
 	for _, kind := range calendar.Kinds {
-		fmt.Fprintf(&b, ",%s", kind)
+		header = append(header, string(kind))
 	}
-	b.WriteString("\n")
-	found := false
-	for _, r := range almanac.Rounds(v, state, year) {
+	lines := []string{strings.Join(header, ",")}
+	for _, r := range almanac.Rounds(v, o.Ledger.Fold(), year) {
 		if r.Year != year {
 			continue
 		}
-		found = true
-		fmt.Fprintf(&b, "%d,%s,%s,%s", r.Facts.Number, r.Facts.GrandPrix, r.Facts.Circuit, instantCell(r.Facts.Date, r.Facts.Start))
+		cells := []string{strconv.Itoa(r.Facts.Number), string(r.Facts.GrandPrix), string(r.Facts.Circuit), instantCell(r.Facts.Date, r.Facts.Start)}
 		for _, kind := range calendar.Kinds {
-			s, known := r.Facts.Session(kind)
-			switch {
-			case known:
-				b.WriteString("," + instantCell(s.Date, s.Start))
-			case kind == season.Sprint && r.Facts.Sprint:
-				b.WriteString(",yes")
-			default:
-				b.WriteString(",")
+			cell := ""
+			if s, known := r.Facts.Session(kind); known {
+				cell = instantCell(s.Date, s.Start)
+			} else if kind == season.Sprint && r.Facts.Sprint {
+				cell = "yes"
 			}
+			cells = append(cells, cell)
 		}
-		b.WriteString("\n")
+		lines = append(lines, strings.Join(cells, ","))
 	}
-	if !found {
-		fmt.Fprintf(&b, "# nothing is known of %d; a line such as\n# 1,australia,melbourne,2027-03-07T15:00:00+11:00,,,,,,\n", year)
+	if len(lines) == 1 {
+		lines = append(lines, fmt.Sprintf("# nothing is known of %d; a line such as\n# 1,australia,melbourne,2027-03-07T15:00:00+11:00,,,,,,", year))
 	}
-	return b.String(), nil
+	return strings.Join(lines, "\n") + "\n", nil
 }
 
 func instantCell(date, start time.Time) string {
