@@ -305,6 +305,7 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 		"nobody":                        {operator.CreateKey{Tier: "pro"}, operator.Request{}},
 		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Request{}},
 		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{Reason: "\x1b[2J"}},
+		"a reason of broken UTF-8":      {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{Reason: "\xff"}},
 		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Request{}},
 		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: operator.Expiry{Time: time.Unix(1, 0)}}, operator.Request{}},
 		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Request{}},

@@ -24,9 +24,6 @@ func (d CreateKey) look(_ context.Context, o *Operator) (*Plan, error) {
 	if d.Client == "" {
 		return nil, errors.New("create key: name the client that the key is for")
 	}
-	if err := printable("the name of a client", d.Client); err != nil {
-		return nil, fmt.Errorf("create key: %w", err)
-	}
 	limit, ok := o.Tiers[d.Tier]
 	if !ok {
 		return nil, fmt.Errorf("create key: tier %q: must be one of %s", d.Tier, strings.Join(o.Tiers.Names(), ", "))

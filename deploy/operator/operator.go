@@ -14,13 +14,13 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
@@ -34,6 +34,7 @@ import (
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/notes"
 )
 
@@ -171,7 +172,7 @@ func Complete(a Action, request Request) error {
 	if _, ok := a.(interface{ requiresReason() }); ok && request.Reason == "" {
 		return ErrNoReason
 	}
-	return errors.Join(printable("the name of an operator", request.Actor), printable("a reason", request.Reason))
+	return cmp.Or(chain.CheckText("name of an operator", request.Actor), chain.CheckText("reason", request.Reason))
 }
 
 // Look plans an action. It returns ErrStale if the state is not the one that the request has seen. Effects
@@ -230,16 +231,6 @@ func (o *Operator) Do(ctx context.Context, a Action, request Request) (Answer, e
 		plan.Explain()
 	}
 	return plan.Apply(ctx)
-}
-
-// printable refuses control characters, because names and reasons appear on other people's terminals.
-func printable(what, text string) error {
-	for _, r := range text {
-		if !unicode.IsPrint(r) {
-			return fmt.Errorf("%s may hold only printable characters: %q has %U", what, text, r)
-		}
-	}
-	return nil
 }
 
 // digest returns a short hash of a value, which tells two states apart.
