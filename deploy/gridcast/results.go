@@ -249,7 +249,8 @@ type resultFlags struct {
 	Template bool   `help:"Only print the known result, as a file to put in order for --file." env:"-"`
 }
 
-// readFile appends the codes of the file to the order, or sets the document to a classification as JSON.
+// readFile appends the codes of the file to the order, or sets the document to a classification as JSON. It refuses an
+// empty file, because a correction without order and document takes the source's classification.
 func (c *resultFlags) readFile(order *operator.Codes, document *[]byte) error {
 	if c.File == "" {
 		return nil
@@ -258,7 +259,10 @@ func (c *resultFlags) readFile(order *operator.Codes, document *[]byte) error {
 	if err != nil {
 		return err
 	}
-	if text := bytes.TrimSpace(file); len(text) == 0 || text[0] == '{' {
+	switch text := bytes.TrimSpace(file); {
+	case len(text) == 0:
+		return fmt.Errorf("%s is empty: it must hold the drivers' codes, or a classification as JSON", c.File)
+	case text[0] == '{':
 		*document = file
 		return nil
 	}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gridcast/deploy/operator"
+)
+
+// TestFileOfAResult reads an order or a document, and refuses a file with neither: a correction without both takes the
+// classification of the source.
+func TestFileOfAResult(t *testing.T) {
+	for content, want := range map[string]operator.Codes{
+		"VER +1.2s\nNOR  # late\n": {"VER", "NOR"}, `{"rows": []}`: nil, "": nil, " \n": nil, "# VER\n": nil,
+	} {
+		file := filepath.Join(t.TempDir(), "result")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var order operator.Codes
+		var document []byte
+		err := (&resultFlags{File: file}).readFile(&order, &document)
+		if !slices.Equal(order, want) || (err == nil) != (len(order) > 0 || len(document) > 0) {
+			t.Errorf("%q: got %q, %q, %v; want %q, a document or an error", content, order, document, err, want)
+		}
+	}
+}
