@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -59,8 +60,11 @@ func (f *fixture) load(ctx context.Context, p *process, c benchCase, length time
 		return sample{}, err
 	}
 	var r loadgen.Report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Requests == 0 {
-		return sample{}, fmt.Errorf("load: %d requests answered: %w", r.Requests, err)
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		return sample{}, fmt.Errorf("report of the load: %w", err)
+	}
+	if r.Requests == 0 {
+		return sample{}, errors.New("load: no request was answered")
 	}
 	return sample{
 		PerSecond: float64(r.Requests) / r.Length.Seconds(), P50: milliseconds(r.P50), P99: milliseconds(r.P99),

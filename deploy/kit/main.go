@@ -132,7 +132,11 @@ func (r release) archive(binary, to string) error {
 			return err
 		}
 		header := &tar.Header{Name: name, Mode: mode, Size: int64(len(data)), ModTime: r.Time, Format: tar.FormatPAX}
-		return errors.Join(pack.WriteHeader(header), func() error { _, err := pack.Write(data); return err }())
+		if err := pack.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err = pack.Write(data)
+		return err
 	}
 	if err := add(binary, "gridcast", 0o755); err != nil {
 		return err

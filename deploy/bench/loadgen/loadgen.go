@@ -260,7 +260,10 @@ func (g *generator) send(c *conn, since time.Duration) error {
 	g.sent++
 	c.waiting = append(c.waiting, since)
 	n, err := c.send(request)
-	if err != nil || n < len(request) {
+	if err == nil && n < len(request) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
 		return fmt.Errorf("load: %d of %d bytes sent: %w", n, len(request), err)
 	}
 	return nil
