@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,43 @@ func TestLyingLengths(t *testing.T) {
 				if o, err := read(); err == nil || test.want != nil && !errors.Is(err, test.want) {
 					t.Errorf("%s: got %d bytes, %v; want an error, %v", operation, len(o.Data), err, test.want)
 				}
+			}
+		})
+	}
+}
+
+// TestLyingListings checks that a listing with keys that were not asked for ends with an error, and so does one that
+// repeats a page.
+func TestLyingListings(t *testing.T) {
+	page := func(first string, keys int) string {
+		var list strings.Builder
+		for i := range keys {
+			fmt.Fprintf(&list, "<Contents><Key>%s%04d</Key><Size>1</Size><LastModified>2026-11-22T04:00:00Z</LastModified></Contents>", first, i)
+		}
+		return "<ListBucketResult>" + list.String() + "</ListBucketResult>"
+	}
+	for name, answer := range map[string]string{
+		"a key outside the store":  page("x", 1),
+		"a key outside the prefix": page("store/b", 1),
+		"the same page for ever":   page("store/a/", 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+			t.Cleanup(server.Close)
+			s, err := s3blob.New(s3blob.Config{
+				Bucket: "data", Prefix: "store", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			for _, err = range s.List(t.Context(), "a/") {
+				if found++; err != nil || found > 5000 {
+					break
+				}
+			}
+			if err == nil {
+				t.Errorf("got %d keys, want an error", found)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,13 +246,23 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, er
 				yield(blob.Info{}, err)
 				return
 			}
+			before := after
 			for _, info := range page {
+				key, ours := strings.CutPrefix(info.Key, s.name(""))
+				if !ours || !strings.HasPrefix(key, prefix) {
+					yield(blob.Info{}, fmt.Errorf("list %s in %s: the server lists %q, which was not asked for", prefix, s, info.Key))
+					return
+				}
+				info.Key, after = key, key
 				if !yield(info, nil) {
 					return
 				}
-				after = info.Key
 			}
 			if len(page) < pageSize {
+				return
+			}
+			if after <= before {
+				yield(blob.Info{}, fmt.Errorf("list %s in %s: the server repeats the keys up to %q", prefix, s, after))
 				return
 			}
 		}
@@ -261,7 +272,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, er
 // pageSize is the number of objects in one request: the most that S3 allows.
 const pageSize = 1000
 
-// page returns the next objects after a key; fewer than pageSize are the last.
+// page returns the next objects after a key, by their names in the bucket; fewer than pageSize are the last.
 func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, error) {
 	options := minio.ListObjectsOptions{Prefix: s.name(prefix), Recursive: true, MaxKeys: pageSize, FetchOwner: new(false)}
 	if after != "" {
@@ -274,7 +285,7 @@ func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, er
 			if object.Err != nil {
 				return object.Err
 			}
-			page = append(page, blob.Info{Key: object.Key[len(s.name("")):], Size: object.Size, Modified: object.LastModified})
+			page = append(page, blob.Info{Key: object.Key, Size: object.Size, Modified: object.LastModified})
 			if len(page) == pageSize {
 				return nil
 			}
