@@ -160,9 +160,10 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 
 func (c *contract) decode(body []byte) (any, error) {
 	content, want, err := c.parse(body)
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("not JSON: %w", err)
+	if err != nil {
+		if _, _, syntax := asItIs(body); syntax != nil { // perhaps behind the place of err
+			return nil, fmt.Errorf("not JSON: %w", syntax)
+		}
 	}
 	if err := c.schema().check(body); err != nil {
 		return nil, err

@@ -287,6 +287,17 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
+// TestValidateRefusesCutBodies cuts a body with a value of a wrong type off at every byte.
+func TestValidateRefusesCutBodies(t *testing.T) {
+	const body = `{"ok":"yes","data":[{"round":"one","session_key":[1,{"a":"b\\"}],"sprint":true}],"meta":{"api":1}}`
+	for n := range len(body) {
+		_, err := schemas.Decode(catalog.Variant{Endpoint: catalog.Calendar, Year: 2024}, []byte(body[:n]))
+		if err == nil || !strings.HasPrefix(err.Error(), "not JSON: ") {
+			t.Fatalf("%s: got %v, want that it is not JSON", body[:n], err)
+		}
+	}
+}
+
 func TestValidateSaysWhere(t *testing.T) {
 	body := strings.Replace(string(marshal(t, bodies[0].body)), `437`, `437.0`, 1)
 	_, err := schemas.Decode(driverStandings, []byte(body))
