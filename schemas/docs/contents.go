@@ -88,8 +88,18 @@ func (d *document) contents() *contents {
 		e := d.endpoint(path.Name, get)
 		c.Endpoints = append(c.Endpoints, e)
 		c.Requests = append(c.Requests, e.Requests...)
-		d.addErrors(c, get)
-		d.addHeaders(c, get)
+		for _, answer := range get.Responses {
+			r := answer.Value
+			if r.Ref != "" {
+				r = find(d.Components.Responses, r.Ref)
+			}
+			if status, err := strconv.Atoi(answer.Name); err == nil && status >= 400 {
+				c.addError(status, r)
+			}
+			for _, h := range r.Headers {
+				c.addHeader(h.Name, find(d.Components.Headers, h.Value.Ref))
+			}
+		}
 	}
 	for _, hook := range d.Webhooks {
 		c.Messages = append(c.Messages, d.message(hook.Value.Post))
@@ -220,37 +230,23 @@ func typeWords(s schema) string {
 	return s.Type
 }
 
-// addErrors adds the errors of an operation that are not listed yet.
-func (d *document) addErrors(c *contents, get operation) {
-	for _, answer := range get.Responses {
-		status, err := strconv.Atoi(answer.Name)
-		if err != nil || status < 400 || slices.ContainsFunc(c.Errors, func(e errorRow) bool { return e.Status == status }) {
-			continue
-		}
-		r := find(d.Components.Responses, answer.Value.Ref)
-		var body struct{ Error, Message string }
-		check(json.Unmarshal(r.Content["application/json"].Example, &body))
-		c.Errors = append(c.Errors, errorRow{status, body.Error, r.Description, body.Message})
+// addError adds an error of an operation unless it is listed already.
+func (c *contents) addError(status int, r response) {
+	if slices.ContainsFunc(c.Errors, func(e errorRow) bool { return e.Status == status }) {
+		return
 	}
+	var body struct{ Error, Message string }
+	check(json.Unmarshal(r.Content["application/json"].Example, &body))
+	c.Errors = append(c.Errors, errorRow{status, body.Error, r.Description, body.Message})
 }
 
-// addHeaders adds the headers of an operation's answers that are not listed yet.
-func (d *document) addHeaders(c *contents, get operation) {
-	for _, answer := range get.Responses {
-		r := answer.Value
-		if r.Ref != "" {
-			r = find(d.Components.Responses, r.Ref)
-		}
-		for _, h := range r.Headers {
-			described := find(d.Components.Headers, h.Value.Ref)
-			example := string(described.Example) // a number is shown as it is spelt
-			if strings.HasPrefix(example, `"`) {
-				check(json.Unmarshal(described.Example, &example))
-			}
-			row := headerRow{h.Name, described.Description, example}
-			if !slices.Contains(c.Headers, row) {
-				c.Headers = append(c.Headers, row)
-			}
-		}
+// addHeader adds a header of an answer unless it is listed already.
+func (c *contents) addHeader(name string, h header) {
+	example := string(h.Example) // a number is shown as it is spelt
+	if strings.HasPrefix(example, `"`) {
+		check(json.Unmarshal(h.Example, &example))
+	}
+	if row := (headerRow{name, h.Description, example}); !slices.Contains(c.Headers, row) {
+		c.Headers = append(c.Headers, row)
 	}
 }

@@ -155,19 +155,18 @@ func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
 		return 0, err
 	}
 	defer client.close()
-	name, began := rand.Text(), time.Now()
-	reply, err := greeting.ask(ctx, client, 2, edgesKey, []string{name})
+	name := rand.Text()
+	_, ahead, err = client.greet(ctx, name)
 	if err != nil {
-		return 0, fmt.Errorf("greet Redis: %w", err)
+		return 0, err
 	}
-	answered := time.Now()
 	if _, err := client.do(ctx, edgesKey, []string{"ZREM", edgesKey, name}); err != nil {
 		return 0, fmt.Errorf("take leave of Redis: %w", err)
 	}
 	if _, err := reservation.ask(ctx, client, 3, checkKey, nil, 0, 0, 1, 1, -1, 0, -1, 0); err != nil {
 		return 0, fmt.Errorf("count in Redis: %w", err)
 	}
-	return time.UnixMilli(reply[1].number).Sub(began.Add(answered.Sub(began) / 2)), nil
+	return ahead, nil
 }
 
 // Open returns a source and tries once to reach Redis; the source goes on trying. Call Close.
@@ -257,9 +256,15 @@ func (s *Source) run() {
 // beat registers this edge in Redis, and reads the number of edges and Redis' time.
 // Its outcome decides whether edges ask Redis until the next beat.
 func (s *Source) beat() {
-	err := s.greet()
+	ctx, cancel := context.WithTimeout(s.ctx, s.client.patience)
+	defer cancel()
+	edges, ahead, err := s.client.greet(ctx, s.name)
 	if s.ctx.Err() != nil {
 		return // Close is running
+	}
+	if err == nil {
+		s.edges.Store(max(1, edges))
+		s.skew.Store(ahead.Milliseconds())
 	}
 	s.answering.Store(err == nil)
 	switch {
@@ -272,17 +277,14 @@ func (s *Source) beat() {
 	s.down = err != nil
 }
 
-func (s *Source) greet() error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.client.patience)
-	defer cancel()
+// greet registers an edge. It returns the number of edges, and the lead of Redis' clock over this machine's.
+func (c *client) greet(ctx context.Context, edge string) (edges int64, ahead time.Duration, err error) {
 	began := time.Now()
-	reply, err := greeting.ask(ctx, s.client, 2, edgesKey, []string{s.name})
+	reply, err := greeting.ask(ctx, c, 2, edgesKey, []string{edge})
 	if err != nil {
-		return fmt.Errorf("greet Redis: %w", err)
+		return 0, 0, fmt.Errorf("greet Redis: %w", err)
 	}
-	s.edges.Store(max(1, reply[0].number))
-	s.skew.Store(reply[1].number - began.Add(time.Since(began)/2).UnixMilli())
-	return nil
+	return reply[0].number, time.UnixMilli(reply[1].number).Sub(began.Add(time.Since(began) / 2)), nil
 }
 
 // reserve asks Redis for the tokens of a call.
