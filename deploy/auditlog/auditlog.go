@@ -3,8 +3,8 @@
 // The log is a chain of files under audit/, one for each line. The ledger has the decisions about the season. This
 // log also has the actions without a trace there: rebuilds, rollbacks, keys, and jobs started by a person.
 //
-// A line is written before the action that it announces, so an action that cannot be recorded is not performed. If
-// the action then fails, a second line says so. Instants are real time, in UTC.
+// A line is written before the action that it announces, so an action that cannot be recorded is not performed, except
+// for a Prune on a full disk. If the action then fails, a second line says so. Instants are real time, in UTC.
 //
 // A damaged file does not end the log, because an operator must be able to revoke a leaked key. Readers skip the
 // file and name it in Log.Damage. The next line that is written is DamageFound, with the hash of the damaged bytes.
@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"gridcast/snapshots/blob"
@@ -242,9 +243,16 @@ func (l *Log) Damage() []Damage {
 }
 
 // Do announces the action and performs it. If the log cannot be written, Do does not perform the action. If the
-// action fails, Do records that too. The error is the log's or do's.
+// action fails, Do records that too. The error is the log's or do's. On a full disk a Prune is announced afterwards,
+// because it makes the room for its own line.
 func (l *Log) Do(ctx context.Context, c Intent, do func() error) error {
 	announced, err := l.announce(ctx, c)
+	if c.Action == Prune && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		if err = do(); err == nil {
+			_, err = l.announce(ctx, c)
+		}
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
 	}

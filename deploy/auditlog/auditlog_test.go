@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +93,31 @@ func TestWriteThatFails(t *testing.T) {
 				t.Errorf("got %d entries, want %d", n, want)
 			}
 		})
+	}
+}
+
+// TestPruneMakesRoomForItsLine prunes on a full disk. Only a prune is performed there, and recorded afterwards.
+func TestPruneMakesRoomForItsLine(t *testing.T) {
+	for _, action := range []auditlog.Verb{auditlog.Prune, auditlog.CreateKey} {
+		full := true
+		store := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+			if c.Op == faultblob.Create && full {
+				return faultblob.Fate{Err: syscall.ENOSPC}
+			}
+			return faultblob.Fate{}
+		})
+		log, err := auditlog.Load(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: action}, func() error {
+			full = false
+			return nil
+		})
+		lines := len(log.Entries())
+		if pruned := action == auditlog.Prune; pruned != (err == nil && lines == 1 && !full) || !pruned && (lines != 0 || !full) {
+			t.Errorf("%s on a full disk: got %v, %d lines, still full %t", action, err, lines, full)
+		}
 	}
 }
 

@@ -187,6 +187,8 @@ func (d *doctor) openStore(ctx context.Context) {
 func (d *doctor) fixStore(err error) string {
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
 		switch {
+		case errors.Is(err, syscall.ENOSPC):
+			return "gridcast snapshots prune --store " + d.Store
 		case errors.Is(err, fs.ErrPermission):
 			return fmt.Sprintf("chown -R $(id -u) %s", path)
 		case d.Role == "edge":
@@ -407,7 +409,7 @@ func (d *doctor) redis(ctx context.Context) {
 		if u, err := url.Parse(d.Redis); err == nil && u.Host != "" {
 			host, port = u.Hostname(), cmp.Or(u.Port(), port)
 		}
-		d.failed("redis", fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), err)
+		d.failed("redis", fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/redis.md", host, port), err)
 		return
 	}
 	d.found("redis", Good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
