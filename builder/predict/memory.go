@@ -3,6 +3,7 @@ package predict
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -38,7 +39,7 @@ func (m *memory) follow(races []race, v *season.View) {
 	}
 	// The same facts and the same lineages give the same step. If the lineages differ, for example
 	// because a team took another name, sameTeams finds the teams again and compares them.
-	sameLineages := slices.EqualFunc(m.lineages, v.Lineages, func(a, b season.Lineage) bool { return same(a.Links, b.Links) })
+	sameLineages := slices.EqualFunc(m.lineages, v.Lineages, func(a, b season.Lineage) bool { return slices.Equal(a.Links, b.Links) })
 	kept := 0
 	for kept < len(m.steps) && kept < len(run) {
 		s, r := &m.steps[kept], races[run[kept]]
@@ -96,32 +97,18 @@ func (m *memory) step(races []race, v *season.View) {
 	m.steps = append(m.steps, step{r.year, *r.round, smp.teams, smp})
 }
 
-// sameRound reports whether two rounds have the same facts, of those that the models use.
+// sameRound reports whether two rounds have the same facts, of those that the models use. Facts in an archive never
+// change, so that equal addresses mean equal facts.
 func sameRound(a, b *season.Round) bool {
-	for i := range a.Practice {
-		if !same(a.Practice[i], b.Practice[i]) {
-			return false
-		}
-	}
-	return a.GrandPrix == b.GrandPrix &&
-		same(a.Entries, b.Entries) &&
-		same(a.Qualifying, b.Qualifying) &&
-		same(a.SprintQualifying, b.SprintQualifying) &&
-		same(a.SprintResults, b.SprintResults) &&
-		same(a.Grid, b.Grid) &&
-		same(a.Results, b.Results) &&
-		same(a.FastestLaps, b.FastestLaps) &&
-		same(a.DriverStandings, b.DriverStandings) &&
-		same(a.TeamStandings, b.TeamStandings)
+	return rowsOfRound(a) == rowsOfRound(b) || reflect.DeepEqual(factsOf(a), factsOf(b))
 }
 
-// same compares two slices of facts. Facts in an archive never change, so that equal addresses mean
-// equal facts.
-func same[T comparable](a, b []T) bool {
-	if len(a) != len(b) {
-		return false
+// factsOf lists the facts of a round that the models use.
+func factsOf(r *season.Round) []any {
+	return []any{
+		r.GrandPrix, r.Sprint, r.Entries, r.Practice, r.Qualifying, r.SprintQualifying, r.SprintResults, r.Grid, r.Results,
+		r.FastestLaps, r.DriverStandings, r.TeamStandings,
 	}
-	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
 }
 
 // Inputs identifies the inputs of a prediction by a digest, so that a prediction can be cached by it,
@@ -134,7 +121,7 @@ type Inputs struct {
 // NewInputs returns Inputs for the views of one archive. It caches digests by the addresses of rows.
 func NewInputs() *Inputs { return &Inputs{rounds: map[roundRows][sha256.Size]byte{}} }
 
-// roundRows identifies the rows of a round by their addresses, like same.
+// roundRows identifies the facts of factsOf by the addresses of their rows.
 type roundRows struct {
 	gp     season.GrandPrixID
 	sprint bool
@@ -177,20 +164,21 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// round digests the facts that sameRound compares, and whether the round has a sprint.
-func (in *Inputs) round(r *season.Round) ([sha256.Size]byte, error) {
-	key := roundRows{r.GrandPrix, r.Sprint, [13]rows{
+func rowsOfRound(r *season.Round) roundRows {
+	return roundRows{r.GrandPrix, r.Sprint, [13]rows{
 		rowsOf(r.Practice[0]), rowsOf(r.Practice[1]), rowsOf(r.Practice[2]), rowsOf(r.Practice[3]), rowsOf(r.Entries), rowsOf(r.Grid),
 		rowsOf(r.Qualifying), rowsOf(r.SprintQualifying), rowsOf(r.SprintResults), rowsOf(r.Results), rowsOf(r.FastestLaps),
 		rowsOf(r.DriverStandings), rowsOf(r.TeamStandings),
 	}}
+}
+
+// round digests the facts of a round.
+func (in *Inputs) round(r *season.Round) ([sha256.Size]byte, error) {
+	key := rowsOfRound(r)
 	if sum, ok := in.rounds[key]; ok {
 		return sum, nil
 	}
-	text, err := json.Marshal([]any{
-		r.GrandPrix, r.Sprint, r.Entries, r.Practice, r.Qualifying, r.SprintQualifying, r.SprintResults, r.Grid, r.Results,
-		r.FastestLaps, r.DriverStandings, r.TeamStandings,
-	})
+	text, err := json.Marshal(factsOf(r))
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
