@@ -247,15 +247,15 @@ func (d *downloads) found(dir string, year int, source string) (resident.File, b
 	if had := d.of(year); had != nil && had.File.Source == source {
 		return had.File, true
 	}
-	paths, _ := filepath.Glob(filepath.Join(dir, source+"-*.zip")) // a name of a folder with an open bracket is an error: no file is found
-	for _, path := range paths {
-		_, sum, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".zip"), "-")
-		info, err := os.Stat(path)
-		if err != nil {
+	entries, _ := os.ReadDir(dir) // sync reports a folder that cannot be read
+	for _, e := range entries {
+		of, sum, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".zip"), "-")
+		info, err := e.Info()
+		if err != nil || of != source {
 			continue
 		}
 		file := resident.File{Year: year, Source: source, SHA256: sum, Size: info.Size()}
-		if f, err := openWhole(path, file); err == nil {
+		if f, err := openWhole(filepath.Join(dir, e.Name()), file); err == nil {
 			_ = f.Close() // it was only read
 			return file, true
 		}

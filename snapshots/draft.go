@@ -138,7 +138,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	return m
 }
 
-// changes says whether the draft differs from its base for a reader, or ends a hold. Time, builder, reason,
+// changes reports whether the draft differs from its base for a reader, or ends a hold. Time, builder, reason,
 // release and settings do not count, because equal documents need no other version.
 func (d *Draft) changes(variants []Variant) bool {
 	base := &d.Base.Manifest

@@ -109,11 +109,11 @@ var refusals = []struct {
 }
 
 var (
-	// ErrLower says that the pointer names a lower version than the last delivered one.
+	// ErrLower means that the pointer names a lower version than the last delivered one.
 	ErrLower = errors.New("lower than the version served")
-	// ErrRatchet says that the number of the version could not be written to the ratchet.
+	// ErrRatchet means that the number of the version could not be written to the ratchet.
 	ErrRatchet = errors.New("its number cannot be kept on disk, so an older version could follow it")
-	// ErrNotAccepted says that Deliver refused the version.
+	// ErrNotAccepted means that Deliver refused the version.
 	ErrNotAccepted = errors.New("not accepted")
 )
 

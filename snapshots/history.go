@@ -16,7 +16,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// VersionStatus says whether a version is or was current.
+// VersionStatus tells a version that is or was current from others.
 type VersionStatus string
 
 // The statuses.
@@ -163,7 +163,7 @@ func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
 	return read
 }
 
-// passing says whether a version differs from its base in documents of passing endpoints alone.
+// passing reports whether a version differs from its base in documents of passing endpoints alone.
 func (h *History) passing(version int64) bool {
 	m := h.Manifests[version]
 	base, there := h.Manifests[m.Base]

@@ -39,11 +39,11 @@ import (
 )
 
 var (
-	// ErrNone says that nothing has been published in the store.
+	// ErrNone means that nothing has been published in the store.
 	ErrNone = errors.New("nothing published yet")
-	// ErrDamaged says that the store holds other bytes than the published ones.
+	// ErrDamaged means that the store holds other bytes than the published ones.
 	ErrDamaged = errors.New("damaged")
-	// ErrNoBase says that the current version cannot be read, so that no version can follow it.
+	// ErrNoBase means that the current version cannot be read, so that no version can follow it.
 	ErrNoBase = errors.New("edges go on with their version, but no build can follow the current one; " +
 		"gridcast snapshots list shows the versions, and gridcast snapshots rollback VERSION --reason WHY makes one current")
 )
@@ -177,7 +177,7 @@ type Missing struct {
 	Fix     string    `json:"mend"`             // the command that mends it
 }
 
-// OverdueAt says whether the fact is missing at an instant of race time.
+// OverdueAt reports whether the fact is missing at an instant of race time.
 func (m Missing) OverdueAt(t time.Time) bool {
 	return !t.Before(m.Since) && (m.Until.IsZero() || t.Before(m.Until))
 }
@@ -203,7 +203,7 @@ func (m *Manifest) RefusedAt(path string) (RefusedEntry, bool) {
 	return RefusedEntry{}, false
 }
 
-// String says which document clients get, and why.
+// String names the document that clients get, and the reason.
 func (r RefusedEntry) String() string {
 	got := "is empty"
 	if r.Version > 0 {
@@ -223,13 +223,13 @@ type ManifestEntry struct {
 	GeneratedAt time.Time `json:"generated_at,omitzero"`
 }
 
-// equal says whether two entries stand for the same stored bytes under the same path.
+// equal reports whether two entries stand for the same stored bytes under the same path.
 func (e ManifestEntry) equal(other ManifestEntry) bool {
 	return e.Path == other.Path && e.Object == other.Object && e.SHA256 == other.SHA256 && e.Size == other.Size &&
 		e.Packed == other.Packed && e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt)
 }
 
-// packed says whether the object of the entry is the body as gzip.
+// packed reports whether the object of the entry is the body as gzip.
 func (e ManifestEntry) packed() bool { return e.Packed != Packed{} }
 
 // WrittenIn returns the version that wrote the body of the entry.
@@ -377,14 +377,14 @@ func ObjectKey(version int64, path string) string {
 // objectsOf is the folder of the bodies that are first written in version.
 func objectsOf(version int64) string { return fmt.Sprintf("%s%d/", objectFolder, version) }
 
-// Immutable says whether key is created once and never replaced. That holds for claims, manifests, notes, objects,
+// Immutable reports whether key is created once and never replaced. That holds for claims, manifests, notes, objects,
 // deltas, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
 // keys and the settings.
 func Immutable(key string) bool {
 	return OfVersion(key) || within(key, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/")
 }
 
-// OfVersion says whether key belongs to a version: a claim, a manifest, a note, an object or a delta.
+// OfVersion reports whether key belongs to a version: a claim, a manifest, a note, an object or a delta.
 func OfVersion(key string) bool {
 	return within(key, claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder)
 }
@@ -472,7 +472,7 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 	return next, err
 }
 
-// Empty says whether nothing was published before.
+// Empty reports whether nothing was published before.
 func (b *Base) Empty() bool { return b.Pointer.Version == 0 }
 
 // Entry returns the base's entry for a catalog path.

@@ -37,18 +37,18 @@ const (
 )
 
 var (
-	// ErrUnsigned says that no trusted key has signed a version.
+	// ErrUnsigned means that no trusted key has signed a version.
 	ErrUnsigned = errors.New("not signed by a trusted key")
-	// ErrNoSigner says that a publisher lacks the key by which edges trust the versions of a store.
+	// ErrNoSigner means that a publisher lacks the key by which edges trust the versions of a store.
 	ErrNoSigner = errors.New("the versions of this store are signed, so edges would refuse one without a signature; name the version key: --sign FILE")
-	// ErrMovedBack says that the pointer names a lower version than this process has seen as current.
+	// ErrMovedBack means that the pointer names a lower version than this process has seen as current.
 	ErrMovedBack = errors.New("the pointer was moved back to an earlier version")
 )
 
 // NoteKey is the store key of the signed note about a version.
 func NoteKey(version int64) string { return fmt.Sprintf("%s%d", noteFolder, version) }
 
-// IsNote says whether key is that of a note about a version.
+// IsNote reports whether key is that of a note about a version.
 func IsNote(key string) bool { return strings.HasPrefix(key, noteFolder) }
 
 // noteLines is the text of the note about a version, below its origin.
@@ -132,7 +132,7 @@ func (p *Publisher) sign(ctx context.Context, next *Pointer, l Ledger) ([]byte, 
 	return Object{key, Digest(data), int64(len(data))}.Read(ctx, p.Store)
 }
 
-// SignedByAll says whether each of these keys has signed the base.
+// SignedByAll reports whether each of these keys has signed the base.
 func (b *Base) SignedByAll(s *notes.Signers) bool {
 	n, err := OpenNote(s.Trust(), b.note, b.Pointer, b.Manifest.Ledger)
 	return err == nil && len(n.Keys) == len(s.Public())

@@ -20,12 +20,12 @@ import (
 )
 
 var (
-	// ErrHeld says that an operator has rolled back and holds the pointer. Publish then accepts only
+	// ErrHeld means that an operator has rolled back and holds the pointer. Publish then accepts only
 	// a draft with EndHold.
 	ErrHeld = errors.New("publishing is held")
-	// ErrBaseChanged says that another builder published meanwhile. Load the base and build again.
+	// ErrBaseChanged means that another builder published meanwhile. Load the base and build again.
 	ErrBaseChanged = errors.New("another version was published meanwhile")
-	// ErrMayNotFollow says that the version would lose something that is published, or go back in time.
+	// ErrMayNotFollow means that the version would lose something that is published, or go back in time.
 	ErrMayNotFollow = errors.New("may not follow the current version")
 )
 

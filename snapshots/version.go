@@ -75,7 +75,7 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 	return loader{previous: previous}.load(ctx, pointer, store)
 }
 
-// loader says how a version is loaded; every field may be zero.
+// loader holds the ways to load a version; every field may be zero.
 type loader struct {
 	previous *Version                            // its bodies and parts are not read again
 	manifest []byte                              // the manifest's own file, if it was read in advance; still to be checked

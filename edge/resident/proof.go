@@ -26,7 +26,7 @@ var (
 	forEver   = NewField("Cache-Control", "public, max-age=31536000, immutable")
 )
 
-// Proves says whether a path is one that Proof knows in some version.
+// Proves reports whether a path is one that Proof knows in some version.
 func Proves(path string) bool {
 	return strings.HasPrefix(path, logPath) || strings.HasPrefix(path, signedPath)
 }

@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	// ErrNotLost says that the store has everything that the backup has.
+	// ErrNotLost means that the store has everything that the backup has.
 	ErrNotLost = errors.New("the store is not lost")
-	// ErrOtherRecord says that the store holds another ledger or audit log than the backup.
+	// ErrOtherRecord means that the store holds another ledger or audit log than the backup.
 	ErrOtherRecord = errors.New("the store holds another record than the backup")
 )
 

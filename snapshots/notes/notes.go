@@ -28,7 +28,7 @@ const Simulated = "/simulated"
 // MaxSize limits a note in bytes. A note is a few short lines and a signature of each key.
 const MaxSize = 16 << 10
 
-// ErrUntrusted says that no trusted key has signed a note.
+// ErrUntrusted means that no trusted key has signed a note.
 var ErrUntrusted = errors.New("not signed by a trusted key")
 
 // Trust is a set of keys that may sign. The zero value trusts no key.
@@ -47,7 +47,7 @@ func NewTrust(keys ...string) (Trust, error) {
 	return t, nil
 }
 
-// Empty says whether no key is trusted.
+// Empty reports whether no key is trusted.
 func (t Trust) Empty() bool { return len(t.verifiers) == 0 }
 
 // Note is an opened note.

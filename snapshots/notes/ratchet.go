@@ -9,7 +9,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// ErrLower says that every key which signed a note has signed a higher number, or another content under the same
+// ErrLower means that every key which signed a note has signed a higher number, or another content under the same
 // number.
 var ErrLower = errors.New("lower than the highest number that its keys have signed")
 

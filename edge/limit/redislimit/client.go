@@ -278,7 +278,7 @@ func (c *conn) failed() bool {
 	}
 }
 
-// servers says where Redis is and how to sign in.
+// servers holds the addresses of Redis and the way to sign in.
 type servers struct {
 	addresses      []string // of servers of which one is enough, or of sentinels
 	masterSet      string   // the master that sentinels know; empty: there are none
