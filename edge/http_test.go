@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"gridcast/edge"
+	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 )
 
@@ -244,6 +246,29 @@ func TestNotModified(t *testing.T) {
 			t.Errorf("got %d, want 200", r.StatusCode)
 		}
 	})
+}
+
+// TestHeaderExamplesAreServed: the documented example of a header that is the same in every answer is its value.
+func TestHeaderExamplesAreServed(t *testing.T) {
+	var api struct {
+		Components struct {
+			Headers map[string]struct{ Example any }
+		}
+	}
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	r, refused := w.get("/api/v1/standings"), w.do("POST", "/api/v1/standings", "X-API-Key: "+w.key["pro"], "Content-Length: 0")
+	for component, got := range map[string]string{
+		"Vary": r.Header.Get("Vary"), "AllowOrigin": r.Header.Get("Access-Control-Allow-Origin"),
+		"ExposeHeaders": r.Header.Get("Access-Control-Expose-Headers"), "CacheControl": r.Header.Get("Cache-Control"),
+		"Allow": refused.Header.Get("Allow"), "NoStore": refused.Header.Get("Cache-Control"),
+	} {
+		if want := api.Components.Headers[component].Example; got != want {
+			t.Errorf("%s: served %q, documented %q", component, got, want)
+		}
+	}
 }
 
 func TestPreflight(t *testing.T) {
