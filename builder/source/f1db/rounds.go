@@ -33,15 +33,16 @@ func (c *converter) round(r *race) (season.Round, error) {
 	if round.Sessions, err = sessions(r); err != nil {
 		return season.Round{}, err
 	}
+	round.Entries = c.entries(r.ID)
 	for i, t := range practice {
 		round.Practice[i] = c.timedLaps(t, r.ID)
 	}
 	round.Qualifying = c.qualifying(qualifying, r.ID)
 	round.SprintQualifying = c.qualifying(sprintQualifying, r.ID)
 	round.SprintGrid = c.grid(sprintGrid, r.ID)
-	round.SprintResults = c.results(sprintResults, r.ID)
+	round.SprintResults = c.results(sprintResults, r.ID, round.Entries)
 	round.Grid = c.grid(startingGrid, r.ID)
-	round.Results = c.results(raceResults, r.ID)
+	round.Results = c.results(raceResults, r.ID, round.Entries)
 	for t, sprint := range map[table]bool{raceResults: false, sprintResults: true} {
 		for i := range c.rel.rows[t][r.ID] {
 			row := &c.rel.rows[t][r.ID][i]
@@ -50,14 +51,6 @@ func (c *converter) round(r *race) (season.Round, error) {
 	}
 	round.FastestLaps = c.fastestLaps(r.ID)
 	round.PitStops = c.pitStops(r.ID)
-	round.Entries = c.entries(r.ID)
-	for _, rows := range [][]season.Result{round.Results, round.SprintResults} {
-		for i := range rows {
-			if entry := round.Entry(rows[i].Driver); entry != nil && entry.Number == rows[i].Number {
-				rows[i].Number = 0
-			}
-		}
-	}
 	round.DriverStandings = c.driverStandings(driverStandings, c.rel.rows[driverStandings][r.ID])
 	round.TeamStandings = c.teamStandings(teamStandings, c.rel.rows[teamStandings][r.ID])
 	return round, nil

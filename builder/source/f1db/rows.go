@@ -75,14 +75,18 @@ func (c *converter) grid(t table, race int) []season.GridSlot {
 	})
 }
 
-func (c *converter) results(t table, race int) []season.Result {
+func (c *converter) results(t table, race int, entries []season.Entry) []season.Result {
 	return each(c, t, race, func(r *row) season.Result {
 		result := season.Result{
 			Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Grid: r.Grid,
-			Laps: r.Laps, Time: millis(r.Time), Points: r.Points, Reason: r.Reason, Shared: r.Shared, Number: c.number(r),
+			Laps: r.Laps, Time: millis(r.Time), Points: r.Points, Reason: r.Reason, Shared: r.Shared,
 		}
 		if r.Position == 0 {
 			result.Outcome = season.Outcome(r.PositionText)
+		}
+		number := c.number(r)
+		if !slices.ContainsFunc(entries, func(e season.Entry) bool { return e.Driver == r.Driver && e.Number == number }) {
+			result.Number = number
 		}
 		return result
 	})
