@@ -59,14 +59,8 @@ func (c *converter) entries(race int) []season.Entry {
 
 // takesPart reports whether the driver of a row might have started.
 func takesPart(r *row) bool {
-	if r.Position > 0 {
-		return true
-	}
-	switch season.Outcome(r.PositionText) {
-	case season.DidNotQualify, season.DidNotPreQualify, season.DidNotPractise, season.ExcludedBeforeStart:
-		return false
-	}
-	return true
+	outside := []season.Outcome{season.DidNotQualify, season.DidNotPreQualify, season.DidNotPractise, season.ExcludedBeforeStart}
+	return !slices.Contains(outside, season.Outcome(r.PositionText))
 }
 
 // number returns the number on the car, 0 if the release lacks it.
