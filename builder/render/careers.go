@@ -259,17 +259,11 @@ func (c *statistics) title(y *almanac.Year) {
 	}
 	champion := ""
 	if c.teams {
-		for _, s := range y.Constructors() {
-			if s.Position == 1 {
-				champion = string(s.Team.ID)
-			}
+		if table := y.Constructors(); len(table) > 0 {
+			champion = string(table[0].Team.ID)
 		}
-	} else {
-		for _, s := range y.Drivers() {
-			if s.Position == 1 {
-				champion = y.Rounds[0].Lasting(s.Driver.ID)
-			}
-		}
+	} else if table := y.Drivers(); len(table) > 0 {
+		champion = y.Rounds[0].Lasting(table[0].Driver.ID)
 	}
 	if career := c.by[champion]; career != nil {
 		career.Titles++
