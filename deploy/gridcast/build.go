@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"gridcast/builder"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/schemas/catalog"
-	"gridcast/snapshots"
 )
 
 type buildCmd struct {
@@ -40,9 +37,6 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	if err == nil {
 		err = b.Freshen(ctx) // for a timer, where no scheduler runs
-	}
-	if errors.Is(err, snapshots.ErrHeld) {
-		return fmt.Errorf("%w; gridcast build --release ends the hold", err)
 	}
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return fmt.Errorf("read the operator's token: %w", err)
 	}
-	store, err := c.Open(ctx)
+	store, err := c.OpenToRead(ctx) // for its name
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) build(ctx context.Context, reason string, progress snapshots.Progress) error {
 	_, err := s.Build(ctx, builder.Request{Reason: reason, Progress: progress})
 	if errors.Is(err, snapshots.ErrHeld) {
-		s.log.Warn("publishing is held; gridcast build --release ends it", "err", err)
+		s.log.Warn("publishing is held", "err", err)
 		return nil
 	}
 	return err
