@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,38 +121,27 @@ func (d RotateKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.RotateKey, Subject: d.ID},
 		func(doc *keys.List, k *keys.StoredKey, p *Preview) error {
 			now := time.Now()
-			trial := keys.List{Keys: slices.Clone(doc.Keys)}
-			made, _, err := trial.Rotate(d.ID, grace, now)
-			if err != nil {
-				return err
-			}
-			old, err := trial.Find(d.ID)
+			last := doc.Successor(k, now)
+			next, _, err := doc.Rotate(d.ID, grace, now) // doc is a copy for the preview
 			if err != nil {
 				return err
 			}
 			p.Title = fmt.Sprintf("Rotate the key of %s", k.Name)
 			p.Question = fmt.Sprintf("Replace the key %s… of %s?", k.Prefix, k.Name)
 			p.Effects = []string{
-				fmt.Sprintf("%s gets a new key of the tier %s, valid %s, which is shown once.", k.Name, k.Tier, validUntil(made.Expires)),
-				fmt.Sprintf("The old key %s… works until %s and is refused from then on.", k.Prefix, minute(old.Expires)),
+				fmt.Sprintf("%s gets a new key of the tier %s, valid %s, which is shown once.", k.Name, k.Tier, validUntil(next.Expires)),
+				fmt.Sprintf("The old key %s… works until %s and is refused from then on.", k.Prefix, minute(k.Expires)),
 			}
-			if next := doc.Successor(k, now); next != nil {
+			if last != nil {
 				p.Warnings = append(p.Warnings, fmt.Sprintf("This key was rotated already: %s has the newer key %s (%s…), created on %s. Rotating it again makes another key beside it.",
-					k.Name, next.ID, next.Prefix, minute(next.Created)))
+					k.Name, last.ID, last.Prefix, minute(last.Created)))
 			}
 			return nil
 		},
-		func(doc *keys.List, _ *keys.StoredKey) (Answer, error) {
+		func(doc *keys.List, k *keys.StoredKey) (Answer, error) {
 			next, secret, err := doc.Rotate(d.ID, grace, time.Now())
-			if err != nil {
-				return Answer{}, err
-			}
-			old, err := doc.Find(d.ID)
-			if err != nil {
-				return Answer{}, err
-			}
 			return Answer{Record: next, Secret: secret, Text: fmt.Sprintf("Key %s is created for %s in place of %s, which works %s. It is shown this once: only its hash is kept.",
-				next.ID, next.Name, d.ID, validUntil(old.Expires))}, nil
+				next.ID, next.Name, d.ID, validUntil(k.Expires))}, err
 		})
 }
 
