@@ -362,7 +362,7 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	document, _, err := keys.Load(ctx, d.store)
 	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
 	if err != nil {
-		d.failed("keys", "gridcast keys list --store '"+d.Store+"'", err)
+		d.failed("keys", "gridcast store restore BACKUP --store '"+d.Store+"'   # puts the keys of the backup back; deploy/docs/store-lost.md", err)
 		return
 	}
 	active, ending := 0, 0
