@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"
 	"gridcast/edge/keys"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
 
@@ -36,7 +38,18 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return terminal.Usagef("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, here and for the edges",
 			c.Do.Tier, strings.Join(tiers.Names(), ", "))
 	}
-	return c.keyAction.Run(ctx, s)
+	if err := c.keyAction.Run(ctx, s); err != nil {
+		return err
+	}
+	store, err := c.Opener.OpenToRead(ctx)
+	if err != nil {
+		return err
+	}
+	if _, _, err := snapshots.LoadPointer(ctx, store); errors.Is(err, snapshots.ErrNone) {
+		_, err = fmt.Fprintf(s.Err, "  ! Nothing is published in %s yet: is it the store of the service?\n", store)
+		return err
+	}
+	return nil
 }
 
 type keysListCmd struct{ flags.Storage }
