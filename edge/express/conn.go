@@ -37,8 +37,9 @@ type conn struct {
 	started bool         // data have arrived on it
 }
 
-// connState is the ownership of a connection. A waiting connection has no owner. A goroutine acquires it, and owns it until
-// it lets the connection wait again or closes it. A new connection has an owner, who sets it up while others can already find it.
+// connState is the ownership of a connection. A waiting connection has no owner. A goroutine acquires it, and owns it
+// until it lets the connection wait again or closes it. A new connection has an owner from the start, because other
+// goroutines can find it before it is set up.
 type connState = int32
 
 const (

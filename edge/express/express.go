@@ -17,7 +17,7 @@
 // for all connections, answers and closes, with the fewest possible system calls. A
 // connection costs some hundred bytes while it is idle, and the Go runtime learns of it only
 // when the server has to answer on it. Elsewhere each connection has a goroutine. A connection has at most one
-// owner, who alone reads, writes and closes: see [connState].
+// owner, and no other goroutine reads, writes or closes it: see [connState].
 package express
 
 import (
@@ -35,8 +35,8 @@ type Handler interface {
 	// returns the body, which must never change. Without permission to wait it reports false, without
 	// any effect, if it needs a decision first.
 	Append(dst []byte, r *Request, mayWait bool) (head, body []byte, ok bool)
-	// Ask is called then. It does not wait. When the decision is there, it calls then with it,
-	// once, from any goroutine. Then the lane calls Append again, with Decided set.
+	// Ask asks for the decision that Append needs first. It does not wait. It passes the decision to
+	// then, once, from any goroutine. The lane calls Append again, with Decided set.
 	Ask(r *Request, then func(decided any))
 }
 

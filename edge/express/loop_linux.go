@@ -578,7 +578,7 @@ func (p *loop) resume(c *conn, decided any) {
 	}
 }
 
-// adopt makes the loop the one of a connection that has become a net.Conn.
+// adopt enters a connection that has become a net.Conn into the loop's table, under its new descriptor.
 func (p *loop) adopt(c *conn) error {
 	socket, ok := c.net.(syscall.Conn)
 	if !ok {

@@ -263,13 +263,13 @@ func (d *Deliverer) giveUp(ctx context.Context, k *hookState) {
 	given := func(hooks []Hook) (*Hook, error) {
 		now, err := Find(hooks, h.ID)
 		if err == nil && (now.Resumed != h.Resumed || !now.Paused.IsZero()) {
-			err = errors.New("it stands otherwise by now")
+			err = errors.New("it was paused or resumed meanwhile")
 		}
 		return now, err
 	}
 	hooks, err := Load(ctx, d.store)
 	if err == nil {
-		if _, otherwise := given(hooks); otherwise != nil {
+		if _, changed := given(hooks); changed != nil {
 			return // another scheduler or an operator was first
 		}
 		err = pausing(ctx, h, why, func() error {
@@ -569,7 +569,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "gridcast_webhook_deliveries_total", Help: "Attempts to deliver a message to a webhook, by outcome.",
 		}, []string{"outcome"}),
 		hooks: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "gridcast_webhooks", Help: "Webhooks by how they stand.",
+			Name: "gridcast_webhooks", Help: "Webhooks by condition.",
 		}, []string{"state"}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gridcast_webhook_backlog", Help: "Webhooks that are not paused and have yet to be notified of the published version.",
