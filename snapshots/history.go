@@ -75,14 +75,14 @@ func List(ctx context.Context, store blob.Store) ([]Summary, error) {
 
 // LoadManifest reads the manifest of a version; 0 stands for the current one.
 func LoadManifest(ctx context.Context, store blob.Store, version int64) (Manifest, error) {
-	hash := ""
 	pointer, _, err := LoadPointer(ctx, store)
-	switch {
-	case version == 0 && err != nil:
-		return Manifest{}, err
-	case version == 0:
+	if version == 0 {
+		if err != nil {
+			return Manifest{}, err
+		}
 		version = pointer.Version
 	}
+	hash := ""
 	if pointer.Version == version {
 		hash = pointer.Manifest
 	}

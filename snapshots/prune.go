@@ -66,7 +66,7 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	}); err != nil {
 		return err
 	}
-	left, reached, err := p.survey(ctx)
+	left, reached, err := p.survey(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (p *pruning) retain(h *History, keep int) map[int64]bool {
 
 // survey returns the versions whose manifest remains, published or not, and the objects that
 // they name.
-func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[string]bool, err error) {
+func (p *pruning) survey(ctx context.Context, h *History) (left map[int64]bool, reached map[string]bool, err error) {
 	gone := map[string]bool{}
 	for _, info := range p.result.Removed {
 		gone[info.Key] = true
@@ -152,9 +152,11 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 		if gone[ManifestKey(version)] {
 			continue
 		}
-		m, err := LoadManifest(ctx, p.store, version)
-		if err != nil {
-			return nil, nil, err // its objects are not known, so none is safe to remove
+		m, known := h.Manifests[version]
+		if !known {
+			if m, err = LoadManifest(ctx, p.store, version); err != nil {
+				return nil, nil, err // its objects are not known, so none is safe to remove
+			}
 		}
 		left[version] = true
 		reached[m.Derived] = true

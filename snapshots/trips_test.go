@@ -191,3 +191,24 @@ func TestHistoryTrips(t *testing.T) {
 		}
 	})
 }
+
+// TestPruneTrips checks that a prune makes no more round trips for more published versions: it reads their manifests
+// once, side by side.
+func TestPruneTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trips := func(versions int) time.Duration {
+			s := newTrips(memblob.New())
+			for n := range versions {
+				publish(t, s, bodies{"calendar/2026": strconv.Itoa(n)})
+			}
+			began := time.Now()
+			if _, err := snapshots.Prune(t.Context(), s, versions, began, true); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		if few, many := trips(2), trips(10); many != few {
+			t.Errorf("2 versions take %v, 10 take %v, want as many round trips", few, many)
+		}
+	})
+}
