@@ -439,21 +439,31 @@ func TestGonePausesAtOnce(t *testing.T) {
 	})
 }
 
-// The Deliverer waits as long as Retry-After asks, up to a day.
+// The Deliverer waits as long as Retry-After asks, in seconds or as a date, up to a day.
 func TestRetryAfter(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desk) {
 		d.sender.UseTransport(roundTripper(func(q *http.Request) (*http.Response, error) {
 			r, err := d.line.RoundTrip(q)
 			if err == nil {
-				r.StatusCode, r.Header = http.StatusTooManyRequests, http.Header{"Retry-After": {map[bool]string{true: "600", false: "999999"}[len(d.line.sent()) == 1]}}
+				wish := "99999999999"
+				switch len(d.line.sent()) {
+				case 1:
+					wish = "600"
+				case 2:
+					wish = time.Now().Add(7 * time.Hour).UTC().Format(http.TimeFormat)
+				}
+				r.StatusCode, r.Header = http.StatusTooManyRequests, http.Header{"Retry-After": {wish}}
 			}
 			return r, err
 		}))
 		publish(t, d.store, season.with("drivers", "21"))
 		time.Sleep(40 * time.Hour)
-		got := d.line.sent()
-		if len(got) != 3 || got[1].At.Sub(got[0].At).Round(time.Minute) != 10*time.Minute || got[2].At.Sub(got[1].At).Round(time.Hour) != 24*time.Hour {
-			t.Errorf("attempts at %v", got)
+		var waits []time.Duration
+		for i, sent := range d.line.sent()[1:] {
+			waits = append(waits, sent.At.Sub(d.line.sent()[i].At).Round(time.Minute))
+		}
+		if diff := cmp.Diff([]time.Duration{10 * time.Minute, 7 * time.Hour, 24 * time.Hour}, waits); diff != "" {
+			t.Errorf("waits (-want +got):\n%s", diff)
 		}
 	})
 }

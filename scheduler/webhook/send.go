@@ -303,8 +303,11 @@ func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answe
 	case a.status == http.StatusGone:
 		a.outcome = Gone
 	}
-	if seconds, err := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32); err == nil && seconds > 0 {
-		a.retryAfter = min(time.Duration(seconds)*time.Second, longestWait)
+	wish := response.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(wish, 10, 64); err == nil {
+		a.retryAfter = time.Duration(min(seconds, uint64(longestWait/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(wish); err == nil {
+		a.retryAfter = min(time.Until(at), longestWait)
 	}
 	return a
 }
