@@ -67,42 +67,54 @@ func newPages(e *Edge) *pages {
 
 // serve answers a target outside the base path.
 func (p *pages) serve(r *request) answer {
-	path, _, _ := bytes.Cut(r.target, []byte{'?'})
-	if len(path) > 1 {
-		path = bytes.TrimSuffix(path, []byte{'/'})
+	target, _, _ := bytes.Cut(r.target, []byte{'?'})
+	if len(target) > 1 {
+		target = bytes.TrimSuffix(target, []byte{'/'})
 	}
-	document, made := p.widgets[string(path)], contract[string(path)]
+	path := string(target)
+	page, known := p.find(path)
 	switch {
-	case string(path) == "/":
-		document = p.start.answer()
-	case bytes.HasPrefix(path, []byte("/docs")), bytes.HasPrefix(path, []byte("/llms")):
-		made = explained()[string(path)]
-	}
-	if made != nil {
-		document = made()
-	}
-	feed := slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == string(path) })
-	if feed {
-		document = p.edge.versions.current().Feed(string(path))
-	}
-	if resident.Proves(string(path)) {
-		document = p.edge.versions.current().Proof(string(path))
-	}
-	switch {
-	case document == nil && !feed && !computed(path):
+	case !known:
 		return answer{response: noRoute}
 	case r.method != get:
 		return answer{response: wrongMethod}
-	case document == nil && feed:
-		return answer{response: notInVersion, retryAfter: retrySoon}
-	case document != nil:
-		return answer{response: document.Answer(r.acceptEncoding, r.ifNoneMatch)}
-	case string(path) == healthPath:
-		return answer{response: p.data(Health{Status: "ok"})} // the process answers, so that a restart would not help
-	case string(path) == readyPath:
-		return p.readiness()
+	case page != nil:
+		return answer{response: page.Answer(r.acceptEncoding, r.ifNoneMatch)}
 	}
-	return p.status(r.accept)
+	switch path {
+	case healthPath:
+		return answer{response: p.data(Health{Status: "ok"})} // the process answers, so that a restart would not help
+	case readyPath:
+		return p.readiness()
+	case statusPath:
+		return p.status(r.accept)
+	}
+	return answer{response: notInVersion, retryAfter: retrySoon}
+}
+
+// find returns the page of a path, and reports whether the path is known. A known path has no page if its answer
+// depends on the moment, or if the version lacks the feed.
+func (p *pages) find(path string) (page *resident.Page, known bool) {
+	version := p.edge.versions.current()
+	made := contract[path]
+	switch {
+	case path == "/":
+		return p.start.answer(), true
+	case path == healthPath, path == readyPath, path == statusPath:
+		return nil, true
+	case slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == path }):
+		return version.Feed(path), true
+	case resident.Proves(path):
+		page = version.Proof(path)
+	case strings.HasPrefix(path, "/docs"), strings.HasPrefix(path, "/llms"):
+		made = explained()[path]
+	default:
+		page = p.widgets[path]
+	}
+	if made != nil {
+		page = made()
+	}
+	return page, page != nil
 }
 
 // spaced writes a status for people.
@@ -125,10 +137,6 @@ const (
 	readyPath  = "/readyz"
 	statusPath = "/status"
 )
-
-func computed(path []byte) bool {
-	return string(path) == healthPath || string(path) == readyPath || string(path) == statusPath
-}
 
 // Health is the data of /healthz and /readyz.
 type Health struct {
