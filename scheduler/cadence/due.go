@@ -59,14 +59,9 @@ func compare(a, b Due) int {
 	return cmp.Or(cmp.Compare(rank[a.Work], rank[b.Work]), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Reason, b.Reason))
 }
 
-// sorted returns the instants for which keep is true, in order.
+// sorted returns the instants for which keep is true, in order. The caller gives up all.
 func sorted(all []Due, keep func(Due) bool) []Due {
-	var kept []Due
-	for _, d := range all {
-		if keep(d) {
-			kept = append(kept, d)
-		}
-	}
+	kept := slices.DeleteFunc(all, func(d Due) bool { return !keep(d) })
 	slices.SortFunc(kept, compare)
 	return kept
 }

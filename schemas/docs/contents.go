@@ -151,7 +151,7 @@ func (d *document) endpoint(path string, get operation) endpoint {
 
 // examples returns the examples of a body, indented for people.
 func examples(content media) []example {
-	var all []example
+	all := make([]example, 0, len(content.Examples))
 	for _, ex := range content.Examples {
 		var pretty bytes.Buffer
 		check(json.Indent(&pretty, ex.Value.Value, "", "  "))
@@ -190,7 +190,7 @@ func (d *document) bodyTable(body schema) bodyTable {
 // fields lists the fields of an object, of nested objects and of rows in lists. It does not repeat
 // an object that the table already shows.
 func (d *document) fields(object schema, shown map[string]bool) []fieldRow {
-	var rows []fieldRow
+	rows := make([]fieldRow, 0, len(object.Properties))
 	for _, property := range object.Properties {
 		s := d.schema(property.Value)
 		row := fieldRow{

@@ -51,8 +51,8 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	backoff := blob.Backoff{First: 100 * time.Millisecond, Longest: 3 * time.Second}
 	for failures := 1; ; failures++ {
 		sent, err := s.attempt(deadline, send)
-		verdict := judge(err, c)
-		if verdict.again {
+		again, final := judge(err, c)
+		if again {
 			inDoubt = inDoubt || c.write && sent
 			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 				last = err
@@ -60,15 +60,15 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 			if backoff.Pause(deadline, failures) {
 				continue
 			}
-			verdict.err = givenUp(ctx, within, last)
+			final = givenUp(ctx, within, last)
 		}
-		if verdict.err == nil {
+		if final == nil {
 			return nil
 		}
 		if inDoubt {
-			verdict.err = unknown(verdict.err)
+			final = unknown(final)
 		}
-		return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, verdict.err)
+		return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, final)
 	}
 }
 
@@ -127,41 +127,35 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 // off, which its reader treats as a broken connection.
 const maxList = 16 << 20
 
-// verdict is the meaning of one request's outcome for the operation.
-type verdict struct {
-	err   error // final, unless again
-	again bool
-}
-
-// judge returns the verdict on the error of one request.
-func judge(err error, c call) verdict {
+// judge asks for another request after one that ended with err, or returns the error of the operation.
+func judge(err error, c call) (again bool, final error) {
 	if err == nil {
-		return verdict{}
+		return false, nil
 	}
 	answer := minio.ToErrorResponse(err)
 	switch {
 	case errors.Is(err, blob.ErrTooLarge):
-		return verdict{err: err}
+		return false, err
 	case answer.StatusCode == 0: // no answer, or a part of one
 		_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
-		return verdict{err: err, again: !distrusted}
+		return !distrusted, err
 	case answer.StatusCode == http.StatusNotModified:
-		return verdict{err: errUnmodified}
+		return false, errUnmodified
 	case answer.Code == minio.NoSuchBucket:
-		return verdict{err: fmt.Errorf("%w: %w", ErrNoBucket, err)}
+		return false, fmt.Errorf("%w: %w", ErrNoBucket, err)
 	case slices.Contains(credentialCodes, answer.Code):
-		return verdict{err: fmt.Errorf("%w: %w", ErrCredentials, err)}
+		return false, fmt.Errorf("%w: %w", ErrCredentials, err)
 	case answer.Code == minio.NoSuchKey && c.conditional, answer.StatusCode == http.StatusPreconditionFailed:
-		return verdict{err: fmt.Errorf("%w: %w", blob.ErrConflict, err)}
+		return false, fmt.Errorf("%w: %w", blob.ErrConflict, err)
 	case answer.Code == minio.NoSuchKey:
-		return verdict{err: fmt.Errorf("%w: %w", blob.ErrNotFound, err)}
+		return false, fmt.Errorf("%w: %w", blob.ErrNotFound, err)
 	case answer.StatusCode == http.StatusConflict && c.conditional:
 		// Another write was in progress: ask again, then the condition decides.
-		return verdict{again: true}
+		return true, nil
 	case answer.StatusCode >= 500, slices.Contains(temporaryStatus, answer.StatusCode), slices.Contains(temporaryCodes, answer.Code):
-		return verdict{again: true}
+		return true, nil
 	}
-	return verdict{err: err}
+	return false, err
 }
 
 var (
