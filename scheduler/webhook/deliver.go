@@ -55,7 +55,7 @@ const (
 // Deliverer delivers notifications of published versions. Call Run once, Published from any goroutine.
 type Deliverer struct {
 	// Pausing records that the Deliverer gives up a hook, and calls pause. pause fails if the hook
-	// has changed meanwhile. Set it before Run; nil: no record.
+	// has changed meanwhile. Set it before Run; without, there is no record.
 	Pausing func(ctx context.Context, h Hook, why string, pause func() error) error
 
 	store   blob.Store
@@ -94,6 +94,7 @@ type attempted struct {
 // NewDeliverer returns a deliverer whose metrics are in the registry.
 func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
 	return &Deliverer{
+		Pausing: func(_ context.Context, _ Hook, _ string, pause func() error) error { return pause() },
 		store: store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
 		hooks: map[string]*hookState{}, manifests: map[int64]version{}, ended: make(chan attempted, concurrent),
 	}
@@ -256,10 +257,6 @@ func (d *Deliverer) due(ctx context.Context, k *hookState) (time.Time, bool) {
 // giveUp pauses a hook, unless an operator has resumed or paused it meanwhile.
 func (d *Deliverer) giveUp(ctx context.Context, k *hookState) {
 	h, why := k.hook, k.state.GiveUp
-	pausing := d.Pausing
-	if pausing == nil {
-		pausing = func(_ context.Context, _ Hook, _ string, pause func() error) error { return pause() }
-	}
 	given := func(hooks []Hook) (*Hook, error) {
 		now, err := Find(hooks, h.ID)
 		if err == nil && (now.Resumed != h.Resumed || !now.Paused.IsZero()) {
@@ -272,7 +269,7 @@ func (d *Deliverer) giveUp(ctx context.Context, k *hookState) {
 		if _, changed := given(hooks); changed != nil {
 			return // another scheduler or an operator was first
 		}
-		err = pausing(ctx, h, why, func() error {
+		err = d.Pausing(ctx, h, why, func() error {
 			return Update(ctx, d.store, func(hooks *[]Hook) error {
 				now, err := given(*hooks)
 				if err == nil {
