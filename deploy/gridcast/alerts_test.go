@@ -91,7 +91,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 		t.Skip("no prometheus on this machine: the rules are tested by promtool alone")
 	}
 	dir := t.TempDir()
-	gridcast(t, dir, "build", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2023, 2024))
+	gridcast(t, dir, "build", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024))
 	newKey(t, dir, "dir:store", "pro")
 	admin := porttest.Address(t)
 	server := startServer(t, dir, "edge", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--admin-listen", admin)

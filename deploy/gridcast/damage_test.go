@@ -26,7 +26,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--archive", seasons(t, 2023, 2024))
+			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024))
 			key := newKey(t, dir, "dir:store", "pro")
 			files, err := filepath.Glob(filepath.Join(dir, "store", filepath.FromSlash(file), "*"))
 			if err != nil || len(files) == 0 {

@@ -25,7 +25,7 @@ import (
 // TestDrain stops the real binary under a thousand busy connections, with the express lane and without.
 func TestDrain(t *testing.T) {
 	s := inDirectory(t)
-	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2023, 2024))
+	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024))
 	key := manyKeys(t, s, 1)[0]
 	for _, lane := range []string{"on", "off"} {
 		t.Run("lane "+lane, func(t *testing.T) {

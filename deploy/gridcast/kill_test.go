@@ -40,7 +40,7 @@ func TestKilledBuilders(t *testing.T) {
 func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 	instants := changingInstants(t)
 	random := rand.New(rand.NewPCG(seed, seed))
-	s.build(t, instants[0].Add(-time.Hour).Format(time.RFC3339), "--archive", seasons(t, 2023, 2024))
+	s.build(t, instants[0].Add(-time.Hour).Format(time.RFC3339), "--archive", seasons(t, 2024, 2024))
 	last := s.attempt(t, instants[0], alive)
 	keys := manyKeys(t, s, 40)
 	edge := startServer(t, t.TempDir(), "edge", "--store", s.name)
@@ -88,12 +88,12 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 	s.pruneLeftovers(t, died)
 }
 
-// changingInstants lists when something changes in the seasons since 2023: a pick is
+// changingInstants lists when something changes in the season of 2024: a pick is
 // frozen, the lights go out, a result is verified. The first is before them.
 func changingInstants(t *testing.T) []time.Time {
 	t.Helper()
-	instants := []time.Time{time.Date(2023, 3, 1, 0, 0, 0, 0, time.UTC)}
-	for _, year := range archivetest.Seasons(t, 2023, 2024).Seasons {
+	instants := []time.Time{time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC)}
+	for _, year := range archivetest.Seasons(t, 2024, 2024).Seasons {
 		for i := range year.Rounds {
 			r := &year.Rounds[i]
 			start := r.StartsAt()
@@ -155,11 +155,11 @@ func (s storage) attempt(t *testing.T, at time.Time, m moment) attempted {
 	if err != nil && !result.killed {
 		t.Fatalf("build at %s: %v\n%s", at, err, output.String())
 	}
-	version, err := snapshots.Open(t.Context(), s, nil)
-	if err != nil {
+	version, err := snapshots.Verify(t.Context(), s, 0, nil)
+	if err = errors.Join(append(version.Faults, err)...); err != nil {
 		t.Fatalf("the current version after a build at %s: %v", at, err)
 	}
-	result.version = version.Pointer.Version
+	result.version = version.Version
 	return result
 }
 

@@ -40,7 +40,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	admin := porttest.Address(t)
 	dir := t.TempDir()
 	key := newKey(t, dir, "dir:store", "pro") // without one an edge is not ready
-	server := startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2023, 2024), "--admin-listen", admin,
+	server := startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024), "--admin-listen", admin,
 		"--redis", "redis://127.0.0.1:9") // nothing listens there, and its metrics are exposed
 	metrics := exposed(t, admin)
 	// Without Redis from the start, the service serves, counts by itself, and says so in /status.

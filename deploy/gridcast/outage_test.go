@@ -29,7 +29,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	}
 	server := s3test.Versity(t)
 	s := onServer(t, server)
-	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2023, 2024))
+	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024))
 	dir := t.TempDir()
 	startEdge := func(cache string) *process {
 		return startServer(t, dir, "edge", "--store", s.name, "--cache-dir", cache, "--now", "2024-11-24T05:00:00Z")

@@ -23,8 +23,8 @@ type reader struct {
 
 // readTargets are the requested paths, by catalog path.
 var readTargets = map[string]string{
-	"standings/drivers/2023": "/standings?year=2023", "standings/constructors/2023": "/standings?year=2023&type=constructors",
-	"calendar/2023": "/calendar?year=2023", "predictions/2023": "/predictions?year=2023", "accuracy/all": "/accuracy", "drivers": "/drivers",
+	"standings/drivers/2024": "/standings?year=2024", "standings/constructors/2024": "/standings?year=2024&type=constructors",
+	"calendar/2024": "/calendar?year=2024", "predictions/2024": "/predictions?year=2024", "accuracy/all": "/accuracy", "drivers": "/drivers",
 }
 
 // readFrom reads with the keys in turn until it is stopped, at the latest when the test ends.

@@ -158,13 +158,9 @@ func scriptBody(ts *testscript.TestScript, _ bool, args []string) {
 	usage(ts, args, 1, "body PATH")
 	store, err := dirblob.Open(ts.MkAbs("store"))
 	ts.Check(err)
-	version, err := snapshots.Open(of(ts).Context(), store, nil)
+	version, err := snapshots.LoadBase(of(ts).Context(), store, nil)
 	ts.Check(err)
-	body, ok := version.Body(args[0])
-	if !ok {
-		ts.Fatalf("version %d has no %s", version.Pointer.Version, args[0])
-	}
-	_, err = ts.Stdout().Write(body.Identity)
+	_, err = ts.Stdout().Write(bodyOf(of(ts), version, args[0]))
 	ts.Check(err)
 }
 

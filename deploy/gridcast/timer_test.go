@@ -18,14 +18,14 @@ func TestTimer(t *testing.T) {
 		t.Skip("short: derives the track record")
 	}
 	t.Parallel() // most of it waits
-	const now = "2026-06-07T20:00:00Z"
+	const now = "2026-03-09T20:00:00Z"
 	instant, err := time.Parse(time.RFC3339, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f1db := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
 	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
-	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2023, 2024)}, store...)...)
+	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2024, 2024)}, store...)...)
 	if plain := gridcast(t, dir, append([]string{"build"}, store...)...); !strings.Contains(plain, "gridcast build --all") {
 		t.Errorf("a build does not say how title odds are made:\n%s", plain)
 	}

@@ -203,7 +203,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 	t.Run("live", func(t *testing.T) {
 		const now = "2024-11-24T06:10:00Z"
 		dir := t.TempDir()
-		gridcast(t, dir, "build", "--store", "dir:live", "--now", "2024-11-24T05:00:00Z", "--archive", seasons(t, 2023, 2024)) // freezes the pick
+		gridcast(t, dir, "build", "--store", "dir:live", "--now", "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024)) // freezes the pick
 		gridcast(t, dir, "live", "set", "2024022", "--lap", "3", "--order", "LEC,RUS", "--out", "GAS", "--yes", "--store", "dir:live", "--now", now)
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
 		if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created); err != nil {
