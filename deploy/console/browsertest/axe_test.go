@@ -21,6 +21,7 @@ func TestAxe(t *testing.T) {
 	b := Open(t)
 	const page = `data:text/html,<!doctype html><html lang="en"><title>A page</title><main><h1>A page</h1>%s</main></html>`
 	const good, pale = `<section><p>Section 1.</p></section>`, `<section><p style="color:%23aaa;background:%23fff">Pale.</p></section>`
+	const table = `<section id="table"><table><thead><tr><th>Name</th></tr></thead><tbody><tr><td>Good 1.</td></tr>%s</tbody></table></section>`
 	for _, tt := range []struct{ body, want string }{
 		{`<p>Nothing is wrong.</p>`, ""},
 		{`<img src="data:,">`, "image-alt"},
@@ -37,6 +38,12 @@ func TestAxe(t *testing.T) {
 		{good + pale, "contrast of 2.32"},
 		{good + pale, "contrast of 2.32"},
 		{strings.Replace(good, "1.", "2.", 1) + `<img src="data:,">`, "image-alt"},
+		// A row with a fault is beside one that has passed, and does not pass at the second look. Nor does the rest of the section.
+		{strings.Replace(table, "%s", "", 1), ""},
+		{strings.Replace(table, "%s", `<tr><td><img src="data:,"></td></tr>`, 1), "image-alt"},
+		{strings.Replace(table, "%s", `<tr><td><img src="data:,"></td></tr>`, 1), "image-alt"},
+		{strings.Replace(strings.Replace(table, "%s", "", 1), "Name", `Name <img src="data:,">`, 1), "image-alt"},
+		{strings.Replace(table, "%s", `<tr><td>Better.</td></tr>`, 1), ""},
 		// A section that has passed does not pass with another style.
 		{`<style>p { color:%23aaa }</style>` + good, "contrast of 2.32"},
 	} {

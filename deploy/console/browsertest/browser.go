@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,9 +40,9 @@ const timeout = 3 * time.Minute
 var chromium struct {
 	start func() (context.Context, error)
 	stop  func()
-	// passed holds the sections that axe-core has found no fault in, as axeSections describes them. The tests of a
-	// package run one after the other.
-	passed map[string]bool
+	// passed holds the sections and rows that axe-core has found no fault in, as axeSections describes them, by the view
+	// of their page. The tests of a package run one after the other.
+	passed map[string]map[string]bool
 }
 
 // Path returns the program that draws pages: Chromium's shell without windows, or else Chromium, which takes twice the
@@ -62,7 +61,7 @@ func Main(m interface{ Run() int }) int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(profile) }()
-	chromium.stop, chromium.passed = func() {}, map[string]bool{}
+	chromium.stop, chromium.passed = func() {}, map[string]map[string]bool{}
 	chromium.start = sync.OnceValues(func() (context.Context, error) {
 		path, err := Path()
 		if err != nil {
@@ -322,8 +321,9 @@ func (b *Browser) hardToUse() []string {
 }
 
 // violations returns the faults of hardToUse and the broken rules of axe-core, a line each. Axe-core leaves out
-// the sections of a page that have passed before with the same HTML but for digits, with the same style, at the same
-// width and in the same scheme, because a section takes up to a second. Rules for whole pages are always checked.
+// the sections of a page, and the rows of tables, that have passed before with the same HTML but for digits, with the same
+// style, at the same width and in the same scheme, because a section takes up to a second. Rules for whole pages are always
+// checked.
 func (b *Browser) violations() []string {
 	b.t.Helper()
 	faults := b.hardToUse()
@@ -342,17 +342,31 @@ func (b *Browser) violations() []string {
 		_ = run(b, chromedp.Evaluate[bool](script+"; true"))
 	}
 	_ = run(b, chromedp.Evaluate[bool](`"axe" in window || loadAxe() || true`))
-	sections := run(b, chromedp.Evaluate[[]string](axeSections))
-	passed := make([]string, 0, len(sections))
-	for i, html := range sections {
-		if chromium.passed[html] {
-			passed = append(passed, strconv.Itoa(i))
+	seen := run(b, chromedp.Evaluate[sectionsSeen](axeSections))
+	known := chromium.passed[seen.View]
+	if known == nil {
+		known = map[string]bool{}
+		chromium.passed[seen.View] = known
+	}
+	var passed []string // pairs of a section and one of its rows, which is -1 for the whole section
+	for i, parts := range seen.Sections {
+		if known[strings.Join(parts, "")] {
+			passed = append(passed, fmt.Sprintf("[%d, -1]", i))
+			continue
+		}
+		for j, row := range parts[1:] {
+			if known[row] {
+				passed = append(passed, fmt.Sprintf("[%d, %d]", i, j))
+			}
 		}
 	}
 	found := run(b, chromedp.Evaluate[[]string](fmt.Sprintf(axeRun, strings.Join(passed, ", ")), chromedp.EvalAwaitPromise))
 	if len(found) == 0 {
-		for _, html := range sections {
-			chromium.passed[html] = true
+		for _, parts := range seen.Sections {
+			known[strings.Join(parts, "")] = true
+			for _, row := range parts[1:] {
+				known[row] = true
+			}
 		}
 	}
 	return append(faults, found...)
@@ -370,42 +384,59 @@ func axeFile() string {
 	return filepath.Join(folder, ".var/node/node_modules/axe-core/axe.min.js")
 }
 
-// axeSections describes the outermost sections of the page, so that equal ones have equal descriptions. A section with a
+// sectionsSeen is the answer of axeSections.
+type sectionsSeen struct {
+	View     string     `json:"view"`     // width, scheme and style
+	Sections [][]string `json:"sections"` // of each section the HTML without the rows of its tables, then each row
+}
+
+// axeSections describes the outermost sections of the page, so that equal ones have equal descriptions. A part with a
 // custom element is equal to no other, because its HTML lacks the inside of that element.
 const axeSections = `(() => {
 	const style = [...document.querySelectorAll("style, link[rel=stylesheet]")].map((e) => e.outerHTML).join("");
-	const view = innerWidth + (matchMedia("(prefers-color-scheme: dark)").matches ? " dark " : " light ") + style;
-	return [...document.querySelectorAll("section:not(section section)")].map((e) => {
-		const custom = [...e.querySelectorAll("*")].some((inner) => inner.localName.includes("-"));
-		return view + e.outerHTML.replace(/\d+/g, "0") + (custom ? crypto.randomUUID() : "");
-	});
+	const describe = (html, inner) => html.replace(/\d+/g, "0") + (inner.some((e) => e.localName.includes("-")) ? crypto.randomUUID() : "");
+	return {
+		view: innerWidth + (matchMedia("(prefers-color-scheme: dark)").matches ? " dark " : " light ") + style,
+		sections: [...document.querySelectorAll("section:not(section section)")].map((e) => {
+			const rows = [...e.querySelectorAll("tbody > tr")], rest = [...e.querySelectorAll("*")].filter((inner) => !inner.closest("tbody > tr"));
+			const html = rows.reduce((html, row) => html.replace(row.outerHTML, () => ""), e.outerHTML);
+			return [describe(html, rest), ...rows.map((row) => e.id + describe(row.outerHTML, [...row.querySelectorAll("*")]))];
+		}),
+	};
 })()`
 
-// axeRun checks the page without the sections that are numbered. An empty section of the same size stands for each,
-// because axe-core measures every element of the page, also those that it does not check. A section stays if its script
-// would notice: if it has the focus, an open fold, a disabled button or the panel of an action. hardToUse measures the
-// contrast, because axe-core takes two thirds of its time for the same figures. A link in text needs a line, because
-// axe-core maps all elements of the page to see whether the colour alone suffices.
+// axeRun checks the page without the sections and rows that are numbered. An empty one of the same size stands for each,
+// because axe-core measures every element of the page, also those that it does not check. The cells of an empty row have
+// their size and a text, so that the table keeps its columns. A part stays if its script would notice: if it has the
+// focus, an open fold, a disabled button or the panel of an action. hardToUse measures the contrast, because axe-core
+// takes two thirds of its time for the same figures. A link in text needs a line, because axe-core maps all elements of
+// the page to see whether the colour alone suffices.
 const axeRun = `(async () => {
 	const sections = document.querySelectorAll("section:not(section section)"), exclude = [], away = [];
-	for (const e of [%s].map((i) => sections[i])) {
+	const empty = (e) => {
+		const like = e.cloneNode(false), box = e.getBoundingClientRect();
+		like.removeAttribute("data-live");
+		Object.assign(like.style, { boxSizing: "border-box", width: box.width + "px", height: box.height + "px" });
+		return like;
+	};
+	for (const [section, row] of [%s]) {
+		const e = row < 0 ? sections[section] : sections[section].querySelectorAll("tbody > tr")[row];
 		if (e.contains(document.activeElement) || e.matches("#run") || e.querySelector("#run, details[open], button[disabled]")) {
 			exclude.push(e);
 			continue;
 		}
-		const empty = e.cloneNode(false), box = e.getBoundingClientRect();
-		empty.removeAttribute("data-live");
-		Object.assign(empty.style, { boxSizing: "border-box", width: box.width + "px", height: box.height + "px" });
-		exclude.push(empty);
-		away.push([empty, e]);
+		const like = empty(e);
+		if (row >= 0) for (const cell of e.cells) like.appendChild(empty(cell)).textContent = "0";
+		exclude.push(like);
+		away.push([like, e]);
 	}
-	for (const [empty, e] of away) e.replaceWith(empty);
+	for (const [like, e] of away) e.replaceWith(like);
 	try {
 		return await axe.run({ include: [document], exclude }, {
 			resultTypes: ["violations"], rules: { "color-contrast": { enabled: false } }, checks: { "link-in-text-block": { enabled: false } },
 		});
 	} finally {
-		for (const [empty, e] of away) empty.replaceWith(e);
+		for (const [like, e] of away) like.replaceWith(e);
 	}
 })().then((r) => r.violations.map((v) =>
 	v.id + " (" + v.impact + "): " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")))`
