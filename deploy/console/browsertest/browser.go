@@ -204,15 +204,22 @@ var (
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
 	// The window is drawn anew after each change, so the order has few changes and ends at desktop width.
-	for _, view := range []struct {
+	type look struct {
 		size
 		scheme string
-	}{{desktop, "light"}, {phone, "light"}, {phone, "dark"}, {desktop, "dark"}} {
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}}
-		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
-			b.t.Fatalf("browser: %v", err)
+	}
+	var last look
+	for _, view := range []look{{desktop, "light"}, {phone, "light"}, {phone, "dark"}, {desktop, "dark"}} {
+		if view.scheme != last.scheme {
+			media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}}
+			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+				b.t.Fatalf("browser: %v", err)
+			}
 		}
-		b.Do(chromedp.EmulateViewport(view.width, view.height))
+		if view.size != last.size {
+			b.Do(chromedp.EmulateViewport(view.width, view.height))
+		}
+		last = view
 		if wide := run(b, chromedp.Evaluate[[]string](tooWide)); len(wide) > 0 {
 			b.t.Errorf("%s at %s width: wider than the page: %s", name, view.name, strings.Join(wide, ", "))
 		}
