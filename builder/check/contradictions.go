@@ -168,8 +168,14 @@ func (c *content) checkWeekends(faults Faults) {
 	}
 }
 
-// checkChances holds a frozen distribution to itself and to the pick of the same round. Each
-// number is rounded to a tenth, so a sum of n may be off by n half tenths.
+// addsUp reports whether n chances, each rounded to a tenth of a percent, add up to a number of certain ones: each may be
+// off by half a tenth.
+func addsUp(tenths, certain, n int) bool {
+	off := (n + 1) / 2
+	return tenths >= 1000*certain-off && tenths <= 1000*certain+off
+}
+
+// checkChances holds a frozen distribution to itself and to the pick of the same round.
 func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, complain complain) {
 	win, podium := 0, 0
 	of := map[string]wire.DriverChance{}
@@ -186,8 +192,7 @@ func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, compl
 		of[c.Driver] = c
 		win, podium = win+int(c.WinPct), podium+int(c.PodiumPct)
 	}
-	off := (len(p.Drivers) + 1) / 2
-	if win < 1000-off || win > 1000+off || podium < 3000-off || podium > 3000+off {
+	if !addsUp(win, 1, len(p.Drivers)) || !addsUp(podium, 3, len(p.Drivers)) {
 		complain("chances of %d drivers add up to %d tenths of a win and %d of a podium", len(p.Drivers), win, podium)
 	}
 	for _, r := range picks {
@@ -234,7 +239,7 @@ func checkOdds(o wire.TitleOdds, complain complain) {
 		sum, last = sum+int(title), int(title)
 	}
 	end := func(title string, n int) {
-		if off := (n + 1) / 2; n > 0 && (sum < 1000-off || sum > 1000+off) {
+		if n > 0 && !addsUp(sum, 1, n) {
 			complain("the %s' chances add up to %d tenths", title, sum)
 		}
 		sum, last = 0, 1000
@@ -259,7 +264,7 @@ func checkForecast(f wire.ForecastRecord, complain complain) {
 		}
 		win, podium, last = win+int(d.WinPct), podium+int(d.PodiumPct), int(d.WinPct)
 	}
-	if off := (len(f.Drivers) + 1) / 2; win < 1000-off || win > 1000+off || podium < 3000-off || podium > 3000+off {
+	if !addsUp(win, 1, len(f.Drivers)) || !addsUp(podium, 3, len(f.Drivers)) {
 		complain("%s: the chances add up to %d tenths of a win and %d of a podium", f.GPName, win, podium)
 	}
 	if len(f.Drivers) > 0 && f.Podium.P1 != f.Drivers[0].Driver {
