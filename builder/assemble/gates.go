@@ -204,7 +204,7 @@ func (j *judgement) judgeEarly(p *Proposal, session string, start time.Time) {
 // judgeStart judges a move of lights out. A new round passes, because no client knows its start. So
 // does a first hour, if the move is short and the start lies ahead.
 func (j *judgement) judgeStart(p *Proposal, after *season.Round) {
-	if j.new || j.seconded(Start) {
+	if j.new || j.seconded() {
 		return
 	}
 	from, to := j.lightsOut(), after.StartsAt()
@@ -236,13 +236,13 @@ func (j *judgement) judgeStart(p *Proposal, after *season.Round) {
 	}
 }
 
-// seconded reports whether another document has the same block.
-func (j *judgement) seconded(b Block) bool {
+// seconded reports whether another document has the same start.
+func (j *judgement) seconded() bool {
 	for _, d := range j.Documents {
 		if d.Source == j.document.Source {
 			continue
 		}
-		if r, ok := d.Facts.Round(j.season.Year, j.theirs.GrandPrix); ok && Has(b, r) && Same(b, j.theirs, r) {
+		if r, ok := d.Facts.Round(j.season.Year, j.theirs.GrandPrix); ok && Has(Start, r) && Same(Start, j.theirs, r) {
 			return true
 		}
 	}

@@ -29,7 +29,6 @@ type Upstream interface {
 // Licence are the terms under which an upstream gives its facts.
 type Licence struct {
 	Name          string // CC BY 4.0
-	Credit        string // the name to credit
 	NonCommercial bool   // published only if the operator has accepted the terms
 }
 

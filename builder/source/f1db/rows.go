@@ -33,13 +33,8 @@ func (c *converter) keep(r *row) {
 	}
 }
 
-// each converts the rows of a table of a race.
-func each[T any](c *converter, t table, race int, convert func(r *row) T) []T {
-	return all(c, t, c.rel.rows[t][race], convert)
-}
-
-// all converts rows of a table. No rows give nil.
-func all[T any](c *converter, t table, rows []row, convert func(r *row) T) []T {
+// each converts the rows of a table of a race or a season. No rows give nil.
+func each[T any](c *converter, t table, rows []row, convert func(r *row) T) []T {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -51,13 +46,13 @@ func all[T any](c *converter, t table, rows []row, convert func(r *row) T) []T {
 }
 
 func (c *converter) timedLaps(t table, race int) []season.TimedLap {
-	return each(c, t, race, func(r *row) season.TimedLap {
+	return each(c, t, c.rel.rows[t][race], func(r *row) season.TimedLap {
 		return season.TimedLap{Driver: r.Driver, Team: r.Team, Time: millis(r.Time), Laps: r.Laps}
 	})
 }
 
 func (c *converter) qualifying(t table, race int) []season.QualifyingRow {
-	return each(c, t, race, func(r *row) season.QualifyingRow {
+	return each(c, t, c.rel.rows[t][race], func(r *row) season.QualifyingRow {
 		return season.QualifyingRow{
 			Driver: r.Driver, Team: r.Team, Position: r.Position, Time: millis(r.Time),
 			Segments: [3]time.Duration{millis(r.Q1), millis(r.Q2), millis(r.Q3)},
@@ -69,14 +64,14 @@ func (c *converter) qualifying(t table, race int) []season.QualifyingRow {
 const toTheBack = "SFB"
 
 func (c *converter) grid(t table, race int) []season.GridSlot {
-	return each(c, t, race, func(r *row) season.GridSlot {
+	return each(c, t, c.rel.rows[t][race], func(r *row) season.GridSlot {
 		places, _ := strconv.Atoi(r.Penalty) // 0 for a penalty in words
 		return season.GridSlot{Driver: r.Driver, Team: r.Team, Position: r.Position, Penalty: places, Back: r.Penalty == toTheBack}
 	})
 }
 
 func (c *converter) results(t table, race int, entries []season.Entry) []season.Result {
-	return each(c, t, race, func(r *row) season.Result {
+	return each(c, t, c.rel.rows[t][race], func(r *row) season.Result {
 		result := season.Result{
 			Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Grid: r.Grid,
 			Laps: r.Laps, Time: millis(r.Time), Points: r.Points, Reason: r.Reason, Shared: r.Shared,
@@ -93,13 +88,13 @@ func (c *converter) results(t table, race int, entries []season.Entry) []season.
 }
 
 func (c *converter) fastestLaps(race int) []season.FastestLap {
-	return each(c, fastestLaps, race, func(r *row) season.FastestLap {
+	return each(c, fastestLaps, c.rel.rows[fastestLaps][race], func(r *row) season.FastestLap {
 		return season.FastestLap{Driver: r.Driver, Lap: r.Lap, Time: millis(r.Time)}
 	})
 }
 
 func (c *converter) pitStops(race int) []season.PitStop {
-	stops := each(c, pitStops, race, func(r *row) season.PitStop {
+	stops := each(c, pitStops, c.rel.rows[pitStops][race], func(r *row) season.PitStop {
 		return season.PitStop{Driver: r.Driver, Stop: r.Stop, Lap: r.Lap, Time: millis(r.Time)}
 	})
 	// F1DB once listed every stop of a race twice.
@@ -112,13 +107,13 @@ func (c *converter) pitStops(race int) []season.PitStop {
 }
 
 func (c *converter) driverStandings(t table, rows []row) []season.DriverStanding {
-	return all(c, t, rows, func(r *row) season.DriverStanding {
+	return each(c, t, rows, func(r *row) season.DriverStanding {
 		return season.DriverStanding{Driver: r.Driver, Position: r.Position, Points: r.Points}
 	})
 }
 
 func (c *converter) teamStandings(t table, rows []row) []season.TeamStanding {
-	return all(c, t, rows, func(r *row) season.TeamStanding {
+	return each(c, t, rows, func(r *row) season.TeamStanding {
 		return season.TeamStanding{Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points}
 	})
 }

@@ -19,7 +19,7 @@ const (
 	ReleaseURL    = "https://github.com/f1db/f1db/releases/latest/download/f1db-json-splitted.zip"
 )
 
-var licence = source.Licence{Name: "CC BY 4.0", Credit: "F1DB (https://github.com/f1db/f1db)"} //nolint:gosec // an address, no credentials
+var licence = source.Licence{Name: "CC BY 4.0"}
 
 // clientConfig limits the requests to F1DB.
 func clientConfig(target, userAgent string, types ...string) (source.ClientConfig, error) {

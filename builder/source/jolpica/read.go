@@ -52,7 +52,7 @@ type row struct {
 	Grid                                                 *text // "0" is the pit lane; null and absent mean unknown
 	Q1, Q2, Q3                                           text
 	Driver                                               struct{ DriverID, Code, GivenName, FamilyName, Nationality text }
-	Constructor                                          struct{ ConstructorID, Name, Nationality text }
+	Constructor                                          struct{ ConstructorID, Name text }
 	Time                                                 struct{ Millis text }
 	FastestLap                                           struct {
 		Rank, Lap text

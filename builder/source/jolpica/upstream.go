@@ -50,7 +50,7 @@ type upstream struct{ *source.API }
 // New returns Jolpica at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, MaxBytes: maxPage}
-	licence := source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "Jolpica (https://github.com/jolpica/jolpica-f1)", NonCommercial: true} //nolint:gosec // G101: no credentials
+	licence := source.Licence{Name: "CC BY-NC-SA 4.0", NonCommercial: true}
 	api, err := source.NewAPI("jolpica", licence, base, config, Names)
 	if err != nil {
 		return nil, err

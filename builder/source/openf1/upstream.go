@@ -59,7 +59,7 @@ func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{
 		UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, MaxBytes: maxBody,
 	}
-	licence := source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "OpenF1 (https://openf1.org)", NonCommercial: true} //nolint:gosec // G101: no credentials
+	licence := source.Licence{Name: "CC BY-NC-SA 4.0", NonCommercial: true}
 	api, err := source.NewAPI("openf1", licence, base, config, Names)
 	if err != nil {
 		return nil, err
