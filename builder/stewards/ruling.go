@@ -49,29 +49,15 @@ func (s Session) Results() []season.Result {
 	return s.Round.Facts.Results
 }
 
-// Gap returns the distance of a row to the winner, such as " +5.217s" or " +1 lap". It is empty if the
-// source has no time or laps of the driver, or has the driver in another place.
-func (s Session) Gap(row ledger.Row) string {
-	var winner, of *season.Result
-	results := s.Results()
-	for i := range results {
-		result := &results[i]
-		if result.Position == 1 && winner == nil {
-			winner = result
-		}
-		if result.Driver == row.Driver && result.Position == row.Position && row.Position > 1 {
-			of = result
-		}
-	}
+// Gap describes the distance of a row to the winner, such as " +5.217s" or " +1 lap". It is empty if it is not known.
+func Gap(row ledger.Row) string {
 	switch {
-	case winner == nil || of == nil:
-		return ""
-	case of.Time > 0 && winner.Time > 0:
-		return fmt.Sprintf(" +%.3fs", (of.Time - winner.Time).Seconds())
-	case of.Laps == winner.Laps-1:
+	case row.GapMS > 0:
+		return fmt.Sprintf(" +%.3fs", float64(row.GapMS)/1000)
+	case row.GapLaps == 1:
 		return " +1 lap"
-	case of.Laps > 0 && of.Laps < winner.Laps:
-		return fmt.Sprintf(" +%d laps", winner.Laps-of.Laps)
+	case row.GapLaps > 1:
+		return fmt.Sprintf(" +%d laps", row.GapLaps)
 	}
 	return ""
 }

@@ -138,8 +138,8 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: put the drivers in finishing order, take out those without a place. Gaps are optional.\n", label(r))
-	for _, row := range rows {
-		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+of.Gap(row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
+	for _, row := range r.Whole(rows, of.Results()) {
+		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+stewards.Gap(row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
 		if known && row.Position == 0 {
 			line = "# without a place: " + line
 		}
