@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"builder/provenance":            {"builder/season"},
 	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
 	"builder/predict":               {"builder/season", "builder/predict"},
+	"builder/predict/laps":          {"builder/names", "builder/predict", "builder/season"},
 	"builder/tiles":                 {"snapshots", "builder/ledger"},
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/live":                  {"builder/season", "snapshots/blob"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/names"
 	"gridcast/builder/season"
 )
 
@@ -38,16 +39,16 @@ func Read(dir string, archive *season.Archive) ([]*Race, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]string{}
+	people := map[string]string{}
 	err = eachRow(dir, "drivers", []string{"driverId", "forename", "surname"}, func(row []string) error {
-		names[row[0]] = row[1] + " " + row[2]
+		people[row[0]] = row[1] + " " + row[2]
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	facts := archive.Facts()
-	if err := readLaps(dir, races, rounds, names, facts.Drivers); err != nil {
+	if err := readLaps(dir, races, rounds, people, facts.Drivers); err != nil {
 		return nil, err
 	}
 	var list []*Race
@@ -64,7 +65,7 @@ func Read(dir string, archive *season.Archive) ([]*Race, error) {
 }
 
 // readLaps adds up the lap times, which the file holds in order of race and lap.
-func readLaps(dir string, races map[string]*Race, rounds map[string]*season.Round, names map[string]string, drivers map[season.DriverID]season.Driver) error {
+func readLaps(dir string, races map[string]*Race, rounds map[string]*season.Round, people map[string]string, drivers map[season.DriverID]season.Driver) error {
 	known := map[[2]string]season.DriverID{}
 	return eachRow(dir, "lap_times", []string{"raceId", "driverId", "lap", "milliseconds"}, func(row []string) error {
 		race, ok := races[row[0]]
@@ -74,9 +75,9 @@ func readLaps(dir string, races map[string]*Race, rounds map[string]*season.Roun
 		key := [2]string{row[0], row[1]}
 		driver, ok := known[key]
 		if !ok {
-			driver = starter(names[row[1]], rounds[row[0]], drivers)
+			driver = starter(people[row[1]], rounds[row[0]], drivers)
 			if driver == "" {
-				return fmt.Errorf("%s: no starter %q", fmt.Sprint(race.Year, " ", race.GrandPrix), names[row[1]])
+				return fmt.Errorf("%d %s: no starter %q", race.Year, race.GrandPrix, people[row[1]])
 			}
 			known[key] = driver
 		}
@@ -90,7 +91,7 @@ func readLaps(dir string, races map[string]*Race, rounds map[string]*season.Roun
 		}
 		laps := race.Completed[driver]
 		if lap != len(laps)+1 {
-			return fmt.Errorf("%s: %s: lap %d follows lap %d", fmt.Sprint(race.Year, " ", race.GrandPrix), driver, lap, len(laps))
+			return fmt.Errorf("%d %s: %s: lap %d follows lap %d", race.Year, race.GrandPrix, driver, lap, len(laps))
 		}
 		at := time.Duration(ms) * time.Millisecond
 		if len(laps) > 0 {
@@ -136,7 +137,5 @@ func starter(name string, r *season.Round, drivers map[season.DriverID]season.Dr
 
 func surname(name string) string { return name[strings.LastIndex(name, " ")+1:] }
 
-var accents = strings.NewReplacer("á", "a", "é", "e", "è", "e", "í", "i", "ó", "o", "ô", "o", "ú", "u", "ä", "a", "ö", "o", "ü", "u", "ñ", "n", "ç", "c", "ã", "a", "-", " ", "'", "", ".", "")
-
 // plain folds a name to lower-case letters without accents.
-func plain(name string) string { return accents.Replace(strings.ToLower(name)) }
+func plain(name string) string { return strings.ReplaceAll(names.Slug(name), "-", " ") }
