@@ -62,8 +62,8 @@ const FirstYear = 1991
 var ErrTooEarly = fmt.Errorf("the season is not known, or before %d", FirstYear)
 
 // Simulate returns the odds of the season's titles in the view v: finished rounds count, and
-// the others are still to be held. In a season that is over the champions have chance 1. If there are no odds,
-// the error wraps ErrTooEarly, predict.ErrNoForm or predict.ErrNobody.
+// the others are still to be held. The error wraps ErrTooEarly, predict.ErrNoForm or predict.ErrNobody, or says that the
+// season is over.
 func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, error) {
 	s, ok := v.Season(year)
 	if !ok || year < FirstYear {
@@ -80,8 +80,7 @@ func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, erro
 	}
 	odds := Odds{Year: year, Races: len(s.Rounds) - len(remaining), Remaining: len(remaining)}
 	if len(remaining) == 0 {
-		crown(&odds, latest)
-		return odds, nil
+		return Odds{}, fmt.Errorf("title odds of %d: the season is over", year)
 	}
 	outlook, err := m.Outlook(withRegulars(v, s, remaining[0]), year, remaining[0].GrandPrix)
 	if err != nil {
@@ -95,23 +94,6 @@ func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, erro
 	odds.Drivers = contenders(sim.drivers, sim.most, len(remaining), 1, c.Runs)
 	odds.Teams = contenders(sim.teams, sim.mostTeam, len(remaining), 2, c.Runs)
 	return odds, nil
-}
-
-// crown gives the titles of a season that is over to its leaders.
-func crown(o *Odds, last *season.Round) {
-	if last == nil {
-		return
-	}
-	for _, row := range last.DriverStandings {
-		if row.Position == 1 {
-			o.Drivers = append(o.Drivers, Chance[season.DriverID]{row.Driver, row.Points, row.Points, 1, row.Points, row.Points})
-		}
-	}
-	for _, row := range last.TeamStandings {
-		if row.Position == 1 {
-			o.Teams = append(o.Teams, Chance[season.TeamID]{row.Team, row.Points, row.Points, 1, row.Points, row.Points})
-		}
-	}
 }
 
 // counted is the number of places that break a tie on points.
