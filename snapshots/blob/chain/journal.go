@@ -23,6 +23,9 @@ func (j *Journal[E]) Refresh(ctx context.Context) error {
 	}
 	for _, f := range files {
 		head, damage := j.Chain.Follow(j.Head, f.Data)
+		if f.Err != nil {
+			damage = &DamageError{Key: j.Chain.Key(f.Seq), Want: "an entry", Got: f.Err.Error()}
+		}
 		if damage != nil {
 			return fmt.Errorf("read the %s: %w", j.Name, damage)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -73,5 +74,18 @@ func TestJournalDamage(t *testing.T) {
 		if errors.As(err, &damage) != test.damage || !test.damage && !errors.Is(err, chain.ErrForm) || !strings.HasPrefix(err.Error(), "read the notes: ") || len(j.Entries) != 0 {
 			t.Errorf("%s: got %v and %d entries, want an error and none", name, err, len(j.Entries))
 		}
+	}
+}
+
+// TestJournalTooLarge: the error of an entry that is too large to be read says so.
+func TestJournalTooLarge(t *testing.T) {
+	store := memblob.New()
+	j := &chain.Journal[memo]{Name: "notes", Chain: chain.Chain{Store: store, Prefix: "notes/"}}
+	if _, err := store.Create(t.Context(), j.Chain.Key(1), make([]byte, blob.MaxDocument+1)); err != nil {
+		t.Fatal(err)
+	}
+	err := j.Refresh(t.Context())
+	if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || !strings.Contains(err.Error(), blob.ErrTooLarge.Error()) {
+		t.Errorf("got %v, want damage that says %q", err, blob.ErrTooLarge)
 	}
 }
