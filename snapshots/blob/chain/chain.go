@@ -191,6 +191,9 @@ func (c Chain) Append(ctx context.Context, head Head, data []byte) (Head, bool, 
 	if head.Seq >= Last {
 		return head, false, fmt.Errorf("%s is the last file there can be", c.Key(head.Seq))
 	}
+	if len(data) > blob.MaxDocument { // no reader takes it, so it would end the chain
+		return head, false, fmt.Errorf("append to %s: a file of %d bytes, at most %d are allowed", c.Prefix, len(data), blob.MaxDocument)
+	}
 	next, damage := c.Follow(head, data)
 	if damage != nil {
 		return head, false, fmt.Errorf("append to %s: not the file after %d: %w", c.Prefix, head.Seq, damage)
