@@ -210,10 +210,7 @@ func (r *Round) TeamOf(driver season.DriverID) (team season.TeamID) {
 
 // Colour returns a team's colour in the round's season, empty if it is unknown.
 func (r *Round) Colour(team season.TeamID) string {
-	facts, ok := r.view.Season(r.Year)
-	if !ok {
-		return ""
-	}
+	facts, _ := r.view.Season(r.Year)
 	return facts.Colours[team]
 }
 

@@ -114,10 +114,7 @@ func viewOf(archive *season.Archive, r Race, basis predict.Order) *season.View {
 	v := archive.AsOf(r.QualifyingKnownAt())
 	w := *v
 	w.Seasons = slices.Clone(v.Seasons)
-	s, ok := w.Season(r.Year)
-	if !ok {
-		return v
-	}
+	s, _ := w.Season(r.Year)
 	s.Rounds = slices.Clone(s.Rounds)
 	known, _ := s.Round(r.GrandPrix)
 	known.Grid = nil
