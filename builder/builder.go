@@ -56,9 +56,10 @@ type Builder struct {
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
 	memory units.Memory                   // of the seasons of the last version
 
-	models struct { // the ones that settings have named; they remember their fits
-		sync.Mutex // guards byName
-		byName     map[string]predict.Model
+	named struct { // the model that settings have named last; it remembers its fits
+		sync.Mutex // guards the other fields
+		name       string
+		model      predict.Model
 	}
 	observed struct { // see Observed
 		once sync.Once
@@ -329,23 +330,20 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 	if shared.Model == "" {
 		return rules
 	}
-	b.models.Lock()
-	defer b.models.Unlock()
-	model := b.models.byName[shared.Model]
-	if model == nil {
-		if model, err = predict.ByName(shared.Model); err != nil {
+	b.named.Lock()
+	defer b.named.Unlock()
+	if b.named.name != shared.Model {
+		model, err := predict.ByName(shared.Model)
+		if err != nil {
 			b.Log.Error("the settings of the store name an unknown model; the model of the command line makes the picks", "err", err)
 			return rules
 		}
 		if b.Policy.Model != nil && b.Policy.Model.Name() == model.Name() {
 			model = b.Policy.Model
 		}
-		if b.models.byName == nil {
-			b.models.byName = make(map[string]predict.Model)
-		}
-		b.models.byName[shared.Model] = model
+		b.named.name, b.named.model = shared.Model, model
 	}
-	rules.Model = model
+	rules.Model = b.named.model
 	return rules
 }
 
