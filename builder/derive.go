@@ -70,10 +70,10 @@ func (b *Builder) remember(p parts) {
 }
 
 // Derive makes the forecasts, the title odds and the track record of the version that Build publishes at an
-// instant, unless the store has them. It first notes in the ledger the forecasts that are due. It returns true if a build would now publish other documents. The first
-// call takes some seconds of one processor, a later one only the time for changed inputs. Builds never wait
-// for Derive: versions keep the earlier derived documents until it has run. Several processes may call it
-// at once, because they make the same bytes.
+// instant, unless the store has them. It first notes in the ledger the forecasts that are due. It returns true if a
+// build would now publish other documents. The first call takes some seconds of one processor, a later one only the
+// time for changed inputs. Builds never wait for Derive: versions keep the earlier derived documents until it has run.
+// Several processes may call it at once, because they make the same bytes.
 func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	facts, err := b.Facts(ctx)
 	if err != nil {
@@ -118,16 +118,31 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 
 // derive makes the derived data of inputs and their almanac. It computes no part that this builder remembers.
 func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (derivedFile, error) {
-	d := b.deriver(in.Model, in.Facts)
-	d.view, d.almanac, d.observed, d.driver = in.Facts.Archive.AsOf(in.At), a, b.Observed(), in.Ledger.Driver
+	name, newModel := predict.V2, predict.NewV2
+	if in.Model.Name() == predict.R2 {
+		name, newModel = predict.R2, predict.NewR2
+	}
+	memory := &b.deriving
+	memory.Lock()
+	if memory.model == nil || memory.model.Name() != name {
+		memory.model = newModel(predict.DefaultParams())
+	}
+	if memory.archive != in.Facts.Archive {
+		memory.archive, memory.inputs = in.Facts.Archive, predict.NewInputs()
+	}
+	d := &deriver{
+		archive: in.Facts.Archive, view: in.Facts.Archive.AsOf(in.At), almanac: a, model: memory.model, inputs: memory.inputs,
+		known: maps.Clone(memory.parts), used: parts{}, observed: b.Observed(), driver: in.Ledger.Driver,
+	}
+	memory.Unlock()
 	file := derivedFile{Data: derivedData{}, Parts: d.used, Derivation: snapshots.Derivation{
 		Archive: in.Facts.SHA256, Ledger: headOf(in.Ledger), Model: in.Model.Name(), MadeAt: in.At.UTC(),
 	}}
 	if err := errors.Join(d.forecasts(ctx, in.Ledger, in.Model, file.Data), d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
 		return derivedFile{}, err
 	}
-	b.deriving.Lock()
-	defer b.deriving.Unlock()
+	memory.Lock()
+	defer memory.Unlock()
 	b.remember(d.used)
 	b.Log.Debug("derived", "parts", len(d.used), "made_anew", d.anew)
 	return file, nil
@@ -240,26 +255,6 @@ type deriver struct {
 	driver   func(season.DriverID) season.DriverID // the present id of a driver
 }
 
-// deriver returns a deriver with the parts that this builder remembers.
-func (b *Builder) deriver(model predict.Model, facts archive.Stored) *deriver {
-	b.deriving.Lock()
-	defer b.deriving.Unlock()
-	name, newModel := predict.V2, predict.NewV2
-	if model.Name() == predict.R2 {
-		name, newModel = predict.R2, predict.NewR2
-	}
-	if b.deriving.model == nil || b.deriving.model.Name() != name {
-		b.deriving.model = newModel(predict.DefaultParams())
-	}
-	if b.deriving.archive != facts.Archive {
-		b.deriving.archive, b.deriving.inputs = facts.Archive, predict.NewInputs()
-	}
-	return &deriver{
-		archive: facts.Archive, model: b.deriving.model, inputs: b.deriving.inputs,
-		known: maps.Clone(b.deriving.parts), used: parts{},
-	}
-}
-
 // rememberLatest reads the parts of the latest file in the store, which another process may have written.
 // If it cannot read them, they are computed again. The caller holds b.deriving.
 func (b *Builder) rememberLatest(ctx context.Context) {
@@ -303,7 +298,7 @@ func (d *deriver) part(sum string, make func() (part, error)) (part, error) {
 	return made, nil
 }
 
-// sum is the digest of everything that a part depends on: the model's inputs for a round, and also.
+// sum is the digest of everything that a part depends on: the model's inputs for a round, and the values in also.
 func (d *deriver) sum(v *season.View, year int, round season.GrandPrixID, also ...any) (string, error) {
 	inputs, err := d.inputs.Sum(d.model, v, year, round)
 	if err != nil {
