@@ -64,7 +64,7 @@ func counted(year int, rounds []Round) []*Round {
 	return held
 }
 
-// constructor is what the constructors' championship ranks: a chassis with an engine.
+// constructor is a competitor of the constructors' championship: a chassis with an engine.
 type constructor struct {
 	team   season.TeamID
 	engine season.EngineID

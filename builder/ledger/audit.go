@@ -40,7 +40,7 @@ type AuditedPick struct {
 	Pick
 	Live       bool `json:"live,omitzero"`
 	Checkpoint int  `json:"checkpoint_pct,omitzero"` // of a live pick
-	// Observation names what a live pick was made from; nil for other picks.
+	// Observation names the input of a live pick; nil for other picks.
 	Observation *Observation `json:"observation,omitzero"`
 
 	Basis   Basis     `json:"basis,omitzero"`

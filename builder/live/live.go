@@ -27,8 +27,8 @@ import (
 	"gridcast/snapshots/blob/chain"
 )
 
-// Observation is what a source says about a race at an instant: the order at the end of a lap of the
-// leader, a phase, or the end of an order by hand.
+// Observation is the report of a source about a race at an instant: the order at the end of a lap of the leader, a phase,
+// or the end of an order by hand.
 type Observation struct {
 	Session  int64     `json:"session_key"`
 	At       time.Time `json:"at"`                // by the clock of the source

@@ -389,7 +389,7 @@ func (h *Host) header(name string, size int, committed time.Time) ([]byte, error
 	return all, nil
 }
 
-// fileHeader is what a header says about a file, but for its time.
+// fileHeader identifies the header of a file, but for its time.
 type fileHeader struct {
 	name string
 	size int

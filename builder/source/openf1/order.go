@@ -150,7 +150,7 @@ const (
 // errContradiction means that position and laps or gaps disagree, as when one of the feeds is frozen.
 var errContradiction = errors.New("the feeds contradict each other")
 
-// observe returns what the rows show up to an instant: every phase, and every completed lap whose feeds agree, without the
+// observe returns the observations in the rows up to an instant: every phase, and every completed lap whose feeds agree, without the
 // laps that are stored already. faults are the laps that are left out.
 func (r *timing) observe(race live.Fixture, now time.Time, stored map[int]bool) (seen []live.Observation, faults []error) {
 	for _, c := range r.phases(race) {

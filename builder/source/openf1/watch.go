@@ -119,7 +119,7 @@ func (w *Watcher) complain(err error) {
 	}
 }
 
-// handOver stores what the rows show and reports whether the race has been over for so long that its last lap has come.
+// handOver stores the observations in the rows. It reports whether the race has been over for so long that its last lap has come.
 // Observations that are stored already are no news.
 func (w *Watcher) handOver(ctx context.Context, race live.Fixture) (over bool, err error) {
 	seen, faults := w.timing.observe(race, w.Now(), w.stored)
