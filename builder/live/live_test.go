@@ -14,6 +14,8 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -259,5 +261,23 @@ func TestLogDamaged(t *testing.T) {
 	}
 	if _, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022); err == nil || !strings.Contains(fmt.Sprint(err), "00000003") {
 		t.Errorf("got %v, want the file after the replaced one named", err)
+	}
+}
+
+// TestLogDamagedFile: a file that is no observation is damage, which an audit lists. It is no failure of the store.
+func TestLogDamagedFile(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"another form": []byte(`{"seq":1,"previous":"","format":1, "observation":{}}`),
+		"too large":    make([]byte, blob.MaxDocument+1),
+		"no JSON":      []byte("{"),
+	} {
+		store := memblob.New()
+		if _, err := store.Create(t.Context(), "live/2024022/00000001.json", data); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022)
+		if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || damage.Key != "live/2024022/00000001.json" {
+			t.Errorf("%s: got %v, want the damage of the file", name, err)
+		}
 	}
 }

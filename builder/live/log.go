@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,18 +113,18 @@ func (l *Log) refresh(ctx context.Context, session int64) (*Tape, error) {
 	return t, nil
 }
 
-// read decodes the file after head.
+// read decodes the file after head. The error is a *chain.DamageError if that is no observation.
 func read(c chain.Chain, head chain.Head, f chain.File) (Observation, chain.Head, error) {
-	if f.Err != nil {
+	if f.Err != nil && !errors.Is(f.Err, blob.ErrTooLarge) {
 		return Observation{}, head, f.Err
+	}
+	var content file
+	if err := cmp.Or(f.Err, chain.Decode(f.Data, &content)); err != nil {
+		return Observation{}, head, &chain.DamageError{Key: c.Key(f.Seq), Want: "an observation in canonical form", Got: err.Error()}
 	}
 	next, damage := c.Follow(head, f.Data)
 	if damage != nil {
 		return Observation{}, head, damage
-	}
-	var content file
-	if err := chain.Decode(f.Data, &content); err != nil {
-		return Observation{}, head, fmt.Errorf("%s: %w", c.Key(f.Seq), err)
 	}
 	if content.Format != format {
 		return Observation{}, head, fmt.Errorf("%s has format %d, this program reads %d", c.Key(f.Seq), content.Format, format)
