@@ -31,9 +31,7 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 	for i := range whole {
 		order[i] = &whole[i]
 	}
-	slices.SortStableFunc(order, func(a, b *ledger.Row) int {
-		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
-	})
+	slices.SortStableFunc(order, func(a, b *ledger.Row) int { return season.ComparePlaces(a.Position, b.Position) })
 	var winner *season.Result
 	for _, row := range order {
 		var add ledger.Details

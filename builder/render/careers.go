@@ -56,11 +56,11 @@ func roundProgress(r *almanac.Round, t almanac.Tally) wire.RoundProgress {
 
 // order sorts competitors by their last position, the unranked ones last.
 func order[T any](rows []T, roundsOf func(T) []wire.RoundProgress) {
-	last := func(row T) uint {
+	last := func(row T) int {
 		rounds := roundsOf(row)
-		return uint(rounds[len(rounds)-1].Position - 1) // 0 becomes the largest
+		return rounds[len(rounds)-1].Position
 	}
-	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(last(a), last(b)) })
+	slices.SortStableFunc(rows, func(a, b T) int { return season.ComparePlaces(last(a), last(b)) })
 }
 
 // Part is the part of one season in the documents about all seasons: counting the races of all takes 80 ms. It is
@@ -196,7 +196,7 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 		switch before := best[of(row)]; {
 		case before == nil:
 			best[of(row)], drivers = row, append(drivers, of(row))
-		case uint(row.Position-1) < uint(before.Position-1): // 0 becomes the largest
+		case season.ComparePlaces(row.Position, before.Position) < 0:
 			best[of(row)] = row
 		}
 	}

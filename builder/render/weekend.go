@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -50,9 +49,7 @@ var outcomes = map[season.Outcome]wire.ResultStatus{
 
 // classification lists verified rows by position. Rows without a position come last.
 func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row) []wire.ResultRow {
-	verified = slices.SortedStableFunc(slices.Values(verified), func(a, b ledger.Row) int {
-		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
-	})
+	verified = slices.SortedStableFunc(slices.Values(verified), func(a, b ledger.Row) int { return season.ComparePlaces(a.Position, b.Position) })
 	rows := make([]wire.ResultRow, len(verified))
 	for i, v := range verified {
 		rows[i] = wire.ResultRow{

@@ -32,10 +32,11 @@ func SortSessions(sessions []Session) {
 
 // SortGrid sorts a grid by position. The pit lane starts last.
 func SortGrid(slots []GridSlot) {
-	slices.SortStableFunc(slots, func(a, b GridSlot) int {
-		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
-	})
+	slices.SortStableFunc(slots, func(a, b GridSlot) int { return ComparePlaces(a.Position, b.Position) })
 }
+
+// ComparePlaces orders places from the first to the last, with 0, no place, behind them.
+func ComparePlaces(a, b int) int { return cmp.Compare(uint(a-1), uint(b-1)) }
 
 // Session returns the time of a session of the weekend, if its day is known.
 func (r *Round) Session(kind SessionKind) (Session, bool) {
