@@ -173,14 +173,13 @@ func binRow(bin backtest.Bin) []any {
 
 // printDifferences prints the differences between a model and the baselines on the same races.
 func printDifferences(s *terminal.Streams, model string, differences map[string]backtest.Difference) {
-	rows := make([][]any, 0, len(differences))
-	for _, name := range slices.Sorted(maps.Keys(differences)) {
+	header := []any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}
+	s.PrintTable(header, view.Each(slices.Sorted(maps.Keys(differences)), func(name string) []any {
 		d := differences[name]
-		rows = append(rows, []any{
+		return []any{
 			name, paired("%+.1f", d.WinnerHitPct), paired("%+.1f", d.PodiumPct), paired("%+.3f", d.LogLoss), paired("%+.3f", d.Brier), paired("%+.3f", d.PodiumBrier),
-		})
-	}
-	s.PrintTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
+		}
+	}))
 }
 
 // paired is a difference for a table, with a star if its interval excludes zero.

@@ -98,10 +98,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		saw(r.Status.Version, *cmp.Or(r.Status.Ledger, new(snapshots.Ledger)))
 	}
 	o := &operator.Operator{Store: store, Name: flags.ProcessName()}
-	if o.Sign, err = c.Signers(); err != nil {
-		return err
-	}
-	if o.SignKeys, err = c.KeySigners(); err != nil {
+	if err := cmp.Or(c.Signing.Equip(o), c.KeySigning.Equip(o)); err != nil {
 		return err
 	}
 	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: s.Progress})

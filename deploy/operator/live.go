@@ -106,14 +106,9 @@ func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
 			order = append(order, c.Driver)
 		}
 	}
-	var cars []live.Car
-	for _, id := range order {
-		cars = append(cars, live.Car{Driver: id})
-	}
-	for _, id := range out {
-		cars = append(cars, live.Car{Driver: id, Out: true})
-	}
-	return cars, nil
+	return append(
+		view.Each(order, func(id season.DriverID) live.Car { return live.Car{Driver: id} }),
+		view.Each(out, func(id season.DriverID) live.Car { return live.Car{Driver: id, Out: true} })...), nil
 }
 
 // findCar returns a driver of the round by code, id or number of the car.
