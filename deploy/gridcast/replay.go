@@ -28,24 +28,24 @@ type replayCmd struct {
 	To      int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
 }
 
-// checkSeasons refuses seasons that the archive lacks, before the store becomes a simulated one.
-func (c *replayCmd) checkSeasons(ctx context.Context, flags *flags.Builder, store blob.Store) error {
+// facts returns the archive to replay. It refuses seasons that the archive lacks, before the store becomes a simulated one.
+func (c *replayCmd) facts(ctx context.Context, rules *flags.Builder, store blob.Store) (archive.Stored, error) {
 	archives := archive.NewStore(store)
-	if err := flags.PutArchive(ctx, archives); err != nil {
-		return err
+	if err := rules.PutArchive(ctx, archives); err != nil {
+		return archive.Stored{}, err
 	}
 	facts, err := archives.Load(ctx)
 	if err != nil {
-		return err
+		return facts, err
 	}
 	seasons := facts.Archive.Facts().Seasons
 	if len(seasons) == 0 {
-		return errors.New("replay: the archive has no seasons")
+		return facts, errors.New("replay: the archive has no seasons")
 	}
 	if first, last := seasons[0].Year, seasons[len(seasons)-1].Year; c.To < first || c.From > last {
-		return terminal.Usagef("--from %d --to %d: the archive has the seasons %d to %d", c.From, c.To, first, last)
+		return facts, terminal.Usagef("--from %d --to %d: the archive has the seasons %d to %d", c.From, c.To, first, last)
 	}
-	return nil
+	return facts, nil
 }
 
 func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -56,15 +56,12 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	flags := flags.Builder{Signing: c.Signing, Archive: c.Archive, Model: c.Model, AutoVerifyAfter: servers.ReplayVerifiesAfter}
-	if err := c.checkSeasons(ctx, &flags, store); err != nil {
-		return err
-	}
-	b, err := flags.WithoutSettings(ctx, s, store, ledger.Simulated, season.BeginsAt(c.From))
+	rules := flags.Builder{Signing: c.Signing, Archive: c.Archive, Model: c.Model, AutoVerifyAfter: servers.ReplayVerifiesAfter}
+	facts, err := c.facts(ctx, &rules, store)
 	if err != nil {
 		return err
 	}
-	facts, err := b.Facts(ctx)
+	b, err := rules.WithoutSettings(ctx, s, store, ledger.Simulated, season.BeginsAt(c.From))
 	if err != nil {
 		return err
 	}
