@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,14 +27,15 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	path, name := field(r, "path"), field(r, "path")
 	if file, header, err := r.FormFile("file"); err == nil {
 		defer func() { _ = file.Close() }() // read only
-		folder, err := os.MkdirTemp("", "gridcast-import-")
+		copied, err := os.CreateTemp("", "gridcast-import-")
 		if err != nil {
 			return nil, fmt.Errorf("import: %w", err)
 		}
-		defer func() { _ = os.RemoveAll(folder) }() // temporary files
-		name = filepath.Base(header.Filename)
-		if path, err = saved(folder, name, file); err != nil {
-			return nil, err
+		name, path = filepath.Base(header.Filename), copied.Name()
+		defer func() { _ = os.Remove(path) }() // a temporary file
+		_, err = io.Copy(copied, file)
+		if err := errors.Join(err, copied.Close()); err != nil {
+			return nil, fmt.Errorf("import %s: %w", name, err)
 		}
 	}
 	if path == "" {
@@ -51,24 +51,15 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	return d, nil
 }
 
-func saved(folder, name string, from multipart.File) (path string, err error) {
-	path = filepath.Join(folder, name)
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("import: %w", err)
-	}
-	_, err = io.Copy(to, from)
-	return path, errors.Join(err, to.Close())
-}
-
 // readRelease reads an archive file, or converts a release into one.
 func readRelease(path string) (archive.Stored, error) {
-	if stored, err := archive.ReadFile(path); err == nil { // an operator may name any file of this machine
+	stored, notArchive := archive.ReadFile(path) // an operator may name any file of this machine
+	if notArchive == nil {
 		return stored, nil
 	}
 	a, _, err := f1db.Import(path, f1db.Options{})
 	if err != nil {
-		return archive.Stored{}, err
+		return archive.Stored{}, errors.Join(err, notArchive)
 	}
 	return archive.Pack(a, archive.Stored{})
 }
