@@ -212,19 +212,19 @@ func demoStore(ctx context.Context) (store blob.Store, release func(), err error
 }
 
 // demoKeys creates a key of each tier, in the order of their limits.
-func demoKeys(ctx context.Context, store blob.Store) ([]demoKey, error) {
-	var created []demoKey
-	for _, tier := range []string{"trial", "standard", "pro", "sandbox"} {
-		err := keys.Update(ctx, store, func(d *keys.List) error {
+func demoKeys(ctx context.Context, store blob.Store) (created []demoKey, err error) {
+	err = keys.Update(ctx, store, func(d *keys.List) error {
+		created = nil // Update may call this again
+		for _, tier := range []string{"trial", "standard", "pro", "sandbox"} {
 			_, key, err := d.Create(keys.Request{Name: "demo " + tier, Tier: tier}, time.Now())
+			if err != nil {
+				return err
+			}
 			created = append(created, demoKey{tier, keys.DefaultTiers()[tier], key})
-			return err
-		})
-		if err != nil {
-			return nil, err
 		}
-	}
-	return created, nil
+		return nil
+	})
+	return created, err
 }
 
 type demoKey struct {
