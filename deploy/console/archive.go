@@ -32,7 +32,7 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 			return nil, fmt.Errorf("import: %w", err)
 		}
 		name, path = filepath.Base(header.Filename), copied.Name()
-		defer func() { _ = os.Remove(path) }() // a temporary file
+		defer func() { _ = os.Remove(copied.Name()) }() // a temporary file
 		_, err = io.Copy(copied, file)
 		if err := errors.Join(err, copied.Close()); err != nil {
 			return nil, fmt.Errorf("import %s: %w", name, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"gridcast/builder"
@@ -274,9 +275,9 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 // followStore loads each version of a store into memory as an edge does, after each wake, and hands it over. stop ends it.
 func followStore(ctx context.Context, store blob.Store) (wake chan<- struct{}, served <-chan *resident.Set, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	woken, loaded, done := make(chan struct{}, 1), make(chan *resident.Set), make(chan struct{})
-	go func() {
-		defer close(done)
+	woken, loaded := make(chan struct{}, 1), make(chan *resident.Set)
+	var following sync.WaitGroup
+	following.Go(func() {
 		var set *resident.Set
 		_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: store, Wake: woken, Deliver: func(v *snapshots.Version) (err error) {
 			if set, err = resident.Load(v, set); err == nil {
@@ -287,8 +288,8 @@ func followStore(ctx context.Context, store blob.Store) (wake chan<- struct{}, s
 			}
 			return err
 		}})
-	}()
-	return woken, loaded, func() { cancel(); <-done }
+	})
+	return woken, loaded, func() { cancel(); following.Wait() }
 }
 
 // storedBytes is the size of everything in a store.
