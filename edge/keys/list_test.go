@@ -200,11 +200,11 @@ func TestRevokeAndRotate(t *testing.T) {
 	}
 	// A second rotation must not give the old key more time.
 	other, _, err := d.Rotate(old.ID, 72*time.Hour, now)
-	if replaced, err = d.Find(old.ID); err != nil || !replaced.Expires.Equal(now.Add(24*time.Hour).Truncate(time.Second)) {
-		t.Errorf("rotated twice: got expiry %s, %v", replaced.Expires, err)
-	}
 	if err != nil || !other.Expires.IsZero() {
 		t.Errorf("the other key: got expiry %s, %v, want none, as of the first successor", other.Expires, err)
+	}
+	if replaced, err = d.Find(old.ID); err != nil || !replaced.Expires.Equal(now.Add(24*time.Hour).Truncate(time.Second)) {
+		t.Errorf("rotated twice: got expiry %s, %v", replaced.Expires, err)
 	}
 
 	revoked, err := d.Revoke(fresh.ID, now)
