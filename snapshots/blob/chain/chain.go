@@ -30,7 +30,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob"
 )
 
@@ -207,7 +206,15 @@ func (c Chain) Append(ctx context.Context, head Head, data []byte) (Head, bool, 
 
 // Encode returns the canonical JSON of v: compact, in the order of its fields, without unnecessary
 // escapes, without a newline at the end.
-func Encode(v any) ([]byte, error) { return wire.Marshal(v) }
+func Encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
 
 // ErrForm means that bytes are JSON, but not the canonical JSON of their content: a field is
 // unknown or repeated, or the order or the spelling differs.
