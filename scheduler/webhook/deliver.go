@@ -95,7 +95,7 @@ type attempted struct {
 func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
 	return &Deliverer{
 		Pausing: func(_ context.Context, _ Hook, _ string, pause func() error) error { return pause() },
-		store: store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
+		store:   store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
 		hooks: map[string]*hookState{}, manifests: map[int64]version{}, ended: make(chan attempted, concurrent),
 	}
 }
