@@ -127,7 +127,7 @@ type zeros struct{}
 
 // Write implements [io.Writer].
 func (zeros) Write(p []byte) (int, error) {
-	if len(bytes.TrimLeft(p, "\x00")) > 0 {
+	if bytes.Count(p, []byte{0}) < len(p) {
 		return 0, errors.New("entries follow the end of the archive")
 	}
 	return len(p), nil
