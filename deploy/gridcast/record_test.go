@@ -95,6 +95,11 @@ func recordAndOdds(t *testing.T, d demo) {
 		b.Picture("start")
 		b.Evaluate(fmt.Sprintf(`(document.querySelector("main").innerHTML = "<gridcast-progress key=%s type=constructors year=2023></gridcast-progress>", "")`, d.keys["pro"]))
 		b.Await(`document.querySelector("gridcast-progress").shadowRoot.querySelector("svg")?.getAttribute("aria-label").split(",")[0]`, "Points after round 22: Red Bull 860")
+		// A chart asks again after the time of Retry-After.
+		b.Evaluate(`(window.asked = 0, window.fetch = async () => asked++ ? new Response('{"ok":true,"data":[]}') :
+			new Response('{"ok":false,"message":"no version"}', { status: 503, headers: { "Retry-After": "1" } }),
+			document.querySelector("main").innerHTML = "<gridcast-progress></gridcast-progress>", "")`)
+		b.Await(`document.querySelector("gridcast-progress").getAttribute("state") + asked`, "none2")
 		// The lines of the odds end with the odds as they are now, however much those of the last round differ.
 		for remaining, want := range []string{"after round 3: NOR 100 %", "after round 2: NOR 60 %"} {
 			odds := fmt.Sprintf(`{"races_counted":%d,"races_remaining":%d,"drivers":[{"driver":"NOR","title_pct":%d}],`, 3-remaining, remaining, 100-40*remaining) +

@@ -4,9 +4,10 @@
 //   <script type="module" src="https://HOST/widget/charts-1.0.0/gridcast.js" integrity="…" crossorigin="anonymous"></script>
 //   <gridcast-progress key="gc_live_…" type="constructors" year="2024"></gridcast-progress>
 //
-// Each element reads one endpoint, once. Attributes: key, api (default: where this file is from), type, year,
-// session_key. With <script type="application/json"> between its tags it draws that data and asks nothing. The
-// attribute state is one of loading, ready, none and failed; the content between the tags is shown until it is ready.
+// Each element reads one endpoint, once; after an answer with Retry-After it asks again. Attributes: key, api (default:
+// the host of this file), type, year, session_key. With <script type="application/json"> between its tags it draws that
+// data and asks nothing. The attribute state is one of loading, ready, none and failed; the content between the tags is
+// shown until it is ready.
 const HOME = new URL("../../", import.meta.url).href;
 const CSS = new CSSStyleSheet();
 CSS.replaceSync(`:host{display:block;color-scheme:light dark;font:.9rem/1.4 var(--gridcast-font,system-ui,sans-serif);color:var(--gridcast-text,light-dark(#1b1f24,#e6e9ec))}
@@ -57,6 +58,7 @@ class Chart extends HTMLElement {
       if (run !== this.#run) return;
       console.error(`gridcast: <${this.localName}> has no data: ${fault.message}`);
       this.setAttribute("state", "failed");
+      if (fault.wait) setTimeout(() => run === this.#run && this.#load(), fault.wait * 1e3);
     }
   }
   async #data() {
@@ -66,7 +68,7 @@ class Chart extends HTMLElement {
     for (const name of ["type", "year", "session_key"]) if (this.hasAttribute(name)) url.searchParams.set(name, this.getAttribute(name));
     const answer = await fetch(url, { headers: { "X-API-Key": this.getAttribute("key") ?? "" }, credentials: "omit", signal: AbortSignal.timeout(15e3) });
     const body = await answer.json();
-    if (!body.ok) throw new Error(`${answer.status}: ${body.message}`);
+    if (!body.ok) throw Object.assign(new Error(`${answer.status}: ${body.message}`), { wait: answer.headers.get("Retry-After") });
     return body.data;
   }
 }
