@@ -24,7 +24,7 @@ type Storage struct {
 	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R; default ${default}." default:"dir:.var/store" placeholder:"URL"`
 }
 
-// Open opens the store for reading and writing.
+// Open opens the store for reading and writing, and makes it if it is missing. It is for commands that may begin a store.
 func (f Storage) Open(ctx context.Context) (blob.Store, error) {
 	return open.Store(ctx, f.Store, open.ReadWrite)
 }
@@ -37,9 +37,9 @@ func (f Storage) OpenToRead(ctx context.Context) (blob.Store, error) {
 // ProvideStore opens the store for a command that only reads.
 func (f Storage) ProvideStore(ctx context.Context) (blob.Store, error) { return f.OpenToRead(ctx) }
 
-// Operator opens the store for actions that need nothing else.
+// Operator opens the store for actions that need nothing else. A missing store is an error, and nothing is made.
 func (f Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.Operator, error) {
-	store, err := f.Open(ctx)
+	store, err := open.Store(ctx, f.Store, open.Existing)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,11 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 	if c.Archive != "" {
 		return stored, archive.WriteFile(c.Archive, stored)
 	}
-	o, err := flags.Storage{Store: c.Store}.Importer(ctx, s)
+	store := flags.Storage{Store: c.Store}
+	if _, err := store.Open(ctx); err != nil { // an import may begin a store
+		return stored, err
+	}
+	o, err := store.Importer(ctx, s)
 	if err != nil {
 		return stored, err
 	}

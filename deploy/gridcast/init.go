@@ -80,7 +80,11 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 		return err
 	}
 	done()
-	o, err := c.Operator(ctx, s)
+	store, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	o, err := flags.NewOperator(ctx, store)
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return terminal.Usagef("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, here and for the edges",
 			c.Do.Tier, strings.Join(tiers.Names(), ", "))
 	}
-	if err := c.keyAction.Run(ctx, s); err != nil {
+	store, err := c.Opener.Open(ctx) // the first key may begin a store
+	if err != nil {
 		return err
 	}
-	store, err := c.Opener.OpenToRead(ctx)
-	if err != nil {
+	if err := c.keyAction.Run(ctx, s); err != nil {
 		return err
 	}
 	if _, _, err := snapshots.LoadPointer(ctx, store); errors.Is(err, snapshots.ErrNone) {

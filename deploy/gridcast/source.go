@@ -43,6 +43,9 @@ type checkedSource struct {
 }
 
 func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if _, err := c.OpenToRead(ctx); err != nil { // before Ingest makes a store that is missing
+		return err
+	}
 	in, now, err := c.Builder.Ingest(ctx, c.Sources, s)
 	if err != nil {
 		return err

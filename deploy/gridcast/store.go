@@ -38,14 +38,11 @@ type storeBackupCmd struct {
 }
 
 func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	if _, err := c.OpenToRead(ctx); err != nil { // before Operator creates a folder that is missing
-		return err
-	}
-	to, err := place(ctx, c.To, open.ReadWrite)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	o, err := c.Operator(ctx, s)
+	to, err := place(ctx, c.To, open.ReadWrite)
 	if err != nil {
 		return err
 	}
@@ -73,11 +70,11 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.Open(ctx)
+	store, err := c.OpenUnmounted(ctx) // the preview makes nothing
 	if err != nil {
 		return err
 	}
-	action := operator.RestoreStore{From: from, Above: c.Above}
+	action := operator.RestoreStore{From: from, Open: c.Open, Above: c.Above}
 	saw := func(version int64, head snapshots.Ledger) {
 		action.Above = max(action.Above, version)
 		if head.Seq > action.Since.Seq {

@@ -45,10 +45,11 @@ func (d BackupStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 // that is older than the one they have.
 const keysLeap = 1_000_000
 
-// RestoreStore puts a backup back into a store that was lost. Above and Since are the highest version and the
+// RestoreStore puts a backup back into a store that was lost. Open opens that store for writing. Above and Since are the highest version and the
 // ledger's head that edges have served.
 type RestoreStore struct {
 	From   blob.Store
+	Open   func(context.Context) (blob.Store, error)
 	Above  int64
 	Since  snapshots.Ledger
 	Silent []string // edges that did not say which version they have served
@@ -85,15 +86,19 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 }
 
 func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request) (Answer, error) {
-	_, stored, keysErr := keys.Load(ctx, o.Store)
-	restored, err := backup.Restore(ctx, backup.Restoring{Store: o.Store, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
+	store, err := d.Open(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	_, stored, keysErr := keys.Load(ctx, store)
+	restored, err := backup.Restore(ctx, backup.Restoring{Store: store, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
 	if err != nil {
 		return Answer{}, err
 	}
 	if stored == "" || keysErr != nil { // the keys are the backup's
-		document, tag, err := keys.Load(ctx, o.Store)
+		document, tag, err := keys.Load(ctx, store)
 		if err == nil && tag != "" { // otherwise the backup has none
-			err = keys.Restore(ctx, o.Store, document, document.Serial+keysLeap, o.SignKeys)
+			err = keys.Restore(ctx, store, document, document.Serial+keysLeap, o.SignKeys)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -101,7 +106,7 @@ func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request)
 	}
 	answer := Answer{Record: restored, Receipt: &restored.Receipt, Text: fmt.Sprintf("Version %d serves what the backup of %s had.",
 		restored.Version, restored.Backup.At.UTC().Format(time.RFC3339))}
-	log, err := auditlog.Load(ctx, o.Store)
+	log, err := auditlog.Load(ctx, store)
 	if err == nil {
 		change := auditlog.Intent{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
 		err = log.Do(ctx, change, func() error { return nil })

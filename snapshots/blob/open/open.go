@@ -18,13 +18,14 @@ type Access int
 const (
 	ReadOnly Access = iota // nothing is written, not even to check the server
 	ReadWrite
+	Existing  // as ReadWrite, but a missing directory is an error
 	Unmounted // as ReadOnly, but the directory of a store may be missing: reads fail until it is there
 )
 
 // Store opens the store of a name:
 //
-//	dir:PATH             see dirblob; ReadWrite makes a missing directory
-//	s3://bucket/prefix   with ?endpoint=…&region=…&addressing=…&ca=…, see s3blob.ParseURL; for ReadWrite, Store refuses
+//	dir:PATH             see dirblob; only ReadWrite makes a missing directory
+//	s3://bucket/prefix   with ?endpoint=…&region=…&addressing=…&ca=…, see s3blob.ParseURL; for writing, Store refuses
 //	                     a server that does not honour conditional writes
 func Store(ctx context.Context, name string, access Access) (blob.Store, error) {
 	if path, ok := strings.CutPrefix(name, "dir:"); ok && path != "" {
@@ -33,6 +34,11 @@ func Store(ctx context.Context, name string, access Access) (blob.Store, error) 
 			return dirblob.OpenReadOnly(path)
 		case Unmounted:
 			return dirblob.OpenUnmounted(path)
+		case Existing:
+			if _, err := dirblob.OpenReadOnly(path); err != nil {
+				return nil, err
+			}
+			return dirblob.Open(path)
 		default:
 			return dirblob.Open(path)
 		}
@@ -48,7 +54,7 @@ func Store(ctx context.Context, name string, access Access) (blob.Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	if access == ReadWrite {
+	if access == ReadWrite || access == Existing {
 		if err := store.CheckConditions(ctx); err != nil {
 			return nil, err
 		}
