@@ -59,6 +59,7 @@ var contract = []struct {
 	{"PipelinedRequests", TestPipelinedRequests},
 	{"SwapsUnderLoad", TestSwapsUnderLoad},
 	{"Drain", TestDrain},
+	{"DrainCutsConnections", TestDrainCutsConnections},
 	{"DrainDelay", TestDrainDelay},
 	{"OutOfDescriptors", TestOutOfDescriptors},
 	{"Admin", TestAdmin},

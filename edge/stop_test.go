@@ -2,8 +2,10 @@ package edge_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -89,5 +91,28 @@ func drainDelay(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestDrainCutsConnections stops an edge under a client that holds its connection beyond the deadline. This is a clean
+// end: the edge logs the number of connections.
+func TestDrainCutsConnections(t *testing.T) { inBubble(t, drainCutsConnections) }
+
+func drainCutsConnections(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, piped, func(c *edge.Config, d *edge.Deps, _ *setup) {
+		c.DrainTimeout = time.Second
+		d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	c := w.dial()
+	if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])[:20]); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait() // the edge has read the half
+	if err := w.stop(); err != nil {
+		t.Errorf("Run: got %v, want no error", err)
+	}
+	if got, want := log.String(), "level=WARN msg=\"edge cuts connections at the drain deadline\" connections=1\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("log: got %q, want the end %q", got, want)
 	}
 }
