@@ -276,9 +276,10 @@ func (d SetOrigins) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.SetOrigins, Subject: d.ID + " " + list(d.Origins)},
 		func(_ *keys.List, k *keys.StoredKey, p *Preview) error {
-			var trial keys.List
-			if _, _, err := trial.Create(keys.Request{Name: k.Name, Tier: k.Tier, Origins: d.Origins}, time.Now()); err != nil {
-				return fmt.Errorf("origins of key %q: %w", d.ID, err)
+			for _, origin := range d.Origins {
+				if err := keys.ValidateOrigin(origin); err != nil {
+					return fmt.Errorf("set origins of key %q: %w", d.ID, err)
+				}
 			}
 			p.Title = fmt.Sprintf("Set the origins of the key of %s", k.Name)
 			p.Question = fmt.Sprintf("Change where the key %s… of %s may be used?", k.Prefix, k.Name)

@@ -277,16 +277,16 @@ func (r *StoredKey) validate() error {
 		return errors.New("created is missing")
 	}
 	for _, origin := range r.Origins {
-		if err := validateOrigin(origin); err != nil {
+		if err := ValidateOrigin(origin); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// validateOrigin accepts the form of a browser's Origin: scheme and host in lower case, a
+// ValidateOrigin accepts the form of a browser's Origin: scheme and host in lower case, a
 // port that is not the scheme's default, and no more.
-func validateOrigin(origin string) error {
+func ValidateOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	switch {
 	case err != nil, u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin:
