@@ -41,19 +41,11 @@ type ValueChange struct {
 	New string `json:"new,omitzero"`
 }
 
-// Diff compares the content of two versions; 0 stands for the current one. Differences come by
+// Diff compares the content of two versions of the store. Differences come by
 // ascending path. If bodies differ only in the time of rendering, their difference has no values.
-func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, error) {
-	a, err := LoadManifest(ctx, store, from)
-	if err != nil {
-		return nil, fmt.Errorf("diff: %w", err)
-	}
-	b, err := LoadManifest(ctx, store, to)
-	if err != nil {
-		return nil, fmt.Errorf("diff: %w", err)
-	}
-	before, after := a.ByPath(), b.ByPath()
-	changes := Differing(before, after)
+func Diff(ctx context.Context, store blob.Store, from, to Manifest) (changes []Difference, err error) {
+	before, after := from.ByPath(), to.ByPath()
+	changes = Differing(before, after)
 	for i, change := range changes {
 		if change.Kind == Changed {
 			if changes[i].Values, err = diffBodies(ctx, store, before[change.Path], after[change.Path]); err != nil {

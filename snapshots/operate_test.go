@@ -231,7 +231,15 @@ func TestDiff(t *testing.T) {
 		"here":                   "1",
 		"next-race":              "still none",
 	})
-	got, err := snapshots.Diff(t.Context(), s, 1, 0)
+	from, err := snapshots.LoadManifest(t.Context(), s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := snapshots.LoadManifest(t.Context(), s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := snapshots.Diff(t.Context(), s, from, to)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func (a *Almanac) Round(session int64) (*Round, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w %d", ledger.ErrUnknownSession, session)
+	return nil, fmt.Errorf("%w %d; gridcast rounds list --year YEAR shows the keys", ledger.ErrUnknownSession, session)
 }
 
 // Rounds returns the rounds of a year in calendar order; of the current season if year is 0.

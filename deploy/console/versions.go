@@ -107,7 +107,11 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, _ visitor)
 	pointer, _, err := snapshots.LoadPointer(r.Context(), c.Operator.Store)
 	p.Current = err == nil && pointer.Version == version
 	if m.Base > 0 {
-		if p.Changes, err = snapshots.Diff(r.Context(), c.Operator.Store, m.Base, version); err != nil {
+		base, err := snapshots.LoadManifest(r.Context(), c.Operator.Store, m.Base)
+		if err == nil {
+			p.Changes, err = snapshots.Diff(r.Context(), c.Operator.Store, base, m)
+		}
+		if err != nil {
 			c.refuse(w, r, http.StatusNotFound, "versions cannot be compared: "+err.Error()+"; the older one may have been pruned")
 			return
 		}

@@ -45,7 +45,7 @@ type listedRound struct {
 func (c *roundsListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error {
 	rounds := a.Rounds(c.Year)
 	if len(rounds) == 0 {
-		return fmt.Errorf("list rounds: no calendar of %d is known", c.Year)
+		return fmt.Errorf("list rounds: no calendar of %d is known; gridcast archive show --store '%s' lists the seasons", c.Year, c.Store)
 	}
 	listed := make([]listedRound, len(rounds))
 	rows := make([][]any, len(rounds))

@@ -72,7 +72,15 @@ type snapshotsDiffCmd struct {
 }
 
 func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
-	changes, err := snapshots.Diff(ctx, store, c.From, c.To)
+	from, err := operator.LoadManifest(ctx, store, c.From)
+	if err != nil {
+		return err
+	}
+	to, err := operator.LoadManifest(ctx, store, c.To)
+	if err != nil {
+		return err
+	}
+	changes, err := snapshots.Diff(ctx, store, from, to)
 	if err != nil {
 		return err
 	}

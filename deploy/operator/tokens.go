@@ -151,7 +151,7 @@ func (d RevokeOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
 			if p := list.holder(d.Name); p != nil {
 				return p, nil
 			}
-			return nil, fmt.Errorf("revoke operator %q: nobody of that name has a token", d.Name)
+			return nil, fmt.Errorf("revoke operator %q: nobody of that name has a token; gridcast operators list shows the names", d.Name)
 		},
 		preview: func(_ *people, _ *Person, p *Preview) error {
 			p.Title, p.Question = "Revoke the token of "+d.Name, fmt.Sprintf("Refuse the token of %s from now on?", d.Name)

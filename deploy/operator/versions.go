@@ -133,13 +133,18 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 // LoadManifest is snapshots.LoadManifest with errors that name the available versions.
 func LoadManifest(ctx context.Context, store blob.Store, version int64) (snapshots.Manifest, error) {
 	m, err := snapshots.LoadManifest(ctx, store, version)
+	return m, noVersion(err, store, version)
+}
+
+// noVersion names the available versions in the error of a manifest that is missing.
+func noVersion(err error, store blob.Store, version int64) error {
 	switch {
 	case errors.Is(err, snapshots.ErrNone):
-		return m, fmt.Errorf("%s: nothing has been published yet; gridcast build does it", store)
+		return fmt.Errorf("%s: nothing has been published yet; gridcast build does it", store)
 	case errors.Is(err, blob.ErrNotFound):
-		return m, fmt.Errorf("%s has no version %d; gridcast snapshots list shows what there is", store, version)
+		return fmt.Errorf("%s has no version %d; gridcast snapshots list shows what there is", store, version)
 	}
-	return m, err
+	return err
 }
 
 // Prune removes old versions and the objects that no version needs.
@@ -191,7 +196,7 @@ func (d CheckVersion) look(_ context.Context, o *Operator) (*Plan, error) { //no
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			found, err := snapshots.Verify(ctx, o.Store, d.Version, request.Progress)
 			if err != nil {
-				return Answer{}, err
+				return Answer{}, noVersion(err, o.Store, d.Version)
 			}
 			if len(found.Faults) > 0 {
 				return Answer{Record: found}, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; roll back to a version that is whole, then rebuild",
