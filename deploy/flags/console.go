@@ -25,7 +25,7 @@ type Console struct {
 func (f *Console) Token() (string, error) {
 	if _, err := os.Stat(f.OperatorTokenFile); errors.Is(err, fs.ErrNotExist) {
 		token := rand.Text()
-		if err := WriteSecret(f.OperatorTokenFile, token+"\n"); err != nil {
+		if err := WriteSecret(f.OperatorTokenFile, token+"\n", os.Link); err != nil {
 			return "", fmt.Errorf("make the operator's token: %w", err)
 		}
 		return token, nil
@@ -53,15 +53,20 @@ func readToken(what, file string) (string, error) {
 	return token, nil
 }
 
-// WriteSecret writes a new file that only its owner can read, and makes its folder. The file must not exist.
-func WriteSecret(file, text string) error {
+// WriteSecret writes a file that only its owner can read, and makes its folder. After an error there is no new file.
+// With os.Link as place an existing file is an error, with os.Rename it is replaced.
+func WriteSecret(file, text string, place func(from, to string) error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(file), ".secret-*") // private by default
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(f.Name()) }() // after a rename there is nothing to remove
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return place(f.Name(), file)
 }

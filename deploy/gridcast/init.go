@@ -150,7 +150,7 @@ func (c *initCmd) makeMaster() error {
 		_, err := webhook.ReadMaster(c.WebhookMasterFile)
 		return err
 	}
-	if err := flags.WriteSecret(c.WebhookMasterFile, rand.Text()+rand.Text()+"\n"); err != nil {
+	if err := flags.WriteSecret(c.WebhookMasterFile, rand.Text()+rand.Text()+"\n", os.Link); err != nil {
 		return fmt.Errorf("init: make the master of webhooks: %w", err)
 	}
 	return nil
@@ -263,10 +263,7 @@ func (c *initCmd) write(k *kong.Context) error {
 			fmt.Fprintf(&text, "\n# %s\n%s%s='%s'\n", flag.Help, mark, flag.Envs[0], value)
 		}
 	}
-	if err := os.Remove(c.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("init: replace the environment file: %w", err)
-	}
-	if err := flags.WriteSecret(c.File, text.String()); err != nil {
+	if err := flags.WriteSecret(c.File, text.String(), os.Rename); err != nil {
 		return fmt.Errorf("init: write the environment file: %w", err)
 	}
 	return nil
