@@ -172,6 +172,7 @@ func MakeKey(file, origin string) error {
 	}
 	_, err = fmt.Fprintln(f, private)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(file) // it holds no whole key
 		return fmt.Errorf("make signing key: %w", err)
 	}
 	return nil
