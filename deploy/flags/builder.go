@@ -110,7 +110,7 @@ func (f *Builder) openLedger(ctx context.Context, facts *archive.Store, store bl
 	}
 	l, err := ledger.Open(ctx, store, kind, at, builder.Actor, inUse)
 	if err != nil {
-		return nil, err
+		return nil, clockHint(err, kind)
 	}
 	started := time.Now() // with its monotonic reading, by which Since goes
 	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))

@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -52,6 +54,18 @@ func (f Clock) now() (time.Time, error) {
 		return time.Time{}, terminal.Usagef("--now %q: must be an instant such as 2024-07-28T12:00:00Z", f.Now)
 	}
 	return t.UTC(), nil
+}
+
+// clockHint names the flags that help if a ledger is not of the kind of the race clock.
+func clockHint(err error, kind ledger.Kind) error {
+	switch {
+	case !errors.Is(err, ledger.ErrKind):
+		return err
+	case kind == ledger.Real:
+		return fmt.Errorf("%w; set race time with --race-clock, to the value of the server, or with --now", err)
+	default:
+		return fmt.Errorf("%w; leave out --now and --race-clock", err)
+	}
 }
 
 // LedgerKind is the kind of ledger that a process on clock c may write.

@@ -68,12 +68,8 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 	switch {
 	case errors.Is(err, ledger.ErrNotOpened):
 		return fmt.Errorf("%w; gridcast build makes one", err)
-	case errors.Is(err, ledger.ErrKind) && c.IsSystem():
-		return fmt.Errorf("%w; set race time with --race-clock, to the value of the server, or with --now", err)
-	case errors.Is(err, ledger.ErrKind):
-		return fmt.Errorf("%w; leave out --now and --race-clock", err)
 	case err != nil:
-		return err
+		return clockHint(err, LedgerKind(c))
 	}
 	o.Now = func() time.Time { return f.Instant(c) }
 	return joinFacts(ctx, o, facts)
