@@ -46,8 +46,11 @@ function markup(section) {
 
 // replace updates a section. The panel stays beside its form if the form is still there. A panel outside of
 // the replaced part is not touched, so that its selection stays and a screen reader does not read it again.
+// After a failure the form itself stays, with its fields.
 function replace(section, other, panel) {
   const same = (root) => [...root.querySelectorAll("form")].find((f) => f.getAttribute("action") === panel.dataset.form);
+  const failed = panel.dataset.state === "failed" && same(section);
+  if (failed) same(other)?.replaceWith(failed);
   const children = [...other.childNodes];
   if (panel.parentElement !== section) {
     const within = section.contains(panel);
@@ -135,7 +138,7 @@ function show(panel, e) {
   panel.dataset.state = e.phase;
 }
 
-// follow displays a run until its end. A broken stream resumes at the last event.
+// follow displays a run until its end, and returns whether the run succeeded. A broken stream resumes at the last event.
 function follow(id, title) {
   const panel = document.getElementById("run");
   panel.hidden = false;
@@ -147,9 +150,9 @@ function follow(id, title) {
     stream.onmessage = (message) => {
       const e = JSON.parse(message.data);
       show(panel, e);
-      if (e.phase === "done" || e.phase === "failed") { stream.close(); ended(); }
+      if (e.phase === "done" || e.phase === "failed") { stream.close(); ended(e.phase === "done"); }
     };
-    stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) ended(); };
+    stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) ended(false); };
   });
 }
 
@@ -363,12 +366,13 @@ async function submit(form, button) {
       if (!answer) return;
       [response, body] = await send(form, answer);
     }
+    let done = response.ok;
     if (!response.ok) {
       showAnswer(title, { phase: "failed", error: body.message });
     } else if ("run" in form.dataset) {
       const ended = follow(body.id, body.title);
       reveal(panel);
-      await ended;
+      done = await ended;
     } else if (body.key) {
       showAnswer(body.title || "New key for " + body.name, { phase: "done", text: body.title ? body.text : "It is shown this once; only its hash is kept:" });
       const key = document.createElement("code");
@@ -385,7 +389,7 @@ async function submit(form, button) {
     } else {
       showAnswer(title, { phase: "done", text: body.text });
     }
-    if (response.ok) { form.reset(); form.closest("details")?.removeAttribute("open"); beside(form, panel); }
+    if (done) { form.reset(); form.closest("details")?.removeAttribute("open"); beside(form, panel); }
   } catch {
     showAnswer(title, { phase: "failed", error: "The scheduler did not answer. What to do: look at the audit log below before you try again; the request may have arrived." });
   } finally {

@@ -59,6 +59,16 @@ func TestStates(t *testing.T) {
 	b.Do(chromedp.Navigate(w.console.URL+"/race"), browsertest.Visible(chromedp.CSS(`#race polyline`)))
 	says(t, "the running race", b.Evaluate(`[...document.querySelectorAll("#race > p")].map((p) => p.innerText).join(" ")`))
 	b.Picture("06-race")
+	b.Do(chromedp.SendKeys(chromedp.CSS(`.by-hand input[name=order]`), "HAM RSU"), browsertest.Press(chromedp.CSS(`.by-hand button`)))
+	b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=failed]`)), chromedp.Evaluate[chromedp.Void](`(async () => {
+		document.querySelector("#race .big").textContent = "an earlier lap";
+		await refresh();
+		if (document.querySelector("#race .big").textContent === "an earlier lap") throw new Error("the section is not refreshed");
+	})()`, chromedp.EvalAwaitPromise))
+	if got := b.Value(`.by-hand input[name=order]`); got != "HAM RSU" {
+		t.Errorf("after a typing error and a refresh the order is %q, want HAM RSU", got)
+	}
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".by-hand input[name=order]").value = ""`))
 	b.Do(chromedp.SendKeys(chromedp.CSS(`.by-hand input[name=order]`), "HAM RUS"), browsertest.Press(chromedp.CSS(`.by-hand button`)))
 	b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
 	if page := w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "Lap 25 of 50") || !strings.Contains(page, "by hand. ") {
@@ -88,6 +98,9 @@ func TestStates(t *testing.T) {
 
 	b.Do(browsertest.Type(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), browsertest.Visible(chromedp.CSS(`#run[data-state=failed]`)))
 	says(t, "state 12-refused", b.Text("#run-text"))
+	if got := b.Value("#rebuild input"); got != "try all the same" {
+		t.Errorf("after a failed run the form has %q, want its fields as typed", got)
+	}
 	b.Picture("12-refused")
 
 	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), browsertest.Type(chromedp.CSS(`input[name=client]`), "Betting House"),
