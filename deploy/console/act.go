@@ -198,8 +198,14 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 }
 
 // start answers at once with a run and applies the plan in the background. The run ends when edges serve the
-// version, if the action has one built.
+// version, if the action has one built. After Close start refuses the plan.
 func (c *Console) start(w http.ResponseWriter, r *http.Request, plan *operator.Plan, before *snapshots.Base) {
+	c.starting.Lock()
+	if c.ctx.Err() != nil {
+		c.starting.Unlock()
+		c.refuse(w, r, http.StatusServiceUnavailable, "The scheduler is stopping, so nothing was changed. What to do: send the form again once it runs.")
+		return
+	}
 	run := c.runs.begin(plan.Title, plan.Request.Actor, back(r))
 	plan.Request.Progress = func(phase string, done, total int) { run.add(Event{Phase: Phase(phase), Done: done, Total: total}) }
 	c.wg.Go(func() {
@@ -213,6 +219,7 @@ func (c *Console) start(w http.ResponseWriter, r *http.Request, plan *operator.P
 		last.Phase = Done
 		run.add(last)
 	})
+	c.starting.Unlock()
 	c.answerRun(w, r, run)
 }
 

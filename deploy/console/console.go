@@ -67,9 +67,10 @@ type Console struct {
 	// its confirmation.
 	upload atomic.Pointer[operator.ImportArchive]
 
-	ctx  context.Context // of the runs
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	ctx      context.Context // of the runs
+	stop     context.CancelFunc
+	starting sync.Mutex // guards the start of a run and the end of ctx, so that none starts while Close waits
+	wg       sync.WaitGroup
 }
 
 // New returns a console. Close ends its background work.
@@ -85,9 +86,11 @@ func New(cfg Config) (*Console, error) {
 	return c, nil
 }
 
-// Close cancels the runs under way and waits for them to end.
+// Close cancels the runs under way and waits for them to end. No run starts afterwards.
 func (c *Console) Close() {
+	c.starting.Lock()
 	c.stop()
+	c.starting.Unlock()
 	c.wg.Wait()
 }
 

@@ -628,6 +628,16 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
+// TestNoRunStartsAfterClose sends a form to a console that is closed while its server still drains.
+func TestNoRunStartsAfterClose(t *testing.T) {
+	w := newWorld(t)
+	w.close()
+	a := w.asOperator("POST", "/rebuild", url.Values{"reason": {"too late"}})
+	if a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "is stopping, so nothing was changed") {
+		t.Errorf("got %d %s, want 503 with the reason", a.StatusCode, a.body)
+	}
+}
+
 func TestTokenMustBeLong(t *testing.T) {
 	if _, err := console.New(console.Config{Token: "short"}); err == nil || !strings.Contains(err.Error(), "at least 16") {
 		t.Errorf("got %v, want the least length of a token", err)

@@ -52,6 +52,7 @@ type world struct {
 	edge    *edge.Edge
 	address string // of the edge
 	console *httptest.Server
+	close   func() // closes the console, not its server
 	weekend *season.Round // the one that the world is about
 	key     string        // of the client "newsroom"
 
@@ -216,7 +217,7 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.console = httptest.NewServer(c.Handler())
+	w.console, w.close = httptest.NewServer(c.Handler()), c.Close
 	w.t.Cleanup(func() { c.Close(); w.console.Close() })
 }
 
