@@ -237,11 +237,20 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 	return answer, nil
 }
 
-// spend takes a token out of every bucket, or returns a *Fault. For a paced upstream it waits for the
+// spend takes a token out of every bucket, or returns a *Fault and takes none. For a paced upstream it waits for the
 // bucket per second.
-func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) error {
+func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) (err error) {
+	var taken []*rate.Reservation
+	defer func() {
+		if err != nil {
+			for _, reserved := range taken {
+				reserved.CancelAt(now)
+			}
+		}
+	}()
 	for i, bucket := range c.buckets {
 		reserved := bucket.ReserveN(now, 1)
+		taken = append(taken, reserved)
 		wait := reserved.DelayFrom(now)
 		if reserved.OK() && (wait <= 0 || i == 0 && c.config.Paced && wait <= time.Second) {
 			select {
@@ -251,8 +260,11 @@ func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) error {
 				return &Fault{Kind: Unreachable, Err: fmt.Errorf("get %s: %w", u.Redacted(), ctx.Err())}
 			}
 		}
-		reserved.CancelAt(now)
-		return &Fault{Kind: Throttled, RetryAfter: wait, Err: fmt.Errorf("get %s: our own budget of %d a second and %d an hour is spent", u.Redacted(), c.config.PerSecond, c.config.PerHour)}
+		limits := fmt.Sprintf("%d a second", c.config.PerSecond)
+		if c.config.PerMinute > 0 {
+			limits += fmt.Sprintf(", %d a minute", c.config.PerMinute)
+		}
+		return &Fault{Kind: Throttled, RetryAfter: wait, Err: fmt.Errorf("get %s: our own budget of %s and %d an hour is spent", u.Redacted(), limits, c.config.PerHour)}
 	}
 	return nil
 }

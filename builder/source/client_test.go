@@ -236,6 +236,29 @@ func TestBudgetOfAMinute(t *testing.T) {
 	}
 }
 
+// TestRefusedRequestsKeepTheBudget: a request beyond the limit of a minute takes nothing out of the budget of an hour, and
+// the fault names all limits.
+func TestRefusedRequestsKeepTheBudget(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(good))
+	defer server.Close()
+	c := config()
+	c.PerMinute, c.PerHour = 3, 5
+	client := source.NewClient(c)
+	defer client.Close()
+	const want = "our own budget of 100 a second, 3 a minute and 5 an hour is spent"
+	for i := range 9 {
+		_, err := client.Get(t.Context(), noon, server.URL, source.Validators{})
+		if i < 3 && err != nil || i >= 3 && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("request %d: got %v, want three answers, then %q", i+1, err, want)
+		}
+	}
+	for i := range 2 {
+		if _, err := client.Get(t.Context(), noon.Add(time.Minute), server.URL, source.Validators{}); err != nil {
+			t.Errorf("request %d a minute later: got %v, want one of the two left in the hour", i+1, err)
+		}
+	}
+}
+
 // TestBudget: two buckets in series fill in race time. A request beyond them is not sent.
 func TestBudget(t *testing.T) {
 	var asked atomic.Int32
