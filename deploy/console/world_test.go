@@ -52,7 +52,7 @@ type world struct {
 	edge    *edge.Edge
 	address string // of the edge
 	console *httptest.Server
-	close   func() // closes the console, not its server
+	close   func()        // closes the console, not its server
 	weekend *season.Round // the one that the world is about
 	key     string        // of the client "newsroom"
 
