@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,6 +309,12 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 			notes = append(notes, fmt.Sprintf("%q is left out: it names no known Grand Prix, or is cancelled", summary))
 			continue
 		}
+		kind := kindOf(summary)
+		race, alone := known.isRace(summary, gp)
+		if kind == "" && !race && !alone {
+			notes = append(notes, fmt.Sprintf("%q is left out: it is neither the race nor a known session", summary))
+			continue
+		}
 		date, start, err := startOf(event)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("event %q: %w", summary, err))
@@ -319,9 +326,12 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 			at[edition{gp, date.Year()}] = i
 			rounds = append(rounds, Round{Place: fmt.Sprintf("event %q", summary), Year: date.Year(), GrandPrix: gp, Circuit: known.Editions[gp].Circuit})
 		}
-		kind := kindOf(summary)
 		if kind == "" {
-			rounds[i].Date, rounds[i].Start = date, start
+			if race || rounds[i].Date.IsZero() {
+				rounds[i].Date, rounds[i].Start = date, start
+			} else {
+				notes = append(notes, fmt.Sprintf("%q is left out: another event is the race", summary))
+			}
 			continue
 		}
 		rounds[i].Sprint = rounds[i].Sprint || kind == season.Sprint
@@ -334,7 +344,7 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 		}
 	}
 	if len(rounds) == 0 && len(faults) == 0 {
-		faults = append(faults, errors.New("no event of the calendar names a known Grand Prix"))
+		faults = append(faults, errors.New("no event of the calendar is the race or a session of a known Grand Prix"))
 	}
 	return rounds, notes, errors.Join(faults...)
 }
@@ -353,7 +363,34 @@ func (k Known) within(text string) (season.GrandPrixID, bool) {
 	return best, length > 0
 }
 
-// kindOf returns the kind of session of an event, empty for the race.
+var (
+	separator = regexp.MustCompile(`\s[-–—]\s|[:|·(),]`)
+	general   = regexp.MustCompile(`\b(formula (1|one)|f1|fia|round \d+|r\d+|\d{4})\b`)
+)
+
+// isRace reports whether a part of a summary is the word race, as in "F1: Race (São Paulo GP)", and whether the summary
+// names the Grand Prix alone, as "São Paulo GP" or with sponsors as "FORMULA 1 HEINEKEN LAS VEGAS GRAND PRIX 2027".
+func (k Known) isRace(summary string, gp season.GrandPrixID) (race, alone bool) {
+	edition := k.Editions[gp]
+	circuit := k.Circuits[edition.Circuit]
+	parts := separator.Split(summary, -1)
+	_, alone = k.within(summary)
+	for _, part := range parts {
+		text := " " + key(part) + " "
+		for _, name := range []string{edition.Name, string(gp), circuit.Name, circuit.Locality} {
+			text = strings.ReplaceAll(text, " "+key(name)+" ", " ")
+		}
+		text = strings.TrimSpace(general.ReplaceAllString(text, ""))
+		race = race || text == "race"
+		alone = alone && text == ""
+	}
+	if title := strings.TrimRight(spaced(summary), " 0123456789"); len(parts) == 1 && strings.HasPrefix(title, " formula 1 ") {
+		alone = alone || strings.HasSuffix(title, " grand prix") || strings.HasSuffix(title, " "+key(edition.Name))
+	}
+	return race, alone
+}
+
+// kindOf returns the kind of session of an event, empty for the race and for an unknown event.
 func kindOf(summary string) season.SessionKind {
 	text := spaced(summary)
 	for _, k := range []struct {

@@ -121,10 +121,37 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestRaceAmongEvents: the race of a calendar is the event that says so, or that names the Grand Prix alone. A note names
+// each event of another kind, and none of them moves the start.
+func TestRaceAmongEvents(t *testing.T) {
+	const race, other = "|;TZID=Australia/Melbourne:20270307T150000", "|;TZID=Australia/Melbourne:20270307T110000"
+	for _, summary := range []string{
+		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race", "F1: Race (Australian GP)", "Australian Grand Prix 2027: Race",
+		"Race · F1 R1 Australia", "Australian Grand Prix Race", "Australian Grand Prix", "F1: Australia", "Formula 1: Australian GP 2027",
+		"Round 1: Australian Grand Prix (Melbourne Grand Prix Circuit)", "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027",
+	} {
+		for _, unknown := range []string{
+			"Pit Lane Walk - Australian GP", "F1: Pit Lane Walk (Australian GP)", "Australian Grand Prix Drivers' Parade", "Australian GP – Race day hospitality",
+			"Formula 1 Australian Grand Prix Fan Zone", "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Practice 4",
+		} {
+			for _, lines := range [][]string{{unknown + other, summary + race}, {summary + race, unknown + other}} {
+				got, notes, err := calendar.Read(events(lines...), known)
+				if err != nil || len(got) != 1 || !got[0].Start.Equal(at("2027-03-07T04:00:00Z")) || len(notes) != 1 || !strings.Contains(notes[0], unknown) {
+					t.Errorf("%q: got %+v, notes %q, %v; want the start of %q and a note", lines, got, notes, err, summary)
+				}
+			}
+		}
+	}
+	got, notes, err := calendar.Read(events("Australian Grand Prix - Race"+race, "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027|;VALUE=DATE:20270305"), known)
+	if err != nil || len(got) != 1 || !got[0].Start.Equal(at("2027-03-07T04:00:00Z")) || len(notes) != 1 {
+		t.Errorf("a race and its weekend: got %+v, notes %q, %v; want the start of the race and a note", got, notes, err)
+	}
+}
+
 // TestEventsRefuse: a calendar with faulty events is refused with a reason, and a note names each event
 // that is left out.
 func TestEventsRefuse(t *testing.T) {
-	_, notes, err := calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220"), known)
+	_, notes, err := calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +163,7 @@ func TestEventsRefuse(t *testing.T) {
 		"Australian Grand Prix Race|;TZID=Australia/Melbourne:20270337T150000",
 		"Australian Grand Prix Qualifying|:20270307T150000Z",
 		"A party|:20270307T150000Z",
+		"Pit Lane Walk - Australian GP|:20270307T150000Z",
 	} {
 		_, _, err := calendar.Read(events(text), known)
 		if err == nil {
@@ -144,6 +172,6 @@ func TestEventsRefuse(t *testing.T) {
 		}
 		sentences[text] = err.Error()
 	}
-	sentences["notes"] = strings.Join(notes, "\n") // the testing is left out
+	sentences["notes"] = strings.Join(notes, "\n") // of the testing, the walk and the second event of the race
 	sourcetest.Sentences(t, "events.golden", sentences)
 }
