@@ -28,12 +28,8 @@ import (
 // DerivedReason is the reason of a version that only adds documents derived from an earlier one.
 const DerivedReason = "forecast, title odds and track record"
 
-const (
-	maxDerived = 16 << 20 // bytes, packed; all seasons take 50,000
-
-	// derivedFormat changes with every release that derives other data from the same facts.
-	derivedFormat = "derived-4"
-)
+// derivedFormat changes with every release that derives other data from the same facts.
+const derivedFormat = "derived-4"
 
 // derivedData is the data of the variants that Derive makes, by path.
 type derivedData map[string]json.RawMessage
@@ -43,7 +39,7 @@ type derivedFile struct {
 	snapshots.Derivation
 
 	Data   derivedData `json:"data"`
-	Shared string      `json:"shared"` // key of an object with more parts
+	Shared string      `json:"shared"` // key of an object with more parts; snapshots.SharedPart reads it
 	Parts  parts       `json:"parts"`
 }
 
@@ -230,7 +226,7 @@ func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile
 }
 
 func (b *Builder) unpackDerived(ctx context.Context, key string, into any) error {
-	object, err := b.Store.Get(ctx, key, maxDerived)
+	object, err := b.Store.Get(ctx, key, snapshots.MaxDerived)
 	if err != nil {
 		return fmt.Errorf("read derived documents: %w", err)
 	}

@@ -222,6 +222,9 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		}
 		for key, text := range objectsIn(t, b.Store, "derived/") {
 			if _, old := before[key]; !old {
+				if part, err := snapshots.SharedPart([]byte(text)); !strings.HasPrefix(key, snapshots.SharedFolder) && objectsIn(t, b.Store, part)[part] == "" {
+					t.Errorf("a prune finds the part %q of %s, %v; want an object", part, key, err)
+				}
 				if err := source.Unpack([]byte(text), &file); err != nil {
 					t.Fatal(err)
 				}

@@ -359,6 +359,9 @@ const (
 // file that it was built with. Edges do not read it.
 const DerivedFolder = "derived/"
 
+// MaxDerived is the limit of a derived file, packed, in bytes. All seasons take 50,000.
+const MaxDerived = 16 << 20
+
 // SharedFolder holds parts of derived documents that several of them share.
 const SharedFolder = DerivedFolder + "parts/"
 

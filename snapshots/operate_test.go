@@ -1,6 +1,7 @@
 package snapshots_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/klauspost/compress/zstd"
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -358,6 +360,56 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 	}
 	// The derived documents of the kept versions stay, and the latest ones.
 	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused", "derived/parts/3"}, left); diff != "" {
+		t.Errorf("derived files left (-want +got):\n%s", diff)
+	}
+}
+
+// TestPruneKeepsPartsOfDerivedFiles has each derived file name a part that is older than the latest one, as when two
+// schedulers share a store.
+func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
+	create := func(key, text string) {
+		t.Helper()
+		packed := bytes.NewBuffer(nil)
+		z, err := zstd.NewWriter(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Create(t.Context(), key, packed.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		c.now = c.now.Add(time.Hour)
+	}
+	part := func(n int) string { return fmt.Sprintf("%s%d", snapshots.SharedFolder, n) }
+	for n := range 6 {
+		create(part(n), "{}")
+	}
+	for n, body := range []string{"d0", "d1", "d2"} { // the version n names the part n
+		base := loadBase(t, s)
+		d := draftOf(base, bodies{"drivers": body})
+		d.Derived = fmt.Sprintf("%s%d.zst", snapshots.DerivedFolder, n)
+		create(d.Derived, fmt.Sprintf(`{"data":{},"shared":%q}`, part(n)))
+		if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(snapshots.DerivedFolder+"latest.zst", fmt.Sprintf(`{"shared":%q}`, part(3)))
+	c.now = c.now.Add(48 * time.Hour)
+	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, key := range keysOf(t, s) {
+		if strings.HasPrefix(key, snapshots.DerivedFolder) {
+			left = append(left, key)
+		}
+	}
+	want := []string{"derived/1.zst", "derived/2.zst", "derived/latest.zst", part(1), part(2), part(3), part(5)}
+	if diff := cmp.Diff(want, left); diff != "" {
 		t.Errorf("derived files left (-want +got):\n%s", diff)
 	}
 }

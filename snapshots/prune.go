@@ -1,13 +1,19 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob"
@@ -26,7 +32,7 @@ type Pruned struct {
 
 // Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge that none
 // of them needs: manifests, notes, abandoned claims, probes, objects and derived documents. It keeps the latest
-// derived documents, because the next ones are made from them. keep counts the current version and is at least 1.
+// derived documents and their parts, because the next ones are made from them. keep counts the current version and is at least 1.
 // A version that differs from its base in /live alone is not counted and stays with it. A version whose bytes a
 // refused document or /live keeps is not counted and stays too. now is real time. A dry run removes nothing.
 //
@@ -70,20 +76,9 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if err != nil {
 		return err
 	}
-	var latest, shared blob.Info
-	for info, err := range p.store.List(ctx, DerivedFolder) {
-		if err != nil {
-			return err
-		}
-		of := &latest
-		if strings.HasPrefix(info.Key, SharedFolder) {
-			of = &shared
-		}
-		if info.Modified.After(of.Modified) {
-			*of = info
-		}
+	if err := p.reachDerived(ctx, reached); err != nil {
+		return err
 	}
-	reached[latest.Key], reached[shared.Key] = true, true
 	unreached := func(key string) bool { return !reached[key] }
 	for _, of := range []struct {
 		folder   string
@@ -168,6 +163,57 @@ func (p *pruning) survey(ctx context.Context, h *History) (left map[int64]bool, 
 		return nil, nil, errors.New("no manifest is left")
 	}
 	return left, reached, nil
+}
+
+// reachDerived adds to reached the latest derived file, the latest shared part, and each part that a file which stays names.
+func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) error {
+	var files []blob.Info
+	var latest, part blob.Info
+	for info, err := range p.store.List(ctx, DerivedFolder) {
+		if err != nil {
+			return err
+		}
+		of := &latest
+		if strings.HasPrefix(info.Key, SharedFolder) {
+			of = &part
+		} else {
+			files = append(files, info)
+		}
+		if info.Modified.After(of.Modified) {
+			*of = info
+		}
+	}
+	reached[latest.Key], reached[part.Key] = true, true
+	files = slices.DeleteFunc(files, func(file blob.Info) bool { return !reached[file.Key] && file.Modified.Before(p.before) })
+	var mu sync.Mutex // guards reached
+	return Each(ctx, "read derived documents", files, defaultWorkers, nil, func(ctx context.Context, file blob.Info) error {
+		object, err := p.store.Get(ctx, file.Key, MaxDerived)
+		if err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge) {
+			return err
+		}
+		key, err := SharedPart(object.Data)
+		if err != nil {
+			return nil //nolint:nilerr // a builder cannot read a damaged file either, and needs no part of it
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		reached[key] = true
+		return nil
+	})
+}
+
+// SharedPart returns the key below SharedFolder that a derived file names.
+func SharedPart(file []byte) (string, error) {
+	z, err := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxDerived))
+	if err != nil {
+		return "", err
+	}
+	defer z.Close()
+	var named struct{ Shared string }
+	if err := json.NewDecoder(io.LimitReader(z, 4*MaxDerived)).Decode(&named); err != nil {
+		return "", fmt.Errorf("read the shared part of a derived file: %w", err)
+	}
+	return named.Shared, nil
 }
 
 // sweep removes the old objects of a folder for which unwanted is true.
