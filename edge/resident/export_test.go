@@ -27,6 +27,9 @@ func NewIdentities() *Identities { return &identities{} }
 
 func (s *Set) Identities() *Identities { return s.plain }
 
+// Keep keeps a response that a request made for a page.
+func (k *Identities) Keep(p *Page, made *Response) *Response { return k.keep(p, made) }
+
 // Size returns the size of the kept identities in bytes, as the pages have them.
 func (k *Identities) Size() int {
 	size := 0

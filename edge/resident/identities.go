@@ -24,9 +24,16 @@ func (k *identities) response(p *Page) *Response {
 		return kept
 	}
 	full := p.full[negotiate.Identity]
-	made := New(full.Status, full.ETag, full.Fields, p.body.Plain())
+	return k.keep(p, New(full.Status, full.ETag, full.Fields, p.body.Plain()))
+}
+
+// keep keeps a response of a page, unless another request kept one meanwhile. It returns the kept response.
+func (k *identities) keep(p *Page, made *Response) *Response {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if kept := p.plain.Load(); kept != nil {
+		return kept
+	}
 	if k.size += len(made.Body); k.size > maxIdentities {
 		k.forget()
 		k.size = len(made.Body)

@@ -300,6 +300,23 @@ func TestIdentitiesAreBounded(t *testing.T) {
 	}
 }
 
+// TestIdentityIsKeptOnce has two requests for the same page make its identity at once.
+func TestIdentityIsKeptOnce(t *testing.T) {
+	body, err := snapshots.NewBody(bytes.Repeat([]byte("a"), 1<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
+	kept := resident.NewIdentities()
+	first, second := resident.New(200, nil, nil, body.Plain()), resident.New(200, nil, nil, body.Plain())
+	if got := kept.Keep(page, first); got != first {
+		t.Errorf("the first request got %p, want its own response %p", got, first)
+	}
+	if got := kept.Keep(page, second); got != first || kept.Size() != 1<<10 {
+		t.Errorf("the second request got %p, and %d bytes are kept; want the response %p of the first, and 1024", got, kept.Size(), first)
+	}
+}
+
 // TestNextVersionForgetsIdentities asks for the identity of a past season before and after a version.
 func TestNextVersionForgetsIdentities(t *testing.T) {
 	store := memblob.New()
