@@ -74,10 +74,16 @@ func Replace(ctx context.Context, s Store, key string, old Tag, data []byte) (Ta
 }
 
 // Put makes key hold data, in place of any other content, and reports whether it had to write. It removes an object of
-// more than limit bytes before it writes. Put never writes equal bytes again.
+// more than limit bytes before it writes. Put never writes equal bytes again. After a lost answer it takes equal bytes for
+// its own.
 func Put(ctx context.Context, s Store, key string, limit int64, data []byte) (wrote bool, err error) {
 	_, err = s.Create(ctx, key, data) // most keys are new
-	if err == nil || !errors.Is(err, ErrConflict) && !inDoubt(err) {
+	switch {
+	case inDoubt(err): // Claim first, because Update cannot tell a missing object from an empty one
+		if created, err := Claim(ctx, s, key, data); created || err != nil {
+			return created, err
+		}
+	case !errors.Is(err, ErrConflict):
 		return err == nil, err
 	}
 	same := func(data []byte) ([]byte, error) { return data, nil }

@@ -200,3 +200,25 @@ func TestPut(t *testing.T) {
 		}
 	}
 }
+
+// TestPutAfterALostAnswer loses the answer of the first write. The key holds the bytes afterwards, also if there are none.
+func TestPutAfterALostAnswer(t *testing.T) {
+	for _, data := range []string{"", "new"} {
+		for _, applied := range []bool{false, true} {
+			inner, writes := memblob.New(), 0
+			s := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				if call.Op == faultblob.Get {
+					return faultblob.Fate{}
+				}
+				if writes++; writes > 1 {
+					return faultblob.Fate{}
+				}
+				return faultblob.Fate{Err: blob.ErrUnknown, Applied: applied}
+			})
+			wrote, err := blob.Put(t.Context(), s, "key", 4, []byte(data))
+			if o, getErr := inner.Get(t.Context(), "key", 4); err != nil || getErr != nil || !wrote || string(o.Data) != data {
+				t.Errorf("%q, applied %t: it wrote %t and the key holds %q: %v, %v; want the bytes", data, applied, wrote, o.Data, err, getErr)
+			}
+		}
+	}
+}
