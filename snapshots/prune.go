@@ -193,7 +193,7 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 		}
 		key, err := SharedPart(object.Data)
 		if err != nil {
-			return nil //nolint:nilerr // a builder cannot read a damaged file either, and needs no part of it
+			return nil // a builder cannot read a damaged file either, and needs no part of it
 		}
 		mu.Lock()
 		defer mu.Unlock()
