@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	}
 	stored, err := readRelease(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is neither an F1DB release nor an archive file: %w", name, err)
+		return nil, fmt.Errorf("import %s: %w", name, err)
 	}
 	d := operator.ImportArchive{Archive: stored, Origin: name}
 	c.upload.Store(&d)
@@ -54,12 +55,12 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 // readRelease reads an archive file, or converts a release into one.
 func readRelease(path string) (archive.Stored, error) {
 	stored, notArchive := archive.ReadFile(path) // an operator may name any file of this machine
-	if notArchive == nil {
-		return stored, nil
+	if notArchive == nil || errors.Is(notArchive, fs.ErrNotExist) {
+		return stored, notArchive
 	}
 	a, _, err := f1db.Import(path, f1db.Options{})
 	if err != nil {
-		return archive.Stored{}, errors.Join(err, notArchive)
+		return archive.Stored{}, fmt.Errorf("it is neither an archive file (%w) nor an F1DB release (%w)", notArchive, err)
 	}
 	return archive.Pack(a, archive.Stored{})
 }
