@@ -31,6 +31,7 @@ func TestTwoBuildersOfARace(t *testing.T) {
 	seen := []int{1, 2, 18, 19, 36, 37, 54, 55, 64, 65, 71}
 	for _, n := range seen {
 		var both sync.WaitGroup
+		at := r.lap(n).Received.Add(2 * time.Second) // of both builds, because no version may be earlier than its base
 		for i, b := range []*builder.Builder{r.Builder, second} {
 			o := r.lap(n)
 			o.Received = o.Received.Add(time.Duration(i) * time.Second)
@@ -38,7 +39,7 @@ func TestTwoBuildersOfARace(t *testing.T) {
 				if _, _, err := b.Observed().Append(t.Context(), o); err != nil {
 					t.Error(err)
 				}
-				if _, err := b.Build(t.Context(), builder.Request{At: o.Received.Add(time.Second)}); err != nil {
+				if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
 					t.Errorf("lap %d: %v", n, err)
 				}
 			})
