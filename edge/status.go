@@ -226,7 +226,7 @@ func (e *Edge) Usage() []keys.KeyUsage {
 	return table.Usage()
 }
 
-// success returns the body of a success whose data are made for this request.
+// success returns the body of a success with data that are made for this request.
 func (e *Edge) success(data any) []byte { return marshal(wire.Wrap(data, e.deps.RaceTime(time.Now()))) }
 
 // show answers with a value in the envelope of the API.

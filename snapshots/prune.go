@@ -32,7 +32,8 @@ type Pruned struct {
 
 // Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge that none
 // of them needs: manifests, notes, abandoned claims, probes, objects and derived documents. It keeps the latest
-// derived documents and their parts, because the next ones are made from them. keep counts the current version and is at least 1.
+// derived documents and their parts, because the next ones are made from them. keep counts the current version and is
+// at least 1.
 // A version that differs from its base in /live alone is not counted and stays with it. A version whose bytes a
 // refused document or /live keeps is not counted and stays too. now is real time. A dry run removes nothing.
 //
@@ -165,7 +166,7 @@ func (p *pruning) survey(ctx context.Context, h *History) (left map[int64]bool, 
 	return left, reached, nil
 }
 
-// reachDerived adds to reached the latest derived file, the latest shared part, and each part that a file which stays names.
+// reachDerived adds to reached the latest derived file, the latest shared part, and each part that a remaining file names.
 func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) error {
 	var files []blob.Info
 	var latest, part blob.Info

@@ -88,8 +88,8 @@ func joinFacts(ctx context.Context, o *operator.Operator, facts *archive.Store) 
 	return builder.Vouch(ctx, o.Ledger, facts)
 }
 
-// Importer opens the store, which must exist, for actions on its archive. Its ledger may be of either kind; the operator has none if the
-// store has none yet.
+// Importer opens an existing store for actions on its archive. Its ledger may be of either kind; the operator has none
+// if the store has none yet.
 func (f Storage) Importer(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
 	o, err := f.Operator(ctx, s)
 	if err != nil {

@@ -150,8 +150,8 @@ const (
 // errContradiction means that position and laps or gaps disagree, as when one of the feeds is frozen.
 var errContradiction = errors.New("the feeds contradict each other")
 
-// observe returns the observations in the rows up to an instant: every phase, and every completed lap whose feeds agree, without the
-// laps that are stored already. faults are the laps that are left out.
+// observe returns the observations in the rows up to an instant: every phase, and every completed lap with a valid order.
+// It leaves out the laps that are stored already. faults are the laps without a valid order.
 func (r *timing) observe(race live.Fixture, now time.Time, stored map[int]bool) (seen []live.Observation, faults []error) {
 	for _, c := range r.phases(race) {
 		if !c.At.After(now) {
