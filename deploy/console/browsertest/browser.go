@@ -394,10 +394,12 @@ type sectionsSeen struct {
 const axeSections = `(() => {
 	const style = [...document.querySelectorAll("style, link[rel=stylesheet]")].map((e) => e.outerHTML).join("");
 	const describe = (html, inner) => html.replace(/\d+/g, "0") + (inner.some((e) => e.localName.includes("-")) ? crypto.randomUUID() : "");
+	window.described = []; // the section and its rows, for axeRun
 	return {
 		view: innerWidth + (matchMedia("(prefers-color-scheme: dark)").matches ? " dark " : " light ") + style,
 		sections: [...document.querySelectorAll("section:not(section section)")].map((e) => {
 			const rows = [...e.querySelectorAll("tbody > tr")], rest = [...e.querySelectorAll("*")].filter((inner) => !inner.closest("tbody > tr"));
+			described.push([e, ...rows]);
 			const html = rows.reduce((html, row) => html.replace(row.outerHTML, () => ""), e.outerHTML);
 			return [describe(html, rest), ...rows.map((row) => e.id + describe(row.outerHTML, [...row.querySelectorAll("*")]))];
 		}),
@@ -411,7 +413,7 @@ const axeSections = `(() => {
 // takes two thirds of its time for the same figures. A link in text needs a line, because axe-core maps all elements of
 // the page to see whether the colour alone suffices.
 const axeRun = `(async () => {
-	const sections = document.querySelectorAll("section:not(section section)"), exclude = [], away = [];
+	const exclude = [], away = [];
 	const empty = (e) => {
 		const like = e.cloneNode(false), box = e.getBoundingClientRect();
 		like.removeAttribute("data-live");
@@ -419,7 +421,8 @@ const axeRun = `(async () => {
 		return like;
 	};
 	for (const [section, row] of [%s]) {
-		const e = row < 0 ? sections[section] : sections[section].querySelectorAll("tbody > tr")[row];
+		const e = described[section][row + 1];
+		if (!e.isConnected) continue; // the page has replaced it since
 		if (e.contains(document.activeElement) || e.matches("#run") || e.querySelector("#run, details[open], button[disabled]")) {
 			exclude.push(e);
 			continue;
