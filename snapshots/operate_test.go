@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -352,12 +353,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
 		t.Fatal(err)
 	}
-	var left []string
-	for _, key := range keysOf(t, s) {
-		if strings.HasPrefix(key, snapshots.DerivedFolder) {
-			left = append(left, key)
-		}
-	}
+	left := derivedKeys(t, s)
 	// The derived documents of the kept versions stay, and the latest ones.
 	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused", "derived/parts/3"}, left); diff != "" {
 		t.Errorf("derived files left (-want +got):\n%s", diff)
@@ -402,12 +398,7 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
 		t.Fatal(err)
 	}
-	var left []string
-	for _, key := range keysOf(t, s) {
-		if strings.HasPrefix(key, snapshots.DerivedFolder) {
-			left = append(left, key)
-		}
-	}
+	left := derivedKeys(t, s)
 	want := []string{"derived/1.zst", "derived/2.zst", "derived/latest.zst", part(1), part(2), part(3), part(5)}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Errorf("derived files left (-want +got):\n%s", diff)
@@ -473,6 +464,12 @@ func TestPruneRefuses(t *testing.T) {
 	if diff := cmp.Diff(before, keysOf(t, s)); diff != "" {
 		t.Errorf("it removed something (-before +after):\n%s", diff)
 	}
+}
+
+// derivedKeys lists the derived documents of a store and their parts.
+func derivedKeys(t *testing.T, s blob.Store) []string {
+	t.Helper()
+	return slices.DeleteFunc(keysOf(t, s), func(key string) bool { return !strings.HasPrefix(key, snapshots.DerivedFolder) })
 }
 
 func keysOf(t *testing.T, s blob.Store) []string {

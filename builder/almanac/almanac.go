@@ -207,7 +207,11 @@ func (a *Almanac) Round(session int64) (*Round, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w %d; gridcast rounds list --year YEAR shows the keys", ledger.ErrUnknownSession, session)
+	return nil, unknownSession(session)
+}
+
+func unknownSession(session int64) error {
+	return fmt.Errorf("%w %d; gridcast rounds list --year YEAR shows the keys", ledger.ErrUnknownSession, session)
 }
 
 // Rounds returns the rounds of a year in calendar order; of the current season if year is 0.

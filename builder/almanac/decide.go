@@ -190,7 +190,7 @@ func Decide(ctx context.Context, fresh ledger.Fresh, v *season.View, actor strin
 				return events, nil
 			}
 		}
-		return nil, fmt.Errorf("%w %d; gridcast rounds list --year YEAR shows the keys", ledger.ErrUnknownSession, session)
+		return nil, unknownSession(session)
 	})
 	var refused *ledger.RefusedError
 	if errors.As(err, &refused) && !errors.Is(err, ledger.ErrOlder) {

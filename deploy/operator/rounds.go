@@ -367,11 +367,7 @@ func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, err
 
 // findRound returns a round of any season by its session key.
 func findRound(v *season.View, s *ledger.Fold, session int64) (*almanac.Round, error) {
-	r, err := almanac.Join(v, s, ledger.YearOf(session)).Round(session)
-	if err != nil {
-		return nil, fmt.Errorf("%w; gridcast rounds list shows them", err)
-	}
-	return r, nil
+	return almanac.Join(v, s, ledger.YearOf(session)).Round(session)
 }
 
 // SeenRound identifies the visible state of a round: its record and the source's classifications.

@@ -45,8 +45,8 @@ func (d BackupStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 // that is older than the one they have.
 const keysLeap = 1_000_000
 
-// RestoreStore puts a backup back into a store that was lost. Open opens that store for writing. Above and Since are the highest version and the
-// ledger's head that edges have served.
+// RestoreStore puts a backup back into a store that was lost. Open opens that store for writing. Above and Since are the
+// highest version and the ledger's head that edges have served.
 type RestoreStore struct {
 	From   blob.Store
 	Open   func(context.Context) (blob.Store, error)
