@@ -51,7 +51,6 @@ var arrows = map[string][]string{
 	"builder/check":                 {"schemas", "builder/check"},
 	"builder/units":                 {"schemas", "snapshots", "builder/almanac", "builder/check", "builder/render", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},
-	"edge/express":                  {"edge/negotiate"},
 	"edge/keys":                     {"snapshots/blob", "snapshots/notes", "edge/limit"},
 	"edge/limit":                    {"edge/limit"},
 	"edge/limit/redislimit":         {"edge/limit", "snapshots/blob"},

@@ -55,6 +55,64 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
+// TestServerDoesNotAllocate sends the same request again and again over a socket, fasthttp's own work included.
+func TestServerDoesNotAllocate(t *testing.T) {
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	etag := w.get("/api/v1/calendar").Header.Get("ETag")
+	for _, tt := range []struct{ name, target, line, key, status string }{
+		{"200", "/api/v1/standings?year=2023&type=constructors", "Accept-Encoding: gzip, deflate, br;q=0.9", "pro", "200"},
+		{"304", "/api/v1/calendar", "If-None-Match: W/\"other\", " + etag, "pro", "304"},
+		{"401", "/api/v1/calendar", "Accept: */*", "revoked", "401"},
+		{"next race", "/api/v1/next-race", "Accept: */*", "pro", "200"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			once := w.repeat(request("GET", tt.target, tt.line, "Authorization: Bearer "+w.key[tt.key]))
+			if got := string(once()[len("HTTP/1.1 "):][:3]); got != tt.status {
+				t.Fatalf("got status %s, want %s", got, tt.status)
+			}
+			// Other goroutines hardly ever allocate once for each run.
+			if n := testing.AllocsPerRun(500, func() { once() }); n != 0 {
+				t.Errorf("got %v allocations, want 0", n)
+			}
+		})
+	}
+}
+
+// repeat returns a function that sends the request on its own connection and returns the response, which comes in
+// one piece.
+func (w *world) repeat(request string) func() []byte {
+	c, sent, buffer := w.dial(), []byte(request), make([]byte, 64<<10)
+	return func() []byte {
+		if _, err := c.Write(sent); err != nil {
+			w.t.Error(err)
+		}
+		n, err := c.Read(buffer)
+		if err != nil {
+			w.t.Error(err)
+		}
+		return buffer[:n]
+	}
+}
+
+// BenchmarkServer measures a request over a loopback connection, the client's part included.
+func BenchmarkServer(b *testing.B) {
+	w := newWorld(b, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	etag := w.get("/api/v1/calendar").Header.Get("ETag")
+	for _, tt := range []struct{ name, target, line string }{
+		{"200", "/api/v1/standings?year=2023", "Accept-Encoding: gzip, deflate, br, zstd"},
+		{"304", "/api/v1/calendar", "If-None-Match: " + etag},
+		{"next-race", "/api/v1/next-race", "Accept: */*"},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			once := w.repeat(request("GET", tt.target, tt.line, "X-API-Key: "+w.key["pro"]))
+			b.ReportAllocs()
+			for b.Loop() {
+				once()
+			}
+		})
+	}
+}
+
 // BenchmarkHandler measures the handler without the server around it.
 func BenchmarkHandler(b *testing.B) {
 	w := newWorld(b, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e6 })

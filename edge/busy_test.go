@@ -134,8 +134,5 @@ func TestThousandSwaps(t *testing.T) {
 	if len(bodies) < len(versions) {
 		t.Errorf("saw %d bodies of %d versions", len(bodies), len(versions))
 	}
-	if answeredOnLane != nil && answeredOnLane(w.edge) == 0 {
-		t.Error("the lane answered nothing")
-	}
 	t.Logf("%d responses on %d connections during %d swaps", responses.Load(), connections, swaps)
 }

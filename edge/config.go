@@ -49,9 +49,6 @@ type Config struct {
 	// AnonymousSlots is the number of windows of addresses, 16 bytes each.
 	AnonymousSlots int
 
-	// ExpressLane answers plain requests below the HTTP server; see package express.
-	ExpressLane bool
-
 	// ReadTimeout ends a connection if a request does not arrive whole in time.
 	ReadTimeout time.Duration
 	// WriteTimeout ends a connection that does not accept a response in time.
@@ -79,7 +76,6 @@ func DefaultConfig() Config {
 		Tiers:          keys.DefaultTiers(),
 		AnonymousLimit: 30,
 		AnonymousSlots: 1 << 14,
-		ExpressLane:    true,
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   10 * time.Second,
 		IdleTimeout:    75 * time.Second,

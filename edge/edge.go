@@ -83,7 +83,6 @@ type Edge struct {
 	versions  *versions
 	downloads *downloads
 	gateway   *gateway
-	lane      lane // nil: the HTTP server answers everything
 	metrics   *metrics
 
 	tls         *tls.Config                 // nil: the edge has no TLS
@@ -94,22 +93,6 @@ type Edge struct {
 	started   chan struct{} // closed by awaitReady
 	warnAfter time.Duration // wait before the edge logs the reason for waiting
 }
-
-// lane stands between the listener and the HTTP server, and answers plain requests before it.
-type lane interface {
-	// Listen accepts the connections of a listener, and returns the listener of the server for
-	// the connections that the lane does not answer itself. It is called once.
-	Listen(net.Listener) (net.Listener, error)
-	// ConnState must be the server's hook.
-	ConnState(net.Conn, fasthttp.ConnState)
-	// Drain lets the connections end. It is called before the server's Shutdown.
-	Drain(context.Context) error
-	// Open returns the number of open connections, with the lane or with the server.
-	Open() int
-}
-
-// newLane is set if the program includes a lane. It returns nil if the configuration disables the lane.
-var newLane func(*Edge) lane
 
 // New checks the configuration and returns an edge that does nothing yet.
 func New(cfg Config, deps Deps) (*Edge, error) {
@@ -167,9 +150,6 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	}
 	if cfg.TLSCert != "" {
 		e.tls = e.tlsConfig()
-	}
-	if newLane != nil {
-		e.lane = newLane(e)
 	}
 	return e, nil
 }
@@ -284,7 +264,7 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 			return server{}, nil, fmt.Errorf("listen for the API: %w", err)
 		}
 	}
-	// Open the admin port first, because the express lane accepts connections as soon as apiServer returns.
+	// Open the admin port first, so that a fault there accepts no connection of the API.
 	if e.cfg.AdminListen != "" {
 		if admin, err = adminport.Open(context.Background(), e.cfg.AdminListen); err != nil {
 			return server{}, nil, errors.Join(err, listener.Close())
@@ -303,7 +283,7 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 
 func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	s := e.httpServer()
-	listener, err := e.accepting(retrying(listener, e.log), s)
+	listener, err := e.accepting(retryListener{listener, e.log})
 	if err != nil {
 		return server{}, err
 	}
@@ -316,19 +296,12 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 		},
 		shutdown: func(ctx context.Context) error {
 			e.gateway.closing.Store(true)
-			var err error
-			open := func() int { return int(s.GetOpenConnectionsCount()) + 1 } // it subtracts one for Serve, which has ended
-			if e.lane != nil {
-				err, open = e.lane.Drain(ctx), e.lane.Open
-			}
-			if err == nil {
-				err = s.ShutdownWithContext(ctx)
-			}
+			err := s.ShutdownWithContext(ctx)
 			// Shutdown may come before Serve; then this ends Serve as soon as it starts.
 			_ = listener.Close()
 			switch {
 			case errors.Is(err, context.DeadlineExceeded): // their clients had the time, so this is no failure
-				e.log.Warn("edge cuts connections at the drain deadline", "connections", open())
+				e.log.Warn("edge cuts connections at the drain deadline", "connections", s.GetOpenConnectionsCount()+1) // it subtracts one for Serve, which has ended
 			case err != nil && !errors.Is(err, net.ErrClosed):
 				return fmt.Errorf("drain the API: %w", err)
 			}
@@ -337,23 +310,14 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	}, nil
 }
 
-// accepting returns the server's listener: with TLS, with the express lane in front, or unchanged.
-func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listener, error) {
+// accepting returns the server's listener, with TLS if it is configured.
+func (e *Edge) accepting(listener net.Listener) (net.Listener, error) {
 	if e.tls != nil {
 		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.tls, e.log)
 		if err != nil {
 			return nil, err
 		}
 		e.certificate.Store(certificate)
-	}
-	if e.lane != nil {
-		s.ConnState = func(c net.Conn, state fasthttp.ConnState) {
-			if c, ok := c.(*recorded); ok {
-				e.lane.ConnState(c.Conn, state)
-			}
-		}
-		handedOff, err := e.lane.Listen(listener)
-		return recorder{handedOff}, err
 	}
 	// Beyond Concurrency fasthttp answers in plain text, so connections wait earlier.
 	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)

@@ -15,7 +15,7 @@ func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(versio
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
-// ConnServer returns the function that serves a connection to its end, as without a lane.
+// ConnServer returns the function that serves a connection to its end.
 func (e *Edge) ConnServer() func(net.Conn) error {
 	server := e.httpServer()
 	return func(c net.Conn) error { return server.ServeConn(&recorded{Conn: c}) }

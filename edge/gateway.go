@@ -92,8 +92,7 @@ func (g *gateway) now(actual time.Time) time.Time {
 }
 
 // serveBase answers below the base path, in the order of the contract: key table, key, limit, origin, route,
-// method, parameters, version, data. If the request may not wait, but counting it would, the answer has no response
-// and nothing has been counted.
+// method, parameters, version, data.
 func (g *gateway) serveBase(r *request, now time.Time) answer {
 	table := g.keys.Table()
 	if table == nil {
@@ -109,10 +108,7 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 		return g.uncharged(r, keyMissing, unrouted, g.anonymous.Take, now)
 	}
 
-	rate, counted := r.rate(entry, now)
-	if !counted {
-		return answer{}
-	}
+	rate := entry.Counter.Take(now, entry.PerMinute)
 	a := answer{rate: rate, endpoint: unrouted, tier: entry.Tier}
 	entry.Usage.Count(rate.Allowed)
 	r.usage = entry.Usage
@@ -125,12 +121,7 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 		return a
 	}
 
-	page := r.page
-	if page == nil {
-		page = g.route(r, g.versions.current(), &a)
-	} else {
-		a.endpoint = page.Endpoint
-	}
+	page := g.route(r, g.versions.current(), &a)
 	switch {
 	case page == nil: // route has answered
 	case page.Countdown != nil:

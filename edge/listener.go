@@ -28,18 +28,6 @@ type retryListener struct {
 	log *slog.Logger
 }
 
-// retrying returns the listener as a retryListener, which is a socket if the listener is one.
-func retrying(listener net.Listener, log *slog.Logger) net.Listener {
-	retry := retryListener{listener, log}
-	if socket, ok := listener.(syscall.Conn); ok {
-		return struct {
-			retryListener
-			syscall.Conn
-		}{retry, socket}
-	}
-	return retry
-}
-
 func (l retryListener) Accept() (net.Conn, error) {
 	backoff := blob.Backoff{First: 5 * time.Millisecond, Longest: time.Second}
 	for failures := 1; ; failures++ {

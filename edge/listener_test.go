@@ -57,7 +57,7 @@ func TestAdminAddressInUse(t *testing.T) {
 	}
 	api, taken := listen(), listen()
 	cfg := edge.DefaultConfig()
-	cfg.ExpressLane, cfg.AdminListen = expressLane, taken.Addr().String()
+	cfg.AdminListen = taken.Addr().String()
 	e, err := edge.New(cfg, edge.Deps{Store: memblob.New(), Log: discard, Listener: api})
 	if err != nil {
 		t.Fatal(err)

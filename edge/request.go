@@ -11,9 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"gridcast/edge/keys"
-	"gridcast/edge/limit"
 	"gridcast/edge/negotiate"
-	"gridcast/edge/resident"
 )
 
 // request is the gateway's view of a request. Its bytes are valid until the response has
@@ -27,23 +25,11 @@ type request struct {
 	accept         []byte // read outside the base path only
 	acceptEncoding []byte
 	ifNoneMatch    []byte
-	forwardedFor   []byte      // believed only from a trusted proxy
-	peer           netip.Addr  // of the connection; zero if it has none
-	conn           net.Conn    // nil on the express lane
+	forwardedFor   []byte     // believed only from a trusted proxy
+	peer           netip.Addr // of the connection; zero if it has none
+	conn           net.Conn
 	usage          *keys.Usage // of the accepted key
-
-	prepared
-}
-
-// prepared holds the express lane's findings about a request.
-// It is zero for a request from the HTTP server.
-type prepared struct {
-	page    *resident.Page // of the target; nil: not looked up
-	memory  *memory        // of the connection; nil: it has none
-	decided *limit.Verdict // the request is counted already; nil: not yet
-	// take counts the request, or reports false if counting would wait; nil: the counter's
-	// own Take, which may wait.
-	take func(c limit.Counter, now time.Time, perMinute int) (limit.Verdict, bool)
+	memory         *memory     // of the connection; nil: it has none
 }
 
 // memory is a connection's memory of its last valid key.
@@ -207,18 +193,6 @@ func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *ke
 		m.table, m.entry, m.key = table.Number(), entry, [keys.Length]byte(key)
 	}
 	return entry
-}
-
-// rate counts the request for its key, once. It returns false if r.take could not decide.
-func (r *request) rate(entry *keys.Key, now time.Time) (limit.Verdict, bool) {
-	switch {
-	case r.decided != nil:
-		return *r.decided, true
-	case r.take != nil:
-		return r.take(entry.Counter, now, entry.PerMinute)
-	default:
-		return entry.Counter.Take(now, entry.PerMinute), true
-	}
 }
 
 // client returns the client's address: that of the connection, or, if that is a

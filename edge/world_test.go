@@ -59,12 +59,6 @@ type world struct {
 	stop     func() error      // ends the edge and returns what Run returned
 }
 
-// expressLane says whether the edges of tests have an express lane.
-var expressLane = true
-
-// answeredOnLane returns the number of requests that the lane has answered; nil: there is no lane.
-var answeredOnLane func(*edge.Edge) uint64
-
 type option func(*edge.Config, *edge.Deps, *setup)
 
 // setup is the content of the store when the edge starts.
@@ -89,7 +83,6 @@ func newWorld(t testing.TB, options ...option) *world {
 		real: newClock(realNow), race: newClock(edgetest.AbuDhabi.Add(-time.Hour)), key: map[string]string{},
 	}
 	cfg := edge.DefaultConfig()
-	cfg.ExpressLane = expressLane
 	cfg.DrainTimeout = time.Minute // long enough for a busy machine
 	deps := edge.Deps{
 		Store: w.store, Log: discard, Downloads: edgetest.Downloads{},

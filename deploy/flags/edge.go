@@ -32,7 +32,6 @@ type Edge struct {
 	TrustedProxies []string       `help:"Trust X-Forwarded-For from these networks, such as 10.0.0.0/8." placeholder:"CIDR"`
 	StartPage      []string       `help:"Show the data of these endpoints on the start page, to readers without a key: next-race, results, standings, title-odds, track-record; default: none." placeholder:"NAME"`
 	Tiers          map[string]int `help:"Requests a minute of a tier of keys, if not the default; may be repeated. Every process needs the same tiers." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
-	ExpressLane    string         `help:"Answer plain requests below the HTTP server: ${enum}." enum:"on,off" default:"on"`
 	Redis          string         `help:"Count requests of all edges together in this Redis; default: each edge counts for itself." placeholder:"URL"`
 	RedisCA        string         `help:"Certificates of the authorities for Redis, PEM; default: the system's." name:"redis-ca" placeholder:"FILE" type:"path"`
 	RedisMode      string         `help:"Ask Redis for shares of a limit, or for every request: ${enum}." enum:"lease,strict" default:"lease"`
@@ -44,7 +43,7 @@ func (f *Edge) Config() (edge.Config, error) {
 	cfg := edge.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.CacheDir = f.Listen, f.AdminListen, f.CacheDir
 	cfg.TLSCert, cfg.TLSKey, cfg.DrainDelay = f.TLSCert, f.TLSKey, f.DrainDelay
-	cfg.StartPage, cfg.ExpressLane = f.StartPage, f.ExpressLane == "on"
+	cfg.StartPage = f.StartPage
 	maps.Copy(cfg.Tiers, f.Tiers)
 	for _, text := range f.TrustedProxies {
 		network, err := netip.ParsePrefix(text)

@@ -25,7 +25,6 @@ func TestCompletion(t *testing.T) {
 		"gridcast snapshots ro":                    {"rollback"},
 		"gridcast snapshots rollback 3 --rea":      {"--reason"},
 		"gridcast archive import f":                {"f1db"},
-		"gridcast serve --express-lane ":           {"on", "off"},
 		"gridcast serve --redis-mode s":            {"strict"},
 		"gridcast keys create --name ":             nil, // any name, no command
 		"gridcast --json keys li":                  {"list"},

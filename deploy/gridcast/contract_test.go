@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots/blob/porttest"
 )
 
 // demo is a running demonstration: a weekend of 2024 replayed on the embedded seasons.
@@ -45,18 +43,17 @@ func startDemo(t testing.TB, speed string, args ...string) demo {
 // dozen seconds of CPU time to start. At speed one its weekend stays before qualifying.
 func TestAtSpeedOne(t *testing.T) {
 	t.Parallel() // most of it waits
-	admin := porttest.Address(t)
 	// The first season has no hours and, with nine races, no picks.
 	facts := archivetest.Seasons(t, 2007, 2025)
 	facts.Seasons = slices.DeleteFunc(facts.Seasons, func(s season.Season) bool { return s.Year > 2007 && s.Year < 2021 })
 	facts.Seasons[0].Rounds = facts.Seasons[0].Rounds[:9]
-	d := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin, "--archive", archiveFile(t, facts))
+	d := startDemo(t, "1", "--archive", archiveFile(t, facts))
 	if timetable := regexp.MustCompile(`(?m)^  2024-11-2\d \d\d:\d\d UTC  in `).FindAllString(d.output.String(), -1); len(timetable) < 3 {
 		t.Errorf("the banner has no timetable of the weekend:\n%s", d.output.String())
 	}
 	awaitDerived(t, newClient(d.url, d.keys["pro"]))
 	// The contract counts requests and spends the limits of the keys, so no other test asks meanwhile.
-	t.Run("contract", func(t *testing.T) { contract(t, d, admin) })
+	t.Run("contract", func(t *testing.T) { contract(t, d) })
 	keys := map[string]string{}
 	for _, tier := range []string{"standard", "pro"} {
 		keys[tier] = newKey(t, d.cmd.Dir, "dir:.var/demo", tier)
@@ -66,45 +63,17 @@ func TestAtSpeedOne(t *testing.T) {
 	t.Run("widget", func(t *testing.T) { widgetElsewhere(t, d) })
 }
 
-// contract checks the real binary against the contract, with the express lane and without. Both edges
-// serve the versions of one demonstration, with the same keys.
-func contract(t *testing.T, on demo, admin string) {
-	t.Run("lane on", func(t *testing.T) {
-		t.Parallel() // so that the two wait for the window of a limit together
-		walkContract(t, on)
-		before := onLane(t, admin)
-		read := everyVariant(t, on)
-		if got := onLane(t, admin) - before; got < 0.9*float64(read) || got > float64(read) {
-			t.Errorf("the lane answered %.0f of %d plain requests, want nearly all", got, read)
-		}
-	})
-	t.Run("lane off", func(t *testing.T) {
-		t.Parallel()
-		admin := porttest.Address(t)
-		off := demo{startServer(t, on.cmd.Dir, "edge", "--express-lane", "off", "--admin-listen", admin,
-			"--store", "dir:.var/demo", "--now", statusOf(t, on.process).RaceTime), on.keys}
-		walkContract(t, off)
-		everyVariant(t, off)
-		if got := onLane(t, admin); got != 0 {
-			t.Errorf("the lane answered %.0f requests, want none", got)
-		}
-	})
-}
-
-var laneRequests = regexp.MustCompile(`(?m)^gridcast_edge_express_requests_total (\S+)$`)
-
-// onLane returns how many requests the express lane has answered.
-func onLane(t testing.TB, admin string) float64 {
-	t.Helper()
-	m := laneRequests.FindStringSubmatch(exposed(t, admin))
-	if m == nil {
-		t.Fatalf("%s exposes nothing that matches %s", admin, laneRequests)
+// contract checks the real binary against the contract, in one process with the scheduler and as an edge of its own.
+// Both serve the versions of one demonstration, with the same keys.
+func contract(t *testing.T, whole demo) {
+	alone := demo{startServer(t, whole.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", statusOf(t, whole.process).RaceTime), whole.keys}
+	for name, d := range map[string]demo{"serve": whole, "edge": alone} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // so that the two wait for the window of a limit together
+			walkContract(t, d)
+			everyVariant(t, d)
+		})
 	}
-	count, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
 }
 
 // walkContract checks every decision of the contract over the network, a row each. Rows that spend a
@@ -245,8 +214,8 @@ func spendLimit(t *testing.T, c *client, limit int) {
 }
 
 // everyVariant reads every parameter value of every endpoint, with the keys of all tiers in turn so that
-// no limit is met. It returns the number of requests.
-func everyVariant(t *testing.T, d demo) int {
+// no limit is met.
+func everyVariant(t *testing.T, d demo) {
 	t.Helper()
 	c := newClient(d.url, d.keys["standard"])
 	years := []int{2007, 2021, 2022, 2023, 2024}
@@ -261,19 +230,7 @@ func everyVariant(t *testing.T, d demo) int {
 			c = newClient(d.url, d.keys["pro"])
 		}
 		c.get(t, path)
-		if none := v.Endpoint == catalog.Forecast || v.Endpoint == catalog.Live; none && v.SessionKey > 0 {
-			continue // the lane leaves session keys without a body of their own to the server
-		}
 		read[v.Endpoint]++
 	}
 	t.Logf("read %v", read)
-	return sum(read) + 1 // the one that listed the sessions
-}
-
-func sum(counts map[catalog.Name]int) int {
-	total := 0
-	for _, n := range slices.Collect(maps.Values(counts)) {
-		total += n
-	}
-	return total
 }

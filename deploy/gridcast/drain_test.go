@@ -22,18 +22,14 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// TestDrain stops the real binary under a thousand busy connections, with the express lane and without.
+// TestDrain stops the real binary under a thousand busy connections.
 func TestDrain(t *testing.T) {
 	s := inDirectory(t)
 	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024))
 	key := manyKeys(t, s, 1)[0]
-	for _, lane := range []string{"on", "off"} {
-		t.Run("lane "+lane, func(t *testing.T) {
-			admin := porttest.Address(t)
-			drain(t, startServer(t, t.TempDir(), "edge", "--store", s.name, "--now", "2024-11-24T05:00:00Z",
-				"--tier", "pro=1000000000", "--express-lane", lane, "--admin-listen", admin), admin, key)
-		})
-	}
+	admin := porttest.Address(t)
+	drain(t, startServer(t, t.TempDir(), "edge", "--store", s.name, "--now", "2024-11-24T05:00:00Z",
+		"--tier", "pro=1000000000", "--admin-listen", admin), admin, key)
 }
 
 // drain checks the promises of a stopping edge. It answers every request that it counts in full, also

@@ -18,21 +18,12 @@ const Period = 60
 // differs between keys.
 func Offset(seed uint64) int64 { return int64(seed % Period) }
 
-// Counter counts the requests of one key. It also serves a caller that must not wait, such as an event loop. It is
-// safe for concurrent use.
+// Counter counts the requests of one key. It is safe for concurrent use.
 type Counter interface {
 	// Take counts one request at now, which is real time, unless perMinute are counted in
 	// this window already. A counter that decides alone does not allocate.
 	// Take may wait for another process, or for another request that waits.
 	Take(now time.Time, perMinute int) Verdict
-
-	// TryTake is Take if the decision needs neither another process nor a held lock.
-	// Otherwise it counts nothing and returns false. It does not allocate.
-	TryTake(now time.Time, perMinute int) (Verdict, bool)
-
-	// TakeAsync is Take that returns at once. It calls then once with the decision, from this
-	// goroutine or another one; then must not block.
-	TakeAsync(now time.Time, perMinute int, then func(Verdict))
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.

@@ -108,16 +108,6 @@ func TestRaiseAfterAJump(t *testing.T) {
 	}
 }
 
-func TestTryTakeAlwaysDecidesInMemory(t *testing.T) {
-	w := limit.NewWindow(0)
-	for i := range 3 {
-		want := limit.Verdict{Allowed: i < 2, Limit: 2, Remaining: max(0, 1-i), Reset: minute.Unix() + 60}
-		if got, ok := w.TryTake(minute, 2); got != want || !ok {
-			t.Errorf("request %d: got %+v, %t, want %+v, true", i+1, got, ok, want)
-		}
-	}
-}
-
 func TestRetryAfter(t *testing.T) {
 	d := limit.Verdict{Reset: minute.Unix()}
 	for _, tt := range []struct {
@@ -212,7 +202,6 @@ func TestTakeDoesNotAllocate(t *testing.T) {
 	client := netip.MustParseAddr("2001:db8::1")
 	if n := testing.AllocsPerRun(100, func() {
 		counter.Take(minute, 10)
-		counter.TryTake(minute, 10)
 		anonymous.Take(client, minute)
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)

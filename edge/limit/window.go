@@ -32,16 +32,6 @@ func (w *Window) Take(now time.Time, perMinute int) Verdict {
 	}
 }
 
-// TryTake implements [Counter]. It always decides.
-func (w *Window) TryTake(now time.Time, perMinute int) (Verdict, bool) {
-	return w.Take(now, perMinute), true
-}
-
-// TakeAsync implements [Counter]. It decides at once.
-func (w *Window) TakeAsync(now time.Time, perMinute int, then func(Verdict)) {
-	then(w.Take(now, perMinute))
-}
-
 // Peek returns the decision of Take without counting.
 func (w *Window) Peek(now time.Time, perMinute int) Verdict {
 	number, count := w.at(w.state.Load(), now)

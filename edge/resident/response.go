@@ -1,31 +1,17 @@
 package resident
 
-import (
-	"sync/atomic"
-
-	"gridcast/edge/negotiate"
-)
+import "gridcast/edge/negotiate"
 
 // Field is one header field in its wire form.
 type Field struct{ Name, Value []byte }
 
-// Response is a finished response without the date and the rate fields. It is immutable, except
-// for Rendered, and shared by all requests.
+// Response is a finished response without the date and the rate fields. It is immutable and
+// shared by all requests.
 type Response struct {
 	Status int
 	ETag   []byte  // with its quotes; nil: none
 	Fields []Field // the others, shared between responses
 	Body   []byte
-
-	// Rendered caches the head as one block of bytes, for a sender that does not write field by
-	// field. Nil until the first use.
-	Rendered atomic.Pointer[Rendered]
-}
-
-// Rendered is the head of a response as bytes. It is immutable.
-type Rendered struct {
-	Head   []byte
-	DateAt int // offset of the value of Date in Head
 }
 
 // New makes a response. The body is not copied.

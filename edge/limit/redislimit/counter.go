@@ -52,15 +52,14 @@ type call struct {
 	granted, count int
 	err            error
 	done           chan struct{}
-	then           []func() // called after that
 }
 
 // Take implements [limit.Counter].
 func (c *counter) Take(now time.Time, perMinute int) limit.Verdict {
-	if d, ok := c.TryTake(now, perMinute); ok {
+	if d, ok := c.tryTake(now, perMinute); ok {
 		return d
 	}
-	q, index := c.join(perMinute, nil)
+	q, index := c.join(perMinute)
 	if q == nil {
 		return c.alone(now, perMinute)
 	}
@@ -77,9 +76,9 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Verdict {
 	return c.answered(q, index, now, perMinute)
 }
 
-// TryTake implements [limit.Counter]. It decides unless it must ask Redis, which strict
+// tryTake is Take without a wait. It decides unless it must ask Redis, which strict
 // mode always must. It takes no lock.
-func (c *counter) TryTake(now time.Time, perMinute int) (limit.Verdict, bool) {
+func (c *counter) tryTake(now time.Time, perMinute int) (limit.Verdict, bool) {
 	if c.source.mode == Lease {
 		number := c.number(now)
 		if window, left, ok := c.leased.take(number); ok {
@@ -99,25 +98,9 @@ func (c *counter) TryTake(now time.Time, perMinute int) (limit.Verdict, bool) {
 	return limit.Verdict{}, false
 }
 
-// TakeAsync implements [limit.Counter].
-func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Verdict)) {
-	if d, ok := c.TryTake(now, perMinute); ok {
-		then(d)
-		return
-	}
-	if c.source.mode == Lease {
-		go func() { then(c.Take(now, perMinute)) }() // rare, and with its own timeout
-		return
-	}
-	decide := func(q *call, index int) { then(c.answered(q, index, now, perMinute)) }
-	if q, _ := c.join(perMinute, decide); q == nil {
-		then(c.alone(now, perMinute))
-	}
-}
-
 // join adds a request to the next call, and returns the index of the request in it, from
-// 0; or nil after Close. If then is not nil, the call passes it the same when the answer arrives.
-func (c *counter) join(perMinute int, then func(q *call, index int)) (q *call, index int) {
+// 0; or nil after Close.
+func (c *counter) join(perMinute int) (q *call, index int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.asking {
@@ -132,9 +115,6 @@ func (c *counter) join(perMinute int, then func(q *call, index int)) (q *call, i
 	q, index = c.next, c.next.wanted
 	q.wanted++
 	q.perMinute = perMinute // equal for all requests, but for a moment when the tier changes
-	if then != nil {
-		q.then = append(q.then, func() { then(q, index) })
-	}
 	return q, index
 }
 
@@ -160,6 +140,7 @@ func (c *counter) ask() {
 // finish records the end of a call, and releases its requests.
 func (c *counter) finish(q *call, err error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	q.err = err
 	if err != nil {
 		c.unreported.add(q.unreported.window, q.unreported.n)
@@ -174,10 +155,6 @@ func (c *counter) finish(q *call, err error) {
 		}
 	}
 	close(q.done)
-	c.mu.Unlock()
-	for _, then := range q.then {
-		then()
-	}
 }
 
 // answered decides by the answer: the first requests of a call have its tokens.

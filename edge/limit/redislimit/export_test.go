@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"gridcast/edge/limit"
 )
 
 // Patient returns cfg for a source that waits for each answer, however late: no question fails on a busy machine.
@@ -29,3 +31,8 @@ func Scan(stream io.Reader) error {
 
 // MaxReply is the largest answer.
 const MaxReply = maxReply
+
+// TryTake takes a request without a wait, or returns false.
+func TryTake(c limit.Counter, now time.Time, perMinute int) (limit.Verdict, bool) {
+	return c.(*counter).tryTake(now, perMinute)
+}

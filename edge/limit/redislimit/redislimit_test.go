@@ -185,7 +185,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 // take counts a request without waiting, if possible.
 func take(c limit.Counter, perMinute int) limit.Verdict {
 	now := time.Now()
-	if d, ok := c.TryTake(now, perMinute); ok {
+	if d, ok := redislimit.TryTake(c, now, perMinute); ok {
 		return d
 	}
 	return c.Take(now, perMinute)
@@ -265,7 +265,7 @@ func TestRemainingRunsDown(t *testing.T) {
 			if mode == redislimit.Lease && want == 39 {
 				// The client did not wait for its share if Redis was slow; another share would be asked for.
 				var ok bool
-				await(t, "the share has come", func() bool { d, ok = c.TryTake(time.Now(), 40); return ok })
+				await(t, "the share has come", func() bool { d, ok = redislimit.TryTake(c, time.Now(), 40); return ok })
 				if want--; d.Remaining != want {
 					t.Fatalf("%s: got %+v, want %d remaining", mode, d, want)
 				}
@@ -447,7 +447,7 @@ func TestHeldTokensCostNothing(t *testing.T) {
 		t.Errorf("Take: got %v allocations, want 0", n)
 	}
 	if n := testing.AllocsPerRun(1000, func() {
-		if _, ok := c.TryTake(now, 1e6); !ok {
+		if _, ok := redislimit.TryTake(c, now, 1e6); !ok {
 			t.Error("TryTake did not decide with a token at hand")
 		}
 	}); n != 0 {
@@ -462,7 +462,7 @@ func TestTryTakeNeverAsks(t *testing.T) {
 			source := newServer(t).open(mode, 1)[0]
 			c := async(source, "key-"+string(mode), windowStart())
 			before := metric(t, source, "gridcast_edge_limit_redis_asks_total")
-			if d, ok := c.TryTake(time.Now(), 2); ok {
+			if d, ok := redislimit.TryTake(c, time.Now(), 2); ok {
 				t.Fatalf("the first request: got %+v without a question to Redis", d)
 			}
 			if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total") - before; asked != 0 {
@@ -473,7 +473,7 @@ func TestTryTakeNeverAsks(t *testing.T) {
 					t.Fatalf("got %+v, want %d remaining: the attempt counted", d, want)
 				}
 			}
-			if d, ok := c.TryTake(time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
+			if d, ok := redislimit.TryTake(c, time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
 				t.Fatalf("window known to be empty: got %+v, %t", d, ok)
 			}
 		})
@@ -493,14 +493,14 @@ func TestTryTakeDecidesWithoutRedis(t *testing.T) {
 		c := async(source, "key", 0)
 		now := time.Now()
 		for want := 2; want >= 0; want-- {
-			if d, ok := c.TryTake(now, 3); !ok || !d.Allowed || d.Remaining != want {
+			if d, ok := redislimit.TryTake(c, now, 3); !ok || !d.Allowed || d.Remaining != want {
 				t.Errorf("%s: got %+v, %t, want %d remaining", mode, d, ok, want)
 			}
 		}
-		if d, ok := c.TryTake(now, 3); !ok || d.Allowed {
+		if d, ok := redislimit.TryTake(c, now, 3); !ok || d.Allowed {
 			t.Errorf("%s: beyond the limit: got %+v, %t", mode, d, ok)
 		}
-		if n := testing.AllocsPerRun(1000, func() { c.TryTake(now, 1e6) }); n != 0 {
+		if n := testing.AllocsPerRun(1000, func() { redislimit.TryTake(c, now, 1e6) }); n != 0 {
 			t.Errorf("%s: got %v allocations, want 0", mode, n)
 		}
 	}
