@@ -26,7 +26,7 @@ func rate(t testing.TB, r response) (limit, remaining int, reset int64) {
 
 func TestLimitOfEachTier(t *testing.T) {
 	w := newWorld(t)
-	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600} {
+	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600, "cache": 6000} {
 		limit, remaining, reset := rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key[tier]))
 		if limit != want || remaining != want-1 {
 			t.Errorf("%s: got limit %d with %d remaining, want %d with one less", tier, limit, remaining, want)

@@ -7,22 +7,64 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
+	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/snapshots/blob/porttest"
 )
 
-// While a version spreads, nginx asks one edge which response it is and gets the body from another,
-// which serves the version before. That one is not kept as the new one.
-func TestVersionsApart(t *testing.T) {
-	if _, err := exec.LookPath("nginx"); err != nil {
-		t.Skip("nginx is not on this machine: its cache is not tried")
+// start runs the shipped cache with its own key before two edges, and returns its address.
+func start(t *testing.T, key string, edges [2]string) string {
+	t.Helper()
+	shipped, err := os.ReadFile("nginx.conf")
+	if err != nil {
+		t.Fatal(err)
 	}
+	address := porttest.Address(t)
+	nginxtest.Start(t, strings.NewReplacer(
+		"include /etc/gridcast/cdn-key.conf;", `map "" $cdn_key { default "`+key+`"; }`,
+		"127.0.0.1:8088", address, "127.0.0.1:8081", edges[0], "127.0.0.1:8082", edges[1],
+	).Replace(string(shipped)))
+	return "http://" + address
+}
+
+// TestProxy sends the cache every request that it could answer wrongly by itself.
+func TestProxy(t *testing.T) {
+	edges := nginxtest.StartEdges(t)
+	nginxtest.CheckProxy(t, start(t, edges.Key["cache"], edges.Addresses), edges)
+}
+
+// TestOneClientTakesNothingFromOthers checks that requests with ever new parameters make no new entries, and that
+// a client keeps its own limit when the key of the cache has none left.
+func TestOneClientTakesNothingFromOthers(t *testing.T) {
+	edges := nginxtest.StartEdges(t)
+	const own = 30 // the limit of the tier of the cache's key
+	base := start(t, edges.Key["trial"], edges.Addresses)
+	for n := range 3 * own {
+		response, _ := nginxtest.Do(t, "GET", base+"/api/v1/standings?cb="+strconv.Itoa(n), edges.Key["pro"], nil)
+		if status := response.Header.Get("X-Cache"); response.StatusCode != http.StatusOK || status != "HIT" && n > 0 {
+			t.Fatalf("cache buster %d: got %s from the cache: %s; want 200, HIT", n, response.Status, status)
+		}
+	}
+	// Paths that the cache may not keep use its key up.
+	for n := 0; n < 3*own; n++ {
+		nginxtest.Do(t, "GET", base+"/api/v1/predictions?session_key="+strconv.Itoa(n+1)+"&year=2024", edges.Key["pro"], nil)
+		nginxtest.Do(t, "GET", base+"/api/v1/calendar?year=202"+strconv.Itoa(3+n%2), edges.Key["pro"], nil)
+	}
+	for _, path := range []string{"/api/v1/drivers", "/api/v1/accuracy", "/api/v1/results", "/api/v1/standings?type=constructors"} {
+		response, body := nginxtest.Do(t, "GET", base+path, edges.Key["standard"], nil)
+		if response.StatusCode != http.StatusOK || response.Header.Get("X-RateLimit-Limit") != "120" {
+			t.Errorf("%s: got %s with limit %q, want 200 with the client's 120; body %.100s", path, response.Status, response.Header.Get("X-RateLimit-Limit"), body)
+		}
+	}
+}
+
+// TestVersionsApart lets nginx ask one edge for the tag, and get the body from another that still serves the
+// version before. The cache does not keep that body as the new one.
+func TestVersionsApart(t *testing.T) {
 	var version, behind atomic.Value // the requested version, and the one behind it
 	version.Store("one")
 	behind.Store("one")
@@ -38,68 +80,7 @@ func TestVersionsApart(t *testing.T) {
 	first, second := httptest.NewServer(edge), httptest.NewServer(edge)
 	t.Cleanup(first.Close)
 	t.Cleanup(second.Close)
-
-	folder, address := t.TempDir(), porttest.Address(t)
-	for _, parent := range []string{folder, filepath.Dir(folder)} { // the user nobody must be able to enter them
-		if err := os.Chmod(parent, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	shipped, err := os.ReadFile("nginx.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache := filepath.Join(folder, "cache")
-	if err := os.Mkdir(cache, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(cache, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.NewReplacer(
-		"include /etc/gridcast/cdn-key.conf;", `map "" $cdn_key { default "of the cache"; }`,
-		"/var/cache/gridcast-cdn", cache, "127.0.0.1:8088", address,
-		"127.0.0.1:8081", first.Listener.Addr().String(), "127.0.0.1:8082", second.Listener.Addr().String(),
-	).Replace(string(shipped))
-	all := "pid nginx.pid; daemon off; events {} http { access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d; scgi_temp_path e;\n" + text + "\n}\n"
-	if err := os.WriteFile(filepath.Join(folder, "nginx.conf"), []byte(all), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var printed strings.Builder
-	nginx := exec.Command("nginx", "-p", folder, "-c", "nginx.conf", "-e", "error.log")
-	nginx.Stdout, nginx.Stderr = &printed, &printed
-	if err := nginx.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- nginx.Wait() }()
-	t.Cleanup(func() {
-		_ = nginx.Process.Signal(os.Interrupt)
-		<-ended
-	})
-	get := func(path string) (body, status string, err error) {
-		response, err := http.Get("http://" + address + path)
-		if err != nil {
-			return "", "", err
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		return fmt.Sprintf("%s %s", response.Header.Get("ETag"), text), response.Header.Get("X-Cache"), err
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, _, err := get("/readyz"); err == nil {
-			break
-		}
-		select {
-		case err := <-ended:
-			log, _ := os.ReadFile(filepath.Join(folder, "error.log"))
-			t.Fatalf("nginx ended: %v\n%s%s", err, printed.String(), log)
-		default:
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("nginx does not answer")
-		}
-	}
+	base := start(t, "of the cache", [2]string{first.Listener.Addr().String(), second.Listener.Addr().String()})
 	for _, step := range []struct {
 		version, behind string
 		want, status    string
@@ -113,9 +94,10 @@ func TestVersionsApart(t *testing.T) {
 	} {
 		version.Store(step.version)
 		behind.Store(step.behind)
-		got, status, err := get("/api/v1/standings")
-		if err != nil || got != step.want || status != step.status {
-			t.Errorf("edges at %s and %s: got %s, %s, %v; want %s, %s", step.version, step.behind, got, status, err, step.want, step.status)
+		response, body := nginxtest.Do(t, "GET", base+"/api/v1/standings", "", nil)
+		got, status := fmt.Sprintf("%s %s", response.Header.Get("ETag"), body), response.Header.Get("X-Cache")
+		if got != step.want || status != step.status {
+			t.Errorf("edges at %s and %s: got %s, %s; want %s, %s", step.version, step.behind, got, status, step.want, step.status)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package nginx_test runs the TLS example in nginx.
+// Package nginx_test runs the shipped configurations in nginx.
 package nginx_test
 
 import (
@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,15 +16,32 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/snapshots/blob/porttest"
 )
+
+// TestBalancers sends the balancer of two edges, of the kit and of compose, each request that it could answer wrongly.
+func TestBalancers(t *testing.T) {
+	for _, file := range []string{"gridcast.conf", "../compose/nginx.conf"} {
+		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
+			shipped, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			edges, address := nginxtest.StartEdges(t), porttest.Address(t)
+			nginxtest.Start(t, strings.NewReplacer(
+				"listen 127.0.0.1:8080;", "listen "+address+";", "listen 8080;", "listen "+address+";",
+				"127.0.0.1:8081", edges.Addresses[0], "127.0.0.1:8082", edges.Addresses[1],
+				"edge-1:8080", edges.Addresses[0], "edge-2:8080", edges.Addresses[1],
+			).Replace(string(shipped)))
+			nginxtest.CheckProxy(t, "http://"+address, edges)
+		})
+	}
+}
 
 // TestTLS checks that plain HTTP answers nothing but ACME challenges and redirects, and that HTTPS passes the
 // request on over HTTP/2 with the address of the client.
 func TestTLS(t *testing.T) {
-	if _, err := exec.LookPath("nginx"); err != nil {
-		t.Skip("nginx is not on this machine: its TLS example is not tried")
-	}
 	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Header.Get("X-Forwarded-For"))
 	}))
@@ -34,18 +50,18 @@ func TestTLS(t *testing.T) {
 	certified.StartTLS()
 	t.Cleanup(certified.Close)
 
-	folder, plain, secure := t.TempDir(), porttest.Address(t), porttest.Address(t)
+	files, plain, secure := t.TempDir(), porttest.Address(t), porttest.Address(t)
+	for _, parent := range []string{files, filepath.Dir(files)} { // nginx works as another user
+		if err := os.Chmod(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	write := func(name string, data []byte) {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(files, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, parent := range []string{folder, filepath.Dir(folder)} { // the user nobody must be able to enter them
-		if err := os.Chmod(parent, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,23 +77,10 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(
+	nginxtest.Start(t, strings.NewReplacer(
 		"listen 80;", "listen "+plain+";", "listen 443", "listen "+secure, "127.0.0.1:8080", edge.Listener.Addr().String(),
-		"/etc/letsencrypt/live/api.example.com", folder, "/var/www/acme", filepath.Join(folder, "acme"),
-	).Replace(string(shipped))
-	write("nginx.conf", []byte("pid nginx.pid; daemon off; events {} http { access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d; scgi_temp_path e;\n"+text+"\n}\n"))
-	nginx := exec.Command("nginx", "-p", folder, "-c", "nginx.conf", "-e", "error.log")
-	var printed strings.Builder
-	nginx.Stdout, nginx.Stderr = &printed, &printed
-	if err := nginx.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- nginx.Wait() }()
-	t.Cleanup(func() {
-		_ = nginx.Process.Signal(os.Interrupt)
-		<-ended
-	})
+		"/etc/letsencrypt/live/api.example.com", files, "/var/www/acme", filepath.Join(files, "acme"),
+	).Replace(string(shipped)))
 	roots := x509.NewCertPool()
 	roots.AddCert(certified.Certificate())
 	transport := &http.Transport{}
@@ -105,8 +108,7 @@ func TestTLS(t *testing.T) {
 		if _, _, err := get("https://" + secure + "/"); err == nil {
 			break
 		} else if time.Now().After(deadline) {
-			log, _ := os.ReadFile(filepath.Join(folder, "error.log"))
-			t.Fatalf("nginx does not answer: %v\n%s%s", err, printed.String(), log)
+			t.Fatalf("nginx does not answer: %v", err)
 		}
 	}
 	if response, body, err := get("https://" + secure + "/api/v1/standings"); err != nil || response.StatusCode != http.StatusOK || response.ProtoMajor != 2 ||

@@ -92,7 +92,7 @@ type Tiers map[string]int
 
 // DefaultTiers returns the limits without configuration.
 func DefaultTiers() Tiers {
-	return Tiers{"trial": 30, "standard": 120, "pro": 600, "sandbox": 30}
+	return Tiers{"trial": 30, "standard": 120, "pro": 600, "sandbox": 30, "cache": 6000}
 }
 
 // Names returns the tiers in ascending order of name.

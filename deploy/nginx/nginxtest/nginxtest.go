@@ -1,0 +1,197 @@
+// Package nginxtest runs a shipped configuration of nginx before two real edges.
+package nginxtest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+	"gridcast/edge/keys"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// Start runs nginx with the text of an http block until the test ends. It skips the test where nginx is missing.
+// nginx accepts connections a little later: see [Do].
+func Start(t *testing.T, text string) {
+	t.Helper()
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not on this machine: its configuration is not tried")
+	}
+	folder := t.TempDir()
+	for _, path := range []string{folder, filepath.Dir(folder)} { // nginx works as another user
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache := filepath.Join(folder, "cache")
+	if err := os.Mkdir(cache, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(cache, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text = strings.NewReplacer("/var/cache/gridcast-cdn", cache).Replace(text)
+	all := "pid nginx.pid; daemon off; events {} http { access_log off; client_body_temp_path a; proxy_temp_path b; " +
+		"fastcgi_temp_path c; uwsgi_temp_path d; scgi_temp_path e;\n" + text + "\n}\n"
+	if err := os.WriteFile(filepath.Join(folder, "nginx.conf"), []byte(all), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var printed strings.Builder
+	nginx := exec.Command("nginx", "-p", folder, "-c", "nginx.conf", "-e", "error.log")
+	nginx.Stdout, nginx.Stderr = &printed, &printed
+	if err := nginx.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = nginx.Process.Signal(os.Interrupt)
+		_ = nginx.Wait()
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(folder, "error.log"))
+			t.Logf("nginx printed %q, and logged:\n%s", printed.String(), log)
+		}
+	})
+}
+
+// Do sends the request until nginx accepts the connection, for a minute at most.
+func Do(t *testing.T, method, url, key string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, values := range header {
+			request.Header[name] = values
+		}
+		if key != "" {
+			request.Header.Set("X-API-Key", key)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s %s: %v", method, url, err)
+			}
+			continue
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			t.Fatalf("%s %s: %v", method, url, err)
+		}
+		return response, string(body)
+	}
+}
+
+// Edges are two edges of one store, with a key of each tier.
+type Edges struct {
+	Addresses [2]string
+	Key       map[string]string
+	Stop      func() // both; the end of the test does it too
+}
+
+// StartEdges starts two edges that serve a small version.
+func StartEdges(t *testing.T) *Edges {
+	t.Helper()
+	store := memblob.New()
+	edgetest.Publish(t, store, 1)
+	e := &Edges{Key: map[string]string{}}
+	err := keys.Update(t.Context(), store, func(d *keys.List) error {
+		for _, tier := range keys.DefaultTiers().Names() {
+			_, key, err := d.Create(keys.Request{Name: tier, Tier: tier}, time.Now())
+			if err != nil {
+				return err
+			}
+			e.Key[tier] = key
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running []chan error
+	for i := range e.Addresses {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Addresses[i] = listener.Addr().String()
+		server, err := edge.New(edge.DefaultConfig(), edge.Deps{
+			Store: store, Log: slog.New(slog.DiscardHandler), Listener: listener, Downloads: edgetest.Downloads{},
+			Clock: time.Now, RaceTime: func(time.Time) time.Time { return edgetest.AbuDhabi.Add(-time.Hour) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := make(chan error, 1)
+		go func() { ran <- server.Run(ctx) }()
+		running = append(running, ran)
+		for deadline := time.Now().Add(time.Minute); server.Status().Version == 0 || !server.Status().Keys.Loaded; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("an edge does not load its version")
+			}
+		}
+	}
+	e.Stop = func() {
+		cancel()
+		for i, ran := range running {
+			if ran != nil {
+				<-ran
+				running[i] = nil
+			}
+		}
+	}
+	t.Cleanup(e.Stop)
+	return e
+}
+
+// CheckProxy sends the requests of a client that a proxy could answer wrongly itself: every method, an oversized
+// header, and requests while both edges are away. Each response must be in the words of the API.
+func CheckProxy(t *testing.T, base string, e *Edges) {
+	t.Helper()
+	key := e.Key["pro"]
+	check := func(what, method, path, key string, header http.Header, status int) {
+		t.Helper()
+		response, body := Do(t, method, base+path, key, header)
+		if response.StatusCode != status {
+			t.Errorf("%s: got %s, want %d; body %.200q", what, response.Status, status, body)
+		}
+		if got := response.Header.Get("Access-Control-Allow-Origin"); got != "*" {
+			t.Errorf("%s: got Access-Control-Allow-Origin %q, want *", what, got)
+		}
+		wantBody := `{"ok":true`
+		if status >= 400 {
+			wantBody = `{"ok":false,"error":"`
+		}
+		if method != http.MethodHead && status != http.StatusNoContent && !strings.HasPrefix(body, wantBody) {
+			t.Errorf("%s: got body %.100q, want JSON of the API", what, body)
+		}
+		if status == http.StatusMethodNotAllowed && response.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
+			t.Errorf("%s: got Allow %q, want the three methods", what, response.Header.Get("Allow"))
+		}
+	}
+	const path = "/api/v1/standings"
+	for method, status := range map[string]int{
+		"GET": 200, "HEAD": 200, "OPTIONS": 204, "POST": 405, "PUT": 405, "PATCH": 405, "DELETE": 405, "PROPFIND": 405, "TRACE": 405,
+	} {
+		check(method, method, path, key, nil, status)
+	}
+	check("no key", "GET", path, "", nil, 401)
+	check("POST without a key", "POST", path, "", nil, 401)
+	check("an unknown path", "GET", "/api/v1/nothing", key, nil, 404)
+	check("a bad parameter", "GET", path+"?year=x", key, nil, 422)
+	check("an oversized header", "GET", path, key, http.Header{"X-Long": {strings.Repeat("x", 40_000)}}, 400)
+	e.Stop()
+	check("both edges away", "GET", path, key, nil, 503)
+	check("both edges away, the countdown", "GET", "/api/v1/next-race", key, nil, 503)
+}
