@@ -81,6 +81,7 @@ func TestOneMachine(t *testing.T) {
 	for _, command := range []string{"useradd", "chown"} {
 		m.write(filepath.Join(bin, command), "#!/bin/sh\n", 0o755)
 	}
+	m.addMonitoring()
 	m.write(filepath.Join(bin, "runuser"), "#!/bin/sh\n[ \"$1 $2 $3\" = '-u gridcast --' ] && shift 3 && exec \"$@\"\n", 0o755)
 	for _, page := range alone {
 		switch page {
@@ -95,6 +96,36 @@ func TestOneMachine(t *testing.T) {
 	}
 	if m.running["gridcast"] == nil {
 		t.Error("the service does not run after the walk")
+	}
+	if rules := m.work("rules.json"); m.running["prometheus"] != nil {
+		shipped := strings.Count(readText(t, "../prometheus/alerts.yaml"), "- alert:")
+		if loaded := strings.Count(rules, `"name":"Gridcast`); loaded != shipped {
+			t.Errorf("Prometheus has loaded %d rules of %d: %.300s", loaded, shipped, rules)
+		}
+	}
+}
+
+// aDefault is a flag with its default in the help of Prometheus and Alertmanager.
+var aDefault = regexp.MustCompile(`--(config\.file|storage\.tsdb\.path|storage\.path)="(/[^"]+)"`)
+
+// addMonitoring adds the units of Debian's Prometheus and Alertmanager where the machine has the programs. Each
+// reads the file that its own help names as the default, below the machine's root.
+func (m *machine) addMonitoring() {
+	for name, port := range map[string]string{"prometheus": "9090", "prometheus-alertmanager": "9093"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			m.t.Logf("%s is not on this machine: its files are not tried", name)
+			continue
+		}
+		help, _ := exec.Command(program, "--help").CombinedOutput() // Alertmanager ends with 1
+		start := "ExecStart=" + program + " --web.listen-address=127.0.0.1:" + port + " $ARGS"
+		for _, flag := range aDefault.FindAllStringSubmatch(string(help), -1) {
+			start += " --" + flag[1] + "=" + flag[2]
+		}
+		m.write(filepath.Join(m.root, "etc/systemd/system", name+".service"), m.here("[Service]\nEnvironmentFile=-/etc/default/"+name+"\n"+start+"\n"), 0o644)
+		if err := errors.Join(os.MkdirAll(filepath.Join(m.root, "etc/default"), 0o755), os.MkdirAll(filepath.Join(m.root, "var/lib/prometheus"), 0o755)); err != nil {
+			m.t.Fatal(err)
+		}
 	}
 }
 
@@ -422,7 +453,7 @@ func (m *machine) start(name string) error {
 			}
 			for setting := range strings.Lines(string(settings)) {
 				if name, value, ok := strings.Cut(strings.TrimSpace(setting), "="); ok && !strings.HasPrefix(name, "#") {
-					env = append(env, name+"="+strings.Trim(value, "'"))
+					env = append(env, name+"="+strings.Trim(value, "'\""))
 				}
 			}
 		case "StateDirectory", "CacheDirectory":
@@ -465,12 +496,19 @@ func (m *machine) start(name string) error {
 	}
 	defer socket.Close()
 	env = append(env, "NOTIFY_SOCKET="+socket.LocalAddr().String())
-	u := &unit{cmd: command(commands[0]), ended: make(chan error, 1)}
+	start := commands[0]
+	if at := slices.Index(start, "$ARGS"); at >= 0 {
+		start = slices.Concat(start[:at], strings.Fields(last(env, "ARGS")), start[at+1:])
+	}
+	u := &unit{cmd: command(start), ended: make(chan error, 1)}
 	if err := u.cmd.Start(); err != nil {
 		return err
 	}
 	m.running[name] = u
 	go func() { u.ended <- u.cmd.Wait() }()
+	if kind == "" { // systemd takes it for started
+		return nil
+	}
 	if err := socket.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		return err
 	}
@@ -480,6 +518,16 @@ func (m *machine) start(name string) error {
 		return fmt.Errorf("it does not say that it is ready: %q, %w", state[:n], err)
 	}
 	return nil
+}
+
+// last is the value of the variable in the environment; empty if it has none.
+func last(env []string, name string) string {
+	for _, setting := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(setting, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 func freePort(t testing.TB) string {
