@@ -7,7 +7,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := nethttpomithttp2
 FUZZTIME ?= 10s
 
-.PHONY: run build test season arm64 lies race lint fuzz openapi bench cost check tools release clean
+.PHONY: run build test season arm64 lies race lint fuzz openapi bench cost check tools release image clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -63,6 +63,9 @@ tools:                ## linters at the versions of deploy/tools/go.mod
 
 release:              ## archives, images, bills of materials and checksums of this commit, in .var/release
 	@cd deploy/kit && go run . --version $(VERSION) --time $(shell git log -1 --format=%ct)
+
+image:                ## an image of this checkout by deploy/Dockerfile (needs Docker)
+	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t gridcast:$(VERSION) .
 
 clean:
 	rm -rf .var

@@ -25,7 +25,7 @@ import (
 
 // cluster holds the objects of the manifests, by kind and name.
 type cluster struct {
-	deployments map[string]*apps.Deployment
+	deployments map[string]*apps.Deployment // and stateful sets, with their claims as volumes
 	services    map[string]*core.Service
 	configs     map[string]*core.ConfigMap
 	secrets     map[string]*core.Secret
@@ -33,8 +33,11 @@ type cluster struct {
 	networks    map[string]*networking.NetworkPolicy
 }
 
+// aSigningLine begins a line that an installation with signatures takes in.
+const aSigningLine = "# signing: "
+
 // decode reads every manifest with the strict validation of an API server: an unknown field is an error.
-func decode(t *testing.T) cluster {
+func decode(t *testing.T, signed bool) cluster {
 	t.Helper()
 	c := cluster{
 		map[string]*apps.Deployment{},
@@ -53,6 +56,9 @@ func decode(t *testing.T) cluster {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if signed {
+			text = []byte(strings.ReplaceAll(string(text), aSigningLine, ""))
+		}
 		for document := range strings.SplitSeq(string(text), "\n---\n") {
 			var kind struct {
 				APIVersion, Kind string
@@ -70,6 +76,8 @@ func decode(t *testing.T) cluster {
 			case "apps/v1 Deployment":
 				c.deployments[name] = &apps.Deployment{}
 				into = c.deployments[name]
+			case "apps/v1 StatefulSet":
+				into = &apps.StatefulSet{}
 			case "v1 Service":
 				c.services[name] = &core.Service{}
 				into = c.services[name]
@@ -94,6 +102,13 @@ func decode(t *testing.T) cluster {
 			if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
 				t.Errorf("%s: %s %s: %v", file, kind.Kind, name, err)
 			}
+			if set, ok := into.(*apps.StatefulSet); ok {
+				c.deployments[name] = &apps.Deployment{Spec: apps.DeploymentSpec{Selector: set.Spec.Selector, Template: set.Spec.Template}}
+				pod := &c.deployments[name].Spec.Template.Spec
+				for _, claim := range set.Spec.VolumeClaimTemplates {
+					pod.Volumes = append(pod.Volumes, core.Volume{Name: claim.Name})
+				}
+			}
 		}
 	}
 	return c
@@ -108,7 +123,18 @@ func TestManifestsAreReadStrictly(t *testing.T) {
 
 // Every name in a manifest refers to an existing object, and every process runs without rights.
 func TestKubernetes(t *testing.T) {
-	c := decode(t)
+	t.Run("unsigned", func(t *testing.T) { checkCluster(t, decode(t, false)) })
+	t.Run("signed", func(t *testing.T) {
+		c := decode(t, true)
+		checkCluster(t, c)
+		if c.secrets["gridcast-signing"] == nil || c.configs["gridcast"].Data["GRIDCAST_TRUST"] == "" {
+			t.Error("no manifest has a place for the signing keys")
+		}
+	})
+}
+
+func checkCluster(t *testing.T, c cluster) {
+	t.Helper()
 	known := variables(t)
 	ports := map[string]map[string]int32{} // of each app
 	for name, d := range c.deployments {
@@ -204,7 +230,28 @@ func matches(selector, labels map[string]string) bool {
 
 // The library of Docker Compose accepts compose.yaml, and every file and variable in it exists.
 func TestCompose(t *testing.T) {
-	options, err := cli.NewProjectOptions([]string{"../compose/compose.yaml"}, cli.WithEnv([]string{"GRIDCAST_VERSION=v1.2.3", "S3_SECRET=secret", "GRAFANA_PASSWORD=secret", "SMTP_PASSWORD=secret"}))
+	t.Run("unsigned", func(t *testing.T) { checkCompose(t, "../compose/compose.yaml") })
+	t.Run("signed", func(t *testing.T) {
+		folder, err := filepath.Abs("../compose") // its paths are relative
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.CreateTemp(folder, "signed-*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(file.Name()) })
+		text := strings.ReplaceAll(readText(t, "../compose/compose.yaml"), aSigningLine, "")
+		if _, err := file.WriteString(text); err != nil || file.Close() != nil || !strings.Contains(text, "\n      GRIDCAST_SIGN:") {
+			t.Fatalf("no service signs, or %v", err)
+		}
+		checkCompose(t, file.Name())
+	})
+}
+
+func checkCompose(t *testing.T, file string) {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithEnv([]string{"GRIDCAST_VERSION=v1.2.3", "S3_SECRET=secret", "GRAFANA_PASSWORD=secret", "SMTP_PASSWORD=secret"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,6 +301,21 @@ func TestCompose(t *testing.T) {
 	var dashboard struct{ Panels []any }
 	if err := json.Unmarshal([]byte(readText(t, "../grafana/gridcast.json")), &dashboard); err != nil || len(dashboard.Panels) == 0 {
 		t.Errorf("the dashboard has %d panels, %v", len(dashboard.Panels), err)
+	}
+}
+
+// TestDockerfile checks what a build without Docker can: the compiler has the version of go.mod, the build is that of
+// make, and the user, the paths and the port are those of the image that a release assembles.
+func TestDockerfile(t *testing.T) {
+	text := readText(t, "../Dockerfile")
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readText(t, "../../go.mod"))
+	for _, want := range []string{
+		"FROM golang:" + version[1] + "-", "RUN make build ", fmt.Sprintf("USER %d:%d", nobody, nobody), "WORKDIR /var/lib/gridcast",
+		"GRIDCAST_LISTEN=0.0.0.0:8080", "EXPOSE 8080", `ENTRYPOINT ["/usr/local/bin/gridcast"]`, "/etc/ssl/certs/ca-certificates.crt",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("deploy/Dockerfile has no %q", want)
+		}
 	}
 }
 
@@ -334,7 +396,7 @@ func TestUnits(t *testing.T) {
 	if output, err := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, units...)...).CombinedOutput(); err != nil || len(bytes.TrimSpace(output)) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, output)
 	}
-	for _, unit := range []string{"gridcast.service", "gridcast-edge@1.service", "gridcast-scheduler.service"} {
+	for _, unit := range []string{"gridcast.service", "gridcast-edge@1.service", "gridcast-scheduler.service", "gridcast-nightly.service"} {
 		// Exposure in tenths, from 0 to 100.
 		if output, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", filepath.Join(folder, unit)).CombinedOutput(); err != nil {
 			t.Errorf("%s is exposed: %v\n%s", unit, err, output)
