@@ -53,7 +53,7 @@ var arrows = map[string][]string{
 	"edge":                          {"schemas", "snapshots", "edge"},
 	"edge/keys":                     {"snapshots/blob", "snapshots/notes", "edge/limit"},
 	"edge/limit":                    {"edge/limit"},
-	"edge/limit/redislimit":         {"edge/limit", "snapshots/blob"},
+	"edge/limit/redislimit":         {"edge/limit"},
 	"scheduler":                     {"schemas", "snapshots", "scheduler"},
 	"scheduler/cadence":             {},
 	"scheduler/cadence/cadencetest": {"scheduler/cadence"},
@@ -66,6 +66,7 @@ var arrows = map[string][]string{
 var borders = map[string][]string{
 	"github.com/minio/minio-go/v7":    {"snapshots/blob/s3blob", "snapshots/blob/s3test"},
 	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
+	"github.com/redis/go-redis/v9":    {"edge/limit/redislimit"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},
 	"github.com/klauspost/compress":   {"snapshots", "builder/archive", "builder/source"},

@@ -33,6 +33,7 @@ type Edge struct {
 	StartPage      []string       `help:"Show the data of these endpoints on the start page, to readers without a key: next-race, results, standings, title-odds, track-record; default: none." placeholder:"NAME"`
 	Tiers          map[string]int `help:"Requests a minute of a tier of keys, if not the default; may be repeated. Every process needs the same tiers." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 	Redis          string         `help:"Count requests of all edges together in this Redis; default: each edge counts for itself." placeholder:"URL"`
+	RedisPassword  string         `help:"Password of the user in --redis, read again for each connection." name:"redis-password-file" placeholder:"FILE" type:"path"`
 	RedisCA        string         `help:"Certificates of the authorities for Redis, PEM; default: the system's." name:"redis-ca" placeholder:"FILE" type:"path"`
 	RedisMode      string         `help:"Ask Redis for shares of a limit, or for every request: ${enum}." enum:"lease,strict" default:"lease"`
 	DrainDelay     time.Duration  `help:"Accept connections for this long after a signal, while /readyz fails, so that load balancers notice." default:"0s"`
@@ -84,7 +85,7 @@ func (f *Edge) Limits(ctx context.Context, log *slog.Logger) (source limit.Sourc
 
 // RedisConfig is the configuration of the shared counter in Redis.
 func (f *Edge) RedisConfig(log *slog.Logger) (redislimit.Config, error) {
-	cfg := redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log}
+	cfg := redislimit.Config{URL: f.Redis, PasswordFile: f.RedisPassword, Mode: redislimit.Mode(f.RedisMode), Log: log}
 	if f.RedisCA == "" {
 		return cfg, nil
 	}

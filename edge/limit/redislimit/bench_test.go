@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ func BenchmarkTake(b *testing.B) {
 				b.SetParallelism(64 / runtime.GOMAXPROCS(0))
 				b.ReportAllocs()
 				b.ResetTimer()
+				before := cpu(b)
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
 						if !counters[rand.IntN(keys)].Take(time.Now(), 1<<30).Allowed {
@@ -34,9 +36,20 @@ func BenchmarkTake(b *testing.B) {
 					}
 				})
 				b.StopTimer()
+				b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
 				b.ReportMetric(metric(b, source, "gridcast_edge_limit_alone_total")/float64(b.N), "alone/op")
 				b.ReportMetric(metric(b, source, "gridcast_edge_limit_redis_asks_total")/float64(b.N), "asks/op")
 			})
 		}
 	}
+}
+
+// cpu returns the processor time that this process has used.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -1,9 +1,9 @@
 package redislimit
 
 import (
-	"bufio"
 	"errors"
 	"io"
+	"net"
 	"time"
 
 	"gridcast/edge/limit"
@@ -15,24 +15,31 @@ func Patient(cfg Config) Config {
 	return cfg
 }
 
-// Scan reads a stream of answers, and returns the first error that is neither the end nor a refusal.
+// Scan reads a stream of answers through the bounds of a connection, and returns the first error that is not the end.
 func Scan(stream io.Reader) error {
-	for r := bufio.NewReaderSize(stream, maxReply); ; {
-		_, err := read(r)
-		var refused refusal
-		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return nil
-		case err != nil && !errors.As(err, &refused):
-			return err
-		}
+	_, err := io.Copy(io.Discard, struct{ io.Reader }{&bounded{Conn: streamed{Reader: stream}}})
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
 	}
+	return err
 }
-
-// MaxReply is the largest answer.
-const MaxReply = maxReply
 
 // TryTake takes a request without a wait, or returns false.
 func TryTake(c limit.Counter, now time.Time, perMinute int) (limit.Verdict, bool) {
 	return c.(*counter).tryTake(now, perMinute)
 }
+
+// streamed is a connection that reads from a stream.
+type streamed struct {
+	io.Reader
+	net.Conn
+}
+
+func (s streamed) Read(p []byte) (int, error) { return s.Reader.Read(p) }
+func (streamed) Close() error                 { return nil }
+
+// MaxReply is the largest answer, in bytes, and MaxValues the one with the most parts.
+const (
+	MaxReply  = maxReply
+	MaxValues = maxValues
+)

@@ -32,8 +32,9 @@ import (
 func exact(t *testing.T, sources []*redislimit.Source) {
 	t.Helper()
 	const perMinute = 60
-	allowed, id, offset := 0, rand.Text(), windowStart()
+	allowed, id, offset, early := 0, rand.Text(), windowStart(), 0
 	for _, source := range sources {
+		early -= int(metric(t, source, "gridcast_edge_limit_alone_total"))
 		c := source.Counter(id, offset)
 		for range 2 * perMinute {
 			if c.Take(time.Now(), perMinute).Allowed {
@@ -41,7 +42,6 @@ func exact(t *testing.T, sources []*redislimit.Source) {
 			}
 		}
 	}
-	early := 0
 	for _, source := range sources {
 		early += int(metric(t, source, "gridcast_edge_limit_alone_total"))
 	}
@@ -275,6 +275,97 @@ func TestSentinel(t *testing.T) {
 	sentinel.run(file, "--sentinel")
 	t.Cleanup(sentinel.kill)
 	exact(t, open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2))
+}
+
+// TestFailover makes a replica the master: the edges find it through the sentinel, and count there exactly.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	master := newServer(t)
+	host, port, _ := net.SplitHostPort(master.address)
+	replica := newServer(t, "--replicaof", host+" "+port)
+	await(t, "the replica follows", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "master_link_status:up") })
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	sentinel := &server{t: t, address: porttest.Address(t)}
+	_, own, _ := net.SplitHostPort(sentinel.address)
+	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel.run(file, "--sentinel")
+	t.Cleanup(sentinel.kill)
+	sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2)
+	exact(t, sources)
+	await(t, "the sentinel knows the replica", func() bool { return strings.Contains(info(t, sentinel, "SENTINEL"), "slaves=1") })
+	sentinel.do("SENTINEL", "FAILOVER", "limits")
+	await(t, "the replica is the master", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "role:master") })
+	await(t, "the old master follows", func() bool { return strings.Contains(info(t, master, "REPLICATION"), "role:slave") })
+	for i, source := range sources {
+		await(t, "the edge counts in the new master", func() bool {
+			source.Counter(fmt.Sprint("probe ", i), 0).Take(time.Now(), 1e6)
+			return source.Fault() == "" && metric(t, source, "gridcast_edge_limit_edges") == 2
+		})
+	}
+	exact(t, sources)
+}
+
+// info returns a section of a server's description of itself.
+func info(t *testing.T, s *server, section string) string {
+	t.Helper()
+	out, err := exec.Command("redis-cli", "-u", "redis://"+s.address, "info", section).Output()
+	if err != nil {
+		t.Logf("%s: %v, %s", s.address, err, out) // for example, sentinels and replicas end connections
+	}
+	return string(out)
+}
+
+// TestPasswordChanges gives the user another password, and takes a right from it, while two edges count.
+func TestPasswordChanges(t *testing.T) {
+	t.Parallel()
+	redis := newServer(t, append(strings.Fields("--user edge on >one ~gridcast:* -@all"),
+		strings.Fields("+evalsha +eval +time +hmget +hset +expire +zadd +zremrangebyscore +zcard +zrem")...)...)
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(password string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	config := redislimit.Patient(redislimit.Config{URL: "redis://edge@" + redis.address, PasswordFile: file, Mode: redislimit.Strict})
+	sources := open(t, config, 2)
+	exact(t, sources)
+	faulty := func(what string) {
+		t.Helper()
+		for _, source := range sources {
+			await(t, what, func() bool { return source.Fault() != "" })
+		}
+	}
+	counting := func(what string) {
+		t.Helper()
+		for _, source := range sources {
+			await(t, what, func() bool { return source.Fault() == "" && metric(t, source, "gridcast_edge_limit_edges") == 2 })
+		}
+		exact(t, sources)
+	}
+	redis.do("ACL", "SETUSER", "edge", "<one", ">two")
+	redis.do("CLIENT", "KILL", "USER", "edge")
+	faulty("the old password no longer counts")
+	write("two")
+	counting("the new password counts")
+	redis.do("ACL", "SETUSER", "edge", "-zadd")
+	faulty("a right is missing")
+	redis.do("ACL", "SETUSER", "edge", "+zadd")
+	counting("the right is back")
+	redis.do("ACL", "SETUSER", "edge", ">three") // both are good for a while
+	write("three")
+	redis.do("ACL", "SETUSER", "edge", "<two")
+	redis.do("CLIENT", "KILL", "USER", "edge")
+	counting("a password that was announced counts")
+	write("")
+	config.Log = slog.New(slog.DiscardHandler)
+	if _, err := redislimit.Open(t.Context(), config); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("with an empty file: got %v, want an error that names it", err)
+	}
 }
 
 // TestFlapping stops Redis again and again. No edge allows more than the limit, and afterwards

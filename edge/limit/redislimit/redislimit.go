@@ -6,10 +6,11 @@
 // Redis' clock gives the windows. For each key Redis holds the number of a window and its
 // count; a script changes both in one step. Requests of a key that arrive during a question
 // about that key wait for the next question, which counts all of them; questions about
-// different keys travel together.
+// different keys travel together. Each question has a number, which its answer repeats: the answer to another question
+// counts as none, and ends the connections.
 //
 // A question without an answer after 250 ms has failed, and so have all others until Redis is known to answer
-// again. A background goroutine finds that out within about a second. Meanwhile the edge counts for itself, from
+// again. A background goroutine finds that out within about two seconds. Meanwhile the edge counts for itself, from
 // the last known count, so that each edge allows the limit at most. When Redis is back, the edge reports the
 // requests that it allowed without it. An edge starts without Redis too. In a cluster each edge counts for itself
 // the keys of a missing server, and all keys if that server has gridcast:edges, by which edges know of each other.
@@ -81,8 +82,11 @@ type Config struct {
 	// cluster follow as ?addr=host:port&addr=…; a cluster is recognised by itself. With
 	// ?master_set=NAME the addresses are those of sentinels. The user needs the keys gridcast:*
 	// and the commands evalsha, eval, time, hmget, hset, expire, zadd, zremrangebyscore, zcard and
-	// zrem; for another database select, in a cluster asking.
+	// zrem; for another database select, in a cluster asking and cluster|slots.
 	URL string
+	// PasswordFile holds the password of the user, instead of the URL. It is read for each connection, so that a new
+	// password needs no restart; empty: none.
+	PasswordFile string
 	// RootCAs are the certificates that those of the servers are checked against; nil: the
 	// system's.
 	RootCAs *x509.CertPool
@@ -100,9 +104,6 @@ const (
 	dialTimeout  = 500 * time.Millisecond // for each address
 	beatInterval = time.Second
 )
-
-// silentCalls is the number of call timeouts after which a silent connection is replaced.
-const silentCalls = 8
 
 // portions is the number of shares into which an edge divides its part of the rest.
 const portions = 8
@@ -141,6 +142,12 @@ func (cfg Config) client() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.passwordFile = cfg.PasswordFile; s.passwordFile != "" && s.password != "" {
+		return nil, errors.New("limits in Redis: want the password in the URL or in a file, not in both")
+	}
+	if _, _, err := s.credentials(context.Background()); err != nil {
+		return nil, fmt.Errorf("password of Redis: %w", err)
+	}
 	return newClient(s, cmp.Or(cfg.patience, callTimeout)), nil
 }
 
@@ -160,10 +167,10 @@ func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := client.do(ctx, edgesKey, []string{"ZREM", edgesKey, name}); err != nil {
+	if _, err := client.do(ctx, "zrem", edgesKey, name); err != nil {
 		return 0, fmt.Errorf("take leave of Redis: %w", err)
 	}
-	if _, err := reservation.ask(ctx, client, 3, checkKey, nil, 0, 0, 1, 1, -1, 0, -1, 0); err != nil {
+	if _, err := reservation.ask(ctx, client, 3, checkKey, 0, 0, 1, 1, -1, 0, -1, 0); err != nil {
 		return 0, fmt.Errorf("count in Redis: %w", err)
 	}
 	return ahead, nil
@@ -197,7 +204,7 @@ func (s *Source) Close() {
 	if s.answering.Swap(false) {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		_, _ = s.client.do(ctx, edgesKey, []string{"ZREM", edgesKey, s.name}) // Redis would forget it anyway
+		_, _ = s.client.do(ctx, "zrem", edgesKey, s.name) // Redis would forget it anyway
 	}
 	s.client.close()
 }
@@ -280,11 +287,11 @@ func (s *Source) beat() {
 // greet registers an edge. It returns the number of edges, and the lead of Redis' clock over this machine's.
 func (c *client) greet(ctx context.Context, edge string) (edges int64, ahead time.Duration, err error) {
 	began := time.Now()
-	reply, err := greeting.ask(ctx, c, 2, edgesKey, []string{edge})
+	reply, err := greeting.ask(ctx, c, 2, edgesKey, edge)
 	if err != nil {
 		return 0, 0, fmt.Errorf("greet Redis: %w", err)
 	}
-	return reply[0].number, time.UnixMilli(reply[1].number).Sub(began.Add(time.Since(began) / 2)), nil
+	return reply[0], time.UnixMilli(reply[1]).Sub(began.Add(time.Since(began) / 2)), nil
 }
 
 // reserve asks Redis for the tokens of a call.
@@ -299,10 +306,13 @@ func (s *Source) reserve(c *counter, q *call) error {
 		divisor = portions * s.edges.Load()
 	}
 	reset, count := c.local.Latest()
-	reply, err := reservation.ask(ctx, s.client, 3, c.key, nil,
+	reply, err := reservation.ask(ctx, s.client, 3, c.key,
 		divisor, c.offset, int64(q.perMinute), int64(q.wanted),
 		c.window(reset), int64(count), q.unreported.window, int64(q.unreported.n))
 	if err != nil {
+		if errors.Is(err, errShifted) {
+			s.log.Warn("redis gave this edge the answer to another question, connections are replaced", "err", err)
+		}
 		if s.ctx.Err() == nil {
 			s.metrics.failed.Inc()
 			s.fail()
@@ -310,7 +320,7 @@ func (s *Source) reserve(c *counter, q *call) error {
 		return fmt.Errorf("ask Redis: %w", err)
 	}
 	s.metrics.answered.Inc()
-	q.window, q.granted, q.count = reply[0].number, int(reply[1].number), int(reply[2].number)
+	q.window, q.granted, q.count = reply[0], int(reply[1]), int(reply[2])
 	return nil
 }
 

@@ -2,55 +2,46 @@ package redislimit
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // G505: Redis names scripts by it
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // edgesKey is the sorted set of edges by the time of their last sign of life.
 const edgesKey = "gridcast:edges"
 
-// script is a program that Redis runs about one key.
+// script is a program that Redis runs about one key. Its last argument is the number of the question, which ends the
+// answer: an answer with another number belongs to another question.
 type script struct{ text, sha string }
 
-func newScript(text string) script {
-	sum := sha1.Sum([]byte(text)) //nolint:gosec // G401: the same
-	return script{text, hex.EncodeToString(sum[:])}
-}
+func newScript(text string) script { return script{text, redis.NewScript(text).Hash()} }
 
 // ask runs the script, and returns its answer of n numbers. It sends the text if Redis does not know the script.
-func (s script) ask(ctx context.Context, client *client, n int, key string, args []string, numbers ...int64) ([]value, error) {
-	words := append(append(make([]string, 0, 5), "EVALSHA", s.sha, "1", key), args...)
-	reply, err := client.do(ctx, key, words, numbers...)
-	if refused, ok := errors.AsType[refusal](err); ok && strings.HasPrefix(string(refused), "NOSCRIPT") {
-		words[0], words[1] = "EVAL", s.text
-		reply, err = client.do(ctx, key, words, numbers...)
+func (s script) ask(ctx context.Context, client *client, n int, key string, args ...any) ([]int64, error) {
+	used, number := client.next()
+	words := append(append([]any{"evalsha", s.sha, 1, key}, args...), number)
+	reply, err := client.do(ctx, words...)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		words[0], words[1] = "eval", s.text
+		reply, err = client.do(ctx, words...)
 	}
-	if err == nil && len(reply) != n {
-		err = fmt.Errorf("got %d numbers, want %d", len(reply), n)
+	if err != nil {
+		return nil, err
 	}
-	return reply, err
-}
-
-// slot is the number of the share of a cluster's keys that has key: CRC-16 over the key, or over its part in braces.
-func slot(key string) string {
-	if _, rest, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
-			key = tag
+	values, _ := reply.([]any)
+	if len(values) != n+1 || values[n] != strconv.FormatInt(number, 10) {
+		client.renew(used, false)
+		return nil, fmt.Errorf("%w: got %.80v, want %d numbers and %d", errShifted, reply, n, number)
+	}
+	numbers := make([]int64, n)
+	for i := range numbers {
+		var ok bool
+		if numbers[i], ok = values[i].(int64); !ok {
+			return nil, fmt.Errorf("got %.80v, want %d numbers", values, n)
 		}
 	}
-	crc := uint16(0)
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			carry := crc >> 15
-			crc = crc<<1 ^ carry*0x1021
-		}
-	}
-	return strconv.Itoa(int(crc % 16384))
+	return numbers, nil
 }
 
 // greeting notes a sign of life of ARGV[1], removes the edges without one for 5 s, and returns the number
@@ -60,7 +51,7 @@ local t = redis.call('TIME')
 redis.call('ZADD', KEYS[1], t[1], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', t[1] - 6)
 redis.call('EXPIRE', KEYS[1], 60)
-return {redis.call('ZCARD', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000)}
+return {redis.call('ZCARD', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000), ARGV[2]}
 `)
 
 // reservation takes tokens of a key from the present window. The key holds the number of a window and its
@@ -96,5 +87,5 @@ redis.call('HSET', KEYS[1], 'window', window, 'count', count + granted)
 if fresh then
   redis.call('EXPIRE', KEYS[1], 130)
 end
-return {window, granted, count + granted}
+return {window, granted, count + granted, ARGV[9]}
 `)

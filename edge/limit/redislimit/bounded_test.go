@@ -39,8 +39,9 @@ var falseAnswers = []string{
 	">2147483647\r\n", "|2147483647\r\n", "!2147483640\r\n", "=2147483640\r\n", "$?\r\n;9223372036854775806\r\n", "*?\r\n*2147483647\r\n",
 	"*2\r\n:1\r\n*2147483647\r\n", "$99999999999999999999999\r\n", "$1048577\r\n", "$00000000000000000001\r\n", "*1000000\n\r\n", "$12x\n", "$1_0\r\n",
 	"*1\r\n|1\r\n+a\r\n:1\r\n*2147483647\r\n", "_\r\n", "#t\r\n", ",1.5\r\n", "(123\r\n", "%2\r\n+server\r\n$5\r\nredis\r\n+proto\r\n:3\r\n",
-	"|1\r\n+ttl\r\n:1\r\n*1\r\n~1\r\n=7\r\ntxt:abc\r\n", ">1\r\n+invalidate\r\n", "!3\r\nERR\r\n", "*2\r\n:1\r\n*1\r\n:1\r\n", ":1_0\r\n", "$3\r\nabcd\r\n", "\r\n",
-	"*1000\r\n" + strings.Repeat("$100\r\n"+strings.Repeat("a", 100)+"\r\n", 1000), "+" + strings.Repeat("a", redislimit.MaxReply) + "\r\n", strings.Repeat("*9999\r\n", 200),
+	"|1\r\n+ttl\r\n:1\r\n*1\r\n~1\r\n=7\r\ntxt:abc\r\n", ">1\r\n+invalidate\r\n", "!3\r\nERR\r\n", ":1_0\r\n", "$3\r\nabcd\r\n", "\r\n",
+	"*11000\r\n" + strings.Repeat("$100\r\n"+strings.Repeat("a", 100)+"\r\n", 11000), "+" + strings.Repeat("a", redislimit.MaxReply) + "\r\n", strings.Repeat("*9999\r\n", 200),
+	strings.Repeat("*1\r\n", redislimit.MaxValues+1), strings.Repeat("*2\r\n:1\r\n", redislimit.MaxValues), "*1\r\n$3\r\nabcde$9223372036854775806\r\n", "$+5\r\nabcde\r\n", "$\r\n", "*\r\n",
 }
 
 // TestFalseLengths: after a false length from Redis an edge counts for itself, and allocates next to nothing.
@@ -62,6 +63,32 @@ func TestFalseLengths(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
 			t.Errorf("%q: %d bytes were allocated", answer, got)
+		}
+	}
+}
+
+// TestFalseServers has servers, clusters and sentinels that answer everything with something else. The edge counts for
+// itself and goes on.
+func TestFalseServers(t *testing.T) {
+	for _, answer := range []string{
+		"*0\r\n", "*1\r\n$0\r\n\r\n", "*-1\r\n", "$-1\r\n", ":1\r\n", "+OK\r\n", "-ERR no\r\n", "-\r\n", "- \r\n", "-MOVED\r\n", "-MOVED 1\r\n",
+		"-MOVED 1 :0\r\n", "-MOVED 99999 127.0.0.1:1\r\n", "-MOVED x ?:?\r\n", "-ASK 1 :1\r\n", "-ASK\r\n", "-CLUSTERDOWN\r\n", "-TRYAGAIN\r\n", "-READONLY\r\n",
+		"-NOSCRIPT\r\n", "-LOADING\r\n", "-NOAUTH\r\n", "-WRONGPASS\r\n", "-NOPERM\r\n", "*1\r\n*0\r\n", "*1\r\n*2\r\n:0\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16383\r\n*0\r\n",
+		"*1\r\n*3\r\n:-5\r\n:99999999\r\n*2\r\n$1\r\nx\r\n:1\r\n", "*1\r\n*3\r\n:5\r\n:0\r\n*2\r\n$-1\r\n:0\r\n",
+		"*1\r\n*3\r\n:0\r\n:16383\r\n*4\r\n$0\r\n\r\n:0\r\n$1\r\na\r\n*1\r\n:1\r\n", "*2\r\n$3\r\n1::\r\n$5\r\n99999\r\n", "*3\r\n:1\r\n:1\r\n:1\r\n", "*4\r\n:1\r\n:1\r\n:1\r\n$1\r\n1\r\n",
+	} {
+		redis := answering(t, answer)
+		for _, query := range []string{"", "?addr=" + redis.address, "?master_set=limits"} {
+			source, err := redislimit.Open(t.Context(), redislimit.Config{
+				URL: "redis://" + redis.address + "/" + query, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || d.Remaining != 1 || source.Fault() == "" {
+				t.Errorf("%q, %q: got %+v, %s, want the edge to count for itself", answer, query, d, source)
+			}
+			source.Close()
 		}
 	}
 }
@@ -94,6 +121,72 @@ func TestFalseLengthLater(t *testing.T) {
 	await(t, "Redis counts again", func() bool { return source.Fault() == "" })
 }
 
+// TestShiftedAnswers: from some question on, a connection brings the answer to the one before. The edge notices that an
+// answer is not its own, and counts on other connections.
+func TestShiftedAnswers(t *testing.T) {
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		redis := newServer(t)
+		var shifts atomic.Bool
+		between := listening(t, func(near net.Conn, group *sync.WaitGroup) {
+			far, err := net.Dial("tcp", redis.address)
+			if err != nil {
+				return
+			}
+			var last atomic.Value
+			var shifted atomic.Bool
+			group.Go(func() {
+				defer near.Close()
+				for p := make([]byte, 4096); ; {
+					n, err := far.Read(p)
+					if err != nil {
+						return
+					}
+					last.Store(string(p[:n]))
+					if !shifted.Load() {
+						_, _ = near.Write(p[:n]) // the reader also sees its end
+					}
+				}
+			})
+			for p := make([]byte, 4096); ; {
+				n, err := near.Read(p)
+				if err != nil {
+					far.Close()
+					return
+				}
+				if before, ok := last.Load().(string); ok && (shifted.Load() || shifts.CompareAndSwap(true, false)) {
+					shifted.Store(true)
+					_, _ = io.WriteString(near, before)
+				}
+				_, _ = far.Write(p[:n])
+			}
+		})
+		source := between.open(mode, 1)[0]
+		const perMinute = 100
+		spent, fresh := source.Counter("spent", windowStart()), source.Counter("fresh", windowStart())
+		for spent.Take(time.Now(), perMinute).Allowed { //nolint:revive // until nothing is left
+		}
+		shifts.Store(true)
+		allowed := 0
+		for i := range 10 {
+			if d := fresh.Take(time.Now(), perMinute); !d.Allowed {
+				t.Errorf("%s, request %d of another key: got %+v", mode, i, d)
+			}
+			allowed++
+		}
+		await(t, "the shift is noticed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") > 0 })
+		await(t, "Redis counts again", func() bool { return source.Fault() == "" })
+		for range 2 * perMinute {
+			if fresh.Take(time.Now(), perMinute).Allowed {
+				allowed++
+			}
+		}
+		if allowed > perMinute || allowed < perMinute-perMinute/8 { // a lost answer had a share
+			t.Errorf("%s: allowed %d of %d", mode, allowed, perMinute)
+		}
+		source.Close()
+	}
+}
+
 // TestAnswersInPieces splits good and false answers at every byte.
 func TestAnswersInPieces(t *testing.T) {
 	for _, tt := range []struct {
@@ -103,7 +196,8 @@ func TestAnswersInPieces(t *testing.T) {
 		{falseAnswers, true},
 		{[]string{
 			"*3\r\n:29683041\r\n:1\r\n:7\r\n", "+OK\r\n-ERR no\r\n:-1\r\n$-1\r\n*-1\r\n$0\r\n\r\n$5\r\n*9999\r\n*0\r\n",
-			strings.Repeat("*100\r\n"+strings.Repeat("$3\r\nabc\r\n", 100), 100),
+			strings.Repeat("*100\r\n"+strings.Repeat("$3\r\nabc\r\n", 100), 100), "*2\r\n:1\r\n*1\r\n:1\r\n",
+			"$13\r\n*2147483647\r\n\r\n", "*1\r\n*3\r\n:0\r\n:5460\r\n*3\r\n$9\r\n127.0.0.1\r\n:6379\r\n*-1\r\n",
 		}, false},
 	} {
 		for _, answer := range tt.answers {
