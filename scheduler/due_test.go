@@ -17,7 +17,7 @@ import (
 // lightsOut is the start of the round in most of these tests.
 const lightsOut = "2026-11-22 04:00:00"
 
-// A run starts in its second, not one earlier and at most a tick later.
+// A run starts in its second, not one earlier and not one later.
 func TestRunsBeginOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
@@ -64,7 +64,6 @@ func TestTriggersCoalesce(t *testing.T) {
 			return <-finish
 		}))
 		first := trigger(t, s, "build", "source changed")
-		time.Sleep(scheduler.DefaultConfig().Tick)
 		synctest.Wait()
 		during := []<-chan error{
 			trigger(t, s, "build", "ledger"), trigger(t, s, "build", "operator"), trigger(t, s, "build", "ledger"),
@@ -112,21 +111,20 @@ func TestRetry(t *testing.T) {
 			}
 			return nil
 		}))
-		synctest.Wait() // for the first tick, so that the trigger is due at the second
 		if err := <-trigger(t, s, "build", "operator"); !errors.Is(err, broken) {
 			t.Errorf("outcome: %v, want %v", err, broken)
 		}
 		synctest.Wait()
-		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:11")) {
-			t.Errorf("after the error: %+v, want a second attempt at 04:00:11", st)
+		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:10")) {
+			t.Errorf("after the error: %+v, want a second attempt at 04:00:10", st)
 		}
 		time.Sleep(time.Hour)
 		want := []string{
-			"2026-11-22 04:00:01  build: operator",
-			"2026-11-22 04:00:11  build: operator",
-			"2026-11-22 04:00:31  build: operator",
-			"2026-11-22 04:01:01  build: operator",
-			"2026-11-22 04:01:31  build: operator",
+			"2026-11-22 04:00:00  build: operator",
+			"2026-11-22 04:00:10  build: operator",
+			"2026-11-22 04:00:30  build: operator",
+			"2026-11-22 04:01:00  build: operator",
+			"2026-11-22 04:01:30  build: operator",
 		}
 		if diff := cmp.Diff(want, w.ran()); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
@@ -219,7 +217,7 @@ func TestCatchUpAfterSuspension(t *testing.T) {
 		s := start(t, w, everySecond(), jobs...)
 		time.Sleep(30 * time.Second)
 		clock.jump(8 * time.Hour)
-		time.Sleep(everySecond().Tick)
+		time.Sleep(everySecond().Look)
 		synctest.Wait()
 		want := []string{"2026-11-22 09:00:30  build: lights_out 2026022; race_window_end 2026022"}
 		if diff := cmp.Diff(want, w.ran()); diff != "" {
@@ -236,7 +234,7 @@ func TestInterval(t *testing.T) {
 		w := &world{clock: clock}
 		job := w.record("prune", "", func(_ context.Context, tr scheduler.Trigger) error {
 			if tr.At.Minute() == 20 {
-				time.Sleep(25*time.Minute - time.Second/2) // the run ends between two ticks
+				time.Sleep(25 * time.Minute)
 			}
 			return nil
 		})

@@ -58,15 +58,15 @@ func (t Trigger) String() string {
 	return strings.Join(append(reasons, t.Requested...), "; ")
 }
 
-// next returns the first instant after now at which the job is due by itself.
-func (j Job) next(cal cadence.Calendar, now time.Time) (cadence.Due, bool) {
+// coming lists the instants after now at which the job is due by itself, in order, of each interval only the first.
+func (j Job) coming(cal cadence.Calendar, now time.Time) []cadence.Due {
 	switch {
 	case j.Work != "":
-		return cadence.Next(cal, j.Work, now)
+		return j.own(cadence.Coming(cal, now))
 	case j.Every > 0:
-		return cadence.Due{At: now.UTC().Truncate(j.Every).Add(j.Every), Reason: Interval}, true
+		return []cadence.Due{{At: now.UTC().Truncate(j.Every).Add(j.Every), Reason: Interval, Every: j.Every}}
 	default:
-		return cadence.Due{}, false
+		return nil
 	}
 }
 
@@ -77,7 +77,7 @@ func (j Job) missed(cal cadence.Calendar, from, now time.Time) []cadence.Due {
 		return j.own(cadence.Missed(cal, from, now))
 	case j.Every > 0:
 		if last := now.UTC().Truncate(j.Every); last.After(from) {
-			return []cadence.Due{{At: last, Reason: Interval}}
+			return []cadence.Due{{At: last, Reason: Interval, Every: j.Every}}
 		}
 	}
 	return nil
@@ -137,10 +137,14 @@ type JobStatus struct {
 // job, which never changes.
 type queue struct {
 	job       Job
+	table     *timetable
+	asked     bool // the timetable has been asked for a run that has not started
 	status    JobStatus
 	seen      time.Time     // due work up to here has been collected
 	overtaken []cadence.Due // work that a change of the calendar moved before seen
 	requests  []request     // triggers not yet collected
+	present   Trigger       // of the present run
+	waiting   []request     // for the end of the present run
 	failed    Trigger       // the work that the last run did not do
 	attempt   int           // of the due or present run, less one
 	retryAt   time.Time     // not before this, unless other work falls due; zero: no error
@@ -163,20 +167,23 @@ func (q *queue) ready(cal cadence.Calendar, now time.Time) bool {
 	return len(q.requests) > 0 || !q.retryAt.IsZero() && !now.Before(q.retryAt) || len(q.newlyDue(cal, now)) > 0
 }
 
-// next returns the first known instant after now at which a run is needed, and its reason.
-func (q *queue) next(cal cadence.Calendar, now time.Time) (cadence.Due, bool) {
-	due, ok := q.job.next(cal, now)
-	if q.retryAt.After(now) && (!ok || q.retryAt.Before(due.At)) {
-		return cadence.Due{At: q.retryAt.UTC(), Work: q.job.Work, Reason: Retry}, true
+// coming lists the instants after now at which a run is needed, in order.
+func (q *queue) coming(cal cadence.Calendar, now time.Time) []cadence.Due {
+	coming := q.job.coming(cal, now)
+	if q.retryAt.After(now) {
+		retry := cadence.Due{At: q.retryAt.UTC(), Work: q.job.Work, Reason: Retry}
+		i, _ := slices.BinarySearchFunc(coming, retry, func(a, b cadence.Due) int { return a.At.Compare(b.At) })
+		coming = slices.Insert(coming, i, retry)
 	}
-	return due, ok
+	return coming
 }
 
-// take empties the queue into a trigger for a run that starts now, and returns the waiters.
-// It drops work that is too late. Without work it returns no trigger.
-func (q *queue) take(cal cadence.Calendar, now time.Time) (t Trigger, waiting []request, lost []cadence.Due, ok bool) {
+// take empties the queue into the trigger of a run that starts now, and its waiters. It returns the work that is too late.
+// Without work ok is false.
+func (q *queue) take(cal cadence.Calendar, now time.Time) (lost []cadence.Due, ok bool) {
+	q.asked = false
 	if !q.ready(cal, now) {
-		return Trigger{}, nil, nil, false
+		return nil, false
 	}
 	due, reasons := q.newlyDue(cal, now), q.failed.Requested
 	for _, d := range q.failed.Due {
@@ -191,17 +198,15 @@ func (q *queue) take(cal cadence.Calendar, now time.Time) (t Trigger, waiting []
 			reasons = append(reasons, r.reason)
 		}
 	}
-	waiting = q.requests
-	if now.After(q.seen) {
-		q.seen = now
-	}
+	q.waiting, q.seen = q.requests, now
 	q.overtaken, q.requests, q.failed, q.retryAt = nil, nil, Trigger{}, time.Time{}
 	if len(due) == 0 && len(reasons) == 0 {
 		q.attempt = 0
-		return Trigger{}, nil, lost, false
+		return lost, false
 	}
 	q.attempt++
-	return Trigger{At: now.UTC(), Due: latest(due), Requested: reasons, Attempt: q.attempt}, waiting, lost, true
+	q.present = Trigger{At: now.UTC(), Due: latest(due), Requested: reasons, Attempt: q.attempt}
+	return lost, true
 }
 
 // latest keeps only the last instant of each round and reason, in order.

@@ -1,14 +1,13 @@
 package scheduler
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // metrics are the metrics of all jobs; the label is the name of the job.
 type metrics struct {
-	registry    *prometheus.Registry // of these
+	names       map[string]bool      // of the jobs
+	registry    *prometheus.Registry // of the following
 	runs        *prometheus.CounterVec
 	failures    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -26,6 +25,7 @@ func newMetrics(jobs []Job) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, label)
 	}
 	m := &metrics{
+		names:    make(map[string]bool),
 		registry: prometheus.NewRegistry(),
 		runs:     counter("gridcast_job_runs_total", "Runs that have ended."),
 		failures: counter("gridcast_job_failures_total", "Runs that have ended with an error."),
@@ -40,6 +40,7 @@ func newMetrics(jobs []Job) *metrics {
 	m.registry.MustRegister(m.runs, m.failures, m.duration, m.running, m.lastSuccess, m.caughtUp)
 	// Every series exists from the start, so that an alert sees a job that never ran.
 	for _, j := range jobs {
+		m.names[j.Name] = true
 		m.runs.WithLabelValues(j.Name)
 		m.failures.WithLabelValues(j.Name)
 		m.duration.WithLabelValues(j.Name)
@@ -55,11 +56,9 @@ func (m *metrics) began(job string, caughtUp int) {
 	m.caughtUp.WithLabelValues(job).Add(float64(caughtUp))
 }
 
-func (m *metrics) ended(job string, took time.Duration, err error) {
-	m.running.WithLabelValues(job).Set(0)
+func (m *metrics) ended(job string, failed bool) {
 	m.runs.WithLabelValues(job).Inc()
-	m.duration.WithLabelValues(job).Observe(took.Seconds())
-	if err != nil {
+	if failed {
 		m.failures.WithLabelValues(job).Inc()
 		return
 	}

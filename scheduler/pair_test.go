@@ -95,8 +95,8 @@ func (n *node) start(t *testing.T, rounds []cadence.Round) *scheduler.Scheduler 
 		since = done[len(done)-1].at
 	}
 	cfg := everySecond()
-	cfg.Tick = time.Minute
-	s, err := scheduler.New(cfg, n.clock.Now, func() cadence.Calendar { return n.calendar(rounds) }, discard,
+	cfg.Look = time.Minute
+	s, err := scheduler.New(cfg, n.clock, func() cadence.Calendar { return n.calendar(rounds) }, discard,
 		scheduler.Job{Name: "freeze", Work: cadence.Freeze, Run: n.do, Since: since},
 		scheduler.Job{Name: "build", Work: cadence.Build, Run: n.do, Since: since})
 	if err != nil {

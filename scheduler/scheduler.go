@@ -1,9 +1,11 @@
 // Package scheduler runs the named jobs it is handed, when they fall due.
 //
 // A job is a plain function. It is due by the calendar (see package cadence), at an
-// interval, or on a call of Trigger. At every tick the scheduler collects the work
-// that fell due since the last run of each job. After a pause, a restart, a failed run,
-// or triggers during a run, one run catches up with all of it and gets
+// interval, or on a call of Trigger. Each coming instant of the calendar is a one-time job of gocron, and each interval a
+// duration job. After each run and each call of Update, the scheduler reads the calendar and moves those jobs.
+//
+// At an instant the scheduler collects the work that fell due since the last run of the named job. After a pause, a
+// restart, a failed run, or triggers during a run, one run catches up with all of it and gets
 // the whole list. Only a freeze is never done after lights out.
 //
 // A job never overlaps itself; different jobs run side by side. After an error the scheduler repeats the run
@@ -13,7 +15,7 @@
 // the compare-and-swap of the store lets one of them win, so jobs must be safe to
 // run twice.
 //
-// All scheduled times are race time, read from the clock handed to New, and UTC. Only Tick,
+// All scheduled times are race time, read from the clock handed to New, and UTC. Only Look,
 // StopGrace and the measured durations are real time.
 package scheduler
 
@@ -27,24 +29,24 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/scheduler/cadence"
 	"gridcast/snapshots/blob"
 )
 
-// The errors of Trigger and of its channel.
+// The errors of Trigger, of its channel, and of Stop.
 var (
 	ErrUnknownJob = errors.New("unknown job")
 	ErrStopped    = errors.New("scheduler is stopped")
+	ErrCancelled  = errors.New("runs cancelled")
 )
 
 // Config holds the settings of a Scheduler. Durations are race time unless they say otherwise.
 type Config struct {
-	// Tick is the real time between two looks at the due work. It bounds the delay of a run,
-	// also after the machine was suspended or its clock was set.
-	Tick time.Duration
+	// Look is the real time between two looks at the clock. It bounds the delay of a run after
+	// the machine was suspended or its clock was set. Else runs start at their instant.
+	Look time.Duration
 
 	// RetryMin is the wait before the first retry of a failed run. Every further failure
 	// doubles the wait, up to RetryMax. Work with an end, such as a freeze, waits at most a quarter of
@@ -64,7 +66,7 @@ type Config struct {
 // DefaultConfig returns the settings of a service in real time.
 func DefaultConfig() Config {
 	return Config{
-		Tick:      50 * time.Millisecond,
+		Look:      time.Second,
 		RetryMin:  5 * time.Second,
 		RetryMax:  5 * time.Minute,
 		CatchUp:   36 * time.Hour,
@@ -75,117 +77,130 @@ func DefaultConfig() Config {
 // Scheduler runs jobs. Its methods are safe for concurrent use.
 type Scheduler struct {
 	cfg      Config
-	now      func() time.Time
+	clock    Clock
 	calendar func() cadence.Calendar
 	log      *slog.Logger
 	metrics  *metrics
-	cron     gocron.Scheduler
+	cron     cron
+	active   sync.WaitGroup // counts runs; added to under mu, and not once stopped
 
-	ctx    context.Context // of all runs
-	cancel context.CancelFunc
-	active sync.WaitGroup // counts runs; added to under mu, and not once stopped
+	updating sync.Mutex // serialises updates, so that no calendar replaces a later one
 
 	mu      sync.Mutex // guards the following and the content of the queues; never held during a run
 	queues  []*queue   // one for each job, in the order given to New
 	current cadence.Calendar
-	checked time.Time // real time of the last check
-	due     time.Time // the first known due instant after it
-	changed bool      // since it: a trigger, or the end of a run
+	started bool
 	stopped bool
 }
 
-// New makes a scheduler for Start. now returns race time. The scheduler reads the calendar every
-// second and more often, so calendar must return at once, from memory, and must not call the scheduler.
-func New(cfg Config, now func() time.Time, calendar func() cadence.Calendar, log *slog.Logger, jobs ...Job) (*Scheduler, error) {
+// New makes a scheduler for Start. The scheduler reads the calendar at every update,
+// so calendar must return at once, from memory, and must not call the scheduler.
+func New(cfg Config, clock Clock, calendar func() cadence.Calendar, log *slog.Logger, jobs ...Job) (*Scheduler, error) {
 	if err := validate(jobs); err != nil {
 		return nil, err
 	}
-	s := &Scheduler{cfg: cfg, now: now, calendar: calendar, log: log, metrics: newMetrics(jobs)}
-	for _, j := range jobs {
-		s.queues = append(s.queues, &queue{job: j, status: JobStatus{Name: j.Name}})
-	}
+	s := &Scheduler{cfg: cfg, clock: clock, calendar: calendar, log: log, metrics: newMetrics(jobs)}
 	var err error
-	if s.cron, err = gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithLogger(quiet{log})); err != nil {
+	if s.cron, err = newCron(cfg, clock, s.metrics, log); err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
 	}
-	_, err = s.cron.NewJob(gocron.DurationJob(cfg.Tick), gocron.NewTask(s.tick),
-		gocron.WithName("tick"), gocron.WithSingletonMode(gocron.LimitModeReschedule),
-		gocron.WithStartAt(gocron.WithStartImmediately()))
-	if err != nil {
-		return nil, fmt.Errorf("make scheduler: %w", errors.Join(err, s.cron.Shutdown()))
+	for _, j := range jobs {
+		q := &queue{job: j, status: JobStatus{Name: j.Name}}
+		q.table, err = newTimetable(s.cron, j.Name, clock, events{
+			before: func() error { return s.begin(q) },
+			run:    func(ctx context.Context) error { return s.do(ctx, q) },
+			panicked: func(value any) {
+				s.log.Error("BUG: job panicked", "job", j.Name, "panic", value, "stack", string(debug.Stack()))
+			},
+			after: func(err error) { s.end(q, err) },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("make scheduler: job %s: %w", j.Name, errors.Join(err, s.cron.Shutdown()))
+		}
+		s.queues = append(s.queues, q)
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Start starts to run jobs, first the jobs with missed work. It does not block. Call it
 // once.
 func (s *Scheduler) Start() {
-	now := s.now()
+	now := s.clock.Now()
 	s.mu.Lock()
 	s.current = s.calendar()
 	for _, q := range s.queues {
-		q.seen = q.job.Since
-		if q.seen.IsZero() {
+		if q.seen = q.job.Since; q.seen.IsZero() {
 			q.seen = now.Add(-s.cfg.CatchUp)
-		}
-		if now.Before(q.seen) { // after a clock was set back, the job must not wait until the old instant
-			q.seen = now
 		}
 	}
 	s.mu.Unlock()
 	s.cron.Start()
-}
-
-// checkEvery is the real time between checks of the calendar when no due instant is known.
-const checkEvery = time.Second
-
-// tick looks for due jobs when there may be one: after a trigger, after the end of a run, at the
-// next known instant, or when the calendar has not been read for a while.
-func (s *Scheduler) tick() {
-	now := s.now()
 	s.mu.Lock()
-	check := s.changed || !now.Before(s.due) || time.Since(s.checked) >= checkEvery
+	s.started = true
 	s.mu.Unlock()
-	if check {
-		s.check(s.calendar(), now)
-	}
+	s.Update()
 }
 
-// check starts a run of every idle job with due work at now.
-func (s *Scheduler) check(calendar cadence.Calendar, now time.Time) {
+// Update reads the calendar, moves the coming runs to its instants, and starts runs that are due. Call it when the
+// calendar may have changed. The scheduler itself calls it at each instant and after each run.
+func (s *Scheduler) Update() {
+	s.updating.Lock()
+	defer s.updating.Unlock()
+	calendar, now := s.calendar(), s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped {
+	if !s.started || s.stopped {
 		return
 	}
-	s.changed, s.checked, s.due = false, time.Now(), now.Add(s.cfg.CatchUp)
 	overtaken := cadence.Overtaken(s.current, calendar, now)
 	s.current = calendar
 	for _, q := range s.queues {
+		if now.Before(q.seen) { // a clock was set back: the job must not wait until the old instant
+			q.seen = now
+		}
 		q.overtaken = append(q.overtaken, q.job.own(overtaken)...)
-		if q.status.Running {
-			continue
-		}
-		t, waiting, lost, ok := q.take(calendar, now)
-		for _, d := range lost {
-			s.log.Error("too late for job", "job", q.job.Name, "reason", d.Reason, "round", d.Round, "due", d.At, "until", d.Until)
-		}
-		if ok {
-			s.begin(q, t, waiting)
-		}
-		if next, ok := q.next(calendar, now); ok && next.At.Before(s.due) {
-			s.due = next.At
+		if err := q.table.update(q.coming(calendar, now), now, s.Update); err != nil {
+			s.log.Error("BUG: instants of a job are not planned", "job", q.job.Name, "err", err)
 		}
 	}
+	for _, q := range s.queues { // last, because an instant may have passed while it was planned
+		s.ask(q)
+	}
+}
+
+// ask lets a job run if it has work. A present run ends first. The caller holds mu.
+func (s *Scheduler) ask(q *queue) {
+	if !s.started || s.stopped || q.asked || !q.ready(s.current, s.clock.Now()) {
+		return
+	}
+	if err := q.table.run(); err != nil { // the next update asks again
+		s.log.Error("job not started", "job", q.job.Name, "err", err)
+		return
+	}
+	q.asked = true
 }
 
 // madeGoodAfter is the delay, in race time, from which a run counts as caught up and not as on time.
 const madeGoodAfter = time.Minute
 
-// begin starts a run. The caller holds mu.
-func (s *Scheduler) begin(q *queue, t Trigger, waiting []request) {
-	caughtUp := 0
+// errNothing skips a run without work.
+var errNothing = errors.New("nothing to do")
+
+// begin prepares the run that do does next.
+func (s *Scheduler) begin(q *queue) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return ErrStopped
+	}
+	lost, ok := q.take(s.current, s.clock.Now())
+	for _, d := range lost {
+		s.log.Error("too late for job", "job", q.job.Name, "reason", d.Reason, "round", d.Round, "due", d.At, "until", d.Until)
+	}
+	if !ok {
+		return errNothing
+	}
+	t, caughtUp := q.present, 0
 	for _, d := range t.Due {
 		if t.Attempt == 1 && t.At.Sub(d.At) > madeGoodAfter {
 			caughtUp++
@@ -195,53 +210,53 @@ func (s *Scheduler) begin(q *queue, t Trigger, waiting []request) {
 	s.metrics.began(q.job.Name, caughtUp)
 	q.status.Running, q.status.Attempt, q.status.LastReason = true, t.Attempt, t.String()
 	s.log.Debug("job begins", "job", q.job.Name, "reason", q.status.LastReason, "attempt", t.Attempt)
-	s.active.Go(func() {
-		began := time.Now()
-		err := s.do(q.job, t)
-		s.end(q, t, time.Since(began), err)
-		for _, r := range waiting {
-			r.done <- err
-		}
-	})
+	s.active.Add(1)
+	return nil
 }
 
-// do calls a job's function. It turns a panic into an error, because a panic must end neither the other jobs nor an
-// edge in the same process.
-func (s *Scheduler) do(j Job, t Trigger) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("BUG: job panicked", "job", j.Name, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("job %s panicked: %v", j.Name, p)
-		}
-	}()
+// do calls a job's function.
+func (s *Scheduler) do(ctx context.Context, q *queue) error {
+	t := q.present // nothing changes it during the run
 	// The function gets copies, because the trigger's slices are used again after an error.
 	t.Due, t.Requested = slices.Clone(t.Due), slices.Clone(t.Requested)
-	if err = j.Run(s.ctx, t); errors.Is(err, ErrStopped) {
-		return nil // it triggered another job too late, which is no failure of its own
+	if err := q.job.Run(ctx, t); !errors.Is(err, ErrStopped) {
+		return err
 	}
-	return err
+	return nil // it triggered another job too late, which is no failure of its own
 }
 
 // end records the outcome of a run. After an error it keeps the run's work for a retry.
-func (s *Scheduler) end(q *queue, t Trigger, took time.Duration, err error) {
-	s.metrics.ended(q.job.Name, took, err)
+func (s *Scheduler) end(q *queue, err error) {
+	defer s.active.Done()
+	waiting := s.record(q, err)
+	s.Update()
+	for _, r := range waiting {
+		r.done <- err
+	}
+}
+
+// record sets the status after a run, and returns those who wait for its outcome.
+func (s *Scheduler) record(q *queue, err error) []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changed = true
-	now := s.now().UTC()
-	st := &q.status
+	s.metrics.running.WithLabelValues(q.job.Name).Set(0)
+	now := s.clock.Now().UTC()
+	st, waiting := &q.status, q.waiting
+	q.waiting = nil
 	st.Running, st.LastEnd = false, now
 	st.Runs++
 	if err == nil {
 		q.attempt, st.Attempt, st.LastError = 0, 0, ""
-		s.log.Debug("job done", "job", q.job.Name, "took", took)
-		return
+		s.log.Debug("job done", "job", q.job.Name)
+		return waiting
 	}
+	t := q.present
 	q.failed, q.retryAt = t, now.Add(s.wait(t, now))
 	st.Attempt++
 	st.LastError = err.Error()
 	st.Failures++
 	s.log.Warn("job failed", "job", q.job.Name, "reason", st.LastReason, "attempt", t.Attempt, "retry_at", q.retryAt, "err", err)
+	return waiting
 }
 
 // wait returns the wait after a failed run.
@@ -255,7 +270,7 @@ func (s *Scheduler) wait(t Trigger, now time.Time) time.Duration {
 	return w
 }
 
-// Trigger starts a run of a job at the next tick at which the job is idle, with the given reason;
+// Trigger starts a run of a job as soon as the job is idle, with the given reason;
 // triggers before the start of the run share it. The channel gets the outcome of that run, once: nil,
 // its error, or ErrStopped. The scheduler repeats a failed run with the same reason; the
 // channel does not get that outcome.
@@ -271,21 +286,21 @@ func (s *Scheduler) Trigger(name, reason string) (<-chan error, error) {
 	}
 	done := make(chan error, 1)
 	s.queues[i].requests = append(s.queues[i].requests, request{reason, done})
-	s.changed = true
+	s.ask(s.queues[i])
 	return done, nil
 }
 
 // Status returns the state of each job, in the order given to New.
 func (s *Scheduler) Status() []JobStatus {
-	now := s.now()
+	now := s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]JobStatus, len(s.queues))
 	for i, q := range s.queues {
 		all[i] = q.status
 		all[i].Pending = q.ready(s.current, now)
-		if next, ok := q.next(s.current, now); ok {
-			all[i].Next, all[i].NextReason, all[i].NextRound = next.At, next.Reason, next.Round
+		if coming := q.coming(s.current, now); len(coming) > 0 {
+			all[i].Next, all[i].NextReason, all[i].NextRound = coming[0].At, coming[0].Reason, coming[0].Round
 		}
 	}
 	return all
@@ -295,8 +310,8 @@ func (s *Scheduler) Status() []JobStatus {
 func (s *Scheduler) Collector() prometheus.Collector { return s.metrics.registry }
 
 // Stop starts no more runs and waits for the running ones. When ctx ends first it cancels
-// their context and waits StopGrace more. The error names the jobs that still run then, or is the error of
-// ctx if Stop had to cancel runs. A waiter whose run never started gets ErrStopped.
+// their context and waits StopGrace more. The error names the jobs that still run then, or is ErrCancelled
+// with the error of ctx if they ended. A waiter whose run never started gets ErrStopped.
 func (s *Scheduler) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
@@ -307,30 +322,18 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		q.requests = nil
 	}
 	s.mu.Unlock()
-	err := s.drain(ctx)
-	if cronErr := s.cron.Shutdown(); cronErr != nil {
-		err = errors.Join(err, fmt.Errorf("stop scheduler: %w", cronErr))
-	}
-	return err
-}
-
-// drain waits for the running jobs, and cancels them when ctx ends.
-func (s *Scheduler) drain(ctx context.Context) error {
-	defer s.cancel()
+	// gocron's Shutdown cancels runs at once, and keeps a processor busy until they end. So runs end first.
 	idle := make(chan struct{})
 	go func() { s.active.Wait(); close(idle) }()
+	var cancelled error
 	select {
 	case <-idle:
-		return nil
 	case <-ctx.Done():
+		cancelled = fmt.Errorf("stop scheduler: %w: %w", ErrCancelled, ctx.Err())
 	}
-	s.cancel()
-	grace := time.NewTimer(s.cfg.StopGrace)
-	defer grace.Stop()
-	select {
-	case <-idle:
-		return fmt.Errorf("stop scheduler: runs cancelled: %w", ctx.Err())
-	case <-grace.C:
+	err := s.cron.Shutdown()
+	if !errors.Is(err, errHang) {
+		return errors.Join(cancelled, err)
 	}
 	var running []string
 	for _, st := range s.Status() {
@@ -338,11 +341,5 @@ func (s *Scheduler) drain(ctx context.Context) error {
 			running = append(running, st.Name)
 		}
 	}
-	return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, ctx.Err())
+	return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, errors.Join(ctx.Err(), err))
 }
-
-// quiet logs gocron's information at debug level, because operators do not need it.
-type quiet struct{ *slog.Logger }
-
-// Info implements [gocron.Logger].
-func (q quiet) Info(msg string, args ...any) { q.Debug(msg, args...) }

@@ -26,7 +26,7 @@ func TestStopWaitsForRuns(t *testing.T) {
 			return errors.Join(ctx.Err(), err)
 		}))
 		running := trigger(t, s, "build", "operator")
-		time.Sleep(everySecond().Tick)
+		time.Sleep(everySecond().Look)
 		synctest.Wait()
 		waiting := trigger(t, s, "build", "ledger")
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -58,7 +58,7 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 			return ctx.Err()
 		}))
 		running := trigger(t, s, "build", "operator")
-		time.Sleep(everySecond().Tick)
+		time.Sleep(everySecond().Look)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -140,7 +140,7 @@ func TestStatusAndMetrics(t *testing.T) {
 		})
 		build.Since = clock.Now()
 		cfg := everySecond()
-		cfg.Tick = 10 * time.Millisecond
+		cfg.Look = 10 * time.Millisecond
 		s := start(t, w, cfg, build)
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(s.Collector())
@@ -193,7 +193,7 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 
 func TestJobsAreChecked(t *testing.T) {
 	run := func(context.Context, scheduler.Trigger) error { return nil }
-	_, err := scheduler.New(scheduler.DefaultConfig(), time.Now, nil, nil,
+	_, err := scheduler.New(scheduler.DefaultConfig(), newRaceClock(time.Now(), 1), nil, nil,
 		scheduler.Job{Name: "build", Run: run},
 		scheduler.Job{Name: "build", Run: run},
 		scheduler.Job{Run: run},

@@ -79,16 +79,16 @@ func (w *world) ran() []string {
 
 var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// everySecond is the default with a tick of a second, because a bubble of synctest has many hours.
+// everySecond is the default, with a look at the clock each second.
 func everySecond() scheduler.Config {
 	cfg := scheduler.DefaultConfig()
-	cfg.Tick = time.Second
+	cfg.Look = time.Second
 	return cfg
 }
 
 func start(t *testing.T, w *world, cfg scheduler.Config, jobs ...scheduler.Job) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(cfg, w.clock.Now, w.calendar, discard, jobs...)
+	s, err := scheduler.New(cfg, w.clock, w.calendar, discard, jobs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +141,9 @@ func (c *raceClock) Now() time.Time {
 	defer c.mu.Unlock()
 	return c.race.Add(c.jumped + time.Since(c.real)*c.speed)
 }
+
+// Speed is race seconds in a real second.
+func (c *raceClock) Speed() float64 { return float64(c.speed) }
 
 // jump moves the clock, as the suspension of a machine does.
 func (c *raceClock) jump(d time.Duration) {

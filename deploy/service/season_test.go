@@ -162,7 +162,7 @@ func (u *unattended) settle(t *testing.T) {
 	t.Helper()
 	idle := func(job *scheduler.JobStatus) bool { return !job.Running && !job.Pending }
 	for quiet := 0; quiet < 2; {
-		time.Sleep(60 * time.Millisecond) // of the bubble: more than the schedule's tick
+		time.Sleep(1100 * time.Millisecond) // of the bubble: until the schedule has looked at the clock
 		synctest.Wait()
 		quiet++
 		for _, job := range u.service.Jobs() {

@@ -32,7 +32,7 @@ import (
 // first, then Run. From Start on every other method is safe for concurrent use.
 type Service struct {
 	builder *builder.Builder
-	clock   Clock
+	clock   scheduler.Clock
 	log     *slog.Logger
 	facts   atomic.Pointer[archive.Stored]      // as of the last build, for the schedule
 	jobs    atomic.Pointer[scheduler.Scheduler] // from a successful Start on
@@ -52,12 +52,6 @@ type Service struct {
 	published atomic.Pointer[snapshots.Base] // as of the last build
 }
 
-// Clock is race time and its speed, in race seconds a real second. clock.Clock implements it.
-type Clock interface {
-	Now() time.Time
-	Speed() float64
-}
-
 // The jobs, by name.
 const (
 	buildJob  = "build"
@@ -75,7 +69,7 @@ const followEvery = time.Second
 const StopGrace = 20 * time.Second
 
 // New returns an idle service. It registers its metrics, and at Start those of its jobs.
-func New(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
+func New(b *builder.Builder, c scheduler.Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
 	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive}
 	s.metrics = newServiceMetrics(s, registry)
 	return s
@@ -135,7 +129,7 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 		fresh := func(ctx context.Context, _ scheduler.Trigger) error { return s.builder.Freshen(ctx) }
 		list = append(list, scheduler.Job{Name: freshJob, Every: snapshots.FreshEvery, Run: fresh})
 	}
-	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock.Now, s.calendar, s.log, list...)
+	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock, s.calendar, s.log, list...)
 	if err != nil {
 		return err
 	}
@@ -158,9 +152,9 @@ func (s *Service) Run(ctx context.Context) error {
 		delivering.Go(func() { s.hooks.Run(ctx) })
 	}
 	if s.watcher != nil {
-		delivering.Go(func() { s.watchRaces(ctx) })
+		delivering.Go(func() { s.end("watching races", s.watchRaces(ctx)) })
 	}
-	s.follow(ctx)
+	s.end("following the store", s.follow(ctx))
 	defer delivering.Wait()
 	defer func() {
 		s.building.Lock() // no build calls the functions of OnPublish meanwhile
@@ -169,7 +163,19 @@ func (s *Service) Run(ctx context.Context) error {
 	}()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
-	return s.jobs.Load().Stop(stopping)
+	err := s.jobs.Load().Stop(stopping)
+	if errors.Is(err, scheduler.ErrCancelled) { // no failure, because a build that ends early publishes nothing
+		s.log.Warn("a job was cancelled; the next start does its work", "err", err)
+		return nil
+	}
+	return err
+}
+
+// end logs the error of work beside the jobs that did not end.
+func (s *Service) end(what string, err error) {
+	if err != nil {
+		s.log.Error("the service does not stop cleanly", "what", what, "err", err)
+	}
 }
 
 // build is Build for the jobs. It ignores ErrHeld, because holding is a decision of an operator.
@@ -373,25 +379,19 @@ func (s *Service) statusChange() (string, error) {
 }
 
 // follow triggers a build when another process appends to the ledger, changes the archive or observes a lap of a
-// race, until ctx ends.
-func (s *Service) follow(ctx context.Context) {
-	ticker := time.NewTicker(followEvery)
-	defer ticker.Stop()
+// race, until ctx ends. It moves the jobs to the instants of what it has read.
+func (s *Service) follow(ctx context.Context) error {
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
 		_, ledgerErr := s.builder.Ledger.Refresh(ctx)
 		if err := errors.Join(ledgerErr, s.loadFacts(ctx)); err != nil {
 			if ctx.Err() == nil {
 				s.log.Warn("the store cannot be read; builds wait", "err", err)
 			}
-			continue
+			return
 		}
+		s.jobs.Load().Update()
 		reason := ""
 		if newHead := s.builder.Ledger.Head(); newHead != head {
 			head = newHead
@@ -408,12 +408,12 @@ func (s *Service) follow(ctx context.Context) {
 			}
 		}
 		if reason == "" {
-			continue
+			return
 		}
-		if _, err := s.jobs.Load().Trigger(buildJob, reason); err != nil {
+		if _, err := s.jobs.Load().Trigger(buildJob, reason); err != nil && ctx.Err() == nil {
 			s.log.Error("build not triggered", "reason", reason, "err", err)
 		}
-	}
+	})
 }
 
 func (s *Service) loadFacts(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/live"
 	"gridcast/deploy/operator"
+	"gridcast/scheduler"
 )
 
 // watchFrom is the time before lights out from which the source of the running order is read.
@@ -34,17 +35,18 @@ func (s *Service) wait(ctx context.Context, d time.Duration) error {
 
 // watchRaces watches each race while it runs, until ctx ends. Every scheduler of a store may watch, because the log keeps
 // each lap once.
-func (s *Service) watchRaces(ctx context.Context) {
+func (s *Service) watchRaces(ctx context.Context) error {
 	over := map[int64]bool{} // watched to the end
-	for s.wait(ctx, time.Minute) == nil {
+	minute := time.Duration(float64(time.Minute) / s.clock.Speed())
+	return scheduler.Every(ctx, max(minute, time.Millisecond), func(ctx context.Context) {
 		race, until, ok := s.raceNow()
 		if !ok || over[race.Session] {
-			continue
+			return
 		}
 		actions, err := s.Operator(ctx, nil)
 		if err != nil {
 			s.log.Error("the running race is not watched", "session_key", race.Session, "err", err)
-			continue
+			return
 		}
 		host := live.Host{Now: s.clock.Now, Wait: s.wait, Observe: func(ctx context.Context, o live.Observation) (bool, error) {
 			return actions.Observe(ctx, o, o.Source)
@@ -56,7 +58,7 @@ func (s *Service) watchRaces(ctx context.Context) {
 		} else if ctx.Err() == nil {
 			s.log.Warn("the running race is watched again in a minute", "session_key", race.Session, "err", err)
 		}
-	}
+	})
 }
 
 func (s *Service) runningOrder() operator.Source {

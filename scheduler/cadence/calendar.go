@@ -1,9 +1,8 @@
 // Package cadence tells which work is due at which instant: a pure function of a calendar and an instant.
 //
 // It runs nothing, has no clock, and holds no rule of racing: the given calendar names
-// the instants of every round and season. Coming lists the instants ahead, Next the first of them
-// for one kind of work, Missed those that passed without a run and must be caught up, Overtaken
-// those that a change of the calendar put into the past. All instants are UTC, for every
+// the instants of every round and season. Coming lists the instants ahead, Missed those that passed
+// without a run and must be caught up, Overtaken those that a change of the calendar put into the past. All instants are UTC, for every
 // location of the given times, and intervals include their end but not their beginning,
 // so that consecutive intervals neither lose nor double an instant.
 //

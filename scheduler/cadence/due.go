@@ -44,6 +44,8 @@ type Due struct {
 	Reason Reason
 	Round  int64     // session key of its round; 0: no particular round
 	Until  time.Time // the work must not be done from this instant on; zero: never too late
+
+	Every time.Duration // due again at this interval, until another reason or the calendar changes it; 0: once
 }
 
 // TooLate reports whether the work must not be done any more at now.
@@ -66,17 +68,11 @@ func sorted(all []Due, keep func(Due) bool) []Due {
 	return kept
 }
 
-// Next returns the first instant after now at which the work is due, and whether there is one:
-// without a pick to freeze there is no next freeze.
-func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
-	var next Due
-	found := false
-	for _, d := range append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day))) {
-		if d.Work == work && d.At.After(now) && (!found || compare(d, next) < 0) {
-			next, found = d, true
-		}
-	}
-	return next, found
+// Coming lists the instants after now, in order: all instants of every round and season, and the
+// next poll and the next night.
+func Coming(cal Calendar, now time.Time) []Due {
+	all := append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day)))
+	return sorted(all, func(d Due) bool { return d.At.After(now) })
 }
 
 // Missed lists, in order, the instants after from up to and including now that a run must still catch

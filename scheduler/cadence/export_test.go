@@ -2,9 +2,13 @@ package cadence
 
 import "time"
 
-// Coming lists the instants after now, in order: all instants of every round and season, and the
-// next poll and the next night.
-func Coming(cal Calendar, now time.Time) []Due {
-	all := append(instants(cal), nextPoll(cal, now), lastNight(now.Add(day)))
-	return sorted(all, func(d Due) bool { return d.At.After(now) })
+// Next returns the first instant after now at which the work is due, and whether there is one:
+// without a pick to freeze there is no next freeze.
+func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
+	for _, d := range Coming(cal, now) {
+		if d.Work == work {
+			return d, true
+		}
+	}
+	return Due{}, false
 }

@@ -59,7 +59,7 @@ func (s stretch) last(now time.Time) (time.Time, bool) {
 }
 
 func (s stretch) due(at time.Time) Due {
-	return Due{At: at, Work: Poll, Reason: s.reason, Round: s.round}
+	return Due{At: at, Work: Poll, Reason: s.reason, Round: s.round, Every: s.every}
 }
 
 // week is the hourly poll, in and out of season.

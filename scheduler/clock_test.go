@@ -1,0 +1,197 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/cadence/cadencetest"
+)
+
+// Each run starts at its instant, at any speed: at the first real nanosecond at which the clock has reached it.
+func TestRunsStartAtTheirInstant(t *testing.T) {
+	for _, speed := range []int{1, 7, 300, 20_000, 1_000_000} {
+		t.Run(fmt.Sprintf("speed %d", speed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start22 := at(t, lightsOut)
+				clock := newRaceClock(start22.Add(-time.Hour), speed)
+				w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+				var late []time.Duration
+				precise := func(job scheduler.Job) scheduler.Job {
+					run := job.Run
+					job.Since = clock.Now()
+					job.Run = func(ctx context.Context, tr scheduler.Trigger) error {
+						late = append(late, tr.At.Sub(tr.Due[0].At))
+						return run(ctx, tr)
+					}
+					return job
+				}
+				s := start(t, w, scheduler.DefaultConfig(), precise(w.record("freeze", cadence.Freeze, nil)), precise(w.record("build", cadence.Build, nil)))
+				clock.sleepUntil(start22.Add(5 * time.Hour))
+				stop(t, s)
+				want := []string{
+					"2026-11-22 03:55:00  freeze: freeze_latest 2026022",
+					"2026-11-22 04:00:00  build: lights_out 2026022",
+					"2026-11-22 08:00:00  build: race_window_end 2026022",
+				}
+				if diff := cmp.Diff(want, w.ran()); diff != "" {
+					t.Errorf("runs (-want +got):\n%s", diff)
+				}
+				for i, d := range late {
+					if d < 0 || d >= time.Duration(speed) {
+						t.Errorf("run %d started %v of race time after its instant, want less than a real nanosecond", i, d)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A clock that is set back while the scheduler runs delays no job until the old time: polls go on, and an instant that
+// comes again is due again.
+func TestClockIsSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start22 := at(t, lightsOut)
+		clock := newRaceClock(start22.Add(-10*time.Minute), 1)
+		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		jobs := []scheduler.Job{w.record("build", cadence.Build, nil), w.record("note", "", nil), w.record("poll", cadence.Poll, nil)}
+		jobs[1].Every = 10 * time.Minute
+		w.rounds[0].WeekendFrom, w.rounds[0].WeekendUntil = start22.Add(24*time.Hour), start22.Add(25*time.Hour) // polls each hour
+		w.rounds[0].Frozen, w.rounds[0].Verified = true, true
+		for i := range jobs {
+			jobs[i].Since = clock.Now()
+		}
+		s := start(t, w, everySecond(), jobs...)
+		var parts [][]string
+		clock.sleepUntil(start22.Add(30 * time.Second))
+		clock.jump(-5 * 24 * time.Hour)
+		time.Sleep(time.Second)
+		s.Update() // as after a change of the calendar
+		parts = append(parts, w.ran(), []string{"set back"})
+		clock.sleepUntil(start22.Add(-5*24*time.Hour + 20*time.Minute + time.Second))
+		clock.jump(5*24*time.Hour - 21*time.Minute)
+		parts = append(parts, w.ran(), []string{"set forward"})
+		clock.sleepUntil(start22.Add(time.Minute))
+		stop(t, s)
+		want := "2026-11-22 04:00:00  build: lights_out 2026022\n" +
+			"2026-11-22 04:00:00  note: interval\n" +
+			"2026-11-22 04:00:00  poll: poll_week\n" +
+			"set back  \n" +
+			"2026-11-17 04:10:00  note: interval\n" +
+			"2026-11-17 04:20:00  note: interval\n" +
+			"set forward  \n" +
+			"2026-11-22 03:59:02  note: interval\n" +
+			"2026-11-22 03:59:02  poll: poll_week\n" +
+			"2026-11-22 04:00:00  build: lights_out 2026022\n" +
+			"2026-11-22 04:00:00  note: interval\n" +
+			"2026-11-22 04:00:00  poll: poll_week\n"
+		var got strings.Builder
+		for _, part := range parts {
+			got.WriteString(summary(part))
+		}
+		got.WriteString(summary(w.ran()))
+		if diff := cmp.Diff(want, got.String()); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A restart in the middle of a run leads to the same work: what the first process began and did not finish, the second
+// does at its start.
+func TestRestartInTheMiddle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start22 := at(t, lightsOut)
+		clock := newRaceClock(start22.Add(-time.Minute), 300)
+		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		since := clock.Now()
+		job := w.record("build", cadence.Build, func(ctx context.Context, _ scheduler.Trigger) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Second):
+			}
+			return ctx.Err()
+		})
+		job.Since = since
+		first := start(t, w, everySecond(), job)
+		clock.sleepUntil(start22.Add(time.Minute))
+		killed, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := first.Stop(killed); err == nil {
+			t.Error("stop: no error, want the run to be cancelled")
+		}
+		second := start(t, w, everySecond(), job)
+		clock.sleepUntil(start22.Add(time.Hour))
+		stop(t, second)
+		want := []string{"2026-11-22 04:00:00  build: lights_out 2026022", "2026-11-22 04:01:00  build: lights_out 2026022"}
+		if diff := cmp.Diff(want, w.ran()); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Timers and tickers run in race time, also when the clock is set.
+func TestTimersOfRaceTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := newRaceClock(at(t, lightsOut), 60)
+		race := scheduler.NewRaceTime(clock, time.Second)
+		began := time.Now()
+		took := func(want time.Duration, what string) {
+			t.Helper()
+			if got := time.Since(began); got != want {
+				t.Errorf("%s: after %v of real time, want %v", what, got, want)
+			}
+			began = time.Now()
+		}
+		race.Sleep(time.Minute)
+		took(time.Second, "a minute of sleep")
+		race.Sleep(-time.Minute)
+		took(0, "a sleep into the past")
+		<-race.After(90 * time.Second)
+		took(1500*time.Millisecond, "90 s")
+		if since := race.Since(at(t, lightsOut)); since != 150*time.Second || race.Until(at(t, lightsOut)) != -since {
+			t.Errorf("%v of race time have passed, want 150 s", since)
+		}
+		timer := race.NewTimer(time.Hour)
+		if !timer.Stop() || timer.Stop() {
+			t.Error("a timer is not stopped once")
+		}
+		if timer.Reset(2 * time.Minute) {
+			t.Error("a stopped timer was active")
+		}
+		<-timer.Chan()
+		took(2*time.Second, "a timer that was reset")
+		if timer.Stop() {
+			t.Error("a timer that has fired was active")
+		}
+
+		ticker := race.NewTicker(30 * time.Second)
+		for range 3 {
+			<-ticker.Chan()
+			took(500*time.Millisecond, "a tick")
+		}
+		ticker.Reset(time.Minute)
+		<-ticker.Chan()
+		took(time.Second, "a tick of another interval")
+		ticker.Stop()
+
+		fired := make(chan bool)
+		race.AfterFunc(time.Hour, func() { close(fired) })
+		clock.jump(time.Hour)
+		<-fired
+		if got := time.Since(began); got > time.Second {
+			t.Errorf("set forward, a timer fires after %v, want a second at most", got)
+		}
+		began = time.Now()
+		wait := race.After(time.Hour)
+		clock.jump(-time.Hour)
+		<-wait
+		took(2*time.Minute, "a timer whose clock was set back by an hour")
+	})
+}
