@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,8 @@ var borders = map[string][]string{
 	"github.com/redis/go-redis/v9":    {"edge/limit/redislimit"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},
+	"github.com/jonboulle/clockwork":  {"scheduler"},
+	"github.com/google/uuid":          {"scheduler"},
 	"github.com/klauspost/compress":   {"snapshots", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"snapshots"},
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
@@ -184,3 +187,35 @@ func longestPrefix(pkg string) string {
 
 // below reports whether the path is dir or inside it.
 func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// TestGocronSchedules: nothing but gocron keeps a schedule in the packages that run jobs. Only the race time that gocron
+// gets as its clock sets timers.
+func TestGocronSchedules(t *testing.T) {
+	own := regexp.MustCompile(`\btime\.(NewTicker|Tick|AfterFunc)\(`)
+	read := 0
+	for _, dir := range []string{"scheduler", "scheduler/webhook", "deploy/service", "deploy/servers"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") || path == "../scheduler/clock.go" {
+				continue
+			}
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read++
+			if found := own.Find(source); found != nil {
+				t.Errorf("%s has a schedule of its own, %s…): make it a job of the scheduler or use scheduler.Every", path, found)
+			}
+			if strings.Contains(string(source), "go-co-op/gocron") && path != "../scheduler/gocron.go" {
+				t.Errorf("%s imports gocron, which only scheduler/gocron.go does", path)
+			}
+		}
+	}
+	if read < 15 {
+		t.Errorf("read %d files, want all of the packages that run jobs", read)
+	}
+}

@@ -180,8 +180,11 @@ func (s *Scheduler) ask(q *queue) {
 	q.asked = true
 }
 
-// madeGoodAfter is the delay, in race time, from which a run counts as caught up and not as on time.
-const madeGoodAfter = time.Minute
+// madeGoodAfter is the delay, in race time, from which a run counts as caught up and not as on time: a minute, and on a
+// fast clock at least a real second.
+func (s *Scheduler) madeGoodAfter() time.Duration {
+	return max(time.Minute, time.Duration(float64(time.Second)*s.clock.Speed()))
+}
 
 // errNothing skips a run without work.
 var errNothing = errors.New("nothing to do")
@@ -202,7 +205,7 @@ func (s *Scheduler) begin(q *queue) error {
 	}
 	t, caughtUp := q.present, 0
 	for _, d := range t.Due {
-		if t.Attempt == 1 && t.At.Sub(d.At) > madeGoodAfter {
+		if t.Attempt == 1 && t.At.Sub(d.At) > s.madeGoodAfter() {
 			caughtUp++
 			s.log.Info("job makes good what was missed", "job", q.job.Name, "reason", d.Reason, "round", d.Round, "due", d.At)
 		}

@@ -53,7 +53,11 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	defer beside.Wait()
 	running, ended := context.WithCancel(ctx)
 	defer ended()
-	beside.Go(func() { returnMemory(running) })
+	beside.Go(func() {
+		if err := returnMemory(running); err != nil {
+			s.Log.Error("memory is not returned to the system", "err", err)
+		}
+	})
 	beside.Go(func() {
 		select {
 		case <-e.Started():

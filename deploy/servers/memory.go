@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"gridcast/scheduler"
 )
 
 const (
@@ -18,16 +20,10 @@ const (
 // returnMemory returns the garbage of loading and building to the system, until ctx ends. The Go runtime keeps as much
 // free memory as it has in use. A process that has allocated much since the last return, and hardly anything for a
 // second, will not need it soon.
-func returnMemory(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+func returnMemory(ctx context.Context) error {
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	for last, returned := uint64(0), uint64(0); ; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	last, returned := uint64(0), uint64(0)
+	return scheduler.Every(ctx, time.Second, func(context.Context) {
 		metrics.Read(allocated)
 		now := allocated[0].Value.Uint64()
 		if now-last < quietSecond && now-returned > muchGarbage {
@@ -36,5 +32,5 @@ func returnMemory(ctx context.Context) {
 			returned = now
 		}
 		last = now
-	}
+	})
 }

@@ -12,7 +12,11 @@ import (
 func TestReturnMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		go returnMemory(ctx)
+		go func() {
+			if err := returnMemory(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
 		defer synctest.Wait()
 		defer cancel()
 		collections := func(after time.Duration) uint32 {

@@ -50,7 +50,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 		return c.On(ctx, s, store, flags.LedgerKind(clock), c.Instant(clock))
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { returnMemory(ctx); return nil })
+	group.Go(func() error { return returnMemory(ctx) })
 	group.Go(func() error { return w.run(ctx, store, open) })
 	group.Go(func() error { return w.port.serve(ctx) })
 	if admin != nil {

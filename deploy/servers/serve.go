@@ -126,7 +126,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		scheme = "https"
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { returnMemory(ctx); return nil })
+	group.Go(func() error { return returnMemory(ctx) })
 	group.Go(func() error { return e.Run(ctx) })
 	group.Go(func() error { return w.run(ctx, store, open) })
 	group.Go(func() error { return w.port.serve(ctx) })
