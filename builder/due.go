@@ -95,7 +95,7 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 		{Actor, keysDue}, // first, because the other events of a round need its key
 		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
 		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
-			return p.livePicksDue(v, s, facts.SHA256)
+			return p.livePicksDue(v, s, facts.SHA256), nil
 		}},
 		{ledger.ArchiveActor, lateResults},
 		{ledger.RuleActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {

@@ -115,7 +115,7 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 	for _, c := range frozen.Pick.Chances {
 		half.Cars = append(half.Cars, live.Car{Driver: c.Driver})
 	}
-	if _, _, err := b.Observed().Append(t.Context(), half); err != nil {
+	if _, _, err := b.Observed().Append(t.Context(), live.Fixture{}, half); err != nil {
 		t.Fatal(err)
 	}
 	build(t, b, half.Received.Add(time.Second))

@@ -36,7 +36,7 @@ func TestTwoBuildersOfARace(t *testing.T) {
 			o := r.lap(n)
 			o.Received = o.Received.Add(time.Duration(i) * time.Second)
 			both.Go(func() {
-				if _, _, err := b.Observed().Append(t.Context(), o); err != nil {
+				if _, _, err := b.Observed().Append(t.Context(), live.Fixture{}, o); err != nil {
 					t.Error(err)
 				}
 				if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
@@ -78,7 +78,7 @@ func TestVerifiedWhileTheFeedRuns(t *testing.T) {
 		o := r.lap(n)
 		o.At, o.Received = verified.Add(time.Duration(n)*time.Minute), verified.Add(time.Duration(n)*time.Minute)
 		if n < 54 {
-			if _, _, err := r.Observed().Append(t.Context(), o); err != nil {
+			if _, _, err := r.Observed().Append(t.Context(), live.Fixture{}, o); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -168,7 +168,7 @@ func checkpointsOf(t *testing.T, stored archive.Stored, race *laps.Race) (made, 
 			gap, stops := int(c.Gap.Milliseconds()), c.Stops
 			o.Cars = append(o.Cars, live.Car{Driver: c.Driver, GapMS: &gap, Stops: &stops})
 		}
-		if _, _, err := b.Observed().Append(t.Context(), o); err != nil {
+		if _, _, err := b.Observed().Append(t.Context(), live.Fixture{}, o); err != nil {
 			t.Fatalf("%s %d: %v", race.GrandPrix, race.Year, err)
 		}
 		settle(o.Received.Add(time.Second))

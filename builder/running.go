@@ -24,8 +24,9 @@ import (
 // Observations of a race may arrive from WatchedBefore lights out until Watched after it. A race may be interrupted for
 // hours.
 const (
-	WatchedBefore = time.Hour
-	Watched       = 9 * time.Hour
+	WatchedBefore  = time.Hour
+	Watched        = 9 * time.Hour
+	WatchedStopped = 36 * time.Hour // after the latest observation of a suspended race
 )
 
 // Observed returns the log of observations of this builder's store.
@@ -50,6 +51,37 @@ func liveRound(rounds []*almanac.Round, now time.Time) *almanac.Round {
 	return latest
 }
 
+// Fixture returns the race of a round, for the judgement of its observations. Until a grid is known, it is the order of the
+// chances of the pick.
+func Fixture(r *almanac.Round) live.Fixture {
+	of := live.Fixture{Session: r.Session, Start: r.Start, Laps: r.Facts.ScheduledLaps}
+	slots := slices.Clone(r.Facts.Grid)
+	season.SortGrid(slots)
+	for _, slot := range slots {
+		of.Grid = append(of.Grid, slot.Driver)
+	}
+	if r.Pick != nil && of.Grid == nil {
+		for _, c := range frozenForecast(r.Pick).Candidates {
+			of.Grid = append(of.Grid, c.Driver)
+		}
+	}
+	return of
+}
+
+// WatchedUntil returns the instant until which observations of a race may arrive: Watched after lights out or after the
+// latest observation. A suspended race may go on the next day.
+func WatchedUntil(r *almanac.Round, tape *live.Tape) time.Time {
+	until := r.Start.Add(Watched)
+	if tape == nil || len(tape.Observations) == 0 {
+		return until
+	}
+	race := live.Reduce(tape.Observations, Fixture(r))
+	if race.State == live.Stopped {
+		return race.Seen.Add(WatchedStopped)
+	}
+	return season.Later(until, race.Seen.Add(Watched))
+}
+
 // observe reads the observations of the round of /live while some may arrive, or if they were never read. If the store
 // does not answer, the ones read before count, because results must not wait for them.
 func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *live.Tape {
@@ -58,7 +90,7 @@ func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *
 		return &live.Tape{}
 	}
 	known := b.Observed().Known(r.Session)
-	if known != nil && (r.Result != nil || v.At.Before(r.Start.Add(-WatchedBefore)) || v.At.After(r.Start.Add(Watched))) {
+	if known != nil && (r.Result != nil || v.At.Before(r.Start.Add(-WatchedBefore)) || v.At.After(WatchedUntil(r, known))) {
 		return known
 	}
 	tape, err := b.Observed().Refresh(ctx, r.Session)
@@ -84,6 +116,9 @@ func scheduledLaps(r *almanac.Round, race *live.Race) int {
 func chancesAt(r *almanac.Round, race *live.Race, m *live.Moment) (predict.Forecast, error) {
 	if r.Pick == nil {
 		return predict.Forecast{}, errors.New("no pick was frozen before the race")
+	}
+	if !m.Whole() {
+		return predict.Forecast{}, fmt.Errorf("lap %d: the line names too few running cars", m.Lap)
 	}
 	state := predict.RaceState{Laps: m.Lap, Scheduled: scheduledLaps(r, race), OrderOnly: orderOnly(m)}
 	gap := time.Duration(0)
@@ -114,15 +149,16 @@ func orderOnly(m *live.Moment) bool {
 // checkpoint is the state of a live pick that is not frozen.
 type checkpoint struct {
 	percent, lap int
-	moment       *live.Moment // to freeze it from; nil: not now
-	missed       string       // why it is not frozen and never will be
+	moment       *live.Moment     // to freeze it from; nil: not now
+	forecast     predict.Forecast // at the moment
+	missed       string           // why it is not frozen and never will be; it stays the same from lap to lap
 }
 
 // checkpoints returns the live picks of a round that are not frozen. A pick is due when the leader completes its lap, and
 // at the latest a lap later, from an observation that is fresh. The scheduled distance stands, also if the race is
 // shortened.
 func checkpoints(r *almanac.Round, race *live.Race, now time.Time) []checkpoint {
-	scheduled := scheduledLaps(r, race)
+	scheduled, over := scheduledLaps(r, race), race.State == live.Ended || r.Result != nil
 	var open []checkpoint
 	for _, percent := range predict.Checkpoints {
 		if r.Record.LivePick(percent) != nil {
@@ -135,23 +171,22 @@ func checkpoints(r *almanac.Round, race *live.Race, now time.Time) []checkpoint 
 			c.missed = "the scheduled distance is not known"
 		case r.Pick == nil:
 			c.missed = "no pick was frozen before the race"
-		case r.Result != nil && race.Lap >= c.lap && m != nil:
-			c.missed = "the result was verified before"
-		case race.Lap == 0 && race.State == live.Ended:
+		case race.Lap == 0 && over:
 			c.missed = "the race ended before its first lap"
-		case race.Lap < c.lap && race.State == live.Ended:
+		case race.Lap < c.lap && over:
 			c.missed = fmt.Sprintf("the race ended after lap %d of %d", race.Lap, scheduled)
-		case race.Lap < c.lap:
-		case m == nil:
-			c.missed = fmt.Sprintf("no observation of lap %d or %d arrived", c.lap, c.lap+1)
-		case race.Lap > c.lap+1:
-			c.missed = fmt.Sprintf("lap %d was observed too late: the leader had completed lap %d", c.lap, race.Lap)
-		case now.Sub(m.Seen()) > live.Fresh:
-			c.missed = fmt.Sprintf("the observation of lap %d was older than %d seconds", m.Lap, int(live.Fresh.Seconds()))
-		case !m.Seen().After(r.Start):
+		case race.Lap < c.lap, m == nil && race.Lap == c.lap && !over:
+		case m != nil && !m.Seen().After(r.Start):
 			c.missed = "the observation is from before lights out"
+		case m == nil, race.Lap > c.lap+1, now.Sub(m.Seen()) > live.Fresh, r.Result != nil:
+			c.missed = fmt.Sprintf("no complete line of lap %d or %d arrived within %d seconds", c.lap, c.lap+1, int(live.Fresh.Seconds()))
 		default:
-			c.moment = m
+			forecast, err := chancesAt(r, race, m)
+			if err = cmp.Or(err, forecast.Pickable()); err != nil {
+				c.missed = fmt.Sprintf("no pick follows from lap %d: %v", m.Lap, err)
+			} else {
+				c.moment, c.forecast = m, forecast
+			}
 		}
 		open = append(open, c)
 	}
@@ -159,38 +194,30 @@ func checkpoints(r *almanac.Round, race *live.Race, now time.Time) []checkpoint 
 }
 
 // livePicksDue freezes the live picks that are due.
-func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events []ledger.Event, faults []error) {
+func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) (events []ledger.Event) {
 	r := LiveRound(v, s)
 	if p.Observed == nil || r == nil || r.Result != nil {
-		return nil, nil
+		return nil
 	}
 	tape := p.Observed(r.Session)
 	if tape == nil {
-		return nil, nil
+		return nil
 	}
-	race := tape.Race(s.Driver)
+	race := tape.Race(Fixture(r), s.Driver)
 	for _, c := range checkpoints(r, &race, v.At) {
 		if c.moment == nil {
-			continue
-		}
-		forecast, err := chancesAt(r, &race, c.moment)
-		if err == nil {
-			err = forecast.Pickable()
-		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("live pick of %d at %d %%: %w", r.Session, c.percent, err))
 			continue
 		}
 		model := predict.LiveName
 		if orderOnly(c.moment) {
 			model = predict.OrderName
 		}
-		frozen := freeze(r, model, sum, forecast)
+		frozen := freeze(r, model, sum, c.forecast)
 		e := ledger.FreezeLive(r.Session, *frozen.Pick, r.Start, c.percent, ledger.Observation{Lap: c.moment.Lap, SHA256: c.moment.SHA256, At: c.moment.Seen()})
 		e.Archive, e.Chances = frozen.Archive, frozen.Chances
 		events = append(events, e)
 	}
-	return events, faults
+	return events
 }
 
 // liveDocuments puts the documents of /live into a version. The timelines of earlier races stay those of the base,
@@ -213,6 +240,21 @@ func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Alman
 		}
 		races[entry.Path] = Timeline(r, in.Ledger, tape, a.At)
 	}
+	for _, r := range allRounds(a) { // of which no version has a timeline, because over never came
+		path := catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()
+		_, made := races[path]
+		_, known := in.Base.Entry(path)
+		if result := r.Record.Result(); made || known || result == nil || r.Year < a.At.UTC().Year()-1 || !result.At.After(in.Base.Manifest.BuiltAt) {
+			continue
+		}
+		tape, err := b.Observed().Refresh(ctx, r.Session)
+		if err != nil {
+			return err
+		}
+		if len(tape.Observations) > 0 {
+			races[path] = Timeline(r, in.Ledger, tape, a.At)
+		}
+	}
 	for path, race := range races {
 		text, err := wire.Marshal(race)
 		if err != nil {
@@ -228,8 +270,8 @@ func liveRaces(a *almanac.Almanac, s *ledger.Fold, tape *live.Tape) map[string]w
 	now := wire.LiveRace{State: wire.LiveNone}
 	races := map[string]wire.LiveRace{catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}.Path(): now}
 	if r := liveRound(allRounds(a), a.At); r != nil {
-		race := tape.Race(s.Driver)
-		if now = liveData(a.At, r, &race); race.State == live.Ended {
+		race := tape.Race(Fixture(r), s.Driver)
+		if now = liveData(a.At, r, &race); now.State == wire.LiveOver && race.State != live.Waiting {
 			races[catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()] = Timeline(r, s, tape, a.At)
 		}
 	}
@@ -246,7 +288,7 @@ func allRounds(a *almanac.Almanac) (rounds []*almanac.Round) {
 
 // Timeline returns the data of a race with every observed lap.
 func Timeline(r *almanac.Round, s *ledger.Fold, tape *live.Tape, now time.Time) wire.LiveRace {
-	race := tape.Race(s.Driver)
+	race := tape.Race(Fixture(r), s.Driver)
 	data := liveData(now, r, &race)
 	data.Timeline = []wire.LiveLap{}
 	for i := range race.Moments {
@@ -282,9 +324,9 @@ func liveData(now time.Time, r *almanac.Round, race *live.Race) wire.LiveRace {
 		}
 		return data
 	}
-	data.ValidUntil, data.ByHand = wire.Instant(race.ValidUntil()), race.Hand
+	data.ValidUntil = wire.Instant(race.ValidUntil())
 	if m := race.Latest(); m != nil {
-		data.Order = wireOrder(r, race, m)
+		data.ByHand, data.Order = m.Hand, wireOrder(r, race, m)
 	} else {
 		data.Order = gridOrder(r)
 	}
@@ -300,7 +342,7 @@ func wireOrder(r *almanac.Round, race *live.Race, m *live.Moment) []wire.LiveCar
 	order := make([]wire.LiveCar, len(m.Cars))
 	for i, c := range m.Cars {
 		order[i] = carOf(r, c.Driver)
-		order[i].GapMS, order[i].GapLaps, order[i].Stops, order[i].Out = c.GapMS, c.LapsDown, c.Stops, c.Out
+		order[i].GapMS, order[i].GapLaps, order[i].Stops, order[i].Out, order[i].Carried = c.GapMS, c.LapsDown, c.Stops, c.Out, c.Carried
 		if !c.Out {
 			place(&order[i], r.Year, i+1, forecast, c.Driver)
 		}

@@ -51,6 +51,7 @@ type Car struct {
 	LapsDown int             `json:"laps_down,omitzero"` // whole laps behind the leader
 	Stops    *int            `json:"stops,omitzero"`     // pit stops made; nil: not known
 	Out      bool            `json:"out,omitzero"`       // no longer running
+	Carried  bool            `json:"-"`                  // in a Moment: its line does not name the car, which stands where it was
 }
 
 // Host is the service in which a source of the running order runs.
@@ -62,11 +63,12 @@ type Host struct {
 	Observe func(ctx context.Context, o Observation) (bool, error)
 }
 
-// Fixture is a race to be observed.
+// Fixture is a race to be observed, as the facts have it. Observations are judged by it.
 type Fixture struct {
-	Session int64     // our key
-	Start   time.Time // lights out, as planned
-	Laps    int       // scheduled; 0: unknown
+	Session int64             // our key
+	Start   time.Time         // lights out, as planned; zero: unknown
+	Laps    int               // scheduled; 0: unknown
+	Grid    []season.DriverID // of the cars that start, the first place first; empty: unknown
 }
 
 // Health is the state of a source of the running order.
@@ -95,6 +97,7 @@ const (
 	// maxAhead is how far the clock of a source may be ahead of ours.
 	maxAhead = 2 * time.Minute
 	maxLine  = 64 << 10 // bytes
+	maxGapMS = int(4 * time.Hour / time.Millisecond)
 )
 
 // Check returns every fault of an observation by itself.
@@ -112,6 +115,9 @@ func (o *Observation) Check() error {
 	}
 	if err := chain.CheckText("source", o.Source); err != nil {
 		faults = append(faults, err)
+	}
+	if !o.Hand && strings.Contains(o.Source, ":") {
+		fault("source %q: the name of a source has no colon, because names with one are those of people", o.Source)
 	}
 	kinds := 0
 	for _, is := range []bool{o.Phase != "", o.Lap != 0 || o.Cars != nil, o.Released} {
@@ -158,6 +164,8 @@ func (o *Observation) checkOrder() error {
 			return fmt.Errorf("driver %s is %d laps down on lap %d", c.Driver, c.LapsDown, o.Lap)
 		case c.Stops != nil && (*c.Stops < 0 || *c.Stops > o.Lap+1):
 			return fmt.Errorf("driver %s has made %d stops in %d laps", c.Driver, *c.Stops, o.Lap)
+		case c.GapMS != nil && *c.GapMS > maxGapMS:
+			return fmt.Errorf("driver %s has gap_ms %d: must be at most %d, four hours", c.Driver, *c.GapMS, maxGapMS)
 		case c.GapMS != nil && *c.GapMS < 0 || i == 0 && (c.LapsDown != 0 || c.GapMS != nil && *c.GapMS != 0):
 			return fmt.Errorf("the gap of driver %s is impossible: a gap is to the leader and not negative", c.Driver)
 		case c.GapMS != nil && !c.Out && *c.GapMS < gap:
@@ -207,19 +215,34 @@ func ParseLine(line []byte) (Observation, error) {
 	return o, o.Check()
 }
 
-// Lines calls each for every line of a feed, with its number from 1 on and its fault. Empty lines are skipped. It
-// stops at the first error of each.
+// Lines calls each for every line of a feed, with its number from 1 on and its fault. Empty lines are skipped. A line
+// that is too long is a fault as any other. Lines stops at the first error of each.
 func Lines(r io.Reader, each func(n int, o Observation, err error) error) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, maxLine), maxLine)
-	for n := 1; lines.Scan(); n++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+	lines := bufio.NewReaderSize(r, maxLine)
+	for n, long := 1, false; ; {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = true
 			continue
 		}
-		o, err := ParseLine(lines.Bytes())
-		if err := each(n, o, err); err != nil {
+		var o Observation
+		var fault error
+		if long {
+			fault = fmt.Errorf("observation: the line has more than %d bytes", maxLine)
+		} else if line = bytes.TrimSpace(line); len(line) > 0 {
+			o, fault = ParseLine(line)
+		}
+		if long || len(line) > 0 {
+			if err := each(n, o, fault); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
 			return err
 		}
+		n, long = n+1, false
 	}
-	return lines.Err()
 }

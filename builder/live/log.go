@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
@@ -53,17 +52,27 @@ func (t *Tape) UpTo(hash string) *Tape {
 	return nil
 }
 
-// Race reduces the tape. The drivers get the ids that current gives them.
-func (t *Tape) Race(current func(season.DriverID) season.DriverID) Race {
-	r := Reduce(t.Observations)
-	for i := range r.Moments {
-		m := &r.Moments[i]
-		m.Cars = slices.Clone(m.Cars)
-		for j := range m.Cars {
-			m.Cars[j].Driver = current(m.Cars[j].Driver)
+// Race reduces the tape, judged by the race that it belongs to. The drivers get the ids that current gives them.
+func (t *Tape) Race(of Fixture, current func(season.DriverID) season.DriverID) Race {
+	observations := slices.Clone(t.Observations)
+	for i := range observations {
+		o := &observations[i]
+		o.Cars = slices.Clone(o.Cars)
+		for j := range o.Cars {
+			o.Cars[j].Driver = current(o.Cars[j].Driver)
 		}
 	}
-	return r
+	return Reduce(observations, of)
+}
+
+// Heard returns the latest line of a source, also if it did not count; nil if no source has sent one.
+func (t *Tape) Heard() (latest *Observation) {
+	for i := range t.Observations {
+		if o := &t.Observations[i].Observation; !o.Hand && (latest == nil || o.Received.After(latest.Received)) {
+			latest = o
+		}
+	}
+	return latest
 }
 
 // Refresh returns the log of a race. It costs one read if nothing is new.
@@ -132,14 +141,12 @@ func read(c chain.Chain, head chain.Head, f chain.File) (Observation, chain.Head
 	return content.Observation, next, nil
 }
 
-// ErrImplausible says that an observation cannot follow on the log, so that its source is wrong.
-var ErrImplausible = errors.New("impossible after what was observed before")
-
-// Append adds an observation with its Received instant to the log of its race, and reports whether it is news. A lap that
-// the log has, a phase that changes nothing, and a source's order while a person's order counts are no news, and
-// no file is written.
-func (l *Log) Append(ctx context.Context, o Observation) (*Tape, bool, error) {
-	o.At, o.Received = o.At.UTC().Round(0), o.Received.UTC().Round(0)
+// Append judges an observation with its Received instant by the race and by the observations before, adds it to the log of
+// its race, and reports whether it is news. A lap that the log has, and a phase that changes nothing, are no news, and no
+// file is written. The error wraps ErrImplausible if the observation cannot be true, ErrNoEffect if a person's order or
+// phase would change nothing, and ErrHeld if the observation is stored but does not count, or not fully.
+func (l *Log) Append(ctx context.Context, of Fixture, o Observation) (*Tape, bool, error) {
+	o.At, o.Received, of.Session = o.At.UTC().Round(0), o.Received.UTC().Round(0), o.Session
 	if err := o.Check(); err != nil {
 		return nil, false, err
 	}
@@ -150,8 +157,9 @@ func (l *Log) Append(ctx context.Context, o Observation) (*Tape, bool, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if news, err := t.admits(&o); err != nil || !news {
-			return t, false, err
+		news, verdict := t.judge(of, &o)
+		if !news {
+			return t, false, verdict
 		}
 		data, err := chain.Encode(file{Link: t.Head.Next(), Format: format, Observation: o})
 		if err != nil {
@@ -161,32 +169,7 @@ func (l *Log) Append(ctx context.Context, o Observation) (*Tape, bool, error) {
 			return t, false, fmt.Errorf("store the observation of %d: %w", o.Session, err)
 		} else if won {
 			t, err = l.refresh(ctx, o.Session)
-			return t, true, err
+			return t, true, cmp.Or(err, verdict)
 		}
 	}
-}
-
-// fastestLap is a time that no leader beats.
-const fastestLap = 40 * time.Second
-
-// admits says whether the log is to have the observation.
-func (t *Tape) admits(o *Observation) (bool, error) {
-	before := Reduce(t.Observations)
-	switch {
-	case o.Released:
-		return before.Hand, nil
-	case o.Hand:
-		return true, nil
-	case o.Phase == "" && before.Hand:
-		return false, nil
-	case slices.ContainsFunc(t.Observations, func(s Stored) bool { return o.Lap > 0 && s.Lap == o.Lap }):
-		return false, nil
-	}
-	if last := before.Latest(); last != nil && o.Lap > last.Lap {
-		if laps, passed := o.Lap-last.Lap, o.Seen().Sub(last.Seen()); time.Duration(laps-1)*fastestLap > max(passed, 0) {
-			return false, fmt.Errorf("observation of %d: %w: lap %d only %s after lap %d", o.Session, ErrImplausible, o.Lap, passed.Round(time.Second), last.Lap)
-		}
-	}
-	after := Reduce(append(t.Observations[:len(t.Observations):len(t.Observations)], Stored{Observation: *o}))
-	return len(after.Moments) > len(before.Moments) || len(after.Turns) > len(before.Turns), nil
 }

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
+
+	"gridcast/builder/season"
 )
 
 // State is the state of a race as observed.
@@ -22,9 +26,14 @@ const (
 // Fresh is the age up to which an observation may be used, and the least time for which one is valid.
 const Fresh = 180 * time.Second
 
+// FreshStopped is the time for which an observation of a suspended race is valid.
+const FreshStopped = 10 * time.Minute
+
 const (
 	// grace is the time after the flag in which the order at the last lap may still come.
 	grace = 3 * time.Minute
+	// stillStopped is the time after which a repeated suspension is news, because it says that the source lives.
+	stillStopped = FreshStopped / 2
 	// restart is the number of laps after a suspension that show that the race runs again, although no source said so.
 	restart = 2
 	usual   = 90 * time.Second // of a lap
@@ -37,8 +46,27 @@ type Stored struct {
 	SHA256 string
 }
 
-// Moment is the race when its leader completed a lap.
-type Moment struct{ Stored }
+// Moment is the race when its leader completed a lap. Its cars are all cars of the race: a running car that the line does
+// not name is carried on, see Car.Carried.
+type Moment struct {
+	Stored
+
+	Partial bool // the line names too few of the running cars to say how the race stands
+}
+
+// Running is the number of cars that run.
+func (m *Moment) Running() (n int) {
+	for i := range m.Cars {
+		if !m.Cars[i].Out {
+			n++
+		}
+	}
+	return n
+}
+
+// Whole reports whether chances follow from the moment: its line names four fifths of the running cars, and at least three
+// cars run, which is a podium.
+func (m *Moment) Whole() bool { return !m.Partial && m.Running() >= len(season.Podium{}) }
 
 // Race is a race as its observations show it.
 type Race struct {
@@ -49,13 +77,16 @@ type Race struct {
 	Seen    time.Time // of the latest observation that counts
 	Turns   []int     // the laps in which State changed, oldest first
 	Hand    bool      // a person's order counts until it is released
+	Held    string    // the line that waits for a second one or for a person, and why; empty: none
 }
 
-// At returns the moment of the first of two laps that was observed, the given one and the next; nil if neither was.
+// At returns the first whole moment of two laps, the given one and the next; nil if there is none.
 func (r *Race) At(lap int) *Moment {
 	i, _ := slices.BinarySearchFunc(r.Moments, lap, func(m Moment, lap int) int { return cmp.Compare(m.Lap, lap) })
-	if i < len(r.Moments) && r.Moments[i].Lap <= lap+1 {
-		return &r.Moments[i]
+	for ; i < len(r.Moments) && r.Moments[i].Lap <= lap+1; i++ {
+		if r.Moments[i].Whole() {
+			return &r.Moments[i]
+		}
 	}
 	return nil
 }
@@ -86,54 +117,47 @@ func (r *Race) ValidUntil() time.Time {
 	if r.State == Waiting || r.State == Ended {
 		return time.Time{}
 	}
+	if r.State == Stopped {
+		return r.Seen.Add(FreshStopped)
+	}
 	return r.Seen.Add(max(Fresh, 2*r.LapTime()))
 }
 
-// Reduce makes the race from its observations. It depends only on their set: neither order nor repetition
-// matters. Source times order the observations. Laps never fall: an observation of an earlier lap than one before
-// it is left out. Of several observations of a lap the earliest counts.
+// Reduce makes the race from its observations, judged by the race that they belong to. It depends only on their set:
+// neither order nor repetition matters. Source times order the observations. Laps never fall: an observation of an
+// earlier lap than one before it is left out. Of several observations of a lap the earliest whole one counts.
 //
 // The race runs from its first phase or lap on. It is suspended until a source says that it resumed, or until the
-// leader has completed two more laps. After the end only the order at the flag may still come.
-func Reduce(observations []Stored) Race {
+// leader has completed two more laps. After the end only the order at the flag may still come, unless a person
+// reopens the race.
+func Reduce(observations []Stored, of Fixture) Race { return reduce(observations, of).Race }
+
+func reduce(observations []Stored, of Fixture) *reduction {
 	sorted := inOrder(observations)
-	r := Race{State: Waiting}
-	turn := func(state State) { r.State, r.Turns = state, append(r.Turns, r.Lap) }
-	var ended time.Time
+	r := &reduction{Race: Race{State: Waiting}, of: of, reopened: -1}
 	for i := range sorted {
-		o := &sorted[i]
-		switch {
-		case o.Released || r.State == Ended && o.Seen().After(ended.Add(grace)):
-			continue
+		switch o := &sorted[i]; {
+		case o.Released:
+			if r.aside != nil {
+				r.order(r.aside)
+			}
+			r.aside = nil
 		case o.Phase != "":
-			switch {
-			case r.State == Ended:
-				continue
-			case o.Phase == Over:
-				turn(Ended)
-				ended = o.Seen()
-			case o.Phase == Suspended && r.State != Stopped:
-				turn(Stopped)
-			case o.Phase == Started && r.State == Waiting, o.Phase == Resumed && r.State == Stopped:
-				turn(Running)
-			}
-		case o.Lap < r.Lap || !o.Hand && byHand(sorted, o.Received):
-			continue
-		case o.Lap == r.Lap:
-			if !o.Hand {
-				continue // a repetition
-			}
-			r.Moments[len(r.Moments)-1] = Moment{*o}
+			r.phase(o)
+		case !o.Hand && byHand(sorted, o.Received):
+			r.aside = o
 		default:
-			r.Lap, r.Moments = o.Lap, append(r.Moments, Moment{*o})
-			if r.State == Waiting || r.State == Stopped && o.Lap >= r.Turns[len(r.Turns)-1]+restart {
-				turn(Running)
-			}
+			r.order(o)
 		}
-		r.Laps, r.Seen = cmp.Or(o.Laps, r.Laps), o.Seen()
 	}
-	if len(sorted) > 0 {
+	if len(sorted) > 0 && r.State != Ended {
 		r.Hand = byHand(sorted, slices.MaxFunc(sorted, func(a, b Stored) int { return a.Received.Compare(b.Received) }).Received)
+	}
+	switch {
+	case r.early != nil:
+		r.Held = r.hold("over", "the leader has completed "+strconv.Itoa(r.Lap)+" of "+strconv.Itoa(r.distance())+" laps", "--phase over")
+	case r.held != nil:
+		r.Held = r.hold("lap "+strconv.Itoa(r.held.Lap), r.why, fmt.Sprintf("--lap %d --order CODES", r.held.Lap))
 	}
 	return r
 }

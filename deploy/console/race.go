@@ -14,7 +14,7 @@ import (
 
 // raceView is the running race, for the form of an order by hand.
 type raceView struct {
-	wire.LiveRace
+	operator.RunningRace
 
 	Stale   bool
 	NextLap int
@@ -38,7 +38,7 @@ func (c *Console) collectRace(ctx context.Context, p *page) {
 		return
 	}
 	until := time.Time(now.ValidUntil)
-	p.Race = &raceView{LiveRace: now, NextLap: now.Lap + 1, Stale: !until.IsZero() && p.RaceTime.After(until)}
+	p.Race = &raceView{RunningRace: now, NextLap: now.Lap + 1, Stale: !until.IsZero() && p.RaceTime.After(until)}
 	for i := range p.Race.Checkpoints {
 		if p.Race.Next == nil && p.Race.Checkpoints[i].Status == wire.CheckpointPending {
 			p.Race.Next = &p.Race.Checkpoints[i]

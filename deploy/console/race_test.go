@@ -59,7 +59,7 @@ func (w *world) runs(laps int) {
 		if lap/10%2 == 1 {
 			o.Cars[0].Driver, o.Cars[2].Driver = o.Cars[2].Driver, o.Cars[0].Driver
 		}
-		if _, _, err := log.Append(w.t.Context(), o); err != nil {
+		if _, _, err := log.Append(w.t.Context(), live.Fixture{}, o); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"
+	"gridcast/schemas/frame"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -46,6 +47,7 @@ type serviceState struct {
 	NextRace  string                   `json:"next_race,omitzero"`
 	LightsOut time.Time                `json:"lights_out,omitzero"`
 	Frozen    bool                     `json:"pick_frozen"`
+	Running   *runningState            `json:"running,omitzero"` // the race that may be observed now
 	Waiting   []string                 `json:"results_waiting"`
 	Differing []string                 `json:"results_differing"` // verified, and the source now differs
 	Missing   []almanac.MissingFact    `json:"missing"`           // facts that are overdue
@@ -57,6 +59,16 @@ type serviceState struct {
 
 	waiting, differing []*almanac.Round
 	missing            []almanac.MissingFact // summed up for people
+}
+
+// runningState is a race that may be observed now.
+type runningState struct {
+	Name  string    `json:"name"`
+	State string    `json:"state"` // as on /live
+	Lap   int       `json:"lap"`
+	Heard time.Time `json:"heard,omitzero"` // the latest line of a source; zero: none has come
+	Feed  string    `json:"source,omitzero"`
+	Held  string    `json:"held,omitzero"` // the line that waits, and why
 }
 
 type edgeState struct {
@@ -116,6 +128,13 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	}
 	if err := builder.Vouch(ctx, l, archives); err != nil {
 		return err
+	}
+	o := operator.Operator{Store: store, Ledger: l, Facts: archives.Load, Now: func() time.Time { return now }}
+	if race, ok := o.Running(ctx); ok {
+		st.Running = &runningState{Name: race.GPName, State: string(race.State), Lap: race.Lap, Held: race.Held}
+		if race.Heard != nil {
+			st.Running.Heard, st.Running.Feed = race.Heard.Received, race.Heard.Source
+		}
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
 	missing := almanac.Missing(facts.Archive.AsOf(now), l.Current(now), now)
@@ -191,6 +210,16 @@ func printState(s *terminal.Streams, st serviceState) {
 		{"published", published},
 		{"ledger", head},
 		{"next race", next},
+	}
+	if r := st.Running; r != nil {
+		text := fmt.Sprintf("%s, %s at lap %d; no line of a source has come", r.Name, r.State, r.Lap)
+		if !r.Heard.IsZero() {
+			text = fmt.Sprintf("%s, %s at lap %d; last line %s ago, from %s", r.Name, r.State, r.Lap, frame.LongTime(st.RaceTime.Sub(r.Heard)), r.Feed)
+		}
+		if r.Held != "" {
+			text += "; " + r.Held
+		}
+		rows = append(rows, []any{"running", text})
 	}
 	for _, m := range st.missing {
 		what := "missing"

@@ -27,7 +27,7 @@ import (
 type liveCmds struct {
 	Set    actionCmd[flags.Rounds, flags.OptionalReason, operator.SetOrder] `cmd:"" help:"Enter the order or a phase of the running race by hand."`
 	Push   livePushCmd                                                      `cmd:"" help:"Store observations of the running race: lines of JSON from a file or from standard input."`
-	Record liveRecordCmd                                                    `cmd:"" help:"Write the observations of a race to a file, until it is over."`
+	Record liveRecordCmd                                                    `cmd:"" help:"Write the observations of a race to a file, until it is over or its result is verified."`
 	Replay liveReplayCmd                                                    `cmd:"" help:"Replay a recording into a new store, and measure it."`
 }
 
@@ -40,11 +40,20 @@ type livePushCmd struct {
 type pushed struct {
 	Lines   int `json:"lines"`
 	New     int `json:"new"`
+	Held    int `json:"held"` // stored, but they do not count, or not fully
 	Refused int `json:"refused"`
 }
 
 func (c *livePushCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	o, err := c.Operator(ctx, s)
+	for told := false; c.File == "-" && errors.Is(err, ledger.ErrNotOpened); o, err = c.Operator(ctx, s) {
+		if !told {
+			_, _ = fmt.Fprintf(s.Err, "waiting until the store has a ledger: %v\n", err) // the lines wait in the pipe
+		}
+		if told = true; !blob.Sleep(ctx, time.Second) {
+			return err
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -55,10 +64,14 @@ func (c *livePushCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	defer func() { _ = in.Close() }() // it was only read
 	var count pushed
 	count.Lines, count.New, err = o.ObserveLines(ctx, in, c.Name, func(line int, err error) {
-		count.Refused++
+		if errors.Is(err, live.ErrHeld) {
+			count.Held++
+		} else {
+			count.Refused++
+		}
 		_, _ = fmt.Fprintf(s.Err, "line %d: %v\n", line, err) // the summary counts it too
 	})
-	s.Print(count, "%d lines, %d of them new, %d refused\n", count.Lines, count.New, count.Refused)
+	s.Print(count, "%d lines, %d of them new, %d held, %d refused\n", count.Lines, count.New, count.Held, count.Refused)
 	if err == nil && count.Refused > 0 {
 		err = fmt.Errorf("%d of %d lines were refused", count.Refused, count.Lines)
 	}
@@ -93,9 +106,10 @@ func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	log, written, lines := live.Log{Store: o.Store}, 0, json.NewEncoder(file)
+	written, lines := 0, json.NewEncoder(file)
+	o.Observed = &live.Log{Store: o.Store}
 	for {
-		tape, err := log.Refresh(ctx, c.Session)
+		tape, over, err := o.Recording(ctx, c.Session)
 		if err != nil {
 			return err
 		}
@@ -105,7 +119,7 @@ func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error
 			}
 		}
 		written = len(tape.Observations)
-		if live.Reduce(tape.Observations).State == live.Ended {
+		if over {
 			s.Printf("%d observations of %d are in %s\n", written, c.Session, c.File)
 			return nil
 		}
@@ -230,7 +244,7 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 		at = seen.Received
 		began := time.Now()
 		news, err := o.Observe(ctx, seen, "")
-		if err != nil {
+		if err != nil && !errors.Is(err, live.ErrHeld) {
 			return nil, err
 		}
 		if !news {

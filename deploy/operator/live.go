@@ -36,8 +36,9 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	race := tape.Race(o.Ledger.Fold().Driver)
+	race := tape.Race(builder.Fixture(r), o.Ledger.Fold().Driver)
 	seen, p := live.Observation{Session: d.Key, Hand: true}, Preview{Seen: digest(tape.Head)}
+	aside := ""
 	switch {
 	case d.Release && d.Phase == "" && d.Lap == 0:
 		seen.Released, p.Title = true, "Release the order of the "+label(r)
@@ -54,6 +55,9 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 		for i, c := range seen.Cars[:min(3, len(seen.Cars))] {
 			p.Effects = append(p.Effects, fmt.Sprintf("P%d %s", i+1, r.Driver(c.Driver).Name))
 		}
+		if heard := tape.Heard(); heard != nil {
+			aside = fmt.Sprintf(" The lines of %s no longer count, until you release the order: gridcast live set %d --release", heard.Source, d.Key)
+		}
 	case d.Lap > 0 && d.Lap < race.Lap:
 		return nil, fmt.Errorf("enter the order of the %s: lap %d has been observed; give --lap %d or a later one", label(r), race.Lap, race.Lap)
 	default:
@@ -64,11 +68,11 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			seen.At, seen.Source = o.Now(), request.Actor
 			seen.Received = seen.At
-			_, news, err := o.observed().Append(ctx, seen)
+			_, news, err := o.observed().Append(ctx, builder.Fixture(r), seen)
 			if err == nil && !news {
 				err = ErrStale
 			}
-			return Answer{Text: p.Title + ": done.", Unpublished: "a person's order", Record: seen}, err
+			return Answer{Text: p.Title + ": done." + aside, Unpublished: "a person's order", Record: seen}, err
 		},
 	}, nil
 }
@@ -93,7 +97,7 @@ func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := view.Each(r.Facts.Grid, func(slot season.GridSlot) live.Car { return live.Car{Driver: slot.Driver} })
+	before := view.Each(builder.Fixture(r).Grid, func(driver season.DriverID) live.Car { return live.Car{Driver: driver} })
 	if latest := race.Latest(); latest != nil {
 		before = latest.Cars
 	}
@@ -142,20 +146,58 @@ func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, 
 		return nil, nil, fmt.Errorf("%d is not the race that runs: %d is, the %s", session, r.Session, label(r))
 	case r.Result != nil:
 		return nil, nil, fmt.Errorf("the result of the %s is verified: nothing more is observed", label(r))
-	case now.Before(r.Start.Add(-builder.WatchedBefore)) || now.After(r.Start.Add(builder.Watched)):
+	case now.Before(r.Start.Add(-builder.WatchedBefore)) || now.After(r.Start.Add(builder.WatchedStopped+builder.Watched)):
 		return nil, nil, fmt.Errorf("nothing is observed of the %s now: lights out is at %s", label(r), minute(r.Start))
 	}
 	tape, err := o.observed().Refresh(ctx, r.Session)
+	if until := builder.WatchedUntil(r, tape); err == nil && now.After(until) {
+		err = fmt.Errorf("nothing is observed of the %s since %s, because its time was over", label(r), minute(until))
+	}
 	return r, tape, err
 }
 
-// Running returns the race that may be observed now, with every observed lap; false: there is none.
-func (o *Operator) Running(ctx context.Context) (wire.LiveRace, bool) {
+// RunningRace is a race that may be observed now, with every observed lap, and what its sources last sent.
+type RunningRace struct {
+	wire.LiveRace
+
+	Heard *live.Observation // the latest line of a source; nil: none has sent one
+	Aside bool              // a person's order counts instead of the source's
+	Held  string            // the line that waits for a second one or for a person, and why
+	Doubt string            // why no chances follow from the latest line
+}
+
+// Running returns the race that may be observed now; false: there is none.
+func (o *Operator) Running(ctx context.Context) (RunningRace, bool) {
 	r, tape, err := o.running(ctx, 0)
 	if err != nil {
-		return wire.LiveRace{}, false
+		return RunningRace{}, false
 	}
-	return builder.Timeline(r, o.Ledger.Fold(), tape, o.Now()), true
+	driver := o.Ledger.Fold().Driver
+	race := tape.Race(builder.Fixture(r), driver)
+	now := RunningRace{LiveRace: builder.Timeline(r, o.Ledger.Fold(), tape, o.Now()), Heard: tape.Heard(), Aside: race.Hand, Held: race.Held}
+	if m := race.Latest(); m != nil && !m.Whole() {
+		now.Doubt = fmt.Sprintf("The line of lap %d names too few running cars: it shows no chances.", m.Lap)
+	}
+	return now, true
+}
+
+// Recording returns the observations of a race, and whether no more are expected: the race is over, its result is
+// verified, it is off, or the time for them has passed.
+func (o *Operator) Recording(ctx context.Context, session int64) (*live.Tape, bool, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	r, err := findRound(v, o.Ledger.Fold(), session)
+	if err != nil {
+		return nil, false, err
+	}
+	tape, err := o.observed().Refresh(ctx, session)
+	if err != nil {
+		return nil, false, err
+	}
+	ended := live.Reduce(tape.Observations, builder.Fixture(r)).State == live.Ended
+	return tape, ended || r.Result != nil || r.Off() || v.At.After(builder.WatchedUntil(r, tape)), nil
 }
 
 // LiveSession is the session key of the round of /live.
@@ -182,7 +224,8 @@ func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, er
 // Observe stores an observation as received now, and reports whether it is new. source is the sender of an observation
 // that names none. Without a source the observation comes from a recording and may be by hand. The audit log leaves
 // observations out, because they have a log of their own.
-func (o *Operator) Observe(ctx context.Context, seen live.Observation, source string) (bool, error) {
+func (o *Operator) Observe(ctx context.Context, seen live.Observation, source string) (news bool, err error) {
+	defer func() { o.count(news, err) }()
 	r, _, err := o.running(ctx, seen.Session)
 	if err != nil {
 		return false, err
@@ -190,15 +233,44 @@ func (o *Operator) Observe(ctx context.Context, seen live.Observation, source st
 	if err := seen.Resolve(func(text string) (season.DriverID, error) { return findCar(r, text) }); err != nil {
 		return false, err
 	}
+	if source != "" && (seen.Hand || seen.Released) {
+		return false, errors.New("by_hand and released belong to orders of people: gridcast live set enters one")
+	}
 	if source != "" {
-		seen.Hand, seen.Released, seen.Source = false, false, cmp.Or(seen.Source, source)
+		seen.Source = cmp.Or(seen.Source, source)
 	}
 	seen.Received = o.Now().Truncate(time.Millisecond)
-	_, news, err := o.observed().Append(ctx, seen)
+	_, news, err = o.observed().Append(ctx, builder.Fixture(r), seen)
 	if news && o.RunJob != nil { // else a running service finds it within a second
-		_, err = o.RunJob("build", "the race goes on")
+		_, runErr := o.RunJob("build", "the race goes on")
+		err = cmp.Or(err, runErr)
 	}
 	return news, err
+}
+
+// The outcomes of a line of a source.
+const (
+	LineStored   = "stored"
+	LineRepeated = "repeated"
+	LineHeld     = "held" // stored, but it does not count, or not fully
+	LineRefused  = "refused"
+)
+
+// count tells Lines the outcome of a line.
+func (o *Operator) count(news bool, err error) {
+	if o.Lines == nil {
+		return
+	}
+	switch {
+	case errors.Is(err, live.ErrHeld):
+		o.Lines(LineHeld)
+	case err != nil:
+		o.Lines(LineRefused)
+	case news:
+		o.Lines(LineStored)
+	default:
+		o.Lines(LineRepeated)
+	}
 }
 
 // ObserveLines stores the observations of a feed, one a line, until ctx ends. It returns the number of lines and the number
@@ -209,6 +281,8 @@ func (o *Operator) ObserveLines(ctx context.Context, feed io.Reader, source stri
 		fresh := false
 		if err == nil {
 			fresh, err = o.Observe(ctx, seen, source)
+		} else {
+			o.count(false, err)
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -92,6 +92,8 @@ type Operator struct {
 	Webhooks *webhook.Sender
 	// Observed is the log of the running race; nil: the one of the store.
 	Observed *live.Log
+	// Lines counts the lines of sources of a running race by outcome: LineStored and so on; nil: nobody counts.
+	Lines func(outcome string)
 	// Build builds and publishes once. Its error is snapshots.ErrHeld while publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
 	// Hold makes background work wait until release is called, because a person waits for a version to be

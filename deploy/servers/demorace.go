@@ -3,6 +3,7 @@ package servers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture,
 					if err := host.Wait(ctx, o.At.Sub(host.Now())); err != nil {
 						return err
 					}
-					if _, err := host.Observe(ctx, o); err != nil {
+					if _, err := host.Observe(ctx, o); err != nil && !errors.Is(err, live.ErrHeld) {
 						return fmt.Errorf("lap %d: %w", o.Lap, err)
 					}
 				}
@@ -50,7 +51,7 @@ func showEarlier(ctx context.Context, b *builder.Builder, facts archive.Stored, 
 	}
 	for _, o := range madeOrder(r.Session, r.Facts) {
 		o.Received = o.At
-		if _, _, err := b.Observed().Append(ctx, o); err != nil {
+		if _, _, err := b.Observed().Append(ctx, builder.Fixture(r), o); err != nil && !errors.Is(err, live.ErrHeld) {
 			return err
 		}
 	}
@@ -142,6 +143,10 @@ func madeOrder(session int64, r *season.Round) []live.Observation {
 		}
 		seen = append(seen, o)
 	}
-	last := seen[len(seen)-1].At
-	return append(seen, live.Observation{Session: session, At: last.Add(time.Second), Source: "demo", Phase: live.Over})
+	over := live.Observation{Session: session, At: seen[len(seen)-1].At.Add(time.Second), Source: "demo", Phase: live.Over}
+	if seen = append(seen, over); 2*winner.Laps < r.ScheduledLaps { // an early end counts when it is said twice
+		over.At = over.At.Add(time.Second)
+		seen = append(seen, over)
+	}
+	return seen
 }

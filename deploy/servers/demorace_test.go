@@ -34,7 +34,7 @@ func TestMadeOrder(t *testing.T) {
 				}
 				stored[j] = live.Stored{Observation: o}
 			}
-			race := live.Reduce(stored)
+			race := live.Reduce(stored, live.Fixture{Laps: r.ScheduledLaps})
 			if race.State != live.Ended || race.Lap != r.Winner().Laps || len(race.Moments) != race.Lap {
 				t.Errorf("%s %d: %s after lap %d with %d moments", r.Name, year.Year, race.State, race.Lap, len(race.Moments))
 			}
@@ -63,7 +63,7 @@ func takes(t *testing.T, seen []live.Observation) {
 	log := live.Log{Store: memblob.New()}
 	for _, o := range seen {
 		o.Received = o.At
-		if _, news, err := log.Append(t.Context(), o); err != nil || !news {
+		if _, news, err := log.Append(t.Context(), live.Fixture{}, o); err != nil || !news {
 			t.Fatalf("lap %d: news %t, %v", o.Lap, news, err)
 		}
 	}

@@ -200,6 +200,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 				running.Watch(w.order)
 			}
 			if w.port != nil {
+				if w.port.observer != nil {
+					running.ExpectFeed()
+				}
 				running.OnPublish(func(ctx context.Context) { console.Notify(ctx, w.port.edges) })
 			}
 		}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -15,6 +16,9 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
+	"gridcast/builder/season"
+	"gridcast/deploy/operator"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -23,6 +27,7 @@ import (
 type serviceMetrics struct {
 	phases *prometheus.HistogramVec
 	builds *prometheus.CounterVec
+	lines  *prometheus.CounterVec // of sources of running races
 }
 
 // The outcomes of a build.
@@ -47,7 +52,13 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 			Name: "gridcast_builds_total", Help: "Builds by outcome.",
 		}, []string{"outcome"}),
 	}
-	registry.MustRegister(m.phases, m.builds)
+	m.lines = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gridcast_live_lines_total", Help: "Lines that this process was sent about running races, by outcome: stored, repeated, held, refused.",
+	}, []string{"outcome"})
+	registry.MustRegister(m.phases, m.builds, m.lines)
+	for _, outcome := range []string{operator.LineStored, operator.LineRepeated, operator.LineHeld, operator.LineRefused} {
+		m.lines.WithLabelValues(outcome)
+	}
 	for _, phase := range buildPhases {
 		m.phases.WithLabelValues(phase)
 	}
@@ -89,6 +100,8 @@ var described = func() map[string]*prometheus.Desc {
 		{"picks", "Rounds of the current season with a pick, by what it rests on: grid, qualifying, form.", "basis"},
 		{"facts_disputed", "Published parts of rounds for which a source has other values.", ""},
 		{"facts_noncommercial", "Published parts of rounds that rest on a source with non-commercial terms.", ""},
+		{"live_observation_age_seconds", "Race time since a running race was observed last, or since its lights out; absent: no race runs, or no source is expected.", ""},
+		{"live_stale_seconds", "Race time for which /live has been stale in a running race; 0: it is not, or no source is expected.", ""},
 		{"next_change_seconds", "Race time until the published facts are next expected to change; below 0: overdue.", ""},
 	} {
 		all[of.name] = prometheus.NewDesc("gridcast_"+of.name, of.help, strings.Fields(of.label), nil)
@@ -114,6 +127,7 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	g.s.collectSources(set, now)
 	g.s.collectMissing(set, now)
 	g.s.collectResults(set, now)
+	g.s.collectRace(set, now)
 	set("refused_documents", float64(g.s.refused.Load()))
 	set("ledger_head", float64(g.s.builder.Ledger.Head().Seq))
 	set("race_weekend", g.s.raceWeekend(now))
@@ -248,6 +262,32 @@ func collectPublished(set setter, now time.Time, published json.RawMessage) {
 	if next := time.Time(state.NextChange); !next.IsZero() {
 		set("next_change_seconds", next.Sub(now).Seconds())
 	}
+}
+
+// collectRace sets the gauges of a running race. A race runs from lights out until its end is observed or its result is
+// verified.
+func (s *Service) collectRace(set setter, now time.Time) {
+	stale := 0.0
+	if facts := s.facts.Load(); facts != nil {
+		state := s.builder.Ledger.Current(now)
+		r := builder.LiveRound(facts.Archive.AsOf(now), state)
+		tape := new(live.Tape)
+		if r != nil {
+			tape = cmp.Or(s.builder.Observed().Known(r.Session), tape)
+		}
+		if r != nil && r.Result == nil && !now.Before(r.Start) && !now.After(builder.WatchedUntil(r, tape)) && (s.feed || tape.Heard() != nil) {
+			race := tape.Race(builder.Fixture(r), state.Driver)
+			seen, until := season.Later(r.Start, race.Seen), race.ValidUntil()
+			if until.IsZero() {
+				until = r.Start.Add(live.Fresh)
+			}
+			if race.State != live.Ended {
+				set("live_observation_age_seconds", now.Sub(seen).Seconds())
+				stale = max(0, now.Sub(until).Seconds())
+			}
+		}
+	}
+	set("live_stale_seconds", stale)
 }
 
 func (s *Service) raceWeekend(now time.Time) float64 {

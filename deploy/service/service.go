@@ -43,6 +43,7 @@ type Service struct {
 	hooks   *webhook.Deliverer // nil: no webhooks
 
 	watcher   Watcher                                        // of running races; nil: none
+	feed      bool                                           // a source is expected to send lines of running races
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	onPublish []func(context.Context)                        // called after each published version
 	notifying sync.WaitGroup                                 // calls after builds; guarded by building
@@ -456,7 +457,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 		Store: s.builder.Store, Sign: s.builder.Signers, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
-		Observed: s.builder.Observed(), Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Hold: s.Hold,
+		Observed: s.builder.Observed(), Lines: func(outcome string) { s.metrics.lines.WithLabelValues(outcome).Inc() }, Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Hold: s.Hold,
 	}, nil
 }
 

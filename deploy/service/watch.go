@@ -22,7 +22,10 @@ type Watcher interface {
 }
 
 // Watch makes the service read the running order of races from a source. Call it before Start.
-func (s *Service) Watch(from Watcher) { s.watcher = from }
+func (s *Service) Watch(from Watcher) { s.watcher, s.feed = from, true }
+
+// ExpectFeed says that a source will send lines of running races, so that its silence is a fault. Call it before Start.
+func (s *Service) ExpectFeed() { s.feed = true }
 
 // wait waits for a duration of race time. It returns early with an error when ctx ends.
 func (s *Service) wait(ctx context.Context, d time.Duration) error {
@@ -70,8 +73,9 @@ func (s *Service) runningOrder() operator.Source {
 func (s *Service) raceNow() (race live.Fixture, until time.Time, ok bool) {
 	now := s.clock.Now()
 	r := builder.LiveRound(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
-	if r == nil || r.Result != nil || now.Before(r.Start.Add(-watchFrom)) || now.After(r.Start.Add(builder.Watched)) {
+	if r == nil || r.Result != nil || now.Before(r.Start.Add(-watchFrom)) {
 		return live.Fixture{}, time.Time{}, false
 	}
-	return live.Fixture{Session: r.Session, Start: r.Start, Laps: r.Facts.ScheduledLaps}, r.Start.Add(builder.Watched), true
+	until = builder.WatchedUntil(r, s.builder.Observed().Known(r.Session))
+	return builder.Fixture(r), until, !now.After(until)
 }

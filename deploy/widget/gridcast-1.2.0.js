@@ -242,7 +242,7 @@ class Live extends Widget {
         item.lastChild.style.setProperty("--chance", c.win_pct + "%");
       }
       this.body.replaceChildren(make("h2", race.gp_name ?? "No race is running", { part: "name" }),
-        make("p", race.lap ? `Lap ${race.lap} of ${race.laps}, seen ${new Date(race.observed_at).toLocaleTimeString()}${race.by_hand ? " by hand" : ""}` : "", { class: "muted" }), list);
+        make("p", ({ suspended: "Suspended. ", over: "Over. " }[race.state] ?? "") + (race.lap ? `Lap ${race.lap} of ${race.laps}, seen ${new Date(race.observed_at).toLocaleTimeString()}${race.by_hand ? " by hand" : ""}` : ""), { class: "muted" }), list);
       this.tick();
     };
   }

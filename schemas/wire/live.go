@@ -23,7 +23,7 @@ type LiveRace struct {
 	Laps        int              `json:"laps,omitzero"`        // scheduled
 	ObservedAt  Instant          `json:"observed_at,omitzero"` // of the latest observation
 	ValidUntil  Instant          `json:"valid_until,omitzero"` // from then on the order is stale
-	ByHand      bool             `json:"by_hand,omitzero"`     // a person entered the order
+	ByHand      bool             `json:"by_hand,omitzero"`     // a person entered the order that is shown
 	Order       []LiveCar        `json:"order,omitzero"`
 	Checkpoints []LiveCheckpoint `json:"checkpoints,omitzero"`
 	Result      *Result          `json:"result,omitzero"` // verified
@@ -43,6 +43,7 @@ type LiveCar struct {
 	PodiumPct *Percent `json:"podium_pct,omitzero"`
 	Points    *float64 `json:"points,omitzero"` // if the race ended in this order, or as verified
 	Out       bool     `json:"out,omitzero"`
+	Carried   bool     `json:"carried,omitzero"` // the source's line does not name the car: it stands where it was
 }
 
 // LiveCheckpoint is a share of the distance at which a live pick is frozen.

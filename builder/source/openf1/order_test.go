@@ -53,7 +53,7 @@ func TestObserve(t *testing.T) {
 	for _, o := range seen {
 		all = append(all, live.Stored{Observation: o})
 	}
-	race := live.Reduce(all)
+	race := live.Reduce(all, live.Fixture{})
 	if race.Lap != 58 || len(race.Moments) != 58 || race.State != live.Ended {
 		t.Errorf("got %d moments up to lap %d, %s", len(race.Moments), race.Lap, race.State)
 	}

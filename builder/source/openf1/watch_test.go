@@ -167,7 +167,7 @@ func (f *feed) watch(ctx context.Context) live.Race {
 		Wait: func(ctx context.Context, d time.Duration) error { f.now = f.now.Add(d); return ctx.Err() },
 		Observe: func(ctx context.Context, o live.Observation) (bool, error) {
 			o.Received = f.now
-			_, news, err := f.log.Append(ctx, o)
+			_, news, err := f.log.Append(ctx, live.Fixture{}, o)
 			return news, err
 		},
 	}
@@ -182,7 +182,7 @@ func (f *feed) watch(ctx context.Context) live.Race {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return live.Reduce(tape.Observations)
+	return live.Reduce(tape.Observations, live.Fixture{})
 }
 
 // TestWatch reads a whole race in time: every lap within a cycle, no more requests than allowed.

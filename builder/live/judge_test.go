@@ -1,0 +1,240 @@
+package live_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/live"
+	"gridcast/builder/predict/laps"
+	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// ten is a race of ten cars over 53 laps.
+var ten = live.Fixture{Session: 2024022, Start: start, Laps: 53, Grid: cars("abcdefghij")}
+
+// cars returns the drivers of a text, one a letter.
+func cars(text string) (drivers []season.DriverID) {
+	for _, c := range text {
+		drivers = append(drivers, season.DriverID(c))
+	}
+	return drivers
+}
+
+// order is the line of a lap with the drivers of a text, one a letter. Upper case is out.
+func order(n int, text string) live.Observation {
+	at := start.Add(time.Duration(n) * 90 * time.Second)
+	o := live.Observation{Session: 2024022, At: at, Received: at.Add(time.Second), Source: "feed", Lap: n}
+	for _, c := range text {
+		id := season.DriverID(strings.ToLower(string(c)))
+		o.Cars = append(o.Cars, live.Car{Driver: id, Out: string(id) != string(c)})
+	}
+	return o
+}
+
+// show writes the cars of a moment as a text for order. A car that is carried on has a dash.
+func show(m *live.Moment) string {
+	var text strings.Builder
+	for _, c := range m.Cars {
+		letter := string(c.Driver)
+		if c.Out {
+			letter = strings.ToUpper(letter)
+		}
+		text.WriteString(letter)
+		if c.Carried {
+			text.WriteString("-")
+		}
+	}
+	return text.String()
+}
+
+// TestJudged feeds lines to a log and shows the race after them: its state, its cars, and the verdicts.
+func TestJudged(t *testing.T) {
+	const all = "abcdefghij"
+	gap := func(ms int) live.Observation {
+		o := order(3, all)
+		o.Cars[9].GapMS = &ms
+		return o
+	}
+	release := live.Observation{Session: 2024022, At: start.Add(10 * time.Minute), Received: start.Add(10 * time.Minute), Source: "operator:anna", Hand: true, Released: true}
+	again := phase(live.Over, 6, 20)
+	for _, tc := range []struct {
+		name  string
+		lines []live.Observation
+		want  string // state, lap and cars; "partial" if no chances follow
+		said  string // by the last line
+	}{
+		{"whole lines", []live.Observation{order(1, all), order(2, "bacdefghij")}, "running 2 bacdefghij", ""},
+		{"the first line lacks a car of the grid", []live.Observation{order(1, "acdefghij")}, "running 1 ab-cdefghij", ""},
+		{"a car is missing for two laps", []live.Observation{order(1, all), order(2, "abdefghij"), order(3, "abdefghij")}, "running 3 abc-defghij", ""},
+		{"a car is missing for three laps", []live.Observation{order(1, all), order(2, "abdefghij"), order(3, "abdefghij"), order(4, "abdefghij")}, "running 4 abdefghijC-", ""},
+		{"a missing car comes back", []live.Observation{order(1, all), order(2, "abdefghij"), order(3, "abdefghij"), order(4, "abdefghij"), order(5, "abdecfghij")}, "running 5 abdecfghij", ""},
+		{"three of ten cars", []live.Observation{order(1, all), order(2, "abc")}, "running 2 abcd-e-f-g-h-i-j- partial", "under four fifths"},
+		{"three cars in the first line", []live.Observation{order(1, "abc")}, "running 1 abcd-e-f-g-h-i-j- partial", "under four fifths"},
+		{"three cars for ever", []live.Observation{order(1, "abc"), order(2, "abc"), order(3, "abc"), order(4, "abc"), order(5, "abc")}, "running 5 abcd-e-f-g-h-i-j- partial", "under four fifths"},
+		{"seven of ten cars", []live.Observation{order(1, all), order(2, "abcdefg"), order(3, "abcdefg"), order(4, "abcdefg")}, "running 4 abcdefgH-I-J-", ""},
+		{"six of ten cars for ever", []live.Observation{order(1, all), order(2, "abcdef"), order(3, "abcdef"), order(4, "abcdef"), order(5, "abcdef")}, "running 5 abcdefg-h-i-j- partial", "under four fifths"},
+		{"one car", []live.Observation{order(1, all), order(2, "a")}, "running 2 ab-c-d-e-f-g-h-i-j- partial", "under four fifths"},
+		{"a whole line of a lap after a poor one", []live.Observation{order(1, all), order(2, "abc"), func() live.Observation { o := order(2, all); o.At = o.At.Add(time.Second); return o }()}, "running 2 abcdefghij", ""},
+		{"nine of ten out at once", []live.Observation{order(1, all), order(2, "aBCDEFGHIJ")}, "running 1 abcdefghij", "9 of 10 running cars are out at once"},
+		{"nine of ten out in two lines", []live.Observation{order(1, all), order(2, "aBCDEFGHIJ"), order(3, "aBCDEFGHIJ")}, "running 3 aBCDEFGHIJ partial", ""},
+		{"upside down", []live.Observation{order(1, all), order(2, "jihgfedcba")}, "running 1 abcdefghij", "upside down"},
+		{"upside down against the grid", []live.Observation{order(1, "jihgfedcba")}, "waiting 0 ", "upside down"},
+		{"upside down in two lines", []live.Observation{order(1, all), order(2, "jihgfedcba"), order(3, "jihgfedcba")}, "running 3 jihgfedcba", ""},
+		{"upside down once", []live.Observation{order(1, all), order(2, "jihgfedcba"), order(3, all)}, "running 3 abcdefghij", ""},
+		{"a person says upside down", []live.Observation{order(1, all), hand(order(2, "jihgfedcba"))}, "running 2 jihgfedcba", ""},
+		{"a car that was out runs", []live.Observation{order(1, "abcdefghiJ"), order(2, all)}, "running 2 abcdefghiJ", "j was out and stays out"},
+		{"a car that was out runs by hand", []live.Observation{order(1, "abcdefghiJ"), hand(order(2, all))}, "running 2 abcdefghij", ""},
+		{"a car that was out restarts", []live.Observation{order(1, "abcdefghiJ"), phase(live.Suspended, 1, 9), phase(live.Resumed, 1, 60), order(2, all)}, "running 2 abcdefghij", ""},
+		{"a driver twice", []live.Observation{order(1, all), order(2, "abcdefghii")}, "running 1 abcdefghij", "driver i is there twice"},
+		{"laps fall", []live.Observation{order(9, all), func() live.Observation { o := order(12, all); o.Lap = 5; return o }()}, "running 9 abcdefghij", "laps never fall"},
+		{"beyond the distance", []live.Observation{order(53, all), order(54, all)}, "running 53 abcdefghij", "lap 54 of a race of 53 laps"},
+		{"before lights out", []live.Observation{func() live.Observation { o := order(1, all); o.At = start.Add(-time.Hour); return o }()}, "waiting 0 ", "before lights out"},
+		{"lap 30 two minutes after lights out", []live.Observation{func() live.Observation { o := order(2, all); o.Lap = 30; return o }()}, "waiting 0 ", "lap 30 only 3m0s after lights out"},
+		{"a gap of 146 million years", []live.Observation{order(2, all), gap(1 << 62)}, "running 2 abcdefghij", "must be at most"},
+		{"a gap longer than the race", []live.Observation{order(2, all), gap(3_600_000)}, "running 2 abcdefghij", "longer than the race has run"},
+		{"a source with the name of a person", []live.Observation{order(1, all), func() live.Observation { o := order(2, all); o.Source = "operator:ada"; return o }()}, "running 1 abcdefghij", "names with one are those of people"},
+		{"over at lap 6", []live.Observation{order(6, all), phase(live.Over, 6, 5)}, "running 6 abcdefghij", "6 of 53 laps"},
+		{"over at lap 6 by two lines", []live.Observation{order(6, all), phase(live.Over, 6, 5), again}, "over 6 abcdefghij", ""},
+		{"over at lap 6 by a person", []live.Observation{order(6, all), hand(phase(live.Over, 6, 5))}, "over 6 abcdefghij", ""},
+		{"over at lap 6 and the race goes on", []live.Observation{order(6, all), phase(live.Over, 6, 5), order(7, all), phase(live.Over, 7, 5)}, "running 7 abcdefghij", "7 of 53 laps"},
+		{"over at lap 40", []live.Observation{order(40, all), phase(live.Over, 40, 5)}, "over 40 abcdefghij", ""},
+		{"a source goes on after the end", []live.Observation{order(40, all), phase(live.Over, 40, 5), order(43, all)}, "over 40 abcdefghij", "gridcast live set 2024022 --phase resumed"},
+		{"a person reopens", []live.Observation{order(40, all), phase(live.Over, 40, 5), hand(phase(live.Resumed, 41, 0)), order(42, all)}, "running 42 abcdefghij", ""},
+		{"the source repeats itself after a person reopened", []live.Observation{order(40, all), phase(live.Over, 40, 5), hand(phase(live.Resumed, 41, 0)), phase(live.Over, 41, 5)}, "running 40 abcdefghij", "a person reopened the race at lap 40"},
+		{"the flag after a person reopened", []live.Observation{order(40, all), phase(live.Over, 40, 5), hand(phase(live.Resumed, 41, 0)), order(42, all), phase(live.Over, 42, 5)}, "over 42 abcdefghij", ""},
+		{"resumed without a suspension", []live.Observation{order(1, all), phase(live.Resumed, 1, 5)}, "running 1 abcdefghij", "is not suspended"},
+		{"suspended after the end", []live.Observation{order(40, all), phase(live.Over, 40, 5), phase(live.Suspended, 40, 9)}, "over 40 abcdefghij", "the race is over"},
+		{"started again after a suspension", []live.Observation{order(3, all), phase(live.Suspended, 3, 5), phase(live.Started, 3, 60)}, "running 3 abcdefghij", ""},
+		{"a person resumes a race that runs", []live.Observation{order(3, all), hand(phase(live.Resumed, 3, 5))}, "running 3 abcdefghij", "it would change nothing: the race is running at lap 3"},
+		{"a person orders an ended race", []live.Observation{order(40, all), phase(live.Over, 40, 5), hand(order(45, all))}, "over 40 abcdefghij", "this reopens it"},
+		{"a release shows the source's order", []live.Observation{order(1, all), hand(order(2, "bacdefghij")), order(3, "cabdefghij"), release}, "running 3 cabdefghij", ""},
+	} {
+		log, said := live.Log{Store: memblob.New()}, ""
+		for _, o := range tc.lines {
+			said = ""
+			if _, _, err := log.Append(t.Context(), ten, o); err != nil {
+				said = err.Error()
+			}
+		}
+		tape, err := log.Refresh(t.Context(), 2024022)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := live.Reduce(tape.Observations, ten)
+		got := fmt.Sprintf("%s %d ", r.State, r.Lap)
+		if m := r.Latest(); m != nil {
+			got += show(m)
+			if !m.Whole() {
+				got += " partial"
+			}
+		}
+		if got != tc.want || !strings.Contains(said, tc.said) || tc.said == "" && said != "" {
+			t.Errorf("%s: got %q, said %q; want %q, said %q", tc.name, got, said, tc.want, tc.said)
+		}
+	}
+}
+
+// TestSuspendedStaysValid: a suspended race is valid for ten minutes after the last line, and a repeated line renews that.
+func TestSuspendedStaysValid(t *testing.T) {
+	log := live.Log{Store: memblob.New()}
+	var tape *live.Tape
+	for _, tc := range []struct {
+		line  live.Observation
+		news  bool
+		until time.Time
+	}{
+		{lap(3), true, lap(3).At.Add(live.Fresh)},
+		{phase(live.Suspended, 3, 10), true, lap(3).At.Add(10*time.Second + 10*time.Minute)},
+		{phase(live.Suspended, 3, 70), false, lap(3).At.Add(10*time.Second + 10*time.Minute)},
+		{phase(live.Suspended, 3, 400), true, lap(3).At.Add(400*time.Second + 10*time.Minute)},
+		{phase(live.Resumed, 3, 500), true, lap(3).At.Add(500*time.Second + live.Fresh)},
+	} {
+		var news bool
+		var err error
+		if tape, news, err = log.Append(t.Context(), monza, tc.line); err != nil || news != tc.news {
+			t.Fatalf("%s: got news %t, %v; want %t", tc.line.Phase, news, err, tc.news)
+		}
+		r := live.Reduce(tape.Observations, monza)
+		if got := r.ValidUntil(); !got.Equal(tc.until) {
+			t.Errorf("%s at %s: valid until %s, want %s", tc.line.Phase, tc.line.At, got, tc.until)
+		}
+	}
+}
+
+// TestLinesGoOn: a line that is too long is a fault, and the lines after it are read.
+func TestLinesGoOn(t *testing.T) {
+	const line = `{"session_key":2024022,"at":"2024-11-24T06:41:10Z","phase":"over"}`
+	for _, long := range []int{64 << 10, 65 << 10, 200 << 10} {
+		var read, faults []int
+		err := live.Lines(strings.NewReader(line+"\n"+strings.Repeat("x", long)+"\n\n"+line), func(n int, _ live.Observation, err error) error {
+			if err != nil {
+				faults = append(faults, n)
+			} else {
+				read = append(read, n)
+			}
+			return nil
+		})
+		if err != nil || !slices.Equal(read, []int{1, 4}) || !slices.Equal(faults, []int{2}) {
+			t.Errorf("%d bytes: read lines %v, faults %v, %v; want 1 and 4, and a fault in 2", long, read, faults, err)
+		}
+	}
+}
+
+// TestTrueRaces: no line of the true races with lap times is held, and none is refused. A source names the cars that run.
+func TestTrueRaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: reduces all laps of 500 races")
+	}
+	archive, _, err := f1db.Import(sourcetest.Path(t, "f1db/f1db-json-splitted.zip"), f1db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	races, err := laps.Read(sourcetest.Path(t, "ergast-laps"), archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, partial := 0, 0
+	for _, race := range races {
+		v := archive.AsOf(time.Date(race.Year+1, 1, 1, 0, 0, 0, 0, time.UTC))
+		round, ok := v.Round(race.Year, race.GrandPrix)
+		if !ok {
+			t.Fatalf("%d %s is no round", race.Year, race.GrandPrix)
+		}
+		of := live.Fixture{Session: 1, Start: start, Laps: round.ScheduledLaps}
+		slots := slices.Clone(round.Grid)
+		season.SortGrid(slots)
+		for _, slot := range slots {
+			of.Grid = append(of.Grid, slot.Driver)
+		}
+		var seen []live.Stored
+		for lap := 1; ; lap++ {
+			state, ok := race.At(lap, round.ScheduledLaps)
+			if !ok {
+				break
+			}
+			at := start.Add(time.Duration(lap) * 100 * time.Second)
+			o := live.Observation{Session: 1, At: at, Received: at, Lap: lap}
+			for _, c := range state.Cars {
+				o.Cars = append(o.Cars, live.Car{Driver: c.Driver})
+			}
+			lines++
+			seen = append(seen, live.Stored{Observation: o})
+		}
+		r := live.Reduce(seen, of)
+		for _, m := range r.Moments {
+			if m.Partial {
+				partial++
+			}
+		}
+		if len(r.Moments) != len(seen) || r.Held != "" {
+			t.Errorf("%d %s: %d of %d lines count, %s", race.Year, race.GrandPrix, len(r.Moments), len(seen), r.Held)
+		}
+	}
+	t.Logf("%d lines of %d races, %d of them without chances", lines, len(races), partial)
+}
