@@ -76,12 +76,17 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 	if err != nil {
 		return source.Document{}, err
 	}
-	facts, report, err := tree.Facts(r.media)
+	return tree.Document(r.media)
+}
+
+// Document reads the tree as the document of the repository. It adds colours and portraits to the facts.
+func (t *Tree) Document(add media.Media) (source.Document, error) {
+	facts, report, err := t.Facts(add)
 	if err != nil {
 		return source.Document{}, err
 	}
-	d := document(r.Name(), tree.Commit, tree.From, tree.To, facts, report)
-	d.Committed = tree.Committed
+	d := document((*repository)(nil).Name(), t.Commit, t.From, t.To, facts, report)
+	d.Committed = t.Committed
 	return d, nil
 }
 

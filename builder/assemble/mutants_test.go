@@ -1,0 +1,688 @@
+package assemble_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/builder/source/codehosttest"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
+)
+
+// mutantCommits are the commits of three weekends of 2026 by subject: the first of a season, one with a sprint, and one
+// without.
+var mutantCommits = []string{
+	"2026 Australian Grand Prix FP1 + FP2", "2026 Australian Grand Prix FP3 + Qualifying", "2026 Australian Grand Prix update",
+	"2026 Chinese Grand Prix FP1 + SQ", "2026 Chinese Grand Prix Sprint Race + Qualifying", "2026 Chinese Grand Prix update",
+	"2026 Japanese Grand Prix FP1 + FP2", "2026 Japanese Grand Prix FP3 + Qualifying", "2026 Japanese Grand Prix update",
+}
+
+// cell is a key and its value, as a file writes them.
+type cell struct{ key, value string }
+
+// yamlTable is a file of the source: rows of cells, or one mapping.
+type yamlTable struct {
+	mapping bool
+	rows    [][]cell
+}
+
+func parseTable(content []byte) yamlTable {
+	var t yamlTable
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimRight(line, "\r\n")
+		if rest, ok := strings.CutPrefix(line, "- "); ok {
+			t.rows, line = append(t.rows, nil), rest
+		} else if len(t.rows) == 0 {
+			t.mapping, t.rows = true, append(t.rows, nil)
+		}
+		key, value, _ := strings.Cut(strings.TrimLeft(line, " "), ":")
+		last := len(t.rows) - 1
+		t.rows[last] = append(t.rows[last], cell{key, strings.TrimPrefix(value, " ")})
+	}
+	return t
+}
+
+func (t yamlTable) bytes() []byte {
+	var b bytes.Buffer
+	for _, row := range t.rows {
+		for i, c := range row {
+			switch {
+			case t.mapping:
+			case i == 0:
+				b.WriteString("- ")
+			default:
+				b.WriteString("  ")
+			}
+			b.WriteString(c.key + ":")
+			if c.value != "" {
+				b.WriteString(" " + c.value)
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.Bytes()
+}
+
+// clone copies the table, so that a cell can be set.
+func (t yamlTable) clone() yamlTable {
+	rows := make([][]cell, len(t.rows))
+	for i := range rows {
+		rows[i] = slices.Clone(t.rows[i])
+	}
+	t.rows = rows
+	return t
+}
+
+// operator changes one cell of a table. It returns false where it does not apply.
+type operator struct {
+	name  string
+	apply func(t *yamlTable, row, col int) bool
+}
+
+// set replaces the text of a cell and keeps its quotes.
+func (t *yamlTable) set(row, col int, text string) bool {
+	was := t.rows[row][col].value
+	if strings.HasPrefix(was, `"`) && text != "" {
+		text = `"` + text + `"`
+	}
+	t.rows[row][col].value = text
+	return text != was
+}
+
+func (t *yamlTable) text(row, col int) string { return strings.Trim(t.rows[row][col].value, `"`) }
+
+// column returns the index of a key in a row, -1 if the row lacks it.
+func (t *yamlTable) column(row int, key string) int {
+	return slices.IndexFunc(t.rows[row], func(c cell) bool { return c.key == key })
+}
+
+// numeric changes a cell that is a number or a time.
+func numeric(change func(x float64) float64) func(*yamlTable, int, int) bool {
+	return func(t *yamlTable, row, col int) bool {
+		text := t.text(row, col)
+		if d, ok := season.ParseLapTime(text); ok && strings.ContainsAny(text, ".:") {
+			return t.set(row, col, lapText(time.Duration(change(d.Seconds())*float64(time.Second)+.5).Round(time.Millisecond)))
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		return err == nil && t.set(row, col, strconv.FormatFloat(change(x), 'f', -1, 64))
+	}
+}
+
+// lapText writes a time as the source does.
+func lapText(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	s := d.Seconds() - float64(d/time.Minute)*60
+	switch {
+	case d >= time.Hour:
+		return fmt.Sprintf("%s%d:%02d:%06.3f", sign, d/time.Hour, d/time.Minute%60, s)
+	case d >= time.Minute:
+		return fmt.Sprintf("%s%d:%06.3f", sign, d/time.Minute, s)
+	}
+	return fmt.Sprintf("%s%.3f", sign, s)
+}
+
+// dated changes a cell that is a day, or the year of one.
+func dated(years, days int) func(*yamlTable, int, int) bool {
+	return func(t *yamlTable, row, col int) bool {
+		day, err := time.Parse(time.DateOnly, t.text(row, col))
+		return err == nil && t.set(row, col, day.AddDate(years, 0, days).Format(time.DateOnly))
+	}
+}
+
+var (
+	identifierColumn = regexp.MustCompile(`Id$|^id$`)
+	clockText        = regexp.MustCompile(`^\d\d:\d\d$`)
+)
+
+// strangers are identifiers that exist in the source, and that these weekends do not have.
+var strangers = map[string]string{
+	"driverId": "daniel-ricciardo", "constructorId": "sauber", "engineManufacturerId": "renault", "circuitId": "imola", "grandPrixId": "emilia-romagna",
+}
+
+// operators are the kinds of mistakes. The last two change whole rows.
+var operators = []operator{
+	{"empty", func(t *yamlTable, row, col int) bool { return t.set(row, col, "") }},
+	{"exchanged with the next row", func(t *yamlTable, row, col int) bool {
+		if row+1 == len(t.rows) {
+			return false
+		}
+		other := t.column(row+1, t.rows[row][col].key)
+		if other < 0 || t.rows[row][col] == t.rows[row+1][other] {
+			return false
+		}
+		t.rows[row][col], t.rows[row+1][other] = t.rows[row+1][other], t.rows[row][col]
+		return true
+	}},
+	{"exchanged with the next column", func(t *yamlTable, row, col int) bool {
+		if col+1 == len(t.rows[row]) || t.rows[row][col].value == t.rows[row][col+1].value {
+			return false
+		}
+		t.rows[row][col].value, t.rows[row][col+1].value = t.rows[row][col+1].value, t.rows[row][col].value
+		return true
+	}},
+	{"times ten", numeric(func(x float64) float64 { return x * 10 })},
+	{"a tenth", numeric(func(x float64) float64 { return x / 10 })},
+	{"one more", numeric(func(x float64) float64 { return x + 1 })},
+	{"one less", numeric(func(x float64) float64 { return x - 1 })},
+	{"sign", numeric(func(x float64) float64 { return -x })},
+	{"a thousandth more", func(t *yamlTable, row, col int) bool {
+		return strings.Contains(t.text(row, col), ".") && numeric(func(x float64) float64 { return x + .001 })(t, row, col)
+	}},
+	{"the neighbour's", func(t *yamlTable, row, col int) bool {
+		if row+1 == len(t.rows) {
+			return false
+		}
+		other := t.column(row+1, t.rows[row][col].key)
+		return other >= 0 && t.set(row, col, t.text(row+1, other))
+	}},
+	{"another known identifier", func(t *yamlTable, row, col int) bool {
+		stranger := strangers[t.rows[row][col].key]
+		return stranger != "" && t.set(row, col, stranger)
+	}},
+	{"an unknown identifier", func(t *yamlTable, row, col int) bool {
+		return identifierColumn.MatchString(t.rows[row][col].key) && t.set(row, col, "nobody-knows")
+	}},
+	{"a day later", dated(0, 1)},
+	{"a day earlier", dated(0, -1)},
+	{"a year later", dated(1, 0)},
+	{"a year earlier", dated(-1, 0)},
+	{"twelve hours off", func(t *yamlTable, row, col int) bool {
+		text := t.text(row, col)
+		if !clockText.MatchString(text) {
+			return false
+		}
+		hour, _ := strconv.Atoi(text[:2])
+		return t.set(row, col, fmt.Sprintf("%02d%s", (hour+12)%24, text[2:]))
+	}},
+	{"an hour off", func(t *yamlTable, row, col int) bool {
+		text := t.text(row, col)
+		if !clockText.MatchString(text) {
+			return false
+		}
+		hour, _ := strconv.Atoi(text[:2])
+		return t.set(row, col, fmt.Sprintf("%02d%s", (hour+1)%24, text[2:]))
+	}},
+	{"minutes for seconds", func(t *yamlTable, row, col int) bool {
+		d, ok := season.ParseLapTime(t.text(row, col))
+		return ok && strings.ContainsAny(t.text(row, col), ".") && t.set(row, col, lapText(d*60))
+	}},
+	{"a comma", func(t *yamlTable, row, col int) bool {
+		text := t.text(row, col)
+		_, err := strconv.ParseFloat(text, 64)
+		return err == nil && t.set(row, col, text+",5")
+	}},
+	{"doubled", func(t *yamlTable, row, col int) bool {
+		if col != 0 || t.mapping {
+			return false
+		}
+		t.rows = slices.Insert(t.rows, row, t.rows[row])
+		return true
+	}},
+	{"gone", func(t *yamlTable, row, col int) bool {
+		if col != 0 || t.mapping {
+			return false
+		}
+		t.rows = slices.Delete(t.rows, row, row+1)
+		return true
+	}},
+}
+
+// revision is a recorded commit, and the archive before it.
+type revision struct {
+	subject string
+	at      time.Time
+	files   map[string][]byte // reduced to the season's rounds so far and some later ones
+	changed []string
+	current season.Facts
+	truth   assemble.Output
+}
+
+// mutant is one mistake in one file of a revision.
+type mutant struct {
+	*revision
+	file     string
+	row, col int
+	key      string
+	operator string
+	content  []byte
+}
+
+func (m *mutant) String() string {
+	return fmt.Sprintf("%s: %s, row %d, %s %s", m.subject, m.file, m.row+1, m.key, m.operator)
+}
+
+// table is the name of the table that the mutant is in, without its place in the season.
+func (m *mutant) table() string {
+	return strings.TrimSuffix(path.Base(m.file), ".yml")
+}
+
+// unpack returns the files of a branch below src/data.
+func unpack(t *testing.T, packed []byte) map[string][]byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string][]byte)
+	for archive := tar.NewReader(r); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, name, ok := strings.Cut(header.Name, "/src/data/"); ok {
+			files[name] = content
+		}
+	}
+}
+
+var identifierInFile = regexp.MustCompile(`(?m)^[- ]*\w*[iI]d: (\S+)$`)
+
+// reduced keeps the rounds 1 to 7 of a season, and the things to which their rows refer. All mutants are judged in it,
+// because a whole branch takes ten times as long.
+func reduced(files map[string][]byte, year int) map[string][]byte {
+	kept := make(map[string][]byte)
+	wanted := make(map[string]bool)
+	for _, id := range strangers {
+		wanted[id] = true
+	}
+	prefix := fmt.Sprintf("seasons/%d/", year)
+	for name, content := range files {
+		rest, ok := strings.CutPrefix(name, prefix+"races/")
+		if !ok || rest[:2] > "07" {
+			continue
+		}
+		kept[name] = content
+		for _, match := range identifierInFile.FindAllSubmatch(content, -1) {
+			wanted[string(match[1])] = true
+		}
+	}
+	for range 2 { // the things, then the countries of the things
+		for name, content := range files {
+			if strings.HasPrefix(name, "seasons/") || !wanted[strings.TrimSuffix(path.Base(name), ".yml")] || kept[name] != nil {
+				continue
+			}
+			kept[name] = content
+			for _, match := range identifierInFile.FindAllSubmatch(content, -1) {
+				if strings.HasPrefix(name, "countries/") || files["countries/"+string(match[1])+".yml"] != nil {
+					wanted[string(match[1])] = true
+				}
+			}
+		}
+	}
+	return kept
+}
+
+// documentOf reads files as the source's document at an instant.
+func documentOf(files map[string][]byte, at time.Time, year int) (assemble.Document, error) {
+	var packed bytes.Buffer
+	zipped, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+	if err != nil {
+		return assemble.Document{}, err
+	}
+	archive := tar.NewWriter(zipped)
+	for name, content := range files {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: "f1db-main/src/data/" + name, Mode: 0o644, Size: int64(len(content)), ModTime: at}
+		if err := archive.WriteHeader(&header); err != nil {
+			return assemble.Document{}, err
+		}
+		if _, err := archive.Write(content); err != nil {
+			return assemble.Document{}, err
+		}
+	}
+	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
+		return assemble.Document{}, err
+	}
+	tree, err := f1db.ReadTree(&packed, year, year)
+	if err != nil {
+		return assemble.Document{}, err
+	}
+	d, err := tree.Document(media.Media{})
+	return assemble.Document{
+		Source: "f1db", Revision: "mutant", From: year, To: year, Kind: assemble.Full, Facts: d.Facts, Cars: d.Cars, Earlier: map[int]bool{year: true},
+	}, err
+}
+
+func (r *revision) assemble(d assemble.Document) (assemble.Output, error) {
+	return assemble.Assemble(assemble.Input{
+		Current: r.current, Documents: []assemble.Document{d}, Now: r.at,
+		Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+	})
+}
+
+// revisions reads the commits of the three weekends. The archive before each has the season before, and the commit before.
+func revisions(t *testing.T) []*revision {
+	t.Helper()
+	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
+	base := archiveUpTo(t, sourcetest.F1DB2026, 2025)
+	base.Seasons = slices.DeleteFunc(base.Seasons, func(s season.Season) bool { return s.Year < 2025 })
+	subjects := mutantCommits
+	if only := os.Getenv("GRIDCAST_MUTANTS_COMMITS"); only != "" {
+		subjects = strings.Split(only, ";")
+	}
+	var all []*revision
+	for i, commit := range host.Commits {
+		if !slices.ContainsFunc(subjects, func(s string) bool { return strings.HasPrefix(commit.Subject, s) }) {
+			continue
+		}
+		year, _ := strconv.Atoi(strings.TrimPrefix(commit.Subject, "data: ")[:4])
+		var whole, files [2]map[string][]byte
+		for n, c := range []codehosttest.Commit{host.Commits[i-1], commit} {
+			packed, _, err := host.Archive(c.At)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole[n] = unpack(t, packed)
+			files[n] = reduced(whole[n], year)
+		}
+		for name, content := range files[0] { // things that the commit does not refer to
+			if files[1][name] == nil && !strings.HasPrefix(name, "seasons/") {
+				files[1][name] = content
+			}
+		}
+		r := &revision{subject: commit.Subject, at: commit.At, files: files[1], current: base}
+		before, err := documentOf(files[0], commit.At, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Earlier = nil
+		for range 2 { // the first run takes the season, the second the things that follow from it
+			out, err := r.assemble(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.current = out.Facts
+		}
+		for _, name := range slices.Sorted(maps.Keys(files[1])) {
+			if !bytes.Equal(files[0][name], files[1][name]) && (strings.HasPrefix(name, "seasons/") || whole[0][name] == nil) {
+				r.changed = append(r.changed, name)
+			}
+		}
+		after, err := documentOf(r.files, r.at, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.truth, err = r.assemble(after); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.truth.Held)+len(r.truth.Doubted)+len(r.truth.Missing) > 0 {
+			t.Errorf("%s: the true revision is held: %+v, %+v, %+v", r.subject, r.truth.Held, r.truth.Doubted, r.truth.Missing)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// mutants returns all mutants of a revision. The calendar entry of the round counts as a table of each commit.
+func (r *revision) mutants() []*mutant {
+	var all []*mutant
+	files := slices.Clone(r.changed)
+	for _, name := range r.changed {
+		if calendar := path.Dir(name) + "/race.yml"; strings.Contains(name, "/races/") && !slices.Contains(files, calendar) {
+			files = append(files, calendar)
+		}
+	}
+	for _, file := range files {
+		table := parseTable(r.files[file])
+		for row := range table.rows {
+			for col, c := range table.rows[row] {
+				for _, op := range operators {
+					mutated := table.clone()
+					if op.apply(&mutated, row, col) {
+						all = append(all, &mutant{r, file, row, col, c.key, op.name, mutated.bytes()})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// The outcomes of a mutant.
+const (
+	refusedMutant  = "refused"
+	heldMutant     = "held"
+	waitingMutant  = "waiting"
+	harmlessMutant = "harmless"
+	ignoredMutant  = "not taken" // the block stays as it was, and nothing is said about it
+	wrongMutant    = "WRONG"
+)
+
+// judge judges a mutant. detail names the blocks that are wrong, and lost the number of other blocks that were not applied.
+func (m *mutant) judge() (outcome, detail string, lost int) {
+	files := maps.Clone(m.files)
+	files[m.file] = m.content
+	year := m.at.Year()
+	d, err := documentOf(files, m.at, year)
+	if err != nil {
+		return refusedMutant, err.Error(), len(m.truth.Applied)
+	}
+	out, err := m.assemble(d)
+	if err != nil {
+		return refusedMutant, err.Error(), len(m.truth.Applied)
+	}
+	theirs, _ := out.Facts.Season(year)
+	ours, _ := m.current.Season(year)
+	truth, _ := m.truth.Facts.Season(year)
+	var wrong []string
+	missing := 0
+	waiting := true
+	for i := range theirs.Rounds {
+		r := &theirs.Rounds[i]
+		want, ok := truth.Round(r.GrandPrix)
+		if !ok {
+			wrong, waiting = append(wrong, "round "+string(r.GrandPrix)), false
+			continue
+		}
+		was, _ := ours.Round(r.GrandPrix)
+		for _, block := range assemble.Blocks() {
+			got, want, was := assemble.Part(block, r), assemble.Part(block, want), assemble.Part(block, was)
+			fields := assemble.ChangedFields(&got, &want)
+			switch {
+			case len(fields) == 0:
+			case len(assemble.ChangedFields(&got, &was)) == 0:
+				missing++
+			default:
+				wrong = append(wrong, fmt.Sprintf("%s %s", r.GrandPrix, strings.Join(fields, ", ")))
+				id := assemble.BlockID{Year: year, GrandPrix: r.GrandPrix, Block: block}
+				waiting = waiting && slices.ContainsFunc(out.Doubted, func(d assemble.Doubt) bool { return d.BlockID == id })
+			}
+		}
+	}
+	if len(out.Facts.Seasons) != len(m.truth.Facts.Seasons) {
+		wrong, waiting = append(wrong, "seasons"), false
+	}
+	for id, driver := range out.Facts.Drivers {
+		if driver != m.truth.Facts.Drivers[id] && driver != m.current.Drivers[id] {
+			wrong, waiting = append(wrong, "driver "+string(id)), false
+		}
+	}
+	if len(out.Renames) > 0 {
+		wrong, waiting = append(wrong, "renames"), false
+	}
+	said := len(out.Held) > 0
+	detail = strings.Join(wrong, "; ")
+	switch {
+	case len(wrong) > 0 && waiting:
+		outcome = waitingMutant
+	case len(wrong) > 0:
+		outcome = wrongMutant
+	case said:
+		outcome = heldMutant
+	case missing > 0:
+		outcome = ignoredMutant
+	default:
+		outcome = harmlessMutant
+	}
+	if outcome == heldMutant {
+		detail = out.Held[0].Refused[0].Reason
+	}
+	return outcome, detail, max(0, missing-1)
+}
+
+// TestMutants judges mistakes in the tables of three recorded weekends: each cell, with each operator. It draws 2,000 of
+// them by a seed. With GRIDCAST_MUTANTS=all it judges all, and with GRIDCAST_MUTANTS=N:SEED others.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: judges 2,000 documents")
+	}
+	var all []*mutant
+	for _, r := range revisions(t) {
+		all = append(all, r.mutants()...)
+	}
+	total := len(all)
+	count, seed := 2000, uint64(time.Now().UnixNano())
+	switch asked := os.Getenv("GRIDCAST_MUTANTS"); asked {
+	case "":
+	case "all":
+		count = len(all)
+	default:
+		if _, err := fmt.Sscanf(asked, "%d:%d", &count, &seed); err != nil {
+			t.Fatalf("GRIDCAST_MUTANTS=%s: want all or COUNT:SEED", asked)
+		}
+	}
+	if only := os.Getenv("GRIDCAST_MUTANTS_ONLY"); only != "" {
+		match := regexp.MustCompile(only)
+		all = slices.DeleteFunc(all, func(m *mutant) bool { return !match.MatchString(m.String()) })
+	}
+	if count < len(all) {
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		all = all[:count]
+	}
+	t.Logf("%d of %d mutants; repeat with GRIDCAST_MUTANTS=%d:%d", len(all), total, count, seed)
+	type verdict struct {
+		outcome, detail string
+		lost            int
+	}
+	verdicts := make([]verdict, len(all))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(all); i = next.Add(1) - 1 {
+				v := &verdicts[i]
+				v.outcome, v.detail, v.lost = all[i].judge()
+			}
+		})
+	}
+	group.Wait()
+	// by column, then by operator and outcome
+	counts := make(map[string]map[string]int)
+	totals := make(map[string]int)
+	wrong := 0
+	for i, m := range all {
+		v := verdicts[i]
+		column := m.table() + " " + m.key
+		if m.operator == "doubled" || m.operator == "gone" {
+			column = m.table() + " row"
+		}
+		if counts[column] == nil {
+			counts[column] = make(map[string]int)
+		}
+		outcome := v.outcome
+		if outcome == wrongMutant && unknowable(m) {
+			outcome = "unknowable"
+		}
+		counts[column][m.operator+"\t"+outcome]++
+		totals[outcome]++
+		totals["other blocks lost"] += v.lost
+		if outcome == wrongMutant || outcome == ignoredMutant || os.Getenv("GRIDCAST_MUTANTS_VERBOSE") != "" {
+			if wrong++; wrong <= 400 {
+				t.Logf("%s: %s: %s (%d lost)", v.outcome, m, v.detail, v.lost)
+			}
+		}
+	}
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 1, 2, ' ', 0)
+	for _, column := range slices.Sorted(maps.Keys(counts)) {
+		for _, key := range slices.Sorted(maps.Keys(counts[column])) {
+			fmt.Fprintf(w, "%s\t%s\t%d\n", column, key, counts[column][key])
+		}
+	}
+	_ = w.Flush()
+	if os.Getenv("GRIDCAST_MUTANTS") != "" {
+		t.Logf("\n%s", &text)
+	}
+	t.Logf("%v", totals)
+}
+
+// unknowables are mistakes that nothing else in a document contradicts, each with the reason. Places, drivers, teams,
+// numbers, points, grid places and the laps of classified cars are not among them.
+var unknowables = []struct {
+	table, column string // regular expressions
+	operators     []string
+	reason        string
+}{
+	{"^pit-stops$", "^lap$", within, "the lap of a stop stands nowhere else; it only rises from stop to stop and is none that the driver did not complete"},
+	{"^pit-stops$", "^time$", append([]string{"empty", "times ten", "minutes for seconds"}, within...), "the time in the pit lane stands nowhere else, and a repair or a red flag makes it long"},
+	{"^fastest-laps$", "^lap$", within, "the number of the lap stands nowhere else; it is none that the driver did not complete"},
+	{"^free-practice-", "^laps$", append([]string{"empty", "a tenth"}, within...), "the number of laps in practice stands nowhere else"},
+	{"qualifying-results$", "^q[12]$", within, "only the last time of a driver decides the place; an earlier one is between those of others"},
+	{"-results$", "^reasonRetired$", []string{"empty", "exchanged with the next row", "the neighbour's"}, "the words for a retirement stand nowhere else, and a first revision often lacks them"},
+	{"-results$", "^laps$", within, "of a retired car alone: its laps stand nowhere else and are between those of its neighbours"},
+	{"^starting-grid-positions$|^sprint-starting-grid-positions$", "^gridPenalty$", nil, "the size of a penalty is the word of the stewards and stands nowhere else"},
+	{"^race$", "^(freePractice.|qualifying|sprintQualifying|sprintRace)Time$", []string{"an hour off"}, "organisers move sessions by an hour"},
+	{"^race$", "^time$", []string{"an hour off"}, "organisers move a start to come by an hour; a past one waits"},
+	{"^(pit-stops|fastest-laps|free-practice-.-results)$", "^row$", []string{"last gone"}, "a car may be absent from these tables, and nothing follows the last row"},
+}
+
+// within are the operators that leave a number plausible.
+var within = []string{"one more", "one less", "a thousandth more", "the neighbour's", "exchanged with the next row"}
+
+// unknowable reports whether a list of the unknowables has a mutant.
+func unknowable(m *mutant) bool {
+	column, op := m.key, m.operator
+	switch {
+	case op == "gone" && m.row == len(parseTable(m.files[m.file]).rows)-1:
+		column, op = "row", "last gone"
+	case op == "gone", op == "doubled":
+		column = "row"
+	}
+	if column == "laps" && strings.HasSuffix(m.table(), "race-results") {
+		t := parseTable(m.files[m.file])
+		for _, row := range []int{m.row, m.row + 1} {
+			retired := row < len(t.rows) && t.text(row, t.column(row, "position")) == "DNF"
+			if row == m.row && !retired {
+				return false
+			}
+		}
+	}
+	for _, u := range unknowables {
+		if regexp.MustCompile(u.table).MatchString(m.table()) && regexp.MustCompile(u.column).MatchString(column) &&
+			(u.operators == nil || slices.Contains(u.operators, op)) {
+			return true
+		}
+	}
+	return false
+}
