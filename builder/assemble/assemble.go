@@ -37,8 +37,10 @@ type Document struct {
 	// Committed is the source's time of the document, and Latest that of the last one that was judged. Both
 	// may be zero.
 	Committed, Latest time.Time
-	// Cars holds the numbers on the cars in classifications. A number that it lacks is unknown.
-	Cars map[season.Car]int
+	// Sheets holds the tables of the document with the columns that facts do not keep.
+	Sheets []season.Sheet
+	// Unread holds the parts that are not in the facts, because a value cannot be read.
+	Unread []season.Unread
 	// Revisions holds the revisions of blocks that differ from the document's.
 	Revisions map[BlockID]string
 }

@@ -29,6 +29,21 @@ const Names Block = "names"
 // blocks are all blocks, in the order in which a weekend fills them.
 var blocks = []Block{Calendar, Start, Sessions, Practice, Entries, Qualifying, Sprint, Grid, Result}
 
+// blockOf returns the block of a part of a round. Without a part it is Names.
+func blockOf(part season.Part) Block {
+	switch part {
+	case "":
+		return Names
+	case season.CalendarPart, season.StartPart, season.SessionsPart, season.EntriesPart, season.GridPart, season.Part(season.Qualifying):
+		return Block(part)
+	case season.Part(season.SprintQualifying), season.SprintGridPart, season.Part(season.Sprint):
+		return Sprint
+	case season.ResultPart, season.FastestLapsPart, season.PitStopsPart, season.DriverStandingsPart, season.TeamStandingsPart:
+		return Result
+	}
+	return Practice
+}
+
 // outcome reports whether a block is the outcome of a session, which people wait for.
 func outcome(b Block) bool { return slices.Contains([]Block{Qualifying, Sprint, Grid, Result}, b) }
 

@@ -32,13 +32,14 @@ const (
 	CodeGate      Gate = "code"          // a published code stays
 	DisputeGate   Gate = "disputed"      // a person or an earlier source has another value
 	TermsGate     Gate = "terms"         // the operator has accepted the terms of the source
+	UnreadGate    Gate = "unread"        // each value of the block can be read, and each thing in it is known
 )
 
 // Gates returns all gates.
 func Gates() []Gate {
 	return []Gate{
 		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, CarsGate, DerivedGate, PastGate,
-		RenameGate, ShrinkGate, BackGate, CodeGate, DisputeGate, TermsGate,
+		RenameGate, ShrinkGate, BackGate, CodeGate, DisputeGate, TermsGate, UnreadGate,
 	}
 }
 
@@ -131,11 +132,35 @@ func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qu
 			p.refuse(CarsGate, "%s drives for %s and was in the car of %s before the race", row.Driver, row.Team, team)
 			continue
 		}
-		number, entry := j.document.Cars[season.Car{Year: p.Year, GrandPrix: p.GrandPrix, Sprint: sprint, Driver: row.Driver}], j.ours.Entry(row.Driver)
+		number, entry := j.number(sprint, row.Driver), j.ours.Entry(row.Driver)
 		if entry != nil && number != 0 && entry.Number != 0 && number != entry.Number && !j.assumed(entry) {
 			p.refuse(CarsGate, "%s drives car %d and was in car %d before the race", row.Driver, number, entry.Number)
 		}
 	}
+}
+
+// number returns the number on the car of a driver in the document's classification, 0 if it is unknown.
+func (j *judgement) number(sprint bool, driver season.DriverID) (number int) {
+	part := season.ResultPart
+	if sprint {
+		part = season.Part(season.Sprint)
+	}
+	for _, row := range j.sheet(part).Rows {
+		if row.Driver == driver {
+			number = row.Number
+		}
+	}
+	return number
+}
+
+// sheet returns a table of the document's round. It is empty if the document lacks it.
+func (j *judgement) sheet(part season.Part) season.Sheet {
+	for _, s := range j.document.Sheets {
+		if s.Year == j.season.Year && s.GrandPrix == j.theirs.GrandPrix && s.Part == part {
+			return s
+		}
+	}
+	return season.Sheet{}
 }
 
 // assumed reports whether the number of an entry was assumed for a list of drivers that a person entered. It is that of

@@ -53,6 +53,7 @@ func (a *assembly) judge(d *Document) {
 		if may.comparesCalendars {
 			a.compareCalendars(d, ours, theirs, absent)
 		}
+		a.refuseUnread(d, theirs.Year)
 		for j := range theirs.Rounds {
 			a.judgeRound(d, ours, &theirs.Rounds[j], absent)
 		}
@@ -66,7 +67,9 @@ func (a *assembly) judge(d *Document) {
 				}
 				ours.Colours = colours
 			}
-			a.doubt(d.Source, theirs)
+			if !slices.ContainsFunc(d.Unread, func(u season.Unread) bool { return u.Year == theirs.Year }) {
+				a.doubt(d.Source, theirs)
+			}
 		}
 	}
 }
@@ -143,6 +146,11 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 		ours: ours, theirs: theirs, next: *ours, new: !found, decided: a.Decided(s.Year, theirs.GrandPrix),
 	}
 	for _, block := range blocks {
+		if slices.ContainsFunc(d.Unread, func(u season.Unread) bool {
+			return u.Year == s.Year && u.GrandPrix == theirs.GrandPrix && blockOf(u.Part) == block
+		}) {
+			continue // the rest of the block may belong to the part that cannot be read
+		}
 		if p, after, v, differs := j.decide(block); differs {
 			j.apply(p, after, v)
 		}
@@ -164,6 +172,13 @@ func (j *judgement) decide(b Block) (p Proposal, after season.Round, v verdict, 
 		return p, after, ignored, false
 	}
 	p, after = j.propose(b, lines)
+	if unknown := j.unknown(b); unknown != "" && !j.may.archiveNames { // people get an error at once
+		if !j.may.applies {
+			return p, after, ignored, true
+		}
+		p.refuse(UnreadGate, "%s is not known, because no document names it: the block waits for the next revision", unknown)
+		return p, after, held, true
+	}
 	v = j.gate(&p, &after)
 	if v == applied && b == Entries && j.may.derivesEntries && !p.Accepted {
 		for _, from := range []Block{Qualifying, Grid, Result} {
@@ -174,6 +189,52 @@ func (j *judgement) decide(b Block) (p Proposal, after season.Round, v verdict, 
 		}
 	}
 	return p, after, v, true
+}
+
+// unknown returns a thing in the document's block that neither the facts nor a document names.
+func (j *judgement) unknown(b Block) (name string) {
+	part := Part(b, j.theirs)
+	if part.Circuit != "" && !named(j.assembly, part.Circuit, func(f *season.Facts) map[season.CircuitID]season.Circuit { return f.Circuits }) {
+		return string(part.Circuit)
+	}
+	part.References(func(driver season.DriverID, team season.TeamID, engine season.EngineID, _ time.Time) {
+		switch {
+		case driver != "" && !named(j.assembly, driver, func(f *season.Facts) map[season.DriverID]season.Driver { return f.Drivers }):
+			name = string(driver)
+		case team != "" && !named(j.assembly, team, func(f *season.Facts) map[season.TeamID]season.Team { return f.Teams }):
+			name = string(team)
+		case engine != "" && !named(j.assembly, engine, func(f *season.Facts) map[season.EngineID]season.Engine { return f.Engines }):
+			name = string(engine)
+		}
+	})
+	return name
+}
+
+// named reports whether the facts or a document that names new things have a thing.
+func named[K comparable, V any](a *assembly, id K, things func(*season.Facts) map[K]V) bool {
+	_, ok := things(&a.out.Facts)[id]
+	return ok || slices.ContainsFunc(a.Documents, func(d Document) bool {
+		_, ok := things(&d.Facts)[id]
+		return ok && kinds[d.Kind].namesNew
+	})
+}
+
+// refuseUnread reports the parts of a season that a document left out, because a value cannot be read, and the names.
+func (a *assembly) refuseUnread(d *Document, year int) {
+	if !kinds[d.Kind].applies {
+		return
+	}
+	for _, u := range d.Unread {
+		if u.Year != year && (u.Year != 0 || year != d.Facts.Seasons[0].Year) {
+			continue
+		}
+		p := Proposal{
+			ID: idOf([]byte(u.Reason)), Year: year, GrandPrix: u.GrandPrix, Block: blockOf(u.Part),
+			Source: d.Source, Revision: d.Revision,
+		}
+		p.refuse(UnreadGate, "%s: the block stays as it was until a revision can be read", u.Reason)
+		a.out.Held = append(a.out.Held, p)
+	}
 }
 
 // compare returns how the document's block differs from ours, for people.
@@ -420,8 +481,11 @@ func (a *assembly) doubt(source string, s *season.Season) {
 }
 
 // lose reports the published facts that a source had and has no longer: a season, a verified result, a
-// driver of one.
+// driver of one. A document with parts that cannot be read may still have them.
 func (a *assembly) lose(d *Document) {
+	if len(d.Unread) > 0 {
+		return
+	}
 	lost := func(format string, args ...any) {
 		a.out.Lost = append(a.out.Lost, Loss{d.Source, fmt.Sprintf(format, args...)})
 	}

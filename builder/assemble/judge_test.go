@@ -301,10 +301,14 @@ func (s *situation) build(t *testing.T, kind string) *world {
 			case "no-season":
 				d.Facts.Seasons = nil
 			case "cars", "sprint-cars":
-				d.Cars = make(map[season.Car]int)
-				for _, row := range list(t, word[3]) {
-					d.Cars[season.Car{Year: 2024, GrandPrix: season.GrandPrixID(word[2]), Sprint: word[1] == "sprint-cars", Driver: row.driver}] = row.car
+				sheet := season.Sheet{Year: 2024, GrandPrix: season.GrandPrixID(word[2]), Part: season.ResultPart}
+				if word[1] == "sprint-cars" {
+					sheet.Part = season.Part(season.Sprint)
 				}
+				for _, row := range list(t, word[3]) {
+					sheet.Rows = append(sheet.Rows, season.SheetRow{Driver: row.driver, Number: row.car})
+				}
+				d.Sheets = append(d.Sheets, sheet)
 			default:
 				edit(t, &d.Facts, word[1:])
 			}

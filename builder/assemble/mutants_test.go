@@ -370,7 +370,7 @@ func documentOf(files map[string][]byte, at time.Time, year int) (assemble.Docum
 	}
 	d, err := tree.Document(media.Media{})
 	return assemble.Document{
-		Source: "f1db", Revision: "mutant", From: year, To: year, Kind: assemble.Full, Facts: d.Facts, Cars: d.Cars, Earlier: map[int]bool{year: true},
+		Source: "f1db", Revision: "mutant", From: year, To: year, Kind: assemble.Full, Facts: d.Facts, Sheets: d.Sheets, Unread: d.Unread, Earlier: map[int]bool{year: true},
 	}, err
 }
 

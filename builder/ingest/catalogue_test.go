@@ -59,7 +59,7 @@ var incidents = []incident{
 	{"2025-09", "two cars in one slot of a grid", unchanged, "a change waits at gate positions", "TestWrongData: a grid with two cars", here},
 	{"2026-08-21", "a driver twice in a session", unchanged, "a change waits at gate once", "TestWrongData: a driver twice", here},
 	{"2025-11-22", "Las Vegas moves into the past on race day", "the start that was valid", "a change waits at gate start", "TestLasVegas2025", weekends},
-	{"2025-04-13", "a start of 900", unchanged, "malformed: which file, which line", "TestWrongData: a time of 900", here},
+	{"2025-04-13", "a start of 900", unchanged, "a change waits at gate unread", "TestWrongData: a time of 900", here},
 	{"2025-08-31", "the leading driver has another identifier", "one driver", "the renaming in the ledger", "TestSeasons2025And2026", seasons},
 
 	{"2026-09-06", "the Spanish Grand Prix is shown with the map of Catalunya", "Madrid, and Catalunya as another round", "nothing", "TestCalendarAsItIs: Catalunya and Madrid", here},

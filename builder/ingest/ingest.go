@@ -175,6 +175,9 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 	var held []string
 	for _, state := range states {
 		for _, c := range state.Held {
+			if c.ID == id && c.Refused[0].Gate == assemble.UnreadGate {
+				return c, fmt.Errorf("accept %s: %s; enter the facts by hand, or wait for the next revision", id, c.Refused[0].Reason)
+			}
 			if c.ID == id {
 				return c, g.logAccept(ctx, LogEntry{ID: rand.Text(), At: now.UTC(), Actor: actor, Accept: id, Reason: reason})
 			}

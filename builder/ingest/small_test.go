@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +118,69 @@ func lied(t *testing.T, was, is string) map[string][]byte {
 	return map[string][]byte{raceFolder("alps") + "race-results.yml": bytes.Replace(result, []byte(was), []byte(is), 1)}
 }
 
+// TestOneBadCell: a value that cannot be read costs its own block. The state names the file and the value, nobody can
+// accept it, and the good block of the same revision is applied.
+func TestOneBadCell(t *testing.T) {
+	result, alps, bay := raceFolder("alps")+"race-results.yml", raceFolder("alps")+"race.yml", raceFolder("bay")+"race.yml"
+	anna := "src/data/drivers/anna-arno.yml"
+	for _, test := range []struct {
+		file, was, is string
+		want          string
+		says          []string
+	}{
+		{result, "points: 25", "points: 12,5", "held alps result (unread)", []string{"01-alps/race-results.yml", "12,5"}},
+		{result, "points: 25", "points: .inf", "held alps result (unread)", []string{"01-alps/race-results.yml", "row 1", "+Inf"}},
+		{result, "points: 25", "points: .nan", "held alps result (unread)", []string{"01-alps/race-results.yml", "NaN"}},
+		{result, "position: 3", "position: third", "held alps result (unread)", []string{"01-alps/race-results.yml", "row 3", "third", "DNF"}},
+		{result, "driverNumber: 2", "driverNumber: two", "held alps result (unread)", []string{"row 2", "driverNumber", "two"}},
+		{result, "driverId: carl-coda", "driverId: nobody", "held alps result (unread)", []string{"row 3", `"nobody"`}},
+		{bay, "courseLength: 4.5", "courseLength: .nan", "held bay calendar (unread)", []string{"02-bay/race.yml", "NaN"}},
+		{bay, "time: 13:00", "time: 900", "held bay start (unread)", []string{"02-bay/race.yml", `"900"`, "15:04"}},
+		{bay, "date: 2030", "date: 2030-2", "held bay start (unread)", []string{"02-bay/race.yml", "2006-01-02"}},
+		{bay, "id: ", "id: [", "held bay calendar (unread); held bay sessions (unread); held bay start (unread)", []string{"02-bay/race.yml", "line 1"}},
+		{alps, "circuitId: ring", "circuitId: nowhere", "held alps calendar (unread)", []string{"01-alps/race.yml", "nowhere"}},
+		{anna, "firstName: Anna", "firstName: [Anna]", "held  names (unread)", []string{"drivers/anna-arno.yml"}},
+	} {
+		t.Run(path.Base(test.file)+" "+test.is, func(t *testing.T) {
+			s := newSmall(t)
+			s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()}) // it names the drivers
+			s.poll(t, smallStart("bay").Add(4*time.Hour))
+			files := map[string][]byte{
+				result: raced("anna-arno", "bert-berg", "carl-coda"), raceFolder("bay") + "race-results.yml": raced("bert-berg", "anna-arno", "carl-coda"),
+			}
+			content, changed := smallFiles()[test.file], files[test.file]
+			if changed != nil {
+				content = changed
+			}
+			if !bytes.Contains(content, []byte(test.was)) {
+				t.Fatalf("%s has no %q", test.file, test.was)
+			}
+			files[test.file] = bytes.Replace(content, []byte(test.was), []byte(test.is), 1)
+			s.commit(files)
+			got := s.next(t)
+			if !strings.Contains(summary(got), test.want) || !strings.Contains(summary(got), "applied bay result") || len(got.Faults) > 0 {
+				t.Errorf("got %s, want %s and the result of bay applied", summary(got), test.want)
+			}
+			state := s.state(t)
+			for _, p := range state.Held {
+				for _, says := range test.says {
+					if !strings.Contains(p.Refused[0].Reason, says) {
+						t.Errorf("the state says %q, want %q in it", p.Refused[0].Reason, says)
+					}
+				}
+				if _, err := s.Accept(t.Context(), s.now, "operator:ada", p.ID, "why not"); err == nil {
+					t.Errorf("%s was accepted", p.ID)
+				}
+			}
+			s.commit(smallFiles())
+			s.commit(map[string][]byte{result: raced("anna-arno", "bert-berg", "carl-coda")})
+			if s.next(t); len(s.state(t).Held) > 0 {
+				t.Errorf("after a good revision there waits %+v", s.state(t).Held)
+			}
+		})
+	}
+}
+
 // TestSmallFaults: while the source is down or unreadable, the archive stays, the state names the fault,
 // and the waits grow to half an hour.
 func TestSmallFaults(t *testing.T) {
@@ -139,10 +203,7 @@ func TestSmallFaults(t *testing.T) {
 		{"503", page(503, "text/plain", "down"), nil, source.Unreachable, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}},
 		{"403", page(403, "text/html", "no"), nil, source.Refused, []time.Duration{30 * time.Minute, 30 * time.Minute}},
 		{"no archive", page(200, "application/x-gzip", "no"), nil, source.Malformed, []time.Duration{30 * time.Second}},
-		{"infinite points", nil, lied(t, "points: 25", "points: .inf"), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
-		{"points that are no number", nil, lied(t, "points: 25", "points: .nan"), source.Malformed, []time.Duration{30 * time.Second}},
-		{"a course of no length", nil, edited("bay", "courseLength: 4.5", "courseLength: .nan"), source.Malformed, []time.Duration{30 * time.Second}},
-		{"a start of 900", nil, edited("bay", "time: 13:00", "time: 900"), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
+		{"no race at all", nil, removed(smallRounds[:]...), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSmall(t)

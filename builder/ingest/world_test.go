@@ -122,10 +122,11 @@ func newSmall(t testing.TB) *small {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, _, err := tree.Facts(media.Media{})
+	d, err := tree.Document(media.Media{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	facts := d.Facts
 	inUse := archivetest.Put(t, archive.NewStore(s.store), archivetest.Stored(t, facts))
 	l, err := ledger.Open(t.Context(), s.store, ledger.Simulated, opening, "builder", inUse.SHA256)
 	if err != nil {

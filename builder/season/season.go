@@ -109,14 +109,6 @@ type Round struct {
 	TeamStandings    []TeamStanding   `json:"team_standings"`   // after the race; none before 1958
 }
 
-// Car identifies the car of a driver in the classification of a race or a sprint.
-type Car struct {
-	Year      int
-	GrandPrix GrandPrixID
-	Sprint    bool
-	Driver    DriverID
-}
-
 // SessionKind names a session of a weekend other than the race.
 type SessionKind string
 

@@ -166,7 +166,29 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 	return nil
 }
 
+// CheckRound calls refuse for each part of a round that Validate would refuse. A round without a name or a date has no
+// such part.
+func (f *Facts) CheckRound(year int, r *Round, refuse func(Part, error)) {
+	for part, check := range map[Part]func() error{
+		CalendarPart: func() error { return f.validateEntry(r) },
+		StartPart:    func() error { return validateStart(year, r) },
+		SessionsPart: func() error { return validateSessions(r) },
+	} {
+		known := part == SessionsPart || part == CalendarPart && r.Name != "" || part == StartPart && !r.Date.IsZero()
+		if err := check(); known && err != nil {
+			refuse(part, err)
+		}
+	}
+	c := checker{Facts: f, drives: map[DriverID]int{}, teams: map[entrant]bool{}}
+	c.checkRows(r, refuse)
+}
+
 func (f *Facts) validateCalendar(year int, r *Round) error {
+	return cmp.Or(f.validateEntry(r), validateStart(year, r), validateSessions(r))
+}
+
+// validateEntry checks the entry of a round in the calendar, but for its times.
+func (f *Facts) validateEntry(r *Round) error {
 	if r.GrandPrix == "" || r.Name == "" {
 		return fmt.Errorf("grand prix %q, name %q: both are needed", r.GrandPrix, r.Name)
 	}
@@ -179,12 +201,17 @@ func (f *Facts) validateCalendar(year int, r *Round) error {
 	if _, ok := f.Circuits[r.Circuit]; !ok {
 		return fmt.Errorf("unknown circuit %q", r.Circuit)
 	}
+	return nil
+}
+
+func validateStart(year int, r *Round) error {
 	if r.Date.Year() != year {
 		return fmt.Errorf("date %s is not in the year", r.Date.Format(time.DateOnly))
 	}
-	if err := validateDay(r.Date, r.Start); err != nil {
-		return err
-	}
+	return validateDay(r.Date, r.Start)
+}
+
+func validateSessions(r *Round) error {
 	known := make(map[SessionKind]bool)
 	for _, s := range r.Sessions {
 		if !slices.Contains(kinds, s.Kind) || known[s.Kind] {

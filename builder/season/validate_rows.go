@@ -22,39 +22,46 @@ type entrant struct {
 	ranked bool // a team that was excluded and entered again has a row of each sort
 }
 
-func (c *checker) validateRows(r *Round) error {
-	for i, kind := range practices {
-		if err := eachRow(c, string(kind), r.Practice[i], func(row *TimedLap) error {
-			return c.refers(row.Driver, row.Team, "", row.Time, row.Laps)
-		}); err != nil {
-			return err
+func (c *checker) validateRows(r *Round) (fault error) {
+	c.checkRows(r, func(_ Part, err error) { fault = cmp.Or(fault, err) })
+	return fault
+}
+
+// checkRows calls refuse with the first faulty row of each table.
+func (c *checker) checkRows(r *Round, refuse func(Part, error)) {
+	check := func(part Part, err error) {
+		if err != nil {
+			refuse(part, err)
 		}
+	}
+	for i, kind := range practices {
+		check(Part(kind), eachRow(c, string(kind), r.Practice[i], func(row *TimedLap) error {
+			return c.refers(row.Driver, row.Team, "", row.Time, row.Laps)
+		}))
 	}
 	qualifying := func(row *QualifyingRow) error {
 		fastest := min(row.Time, row.Segments[0], row.Segments[1], row.Segments[2])
 		return c.refers(row.Driver, row.Team, "", fastest, row.Position)
 	}
-	return cmp.Or(
-		eachRow(c, "qualifying", r.Qualifying, qualifying),
-		eachRow(c, "sprint qualifying", r.SprintQualifying, qualifying),
-		eachRow(c, "entries", r.Entries, func(row *Entry) error {
-			return cmp.Or(c.refers(row.Driver, row.Team, row.Engine, 0, row.Number), c.once(row.Driver))
-		}),
-		eachRow(c, "grid", r.Grid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }),
-		eachRow(c, "sprint grid", r.SprintGrid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }),
-		eachRow(c, "result", r.Results, c.validateResult),
-		eachRow(c, "sprint result", r.SprintResults, c.validateResult),
-		eachRow(c, "fastest laps", r.FastestLaps, func(row *FastestLap) error {
-			return c.refers(row.Driver, "", "", row.Time, row.Lap)
-		}),
-		eachRow(c, "pit stops", r.PitStops, func(row *PitStop) error {
-			return c.refers(row.Driver, "", "", row.Time, min(row.Stop, row.Lap))
-		}),
-		eachRow(c, "driver standings", r.DriverStandings, func(row *DriverStanding) error {
-			return cmp.Or(c.refers(row.Driver, "", "", 0, row.Position), finitePoints(row.Driver, row.Points), c.once(row.Driver))
-		}),
-		c.validateTeamStandings(r.TeamStandings),
-	)
+	check(Part(Qualifying), eachRow(c, "qualifying", r.Qualifying, qualifying))
+	check(Part(SprintQualifying), eachRow(c, "sprint qualifying", r.SprintQualifying, qualifying))
+	check(EntriesPart, eachRow(c, "entries", r.Entries, func(row *Entry) error {
+		return cmp.Or(c.refers(row.Driver, row.Team, row.Engine, 0, row.Number), c.once(row.Driver))
+	}))
+	check(GridPart, eachRow(c, "grid", r.Grid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }))
+	check(SprintGridPart, eachRow(c, "sprint grid", r.SprintGrid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }))
+	check(ResultPart, eachRow(c, "result", r.Results, c.validateResult))
+	check(Part(Sprint), eachRow(c, "sprint result", r.SprintResults, c.validateResult))
+	check(FastestLapsPart, eachRow(c, "fastest laps", r.FastestLaps, func(row *FastestLap) error {
+		return c.refers(row.Driver, "", "", row.Time, row.Lap)
+	}))
+	check(PitStopsPart, eachRow(c, "pit stops", r.PitStops, func(row *PitStop) error {
+		return c.refers(row.Driver, "", "", row.Time, min(row.Stop, row.Lap))
+	}))
+	check(DriverStandingsPart, eachRow(c, "driver standings", r.DriverStandings, func(row *DriverStanding) error {
+		return cmp.Or(c.refers(row.Driver, "", "", 0, row.Position), finitePoints(row.Driver, row.Points), c.once(row.Driver))
+	}))
+	check(TeamStandingsPart, c.validateTeamStandings(r.TeamStandings))
 }
 
 // eachRow checks the rows of a table. The error names the first faulty row.

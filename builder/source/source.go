@@ -57,7 +57,8 @@ type Document struct {
 	// Sparse facts have fewer details than those of the source of record. They are compared with it
 	// and fill its gaps.
 	Sparse bool
-	// Cars holds the numbers on the cars in classifications, as far as the upstream names them.
-	Cars  map[season.Car]int
-	Notes []string // parts of the payload that were left out and why, for people
+	// Sheets holds the tables with the columns that facts do not keep, as far as the upstream has them.
+	Sheets []season.Sheet
+	Unread []season.Unread // parts with a value that cannot be read
+	Notes  []string        // values that were left out and why, for people
 }

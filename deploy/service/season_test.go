@@ -499,11 +499,11 @@ func (u *unattended) reported(t *testing.T) season.Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, _, err := tree.Facts(media.Default())
-	if err != nil {
-		t.Fatal(err)
+	d, err := tree.Document(media.Default())
+	if err != nil || len(d.Unread) > 0 {
+		t.Fatal(err, d.Unread)
 	}
-	return facts
+	return d.Facts
 }
 
 // sameStandings compares the published standings with the source's last ones.

@@ -10,8 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
@@ -38,45 +42,52 @@ const DefaultMaxBytes = 512 << 20
 
 // Import reads the release at path and writes nothing. The error names the file and the row at fault.
 func Import(path string, opts Options) (*season.Archive, Report, error) {
-	archive, report, err := load(path, opts)
+	facts, report, err := load(path, opts)
+	if err == nil && len(report.Unread) > 0 {
+		err = errors.New(report.Unread[0].Reason)
+	}
+	var archive *season.Archive
+	if err == nil {
+		archive, err = season.New(facts)
+	}
 	if err != nil {
 		return nil, Report{}, fmt.Errorf("import f1db from %s: %w", path, err)
 	}
 	return archive, report, nil
 }
 
-func load(path string, opts Options) (*season.Archive, Report, error) {
+func load(path string, opts Options) (season.Facts, Report, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, Report{}, err
+		return season.Facts{}, Report{}, err
 	}
 	if info.IsDir() {
 		found, err := inFolder(path)
 		if err != nil {
-			return nil, Report{}, err
+			return season.Facts{}, Report{}, err
 		}
 		return found.load(opts)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Report{}, err
+		return season.Facts{}, Report{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	return loadZip(f, info.Size(), opts)
 }
 
-func loadZip(packed io.ReaderAt, size int64, opts Options) (*season.Archive, Report, error) {
+func loadZip(packed io.ReaderAt, size int64, opts Options) (season.Facts, Report, error) {
 	found, err := inZip(packed, size)
 	if err != nil {
-		return nil, Report{}, err
+		return season.Facts{}, Report{}, err
 	}
 	return found.load(opts)
 }
 
-func (f files) load(opts Options) (*season.Archive, Report, error) {
+func (f files) load(opts Options) (season.Facts, Report, error) {
 	rel, err := read(f, opts)
 	if err != nil {
-		return nil, Report{}, err
+		return season.Facts{}, Report{}, err
 	}
 	return convert(rel, opts)
 }
@@ -89,28 +100,30 @@ type converter struct {
 	names    map[season.GrandPrixID]string
 	facts    season.Facts // with the things to which a row refers
 	report   Report
-	imported map[table]int // rows taken
+	imported map[table]int   // rows taken
+	unread   map[string]bool // files of things that cannot be read
 }
 
-func convert(rel *release, opts Options) (*season.Archive, Report, error) {
+// convert converts a release into facts. A part with a value that cannot be read is in the report and not in the facts.
+func convert(rel *release, opts Options) (season.Facts, Report, error) {
 	c := &converter{
 		rel:      rel,
 		opts:     opts,
 		facts:    season.NewFacts(),
 		report:   rel.report,
 		imported: make(map[table]int),
+		unread:   make(map[string]bool),
 	}
-	c.facts.Source, c.report.cars = Source, make(map[season.Car]int)
-	if err := c.readThings(); err != nil {
-		return nil, Report{}, err
-	}
+	c.facts.Source = Source
+	c.readThings()
 	if err := c.checkRows(); err != nil {
-		return nil, Report{}, err
+		return season.Facts{}, Report{}, err
 	}
 	if err := c.seasons(); err != nil {
-		return nil, Report{}, err
+		return season.Facts{}, Report{}, err
 	}
 	c.lineages()
+	c.forget()
 	colours, headshots := c.opts.Media.Apply(&c.facts)
 	if colours > 0 {
 		c.report.skip("team colours", "teams not in these seasons", colours)
@@ -118,12 +131,53 @@ func convert(rel *release, opts Options) (*season.Archive, Report, error) {
 	if headshots > 0 {
 		c.report.skip("headshots", "drivers not in these seasons", headshots)
 	}
-	archive, err := season.New(c.facts)
-	if err != nil {
-		return nil, Report{}, err
-	}
 	c.summarise()
-	return archive, c.report, nil
+	slices.SortStableFunc(c.report.Unread, func(a, b season.Unread) int {
+		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason))
+	})
+	return c.facts, c.report, nil
+}
+
+// refuse leaves a part of a race out of the facts.
+func (c *converter) refuse(r *race, part season.Part, err error) {
+	c.report.Unread = append(c.report.Unread, season.Unread{Year: r.Year, GrandPrix: r.GrandPrix, Part: part, Reason: err.Error()})
+}
+
+// unnamed leaves out the names of a thing that cannot be read. Rows may refer to it, because the archive may know it.
+func (c *converter) unnamed(file string, err error) {
+	c.unread[file] = true
+	c.report.Unread = append(c.report.Unread, season.Unread{Reason: err.Error()})
+}
+
+// forget removes the things without readable names from the facts.
+func (c *converter) forget() {
+	check := func(folder, id string, add func(*season.Facts)) {
+		one := season.NewFacts()
+		add(&one)
+		if file := folder + "/" + id + ".yml"; !c.unread[file] {
+			if err := one.Validate(); err != nil {
+				c.unnamed(file, fmt.Errorf("%s: %w", file, err))
+			}
+		}
+	}
+	for id, thing := range c.facts.Drivers {
+		check("drivers", string(id), func(f *season.Facts) { f.Drivers[id] = thing })
+	}
+	for id, thing := range c.facts.Teams {
+		check("constructors", string(id), func(f *season.Facts) { f.Teams[id] = thing })
+	}
+	for id, thing := range c.facts.Engines {
+		check("engine-manufacturers", string(id), func(f *season.Facts) { f.Engines[id] = thing })
+	}
+	for id, thing := range c.facts.Circuits {
+		check("circuits", string(id), func(f *season.Facts) { f.Circuits[id] = thing })
+	}
+	maps.DeleteFunc(c.facts.Drivers, func(id season.DriverID, _ season.Driver) bool { return c.unread["drivers/"+string(id)+".yml"] })
+	maps.DeleteFunc(c.facts.Teams, func(id season.TeamID, _ season.Team) bool { return c.unread["constructors/"+string(id)+".yml"] })
+	maps.DeleteFunc(c.facts.Engines, func(id season.EngineID, _ season.Engine) bool {
+		return c.unread["engine-manufacturers/"+string(id)+".yml"]
+	})
+	maps.DeleteFunc(c.facts.Circuits, func(id season.CircuitID, _ season.Circuit) bool { return c.unread["circuits/"+string(id)+".yml"] })
 }
 
 // at names the place of a row of a thing or of the list of races.
@@ -131,12 +185,25 @@ func (c *converter) at(t table, n int) string {
 	return fmt.Sprintf("%s, row %d", t.file(), n)
 }
 
-func (c *converter) readThings() error {
+func (c *converter) readThings() {
 	c.things, c.names = season.NewFacts(), make(map[season.GrandPrixID]string)
+	for _, file := range slices.Sorted(maps.Keys(c.rel.unread)) {
+		c.unnamed(file, c.rel.unread[file])
+		switch id, _ := strings.CutSuffix(path.Base(file), ".yml"); path.Dir(file) {
+		case "drivers":
+			c.things.Drivers[season.DriverID(id)] = season.Driver{ID: season.DriverID(id)}
+		case "constructors":
+			c.things.Teams[season.TeamID(id)] = season.Team{ID: season.TeamID(id)}
+		case "engine-manufacturers":
+			c.things.Engines[season.EngineID(id)] = season.Engine{ID: season.EngineID(id)}
+		case "circuits":
+			c.things.Circuits[season.CircuitID(id)] = season.Circuit{ID: season.CircuitID(id)}
+		}
+	}
 	countries := make(map[string]country)
 	for i, row := range c.rel.countries {
 		if row.ID == "" {
-			return fmt.Errorf("%s: no id", c.at(countriesTable, i+1))
+			c.unnamed("", fmt.Errorf("%s: no id", c.at(countriesTable, i+1)))
 		}
 		countries[row.ID] = row
 	}
@@ -150,7 +217,7 @@ func (c *converter) readThings() error {
 	for i, row := range c.rel.drivers {
 		from, err := home(driversTable, i+1, row.Country)
 		if err != nil {
-			return err
+			c.unnamed("drivers/"+string(row.ID)+".yml", err)
 		}
 		c.things.Drivers[row.ID] = season.Driver{
 			ID: row.ID, Name: row.Name, FirstName: row.FirstName, LastName: row.LastName,
@@ -160,7 +227,7 @@ func (c *converter) readThings() error {
 	for i, row := range c.rel.constructors {
 		from, err := home(constructorsTable, i+1, row.Country)
 		if err != nil {
-			return err
+			c.unnamed("constructors/"+string(row.ID)+".yml", err)
 		}
 		c.things.Teams[row.ID] = season.Team{ID: row.ID, Name: row.Name, Country: from.Alpha}
 	}
@@ -170,35 +237,36 @@ func (c *converter) readThings() error {
 	for i, row := range c.rel.circuits {
 		in, err := home(circuitsTable, i+1, row.Country)
 		if err != nil {
-			return err
+			c.unnamed("circuits/"+string(row.ID)+".yml", err)
 		}
 		c.things.Circuits[row.ID] = season.Circuit{ID: row.ID, Name: row.Name, Locality: row.Place, Country: in.Name}
 	}
 	for _, row := range c.rel.grandsPrix {
 		c.names[row.ID] = row.Name
 	}
-	return nil
 }
 
-// checkRows checks that every row belongs to a known race or season and refers to known things.
+// checkRows leaves out each table with a row that refers to nothing known or has a cell that cannot be read.
 func (c *converter) checkRows() error {
-	races := make(map[int]int, len(c.rel.races))
+	races := make(map[int]*race, len(c.rel.races))
 	years := make(map[int]bool)
-	for i, r := range c.rel.races {
-		if other, ok := races[r.ID]; ok {
+	for i := range c.rel.races {
+		r := &c.rel.races[i]
+		if _, ok := races[r.ID]; ok {
+			other := slices.IndexFunc(c.rel.races, func(other race) bool { return other.ID == r.ID })
 			return fmt.Errorf("%s: race %d is row %d already", c.at(racesTable, i+1), r.ID, other+1)
 		}
-		races[r.ID], years[r.Year] = i, true
+		races[r.ID], years[r.Year] = r, true
 	}
 	for _, t := range raceTables {
 		for id, rows := range c.rel.rows[t] {
-			if _, ok := races[id]; !ok {
+			r, ok := races[id]
+			if !ok {
 				return fmt.Errorf("%s: unknown race %d", c.at(t, rows[0].n), id)
 			}
-			for _, r := range rows {
-				if err := c.checkRow(t, r); err != nil {
-					return err
-				}
+			if err := c.checkTable(t, id, rows); err != nil {
+				c.refuse(r, t.part, err)
+				delete(c.rel.rows[t], id)
 			}
 		}
 	}
@@ -206,41 +274,67 @@ func (c *converter) checkRows() error {
 		for year, rows := range c.rel.rows[t] {
 			if !years[year] {
 				c.report.skip(t.stem, "seasons without races", len(rows))
-				continue
-			}
-			for _, r := range rows {
-				if err := c.checkRow(t, r); err != nil {
-					return err
-				}
+			} else if err := c.checkTable(t, year, rows); err != nil {
+				c.report.Unread = append(c.report.Unread, season.Unread{Year: year, Part: t.part, Reason: err.Error()})
+				delete(c.rel.rows[t], year)
 			}
 		}
 	}
 	return nil
 }
 
-func (c *converter) checkRow(t table, r row) error {
-	var fault error
-	switch _, ok := c.things.Drivers[r.Driver]; {
-	case t == teamStandings || t == finalTeams:
-		if r.Team == "" {
-			fault = errors.New("no constructor")
+// checkTable returns the fault of the first row of a table that cannot be read.
+func (c *converter) checkTable(t table, key int, rows []row) error {
+	for i := range rows {
+		if err := c.checkRow(t, &rows[i]); err != nil {
+			return fmt.Errorf("%s, row %d: %w", cmp.Or(c.rel.files[t][key], t.file()), rows[i].n, err)
 		}
-	case !ok:
-		fault = fmt.Errorf("unknown driver %q", r.Driver)
-	}
-	if _, ok := c.things.Teams[r.Team]; !ok && r.Team != "" {
-		fault = fmt.Errorf("unknown constructor %q", r.Team)
-	}
-	if _, ok := c.things.Engines[r.Engine]; !ok && r.Engine != "" {
-		fault = fmt.Errorf("unknown engine manufacturer %q", r.Engine)
-	}
-	if t == raceResults && r.Position == 0 && r.PositionText == "" {
-		fault = errors.New("neither position nor reason for none")
-	}
-	if fault != nil {
-		return fmt.Errorf("%s: %w", c.at(t, r.n), fault)
 	}
 	return nil
+}
+
+// outcomes are the words in place of a position.
+var outcomes = []season.Outcome{
+	season.DidNotFinish, season.DidNotStart, season.Disqualified, season.NotClassified, season.DidNotQualify, season.DidNotPreQualify,
+	season.DidNotPractise, season.ExcludedBeforeStart,
+}
+
+// pitLane is F1DB's word for a grid place in the pit lane.
+const pitLane = "PL"
+
+func (c *converter) checkRow(t table, r *row) error {
+	_, driver := c.things.Drivers[r.Driver]
+	_, team := c.things.Teams[r.Team]
+	_, engine := c.things.Engines[r.Engine]
+	place := r.Position > 0 || r.PositionText == "" || r.PositionText == pitLane && (t == startingGrid || t == sprintGrid) ||
+		slices.Contains(outcomes, season.Outcome(r.PositionText))
+	switch {
+	case (t == teamStandings || t == finalTeams) && r.Team == "":
+		return errors.New("no constructor")
+	case t != teamStandings && t != finalTeams && !driver:
+		return fmt.Errorf("unknown driver %q", r.Driver)
+	case !team && r.Team != "":
+		return fmt.Errorf("unknown constructor %q", r.Team)
+	case !engine && r.Engine != "":
+		return fmt.Errorf("unknown engine manufacturer %q", r.Engine)
+	case (t == raceResults || t == sprintResults) && r.Position == 0 && r.PositionText == "":
+		return errors.New("neither position nor reason for none")
+	case !place:
+		return fmt.Errorf("position %q is neither a place nor one of %v", r.PositionText, outcomes)
+	case r.Grid == 0 && r.GridText != "" && r.GridText != pitLane:
+		return fmt.Errorf("gridPosition %q is neither a place nor %s", r.GridText, pitLane)
+	case r.Penalty != "" && r.Penalty != toTheBack && !isCount(r.Penalty):
+		return fmt.Errorf("gridPenalty %q is neither a number of places nor %s", r.Penalty, toTheBack)
+	case r.Number != "" && !isCount(r.Number):
+		return fmt.Errorf("driverNumber %q is not a number", r.Number)
+	}
+	return nil
+}
+
+// isCount reports whether a text is a whole number from 0 on.
+func isCount(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 0
 }
 
 // seasons converts the requested races, in order of year and round.
@@ -259,9 +353,9 @@ func (c *converter) seasons() error {
 			c.report.skip("races", "seasons not asked for", 1)
 			continue
 		}
-		round, err := c.round(r)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.at(racesTable, i+1), err)
+		round, ok := c.round(r)
+		if !ok {
+			continue
 		}
 		if last := len(c.facts.Seasons); last == 0 || c.facts.Seasons[last-1].Year != r.Year {
 			c.facts.Seasons = append(c.facts.Seasons, season.Season{Year: r.Year})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"gridcast/builder/season"
 )
 
 // release holds the rows of a release in F1DB's own terms.
@@ -28,6 +30,18 @@ type release struct {
 	chronology   []link
 	rows         map[table]map[int][]row // by race id; tables of a season by year
 	report       Report
+
+	// Of a repository.
+	files  map[table]map[int]string // by race id or year, as for rows
+	unread map[string]error         // files of things that cannot be read
+	faults []fault
+}
+
+// fault is a table or a part of a race that cannot be read.
+type fault struct {
+	race int // its id
+	part season.Part
+	err  error
 }
 
 // reader reads the files of a release and counts the bytes.

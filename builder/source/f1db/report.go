@@ -11,7 +11,10 @@ type Report struct {
 	Tables   []Table
 	Skipped  []Skip
 
-	cars map[season.Car]int // numbers in classifications
+	// Unread are the parts that were left out, because a value cannot be read. An import fails if there is one.
+	Unread []season.Unread
+
+	sheets []season.Sheet
 }
 
 // Table counts the rows of a table that was read.

@@ -17,18 +17,18 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// Facts reads the facts of the tree's seasons and adds colours and portraits. It ignores unknown keys,
-// because F1DB adds some in patch releases. A value of a wrong type is an error that names the file.
-func (t *Tree) Facts(add media.Media) (season.Facts, Report, error) {
+// facts reads the facts of the tree's seasons and adds colours and portraits. It ignores unknown keys,
+// because F1DB adds some in patch releases. A part with a value of a wrong type is in the report.
+func (t *Tree) facts(add media.Media) (season.Facts, Report, error) {
 	rel, err := t.release()
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
-	archive, report, err := convert(rel, Options{Media: add})
+	facts, report, err := convert(rel, Options{Media: add})
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
-	return archive.Facts(), report, nil
+	return facts, report, nil
 }
 
 // raceFiles are the files of a race's folder that hold the rows of a table.
@@ -45,9 +45,9 @@ var raceFiles = map[string]table{
 // release reads the tree into the rows of a release, so that both have one converter. It reads only
 // the things to which a row refers.
 func (t *Tree) release() (*release, error) {
-	rel := &release{rows: make(map[table]map[int][]row)}
+	rel := &release{rows: make(map[table]map[int][]row), files: map[table]map[int]string{racesTable: {}}, unread: make(map[string]error)}
 	for _, table := range append(raceTables, seasonTables...) {
-		rel.rows[table] = make(map[int][]row)
+		rel.rows[table], rel.files[table] = make(map[int][]row), make(map[int]string)
 	}
 	refer := make(references)
 	names := slices.Sorted(maps.Keys(t.files))
@@ -63,55 +63,69 @@ func (t *Tree) release() (*release, error) {
 		}
 		switch {
 		case file == "driver-standings.yml":
-			err = t.readRows(name, rel, finalDrivers, row{Year: year}, year, refer)
+			t.readRows(name, rel, finalDrivers, row{Year: year}, year, refer)
 		case file == "constructor-standings.yml":
-			err = t.readRows(name, rel, finalTeams, row{Year: year}, year, refer)
+			t.readRows(name, rel, finalTeams, row{Year: year}, year, refer)
 		case path.Base(file) == "race.yml":
-			err = t.readRace(name, year, rel, refer)
-		}
-		if err != nil {
-			return nil, err
+			t.readRace(name, year, rel, refer)
 		}
 	}
 	if len(rel.races) == 0 {
 		return nil, fmt.Errorf("no race from %d to %d", t.From, t.To)
 	}
 	rel.report.Tables = append(rel.report.Tables, Table{Name: racesTable.stem, Rows: len(rel.races)})
-	return rel, t.readThings(rel, refer)
+	t.readThings(rel, refer)
+	return rel, nil
 }
 
-// readRace reads race.yml and the tables beside it.
-func (t *Tree) readRace(name string, year int, rel *release, refer references) error {
+// readRace reads race.yml and the tables beside it. A file that cannot be read leaves its parts out. The folder names the
+// Grand Prix if the file does not.
+func (t *Tree) readRace(name string, year int, rel *release, refer references) {
 	var r race
-	if err := decodeYAML(t.files[name], &r); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	err := decodeYAML(t.files[name], &r)
+	// The identifier of a race names nothing outside this commit.
+	r.ID, r.Year = len(rel.races)+1, year
+	rel.files[racesTable][r.ID] = name
+	parts := []season.Part{season.CalendarPart, season.StartPart, season.SessionsPart}
+	switch wrongType := new(wrongTypes); {
+	case errors.As(err, &wrongType) && !strings.Contains(err.Error(), "into string"):
+		parts = parts[:1] // dates and hours are texts
+	case err == nil && r.Date != "" && r.GrandPrix != "" && r.Circuit != "":
+		parts = nil
+	case err == nil:
+		err = fmt.Errorf("date %q, grandPrixId %q, circuitId %q: all are needed", r.Date, r.GrandPrix, r.Circuit)
 	}
-	if r.ID == 0 || r.Date == "" || r.GrandPrix == "" || r.Circuit == "" {
-		return fmt.Errorf("%s: id %d, date %q, grandPrixId %q, circuitId %q: all are needed", name, r.ID, r.Date, r.GrandPrix, r.Circuit)
+	for _, part := range parts {
+		rel.faults = append(rel.faults, fault{r.ID, part, fmt.Errorf("%s: %w", name, err)})
 	}
-	r.Year = year
+	folder := path.Dir(name)
+	if _, ok := t.files["grands-prix/"+string(r.GrandPrix)+".yml"]; !ok || len(parts) > 1 {
+		_, gp, _ := strings.Cut(path.Base(folder), "-")
+		if len(parts) == 0 {
+			rel.faults = append(rel.faults, fault{r.ID, season.CalendarPart, fmt.Errorf("%s: unknown grand prix %q", name, r.GrandPrix)})
+		}
+		r.GrandPrix = season.GrandPrixID(gp)
+	}
 	refer.add("circuits", string(r.Circuit))
 	refer.add("grands-prix", string(r.GrandPrix))
 	rel.races = append(rel.races, r)
-	folder := path.Dir(name)
 	for _, file := range slices.Sorted(maps.Keys(raceFiles)) {
 		beside := path.Join(folder, file)
-		if _, ok := t.files[beside]; !ok {
-			continue
-		}
-		if err := t.readRows(beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer); err != nil {
-			return err
+		if _, ok := t.files[beside]; ok {
+			t.readRows(beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer)
 		}
 	}
-	return nil
 }
 
-// readRows reads the rows of a table. Each row is a copy of base with the keys of the file.
-func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) error {
+// readRows reads the rows of a table. Each row is a copy of base with the keys of the file. A file that cannot be read
+// is a fault of the release and has no rows.
+func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) {
+	rel.files[of][key] = name
 	rows, plain := plainRows(string(t.files[name]))
 	if !plain {
 		if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
-			return fmt.Errorf("%s: %w", name, err)
+			rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s: %w", name, err)})
+			return
 		}
 	}
 	for i, y := range rows {
@@ -120,6 +134,7 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 		r.Position, _ = strconv.Atoi(string(y.Position))
 		r.PositionText, r.Penalty = string(y.Position), string(y.Penalty)
 		r.Grid, _ = strconv.Atoi(string(y.Grid)) // PL is the pit lane
+		r.GridText, r.Gap, r.Interval = string(y.Grid), string(y.Gap), string(y.Interval)
 		r.Number, r.Driver, r.Team, r.Engine = string(y.Number), y.Driver, y.Team, y.Engine
 		r.Shared, r.Laps, r.Reason, r.Points, r.Stop, r.Lap = y.Shared, y.Laps, string(y.Reason), y.Points, y.Stop, y.Lap
 		for _, lap := range []struct {
@@ -139,7 +154,6 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 		refer.add("engine-manufacturers", string(r.Engine))
 		rel.rows[of][key] = append(rel.rows[of][key], r)
 	}
-	return nil
 }
 
 // references are the things to which rows refer, as paths below src/data.
@@ -153,15 +167,14 @@ func (r references) add(folder, id string) {
 
 // readThings reads the things to which rows refer, and their countries. It skips a missing thing: the
 // converter names the row that refers to it.
-func (t *Tree) readThings(rel *release, refer references) error {
+func (t *Tree) readThings(rel *release, refer references) {
 	home := make(references)
-	var err error
 	for _, name := range slices.Sorted(maps.Keys(refer)) {
 		switch path.Dir(name) {
 		case "drivers":
-			rel.drivers, err = readThing(t, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
+			rel.drivers = readThing(t, rel, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
 		case "constructors":
-			rel.constructors, err = readThing(t, name, rel.constructors, func(c *constructor) string {
+			rel.constructors = readThing(t, rel, name, rel.constructors, func(c *constructor) string {
 				for i, l := range c.Chronology {
 					l.Parent, l.Order = c.ID, i+1
 					rel.chronology = append(rel.chronology, l)
@@ -170,39 +183,37 @@ func (t *Tree) readThings(rel *release, refer references) error {
 				return string(c.ID)
 			})
 		case "engine-manufacturers":
-			rel.engines, err = readThing(t, name, rel.engines, func(e *engine) string { return string(e.ID) })
+			rel.engines = readThing(t, rel, name, rel.engines, func(e *engine) string { return string(e.ID) })
 		case "circuits":
-			rel.circuits, err = readThing(t, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
+			rel.circuits = readThing(t, rel, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
 		case "grands-prix":
-			rel.grandsPrix, err = readThing(t, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
-		}
-		if err != nil {
-			return err
+			rel.grandsPrix = readThing(t, rel, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(home)) {
-		if rel.countries, err = readThing(t, name, rel.countries, func(c *country) string { return c.ID }); err != nil {
-			return err
-		}
+		rel.countries = readThing(t, rel, name, rel.countries, func(c *country) string { return c.ID })
 	}
-	return nil
 }
 
 // readThing reads the file of a thing, if there is one, and appends it to the list. look returns the
-// identifier, which must be the name of the file.
-func readThing[T any](t *Tree, name string, list []T, look func(*T) string) ([]T, error) {
+// identifier, which must be the name of the file. A file that cannot be read is in rel.unread.
+func readThing[T any](t *Tree, rel *release, name string, list []T, look func(*T) string) []T {
 	content, ok := t.files[name]
 	if !ok {
-		return list, nil
+		return list
 	}
 	var thing T
-	if err := decodeYAML(content, &thing); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	err := decodeYAML(content, &thing)
+	if err == nil {
+		if id := look(&thing); id+".yml" != path.Base(name) {
+			err = fmt.Errorf("its id is %q", id)
+		}
 	}
-	if id := look(&thing); id+".yml" != path.Base(name) {
-		return nil, fmt.Errorf("%s: its id is %q", name, id)
+	if err != nil {
+		rel.unread[name] = fmt.Errorf("%s: %w", name, err)
+		return list
 	}
-	return append(list, thing), nil
+	return append(list, thing)
 }
 
 // text is a scalar as written, because YAML would convert 04:00, 2026-03-08 and 900 into other types.
@@ -235,6 +246,8 @@ type yamlRow struct {
 	Points   float64         `yaml:"points"`
 	Grid     text            `yaml:"gridPosition"`
 	Penalty  text            `yaml:"gridPenalty"`
+	Gap      text            `yaml:"gap"`
+	Interval text            `yaml:"interval"`
 	Stop     int             `yaml:"stop"`
 	Lap      int             `yaml:"lap"`
 }
@@ -256,8 +269,17 @@ func decodeYAML(content []byte, into any) error {
 	if err := plain(&document); err != nil {
 		return err
 	}
-	return document.Decode(into)
+	err := document.Decode(into)
+	if wrongType := new(yaml.TypeError); errors.As(err, &wrongType) {
+		return &wrongTypes{wrongType}
+	}
+	return err
 }
+
+// wrongTypes is a TypeError in one line.
+type wrongTypes struct{ *yaml.TypeError }
+
+func (w *wrongTypes) Error() string { return strings.Join(w.Errors, "; ") }
 
 // errEmpty says that a file has no document, such as a table without rows yet.
 var errEmpty = errors.New("the file is empty")

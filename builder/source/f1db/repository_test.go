@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
+	"gridcast/builder/season"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
@@ -37,10 +38,11 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 	if tree.Commit != commit {
 		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
 	}
-	got, _, err := tree.Facts(media.Media{})
-	if err != nil {
-		t.Fatal(err)
+	d, err := tree.Document(media.Media{})
+	if err != nil || len(d.Unread) > 0 {
+		t.Fatal(err, d.Unread)
 	}
+	got := d.Facts
 	archive, _, err := f1db.Import(release, f1db.Options{From: 2025})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +176,8 @@ var oneRace = map[string]string{
 	"f1db-main/src/data/engine-manufacturers/mercedes.yml": "id: mercedes\nname: Mercedes\n",
 }
 
-func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, error) {
+// factsOf reads files: the winner's time in milliseconds, the start, the notes and the parts that cannot be read.
+func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, []season.Unread) {
 	t.Helper()
 	var entries []entry
 	for name, content := range files {
@@ -184,22 +187,19 @@ func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, report, err := tree.Facts(media.Media{})
+	d, err := tree.Document(media.Media{})
 	if err != nil {
-		return 0, time.Time{}, nil, err
+		t.Fatal(err)
 	}
-	var skipped []string
-	for _, s := range report.Skipped {
-		skipped = append(skipped, s.What+": "+s.Why)
-	}
-	r := facts.Seasons[0].Rounds[0]
+	r := d.Facts.Seasons[0].Rounds[0]
 	if len(r.Results) == 0 {
-		return 0, r.StartsAt(), skipped, nil
+		return 0, r.StartsAt(), d.Notes, d.Unread
 	}
-	return int(r.Results[0].Time / time.Millisecond), r.StartsAt(), skipped, nil
+	return int(r.Results[0].Time / time.Millisecond), r.StartsAt(), d.Notes, d.Unread
 }
 
-// TestRepositoryFiles: a file with a wrong value refuses the commit; odd but harmless values pass.
+// TestRepositoryFiles: a file with a wrong value costs its own parts, and the others are read; odd but harmless values
+// pass.
 func TestRepositoryFiles(t *testing.T) {
 	results := "f1db-main/src/data/seasons/2026/races/01-australia/race-results.yml"
 	replace := func(name, old, with string) map[string]string {
@@ -217,7 +217,7 @@ func TestRepositoryFiles(t *testing.T) {
 		files map[string]string
 		ms    int
 		start string
-		says  string // of the error; none: it must be read
+		says  string // of the parts that cannot be read; none: all must be read
 		skips string
 	}{
 		"as it is":           {files: oneRace, ms: 4986801, start: "2026-03-08T04:00:00Z"},
@@ -238,15 +238,18 @@ func TestRepositoryFiles(t *testing.T) {
 		"id of another file": {files: replace("f1db-main/src/data/drivers/george-russell.yml", "id: george-russell", "id: other"), says: `its id is "other"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ms, start, skipped, err := factsOf(t, test.files)
+			ms, start, skipped, unread := factsOf(t, test.files)
+			if (len(unread) > 0) != (test.says != "") || !strings.Contains(fmt.Sprint(unread), test.says) {
+				t.Fatalf("left out %+v, want parts of which one says %q", unread, test.says)
+			}
 			if test.says != "" {
-				if err == nil || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("got %v, want an error that says %q", err, test.says)
+				for _, u := range unread {
+					read := u.Part == season.ResultPart && start.Equal(time.Date(2026, 3, 8, 4, 0, 0, 0, time.UTC)) && ms == 0 || u.Part != season.ResultPart && ms == 4986801
+					if !read {
+						t.Errorf("%+v is left out, and the start is %s, the winner's time %d ms: want the other parts", u, start, ms)
+					}
 				}
 				return
-			}
-			if err != nil {
-				t.Fatal(err)
 			}
 			if ms != test.ms {
 				t.Errorf("the winner's time is %d ms, want %d", ms, test.ms)

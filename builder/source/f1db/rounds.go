@@ -3,37 +3,63 @@ package f1db
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"gridcast/builder/season"
 )
 
-func (c *converter) round(r *race) (season.Round, error) {
-	name, ok := c.names[r.GrandPrix]
-	if !ok {
-		return season.Round{}, fmt.Errorf("unknown grand prix %q", r.GrandPrix)
+// round converts a race. It leaves out the parts that cannot be read. A race without a Grand Prix is no round.
+func (c *converter) round(r *race) (season.Round, bool) {
+	name, known := c.names[r.GrandPrix]
+	if !known {
+		c.refuse(r, season.CalendarPart, fmt.Errorf("%s: unknown grand prix %q", c.place(r, season.CalendarPart), r.GrandPrix))
+		return season.Round{}, false
+	}
+	round := season.Round{GrandPrix: r.GrandPrix}
+	unread := make(map[season.Part]bool)
+	refuse := func(part season.Part, err error) {
+		if !unread[part] {
+			c.refuse(r, part, fmt.Errorf("%s: %w", c.place(r, part), err))
+		}
+		unread[part] = true
+	}
+	for _, f := range c.rel.faults {
+		if f.race == r.ID {
+			unread[f.part] = true
+			c.refuse(r, f.part, f.err)
+		}
+	}
+	for _, u := range c.report.Unread {
+		unread[u.Part] = unread[u.Part] || u.Year == r.Year && u.GrandPrix == r.GrandPrix
 	}
 	circuit, ok := c.things.Circuits[r.Circuit]
 	if !ok {
-		return season.Round{}, fmt.Errorf("unknown circuit %q", r.Circuit)
+		refuse(season.CalendarPart, fmt.Errorf("unknown circuit %q", r.Circuit))
 	}
-	c.facts.Circuits[circuit.ID] = circuit
-	day, start, err := instant(r.Date, r.Time)
-	if err != nil {
-		return season.Round{}, err
+	if !unread[season.CalendarPart] {
+		c.facts.Circuits[circuit.ID] = circuit
+		round.Number, round.Name, round.Circuit = r.Round, name, circuit.ID
+		round.Street, round.CourseKm = r.CircuitType == "STREET", r.CourseLength
+		round.ScheduledLaps = cmp.Or(r.ScheduledLaps, r.Laps) // the release says so only where they differ
+		round.Sprint = r.QualifyingFormat == "SPRINT_RACE" || r.SprintFormat != "" || r.SprintDate != "" || r.SprintLaps > 0 ||
+			len(c.rel.rows[sprintResults][r.ID]) > 0
 	}
-	round := season.Round{
-		Number: r.Round, GrandPrix: r.GrandPrix, Name: name, Circuit: circuit.ID,
-		Street: r.CircuitType == "STREET", CourseKm: r.CourseLength,
-		ScheduledLaps: cmp.Or(r.ScheduledLaps, r.Laps), // the release says so only where they differ
-		Date:          day, Start: start,
-		Sprint: r.QualifyingFormat == "SPRINT_RACE" || r.SprintFormat != "" || r.SprintDate != "" || r.SprintLaps > 0 ||
-			len(c.rel.rows[sprintResults][r.ID]) > 0,
+	var err error
+	if !unread[season.StartPart] {
+		if round.Date, round.Start, err = instant(r.Date, r.Time); err != nil {
+			refuse(season.StartPart, err)
+		}
 	}
-	if round.Sessions, err = sessions(r); err != nil {
-		return season.Round{}, err
+	if !unread[season.SessionsPart] {
+		if round.Sessions, err = sessions(r); err != nil {
+			refuse(season.SessionsPart, err)
+		}
 	}
-	round.Entries = c.entries(r.ID)
+	// Entries follow from three tables. Without one of them they would be others.
+	if !unread[season.GridPart] && !unread[season.Part(season.Qualifying)] && !unread[season.ResultPart] {
+		round.Entries = c.entries(r.ID)
+	}
 	for i, t := range practice {
 		round.Practice[i] = c.timedLaps(t, r.ID)
 	}
@@ -43,17 +69,71 @@ func (c *converter) round(r *race) (season.Round, error) {
 	round.SprintResults = c.results(sprintResults, r.ID, round.Entries)
 	round.Grid = c.grid(startingGrid, r.ID)
 	round.Results = c.results(raceResults, r.ID, round.Entries)
-	for t, sprint := range map[table]bool{raceResults: false, sprintResults: true} {
-		for i := range c.rel.rows[t][r.ID] {
-			row := &c.rel.rows[t][r.ID][i]
-			c.report.cars[season.Car{Year: r.Year, GrandPrix: r.GrandPrix, Sprint: sprint, Driver: row.Driver}] = c.number(row)
-		}
-	}
 	round.FastestLaps = c.fastestLaps(r.ID)
 	round.PitStops = c.pitStops(r.ID)
 	round.DriverStandings = c.driverStandings(driverStandings, c.rel.rows[driverStandings][r.ID])
 	round.TeamStandings = c.teamStandings(teamStandings, c.rel.rows[teamStandings][r.ID])
-	return round, nil
+	c.facts.CheckRound(r.Year, &round, func(part season.Part, err error) {
+		refuse(part, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
+	})
+	for part, remove := range map[season.Part]func(){
+		season.CalendarPart: func() {
+			round.Number, round.Name, round.Circuit, round.Street, round.CourseKm, round.ScheduledLaps, round.Sprint = 0, "", "", false, 0, 0, false
+		},
+		season.StartPart:                     func() { round.Date, round.Start = time.Time{}, time.Time{} },
+		season.SessionsPart:                  func() { round.Sessions = nil },
+		season.EntriesPart:                   func() { round.Entries = nil },
+		season.Part(season.Practice1):        func() { round.Practice[0] = nil },
+		season.Part(season.Practice2):        func() { round.Practice[1] = nil },
+		season.Part(season.Practice3):        func() { round.Practice[2] = nil },
+		season.Part(season.Practice4):        func() { round.Practice[3] = nil },
+		season.Part(season.Qualifying):       func() { round.Qualifying = nil },
+		season.Part(season.SprintQualifying): func() { round.SprintQualifying = nil },
+		season.SprintGridPart:                func() { round.SprintGrid = nil },
+		season.Part(season.Sprint):           func() { round.SprintResults = nil },
+		season.GridPart:                      func() { round.Grid = nil },
+		season.ResultPart:                    func() { round.Results = nil },
+		season.FastestLapsPart:               func() { round.FastestLaps = nil },
+		season.PitStopsPart:                  func() { round.PitStops = nil },
+		season.DriverStandingsPart:           func() { round.DriverStandings = nil },
+		season.TeamStandingsPart:             func() { round.TeamStandings = nil },
+	} {
+		if unread[part] {
+			remove()
+		}
+	}
+	c.sheets(r)
+	return round, true
+}
+
+// place names the file of a part of a race in a repository, and the row of the race in a release.
+func (c *converter) place(r *race, part season.Part) string {
+	for _, t := range raceTables {
+		if file := c.rel.files[t][r.ID]; t.part == part && file != "" {
+			return file
+		}
+	}
+	at := slices.IndexFunc(c.rel.races, func(other race) bool { return other.ID == r.ID })
+	return cmp.Or(c.rel.files[racesTable][r.ID], c.at(racesTable, at+1))
+}
+
+// sheets keeps the tables of a race as the source has them.
+func (c *converter) sheets(r *race) {
+	for _, t := range raceTables {
+		rows := c.rel.rows[t][r.ID]
+		if len(rows) == 0 || t == driverStandings || t == teamStandings {
+			continue
+		}
+		sheet := season.Sheet{Year: r.Year, GrandPrix: r.GrandPrix, Part: t.part, File: cmp.Or(c.rel.files[t][r.ID], t.file()), Rows: make([]season.SheetRow, len(rows))}
+		for i := range rows {
+			w := &rows[i]
+			sheet.Rows[i] = season.SheetRow{
+				Driver: w.Driver, Team: w.Team, Engine: w.Engine, Number: c.number(w), Place: w.PositionText, Laps: w.Laps,
+				Time: millis(cmp.Or(w.Q3, w.Q2, w.Q1, w.Time)), Gap: w.Gap, Interval: w.Interval,
+			}
+		}
+		c.report.sheets = append(c.report.sheets, sheet)
+	}
 }
 
 // sessions returns the sessions of known date in order of time. Where qualifying was held in

@@ -6,46 +6,47 @@ import "gridcast/builder/season"
 type table struct {
 	stem     string // file name without "f1db-" and ".json"
 	required bool
+	part     season.Part // of a round; empty for other tables
 }
 
 func (t table) file() string { return "f1db-" + t.stem + ".json" }
 
 // The tables of things.
 var (
-	countriesTable    = table{"countries", true}
-	driversTable      = table{"drivers", true}
-	constructorsTable = table{"constructors", true}
-	enginesTable      = table{"engine-manufacturers", true}
-	circuitsTable     = table{"circuits", true}
-	grandsPrixTable   = table{"grands-prix", true}
-	racesTable        = table{"races", true}
-	chronologyTable   = table{"constructors-chronology", false}
+	countriesTable    = table{stem: "countries", required: true}
+	driversTable      = table{stem: "drivers", required: true}
+	constructorsTable = table{stem: "constructors", required: true}
+	enginesTable      = table{stem: "engine-manufacturers", required: true}
+	circuitsTable     = table{stem: "circuits", required: true}
+	grandsPrixTable   = table{stem: "grands-prix", required: true}
+	racesTable        = table{stem: "races", required: true}
+	chronologyTable   = table{stem: "constructors-chronology"}
 )
 
 // The tables of rows, one set of rows per race.
 var (
-	raceResults      = table{"races-race-results", true}
-	qualifying       = table{"races-qualifying-results", false}
-	sprintQualifying = table{"races-sprint-qualifying-results", false}
-	sprintGrid       = table{"races-sprint-starting-grid-positions", false}
-	sprintResults    = table{"races-sprint-race-results", false}
-	startingGrid     = table{"races-starting-grid-positions", false}
-	fastestLaps      = table{"races-fastest-laps", false}
-	pitStops         = table{"races-pit-stops", false}
-	driverStandings  = table{"races-driver-standings", false}
-	teamStandings    = table{"races-constructor-standings", false}
+	raceResults      = table{"races-race-results", true, season.ResultPart}
+	qualifying       = table{"races-qualifying-results", false, season.Part(season.Qualifying)}
+	sprintQualifying = table{"races-sprint-qualifying-results", false, season.Part(season.SprintQualifying)}
+	sprintGrid       = table{"races-sprint-starting-grid-positions", false, season.SprintGridPart}
+	sprintResults    = table{"races-sprint-race-results", false, season.Part(season.Sprint)}
+	startingGrid     = table{"races-starting-grid-positions", false, season.GridPart}
+	fastestLaps      = table{"races-fastest-laps", false, season.FastestLapsPart}
+	pitStops         = table{"races-pit-stops", false, season.PitStopsPart}
+	driverStandings  = table{"races-driver-standings", false, season.DriverStandingsPart}
+	teamStandings    = table{"races-constructor-standings", false, season.TeamStandingsPart}
 	practice         = [4]table{
-		{"races-free-practice-1-results", false},
-		{"races-free-practice-2-results", false},
-		{"races-free-practice-3-results", false},
-		{"races-free-practice-4-results", false},
+		{"races-free-practice-1-results", false, season.Part(season.Practice1)},
+		{"races-free-practice-2-results", false, season.Part(season.Practice2)},
+		{"races-free-practice-3-results", false, season.Part(season.Practice3)},
+		{"races-free-practice-4-results", false, season.Part(season.Practice4)},
 	}
 )
 
 // The tables of rows of a season.
 var (
-	finalDrivers = table{"seasons-driver-standings", false}
-	finalTeams   = table{"seasons-constructor-standings", false}
+	finalDrivers = table{stem: "seasons-driver-standings"}
+	finalTeams   = table{stem: "seasons-constructor-standings"}
 )
 
 var raceTables = []table{
@@ -157,7 +158,10 @@ type row struct {
 	Reason       string          `json:"reasonRetired"`
 	Points       float64         `json:"points"`
 	Grid         int             `json:"gridPositionNumber"`
+	GridText     string          `json:"gridPositionText"`
 	Penalty      string          `json:"gridPenalty"`
+	Gap          string          `json:"gap"`
+	Interval     string          `json:"interval"`
 	Stop         int             `json:"stop"`
 	Lap          int             `json:"lap"`
 

@@ -81,7 +81,7 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 
 // Document reads the tree as the document of the repository. It adds colours and portraits to the facts.
 func (t *Tree) Document(add media.Media) (source.Document, error) {
-	facts, report, err := t.Facts(add)
+	facts, report, err := t.facts(add)
 	if err != nil {
 		return source.Document{}, err
 	}
@@ -134,17 +134,16 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 }
 
 func (r *latest) Read(packed []byte) (source.Document, error) {
-	archive, report, err := loadZip(bytes.NewReader(packed), int64(len(packed)), Options{Media: r.media})
+	facts, report, err := loadZip(bytes.NewReader(packed), int64(len(packed)), Options{Media: r.media})
 	if err != nil {
 		return source.Document{}, fmt.Errorf("read f1db release: %w", err)
 	}
-	facts := archive.Facts()
 	to := facts.Seasons[len(facts.Seasons)-1].Year
 	return document(r.Name(), source.RevisionOf(packed), to-2, to, facts, report), nil
 }
 
 func document(name, revision string, from, to int, facts season.Facts, report Report) source.Document {
-	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts, Cars: report.cars}
+	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts, Sheets: report.sheets, Unread: report.Unread}
 	for _, s := range report.Skipped {
 		if strings.HasSuffix(s.Why, "no time") {
 			d.Notes = append(d.Notes, s.What+": "+s.Why)

@@ -1,0 +1,52 @@
+package season
+
+import "time"
+
+// Sheet is a table of a round as its source has it, with the columns that facts do not keep. Package assemble holds
+// them against the facts.
+type Sheet struct {
+	Year      int
+	GrandPrix GrandPrixID
+	Part      Part
+	File      string // of the source, for people
+	Rows      []SheetRow
+}
+
+// SheetRow is a row of a sheet. Values that the source lacks are zero.
+type SheetRow struct {
+	Driver   DriverID
+	Team     TeamID
+	Engine   EngineID
+	Number   int           // on the car
+	Place    string        // a number, an outcome, or PL for the pit lane
+	Time     time.Duration // the one that decides the place
+	Gap      string        // to the first row: +5.515, +1 lap
+	Interval string        // to the row before
+	Laps     int
+}
+
+// Part names a table of a round, or a part of its calendar entry.
+type Part string
+
+// The parts of a round. The tables of sessions have the names of their SessionKind.
+const (
+	CalendarPart        Part = "calendar"
+	StartPart           Part = "start"
+	SessionsPart        Part = "sessions"
+	EntriesPart         Part = "entries"
+	GridPart            Part = "grid"
+	SprintGridPart      Part = "sprint grid"
+	ResultPart          Part = "result"
+	FastestLapsPart     Part = "fastest laps"
+	PitStopsPart        Part = "pit stops"
+	DriverStandingsPart Part = "driver standings"
+	TeamStandingsPart   Part = "team standings"
+)
+
+// Unread is a part of a document that its source left out, because a value in it cannot be read. The other parts count.
+type Unread struct {
+	Year      int
+	GrandPrix GrandPrixID // empty for a driver, a team, an engine or a circuit
+	Part      Part
+	Reason    string // file, row, value and the allowed values, for people
+}
