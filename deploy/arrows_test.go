@@ -28,8 +28,9 @@ var arrows = map[string][]string{
 	"schemas/frame":                 {},
 	"snapshots":                     {"schemas", "snapshots/blob"},
 	"snapshots/backup":              {"snapshots"},
-	"snapshots/blob":                {"snapshots/blob"},
+	"snapshots/blob":                {"snapshots/blob", "snapshots/watch"},
 	"snapshots/notes":               {"snapshots/blob"},
+	"snapshots/watch":               {},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
 	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
@@ -66,7 +67,7 @@ var arrows = map[string][]string{
 // borders says where a foreign module may be imported; modules that are not listed are free.
 var borders = map[string][]string{
 	"github.com/minio/minio-go/v7":    {"snapshots/blob/s3blob", "snapshots/blob/s3test"},
-	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
+	"github.com/fsnotify/fsnotify":    {"snapshots/watch"},
 	"github.com/redis/go-redis/v9":    {"edge/limit/redislimit"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},

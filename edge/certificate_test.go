@@ -8,11 +8,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,25 +45,56 @@ func TestTLSReload(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, cert, key, 1)
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	var log lines
+	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+		c.TLSCert, c.TLSKey, d.Log = cert, key, slog.New(slog.NewTextHandler(&log, nil))
+	})
 	serial := func() int64 {
 		return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64()
 	}
-	if got := serial(); got != 1 {
-		t.Errorf("got certificate %d, want 1", got)
+	serves := func(want int64) {
+		t.Helper()
+		w.await(fmt.Sprintf("certificate %d is served", want), func() bool { return serial() == want })
 	}
+	serves(1)
 	if err := os.WriteFile(cert, []byte("half a certif"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := serial(); got != 1 {
-		t.Errorf("with a broken file: got certificate %d, want the last good one", got)
-	}
+	w.await("the broken file is refused", func() bool { return strings.Contains(log.String(), "certificate not reloaded") })
+	serves(1)
 	if s := w.edge.Status(); s.Certificate == nil || !s.Certificate.Expiring || time.Until(time.Time(s.Certificate.Expires)) > time.Hour {
 		t.Errorf("status: got %+v, want a certificate that ends within the hour", s.Certificate)
 	}
 	writeCertificate(t, cert, key, 2)
-	if got := serial(); got != 2 {
-		t.Errorf("got certificate %d, want 2", got)
+	serves(2)
+}
+
+// TestTLSReloadInKubernetes replaces the certificate as Kubernetes does for a mounted secret: by a link to a folder.
+func TestTLSReloadInKubernetes(t *testing.T) {
+	dir := t.TempDir()
+	put := func(serial int64) {
+		t.Helper()
+		folder := fmt.Sprintf("..%d", serial)
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeCertificate(t, filepath.Join(dir, folder, "tls.crt"), filepath.Join(dir, folder, "tls.key"), serial)
+		data := filepath.Join(dir, "..data")
+		if err := errors.Join(os.Symlink(folder, data+"_tmp"), os.Rename(data+"_tmp", data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(1)
+	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	if err := errors.Join(os.Symlink("..data/tls.crt", cert), os.Symlink("..data/tls.key", key)); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	for want := int64(1); want <= 3; want++ {
+		w.await(fmt.Sprintf("certificate %d is served", want), func() bool {
+			return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64() == want
+		})
+		put(want + 1)
 	}
 }
 
@@ -95,15 +130,23 @@ func TestSessionEndsWithItsCertificate(t *testing.T) {
 		state := w.overTLS(t, client)
 		return state.PeerCertificates[0].SerialNumber.Int64(), state.DidResume
 	}
+	served := func(want int64) {
+		t.Helper()
+		w.await(fmt.Sprintf("certificate %d is served", want), func() bool {
+			return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64() == want
+		})
+	}
 	connect()
 	if serial, resumed := connect(); serial != 1 || !resumed {
 		t.Fatalf("got certificate %d, resumed: %t, want 1, true", serial, resumed)
 	}
 	writeCertificateOf(t, private, cert, key, 2)
+	served(2)
 	if serial, resumed := connect(); serial != 2 || resumed {
 		t.Errorf("the same private key: got certificate %d, resumed: %t, want 2, false", serial, resumed)
 	}
 	writeCertificate(t, cert, key, 3)
+	served(3)
 	if serial, resumed := connect(); serial != 3 || resumed {
 		t.Errorf("another private key: got certificate %d, resumed: %t, want 3, false", serial, resumed)
 	}
@@ -134,11 +177,6 @@ func writeCertificateOf(t testing.TB, private *ecdsa.PrivateKey, certFile, keyFi
 		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8},
 	} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		// Files written within one tick of the clock must differ in time.
-		at := time.Now().Add(time.Duration(serial) * time.Second)
-		if err := os.Chtimes(file, at, at); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -170,6 +170,9 @@ func (e *Edge) Run(ctx context.Context) error {
 	group.Go(func() error { return e.followVersions(following) })
 	group.Go(func() error { return e.downloads.run(following) })
 	group.Go(func() error { return e.awaitReady(following) })
+	if c := e.certificate.Load(); c != nil {
+		group.Go(func() error { c.follow(following); return nil })
+	}
 	group.Go(api.serve)
 	if admin != nil {
 		group.Go(func() error { return adminport.Serve(following, admin, e.adminPages()) })
@@ -330,7 +333,7 @@ func (e *Edge) accepting(listener net.Listener) (net.Listener, error) {
 // tlsConfig returns the TLS configuration. The certificate is loaded when the edge listens.
 func (e *Edge) tlsConfig() *tls.Config {
 	cfg := &tls.Config{
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().get(), nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().pair.Load(), nil },
 		NextProtos:     []string{"http/1.1"},
 		MinVersion:     tls.VersionTLS12,
 		// Responses are short, so small first records would only cost more of them.
@@ -341,8 +344,7 @@ func (e *Edge) tlsConfig() *tls.Config {
 	without.SessionTicketsDisabled = true
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if slices.Contains(hello.SupportedVersions, tls.VersionTLS13) {
-			e.certificate.Load().get() // renews the keys of tickets; a resumption asks for no certificate
-			return nil, nil            //nolint:nilnil // cfg itself
+			return nil, nil //nolint:nilnil // cfg itself
 		}
 		return without, nil
 	}

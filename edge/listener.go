@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/tls"
@@ -12,13 +13,14 @@ import (
 	"net"
 	"os"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/watch"
 )
 
 // retryListener continues after passing faults: a client that left before accept, or a system
@@ -112,45 +114,47 @@ type certificate struct {
 	certFile, keyFile string
 	config            *tls.Config // holds the session ticket keys of the pair
 	log               *slog.Logger
+	pair              atomic.Pointer[tls.Certificate]
 
-	mu      sync.Mutex // guards the following fields
-	pair    *tls.Certificate
-	changed [2]time.Time // modification times of the files of pair, or of a refused pair
-	day     int64        // of the ticket keys, Unix time in days
+	// Owned by the goroutine of follow, once it runs.
+	watcher *watch.Watcher
+	seen    [2]string // texts of the files of pair, or of a refused pair
+	day     int64     // of the ticket keys, Unix time in days
 }
 
 func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logger) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, config: config, log: log}
-	if err := c.load(); err != nil {
-		return nil, err
+	c := &certificate{certFile: certFile, keyFile: keyFile, config: config, log: log, watcher: watch.New(certFile, keyFile)}
+	c.watcher.Settle = 50 * time.Millisecond
+	_, err := c.load()
+	if err == nil {
+		err = c.renewTickets(time.Now())
 	}
-	if err := c.renewTickets(time.Now()); err != nil {
+	if err != nil {
+		c.watcher.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// get returns the current pair. The edge calls it in each handshake, also in one that resumes a session, which
-// needs no goroutine and costs far less than the handshake.
-func (c *certificate) get() *tls.Certificate {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	changed, err := c.modified()
-	renewed := err == nil && changed != c.changed
-	if renewed {
-		if err := c.load(); err != nil {
+// follow reads the pair again when it changes, until ctx ends. It looks at least once a minute, which also renews the
+// keys of session tickets each day.
+func (c *certificate) follow(ctx context.Context) {
+	defer c.watcher.Close()
+	for c.watcher.Wait(ctx, time.Minute) == nil {
+		now := time.Now()
+		changed, err := c.load()
+		switch {
+		case err != nil:
 			c.log.Error("certificate not reloaded, the last one stays", "err", err)
-		} else {
+		case changed:
 			c.log.Info("certificate reloaded", "file", c.certFile)
 		}
-	}
-	if renewed || now.Unix()/secondsADay != c.day {
-		if err := c.renewTickets(now); err != nil {
-			c.log.Error("keys of session tickets not renewed, the last ones stay", "err", err)
+		if changed || now.Unix()/secondsADay != c.day {
+			if err := c.renewTickets(now); err != nil {
+				c.log.Error("keys of session tickets not renewed, the last ones stay", "err", err)
+			}
 		}
 	}
-	return c.pair
 }
 
 const secondsADay = 24 * 60 * 60
@@ -161,14 +165,15 @@ const secondsADay = 24 * 60 * 60
 // impersonate the service. The edge makes tickets with today's key. It also accepts yesterday's,
 // and tomorrow's, from an edge whose clock is ahead.
 func (c *certificate) renewTickets(now time.Time) error {
-	private, err := x509.MarshalPKCS8PrivateKey(c.pair.PrivateKey)
+	pair := c.pair.Load()
+	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		return fmt.Errorf("derive keys of session tickets: %w", err)
 	}
 	c.day = now.Unix() / secondsADay
 	var tickets [][32]byte
 	for _, day := range []int64{c.day, c.day - 1, c.day + 1} {
-		key, err := hkdf.Key(sha256.New, private, c.pair.Certificate[0], fmt.Sprintf("gridcast session tickets %d", day), 32)
+		key, err := hkdf.Key(sha256.New, private, pair.Certificate[0], fmt.Sprintf("gridcast session tickets %d", day), 32)
 		if err != nil {
 			return fmt.Errorf("derive keys of session tickets: %w", err)
 		}
@@ -178,27 +183,24 @@ func (c *certificate) renewTickets(now time.Time) error {
 	return nil
 }
 
-func (c *certificate) load() error {
-	changed, err := c.modified()
-	if err != nil {
-		return err
-	}
-	c.changed = changed
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	if err != nil {
-		return fmt.Errorf("load certificate %s: %w", c.certFile, err)
-	}
-	c.pair = &pair
-	return nil
-}
-
-func (c *certificate) modified() (times [2]time.Time, err error) {
+// load reads the pair, and reports whether it is another one than at the last look. It returns the fault of a pair once.
+func (c *certificate) load() (changed bool, err error) {
+	var texts [2]string
 	for i, file := range []string{c.certFile, c.keyFile} {
-		info, err := os.Stat(file)
+		text, err := os.ReadFile(file)
 		if err != nil {
-			return times, fmt.Errorf("look at certificate: %w", err)
+			return false, fmt.Errorf("read certificate: %w", err)
 		}
-		times[i] = info.ModTime()
+		texts[i] = string(text)
 	}
-	return times, nil
+	if texts == c.seen {
+		return false, nil
+	}
+	c.seen = texts
+	pair, err := tls.X509KeyPair([]byte(texts[0]), []byte(texts[1]))
+	if err != nil {
+		return false, fmt.Errorf("load certificate %s: %w", c.certFile, err)
+	}
+	c.pair.Store(&pair)
+	return true, nil
 }

@@ -131,7 +131,7 @@ func (e *Edge) Status() StatusDocument {
 		s.GoodUntil = wire.Instant(*until)
 	}
 	if c := e.certificate.Load(); c != nil {
-		expires := c.get().Leaf.NotAfter
+		expires := c.pair.Load().Leaf.NotAfter
 		s.Certificate = &CertificateStatus{Expires: wire.Instant(expires), Expiring: time.Until(expires) < renewBefore}
 	}
 	if problem := e.versions.problem.Load(); problem != nil {

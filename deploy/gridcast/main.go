@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/doctor"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
+	"gridcast/snapshots/watch"
 )
 
 // version is set when the binary is built.
@@ -147,6 +148,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := terminal.New(stdout, stderr)
 	every, _ := c.Elem().Field(0).Interface().(everyCommand)
 	s.JSON, s.Log, s.Given, s.Version = every.JSON, newLogger(s.Err, every.LogFormat), given, version
+	watch.Log(s.Log)
 	err = command.Run(s)
 	s.EndProgress()
 	if lost := s.OutputError(); err == nil && lost != nil {

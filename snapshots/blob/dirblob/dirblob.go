@@ -44,8 +44,6 @@ const (
 
 	// abandonedAfter is the age at which a file in @new can belong to no living writer.
 	abandonedAfter = 24 * time.Hour
-	// lookEvery is the interval at which Watch polls, independent of the file system's reports.
-	lookEvery = time.Second
 )
 
 // Store is a directory of objects.

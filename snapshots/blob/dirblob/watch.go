@@ -10,13 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/watch"
 )
 
 // piece is the number of bytes of a file that are read and hashed in one step. The Go scheduler cannot
@@ -116,10 +114,8 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	if err != nil {
 		return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
 	}
-	notices := watchFolder(filepath.Dir(path))
-	defer notices.close()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	notices := watch.New(path)
+	defer notices.Close()
 	file := watched{path: path, limit: limit, seen: seen}
 	defer file.close()
 	for {
@@ -134,53 +130,9 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 		case err != nil:
 			return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
 		}
-		if err := notices.wait(ctx, path, tick.C); err != nil {
+		if err := notices.Wait(ctx, watch.Poll); err != nil {
 			return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
 		}
-	}
-}
-
-// notices are the file system's reports about one folder. The folder is watched and not the
-// file, because a watch on a file dies when the file is replaced.
-type notices struct {
-	watcher *fsnotify.Watcher // nil where the file system or the system's limits refuse
-	events  <-chan fsnotify.Event
-	errors  <-chan error
-}
-
-func watchFolder(folder string) *notices {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return &notices{}
-	}
-	if err := watcher.Add(folder); err != nil { // for example, the folder does not exist yet
-		_ = watcher.Close()
-		return &notices{}
-	}
-	return &notices{watcher: watcher, events: watcher.Events, errors: watcher.Errors}
-}
-
-// wait returns nil when it is time to poll path again.
-func (n *notices) wait(ctx context.Context, path string, tick <-chan time.Time) error {
-	for {
-		select {
-		case event := <-n.events:
-			if event.Name == path {
-				return nil
-			}
-		case <-n.errors: //nolint:errcheck // such as an overflow: events are lost, so look
-			return nil
-		case <-tick:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (n *notices) close() {
-	if n.watcher != nil {
-		_ = n.watcher.Close()
 	}
 }
 
