@@ -60,7 +60,7 @@ func statements(b Block, r *season.Round) []statement {
 		field("name", r.Name)
 		field("circuit", string(r.Circuit))
 		field("course", fmt.Sprintf("%g km, %d laps, street circuit %t", r.CourseKm, r.ScheduledLaps, r.Street))
-		field("sprint", strconv.FormatBool(r.Sprint))
+		field("sprint", strconv.FormatBool(r.HasSprint()))
 		if r.Circuit != "" {
 			all[2].common, all[4].common = all[2].text, all[4].text
 		}
@@ -68,6 +68,10 @@ func statements(b Block, r *season.Round) []statement {
 		all = append(all, startOf("hour", "start", r.Date, r.Start))
 	case Sessions:
 		for _, s := range r.Sessions {
+			if s.Cancelled {
+				field(string(s.Kind), "cancelled")
+				continue
+			}
 			all = append(all, startOf(string(s.Kind), string(s.Kind), s.Date, s.Start))
 		}
 	case Practice:

@@ -141,6 +141,9 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 		}
 		ours = &season.Round{GrandPrix: theirs.GrandPrix}
 	}
+	if may.wholeSeasons {
+		theirs = a.lostSessions(ours, theirs)
+	}
 	j := judgement{
 		assembly: a, document: d, may: may, season: s, absent: absent,
 		ours: ours, theirs: theirs, next: *ours, new: !found, decided: a.Decided(s.Year, theirs.GrandPrix),

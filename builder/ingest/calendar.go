@@ -17,7 +17,7 @@ type CalendarPlan struct {
 	New   []calendar.Round // with the name that the round will have
 	Moved []MovedStart
 	Moves []ledger.Event // of starts that are published
-	Notes []string       // parts of the file that were left out, for people
+	calendar.Reading
 }
 
 // MovedStart is a round with another start than in the facts in use.
@@ -29,52 +29,67 @@ type MovedStart struct {
 
 // PlanCalendar compares a calendar file, in a form of package calendar, with the facts in use and
 // the ledger. It accepts rounds of this season and of the next two. Rounds that the file leaves out
-// stay. reason stands in the moves of the plan.
-func PlanCalendar(file []byte, facts *season.Facts, decided *ledger.Fold, now time.Time, reason string) (CalendarPlan, error) {
-	known := calendar.Known{Editions: make(map[season.GrandPrixID]season.Round), Circuits: facts.Circuits}
-	for i := range facts.Seasons {
-		for _, r := range facts.Seasons[i].Rounds {
-			known.Editions[r.GrandPrix] = r
-		}
-	}
-	rounds, notes, err := calendar.Read(file, known)
+// stay. mapped is that of calendar.Read. reason stands in the moves of the plan. A round with a fault is left out; the
+// error has the faults if no round remains.
+func PlanCalendar(file []byte, mapped map[string]string, facts *season.Facts, decided *ledger.Fold, now time.Time, reason string) (CalendarPlan, error) {
+	known := calendar.Known{Seasons: facts.Seasons, Circuits: facts.Circuits}
+	read, err := calendar.Read(file, known, mapped)
 	if err != nil {
 		return CalendarPlan{}, err
 	}
-	plan := CalendarPlan{Notes: notes}
+	plan, editions := CalendarPlan{Reading: read}, known.Editions()
 	numbers := make(map[int]int) // highest round number, by year
 	for i := range facts.Seasons {
 		numbers[facts.Seasons[i].Year] = len(facts.Seasons[i].Rounds)
 	}
 	var faults []error
-	for _, read := range rounds {
+	for _, read := range read.Rounds {
 		if read.Year < now.UTC().Year() || read.Year > now.UTC().Year()+2 {
 			faults = append(faults, fmt.Errorf("%s: %s is outside the seasons %d to %d; archive import changes other seasons",
 				read.Place, read.Date.Format(time.DateOnly), now.UTC().Year(), now.UTC().Year()+2))
 			continue
 		}
 		was, _ := facts.Round(read.Year, read.GrandPrix) // nil: a new round
-		next := read.Over(was, known.Editions[read.GrandPrix])
+		next := read.Over(was, editions[read.GrandPrix])
+		if was == nil && next.Number == 0 {
+			next.Number = numbers[read.Year] + 1
+		}
+		if err := plan.add(&read, was, &next, decided, now, reason); err != nil {
+			faults = append(faults, err)
+			continue
+		}
 		if was == nil {
-			if numbers[read.Year]++; next.Number == 0 {
-				next.Number = numbers[read.Year]
-			}
+			numbers[read.Year]++
 			added := read
 			added.Name = next.Name
 			plan.New = append(plan.New, added)
 		}
-		if err := plan.add(&read, was, &next, decided, now, reason); err != nil {
-			faults = append(faults, err)
-		}
 	}
-	if len(faults) > 0 {
+	if len(faults) == len(read.Rounds) {
 		return CalendarPlan{}, errors.Join(faults...)
+	}
+	for _, fault := range faults {
+		plan.Left = append(plan.Left, fmt.Sprintf("left out: %v", fault))
 	}
 	return plan, nil
 }
 
-// add enters the blocks of a round that differ from the facts in use; was is nil for a new round.
+// add enters the blocks of a round that differ from the facts in use; was is nil for a new round. With an error it enters
+// nothing.
 func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decided *ledger.Fold, now time.Time, reason string) error {
+	if was != nil && !assemble.Same(assemble.Start, was, next) {
+		key, ok := decided.Key(read.Year, read.GrandPrix)
+		record, _ := decided.Record(key)
+		valid := record.Start(was.StartsAt())
+		if ok && record.Override.Status == ledger.AsPlanned && !was.Provisional() && !valid.Equal(next.StartsAt()) {
+			move := record.Move(valid, next.StartsAt(), reason)
+			if _, err := decided.Trial(now, []ledger.Event{move}); err != nil {
+				return fmt.Errorf("%s: %s of %d: %w", read.Place, next.Name, read.Year, err)
+			}
+			p.Moves = append(p.Moves, move)
+		}
+		p.Moved = append(p.Moved, MovedStart{next.Name, read.Year, was.StartsAt(), next.StartsAt()})
+	}
 	if read.Venue != nil {
 		p.Entry.Circuits = with(p.Entry.Circuits, read.Venue.ID, *read.Venue)
 	}
@@ -85,21 +100,6 @@ func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decide
 		p.Entry.Statements = append(p.Entry.Statements, Statement{
 			BlockID: assemble.BlockID{Year: read.Year, GrandPrix: read.GrandPrix, Block: block}, Entered: PartialRound(assemble.Part(block, next)),
 		})
-		if was == nil || block != assemble.Start {
-			continue
-		}
-		p.Moved = append(p.Moved, MovedStart{next.Name, read.Year, was.StartsAt(), next.StartsAt()})
-		key, ok := decided.Key(read.Year, read.GrandPrix)
-		record, _ := decided.Record(key)
-		valid := record.Start(was.StartsAt())
-		if !ok || record.Override.Status != ledger.AsPlanned || was.Provisional() || valid.Equal(next.StartsAt()) {
-			continue
-		}
-		move := record.Move(valid, next.StartsAt(), reason)
-		if _, err := decided.Trial(now, []ledger.Event{move}); err != nil {
-			return fmt.Errorf("%s: %s of %d: %w", read.Place, next.Name, read.Year, err)
-		}
-		p.Moves = append(p.Moves, move)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func TestPlanCalendar(t *testing.T) {
 					t.Fatal(err)
 				}
 				facts := stored.Archive.Facts()
-				return ingest.PlanCalendar([]byte(file), &facts, s.Ledger.Fold(), opening, "announced")
+				return ingest.PlanCalendar([]byte(file), nil, &facts, s.Ledger.Fold(), opening, "announced")
 			}
 			earlier, file, two := strings.Cut(test.file, "---\n")
 			if !two {

@@ -66,7 +66,7 @@ func calendar(y *almanac.Year) []wire.CalendarEntry {
 			Locality:   r.Circuit.Locality,
 			Country:    r.Circuit.Country,
 			Date:       r.Start.UTC().Format("2006-01-02"),
-			Sprint:     r.Facts.Sprint,
+			Sprint:     r.Facts.HasSprint(),
 			Status:     Status(r.State),
 		}
 		if !r.Provisional {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func Feed(a *almanac.Almanac, f catalog.Feed, generatedAt time.Time) ([]byte, er
 }
 
 // calendarFeed writes the current season, and the known ones after it, as iCalendar (RFC 5545):
-// an event for each session. The UID comes from the session key and never changes; the SEQUENCE is
+// an event for each session, also for a cancelled one. The UID comes from the session key and never changes; the SEQUENCE is
 // the number of times that the ledger has moved, postponed, cancelled or reinstated the round.
 func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 	var c calendarWriter
@@ -45,7 +46,7 @@ func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 		}
 		for j := range a.Years[i].Rounds {
 			r := &a.Years[i].Rounds[j]
-			for _, s := range weekend(r).Sessions {
+			for _, s := range slices.Concat(weekend(r).Sessions, earlier(r, true)) {
 				c.event(r, s, generatedAt)
 			}
 		}
@@ -87,10 +88,10 @@ const (
 func (c *calendarWriter) event(r *almanac.Round, s wire.WeekendSession, generatedAt time.Time) {
 	const instant = "20060102T150405Z"
 	title, status := fmt.Sprintf("%s %d: %s", r.Facts.Name, r.Year, sessionNames[s.Session]), "CONFIRMED"
-	switch r.State {
-	case almanac.Cancelled:
+	switch {
+	case r.State == almanac.Cancelled, s.Status == wire.Cancelled:
 		title, status = "Cancelled: "+title, "CANCELLED" // many programs show the title alone
-	case almanac.Postponed:
+	case r.State == almanac.Postponed:
 		title, status = "Postponed: "+title, "TENTATIVE"
 	}
 	c.line("BEGIN", "VEVENT")

@@ -26,6 +26,7 @@ func decided() *almanac.Almanac {
 	rounds[3].Facts.Sessions = []season.Session{
 		{Kind: season.Qualifying, Date: time.Date(2025, 6, 21, 0, 0, 0, 0, time.UTC), Start: time.Date(2025, 6, 21, 1, 0, 0, 0, time.UTC)},
 		{Kind: season.Practice1, Date: time.Date(2025, 6, 20, 0, 0, 0, 0, time.UTC)},
+		{Kind: season.Sprint, Date: time.Date(2025, 6, 21, 0, 0, 0, 0, time.UTC), Cancelled: true},
 	}
 	at := time.Date(2025, 6, 2, 9, 30, 0, 0, time.UTC)
 	start := rounds[3].Start
@@ -82,6 +83,7 @@ func TestCalendarFeed(t *testing.T) {
 		"2025003-race@gridcast":       {"Cancelled: Grand Prix C 2025: Race", "CANCELLED", "1", "20250615T130000Z"},
 		"2025004-practice_1@gridcast": {"Grand Prix D 2025: Practice 1", "CONFIRMED", "2", "20250620"},
 		"2025004-qualifying@gridcast": {"Grand Prix D 2025: Qualifying", "CONFIRMED", "2", "20250621T010000Z"},
+		"2025004-sprint@gridcast":     {"Cancelled: Grand Prix D 2025: Sprint", "CANCELLED", "2", "20250621"},
 		"2025004-race@gridcast":       {"Grand Prix D 2025: Race", "CONFIRMED", "2", "20250622T020000Z"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

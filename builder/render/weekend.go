@@ -75,8 +75,8 @@ func role(actor string) string {
 	return "operator"
 }
 
-// weekend describes place and time of a round. It leaves out a session whose planned start is not before the
-// race's: the race has been moved, and the source has no new times for the rest yet.
+// weekend describes place and time of a round. It leaves out a cancelled session, and one whose planned start is not before
+// the race's: the race has been moved, and the source has no new times for the rest yet.
 func weekend(r *almanac.Round) wire.Weekend {
 	w := wire.Weekend{
 		SessionKey: r.Session, Round: r.Facts.Number, GPName: r.Facts.Name, GPID: string(r.Facts.GrandPrix),
@@ -84,7 +84,7 @@ func weekend(r *almanac.Round) wire.Weekend {
 			ID: string(r.Circuit.ID), Name: r.Circuit.Name, Locality: r.Circuit.Locality, Country: r.Circuit.Country,
 			TimeZone: season.TimeZone(r.Circuit.ID),
 		},
-		Sprint: r.Facts.Sprint, Status: Status(r.State), Sessions: []wire.WeekendSession{},
+		Sprint: r.Facts.HasSprint(), Status: Status(r.State), Sessions: []wire.WeekendSession{},
 	}
 	for _, c := range r.Record.Override.Changes {
 		if c.Type == ledger.RoundReleased && c.Was.Equal(c.Start) {
@@ -97,8 +97,19 @@ func weekend(r *almanac.Round) wire.Weekend {
 	if time.Time(w.Was).Equal(r.Start) {
 		w.Was = wire.Instant{}
 	}
+	w.Sessions = append(w.Sessions, earlier(r, false)...)
+	race := wire.WeekendSession{Session: "race", Date: r.Start.UTC().Format(time.DateOnly), Status: Status(r.State)}
+	if !r.Provisional {
+		race.DateStart = wire.Instant(r.Start)
+	}
+	w.Sessions = append(w.Sessions, race)
+	return w
+}
+
+// earlier returns the sessions before the race that are held, or those that are cancelled.
+func earlier(r *almanac.Round, cancelled bool) (list []wire.WeekendSession) {
 	for _, s := range r.Facts.Sessions {
-		if start := max(s.Start.Unix(), s.Date.Unix()); start >= r.Start.Unix() {
+		if start := max(s.Start.Unix(), s.Date.Unix()); start >= r.Start.Unix() || r.Facts.Cancelled(s.Kind) != cancelled {
 			continue
 		}
 		session := wire.WeekendSession{
@@ -108,14 +119,12 @@ func weekend(r *almanac.Round) wire.Weekend {
 		if !s.Start.IsZero() {
 			session.Date = s.Start.UTC().Format(time.DateOnly)
 		}
-		w.Sessions = append(w.Sessions, session)
+		if cancelled {
+			session.Status = wire.Cancelled
+		}
+		list = append(list, session)
 	}
-	race := wire.WeekendSession{Session: "race", Date: r.Start.UTC().Format(time.DateOnly), Status: Status(r.State)}
-	if !r.Provisional {
-		race.DateStart = wire.Instant(r.Start)
-	}
-	w.Sessions = append(w.Sessions, race)
-	return w
+	return list
 }
 
 // sessionStatus returns the status of a session before the race: finished once its outcome is known or the race

@@ -38,15 +38,23 @@ func SortGrid(slots []GridSlot) {
 // ComparePlaces orders places from the first to the last, with 0, no place, behind them.
 func ComparePlaces(a, b int) int { return cmp.Compare(uint(a-1), uint(b-1)) }
 
-// Session returns the time of a session of the weekend, if its day is known.
+// Session returns the time of a session of the weekend, if its day is known and it is not cancelled.
 func (r *Round) Session(kind SessionKind) (Session, bool) {
 	for _, s := range r.Sessions {
-		if s.Kind == kind {
+		if s.Kind == kind && !s.Cancelled {
 			return s, true
 		}
 	}
 	return Session{}, false
 }
+
+// Cancelled reports whether a session was announced and is not held.
+func (r *Round) Cancelled(kind SessionKind) bool {
+	return !r.Held(kind) && slices.ContainsFunc(r.Sessions, func(s Session) bool { return s.Kind == kind && s.Cancelled })
+}
+
+// HasSprint reports whether the weekend has a sprint that is not cancelled.
+func (r *Round) HasSprint() bool { return r.Sprint && !r.Cancelled(Sprint) }
 
 // QualifyingStartsAt is the start of qualifying: 13:00 UTC of its day if the hour is unknown,
 // of the day before the race if the day is unknown too.

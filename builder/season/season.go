@@ -129,11 +129,13 @@ var kinds = []SessionKind{Practice1, Practice2, Practice3, Practice4, Qualifying
 // practices are the kinds of Round.Practice, in its order.
 var practices = [...]SessionKind{Practice1, Practice2, Practice3, Practice4}
 
-// Session is the time of a session. Start is zero if only the day is known.
+// Session is the time of a session. Start is zero if only the day is known. A cancelled session was announced and is not
+// held.
 type Session struct {
-	Kind  SessionKind `json:"session"`
-	Date  time.Time   `json:"date"` // midnight UTC
-	Start time.Time   `json:"start"`
+	Kind      SessionKind `json:"session"`
+	Date      time.Time   `json:"date"` // midnight UTC
+	Start     time.Time   `json:"start"`
+	Cancelled bool        `json:"cancelled"`
 }
 
 // Entry is a driver's entry in a race.

@@ -134,6 +134,14 @@ func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 		r.PostForm.Set("text", string(sent))
 		r.PostForm.Set("name", d.Origin)
 	}
+	for line := range strings.Lines(r.PostFormValue("map")) {
+		if text, gp, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			if d.Map == nil {
+				d.Map = make(map[string]string)
+			}
+			d.Map[text] = gp
+		}
+	}
 	if len(bytes.TrimSpace(d.File)) == 0 {
 		return nil, errors.New("choose the file of a calendar, or write it as a table")
 	}

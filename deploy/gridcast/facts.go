@@ -178,6 +178,8 @@ type calendarImportCmd struct {
 	Year     int    `help:"The season of --template; default: the current one." env:"-"`
 	Force    bool   `help:"Enter it although a gate refuses it." env:"-"`
 	Template bool   `help:"Only print the known calendar, as a table to edit and import." env:"-"`
+
+	Map map[string]string `help:"The Grand Prix of the rows and events with a text, by its identifier, or none to leave them out; repeat for more." placeholder:"'TEXT=grand-prix'" mapsep:"none" env:"-"`
 }
 
 func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -204,6 +206,6 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 	if err != nil {
 		return err
 	}
-	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
+	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File), Map: c.Map}
 	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, printEntered)
 }

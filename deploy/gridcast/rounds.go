@@ -16,12 +16,12 @@ import (
 )
 
 type roundsCmds struct {
-	List      roundsListCmd                        `cmd:"" help:"List the rounds of a season, and the actions that each allows."`
-	Postpone  roundAction[operator.PostponeRound]  `cmd:"" help:"Postpone a round: it loses its date and will be held later."`
-	Cancel    roundAction[operator.CancelRound]    `cmd:"" help:"Cancel a round; its pick is void."`
-	Move      roundAction[operator.MoveRound]      `cmd:"" help:"Give a round another start, before the one it has."`
-	Reinstate roundAction[operator.ReinstateRound] `cmd:"" help:"Reinstate a postponed or cancelled round."`
-	Release   roundAction[operator.ReleaseRound]   `cmd:"" help:"Release a start entered by hand: the round follows the sources again."`
+	List      roundsListCmd                          `cmd:"" help:"List the rounds of a season, and the actions that each allows."`
+	Postpone  roundAction[operator.PostponeRound]    `cmd:"" help:"Postpone a round: it loses its date and will be held later."`
+	Cancel    sessionAction[operator.CancelRound]    `cmd:"" help:"Cancel a round, whose pick is then void, or one session of its weekend."`
+	Move      roundAction[operator.MoveRound]        `cmd:"" help:"Give a round another start, before the one it has."`
+	Reinstate sessionAction[operator.ReinstateRound] `cmd:"" help:"Reinstate a postponed or cancelled round, or a cancelled session."`
+	Release   roundAction[operator.ReleaseRound]     `cmd:"" help:"Release a start entered by hand: the round follows the sources again."`
 }
 
 type roundsListCmd struct {
@@ -81,8 +81,21 @@ func (c *roundAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.apply(ctx, s, printRound)
 }
 
+// sessionAction is roundAction for actions that may enter facts about a session.
+type sessionAction[A operator.Action] struct {
+	actionCmd[flags.Manual, flags.RequiredReason, A]
+}
+
+func (c *sessionAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
+	return c.apply(ctx, s, printRound)
+}
+
 func printRound(s *terminal.Streams, answer operator.Answer) {
 	r := answer.Record.(*almanac.Round)
+	if answer.Text != "" && len(answer.Events) == 0 { // of a session, which is no event of the ledger
+		printEntered(s, answer)
+		return
+	}
 	s.Print(answer.Events, "%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
 	if s.JSON {
 		return

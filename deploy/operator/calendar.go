@@ -25,6 +25,8 @@ type ImportCalendar struct {
 
 	File   []byte // in a form of package calendar
 	Origin string // its name, for people
+	// Map names the Grand Prix of the rows and events with a text: see calendar.Read.
+	Map map[string]string
 }
 
 func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -40,13 +42,13 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, err
 	}
 	facts, state := inUse.Archive.Facts(), o.Ledger.Fold()
-	plan, err := ingest.PlanCalendar(d.File, &facts, state, v.At, notGiven)
+	plan, err := ingest.PlanCalendar(d.File, d.Map, &facts, state, v.At, notGiven)
 	if err != nil {
 		return nil, fmt.Errorf("import the calendar %s: %w", d.Origin, err)
 	}
 	done := &Plan{
 		Preview: Preview{
-			Title: "Import the calendar " + d.Origin, Warnings: plan.Notes, Effects: []string{},
+			Title: "Import the calendar " + d.Origin, Warnings: plan.Left, Effects: []string{},
 			Seen: digest(struct{ Entry, Head any }{plan.Entry, state.Head()}),
 		},
 		entry: auditlog.Intent{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + snapshots.Digest(d.File)[:12])},
@@ -61,14 +63,15 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	p := &done.Preview
 	if len(plan.Entry.Statements) == 0 {
-		p.Effects = append(p.Effects, "All of it is in use already: nothing changes.")
+		p.Effects = append(plan.Listed, "All of it is in use already: nothing changes.")
 		return done, nil
 	}
 	p.Question = "Is this the calendar?"
 	if n := len(plan.New); n > 0 {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 round is new", "rounds are new"), some(plan.New, func(r calendar.Round) string {
+		// All of them, because each gets a session key, which it keeps for ever.
+		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 round is new", "rounds are new"), strings.Join(view.Each(plan.New, func(r calendar.Round) string {
 			return fmt.Sprintf("%s of %d on %s", r.Name, r.Year, r.Date.Format(time.DateOnly))
-		})))
+		}), ", ")))
 	}
 	if n := len(plan.Moved); n > 0 {
 		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 start moves", "starts move"), some(plan.Moved, func(m ingest.MovedStart) string {
@@ -94,6 +97,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if was, is := nextOf(v, state), nextOf(next.AsOf(v.At), trial); was != is {
 		p.Effects = append(p.Effects, fmt.Sprintf("The next race is %s; until now: %s.", is, was))
 	}
+	p.Effects = append(p.Effects, plan.Listed...)
 	return done, nil
 }
 
@@ -136,6 +140,8 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 			cell := ""
 			if s, known := r.Facts.Session(kind); known {
 				cell = instantCell(s.Date, s.Start)
+			} else if r.Facts.Cancelled(kind) {
+				cell = "cancelled"
 			} else if kind == season.Sprint && r.Facts.Sprint {
 				cell = "yes"
 			}

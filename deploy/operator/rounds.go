@@ -154,14 +154,18 @@ func (d PostponeRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, o)
 }
 
-// CancelRound calls a round off.
+// CancelRound calls a round off, or one session of its weekend.
 type CancelRound struct {
 	reasoned
 
-	Key int64 `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Key     int64              `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Session season.SessionKind `form:"part" help:"Cancel only this session of the weekend, such as sprint or practice-1." placeholder:"SESSION" env:"-"`
 }
 
 func (d CancelRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if d.Session != "" {
+		return o.planSession(ctx, d.Key, d.Session, true)
+	}
 	return decision{
 		action: auditlog.CancelRound, key: d.Key,
 		title: "Cancel the %s", question: "Call the %s off?",
@@ -185,15 +189,19 @@ func (d MoveRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, o)
 }
 
-// ReinstateRound puts a postponed or cancelled round back.
+// ReinstateRound puts back a postponed or cancelled round, or a cancelled session of its weekend.
 type ReinstateRound struct {
 	reasoned
 
-	Key   int64     `arg:"" form:"session" help:"Session key of the round, from rounds list."`
-	Start time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT" env:"-"`
+	Key     int64              `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Start   time.Time          `help:"The new start, RFC 3339; default: the one in the calendar. It may have passed, for a race that was held." placeholder:"INSTANT" env:"-"`
+	Session season.SessionKind `form:"part" help:"Put back only this session of the weekend." placeholder:"SESSION" env:"-"`
 }
 
 func (d ReinstateRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if d.Session != "" {
+		return o.planSession(ctx, d.Key, d.Session, false)
+	}
 	return decision{
 		action: auditlog.ReinstateRound, key: d.Key,
 		title: "Reinstate the %s", question: "Put the %s back into the calendar?",
@@ -286,7 +294,7 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 		return nil, nil, errors.New("give one of these: a whole classification, an order, or rulings")
 	case c.Sprint && len(c.Document) > 0:
 		return nil, nil, errors.New("a document contains the sprint already: leave out --sprint")
-	case c.Sprint && !r.Facts.Sprint:
+	case c.Sprint && !r.Facts.HasSprint():
 		return nil, nil, fmt.Errorf("the weekend of %d had no sprint", r.Session)
 	case len(c.Document) > 0:
 		rows, sprint, err = stewards.ReadClassification(r, c.Document)

@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 )
@@ -161,14 +162,21 @@ type Round struct {
 	State        string
 	Pick         *Pick // nil: none yet
 	Allowed      []almanac.Decision
+	Sessions     []season.SessionKind // of the weekend, that can be cancelled
 }
 
 // RoundOf describes a round.
 func RoundOf(r *almanac.Round) Round {
-	return Round{
+	row := Round{
 		Session: r.Session, Year: r.Year, Number: r.Facts.Number, Name: r.Facts.Name, Start: r.Start.UTC(), Provisional: r.Provisional,
 		State: State(r.State), Pick: PickOf(r), Allowed: r.Allowed(),
 	}
+	for _, s := range r.Facts.Sessions {
+		if !s.Cancelled && !r.Facts.Held(s.Kind) {
+			row.Sessions = append(row.Sessions, s.Kind)
+		}
+	}
+	return row
 }
 
 // Percent formats a probability.

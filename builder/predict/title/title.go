@@ -151,11 +151,11 @@ func newSimulation(v *season.View, s *season.Season, remaining []*season.Round, 
 	sim := &simulation{strength: o.Strength, teamStep: c.Spread * o.TeamStep, driverStep: c.Spread * o.DriverStep}
 	last := s.Rounds[len(s.Rounds)-1].GrandPrix
 	for _, r := range remaining {
-		held := pointsOf(s.Year, r.Sprint, r.GrandPrix == last)
+		held := pointsOf(s.Year, r.HasSprint(), r.GrandPrix == last)
 		sim.rounds = append(sim.rounds, held)
 		sim.most += held.race[0] + held.fastest
 		sim.mostTeam += held.race[0] + held.race[1] + held.fastest
-		if r.Sprint {
+		if r.HasSprint() {
 			sim.most += held.sprint[0]
 			sim.mostTeam += held.sprint[0] + held.sprint[1]
 		}

@@ -1,6 +1,7 @@
 // Package calendar reads the calendar of a season from a file: a table with commas from a spreadsheet,
-// or the iCalendar file of an organiser. It recognises a known round by the identifier or the name of
-// its Grand Prix, and guesses nothing.
+// or the iCalendar file of an organiser. It recognises a known round by the names that the sport has used for its
+// Grand Prix, else by its place, and says which word decided. It guesses nothing: a row or an event in doubt is left
+// out with the reason, and two events that claim to be one session are a fault.
 package calendar
 
 import (
@@ -10,15 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // for a machine without time zones, such as an image from scratch
-
-	ics "github.com/arran4/golang-ical"
 
 	"gridcast/builder/names"
 	"gridcast/builder/season"
@@ -60,9 +57,16 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 	next.Circuit, next.Date, next.Sprint = r.Circuit, r.Date, next.Sprint || r.Sprint
 	next.Sessions = slices.Clone(next.Sessions)
 	for _, s := range r.Sessions {
-		if i := slices.IndexFunc(next.Sessions, func(other season.Session) bool { return other.Kind == s.Kind }); i >= 0 {
+		i := slices.IndexFunc(next.Sessions, func(other season.Session) bool { return other.Kind == s.Kind })
+		switch {
+		case s.Cancelled && i >= 0:
+			next.Sessions[i].Cancelled = true
+		case s.Cancelled && s.Kind == season.Sprint && next.Sprint:
+			next.Sessions = append(next.Sessions, season.Session{Kind: s.Kind, Date: r.Date.AddDate(0, 0, -1), Cancelled: true})
+		case s.Cancelled: // nobody was told of it
+		case i >= 0:
 			next.Sessions[i] = s
-		} else {
+		default:
 			next.Sessions = append(next.Sessions, s)
 		}
 	}
@@ -70,32 +74,54 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 	return next
 }
 
-// Known holds the known Grand Prix and circuits.
+// Known holds the known seasons and circuits.
 type Known struct {
-	Editions map[season.GrandPrixID]season.Round // the latest of every Grand Prix
+	Seasons  []season.Season // by year
 	Circuits map[season.CircuitID]season.Circuit
+}
+
+// Editions returns the latest round of every Grand Prix.
+func (k Known) Editions() map[season.GrandPrixID]season.Round {
+	editions := make(map[season.GrandPrixID]season.Round)
+	for i := range k.Seasons {
+		for _, r := range k.Seasons[i].Rounds {
+			editions[r.GrandPrix] = r
+		}
+	}
+	return editions
+}
+
+// Reading is a calendar as read. The texts are for people.
+type Reading struct {
+	Rounds []Round  // by date
+	Listed []string // each row or event in use, with its round and the word that decided
+	Left   []string // each row, event or detail that is left out, with the reason
 }
 
 // maxFile is the size of the largest file that is read, in bytes.
 const maxFile = 1 << 20
 
-// Read reads the rounds of a calendar, by date. Notes name the parts that were left out. The error
-// names every faulty place, its value and the allowed values.
-func Read(file []byte, known Known) (rounds []Round, notes []string, err error) {
+// Read reads the rounds of a calendar. mapped names the Grand Prix, or NoGrandPrix, of the events and rows with a text.
+// The error names two events that claim to be one session, or the faults of a file without any round.
+func Read(file []byte, known Known, mapped map[string]string) (Reading, error) {
 	if len(file) > maxFile {
-		return nil, nil, fmt.Errorf("the calendar has %d bytes, at most %d are read", len(file), maxFile)
+		return Reading{}, fmt.Errorf("the calendar has %d bytes, at most %d are read", len(file), maxFile)
+	}
+	l, err := newLexicon(known, mapped)
+	if err != nil {
+		return Reading{}, err
 	}
 	file = bytes.TrimPrefix(file, []byte("\ufeff"))
+	read := readTable
 	if bytes.HasPrefix(bytes.TrimSpace(file), []byte("BEGIN:VCALENDAR")) {
-		rounds, notes, err = readEvents(file, known)
-	} else {
-		rounds, err = readTable(file, known)
+		read = readEvents
 	}
+	found, err := read(file, l)
 	if err != nil {
-		return nil, nil, err
+		return Reading{}, err
 	}
-	slices.SortStableFunc(rounds, func(a, b Round) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
-	return rounds, notes, nil
+	slices.SortStableFunc(found.Rounds, func(a, b Round) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
+	return found, nil
 }
 
 // Kinds are the sessions before the race. A column of a table has the name of its kind.
@@ -109,8 +135,9 @@ var Columns = []string{
 	"practice-1", "practice-2", "practice-3", "sprint-qualifying", "sprint", "qualifying",
 }
 
-// readTable reads a table with commas or semicolons. Its first line names the columns.
-func readTable(file []byte, known Known) ([]Round, error) {
+// readTable reads a table with commas or semicolons. Its first line names the columns. A row without a day, a known
+// Grand Prix or a circuit is left out, and so is a cell that cannot be read.
+func readTable(file []byte, l *lexicon) (Reading, error) {
 	r := csv.NewReader(bytes.NewReader(file))
 	r.FieldsPerRecord, r.TrimLeadingSpace, r.Comment = -1, true, '#'
 	if first, _, _ := bytes.Cut(file, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
@@ -118,98 +145,130 @@ func readTable(file []byte, known Known) ([]Round, error) {
 	}
 	header, err := r.Read()
 	if err != nil {
-		return nil, fmt.Errorf("read the calendar: the first line names the columns: %w", err)
+		return Reading{}, fmt.Errorf("read the calendar: the first line names the columns: %w", err)
 	}
 	for i, name := range header {
 		header[i] = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(Columns, header[i]) {
-			return nil, fmt.Errorf("line 1: unknown column %q; allowed are %s", name, strings.Join(Columns, ", "))
+			return Reading{}, fmt.Errorf("line 1: unknown column %q; allowed are %s", name, strings.Join(Columns, ", "))
 		}
 	}
 	for _, needed := range []string{"grand_prix", "start"} {
 		if !slices.Contains(header, needed) {
-			return nil, fmt.Errorf("line 1: the column %s is missing", needed)
+			return Reading{}, fmt.Errorf("line 1: the column %s is missing", needed)
 		}
 	}
-	var rounds []Round
+	var read Reading
 	var faults []error
-	seen := make(map[season.GrandPrixID]string)
+	type edition struct {
+		gp   season.GrandPrixID
+		year int
+	}
+	seen := make(map[edition]string)
 	for {
 		fields, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the calendar: %w", err)
+			return Reading{}, fmt.Errorf("read the calendar: %w", err)
 		}
 		line, _ := r.FieldPos(0)
+		place := fmt.Sprintf("line %d", line)
 		row := make(map[string]string)
 		for i, value := range fields {
 			if i < len(header) {
 				row[header[i]] = strings.TrimSpace(value)
 			}
 		}
-		round, err := readRow(row, known)
-		round.Place = fmt.Sprintf("line %d", line)
+		round, by, lost, err := readRow(row, l)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", round.Place, err))
+			read.Left = append(read.Left, fmt.Sprintf("%s is left out: %v", place, err))
 			continue
 		}
-		if at, twice := seen[round.GrandPrix]; twice {
-			faults = append(faults, fmt.Errorf("%s: %s is in %s already", round.Place, round.GrandPrix, at))
+		for _, detail := range lost {
+			read.Left = append(read.Left, place+": "+detail)
 		}
-		seen[round.GrandPrix] = round.Place
-		rounds = append(rounds, round)
+		round.Place = place
+		id := edition{round.GrandPrix, round.Year}
+		if at, twice := seen[id]; twice {
+			faults = append(faults, fmt.Errorf("%s: %s is in %s already", place, round.GrandPrix, at))
+		}
+		seen[id] = place
+		read.Rounds = append(read.Rounds, round)
+		read.Listed = append(read.Listed, fmt.Sprintf("%s: %s of %d, by %q", place, round.GrandPrix, round.Year, by))
 	}
-	if len(rounds) == 0 && len(faults) == 0 {
+	switch {
+	case len(read.Rounds) == 0 && len(read.Left) == 0:
 		faults = append(faults, errors.New("the calendar has no rounds"))
+	case len(read.Left) > 0 && (len(read.Rounds) == 0 || len(faults) > 0):
+		faults = append(faults, errors.New(strings.Join(read.Left, "\n")))
 	}
-	return rounds, errors.Join(faults...)
+	return read, errors.Join(faults...)
 }
 
-func readRow(row map[string]string, known Known) (Round, error) {
-	var r Round
-	var err error
+// readRow returns the round of a row, the word that names its Grand Prix, and the cells that cannot be read. The error is
+// the reason to leave the row out.
+func readRow(row map[string]string, l *lexicon) (r Round, by string, lost []string, err error) {
 	if text := row["round"]; text != "" {
 		if r.Number, err = strconv.Atoi(text); err != nil || r.Number < 1 || r.Number > 99 {
-			return r, fmt.Errorf("round %q: a whole number from 1 to 99", text)
+			r.Number, lost = 0, append(lost, fmt.Sprintf("round %q is left out: a whole number from 1 to 99", text))
 		}
 	}
-	if r.Date, r.Start, err = instant(row["start"]); err != nil {
-		return r, fmt.Errorf("start: %w", err)
+	var hour error
+	if r.Date, r.Start, hour = instant(row["start"]); r.Date.IsZero() {
+		return r, "", nil, fmt.Errorf("start: %w", hour)
+	} else if hour != nil {
+		lost = append(lost, fmt.Sprintf("the hour of the start is left out: %v", hour))
 	}
 	r.Year = r.Date.Year()
-	id, found := known.find(row["grand_prix"])
-	switch {
-	case found:
-		r.GrandPrix = id
-	case row["name"] != "" && names.Slug(row["grand_prix"]) == row["grand_prix"]:
-		r.GrandPrix, r.Name = season.GrandPrixID(row["grand_prix"]), row["name"]
-	default:
-		return r, fmt.Errorf("grand_prix %q is not known%s Write a new one in lower case with hyphens, and give it a name",
-			row["grand_prix"], cmp.Or(known.near(row["grand_prix"]), "."))
+	text := row["grand_prix"]
+	m := l.find(text, "", r.Year)
+	if p := strings.TrimSuffix(phrase(text), " gp"); m.gp == "" {
+		m = match{gp: l.named(p, r.Year), by: p, why: m.why}
 	}
-	if r.Circuit, r.Venue, err = known.circuit(row, known.Editions[r.GrandPrix].Circuit); err != nil {
-		return r, err
+	switch {
+	case m.gp != "":
+		r.GrandPrix = m.gp
+	case row["name"] != "" && names.Slug(text) == text:
+		r.GrandPrix, r.Name, m.by = season.GrandPrixID(text), row["name"], text
+	default:
+		return r, "", nil, fmt.Errorf("grand_prix %q is not known%s Write a new one in lower case with hyphens, and give it a name; --map '%s=grand-prix' names a known one",
+			text, cmp.Or(l.near(text), "."), text)
+	}
+	latest := l.editions[r.GrandPrix].Circuit
+	if s, ok := l.season(r.Year); ok {
+		if known, ok := s.Round(r.GrandPrix); ok {
+			latest = known.Circuit
+		}
+	}
+	if r.Circuit, r.Venue, err = l.circuit(row, latest); err != nil {
+		return r, "", nil, err
 	}
 	for _, kind := range Kinds {
 		text := row[string(kind)]
-		if kind == season.Sprint && (text == "yes" || text == "no") {
-			r.Sprint = text == "yes"
-			continue
-		}
-		if text == "" {
-			continue
-		}
 		s := season.Session{Kind: kind}
-		if s.Date, s.Start, err = instant(text); err != nil {
-			return r, fmt.Errorf("%s: %w", kind, err)
+		switch {
+		case text == "":
+			continue
+		case kind == season.Sprint && text == "yes":
+			r.Sprint = true
+			continue
+		case text == "cancelled", kind == season.Sprint && text == "no":
+			s.Cancelled = true
+		default:
+			if s.Date, s.Start, err = instant(text); err != nil {
+				lost = append(lost, fmt.Sprintf("the hour of %s is left out: %v", kind, err))
+			}
+			if s.Date.IsZero() {
+				continue
+			}
+			r.Sprint = r.Sprint || kind == season.Sprint
 		}
-		r.Sprint = r.Sprint || kind == season.Sprint
 		r.Sessions = append(r.Sessions, s)
 	}
 	season.SortSessions(r.Sessions)
-	return r, nil
+	return r, m.by, lost, nil
 }
 
 // circuit returns the circuit of a row, else that of the latest edition.
@@ -233,7 +292,7 @@ func (k Known) circuit(row map[string]string, latest season.CircuitID) (season.C
 	return venue.ID, &venue, nil
 }
 
-// instant reads a day, or an instant with its offset.
+// instant reads a day, or an instant with its offset. With the error it returns the day, if the text begins with one.
 func instant(text string) (date, start time.Time, err error) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day, time.Time{}, nil
@@ -244,217 +303,8 @@ func instant(text string) (date, start time.Time, err error) {
 			return season.DayOf(at), at, nil
 		}
 	}
+	if len(text) > len(time.DateOnly) {
+		date, _ = time.Parse(time.DateOnly, text[:len(time.DateOnly)])
+	}
 	return date, start, fmt.Errorf("%q: an instant with its offset such as 2027-03-07T15:00:00+11:00, or a day such as 2027-03-07", text)
-}
-
-// find returns the Grand Prix with an identifier or a name. The name may lack "Grand Prix".
-func (k Known) find(text string) (season.GrandPrixID, bool) {
-	if _, ok := k.Editions[season.GrandPrixID(text)]; ok {
-		return season.GrandPrixID(text), true
-	}
-	for id, r := range k.Editions {
-		if key(text) != "" && (key(text) == key(r.Name) || key(text) == key(string(id))) {
-			return id, true
-		}
-	}
-	return "", false
-}
-
-// near suggests the Grand Prix that a text may mean.
-func (k Known) near(text string) string {
-	ids := slices.Sorted(maps.Keys(k.Editions))
-	near := names.Nearest(text, 3, ids, func(id season.GrandPrixID) []string { return []string{string(id), key(k.Editions[id].Name)} })
-	suggestions := make([]string, len(near))
-	for i, id := range near {
-		suggestions[i] = string(id)
-	}
-	return names.DidYouMean(suggestions)
-}
-
-// key returns the part of a name that identifies a Grand Prix.
-func key(name string) string {
-	text := spaced(name)
-	text = strings.ReplaceAll(text, " gp ", " ")
-	text = strings.ReplaceAll(text, " grand prix ", " ")
-	return strings.TrimSpace(text)
-}
-
-// spaced returns the words of a name in lower case, with a blank before and after each.
-func spaced(name string) string { return " " + strings.ReplaceAll(names.Slug(name), "-", " ") + " " }
-
-// readEvents reads an iCalendar file: an event for each session, or for the race alone.
-func readEvents(file []byte, known Known) ([]Round, []string, error) {
-	parsed, err := ics.ParseCalendar(bytes.NewReader(file))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the calendar: %w", err)
-	}
-	type edition struct {
-		gp   season.GrandPrixID
-		year int
-	}
-	at := make(map[edition]int)
-	var rounds []Round
-	var notes []string
-	var faults []error
-	for _, event := range parsed.Events() {
-		text := func(p ics.ComponentProperty) string {
-			if property := event.GetProperty(p); property != nil {
-				return property.Value
-			}
-			return ""
-		}
-		summary := text(ics.ComponentPropertySummary)
-		gp, found := known.within(summary + " " + text(ics.ComponentPropertyLocation))
-		if strings.EqualFold(text(ics.ComponentPropertyStatus), "CANCELLED") || !found {
-			notes = append(notes, fmt.Sprintf("%q is left out: it names no known Grand Prix, or is cancelled", summary))
-			continue
-		}
-		kind := kindOf(summary)
-		race, alone := known.isRace(summary, gp)
-		if kind == "" && !race && !alone {
-			notes = append(notes, fmt.Sprintf("%q is left out: it is neither the race nor a known session", summary))
-			continue
-		}
-		date, start, err := startOf(event)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("event %q: %w", summary, err))
-			continue
-		}
-		i, ok := at[edition{gp, date.Year()}]
-		if !ok {
-			i = len(rounds)
-			at[edition{gp, date.Year()}] = i
-			rounds = append(rounds, Round{Place: fmt.Sprintf("event %q", summary), Year: date.Year(), GrandPrix: gp, Circuit: known.Editions[gp].Circuit})
-		}
-		if kind == "" {
-			if race || rounds[i].Date.IsZero() {
-				rounds[i].Date, rounds[i].Start = date, start
-			} else {
-				notes = append(notes, fmt.Sprintf("%q is left out: another event is the race", summary))
-			}
-			continue
-		}
-		rounds[i].Sprint = rounds[i].Sprint || kind == season.Sprint
-		rounds[i].Sessions = append(rounds[i].Sessions, season.Session{Kind: kind, Date: date, Start: start})
-	}
-	for i := range rounds {
-		season.SortSessions(rounds[i].Sessions)
-		if rounds[i].Date.IsZero() {
-			faults = append(faults, fmt.Errorf("%s: the %s has sessions but no race", rounds[i].Place, known.Editions[rounds[i].GrandPrix].Name))
-		}
-	}
-	if len(rounds) == 0 && len(faults) == 0 {
-		faults = append(faults, errors.New("no event of the calendar is the race or a session of a known Grand Prix"))
-	}
-	return rounds, notes, errors.Join(faults...)
-}
-
-// within returns the Grand Prix with the longest name in a text.
-func (k Known) within(text string) (season.GrandPrixID, bool) {
-	text = spaced(text)
-	best, length := season.GrandPrixID(""), 0
-	for id, r := range k.Editions {
-		for _, name := range []string{key(r.Name), key(string(id))} {
-			if n := len(name); (n > length || n == length && id < best) && n > 0 && strings.Contains(text, " "+name+" ") {
-				best, length = id, n
-			}
-		}
-	}
-	return best, length > 0
-}
-
-var (
-	separator = regexp.MustCompile(`\s[-–—]\s|[:|·(),]`)
-	general   = regexp.MustCompile(`\b(formula (1|one)|f1|fia|round \d+|r\d+|\d{4})\b`)
-)
-
-// isRace reports whether a part of a summary is the word race, as in "F1: Race (São Paulo GP)", and whether the summary
-// names the Grand Prix alone, as "São Paulo GP" or with sponsors as "FORMULA 1 HEINEKEN LAS VEGAS GRAND PRIX 2027".
-func (k Known) isRace(summary string, gp season.GrandPrixID) (race, alone bool) {
-	edition := k.Editions[gp]
-	circuit := k.Circuits[edition.Circuit]
-	parts := separator.Split(summary, -1)
-	_, alone = k.within(summary)
-	for _, part := range parts {
-		text := " " + key(part) + " "
-		for _, name := range []string{edition.Name, string(gp), circuit.Name, circuit.Locality} {
-			text = strings.ReplaceAll(text, " "+key(name)+" ", " ")
-		}
-		text = strings.TrimSpace(general.ReplaceAllString(text, ""))
-		race = race || text == "race"
-		alone = alone && text == ""
-	}
-	if title := strings.TrimRight(spaced(summary), " 0123456789"); len(parts) == 1 && strings.HasPrefix(title, " formula 1 ") {
-		alone = alone || strings.HasSuffix(title, " grand prix") || strings.HasSuffix(title, " "+key(edition.Name))
-	}
-	return race, alone
-}
-
-// kindOf returns the kind of session of an event, empty for the race and for an unknown event.
-func kindOf(summary string) season.SessionKind {
-	text := spaced(summary)
-	for _, k := range []struct {
-		kind  season.SessionKind
-		words []string
-	}{
-		{season.SprintQualifying, []string{"sprint qualifying", "sprint shootout"}},
-		{season.Sprint, []string{"sprint"}},
-		{season.Practice1, []string{"practice 1", "fp1", "first practice", "free practice 1"}},
-		{season.Practice2, []string{"practice 2", "fp2", "second practice"}},
-		{season.Practice3, []string{"practice 3", "fp3", "third practice"}},
-		{season.Qualifying, []string{"qualifying"}},
-	} {
-		for _, words := range k.words {
-			if strings.Contains(text, " "+words+" ") {
-				return k.kind
-			}
-		}
-	}
-	return ""
-}
-
-// startOf returns the start of an event: a day, or an instant in a named time zone.
-func startOf(event *ics.VEvent) (date, start time.Time, err error) {
-	property := event.GetProperty(ics.ComponentPropertyDtStart)
-	if property == nil {
-		return date, start, errors.New("it has no start")
-	}
-	if len(property.Value) == len("20060102") {
-		day, err := event.GetAllDayStartAt()
-		if err != nil {
-			return date, start, fmt.Errorf("its day %q: %w", property.Value, err)
-		}
-		y, m, d := day.Date()
-		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC), time.Time{}, nil
-	}
-	const form = "20060102T150405"
-	if utc, ok := strings.CutSuffix(property.Value, "Z"); ok {
-		start, err = time.Parse(form, utc)
-	} else {
-		named := property.ICalParameters["TZID"]
-		if len(named) != 1 {
-			return date, start, fmt.Errorf("its start %q names no time zone: want one in UTC, such as 20270307T040000Z, or with TZID", property.Value)
-		}
-		location, zoneErr := zone(named[0])
-		if zoneErr != nil {
-			return date, start, fmt.Errorf("its start %q: %w", property.Value, zoneErr)
-		}
-		start, err = time.ParseInLocation(form, property.Value, location)
-	}
-	if err != nil {
-		return date, start, fmt.Errorf("its start %q: %w", property.Value, err)
-	}
-	return season.DayOf(start), start.UTC(), nil
-}
-
-// zone returns a time zone by its IANA name.
-func zone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" { // the empty and the local name depend on the machine
-		return nil, fmt.Errorf("the time zone %q is not allowed: want an IANA name such as Europe/London", name)
-	}
-	known, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("the time zone %q is not known: want an IANA name such as Europe/London", name)
-	}
-	return known, nil
 }

@@ -1,7 +1,10 @@
 package calendar_test
 
 import (
+	"archive/zip"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,18 +13,20 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/calendar"
+	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
 )
 
 var known = calendar.Known{
-	Editions: map[season.GrandPrixID]season.Round{
-		"australia": {GrandPrix: "australia", Name: "Australian Grand Prix", Circuit: "melbourne"},
-		"sao-paulo": {GrandPrix: "sao-paulo", Name: "São Paulo Grand Prix", Circuit: "interlagos"},
-		"las-vegas": {GrandPrix: "las-vegas", Name: "Las Vegas Grand Prix", Circuit: "las-vegas"},
-	},
+	Seasons: []season.Season{{Year: 2026, Rounds: []season.Round{
+		{GrandPrix: "australia", Name: "Australian Grand Prix", Circuit: "melbourne", Date: day("2026-03-08")},
+		{GrandPrix: "sao-paulo", Name: "São Paulo Grand Prix", Circuit: "interlagos", Date: day("2026-11-08")},
+		{GrandPrix: "las-vegas", Name: "Las Vegas Grand Prix", Circuit: "las-vegas", Date: day("2026-11-22")},
+	}}},
 	Circuits: map[season.CircuitID]season.Circuit{
-		"melbourne":  {ID: "melbourne", Name: "Melbourne Grand Prix Circuit"},
-		"interlagos": {ID: "interlagos", Name: "Autódromo José Carlos Pace"},
+		"melbourne":  {ID: "melbourne", Name: "Melbourne Grand Prix Circuit", Locality: "Melbourne", Country: "Australia"},
+		"interlagos": {ID: "interlagos", Name: "Autódromo José Carlos Pace", Locality: "São Paulo", Country: "Brazil"},
+		"las-vegas":  {ID: "las-vegas", Name: "Las Vegas Street Circuit", Locality: "Las Vegas", Country: "United States of America"},
 	},
 }
 
@@ -53,71 +58,89 @@ var season2027 = []calendar.Round{
 }
 
 func TestTable(t *testing.T) {
-	got, _, err := calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
+	read, err := calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
 		"21,Sao Paulo,2027-11-07,,2027-11-06T11:00:00-03:00,,,,,\r\n"+
 		"1,Australian Grand Prix,2027-03-07T15:00:00+11:00,2027-03-06T16:00+11:00,no,,Melbourne Grand Prix Circuit\r\n"+
 		"# a remark\r\n"+
-		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known)
+		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(season2027, got); diff != "" {
+	want := slices.Clone(season2027)
+	want[0].Sessions = append([]season.Session{{Kind: season.Sprint, Cancelled: true}}, want[0].Sessions...)
+	if diff := cmp.Diff(want, read.Rounds); diff != "" {
 		t.Errorf("the calendar (-want +got):\n%s", diff)
 	}
 }
 
-func TestTableRefuses(t *testing.T) {
+// TestTableLeavesOut: a row or a cell that cannot be read is left out with the reason, and the other rows count. Without any
+// row that counts, the reasons are the error.
+func TestTableLeavesOut(t *testing.T) {
 	sentences := make(map[string]string)
 	for _, text := range []string{
 		"grand_prix,date\nmonaco,x",
 		"grand_prix\naustralia",
 		"grand_prix,start\naustralia,7 March",
-		"grand_prix,start\naustralia,2027-03-07T15:00:00",
 		"grand_prix,start\naustria,2027-03-07",
 		"grand_prix,start\naustralia,2027-03-07\nAustralian GP,2027-03-14",
 		"grand_prix,start,circuit\naustralia,2027-03-07,Bathurst",
-		"round,grand_prix,start\none,australia,2027-03-07",
 		"grand_prix,start\n",
 	} {
-		_, _, err := calendar.Read([]byte(text), known)
+		_, err := calendar.Read([]byte(text), known, nil)
 		if err == nil {
 			t.Errorf("%q is read without an error", text)
 			continue
 		}
 		sentences[text] = err.Error()
 	}
+	read, err := calendar.Read([]byte("round,grand_prix,start,practice-1,qualifying\n"+
+		"one,australia,2027-03-07T15:00:00,TBC,2027-03-06 afternoon\n"+
+		"2,Atlantis,2027-04-04,,\n"+
+		"3,Brazilian Grand Prix,2027-11-07,,\n"), known, nil)
+	if err != nil || len(read.Rounds) != 2 || !read.Rounds[0].Start.IsZero() || !read.Rounds[0].Date.Equal(day("2027-03-07")) || len(read.Rounds[0].Sessions) != 1 {
+		t.Fatalf("got %+v, %v; want two rounds, the first of a day without an hour", read.Rounds, err)
+	}
+	sentences["listed"], sentences["left out"] = strings.Join(read.Listed, "\n"), strings.Join(read.Left, "\n")
 	sourcetest.Sentences(t, "table.golden", sentences)
 }
 
+// events returns an iCalendar file with an event a line: its title, its start and further lines, between bars.
 func events(lines ...string) []byte {
 	var text strings.Builder
 	text.WriteString("BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//organiser//EN\n")
-	for _, line := range lines {
-		summary, start, _ := strings.Cut(line, "|")
-		fmt.Fprintf(&text, "BEGIN:VEVENT\nUID:%s\nDTSTAMP:20261219T000000Z\nSUMMARY:%s\nDTSTART%s\nEND:VEVENT\n", summary, summary, start)
+	for i, line := range lines {
+		parts := strings.Split(line, "|")
+		more := ""
+		if len(parts) > 2 {
+			more = strings.Join(parts[2:], "\n") + "\n"
+		}
+		if !strings.Contains(more, "UID:") {
+			more += fmt.Sprintf("UID:%d\n", i)
+		}
+		fmt.Fprintf(&text, "BEGIN:VEVENT\nDTSTAMP:20261219T000000Z\nSUMMARY:%s\nDTSTART%s\n%sEND:VEVENT\n", parts[0], parts[1], more)
 	}
 	return []byte(strings.ReplaceAll(text.String()+"END:VCALENDAR\n", "\n", "\r\n"))
 }
 
 func TestEvents(t *testing.T) {
-	got, notes, err := calendar.Read(events(
+	read, err := calendar.Read(events(
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Qualifying|;TZID=Australia/Melbourne:20270306T160000",
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race|;TZID=Australia/Melbourne:20270307T150000",
 		"F1: Sprint (São Paulo GP)|:20271106T140000Z",
 		"F1: Race (São Paulo GP)|;VALUE=DATE:20271107",
 		"Pre-season testing|;VALUE=DATE:20270220",
-	), known)
+	), known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []calendar.Round{season2027[0], season2027[1]}
-	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Qualifying"`
-	want[1].Number, want[1].Place = 0, `event "F1: Sprint (São Paulo GP)"`
-	if diff := cmp.Diff(want, got); diff != "" {
+	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race"`
+	want[1].Number, want[1].Place = 0, `event "F1: Race (São Paulo GP)"`
+	if diff := cmp.Diff(want, read.Rounds); diff != "" {
 		t.Errorf("the calendar (-want +got):\n%s", diff)
 	}
-	if len(notes) != 1 {
-		t.Errorf("notes are %q, want the testing left out", notes)
+	if len(read.Left) != 1 || len(read.Listed) != 4 {
+		t.Errorf("listed are %q, left out %q, want the testing left out", read.Listed, read.Left)
 	}
 }
 
@@ -129,49 +152,232 @@ func TestRaceAmongEvents(t *testing.T) {
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race", "F1: Race (Australian GP)", "Australian Grand Prix 2027: Race",
 		"Race · F1 R1 Australia", "Australian Grand Prix Race", "Australian Grand Prix", "F1: Australia", "Formula 1: Australian GP 2027",
 		"Round 1: Australian Grand Prix (Melbourne Grand Prix Circuit)", "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027",
+		"QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027", "Heineken Australian GP", "Race|LOCATION:Albert Park\\, Melbourne",
 	} {
+		at := summary + race
+		if title, place, ok := strings.Cut(summary, "|"); ok {
+			at = title + race + "|" + place
+		}
 		for _, unknown := range []string{
 			"Pit Lane Walk - Australian GP", "F1: Pit Lane Walk (Australian GP)", "Australian Grand Prix Drivers' Parade", "Australian GP – Race day hospitality",
-			"Formula 1 Australian Grand Prix Fan Zone", "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Practice 4",
+			"Formula 1 Australian Grand Prix Fan Zone", "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Practice 4", "Pit lane walk Australian Grand Prix",
+			"F2: Qualifying (Australian GP)", "FIA Formula 3 Australian Grand Prix - Race", "Porsche Supercup Race, Australian Grand Prix",
 		} {
-			for _, lines := range [][]string{{unknown + other, summary + race}, {summary + race, unknown + other}} {
-				got, notes, err := calendar.Read(events(lines...), known)
-				if err != nil || len(got) != 1 || !got[0].Start.Equal(at("2027-03-07T04:00:00Z")) || len(notes) != 1 || !strings.Contains(notes[0], unknown) {
-					t.Errorf("%q: got %+v, notes %q, %v; want the start of %q and a note", lines, got, notes, err, summary)
+			for _, lines := range [][]string{{unknown + other, at}, {at, unknown + other}} {
+				read, err := calendar.Read(events(lines...), known, nil)
+				if err != nil || len(read.Rounds) != 1 || !read.Rounds[0].Start.Equal(at2027) || len(read.Left) != 1 || !strings.Contains(read.Left[0], unknown) {
+					t.Errorf("%q: got %+v, %v; want the start of %q and a note", lines, read, err, summary)
 				}
 			}
 		}
 	}
-	got, notes, err := calendar.Read(events("Australian Grand Prix - Race"+race, "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027|;VALUE=DATE:20270305"), known)
-	if err != nil || len(got) != 1 || !got[0].Start.Equal(at("2027-03-07T04:00:00Z")) || len(notes) != 1 {
-		t.Errorf("a race and its weekend: got %+v, notes %q, %v; want the start of the race and a note", got, notes, err)
+	read, err := calendar.Read(events("Australian Grand Prix - Race"+race, "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027|;VALUE=DATE:20270305"), known, nil)
+	if err != nil || len(read.Rounds) != 1 || !read.Rounds[0].Start.Equal(at2027) || len(read.Left) != 1 {
+		t.Errorf("a race and its weekend: got %+v, %v; want the start of the race and a note", read, err)
 	}
 }
 
-// TestEventsRefuse: a calendar with faulty events is refused with a reason, and a note names each event
-// that is left out.
+var at2027 = at("2027-03-07T04:00:00Z")
+
+// TestTimesOfEvents: an hour without a known time zone is lost, with a note, and the day stays.
+func TestTimesOfEvents(t *testing.T) {
+	hour, lost := at2027, time.Time{}
+	for _, test := range []struct {
+		start, more string
+		want        time.Time
+		date        string
+	}{
+		{":20270307T040000Z", "", hour, "2027-03-07"},
+		{";TZID=Australia/Melbourne:20270307T150000", "", hour, "2027-03-07"},
+		{";TZID=AUS Eastern Standard Time:20270307T150000", "", hour, "2027-03-07"},
+		{";TZID=/mozilla.org/20050126_1/Australia/Melbourne:20270307T150000", "", hour, "2027-03-07"},
+		{";TZID=America/Argentina/Buenos_Aires:20270307T010000", "", hour, "2027-03-07"},
+		{":20270307T150000", "", lost, "2027-03-07"},
+		{";TZID=Local:20270307T150000", "", lost, "2027-03-07"},
+		{";TZID=Nowhere:20270307T150000", "", lost, "2027-03-07"},
+		{":20270307T250000Z", "", lost, "2027-03-07"},
+		{";VALUE=DATE:20270307", "", lost, "2027-03-07"},
+		{";VALUE=DATE:20270305", "|DTEND;VALUE=DATE:20270308", lost, "2027-03-07"},
+	} {
+		read, err := calendar.Read(events("Australian Grand Prix Race|"+test.start+test.more), known, nil)
+		if err != nil || len(read.Rounds) != 1 || !read.Rounds[0].Start.Equal(test.want) || !read.Rounds[0].Date.Equal(day(test.date)) {
+			t.Errorf("%s: got %+v, %v; want %s on %s", test.start, read.Rounds, err, test.want, test.date)
+			continue
+		}
+		if noted := len(read.Left) == 1; noted != (test.want.IsZero() && test.start != ";VALUE=DATE:20270307") {
+			t.Errorf("%s: left out are %q", test.start, read.Left)
+		}
+	}
+	general := strings.Replace(string(events("Australian Grand Prix Race|:20270307T150000")), "VERSION:2.0", "VERSION:2.0\r\nX-WR-TIMEZONE:Australia/Melbourne", 1)
+	if read, err := calendar.Read([]byte(general), known, nil); err != nil || !read.Rounds[0].Start.Equal(hour) {
+		t.Errorf("a file with a time zone: got %+v, %v", read, err)
+	}
+}
+
+// TestRevisionsOfEvents: of one event the highest revision counts; a repeated event is no session; a cancelled session stays as
+// cancelled, and the sessions of a cancelled race are left out.
+func TestRevisionsOfEvents(t *testing.T) {
+	const race = "Australian GP - Race|:20270307T040000Z"
+	sprint := func(status string) string { return "Australian GP - Sprint|:20270306T010000Z|" + status }
+	for _, test := range []struct {
+		what     string
+		lines    []string
+		sessions []season.Session
+		left     int
+		sprint   bool
+	}{
+		{"a later revision first", []string{"Australian GP - Race|:20270307T040000Z|UID:a|SEQUENCE:2", "Australian GP - Race|:20270307T050000Z|UID:a|SEQUENCE:1"}, nil, 1, false},
+		{"a later revision last", []string{"Australian GP - Race|:20270307T050000Z|UID:a|SEQUENCE:1", "Australian GP - Race|:20270307T040000Z|UID:a|SEQUENCE:2"}, nil, 1, false},
+		{"the same event twice", []string{race, race}, nil, 1, false},
+		{"a repeated event", []string{race, "Australian GP - Qualifying|:20270306T050000Z|RRULE:FREQ=WEEKLY"}, nil, 1, false},
+		{"a sprint", []string{race, sprint("STATUS:CONFIRMED")}, []season.Session{{Kind: season.Sprint, Date: day("2027-03-06"), Start: at("2027-03-06T01:00:00Z")}}, 0, true},
+		{"a cancelled sprint", []string{race, sprint("STATUS:CANCELLED")}, []season.Session{{Kind: season.Sprint, Date: day("2027-03-06"), Start: at("2027-03-06T01:00:00Z"), Cancelled: true}}, 0, false},
+		{"a sprint weekend", []string{"Australian GP - Race (Sprint Weekend)|:20270307T040000Z"}, nil, 0, true},
+		{"a session of another month", []string{race, "Australian GP - Qualifying|:20270506T050000Z"}, nil, 1, false},
+	} {
+		read, err := calendar.Read(events(test.lines...), known, nil)
+		if err != nil || len(read.Rounds) != 1 || !read.Rounds[0].Start.Equal(at2027) || read.Rounds[0].Sprint != test.sprint || len(read.Left) != test.left {
+			t.Errorf("%s: got %+v, %v", test.what, read, err)
+		} else if diff := cmp.Diff(test.sessions, read.Rounds[0].Sessions); diff != "" {
+			t.Errorf("%s: sessions (-want +got):\n%s", test.what, diff)
+		}
+	}
+	if _, err := calendar.Read(events(race+"|STATUS:CANCELLED", sprint("")), known, nil); err == nil || !strings.Contains(err.Error(), "gridcast rounds cancel") {
+		t.Errorf("a cancelled race: %v", err)
+	}
+}
+
+// TestEventsRefuse: two events that claim to be one session are a fault that names both; a note names each event that is
+// left out, and why.
 func TestEventsRefuse(t *testing.T) {
-	_, notes, err := calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known)
+	sentences := make(map[string]string)
+	for _, lines := range [][]string{
+		{"A party|:20270307T150000Z"},
+		{"Pit Lane Walk - Australian GP|:20270307T150000Z"},
+		{"Australian Grand Prix Qualifying|:20270307T150000Z"},
+		{"Australian Grand Prix - Race|:20270307T040000Z", "Race, Melbourne|:20270907T040000Z"},
+		{"Australian Grand Prix - Race|:20270307T040000Z", "Australian Grand Prix|:20270907T040000Z"},
+		{"Australian GP - Race|:20270307T040000Z", "Australian GP - Qualifying|:20270306T040000Z", "Australian GP - Qualifying|:20270306T060000Z"},
+		{"Race: Turkish Grand Prix|:20270307T040000Z"},
+		{"Australian Grand Prix and Brazilian Grand Prix|:20270307T040000Z"},
+		{"Race|:20270307T040000Z|LOCATION:Atlantis"},
+	} {
+		_, err := calendar.Read(events(lines...), known, nil)
+		if err == nil {
+			t.Errorf("%q is read without an error", lines)
+			continue
+		}
+		sentences[strings.Join(lines, "\n")] = err.Error()
+	}
+	read, err := calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sentences := make(map[string]string)
-	for _, text := range []string{
-		"Australian Grand Prix Race|:20270307T150000",
-		"Australian Grand Prix Race|;TZID=AUS Eastern Standard Time:20270307T150000",
-		"Australian Grand Prix Race|;TZID=Local:20270307T150000",
-		"Australian Grand Prix Race|;TZID=Australia/Melbourne:20270337T150000",
-		"Australian Grand Prix Qualifying|:20270307T150000Z",
-		"A party|:20270307T150000Z",
-		"Pit Lane Walk - Australian GP|:20270307T150000Z",
-	} {
-		_, _, err := calendar.Read(events(text), known)
-		if err == nil {
-			t.Errorf("%q is read without an error", text)
-			continue
-		}
-		sentences[text] = err.Error()
-	}
-	sentences["notes"] = strings.Join(notes, "\n") // of the testing, the walk and the second event of the race
+	sentences["notes"] = strings.Join(read.Left, "\n") // of the testing, the walk and the second event of the race
 	sourcetest.Sentences(t, "events.golden", sentences)
+}
+
+// archive returns the seasons of a release of F1DB.
+func archive(t *testing.T) season.Facts {
+	t.Helper()
+	a, _, err := f1db.Import(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"), f1db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Facts()
+}
+
+// TestOfficialNames: the official title of each race since 1950 names its Grand Prix, and claims to be the race.
+func TestOfficialNames(t *testing.T) {
+	facts := archive(t)
+	var races []struct {
+		Year         int                `json:"year"`
+		GrandPrix    season.GrandPrixID `json:"grandPrixId"`
+		OfficialName string             `json:"officialName"`
+	}
+	packed, err := zip.OpenReader(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	file, err := packed.Open("f1db-races.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(file).Decode(&races); err != nil {
+		t.Fatal(err)
+	}
+	find := calendar.Titles(calendar.Known{Seasons: facts.Seasons, Circuits: facts.Circuits})
+	for _, r := range races {
+		for _, title := range []string{r.OfficialName, strings.ToUpper(r.OfficialName), "F1: Race - " + r.OfficialName} {
+			title = strings.NewReplacer("d'ltalia", "d'Italia", "D'LTALIA", "D'ITALIA").Replace(title) // a slip of the source
+			for _, year := range []int{r.Year, 2027} {
+				got, race := find(title, year)
+				later := year == 2027 && r.GrandPrix == "brazil" && got == "sao-paulo"
+				if got != r.GrandPrix && !later || !race {
+					t.Errorf("%s in %d: got %q, a race: %t; want %s", title, year, got, race, r.GrandPrix)
+				}
+			}
+		}
+	}
+}
+
+// TestNamesOfRounds: titles and places as people write them, against the calendar of 2026. No Grand Prix is named by a country
+// with two of them.
+func TestNamesOfRounds(t *testing.T) {
+	facts := archive(t)
+	for _, test := range []struct {
+		title, place string
+		want         season.GrandPrixID // empty: left out
+	}{
+		{"Brazilian Grand Prix", "", "sao-paulo"},
+		{"F1: Race (Brazilian GP)", "", "sao-paulo"},
+		{"Mexico City Grand Prix", "", "mexico"},
+		{"Mexican GP", "", "mexico"},
+		{"US Grand Prix", "", "united-states"},
+		{"USA GP - Race", "", "united-states"},
+		{"FORMULA 1 BWT GROSSER PREIS VON ÖSTERREICH 2026", "", "austria"},
+		{"Großer Preis von Deutschland", "", "germany"},
+		{"FORMULA 1 PIRELLI GRAN PREMIO D’ITALIA 2026", "", "italy"},
+		{"Italy Grand Prix", "", "italy"},
+		{"FORMULA 1 AWS GRAN PREMIO DE ESPAÑA 2026", "Circuit de Barcelona-Catalunya", "spain"},
+		{"FORMULA 1 GRANDE PRÊMIO DO BRASIL", "", "sao-paulo"},
+		{"Barcelona Grand Prix", "", "barcelona-catalunya"},
+		{"Madrid GP - Race", "", "spain"},
+		{"Race", "Monza, Italy", "italy"},
+		{"Race", "Imola, Italy", "emilia-romagna"},
+		{"Race", "Italy", ""},
+		{"F1 Race", "USA", ""},
+		{"F1 Race", "Austin, USA", "united-states"},
+		{"Race: Spain", "", ""},
+		{"Race: Spain", "Madrid", "spain"},
+		{"Race", "United Kingdom", ""},
+		{"Qatar Airways Australian GP", "", "australia"},
+		{"Dutch Grand Prix", "Melbourne", "netherlands"},
+		{"Gulf Air Bahrain Grand Prix", "Sepang, Malaysia", "bahrain"},
+		{"Race", "Sepang International Circuit", "bahrain"},
+		{"Atlantis Grand Prix", "", ""},
+	} {
+		known := calendar.Known{Seasons: facts.Seasons, Circuits: facts.Circuits}
+		read, err := calendar.Read(events(fmt.Sprintf("%s|;VALUE=DATE:20270606|LOCATION:%s", test.title, test.place)), known, nil)
+		var got season.GrandPrixID
+		if len(read.Rounds) == 1 {
+			got = read.Rounds[0].GrandPrix
+		}
+		if got != test.want {
+			t.Errorf("%q at %q: got %q, want %q (%v)", test.title, test.place, got, test.want, err)
+		}
+	}
+}
+
+// TestMap: a mapping settles a doubt, also the one between two events, and leaves events out.
+func TestMap(t *testing.T) {
+	file := events("Race, Italy|:20270307T040000Z|LOCATION:Italy", "Fan race, Australian GP|:20270314T040000Z", "Race, Australian GP|:20270321T040000Z")
+	read, err := calendar.Read(file, known, map[string]string{"Race, Italy": "las-vegas", "fan": "none"})
+	if err != nil || len(read.Rounds) != 2 || read.Rounds[0].GrandPrix != "las-vegas" || len(read.Left) != 1 {
+		t.Errorf("got %+v, %v; want the rounds of Las Vegas and Australia", read, err)
+	}
+	if _, err := calendar.Read(file, known, map[string]string{"Italy": "las-vegs"}); err == nil || !strings.Contains(err.Error(), "did you mean las-vegas?") {
+		t.Errorf("a mapping to an unknown Grand Prix: %v", err)
+	}
 }

@@ -1,0 +1,410 @@
+package calendar
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gridcast/builder/names"
+	"gridcast/builder/season"
+)
+
+// spoken holds the names of Grands Prix beside those of the archive: adjectives, names in the languages of the hosts and of
+// official titles. A name of two Grands Prix means the later one, so that the Brazilian Grand Prix is the one of São Paulo.
+var spoken = map[season.GrandPrixID]string{
+	"70th-anniversary":    "70th anniversary",
+	"abu-dhabi":           "abu dhabi|uae|united arab emirates|emirati",
+	"argentina":           "argentina|argentinian|argentine|la republica argentina",
+	"australia":           "australian|australia|australien|aussie",
+	"austria":             "austrian|austria|osterreich|oesterreich",
+	"azerbaijan":          "azerbaijan|azerbaijani|aserbaidschan",
+	"bahrain":             "bahrain|bahraini",
+	"barcelona-catalunya": "barcelona catalunya|barcelona|catalunya|cataluna|catalonia|catalan",
+	"belgium":             "belgian|belgium|belgie|belgique|belgien",
+	"brazil":              "brazil|brasil|brazilian",
+	"canada":              "canadian|canada|air canada",
+	"china":               "chinese|china|sinopec china",
+	"emilia-romagna":      "emilia romagna|made in italy e dell emilia romagna|made in italy|imola",
+	"europe":              "europe|europa|european",
+	"france":              "french|france|frankreich|francia",
+	"germany":             "german|germany|deutschland",
+	"great-britain":       "great britain|britain|uk|united kingdom|england|british|grossbritannien|gran bretana|gran bretagna",
+	"hungary":             "hungary|magyar|hungarian|ungarn|magyarorszag",
+	"india":               "indian|india",
+	"indianapolis":        "indianapolis 500",
+	"italy":               "italian|italy|italia|italien",
+	"japan":               "japanese|japan|japon|giappone",
+	"korea":               "korean|korea|south korea",
+	"luxembourg":          "luxembourgish|luxembourg|luxemburg",
+	"malaysia":            "malaysian|malaysia",
+	"mexico":              "mexico|mexico city|ciudad de mexico|mexikos|mexiko|mexican",
+	"morocco":             "moroccan|morocco|maroc",
+	"netherlands":         "netherlands|the netherlands|nederland|holland|niederlande|dutch",
+	"portugal":            "portuguese|portugal|algarve",
+	"qatar":               "qatar|qatari|katar",
+	"russia":              "russian|russia|russland",
+	"sakhir":              "sakhir",
+	"san-marino":          "san marino",
+	"sao-paulo":           "sao paulo|brazil|brasil|brazilian",
+	"saudi-arabia":        "saudi arabian|saudi arabia|saudi|jeddah|arabia saudita",
+	"singapore":           "singapore|singapur",
+	"south-africa":        "south african|south africa",
+	"spain":               "spain|espana|spanish|spanien|espanya|madrid",
+	"styria":              "styrian|styria|steiermark",
+	"sweden":              "swedish|sweden|sveriges|sverige",
+	"switzerland":         "swiss|switzerland|schweiz|suisse",
+	"turkey":              "turkish|turkey|turkiye|turkei",
+	"tuscany":             "tuscan|tuscany|toscana|toscana ferrari 1000",
+	"united-states":       "united states|usa|us|u s|u s a|united states of america|american|estados unidos|etats unis",
+	"united-states-west":  "united states gp west|usa gp west|long beach",
+	"vietnam":             "vietnam|vietnamese",
+	"pacific":             "pacific",
+	"caesars-palace":      "caesars palace",
+}
+
+// countryNames holds other names of the countries of circuits.
+var countryNames = map[string]string{
+	"usa": "United States of America", "us": "United States of America", "u s a": "United States of America",
+	"united states": "United States of America", "america": "United States of America",
+	"uk": "United Kingdom", "great britain": "United Kingdom", "britain": "United Kingdom", "england": "United Kingdom",
+	"uae": "United Arab Emirates", "italia": "Italy", "espana": "Spain", "deutschland": "Germany", "osterreich": "Austria",
+	"the netherlands": "Netherlands", "holland": "Netherlands", "brasil": "Brazil", "turkiye": "Turkey", "belgique": "Belgium",
+}
+
+// venues holds the names of circuits that are neither their own name nor their town's.
+var venues = map[string]season.CircuitID{
+	"albert park": "melbourne", "cota": "austin", "monte carlo": "monaco", "monte-carlo": "monaco", "montecarlo": "monaco",
+	"hard rock stadium": "miami", "ile notre dame": "montreal", "sao paulo": "interlagos", "marina bay": "marina-bay",
+	"spa": "spa-francorchamps", "las vegas strip": "las-vegas", "yas island": "yas-marina", "yas marina": "yas-marina",
+}
+
+// grandPrixWords are the words for a Grand Prix. Words become gp when a text is read.
+var grandPrixWords = strings.NewReplacer(" grand prix ", " gp ", " gran premio ", " gp ", " grande premio ", " gp ",
+	" nagydij ", " gp ", " grosser preis ", " gp ", " preis von ", " gp von ", " preis der ", " gp der ", " grosse preis ", " gp ", " grote prijs ", " gp ", " grands prix ", " gp ", " grandprix ", " gp ")
+
+// links stand between the words for a Grand Prix and its name, as in GRAN PREMIO DE LA CIUDAD DE MÉXICO.
+var links = strings.Fields("of de du di do da das dos d del della dell der des von vom van the la le l")
+
+// wordsOf returns the words of a text as names has them, in lower case, with gp for each form of Grand Prix.
+func wordsOf(text string) []string {
+	text = " " + strings.ReplaceAll(names.Slug(strings.NewReplacer("'", " ", "’", " ", "`", " ").Replace(text)), "-", " ") + " "
+	return strings.Fields(grandPrixWords.Replace(text))
+}
+
+func phrase(text string) string { return strings.Join(wordsOf(text), " ") }
+
+// lexicon finds the Grand Prix that a text means.
+type lexicon struct {
+	Known
+	editions  map[season.GrandPrixID]season.Round // the latest of every Grand Prix
+	names     map[string][]season.GrandPrixID     // by phrase, without gp
+	places    map[string][]season.CircuitID
+	countries map[string]string
+	shared    map[string]bool // countries in which a season has or had two Grands Prix
+	mapped    []mapping
+}
+
+// mapping is a decision of a person: events with the phrase are of a Grand Prix, or none of ours.
+type mapping struct {
+	phrase string
+	gp     season.GrandPrixID // empty: left out
+}
+
+// NoGrandPrix is the value of a mapping that leaves events out.
+const NoGrandPrix = "none"
+
+// longest is the number of words of the longest phrase that is looked up.
+const longest = 7
+
+func newLexicon(k Known, mapped map[string]string) (*lexicon, error) {
+	l := &lexicon{
+		Known: k, editions: k.Editions(), names: make(map[string][]season.GrandPrixID), places: make(map[string][]season.CircuitID),
+		countries: maps.Clone(countryNames), shared: make(map[string]bool),
+	}
+	for id, r := range l.editions {
+		l.name(id, r.Name, string(id))
+	}
+	for id, list := range spoken {
+		l.name(id, strings.Split(list, "|")...)
+	}
+	for id, c := range k.Circuits {
+		l.countries[phrase(c.Country)] = c.Country
+		l.place(id, c.Name, c.Locality, string(id))
+	}
+	for name, id := range venues {
+		if _, ok := k.Circuits[id]; ok {
+			l.place(id, name)
+		}
+	}
+	for i := range k.Seasons {
+		held := make(map[string]season.GrandPrixID)
+		for _, r := range k.Seasons[i].Rounds {
+			country := k.Circuits[r.Circuit].Country
+			if other, ok := held[country]; ok && other != r.GrandPrix {
+				l.shared[country] = true
+			}
+			held[country] = r.GrandPrix
+		}
+	}
+	for text, value := range mapped {
+		m := mapping{phrase: phrase(text)}
+		if value != NoGrandPrix {
+			if m.gp = season.GrandPrixID(value); l.editions[m.gp].Name == "" {
+				return nil, fmt.Errorf("map %q: %q is no Grand Prix of the archive%s Write its identifier, or %s to leave such events out",
+					text, value, cmp.Or(l.near(value), "."), NoGrandPrix)
+			}
+		}
+		if m.phrase == "" {
+			return nil, fmt.Errorf("map %q: it has no word", text)
+		}
+		l.mapped = append(l.mapped, m)
+	}
+	slices.SortFunc(l.mapped, func(a, b mapping) int {
+		return cmp.Or(cmp.Compare(len(b.phrase), len(a.phrase)), cmp.Compare(a.phrase, b.phrase))
+	})
+	return l, nil
+}
+
+func (l *lexicon) name(id season.GrandPrixID, texts ...string) {
+	for _, text := range texts {
+		p := phrase(text)
+		if p = cmp.Or(strings.TrimPrefix(strings.TrimSuffix(p, " gp"), "gp "), p); !slices.Contains(l.names[p], id) {
+			l.names[p] = append(l.names[p], id)
+		}
+	}
+}
+
+func (l *lexicon) place(id season.CircuitID, texts ...string) {
+	for _, text := range texts {
+		if p := phrase(text); p != "" && !slices.Contains(l.places[p], id) {
+			l.places[p] = append(l.places[p], id)
+		}
+	}
+}
+
+// named returns the Grand Prix with a name: of several the one of the season, else the one with the latest edition. It is
+// empty if the archive has none of them.
+func (l *lexicon) named(p string, year int) (best season.GrandPrixID) {
+	rank := func(id season.GrandPrixID) int64 {
+		if s, ok := l.season(year); ok {
+			if _, ok := s.Round(id); ok {
+				return 1 << 62
+			}
+		}
+		return l.editions[id].Date.Unix()
+	}
+	for _, id := range l.names[p] {
+		if l.editions[id].Name != "" && (best == "" || rank(id) > rank(best)) {
+			best = id
+		}
+	}
+	return best
+}
+
+func (l *lexicon) season(year int) (*season.Season, bool) {
+	i := slices.IndexFunc(l.Seasons, func(s season.Season) bool { return s.Year == year })
+	if i < 0 {
+		return nil, false
+	}
+	return &l.Seasons[i], true
+}
+
+// heldWhere returns the one Grand Prix of the latest season up to a year with a round that is in a place. It is empty if
+// that season has two.
+func (l *lexicon) heldWhere(year int, in func(season.CircuitID) bool) (found season.GrandPrixID) {
+	for i := range slices.Backward(l.Seasons) {
+		s := &l.Seasons[i]
+		if s.Year > year {
+			continue
+		}
+		for _, r := range s.Rounds {
+			switch {
+			case !in(r.Circuit):
+			case found != "" && found != r.GrandPrix:
+				return ""
+			default:
+				found = r.GrandPrix
+			}
+		}
+		if found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// match is the Grand Prix that a text means, and the word that decided.
+type match struct {
+	gp  season.GrandPrixID
+	by  string
+	why string // why no Grand Prix is found, for people
+}
+
+// find returns the Grand Prix of an event. A mapping comes first, then the Grand Prix that the title names, then other
+// names and places in the title, then the place of the event.
+func (l *lexicon) find(title, place string, year int) match {
+	words := wordsOf(title)
+	whole := " " + strings.Join(words, " ") + " | " + phrase(place) + " "
+	for _, m := range l.mapped {
+		if strings.Contains(whole, " "+m.phrase+" ") {
+			if m.gp == "" {
+				return match{why: fmt.Sprintf("the mapping of %q leaves it out", m.phrase)}
+			}
+			return match{gp: m.gp, by: fmt.Sprintf("the mapping of %q", m.phrase)}
+		}
+	}
+	if m, ok := l.titled(words, year); ok {
+		return m
+	}
+	m := l.scan(words, year)
+	if m.gp == "" && m.by == "" { // by: the title names two
+		if at := l.scan(wordsOf(place), year); at.gp != "" || m.why == "" {
+			m = at
+		}
+	}
+	if m.gp == "" {
+		m.why = cmp.Or(m.why, "it names no Grand Prix of the archive")
+	}
+	return m
+}
+
+// titled returns the Grand Prix that stands beside the words Grand Prix. ok is false if none does.
+func (l *lexicon) titled(words []string, year int) (m match, ok bool) {
+	text := " " + strings.Join(words, " ") + " "
+	for _, p := range []string{"united states gp west", "usa gp west", "indianapolis 500"} {
+		if strings.Contains(text, " "+p+" ") {
+			return l.meant(p, p, year), true
+		}
+	}
+	for i, word := range words {
+		if word != "gp" {
+			continue
+		}
+		p := l.before(words[:i])
+		by := p + " gp"
+		if p == "" {
+			p, by = l.after(words[i+1:])
+			by = "gp " + by
+		}
+		if p == "" {
+			continue
+		}
+		next := l.meant(p, by, year)
+		if ok && next.gp != m.gp {
+			return match{by: by, why: fmt.Sprintf("it names two Grands Prix, %q and %q", m.by, by)}, true
+		}
+		m, ok = next, true
+	}
+	return m, ok
+}
+
+func (l *lexicon) meant(p, by string, year int) match {
+	if gp := l.named(p, year); gp != "" {
+		return match{gp: gp, by: by}
+	}
+	return match{by: by, why: fmt.Sprintf("the archive has no Grand Prix %q; enter a new one as a table, with its name and circuit", by)}
+}
+
+// before returns the longest name that ends the words.
+func (l *lexicon) before(words []string) string {
+	for n := min(longest, len(words)); n > 0; n-- {
+		if p := strings.Join(words[len(words)-n:], " "); len(l.names[p]) > 0 {
+			return p
+		}
+	}
+	return ""
+}
+
+// after returns the name that follows the words Grand Prix, and the words up to its end. It stands at once behind them, or
+// behind a link, as in GRAN PREMIO DE ESPAÑA and GRAND PRIX MOLSON DU CANADA.
+func (l *lexicon) after(words []string) (p, by string) {
+	for skip := range min(longest, len(words)) {
+		if skip > 0 && !slices.Contains(links, words[skip-1]) {
+			continue
+		}
+		for n := min(longest, len(words)-skip); n > 0; n-- {
+			if p := strings.Join(words[skip:skip+n], " "); len(l.names[p]) > 0 {
+				return p, strings.Join(words[:skip+n], " ")
+			}
+		}
+	}
+	return "", ""
+}
+
+// sponsors are names of companies that begin with a place.
+var sponsors = [][]string{{"qatar", "airways"}, {"singapore", "airlines"}, {"british", "airways"}, {"emirates"}}
+
+// scan returns the one Grand Prix that names and places among the words mean. A country alone means none if a season has
+// or had two there.
+func (l *lexicon) scan(words []string, year int) (m match) {
+	for i := 0; i < len(words); {
+		if n := sponsor(words[i:]); n > 0 {
+			i += n
+			continue
+		}
+		n := min(longest, len(words)-i)
+		for ; n > 1 && !l.knows(strings.Join(words[i:i+n], " ")); n-- {
+		}
+		p := strings.Join(words[i:i+n], " ")
+		i += n
+		gp, why := l.alone(p, year)
+		switch {
+		case gp == "" && m.gp == "":
+			m.why = cmp.Or(m.why, why)
+		case gp == "" || gp == m.gp:
+		case m.gp != "":
+			return match{by: p, why: fmt.Sprintf("%q means %s, and %q means %s", m.by, m.gp, p, gp)}
+		default:
+			m = match{gp: gp, by: p}
+		}
+	}
+	return m
+}
+
+func sponsor(words []string) int {
+	for _, s := range sponsors {
+		if len(words) >= len(s) && slices.Equal(words[:len(s)], s) {
+			return len(s)
+		}
+	}
+	return 0
+}
+
+func (l *lexicon) knows(p string) bool {
+	return len(l.names[p]) > 0 || len(l.places[p]) > 0 || l.countries[p] != ""
+}
+
+// alone returns the Grand Prix that a phrase means without the words Grand Prix, or why it means none.
+func (l *lexicon) alone(p string, year int) (gp season.GrandPrixID, why string) {
+	if country := l.countries[p]; l.shared[country] {
+		return "", fmt.Sprintf("%q alone names no Grand Prix, because %s has or had two in a season", p, country)
+	}
+	if gp := l.named(p, year); gp != "" {
+		return gp, ""
+	}
+	if at := l.places[p]; len(at) > 0 {
+		if gp = l.heldWhere(year, func(c season.CircuitID) bool { return slices.Contains(at, c) }); gp == "" {
+			why = fmt.Sprintf("%q is the place of two Grands Prix, or of none", p)
+		}
+		return gp, why
+	}
+	if country := l.countries[p]; country != "" {
+		return l.heldWhere(year, func(c season.CircuitID) bool { return l.Circuits[c].Country == country }), ""
+	}
+	return "", ""
+}
+
+// near suggests the Grand Prix that a text may mean.
+func (l *lexicon) near(text string) string {
+	ids := slices.Sorted(maps.Keys(l.editions))
+	near := names.Nearest(text, 3, ids, func(id season.GrandPrixID) []string {
+		return []string{string(id), strings.TrimSuffix(phrase(l.editions[id].Name), " gp")}
+	})
+	suggestions := make([]string, len(near))
+	for i, id := range near {
+		suggestions[i] = string(id)
+	}
+	return names.DidYouMean(suggestions)
+}
