@@ -11,7 +11,6 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/season"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 )
@@ -162,7 +161,7 @@ type Round struct {
 	State        string
 	Pick         *Pick // nil: none yet
 	Allowed      []almanac.Decision
-	Sessions     []season.SessionKind // of the weekend, that can be cancelled
+	Sessions     []string // of the weekend, that can be cancelled
 }
 
 // RoundOf describes a round.
@@ -173,7 +172,7 @@ func RoundOf(r *almanac.Round) Round {
 	}
 	for _, s := range r.Facts.Sessions {
 		if !s.Cancelled && !r.Facts.Held(s.Kind) {
-			row.Sessions = append(row.Sessions, s.Kind)
+			row.Sessions = append(row.Sessions, string(s.Kind))
 		}
 	}
 	return row
