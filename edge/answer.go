@@ -30,19 +30,12 @@ var (
 	rateRemaining = []byte("X-RateLimit-Remaining")
 	rateReset     = []byte("X-RateLimit-Reset")
 	retryAfter    = []byte("Retry-After")
-	etag          = []byte("ETag")
 )
 
 // write puts the answer into the server's response. It does not allocate.
 func (a *answer) write(response *fasthttp.Response) {
 	h := &response.Header
-	h.SetStatusCode(a.response.Status)
-	if a.response.ETag != nil {
-		h.SetCanonical(etag, a.response.ETag) // Set would spell it Etag
-	}
-	for _, f := range a.response.Fields {
-		h.SetCanonical(f.Name, f.Value)
-	}
+	a.response.Fill(h)
 	if a.rate.Limit > 0 {
 		setInt(h, rateLimit, int64(a.rate.Limit))
 		setInt(h, rateRemaining, int64(a.rate.Remaining))
@@ -98,9 +91,13 @@ var (
 		"something went wrong on our side")
 
 	malformedRequest = refusal(http.StatusBadRequest, wire.BadRequest, "the request is not valid HTTP")
-	slowRequest      = refusal(http.StatusRequestTimeout, wire.Timeout, "the request did not arrive in time")
-	largeBody        = refusal(http.StatusRequestEntityTooLarge, wire.TooLarge, "the request body is too large; no path wants one")
-	largeHeader      = refusal(http.StatusRequestHeaderFieldsTooLarge, wire.TooLarge, "request line and header are too large")
+	codedRequest     = refusal(http.StatusBadRequest, wire.BadRequest,
+		"no path accepts Transfer-Encoding: send the request without a body, or its size in Content-Length")
+	twoOrigins = refusal(http.StatusBadRequest, wire.BadRequest,
+		"the request has more than one Origin: send one, because a proxy may read another one than this service")
+	slowRequest = refusal(http.StatusRequestTimeout, wire.Timeout, "the request did not arrive in time")
+	largeBody   = refusal(http.StatusRequestEntityTooLarge, wire.TooLarge, "the request body is too large; no path wants one")
+	largeHeader = refusal(http.StatusRequestHeaderFieldsTooLarge, wire.TooLarge, "request line and header are too large")
 )
 
 var (
@@ -140,7 +137,7 @@ type second struct {
 	response *resident.Response
 }
 
-var countdownFields = resident.Uncached(resident.JSON)
+var countdownHeader = resident.Uncached(resident.JSON)
 
 // answer returns the response with the first round that starts after now, in race time.
 func (c *countdown) answer(rounds *wire.Countdown, now time.Time) *resident.Response {
@@ -153,7 +150,7 @@ func (c *countdown) answer(rounds *wire.Countdown, now time.Time) *resident.Resp
 	}
 	s := &second{
 		round: round, unix: now.Unix(),
-		response: resident.New(http.StatusOK, nil, countdownFields, round.Append(nil, now)),
+		response: resident.New(http.StatusOK, nil, countdownHeader, round.Append(nil, now)),
 	}
 	c.latest.Store(s)
 	return s.response

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,60 @@ func TestSessionEndsWithItsCertificate(t *testing.T) {
 	served(3)
 	if serial, resumed := connect(); serial != 3 || resumed {
 		t.Errorf("another private key: got certificate %d, resumed: %t, want 3, false", serial, resumed)
+	}
+}
+
+// TestTicketsLastADay: no edge accepts a ticket that is older than a day, even if its clock is one period late.
+func TestTicketsLastADay(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keysAt := func(at time.Time) [][32]byte {
+		keys, err := edge.TicketKeys(&pair, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	made := keysAt(realNow)[0]
+	for after, want := range map[time.Duration]bool{
+		-time.Hour: true, time.Minute: true, time.Hour: true, 24 * time.Hour: false, 48 * time.Hour: false, 7 * 24 * time.Hour: false,
+	} {
+		if got := slices.Contains(keysAt(realNow.Add(after)), made); got != want {
+			t.Errorf("accepted after %s: got %t, want %t", after, got, want)
+		}
+	}
+}
+
+// TestSuites: of TLS 1.2 the edge accepts no suite with CBC or without forward secrecy.
+func TestSuites(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	accepted := 0
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
+			continue
+		}
+		c, err := tls.Dial("tcp", w.listener.Addr().String(), &tls.Config{
+			InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID},
+		})
+		if err != nil {
+			continue
+		}
+		_ = c.Close()
+		accepted++
+		if !strings.Contains(suite.Name, "_GCM_") && !strings.Contains(suite.Name, "_POLY1305_") || !strings.Contains(suite.Name, "_ECDHE_") {
+			t.Errorf("the edge accepts %s", suite.Name)
+		}
+	}
+	if accepted < 3 {
+		t.Errorf("the edge accepts %d suites of TLS 1.2, want those with GCM and ChaCha20", accepted)
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/edge/adminport"
@@ -173,7 +172,10 @@ func (e *Edge) Run(ctx context.Context) error {
 	if c := e.certificate.Load(); c != nil {
 		group.Go(func() error { c.follow(following); return nil })
 	}
-	group.Go(api.serve)
+	group.Go(func() error {
+		e.awaitFirstLook(ended)
+		return api.serve()
+	})
 	if admin != nil {
 		group.Go(func() error { return adminport.Serve(following, admin, e.adminPages()) })
 	}
@@ -200,6 +202,25 @@ func (e *Edge) Ready() error {
 
 // Started returns a channel that is closed when the edge has been ready for the first time.
 func (e *Edge) Started() <-chan struct{} { return e.started }
+
+// serveAtLatest bounds the wait for a storage that does not answer.
+const serveAtLatest = 2 * time.Second
+
+// awaitFirstLook waits until keys and version have been loaded, from the copy or the store, or looking for them has
+// failed once. Clients wait meanwhile, so that a restarted edge refuses none of them while it loads.
+func (e *Edge) awaitFirstLook(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, serveAtLatest)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for e.keys.Health() == (keys.Health{}) || !e.versions.looked() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // awaitReady closes the channel of Started. Until then it logs each reason for waiting once.
 func (e *Edge) awaitReady(ctx context.Context) error {
@@ -286,13 +307,17 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 
 func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	s := e.httpServer()
-	listener, err := e.accepting(retryListener{listener, e.log})
-	if err != nil {
-		return server{}, err
+	if e.tls != nil {
+		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.tls, e.log)
+		if err != nil {
+			return server{}, err
+		}
+		e.certificate.Store(certificate)
 	}
+	accepting := newAcceptor(retryListener{listener, e.log}, e.tls, e.cfg.MaxConnections, e.slack())
 	return server{
 		serve: func() error {
-			if err := s.Serve(listener); err != nil && !e.stopping.Load() {
+			if err := s.Serve(accepting); err != nil && !e.stopping.Load() {
 				return fmt.Errorf("serve the API: %w", err)
 			}
 			return nil
@@ -301,10 +326,13 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 			e.gateway.closing.Store(true)
 			err := s.ShutdownWithContext(ctx)
 			// Shutdown may come before Serve; then this ends Serve as soon as it starts.
-			_ = listener.Close()
+			_ = accepting.Close()
+			if err == nil {
+				err = accepting.drained(ctx)
+			}
 			switch {
 			case errors.Is(err, context.DeadlineExceeded): // their clients had the time, so this is no failure
-				e.log.Warn("edge cuts connections at the drain deadline", "connections", s.GetOpenConnectionsCount()+1) // it subtracts one for Serve, which has ended
+				e.log.Warn("edge cuts connections at the drain deadline", "connections", accepting.connections())
 			case err != nil && !errors.Is(err, net.ErrClosed):
 				return fmt.Errorf("drain the API: %w", err)
 			}
@@ -313,29 +341,18 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	}, nil
 }
 
-// accepting returns the server's listener, with TLS if it is configured.
-func (e *Edge) accepting(listener net.Listener) (net.Listener, error) {
-	if e.tls != nil {
-		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.tls, e.log)
-		if err != nil {
-			return nil, err
-		}
-		e.certificate.Store(certificate)
-	}
-	// Beyond Concurrency fasthttp answers in plain text, so connections wait earlier.
-	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
-	if e.tls != nil {
-		listener = tls.NewListener(listener, e.tls)
-	}
-	return recorder{listener}, nil
-}
-
 // tlsConfig returns the TLS configuration. The certificate is loaded when the edge listens.
 func (e *Edge) tlsConfig() *tls.Config {
 	cfg := &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().pair.Load(), nil },
 		NextProtos:     []string{"http/1.1"},
 		MinVersion:     tls.VersionTLS12,
+		// Of TLS 1.2 only suites with forward secrecy and without CBC; those of TLS 1.3 are fixed.
+		CipherSuites: []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
 		// Responses are short, so small first records would only cost more of them.
 		DynamicRecordSizingDisabled: true,
 	}
@@ -351,12 +368,23 @@ func (e *Edge) tlsConfig() *tls.Config {
 	return cfg
 }
 
+// slack is the time by which a connection may end too late.
+func (e *Edge) slack() time.Duration {
+	return min(time.Second, e.cfg.ReadTimeout/10, e.cfg.WriteTimeout/10, e.cfg.IdleTimeout/10)
+}
+
 func (e *Edge) httpServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:         "gridcast",
 		Handler:      e.gateway.handle,
 		ErrorHandler: e.gateway.handleHTTPError,
-		Concurrency:  e.cfg.MaxConnections + 1,
+		ConnState: func(c net.Conn, state fasthttp.ConnState) {
+			if c, ok := c.(*connection); ok && state == fasthttp.StateClosed {
+				c.end()
+			}
+		},
+		// Beyond Concurrency fasthttp answers in plain text, so the acceptor holds fewer connections.
+		Concurrency: e.cfg.MaxConnections + 1,
 
 		ReadTimeout:  e.cfg.ReadTimeout,
 		WriteTimeout: e.cfg.WriteTimeout,
@@ -365,6 +393,8 @@ func (e *Edge) httpServer() *fasthttp.Server {
 		ReadBufferSize:     e.cfg.MaxHeaderBytes,
 		WriteBufferSize:    32 << 10, // a response in one write: the largest bodies are compressed
 		MaxRequestBodySize: e.cfg.MaxBodyBytes,
+
+		LazyRequestTime: true,
 
 		DisablePreParseMultipartForm: true,
 		NoDefaultContentType:         true,

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"crypto/tls"
 	"net"
 	"time"
 
@@ -18,7 +19,8 @@ func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 // ConnServer returns the function that serves a connection to its end.
 func (e *Edge) ConnServer() func(net.Conn) error {
 	server := e.httpServer()
-	return func(c net.Conn) error { return server.ServeConn(&recorded{Conn: c}) }
+	listener := newAcceptor(nil, nil, 1, e.slack())
+	return func(c net.Conn) error { return server.ServeConn(&connection{Conn: c, socket: c, acceptor: listener}) }
 }
 
 // WarnAfter sets the wait before the edge logs the reason for waiting.
@@ -29,6 +31,11 @@ func (e *Edge) MaxConnections() int { return e.cfg.MaxConnections }
 
 // ConnectionBound returns the possible number of open connections.
 var ConnectionBound = connectionBound
+
+// TicketKeys returns the keys of session tickets at an instant.
+func TicketKeys(pair *tls.Certificate, at time.Time) ([][32]byte, error) {
+	return ticketKeys(pair, at.Unix()/ticketPeriod)
+}
 
 // Client returns the address whose requests are counted.
 var Client = client

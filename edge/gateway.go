@@ -52,20 +52,20 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 			g.replace(ctx, &r, panicked, unrouted, time.Now()) // the injected clock may have failed
 		}
 	}()
-	if g.closing.Load() {
-		ctx.SetConnectionClose()
-	}
-	valid, last := framing(ctx)
-	r.read(ctx, len(g.proxies) > 0)
-	if !valid {
-		g.replace(ctx, &r, malformedRequest, httpOnly, g.now(time.Now()))
+	closing := g.closing.Load()
+	fault, last := r.read(ctx, len(g.proxies) > 0)
+	if fault != nil {
+		g.replace(ctx, &r, fault, httpOnly, g.now(time.Now()))
 	} else {
 		a := g.serve(&r)
 		a.write(&ctx.Response)
 		g.metrics.count(&a)
 	}
-	if !valid || last {
+	if closing || last {
 		ctx.SetConnectionClose()
+	}
+	if c := r.conn; c != nil && (closing || fault != nil || last && c.unread()) {
+		c.lingers = true
 	}
 }
 
@@ -212,7 +212,9 @@ func (g *gateway) uncharged(r *request, response *resident.Response, endpoint in
 	return a
 }
 
-func (g *gateway) client(r *request) netip.Addr { return client(r.peer, r.forwardedFor, g.proxies) }
+func (g *gateway) client(r *request) netip.Addr {
+	return client(peer(r.remote), r.forwardedFor, g.proxies)
+}
 
 // everyYear replaces the known seasons before there is a version, so that a client with malformed
 // parameters gets 422 and not 503.
@@ -248,7 +250,10 @@ func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timed) && timed.Timeout():
 		response = slowRequest
 	}
-	g.replace(ctx, &request{peer: peer(ctx)}, response, httpOnly, g.now(time.Now()))
+	if c, ok := ctx.Conn().(*connection); ok {
+		c.lingers = true
+	}
+	g.replace(ctx, &request{remote: ctx.RemoteAddr()}, response, httpOnly, g.now(time.Now()))
 }
 
 // replace sends and counts an error instead of the response so far.
@@ -266,8 +271,8 @@ func (g *gateway) reportPanic(p any) {
 }
 
 // peer returns the address of the other side of a connection, zero if it has none.
-func peer(ctx *fasthttp.RequestCtx) netip.Addr {
-	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+func peer(remote net.Addr) netip.Addr {
+	if tcp, ok := remote.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap()
 	}
 	return netip.Addr{}

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"bytes"
 	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
@@ -16,8 +15,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/watch"
@@ -48,50 +45,6 @@ func passes(err error) bool {
 	return ok && slices.Contains([]syscall.Errno{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}, errno)
 }
 
-// recorder is a listener whose connections record the bytes of each request, because fasthttp forgets
-// the end of the request line, and the empty line after a header without fields.
-type recorder struct{ net.Listener }
-
-func (l recorder) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &recorded{Conn: c}, nil
-}
-
-// recorded belongs to the goroutine in which the server reads and answers.
-type recorded struct {
-	net.Conn
-	read []byte // by the server, from the start of a request
-	used int    // length of the request that head has returned
-}
-
-func (c *recorded) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.read = append(c.read, p[:n]...)
-	return n, err
-}
-
-// head returns the head of the request that the server has read, from its first line to the empty
-// one, until the next call. Call it once for each request. After a request that is not sound
-// the result for the next one is undefined.
-func (c *recorded) head(h *fasthttp.RequestHeader) []byte {
-	c.read = append(c.read[:0], c.read[c.used:]...)
-	start := 0
-	for bytes.HasPrefix(c.read[start:], []byte("\r\n")) { // the server skips these
-		start += 2
-	}
-	end := start + bytes.IndexByte(c.read[start:], '\n') + 1
-	if fields := h.RawHeaders(); len(fields) > 0 {
-		end += len(fields)
-	} else {
-		end += bytes.IndexByte(c.read[end:], '\n') + 1
-	}
-	c.used = min(end+max(h.ContentLength(), 0), len(c.read))
-	return c.read[start:end]
-}
-
 // connectionBound returns the possible number of open connections: the configured number, or fewer,
 // so that the store, the cache, Redis and the operators find descriptors too.
 func connectionBound(configured int, descriptors uint64) int {
@@ -119,7 +72,7 @@ type certificate struct {
 	// Owned by the goroutine of follow, once it runs.
 	watcher *watch.Watcher
 	seen    [2]string // texts of the files of pair, or of a refused pair
-	day     int64     // of the ticket keys, Unix time in days
+	period  int64     // of the ticket keys, Unix time in ticketPeriods
 }
 
 func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logger) (*certificate, error) {
@@ -137,7 +90,7 @@ func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logg
 }
 
 // follow reads the pair again when it changes, until ctx ends. It looks at least once a minute, which also renews the
-// keys of session tickets each day.
+// keys of session tickets in time.
 func (c *certificate) follow(ctx context.Context) {
 	defer c.watcher.Close()
 	for c.watcher.Wait(ctx, time.Minute) == nil {
@@ -149,7 +102,7 @@ func (c *certificate) follow(ctx context.Context) {
 		case changed:
 			c.log.Info("certificate reloaded", "file", c.certFile)
 		}
-		if changed || now.Unix()/secondsADay != c.day {
+		if changed || now.Unix()/ticketPeriod != c.period {
 			if err := c.renewTickets(now); err != nil {
 				c.log.Error("keys of session tickets not renewed, the last ones stay", "err", err)
 			}
@@ -157,30 +110,39 @@ func (c *certificate) follow(ctx context.Context) {
 	}
 }
 
-const secondsADay = 24 * 60 * 60
+// ticketPeriod is the life of a ticket key in seconds. A ticket is accepted for one to two periods. The lifetime that
+// clients see in a ticket is seven days, because the TLS library has no setting for it.
+const ticketPeriod = 6 * 60 * 60
 
 // renewTickets derives the keys of session tickets from the private key, the certificate and the
-// day. So edges with the same certificate resume one another's sessions, also after a restart, no
+// period. So edges with the same certificate resume one another's sessions, also after a restart, no
 // session outlives its certificate, and the store holds no secret with which its readers could
-// impersonate the service. The edge makes tickets with today's key. It also accepts yesterday's,
-// and tomorrow's, from an edge whose clock is ahead.
+// impersonate the service. The edge makes tickets with the present key. It also accepts the last one,
+// and the next one, from an edge whose clock is ahead.
 func (c *certificate) renewTickets(now time.Time) error {
-	pair := c.pair.Load()
-	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	c.period = now.Unix() / ticketPeriod
+	tickets, err := ticketKeys(c.pair.Load(), c.period)
 	if err != nil {
 		return fmt.Errorf("derive keys of session tickets: %w", err)
 	}
-	c.day = now.Unix() / secondsADay
-	var tickets [][32]byte
-	for _, day := range []int64{c.day, c.day - 1, c.day + 1} {
-		key, err := hkdf.Key(sha256.New, private, pair.Certificate[0], fmt.Sprintf("gridcast session tickets %d", day), 32)
+	c.config.SetSessionTicketKeys(tickets)
+	return nil
+}
+
+// ticketKeys returns the keys of a period, first that of new tickets.
+func ticketKeys(pair *tls.Certificate, period int64) (tickets [][32]byte, err error) {
+	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, err
+	}
+	for _, period := range []int64{period, period - 1, period + 1} {
+		key, err := hkdf.Key(sha256.New, private, pair.Certificate[0], fmt.Sprintf("gridcast session tickets %d", period), 32)
 		if err != nil {
-			return fmt.Errorf("derive keys of session tickets: %w", err)
+			return nil, err
 		}
 		tickets = append(tickets, [32]byte(key))
 	}
-	c.config.SetSessionTicketKeys(tickets)
-	return nil
+	return tickets, nil
 }
 
 // load reads the pair, and reports whether it is another one than at the last look. It returns the fault of a pair once.

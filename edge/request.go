@@ -6,12 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"gridcast/edge/keys"
 	"gridcast/edge/negotiate"
+	"gridcast/edge/resident"
 )
 
 // request is the gateway's view of a request. Its bytes are valid until the response has
@@ -22,14 +24,14 @@ type request struct {
 	authorization  field
 	apiKey         field
 	origin         []byte
-	accept         []byte // read outside the base path only
+	accept         []byte
 	acceptEncoding []byte
 	ifNoneMatch    []byte
-	forwardedFor   []byte     // believed only from a trusted proxy
-	peer           netip.Addr // of the connection; zero if it has none
-	conn           net.Conn
-	usage          *keys.Usage // of the accepted key
+	forwardedFor   []byte      // believed only from a trusted proxy
+	remote         net.Addr    // of the connection
+	conn           *connection // nil: the request came another way
 	memory         *memory     // of the connection; nil: it has none
+	usage          *keys.Usage // of the accepted key
 }
 
 // memory is a connection's memory of its last valid key.
@@ -54,10 +56,11 @@ const (
 	otherMethod
 )
 
-// read fills r from ctx. Each field costs a walk through the header, so read leaves out fields that
-// nothing uses later.
-func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
+// read fills r from ctx. It returns the refusal of a request that is not valid, see framing, and whether the request
+// is the connection's last.
+func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) (fault *resident.Response, last bool) {
 	h := &ctx.Request.Header
+	r.remote = ctx.RemoteAddr()
 	switch m := h.Method(); {
 	case string(m) == fasthttp.MethodGet || string(m) == fasthttp.MethodHead:
 		r.method = get
@@ -68,56 +71,65 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	}
 	// Not ctx.Path: it decodes, and folds "//" and "..".
 	r.target = originForm(h.RequestURI())
-	r.authorization = single(h, fasthttp.HeaderAuthorization)
-	r.apiKey = single(h, "X-Api-Key")
-	r.origin = h.Peek(fasthttp.HeaderOrigin)
-	if !underBase(r.target) {
-		r.accept = list(h, fasthttp.HeaderAccept)
+	// One walk over all fields costs less than a look-up of each.
+	for name, value := range h.All() {
+		switch string(name) {
+		case "Authorization":
+			r.authorization.add(value)
+		case "X-Api-Key":
+			r.apiKey.add(value)
+		case "Origin":
+			r.origin = value
+		case "Accept":
+			r.accept = join(r.accept, value)
+		case "Accept-Encoding":
+			r.acceptEncoding = join(r.acceptEncoding, value)
+		case "If-None-Match":
+			r.ifNoneMatch = join(r.ifNoneMatch, value)
+		case "X-Forwarded-For":
+			if behindProxy {
+				r.forwardedFor = join(r.forwardedFor, value)
+			}
+		}
 	}
-	r.acceptEncoding = list(h, fasthttp.HeaderAcceptEncoding)
-	r.ifNoneMatch = list(h, fasthttp.HeaderIfNoneMatch)
-	if behindProxy {
-		r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
-	}
-	r.peer, r.conn = peer(ctx), ctx.Conn()
-}
-
-// framing looks for forms that fasthttp accepts although another recipient might read them differently,
-// and take the end of the request for the start of another one (RFC 9112, section 11.2): an
-// HTTP version other than 1.0 and 1.1, a line that ends without CR, one that continues the line
-// before, a second Origin, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
-// request is not valid, and its connection must be closed. Last says that the client closes it:
-// fasthttp reads Connection as one word in lower case.
-func framing(ctx *fasthttp.RequestCtx) (valid, last bool) {
-	h := &ctx.Request.Header
 	head := h.RawHeaders()
-	if c, ok := ctx.Conn().(*recorded); ok {
+	if c, ok := ctx.Conn().(*connection); ok {
+		r.conn, r.memory = c, &c.memory
 		head = c.head(h)
 	}
 	if version := h.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
-		return false, true
+		return malformedRequest, true
 	}
+	return framing(head)
+}
+
+// framing looks in a head for forms that fasthttp accepts although another recipient might read them differently,
+// and take the end of the request for the start of another one (RFC 9112, section 11.2): a line that ends without
+// CR, one that continues the line before, a second Origin, and any Transfer-Encoding, and with it trailers, since no
+// path wants a body. It returns the refusal of such a request, nil for another one. The connection must then be closed. Last says that the client closes
+// it: fasthttp reads Connection as one word in lower case.
+func framing(head []byte) (fault *resident.Response, last bool) {
 	origins := 0
 	for rest := head; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 1 || rest[end-1] != '\r' || rest[0] == ' ' || rest[0] == '\t' {
-			return false, true
+			return malformedRequest, true
 		}
 		line := rest[:end-1]
 		rest = rest[end+1:]
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		switch {
 		case negotiate.EqualFold(name, "transfer-encoding"):
-			return false, true
+			return codedRequest, true
 		case negotiate.EqualFold(name, "origin"):
 			if origins++; origins > 1 {
-				return false, true
+				return twoOrigins, true
 			}
 		case negotiate.EqualFold(name, "connection") && negotiate.Lists(value, "close"):
 			last = true
 		}
 	}
-	return true, last
+	return nil, last
 }
 
 // originForm turns "http://host/path", which every server must understand, into "/path".
@@ -135,30 +147,24 @@ func originForm(target []byte) []byte {
 	return []byte("/")
 }
 
-func single(h *fasthttp.RequestHeader, name string) field {
-	values := h.PeekAll(name)
-	if len(values) == 0 {
-		return field{}
+func (f *field) add(value []byte) {
+	if f.count++; f.count == 1 {
+		f.value = value
 	}
-	return field{value: values[0], count: len(values)}
 }
 
-// list returns a header field that is a list; repeated fields make one longer list.
-func list(h *fasthttp.RequestHeader, name string) []byte {
-	switch values := h.PeekAll(name); len(values) {
-	case 0:
-		return nil
-	case 1:
-		return values[0]
-	default:
-		return bytes.Join(values, []byte(", "))
+// join adds a field to a header field that is a list; repeated fields make one longer list.
+func join(list, value []byte) []byte {
+	if list == nil {
+		return value
 	}
+	return slices.Concat(list, []byte(", "), value)
 }
 
 var bearer = []byte("bearer")
 
-// credential returns the key of a request. A Bearer decides, also when it is
-// wrong; another scheme is ignored. Repeated credential fields are never a valid key, because an
+// credential returns the key of a request. A Bearer with a key decides, also when it is
+// wrong; an empty one and another scheme are ignored. Repeated credential fields are never a valid key, because an
 // intermediary may have read another one of them. Present says that the request has a key.
 func (r *request) credential() (key []byte, present bool) {
 	if r.authorization.count > 1 || r.apiKey.count > 1 {
@@ -167,8 +173,9 @@ func (r *request) credential() (key []byte, present bool) {
 	if r.authorization.count == 1 {
 		scheme, token, _ := bytes.Cut(r.authorization.value, []byte{' '})
 		if bytes.EqualFold(scheme, bearer) {
-			token = bytes.Trim(token, " \t")
-			return token, len(token) > 0
+			if token = bytes.Trim(token, " \t"); len(token) > 0 {
+				return token, true
+			}
 		}
 	}
 	return r.apiKey.value, len(r.apiKey.value) > 0
@@ -206,13 +213,25 @@ func client(peer netip.Addr, forwardedFor []byte, proxies []netip.Prefix) netip.
 		} else {
 			forwardedFor = nil
 		}
-		hop, err := netip.ParseAddr(string(bytes.Trim(last, " \t")))
-		if err != nil {
+		hop, ok := address(string(bytes.Trim(last, " \t")))
+		if !ok {
 			break // the last known proxy is the one before it
 		}
 		peer = hop.Unmap()
 	}
 	return peer
+}
+
+// address parses an address of X-Forwarded-For. Some proxies add the port, and brackets around IPv6.
+func address(text string) (netip.Addr, bool) {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr(), true
+	}
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		text = text[1 : len(text)-1]
+	}
+	addr, err := netip.ParseAddr(text)
+	return addr, err == nil
 }
 
 func trusted(addr netip.Addr, proxies []netip.Prefix) bool {

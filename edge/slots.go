@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -37,7 +36,7 @@ const (
 type recipient struct {
 	key     *keys.Usage // outlives a change of the key
 	address netip.Addr
-	conn    net.Conn
+	conn    *connection
 }
 
 // openFile is a file that the goroutine of its request is sending.
@@ -79,7 +78,7 @@ func (s *slots) take(f *openFile) bool {
 			return false
 		}
 		slowest.evicted = true
-		_ = slowest.to.conn.SetWriteDeadline(f.began) // fails only if the connection is closed
+		_ = slowest.to.conn.Conn.SetWriteDeadline(f.began) // fails only if the connection is closed
 		s.remove(slowest)
 	}
 	s.held = append(s.held, f)
@@ -118,7 +117,7 @@ func (s *slots) extend(f *openFile, next int) error {
 		return errBusy
 	}
 	f.taken, f.read = f.read, f.read+int64(next)
-	return f.to.conn.SetWriteDeadline(f.began.Add(s.patient + time.Duration(f.read)*time.Second/time.Duration(s.slowest)))
+	return f.to.conn.setWriteDeadline(f.began.Add(s.patient + time.Duration(f.read)*time.Second/time.Duration(s.slowest)))
 }
 
 // Close implements io.Closer.

@@ -92,6 +92,21 @@ func TestStrictFraming(t *testing.T) {
 	}
 }
 
+// TestRefusalNamesItsReason: a well-formed request that the edge refuses for its framing is not called malformed.
+func TestRefusalNamesItsReason(t *testing.T) {
+	w := newWorld(t)
+	for sent, want := range map[string]string{
+		request("POST", "/api/v1/calendar", "Transfer-Encoding: chunked") + "3\r\nabc\r\n0\r\n\r\n":  "no path accepts Transfer-Encoding",
+		request("GET", "/api/v1/calendar", "Transfer-Encoding: chunked") + "0\r\n\r\n":               "no path accepts Transfer-Encoding",
+		request("GET", "/api/v1/calendar", "Origin: https://a.example", "Origin: https://b.example"): "more than one Origin",
+		"GET /api/v1/calendar HTTP/1.1\nHost: x\r\n\r\n":                                             "not valid HTTP",
+	} {
+		if r := w.raw("GET", sent); r.StatusCode != http.StatusBadRequest || !strings.Contains(string(r.body), want) {
+			t.Errorf("%q: got %d %s, want 400 with %q", sent, r.StatusCode, r.body, want)
+		}
+	}
+}
+
 // TestSmuggledRequest hides a request in bodies of all kinds behind all kinds of framing. The edge may
 // answer it only if no recipient can take it for a part of the body.
 func TestSmuggledRequest(t *testing.T) {

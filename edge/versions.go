@@ -42,6 +42,11 @@ type Refused struct {
 // current returns the served set, nil before the first.
 func (v *versions) current() *resident.Set { return v.set.Load() }
 
+// looked reports whether there is a set, or a poll of the store has ended.
+func (v *versions) looked() bool {
+	return v.current() != nil || v.confirmed.Load() != nil || v.problem.Load() != nil || v.refused.Load() != nil
+}
+
 // ratchetFolder holds the highest numbers that trusted keys have signed, below Config.CacheDir.
 const ratchetFolder = "ratchet"
 

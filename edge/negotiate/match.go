@@ -8,31 +8,53 @@ const (
 
 // NoneMatch reads an If-None-Match header and returns the index of the first of tags, which include
 // their quotes, that the header lists, in any order; or None, or Any. The comparison is weak: W/"x"
-// matches "x". NoneMatch does not read past the first fault of the list.
+// matches "x". If the header lists none of them, "x-gzip" and the like match "x": a proxy that compressed
+// the body with that tag has changed the tag. NoneMatch does not read past the first fault of the list.
 func NoneMatch(header []byte, tags [][]byte) int {
 	header = trim(header)
 	if string(header) == "*" {
 		return Any
 	}
-	found := None
+	found, changed := None, None
 	for {
 		for len(header) > 0 && (header[0] == ',' || header[0] == ' ' || header[0] == '\t') {
 			header = header[1:]
 		}
 		tag, rest, ok := entityTag(header)
 		if !ok {
-			return found
+			break
 		}
 		for i := range tags {
 			if (found == None || i < found) && string(tag) == string(tags[i]) {
 				found = i
 			}
+			if (changed == None || i < changed) && compressed(tag, tags[i]) {
+				changed = i
+			}
 		}
 		header = trim(rest)
 		if len(header) > 0 && header[0] != ',' {
-			return found
+			break
 		}
 	}
+	if found == None {
+		return changed
+	}
+	return found
+}
+
+// compressed reports whether tag is own with the suffix of a proxy that compresses: Apache's modules, older releases of
+// them, and Jetty.
+func compressed(tag, own []byte) bool {
+	stem := own[:len(own)-1] // without the quote at the end
+	if len(tag) <= len(own) || string(tag[:len(stem)]) != string(stem) {
+		return false
+	}
+	switch string(tag[len(stem) : len(tag)-1]) {
+	case "-gzip", "-br", "-zstd", "-deflate", ";gzip", ";br", "--gzip":
+		return true
+	}
+	return false
 }
 
 // entityTag cuts the first tag off a list and returns it with its quotes, without W/.

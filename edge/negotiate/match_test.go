@@ -36,6 +36,20 @@ func TestNoneMatch(t *testing.T) {
 		{`"a,b", "a"`, 0},
 		{`"", "a"`, 0},
 		{`"é", "a"`, 0},
+		{`"a-gzip"`, 0},
+		{`W/"a-gzip"`, 0},
+		{`"a--gzip"`, 0},
+		{`"a;gzip"`, 0},
+		{`"a-zstd"`, 0},
+		{`"a-br-gzip"`, 2},
+		{`"a-gzip", "a-gz"`, 1}, // what is listed as it is counts first
+		{`"a-gzip", "a-br-gzip"`, 0},
+		{`"a-zip"`, negotiate.None},
+		{`"a-gzip-gzip"`, negotiate.None},
+		{`"b-gzip"`, negotiate.None},
+		{`"-gzip"`, negotiate.None},
+		{`"a-"`, negotiate.None},
+		{`"ab-gzip"`, negotiate.None},
 	} {
 		if got := negotiate.NoneMatch([]byte(tt.header), tags); got != tt.want {
 			t.Errorf("%q: got %d, want %d", tt.header, got, tt.want)
@@ -46,6 +60,9 @@ func TestNoneMatch(t *testing.T) {
 // element is one entity tag of a list and the separator before the next: RFC 9110, 8.8.3,
 // with the empty elements that a recipient must accept (5.6.1).
 var element = regexp.MustCompile(`^[, \t]*(?:W/)?("[!\x23-\x7e\x80-\xff]*")[ \t]*(,|$)?`)
+
+// suffix is the suffix of a proxy that compresses.
+var suffix = regexp.MustCompile(`(-gzip|-br|-zstd|-deflate|;gzip|;br|--gzip)"$`)
 
 // referenceMatch reads a header, in Latin-1 as HTTP has it, with a regular expression.
 func referenceMatch(header string, tags []string) int {
@@ -63,6 +80,12 @@ func referenceMatch(header string, tags []string) int {
 			break
 		}
 		header = header[m[1]:]
+	}
+	if i := slices.IndexFunc(tags, func(tag string) bool { return slices.Contains(listed, tag) }); i >= 0 {
+		return i
+	}
+	for i, tag := range listed {
+		listed[i] = suffix.ReplaceAllString(tag, `"`)
 	}
 	return slices.IndexFunc(tags, func(tag string) bool { return slices.Contains(listed, tag) })
 }

@@ -24,7 +24,7 @@ func (k *identities) response(p *Page) *Response {
 		return kept
 	}
 	full := p.full[negotiate.Identity]
-	return k.keep(p, New(full.Status, full.ETag, full.Fields, p.body.Plain()))
+	return k.keep(p, New(full.Status, full.ETag, full.Header, p.body.Plain()))
 }
 
 // keep keeps a response of a page, unless another request kept one meanwhile. It returns the kept response.

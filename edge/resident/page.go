@@ -179,8 +179,8 @@ func (s *Set) Download(f File) *Download {
 		NewField("Content-Disposition", fmt.Sprintf(`attachment; filename="gridcast-%d.zip"`, f.Year)),
 		NewField("Accept-Ranges", "none"), // a season is small, so a new transfer costs less than ranges
 		NewField("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":"),
-	}, kept...)
-	return &Download{File: f, Full: New(http.StatusOK, tag, fields, nil), NotModified: New(http.StatusNotModified, tag, kept, nil)}
+	}, kept.fields...)
+	return &Download{File: f, Full: New(http.StatusOK, tag, newHeader(true, fields), nil), NotModified: New(http.StatusNotModified, tag, kept, nil)}
 }
 
 // Answer returns the response to a request with this header.

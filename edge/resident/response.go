@@ -1,6 +1,10 @@
 package resident
 
-import "gridcast/edge/negotiate"
+import (
+	"github.com/valyala/fasthttp"
+
+	"gridcast/edge/negotiate"
+)
 
 // Field is one header field in its wire form.
 type Field struct{ Name, Value []byte }
@@ -10,13 +14,44 @@ type Field struct{ Name, Value []byte }
 type Response struct {
 	Status int
 	ETag   []byte  // with its quotes; nil: none
-	Fields []Field // the others, shared between responses
+	Header *Header // the other fields, shared between responses
 	Body   []byte
 }
 
 // New makes a response. The body is not copied.
-func New(status int, etag []byte, fields []Field, body []byte) *Response {
-	return &Response{Status: status, ETag: etag, Fields: fields, Body: body}
+func New(status int, etag []byte, header *Header, body []byte) *Response {
+	return &Response{Status: status, ETag: etag, Header: header, Body: body}
+}
+
+var etagName = []byte("ETag")
+
+// Fill replaces the status and the header of dst by those of the response. It does not allocate.
+func (r *Response) Fill(dst *fasthttp.ResponseHeader) {
+	r.Header.finished.CopyTo(dst)
+	dst.SetStatusCode(r.Status)
+	if r.ETag != nil {
+		dst.SetCanonical(etagName, r.ETag) // Set would spell it Etag
+	}
+}
+
+// Header holds fields that several responses share, as fasthttp writes them, because copying them costs a third of
+// setting each. It is immutable.
+type Header struct {
+	fields   []Field
+	finished fasthttp.ResponseHeader
+}
+
+// newHeader makes a header. A tagged one has the place of an ETag before the fields.
+func newHeader(tagged bool, fields []Field) *Header {
+	h := &Header{fields: fields}
+	h.finished.SetNoDefaultContentType(true)
+	if tagged {
+		h.finished.SetCanonical(etagName, nil)
+	}
+	for _, f := range fields {
+		h.finished.SetCanonical(f.Name, f.Value)
+	}
+	return h
 }
 
 // The fields of the contract that several responses share.
@@ -37,31 +72,33 @@ var (
 // NewField returns a field.
 func NewField(name, value string) Field { return Field{[]byte(name), []byte(value)} }
 
-// Common returns extra fields followed by the fields of every response.
-func Common(extra ...Field) []Field {
-	return append(extra[:len(extra):len(extra)], noSniff, anyOrigin, exposed)
-}
+// Common returns a header with extra fields and those of every response.
+func Common(extra ...Field) *Header { return newHeader(false, common(extra)) }
 
 // Uncached is Common for a response that no cache may keep, such as an error.
-func Uncached(extra ...Field) []Field {
+func Uncached(extra ...Field) *Header {
 	return Common(append(extra[:len(extra):len(extra)], noStore)...)
 }
 
-// headerSet holds the header fields of responses of one type and lifetime, by coding.
+func common(extra []Field) []Field {
+	return append(extra[:len(extra):len(extra)], noSniff, anyOrigin, exposed)
+}
+
+// headerSet holds the headers of responses of one type and lifetime, by coding.
 type headerSet struct {
-	full        [negotiate.Encodings][]Field
-	notModified []Field
+	full        [negotiate.Encodings]*Header
+	notModified *Header
 }
 
 func newHeaderSet(contentType, lifetime Field, more ...Field) *headerSet {
 	always := append([]Field{lifetime, variesByKey}, more...)
-	s := &headerSet{notModified: Common(always...)}
+	s := &headerSet{notModified: newHeader(true, common(always))}
 	for e := range negotiate.Encodings {
 		fields := []Field{contentType}
 		if e != negotiate.Identity {
 			fields = append(fields, Field{contentCode, []byte(e.Token())})
 		}
-		s.full[e] = Common(append(fields, always...)...)
+		s.full[e] = newHeader(true, common(append(fields, always...)))
 	}
 	return s
 }

@@ -1,0 +1,182 @@
+package edge_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+)
+
+// asker is a client's connection.
+type asker struct {
+	net.Conn
+
+	reader *bufio.Reader
+}
+
+func (w *world) asker() *asker {
+	c := w.dial()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return &asker{c, bufio.NewReader(c)}
+}
+
+// ask sends the rest of a request and returns the status of its response.
+func (a *asker) ask(t *testing.T, rest string) int {
+	t.Helper()
+	if _, err := io.WriteString(a, rest); err != nil {
+		t.Fatal(err)
+	}
+	r, err := read(a.reader, "GET")
+	if err != nil {
+		t.Fatalf("%q: %v", rest, err)
+	}
+	return r.StatusCode
+}
+
+// TestIdleConnectionsMakeRoom fills the places of an edge. A new client then gets the place of the connection
+// that has been idle for longest, and a request that has begun to arrive is answered.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.MaxConnections = 3 })
+	whole := request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])
+	busy, first, second := w.asker(), w.asker(), w.asker()
+	if _, err := io.WriteString(busy, whole[:30]); err != nil {
+		t.Fatal(err)
+	}
+	for _, idle := range []*asker{first, second} {
+		if got := idle.ask(t, whole); got != http.StatusOK {
+			t.Fatalf("got %d", got)
+		}
+	}
+	if got := w.asker().ask(t, whole); got != http.StatusOK {
+		t.Errorf("a new client: got %d, want 200", got)
+	}
+	if _, err := first.reader.ReadByte(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the longest idle connection: got %v, want its end", err)
+	}
+	for name, c := range map[string]func() int{
+		"the other idle connection": func() int { return second.ask(t, whole) },
+		"the begun request":         func() int { return busy.ask(t, whole[30:]) },
+	} {
+		if got := c(); got != http.StatusOK {
+			t.Errorf("%s: got %d, want 200", name, got)
+		}
+	}
+}
+
+// TestRefusalAfterALargeAnswer sends a request that is refused behind one with a large answer, and goes on sending.
+// The client, which reads late and slowly, gets both answers whole.
+func TestRefusalAfterALargeAnswer(t *testing.T) {
+	w := newWorld(t)
+	for name, refused := range map[string]string{
+		"no HTTP":         "nonsense\r\n\r\n",
+		"a coded body":    request("POST", "/healthz", "Transfer-Encoding: chunked"),
+		"a large header":  request("GET", "/healthz", "X: "+strings.Repeat("x", 64<<10)),
+		"a large body":    request("POST", "/healthz", "Content-Length: 1000000"),
+		"the last of all": request("GET", "/healthz", "Connection: close"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dialer := net.Dialer{Control: func(_, _ string, socket syscall.RawConn) (err error) {
+				return errors.Join(socket.Control(func(fd uintptr) {
+					err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1)
+				}), err)
+			}}
+			c, err := dialer.Dial("tcp", w.listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			if _, err := io.WriteString(c, request("GET", "/docs")+refused+strings.Repeat("more", 1<<10)); err != nil {
+				t.Fatal(err)
+			}
+			reader := bufio.NewReader(c)
+			first, err := read(reader, "GET")
+			if err != nil || first.StatusCode != http.StatusOK || len(first.body) < 10_000 {
+				t.Fatalf("the large answer: got %d bytes, %v", len(first.body), err)
+			}
+			if _, err := io.WriteString(c, "more"); err != nil {
+				t.Errorf("the connection takes no more: %v", err)
+			}
+			second, err := read(reader, "GET")
+			if err != nil || !second.Close {
+				t.Fatalf("the refusal: got %v, %v", second.Response, err)
+			}
+			if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+				t.Errorf("then: got %v, want the end", err)
+			}
+		})
+	}
+}
+
+// watchedListener calls first before its first Accept.
+type watchedListener struct {
+	net.Listener
+
+	once  sync.Once
+	first func()
+}
+
+func (l *watchedListener) Accept() (net.Conn, error) {
+	l.once.Do(l.first)
+	return l.Listener.Accept()
+}
+
+// TestCopyAnswersFirst restarts an edge with a copy on disk: it accepts its first connection when it can answer.
+func TestCopyAnswersFirst(t *testing.T) {
+	dir := t.TempDir()
+	cached := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
+	first := newWorld(t, cached)
+	first.await("copy on disk", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
+		return err == nil
+	})
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := &watchedListener{Listener: inner}
+	var second *edge.Edge
+	accepted := make(chan error, 1)
+	listener.first = func() { accepted <- second.Ready() }
+	second, err = edge.New(func() edge.Config {
+		cfg := edge.DefaultConfig()
+		cfg.CacheDir = dir
+		return cfg
+	}(), edge.Deps{Store: deadStore{first.store}, Log: discard, Listener: listener})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { group <- second.Run(ctx) }()
+	if err := <-accepted; err != nil {
+		t.Errorf("it accepts connections while: %v", err)
+	}
+	cancel()
+	if err := <-group; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStartWithoutAnything accepts connections of an edge that has no copy and whose store does not answer.
+func TestStartWithoutAnything(t *testing.T) {
+	w := newWorld(t, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Store = deadStore{d.Store} })
+	if r := w.do("GET", "/api/v1/calendar"); r.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(r.body, []byte("starting")) {
+		t.Errorf("got %d %s, want 503", r.StatusCode, r.body)
+	}
+}
