@@ -139,7 +139,11 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", errors.Join(baseErr, err))
 	}
 	settled := err // publish without the refused events, and return the error then
+	raced := !base.Pointer.At.Before(began) // another builder published after this build began
 	for range maxRebases {
+		if raced && base.Manifest.BuiltAt.After(r.At) { // no version may be of an earlier instant than its base
+			r.At = base.Manifest.BuiltAt
+		}
 		in := Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Settings: rules.settings, Base: base}
 		in.Live = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
 		receipt, refused, err := b.publish(ctx, r, in)
@@ -148,10 +152,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 			if base, err = b.loadBase(ctx); err == nil {
 				_, err = b.Ledger.Refresh(ctx)
 			}
-			if err == nil && base.Manifest.BuiltAt.After(r.At) { // it began after this build
-				r.At = base.Manifest.BuiltAt
-			}
-			if err == nil {
+			if raced = true; err == nil {
 				continue
 			}
 		}

@@ -2,6 +2,7 @@ package builder_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -81,5 +82,33 @@ func TestFreezeOnADamagedBase(t *testing.T) {
 	outcome, err := w.builder().Build(t.Context(), builder.Request{At: austriaQualified})
 	if err == nil || len(outcome.Events) != 1 || w.round().Pick == nil {
 		t.Errorf("got %+v, %v; want the pick frozen, and an error", outcome.Events, err)
+	}
+}
+
+// TestOvertakenBeforeTheBase: another builder, whose clock is ahead, publishes after a build has begun and before it has
+// read the current version. The build is then of the other's instant.
+func TestOvertakenBeforeTheBase(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	before := austriaQualified.Add(-time.Hour)
+	build(t, w.builder(), before)
+	other := w.builder()
+	var overtake sync.Once
+	b := w.builder()
+	b.Store = faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op == faultblob.Get && call.Key == snapshots.PointerKey {
+			overtake.Do(func() { build(t, other, austriaQualified.Add(time.Second)) })
+		}
+		return faultblob.Fate{}
+	})
+	outcome := build(t, b, austriaQualified)
+	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := base.Manifest.BuiltAt; outcome.Version < 2 || !got.Equal(austriaQualified.Add(time.Second)) {
+		t.Errorf("got version %d of %s, want the instant of the other builder", outcome.Version, got)
+	}
+	if _, err := b.Build(t.Context(), builder.Request{At: austriaQualified}); !errors.Is(err, snapshots.ErrMayNotFollow) {
+		t.Errorf("a later build of an earlier instant: got %v, want %v", err, snapshots.ErrMayNotFollow)
 	}
 }
