@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"gridcast/builder"
 	"gridcast/deploy/flags"
@@ -58,13 +59,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 			s.Log.Error("memory is not returned to the system", "err", err)
 		}
 	})
-	beside.Go(func() {
-		select {
-		case <-e.Started():
-			notifyReady(ctx, s.Log)
-		case <-running.Done():
-		}
-	})
+	beside.Go(func() { notifyStarted(running, e.Started(), s.Log) })
 	return e.Run(ctx)
 }
 
@@ -77,6 +72,22 @@ func unmounted(ctx context.Context, s *terminal.Streams, e *flags.Edge, storage 
 	}
 	s.Log.Error("the edge serves its own copy of the version", "err", lost)
 	return storage.OpenUnmounted(ctx)
+}
+
+// startWait limits how long a server waits for its first version before it tells systemd that it is ready. It answers 503
+// meanwhile. systemd would take it for a failed start after 90 seconds, and end it.
+const startWait = 30 * time.Second
+
+// notifyStarted is notifyReady once started is closed, or after startWait.
+func notifyStarted(ctx context.Context, started <-chan struct{}, log *slog.Logger) {
+	select {
+	case <-started:
+	case <-time.After(startWait):
+		log.Warn("the server has no version yet; systemd takes it for started")
+	case <-ctx.Done():
+		return
+	}
+	notifyReady(ctx, log)
 }
 
 // notifyReady tells systemd that the server listens, and that it stops when ctx ends, if the unit has

@@ -130,10 +130,10 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	group.Go(func() error { return e.Run(ctx) })
 	group.Go(func() error { return w.run(ctx, store, open) })
 	group.Go(func() error { return w.port.serve(ctx) })
+	group.Go(func() error { notifyStarted(ctx, e.Started(), s.Log); return nil })
 	group.Go(func() error {
 		select {
 		case <-e.Started():
-			notifyReady(ctx, s.Log)
 			started(ctx, fmt.Sprintf("%s://%s", scheme, listener.Addr()), w.port.url())
 		case <-ctx.Done():
 		}

@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -197,6 +198,65 @@ func TestPauseByTheService(t *testing.T) {
 		}
 		if done != 1 {
 			t.Errorf("audit log: got %+v, want one pause", log.Entries())
+		}
+	})
+}
+
+// TestStopCancelsABuild: a build that outlasts the time for a stop is cancelled, which is no failure of the service.
+func TestStopCancelsABuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it renders twenty seasons")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		store, at := memblob.New(), time.Date(2024, 7, 28, 12, 0, 0, 0, time.UTC)
+		facts := archive.NewStore(store)
+		inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
+		l, err := ledger.Open(t.Context(), store, ledger.Simulated, at.AddDate(0, 0, -2), "test", inUse.SHA256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		race := &raceTime{}
+		race.set(at)
+		log := slog.New(slog.DiscardHandler)
+		s := service.New(&builder.Builder{
+			Store: store, Ledger: l, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()},
+			Facts: func(ctx context.Context) (archive.Stored, error) {
+				if hangs.Load() {
+					<-ctx.Done()
+					return archive.Stored{}, ctx.Err()
+				}
+				return facts.Load(ctx)
+			},
+		}, race, log, prometheus.NewRegistry())
+		s.WithoutDerived()
+		if err := s.Start(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		actions, err := s.Operator(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		synctest.Wait()
+		hangs.Store(true)
+		built, err := actions.RunJob("build", "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		began := time.Now()
+		if err := <-ended; err != nil {
+			t.Errorf("the service ended with %v, want no error", err)
+		}
+		if took := time.Since(began); took != service.StopGrace {
+			t.Errorf("the stop took %v, want %v", took, service.StopGrace)
+		}
+		if err := <-built; !errors.Is(err, context.Canceled) {
+			t.Errorf("the build ended with %v, want %v", err, context.Canceled)
 		}
 	})
 }
