@@ -139,7 +139,8 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", errors.Join(baseErr, err))
 	}
 	settled := err // publish without the refused events, and return the error then
-	raced := !base.Pointer.At.Before(began) // another builder published after this build began
+	// raced says that another builder published after this build began.
+	raced := !base.Pointer.At.Before(began)
 	for range maxRebases {
 		if raced && base.Manifest.BuiltAt.After(r.At) { // no version may be of an earlier instant than its base
 			r.At = base.Manifest.BuiltAt

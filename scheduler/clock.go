@@ -58,6 +58,7 @@ type timer struct {
 	at    time.Time
 	every time.Duration // of a ticker
 	alarm *time.Timer   // nil while the timer is stopped
+	waits int           // the number of the present wait
 }
 
 func (t *timer) Chan() <-chan time.Time { return t.channel }
@@ -91,18 +92,18 @@ func (t *timer) stop() bool {
 func (t *timer) wait() {
 	real := math.Ceil(float64(t.clock.Until(t.at)) / t.clock.Speed())
 	look := t.clock.look - time.Duration(time.Now().UnixNano())%t.clock.look
-	var alarm *time.Timer
-	alarm = time.AfterFunc(time.Duration(min(max(real, 0), float64(look))), func() { t.expire(alarm) })
-	t.alarm = alarm
+	t.waits++
+	wait := t.waits
+	t.alarm = time.AfterFunc(time.Duration(min(max(real, 0), float64(look))), func() { t.expire(wait) })
 }
 
-// expire fires if the clock has reached the instant. Otherwise it waits again.
-func (t *timer) expire(alarm *time.Timer) {
+// expire ends a wait: the timer fires if the clock has reached the instant. Otherwise it waits again.
+func (t *timer) expire(wait int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	switch {
-	case t.alarm != alarm:
+	case t.alarm == nil || t.waits != wait:
 		return // stopped or reset meanwhile
 	case now.Before(t.at):
 		t.wait()
