@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,12 +58,16 @@ type Builder struct {
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
 	memory units.Memory                   // of the seasons of the last version
 
-	named struct { // the model that settings have named last; it remembers its fits
-		sync.Mutex // guards the other fields
-		name       string
-		model      predict.Model
+	shared struct { // the settings of the store; see Rules
+		sync.Mutex                    // guards the other fields
+		read       *settings.Settings // as read last; nil: never
+		problem    error              // of the last reading
+		since      time.Time          // race time since which problem stands, as far as SettingsMissing knows
+		name       string             // of the model that settings have named last
+		model      predict.Model      // of that name; it remembers its fits
 	}
-	observed struct { // see Observed
+	healed   atomic.Int64 // real time of the last Heal, in nanoseconds since 1970
+	observed struct {     // see Observed
 		once sync.Once
 		log  *live.Log
 	}
@@ -87,6 +93,7 @@ type Request struct {
 	At       time.Time          // race time
 	Reason   string             // for people; may be empty
 	Release  bool               // end a hold
+	Repair   bool               // read back everything that the version reuses, and write again what is damaged
 	Progress snapshots.Progress // called concurrently; may be nil
 }
 
@@ -95,6 +102,7 @@ type Outcome struct {
 	snapshots.Receipt
 	Events  []ledger.Event  // appended to the ledger
 	Refused []units.Refused // documents that keep their earlier bytes, because the new ones failed their check
+	Damage  []string        // damaged files of the store that the build has written or made again
 }
 
 // maxRebases is how often a build starts again on a newer version before it gives up. Each time
@@ -129,13 +137,22 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if err := cmp.Or(factsErr, ledgerErr); err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
+	var (
+		damage  []string
+		healErr error
+		healing sync.WaitGroup // while events are settled
+	)
+	if baseErr == nil {
+		healing.Go(func() { base, damage, healErr = b.heal(ctx, base, r) })
+	}
 	b.observe(ctx, facts.Archive.AsOf(r.At), b.Ledger.Fold())
 	events, err := rules.Settle(ctx, fresh, facts, r.At)
+	healing.Wait()
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 	}
-	if baseErr != nil { // the events above are appended even so
+	if baseErr = cmp.Or(baseErr, healErr); baseErr != nil { // the events above are appended even so
 		return Outcome{Events: events}, fmt.Errorf("build: %w", errors.Join(baseErr, err))
 	}
 	settled := err // publish without the refused events, and return the error then
@@ -167,19 +184,60 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		if settled != nil {
 			settled = fmt.Errorf("build: version %d is published without events that were due: %w", receipt.Version, settled)
 		}
-		return Outcome{Receipt: receipt, Events: events, Refused: refused}, settled
+		return Outcome{Receipt: receipt, Events: events, Refused: refused, Damage: damage}, settled
 	}
 	return Outcome{Events: events}, fmt.Errorf("build: other builders published %d versions meanwhile", maxRebases)
 }
 
 // loadBase loads the current version. It reads only the files that it has not read before.
 func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
-	base, err := snapshots.LoadBase(ctx, b.Store, b.latest.Load())
+	base, err := b.publisher(nil).LoadBase(ctx, b.latest.Load())
 	if err == nil {
-		base = base.SignedBy(b.Signers)
-		b.latest.Store(base)
+		kept := base
+		if base.Repaired != nil { // said once
+			again := *base
+			again.Repaired, kept = nil, &again
+		}
+		b.latest.Store(kept)
 	}
 	return base, err
+}
+
+// healEvery is the time in which builds read back every file that they reuse.
+const healEvery = 24 * time.Hour
+
+// heal reads back a share of the files that a version on the base would reuse: those whose turn in the day has come since
+// the last heal. A new process does not know the last one, and takes an hour's share. heal returns the base to build on,
+// and the damage that it or the loading of base found.
+func (b *Builder) heal(ctx context.Context, base *snapshots.Base, r Request) (*snapshots.Base, []string, error) {
+	now := time.Now()
+	since := min(now.Sub(time.Unix(0, cmp.Or(b.healed.Swap(now.UnixNano()), now.Add(-time.Hour).UnixNano()))), healEvery)
+	chosen := func(key string) bool {
+		sum := fnv.New64a()
+		_, _ = sum.Write([]byte(key))
+		turn := time.Duration(sum.Sum64() % uint64(healEvery))
+		return (time.Duration(now.UnixNano())%healEvery-turn+healEvery)%healEvery < since
+	}
+	var progress snapshots.Progress
+	if r.Repair {
+		chosen, progress = nil, r.Progress
+	}
+	healed, err := base.Heal(ctx, chosen, progress)
+	if err != nil && !r.Repair {
+		b.Log.Error("files of the version cannot be read back; the next build tries again", "err", err)
+		healed, err = base, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	damage := slices.Clone(healed.Repaired)
+	if healed.Damage != nil {
+		damage = append(damage, strings.Split(healed.Damage.Error(), "\n")...)
+	}
+	for _, fault := range damage {
+		b.Log.Error("damage in the store; this build writes it again", "err", fault)
+	}
+	return healed, damage, nil
 }
 
 // Freshen signs again that the current version is current. It does nothing without a key.
@@ -196,7 +254,7 @@ type Inputs struct {
 	Facts    archive.Stored  // named by the digest of its file
 	Ledger   *ledger.Fold    // named by its head
 	Model    predict.Model   // from the settings; it names the derived documents
-	Settings string          // the digest of the store's settings
+	Settings string          // the digest of the store's settings, or unreadSettings
 	Live     *live.Tape      // the observations of the race that /live shows, named by the head of their log
 	Base     *snapshots.Base // the version before, with the generated_at of each document
 }
@@ -258,7 +316,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
 			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
 			Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
-			Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
+			Expected: expected(a), Missing: b.missingUntilDue(v, in.Ledger, a),
 		},
 	}
 	if draft.State, err = b.stateOf(a, in.Base); err != nil {
@@ -305,8 +363,8 @@ func fill(d *snapshots.Draft, version *units.Version) {
 }
 
 // missingUntilDue lists the facts that are missing, or will be before the next version is due.
-func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snapshots.Missing {
-	facts := almanac.Missing(v, s, season.Later(a.DueAt(), a.At))
+func (b *Builder) missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snapshots.Missing {
+	facts := append(b.SettingsMissing(a.At), almanac.Missing(v, s, season.Later(a.DueAt(), a.At))...)
 	if len(facts) == 0 {
 		return nil // which the manifest omits
 	}
@@ -319,34 +377,73 @@ func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snaps
 	return missing
 }
 
-// Rules returns the policy with the settings of the store applied. If the settings cannot be read, or name
-// a model that this program does not have, Rules logs that and uses the command line instead, because
-// picks must be made in any case.
+// Rules returns the policy with the settings of the store applied. If they cannot be read, or name a model that this
+// program does not have, Rules applies those that it has read last. If it has never read any, the policy verifies
+// nothing, and it freezes picks only in the last minute, by the model of the command line: see Policy.Unread.
 func (b *Builder) Rules(ctx context.Context) Policy {
-	shared, err := settings.Load(ctx, b.Store)
-	if err != nil {
-		b.Log.Error("the settings of the store cannot be read; the rules of the command line apply", "err", err)
-	}
-	rules := b.Policy.With(shared)
-	rules.settings, rules.Observed = shared.Digest(), b.Observed().Known
-	if shared.Model == "" {
-		return rules
-	}
-	b.named.Lock()
-	defer b.named.Unlock()
-	if b.named.name != shared.Model {
-		model, err := predict.ByName(shared.Model)
-		if err != nil {
-			b.Log.Error("the settings of the store name an unknown model; the model of the command line makes the picks", "err", err)
-			return rules
+	now, err := settings.Load(ctx, b.Store)
+	b.shared.Lock()
+	defer b.shared.Unlock()
+	if err == nil && now.Model != "" && b.shared.name != now.Model {
+		var model predict.Model
+		if model, err = predict.ByName(now.Model); err == nil {
+			if b.Policy.Model != nil && b.Policy.Model.Name() == model.Name() {
+				model = b.Policy.Model
+			}
+			b.shared.name, b.shared.model = now.Model, model
 		}
-		if b.Policy.Model != nil && b.Policy.Model.Name() == model.Name() {
-			model = b.Policy.Model
-		}
-		b.named.name, b.named.model = shared.Model, model
 	}
-	rules.Model = b.named.model
+	if b.shared.problem = err; err == nil {
+		b.shared.read, b.shared.since = &now, time.Time{}
+	}
+	if err != nil && ctx.Err() == nil {
+		b.Log.Error("the settings of the store cannot be read; " + b.unreadable())
+	}
+	if b.shared.read == nil {
+		return Policy{Model: b.Policy.Model, Stability: b.Policy.Stability, Arrived: b.Policy.Arrived, Observed: b.Observed().Known, Unread: true, settings: unreadSettings}
+	}
+	rules := b.Policy.With(*b.shared.read)
+	rules.settings, rules.Observed = b.shared.read.Digest(), b.Observed().Known
+	if b.shared.read.Model != "" {
+		rules.Model = b.shared.model
+	}
 	return rules
+}
+
+// unreadSettings stands in a manifest for the digest of settings that could not be read. A store without settings has an
+// empty digest.
+const unreadSettings = "unreadable"
+
+// unreadable describes the problem of the settings and its effect. The caller holds b.shared.
+func (b *Builder) unreadable() string {
+	if b.shared.read != nil {
+		return fmt.Sprintf("those read last go on: %v", b.shared.problem)
+	}
+	return fmt.Sprintf("nothing is verified, and picks wait for the last minute before lights out: %v", b.shared.problem)
+}
+
+// Unread reports whether the settings of the store could not be read since the start of this process.
+func (b *Builder) Unread() bool {
+	b.shared.Lock()
+	defer b.shared.Unlock()
+	return b.shared.problem != nil && b.shared.read == nil
+}
+
+// SettingsMissing returns the missing fact that the settings of the store cannot be read, at an instant of race time; none
+// if they can.
+func (b *Builder) SettingsMissing(now time.Time) []almanac.MissingFact {
+	b.shared.Lock()
+	defer b.shared.Unlock()
+	if b.shared.problem == nil {
+		return nil
+	}
+	if b.shared.since.IsZero() {
+		b.shared.since = now.UTC().Truncate(time.Second)
+	}
+	return []almanac.MissingFact{{
+		Code: almanac.SettingsUnread, Since: b.shared.since, Urgent: true, Fix: "gridcast settings set",
+		Text: "the settings of the store cannot be read; " + b.unreadable(),
+	}}
 }
 
 // nothingKnown returns the reason why there is nothing to publish at an instant. Ledger events of later

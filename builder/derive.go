@@ -79,15 +79,21 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	model := b.Rules(ctx).Model
+	rules := b.Rules(ctx)
+	if rules.Unread { // the forecasts would be those of another model
+		return false, nil
+	}
+	model := rules.Model
 	if err := noteForecasts(ctx, fresh, model, facts, at); err != nil {
 		b.Log.Error("the ledger has no forecast of this step of the week, so the track record will lack it; the next version tries again", "err", err)
 	}
 	in := Inputs{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: model}
 	a := almanac.Join(facts.Archive.AsOf(at), in.Ledger)
 	key := derivedKey(in.Model, facts, a)
-	if _, made, err := b.derived(ctx, key); err != nil || made {
-		return false, err
+	_, made, readErr := b.derived(ctx, key)
+	damaged := errors.Is(readErr, snapshots.ErrDamaged)
+	if made || readErr != nil && !damaged {
+		return false, readErr
 	}
 	b.deriving.Lock()
 	if b.deriving.sharedKey == "" {
@@ -106,7 +112,12 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	// Two files with this key differ at most in the ledger's head and made_at, so the first one stays.
-	if _, err := blob.Claim(ctx, b.Store, key, packed); err != nil {
+	if damaged {
+		_, err = blob.Put(ctx, b.Store, key, snapshots.MaxDerived, packed)
+	} else {
+		_, err = blob.Claim(ctx, b.Store, key, packed)
+	}
+	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	return true, nil
@@ -158,7 +169,7 @@ func (b *Builder) share(ctx context.Context, file *derivedFile) error {
 			return err
 		}
 		key := snapshots.SharedFolder + source.Sum(packed) + ".zst"
-		if _, err := blob.Claim(ctx, b.Store, key, packed); err != nil {
+		if _, err := blob.Put(ctx, b.Store, key, snapshots.MaxDerived, packed); err != nil {
 			return err
 		}
 		memory.sharedKey, memory.shared, more = key, file.Parts, parts{}
@@ -227,11 +238,14 @@ func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile
 
 func (b *Builder) unpackDerived(ctx context.Context, key string, into any) error {
 	object, err := b.Store.Get(ctx, key, snapshots.MaxDerived)
+	if errors.Is(err, blob.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", snapshots.ErrDamaged, err)
+	}
 	if err != nil {
 		return fmt.Errorf("read derived documents: %w", err)
 	}
 	if err := source.Unpack(object.Data, into); err != nil {
-		return fmt.Errorf("read derived documents: %s: %w", key, err)
+		return fmt.Errorf("read derived documents: %s: %w: %w", key, snapshots.ErrDamaged, err)
 	}
 	return nil
 }

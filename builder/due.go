@@ -29,6 +29,12 @@ import (
 // Actor is the name under which a builder writes to the ledger.
 const Actor = "builder"
 
+// LastMinute is the time before lights out in which a pick is frozen even without the settings of the store.
+const LastMinute = time.Minute
+
+// substitute is the reason of a pick that was frozen without the settings of the store.
+const substitute = "the settings could not be read, so the default model %s made the pick"
+
 // Policy holds the rules by which a builder decides without an operator.
 type Policy struct {
 	// Model makes the picks.
@@ -49,6 +55,10 @@ type Policy struct {
 	// Observed returns the observations of a race as read last, nil if it has none. It must not block. If it is nil, no
 	// live picks are made.
 	Observed func(session int64) *live.Tape
+
+	// Unread says that the settings of the store were never read, so that Model may not be theirs. The policy then
+	// verifies nothing, and freezes a pick in the LastMinute before lights out.
+	Unread bool
 
 	settings string // the digest of the store's settings that Rules has applied; empty: it has none
 }
@@ -88,6 +98,9 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	var left []error
+	if p.Unread {
+		p.AutoVerifyAfter, p.AutoReviseAfter = 0, 0
+	}
 	for _, by := range []struct {
 		actor string
 		due   func(*season.View, *ledger.Fold) ([]ledger.Event, []error)
@@ -97,7 +110,7 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 			return p.livePicksDue(v, s, facts.SHA256), nil
 		}},
-		{ledger.ArchiveActor, lateResults},
+		{ledger.ArchiveActor, p.lateResults},
 		{ledger.RuleActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 			return p.resultsDue(v, s, facts.SHA256)
 		}},
@@ -161,7 +174,7 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 	var events []ledger.Event
 	var faults []error
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
-		if r.Session == 0 || !r.PickDue(p.arrived(r)) {
+		if r.Session == 0 || !r.PickDue(p.arrived(r)) || p.Unread && v.At.Before(r.Start.Add(-LastMinute)) {
 			continue
 		}
 		forecast, err := p.Model.Predict(v, r.Year, r.Facts.GrandPrix)
@@ -172,7 +185,11 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 			faults = append(faults, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err))
 			continue
 		}
-		events = append(events, freeze(r, p.Model.Name(), sum, forecast))
+		e := freeze(r, p.Model.Name(), sum, forecast)
+		if p.Unread {
+			e.Reason = fmt.Sprintf(substitute, p.Model.Name())
+		}
+		events = append(events, e)
 	}
 	return events, faults
 }
@@ -180,7 +197,10 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 // lateResults verifies results in the name of the archive if their race had ended ledger.ArchiveDelay
 // before the ledger was opened, but the archive of that moment lacked them. Results of older seasons and
 // of later races wait for an operator.
-func lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
+func (p Policy) lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
+	if p.Unread {
+		return nil, nil
+	}
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	opened := s.OpenedAt()

@@ -240,11 +240,13 @@ func (b *Builder) liveDocuments(ctx context.Context, in Inputs, a *almanac.Alman
 		}
 		races[entry.Path] = Timeline(r, in.Ledger, tape, a.At)
 	}
-	for _, r := range allRounds(a) { // of which no version has a timeline, because over never came
+	for _, r := range allRounds(a) { // of which no version has a timeline, because over never came or because it is lost
 		path := catalog.Variant{Endpoint: catalog.Live, SessionKey: r.Session}.Path()
 		_, made := races[path]
 		_, known := in.Base.Entry(path)
-		if result := r.Record.Result(); made || known || result == nil || r.Year < a.At.UTC().Year()-1 || !result.At.After(in.Base.Manifest.BuiltAt) {
+		result := r.Record.Result()
+		recent := result != nil && r.Year >= a.At.UTC().Year()-1 && result.At.After(in.Base.Manifest.BuiltAt)
+		if made || known || result == nil || !recent && in.Base.Damage == nil {
 			continue
 		}
 		tape, err := b.Observed().Refresh(ctx, r.Session)

@@ -1,13 +1,20 @@
 package builder_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/predict"
 	"gridcast/builder/settings"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -27,8 +34,8 @@ func TestPolicyWithSettings(t *testing.T) {
 	}
 }
 
-// TestModelOfTheSettings: every builder of a store uses the model that the settings name. If the name is
-// unknown, the builder uses the model of its flags.
+// TestModelOfTheSettings: every builder of a store uses the model that the settings name. If the name is unknown, the
+// builder uses the model that they named before.
 func TestModelOfTheSettings(t *testing.T) {
 	flag := predict.PreviousWinner()
 	b := &builder.Builder{Store: memblob.New(), Policy: builder.Policy{Model: flag}, Log: slog.New(slog.DiscardHandler)}
@@ -36,9 +43,9 @@ func TestModelOfTheSettings(t *testing.T) {
 		{"", flag.Name()},
 		{"grid-frequency", predict.GridFrequency().Name()},
 		{"r2", predict.R2},
-		{"crystal-ball", flag.Name()},
+		{"crystal-ball", predict.R2},
 	} {
-		if _, err := settings.Update(t.Context(), b.Store, func(s *settings.Settings) { s.Model = test.setting }); err != nil {
+		if _, err := settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = test.setting }); err != nil {
 			t.Fatal(err)
 		}
 		model := b.Rules(t.Context()).Model
@@ -47,6 +54,82 @@ func TestModelOfTheSettings(t *testing.T) {
 		}
 		if test.setting == "r2" && b.Rules(t.Context()).Model != model {
 			t.Error("each call of Rules returns a new model, which has lost its learnt state")
+		}
+	}
+}
+
+// TestUnreadableSettings makes the settings unreadable before a pick. A process that has read them goes on with them. A
+// process that has read none verifies nothing, and freezes the pick in the last minute, by its default model, which the
+// event names. The version says that the settings could not be read.
+func TestUnreadableSettings(t *testing.T) {
+	const key = "settings.json"
+	for name, unread := range map[string]struct {
+		data   []byte
+		silent bool
+	}{
+		"damaged":                    {data: []byte("{")},
+		"a byte of their text":       {data: []byte(`{"mode1":"r2"}`)},
+		"a model of another release": {data: []byte(`{"model":"v9"}`)},
+		"no answer":                  {silent: true},
+	} {
+		for _, running := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, running %t", name, running), func(t *testing.T) {
+				w := newWeekend(t, asItWas)
+				if _, err := settings.Update(t.Context(), w.store, false, func(s *settings.Settings) { s.Model = "r2" }); err != nil {
+					t.Fatal(err)
+				}
+				silent := false
+				b := w.builder()
+				b.Store = faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					if silent && call.Key == key {
+						return faultblob.Fate{Err: errors.New("503 Service Unavailable")}
+					}
+					return faultblob.Fate{}
+				})
+				b.Policy.Model, b.Policy.AutoVerifyAfter = predict.GridFrequency(), time.Hour
+				if running {
+					build(t, b, austriaQualified.Add(-time.Hour))
+				}
+				whole, err := w.store.Get(t.Context(), key, 1<<20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if silent = unread.silent; !silent {
+					w.store.(*memblob.Store).Corrupt(key, unread.data)
+				}
+				outcome := build(t, b, austriaQualified)
+				pick := w.round().Pick
+				if running {
+					if pick == nil || pick.Model != predict.R2 {
+						t.Fatalf("pick %v, want one by the model of the settings", pick)
+					}
+				} else {
+					if pick != nil || outcome.Base.Manifest.Settings != "unreadable" {
+						t.Fatalf("after qualifying: pick %v, settings %q in the manifest, want no pick and unreadable", pick, outcome.Base.Manifest.Settings)
+					}
+					if build(t, b, austriaStart.Add(-builder.LastMinute-time.Second)); w.round().Pick != nil {
+						t.Fatal("the pick is frozen before the last minute")
+					}
+					events := build(t, b, austriaStart.Add(-builder.LastMinute)).Events
+					if pick = w.round().Pick; pick == nil || pick.Model != predict.GridFrequency().Name() || len(events) != 1 || !strings.Contains(events[0].Reason, pick.Model) {
+						t.Fatalf("in the last minute: pick %v, events %v; want one by the default model, with a reason", pick, events)
+					}
+				}
+				late := austriaStart.Add(26 * time.Hour)
+				missing := build(t, b, late).Base.Manifest.Missing
+				if !slices.ContainsFunc(missing, func(m snapshots.Missing) bool { return m.Code == "settings_unreadable" && m.Urgent }) {
+					t.Errorf("the version does not say that the settings are unreadable: %v", missing)
+				}
+				if verified := len(w.round().Revisions) > 0; verified != running {
+					t.Errorf("the result is verified: %t, want %t", verified, running)
+				}
+				silent = false
+				w.store.(*memblob.Store).Corrupt(key, whole.Data)
+				again := build(t, b, late.Add(time.Hour)).Base.Manifest
+				if len(again.Settings) != 64 || slices.ContainsFunc(again.Missing, func(m snapshots.Missing) bool { return m.Code == "settings_unreadable" }) {
+					t.Errorf("readable again: settings %q, missing %v", again.Settings, again.Missing)
+				}
+			})
 		}
 	}
 }

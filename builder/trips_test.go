@@ -74,14 +74,26 @@ func TestBuildTrips(t *testing.T) {
 
 func ledgerKey(seq int64) string { return chain.Chain{Prefix: ledger.Prefix}.Key(seq) }
 
-// A pick is frozen in time even if the current version is damaged.
+// A pick is frozen in time even if the current version cannot be read. A damaged pointer is replaced.
 func TestFreezeOnADamagedBase(t *testing.T) {
-	w := newWeekend(t, asItWas)
-	build(t, w.builder(), austriaQualified.Add(-time.Hour))
-	w.store.(*memblob.Store).Corrupt(snapshots.PointerKey, []byte("{"))
-	outcome, err := w.builder().Build(t.Context(), builder.Request{At: austriaQualified})
-	if err == nil || len(outcome.Events) != 1 || w.round().Pick == nil {
-		t.Errorf("got %+v, %v; want the pick frozen, and an error", outcome.Events, err)
+	for _, silent := range []bool{true, false} {
+		w := newWeekend(t, asItWas)
+		build(t, w.builder(), austriaQualified.Add(-time.Hour))
+		w.store.(*memblob.Store).Corrupt(snapshots.PointerKey, []byte("{"))
+		b := w.builder()
+		b.Store = faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			if silent && call.Key == snapshots.PointerKey {
+				return faultblob.Fate{Err: errors.New("no answer")}
+			}
+			return faultblob.Fate{}
+		})
+		outcome, err := b.Build(t.Context(), builder.Request{At: austriaQualified})
+		if (err != nil) != silent || len(outcome.Events) != 1 || w.round().Pick == nil {
+			t.Errorf("silent %t: got %+v, %v; want the pick frozen, and an error if the pointer is silent", silent, outcome.Events, err)
+		}
+		if !silent && (outcome.Version != 2 || len(outcome.Damage) != 1) {
+			t.Errorf("damaged pointer: got version %d and damage %q, want version 2 on the pointer written again", outcome.Version, outcome.Damage)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, erro
 // Waiting lists the rounds with a result that an operator must verify, oldest first. It leaves out late results,
 // because the next build verifies them.
 func Waiting(v *season.View, s *ledger.Fold) []*almanac.Round {
-	late, _ := lateResults(v, s)
+	late, _ := Policy{}.lateResults(v, s)
 	return slices.DeleteFunc(almanac.Join(v, s).Waiting(), func(r *almanac.Round) bool {
 		return r.Source() == nil || slices.ContainsFunc(late, func(e ledger.Event) bool { return e.Session == r.Session })
 	})

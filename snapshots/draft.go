@@ -13,7 +13,7 @@ import (
 
 // Draft is a complete version that a builder wants to publish, made from a base.
 type Draft struct {
-	Base *Base // from LoadBase
+	Base *Base // from Publisher.LoadBase
 	About
 	Variants []Variant // every variant of the version, in any order
 	EndHold  bool      // publish although the pointer is held, and end the hold
@@ -185,6 +185,7 @@ func (d *Draft) mayFollow() error {
 		}
 	}
 	switch {
+	case base.Ledger == Ledger{}: // no manifest can be read
 	case d.Ledger.Kind != base.Ledger.Kind:
 		faults = append(faults, fmt.Errorf("ledger is %s, that of version %d is %s", d.Ledger.Kind, base.Version, base.Ledger.Kind))
 	case d.Ledger.Seq < base.Ledger.Seq:

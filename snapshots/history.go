@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +98,8 @@ type History struct {
 	Manifests map[int64]Manifest
 	Damage    error // of the pointer, or of manifests on the way
 
-	tag blob.Tag // of the pointer
+	tag        blob.Tag // of the pointer
+	pointerErr error    // of reading it
 }
 
 // LoadHistory follows the chain of bases. If a manifest is damaged, LoadHistory goes on with the next lower
@@ -117,7 +119,7 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 	if errors.Is(err, ErrNone) && len(numbers) == 0 {
 		return nil, err
 	}
-	h.Damage = err
+	h.Damage, h.pointerErr = err, err
 	at, hash := h.Pointer.Version, h.Pointer.Manifest
 	if err != nil && len(numbers) > 0 {
 		at = numbers[len(numbers)-1]
@@ -149,7 +151,7 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 // prefetch reads the files of all manifests side by side, because a chain of bases names them one by one. It leaves
 // out a file that it cannot read: loadManifest reads it again, and has the error.
 func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
-	read := stored{map[string][]byte{}, map[string]partFile{}}
+	read := stored{files: map[string][]byte{}, parts: map[string]partFile{}}
 	var mu sync.Mutex // guards read
 	_ = Each(ctx, "prefetch", versions, defaultWorkers, nil, func(ctx context.Context, version int64) error {
 		key := ManifestKey(version)
@@ -235,33 +237,43 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if err != nil {
 		return Receipt{}, err
 	}
-	switch {
-	case to == h.Pointer.Version:
-		return Receipt{}, errors.New("it is the current version")
-	case !slices.Contains(h.Versions, to):
-		return Receipt{}, fmt.Errorf("no such published version; there are %v", h.Versions)
-	}
 	if h.Pointer.Signed && p.Signers == nil {
 		return Receipt{}, ErrNoSigner
 	}
-	if h.Pointer.Version > h.Versions[0]+MaxGap {
-		h.Pointer = Pointer{} // no builder claimed this number, and it may leave none above it
-	}
-	m := h.Manifests[to]
-	version, err := p.claim(ctx, h.Pointer.Version, builder)
+	m, err := p.target(ctx, h, to)
 	if err != nil {
 		return Receipt{}, err
 	}
+	base := h.Pointer // the version that is followed; zero if no builder has published it
+	reached, err := p.reached(ctx)
+	if err == nil && p.Signers != nil {
+		if base, err = p.counted(ctx, h.Pointer, h.pointerErr); errors.Is(err, ErrNewKey) && (p.Signers.New || base.Version > 0) {
+			err = nil
+		}
+	} else if base.Version-reached > MaxGap {
+		base = Pointer{} // it may leave no number above it
+	}
+	if err != nil {
+		return Receipt{}, err
+	}
+	version, err := p.claim(ctx, base.Version, builder)
+	if err != nil {
+		return Receipt{}, err
+	}
+	current := h.Manifests[base.Version]
 	m.Instant = m.DocumentsAt()
-	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.Pointer.Version, h.Pointer.Manifest, to
+	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, base.Version, base.Manifest, to
+	if base.Version == 0 {
+		m.Base, current = min(to, version-1), m
+	}
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
-	m.Missing = h.Manifests[h.Pointer.Version].Missing // the archive stays
+	m.Missing = current.Missing // the archive stays
 	// The log stays that of the current version, because a shorter log would look like a rewritten ledger. Unless that
 	// log is whole and signed with these keys, the new version has none until the next build.
 	ofLog := func(e ManifestEntry) bool { return strings.HasPrefix(e.Path, LogFolder) }
 	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), ofLog)
-	if p.Signers != nil && CheckNote(ctx, p.Store, h.Pointer.Version, p.Signers.Trust()) == nil {
-		log := slices.DeleteFunc(slices.Clone(h.Manifests[h.Pointer.Version].Entries), func(e ManifestEntry) bool { return !ofLog(e) })
+	if p.Signers != nil && base.Version > 0 && base.Manifest == h.Pointer.Manifest && CheckNote(ctx, p.Store, base.Version, p.Signers.Trust()) == nil {
+		log := slices.DeleteFunc(slices.Clone(current.Entries), func(e ManifestEntry) bool { return !ofLog(e) })
 		if r, err := verify(ctx, p.Store, Manifest{Entries: log}, p.workers(), nil); err == nil && len(r.Faults) == 0 {
 			m.Entries = slices.SortedFunc(slices.Values(append(log, m.Entries...)), byAscendingPath)
 		}
@@ -287,6 +299,40 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 		return Receipt{}, err
 	}
 	return Receipt{Version: version, Variants: len(m.Entries), ObjectsReused: result.Objects}, nil
+}
+
+// Target returns the manifest of a version to which the publisher may roll back: one that can be read and, with Signers,
+// that they have signed. With Signers.New anybody may have signed it. The error names the others.
+func (p *Publisher) Target(ctx context.Context, to int64) (Manifest, error) {
+	h, err := LoadHistory(ctx, p.Store)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return p.target(ctx, h, to)
+}
+
+func (p *Publisher) target(ctx context.Context, h *History, to int64) (Manifest, error) {
+	own := func(version int64) bool {
+		return p.Signers == nil || p.Signers.New || CheckNote(ctx, p.Store, version, p.Signers.Trust()) == nil
+	}
+	m, err := Manifest{}, blob.ErrNotFound
+	if to > 0 {
+		m, err = LoadManifest(ctx, p.Store, to)
+	}
+	switch {
+	case err == nil && to == h.Pointer.Version && len(h.Versions) > 0 && h.Versions[0] == to && own(to) && (p.Signers == nil || !p.Signers.New):
+		return m, errors.New("it is the current version")
+	case err == nil && own(to):
+		return m, nil
+	case err == nil:
+		return m, fmt.Errorf("version %d: %w", to, ErrNewKey)
+	case !errors.Is(err, blob.ErrNotFound):
+		return m, err
+	}
+	list, listErr := numbers(ctx, p.Store, manifestFolder)
+	list = slices.DeleteFunc(list, func(version int64) bool { return version == h.Pointer.Version || !own(version) })
+	slices.Reverse(list)
+	return m, cmp.Or(listErr, fmt.Errorf("no such published version: %w; there are %v", blob.ErrNotFound, list))
 }
 
 // Republish publishes a manifest from elsewhere, such as a backup, under the first free number greater than

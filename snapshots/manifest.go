@@ -43,9 +43,8 @@ var (
 	ErrNone = errors.New("nothing published yet")
 	// ErrDamaged means that the store holds other bytes than the published ones.
 	ErrDamaged = errors.New("damaged")
-	// ErrNoBase means that the current version cannot be read, so that no version can follow it.
-	ErrNoBase = errors.New("edges go on with their version, but no build can follow the current one; " +
-		"gridcast snapshots list shows the versions, and gridcast snapshots rollback VERSION --reason WHY makes one current")
+	// ErrNoBase means that the current version cannot be read.
+	ErrNoBase = errors.New("running edges go on with their version, but none can start from it; gridcast snapshots repair writes it again")
 )
 
 // format is the only value of Manifest.Format that this program writes and reads. Update edges before
@@ -399,8 +398,11 @@ func within(key string, folders ...string) bool {
 // versionIn returns the number in a key such as versions/12.json, given its folder.
 func versionIn(key, folder string) (int64, bool) {
 	suffix := ".json"
-	if folder == manifestFolder {
+	switch folder {
+	case manifestFolder:
 		suffix += "." + GZ
+	case noteFolder:
+		suffix = ""
 	}
 	number, ok := strings.CutSuffix(strings.TrimPrefix(key, folder), suffix)
 	if !ok {
@@ -429,13 +431,19 @@ type Base struct {
 	Pointer  Pointer  // zero if nothing was published
 	Manifest Manifest // zero if nothing was published
 
+	// Damage is the reason why the base lacks documents that the version has; nil: it has all. Publish then publishes
+	// another version even if nothing else has changed.
+	Damage error
+	// Repaired are the faults of files that were written again as they were, for people.
+	Repaired []string
+
 	tag    blob.Tag
 	store  blob.Store
 	stored stored
 	note   []byte // about the version; nil: there is none
 }
 
-// LoadBase reads the pointer and the manifest it names. An empty store is no error but a
+// LoadBase reads the pointer and the manifest it names, for readers: a publisher has [Publisher.LoadBase]. An empty store is no error but a
 // base of version 0. A pointer or manifest with other bytes than the published ones is ErrDamaged, and like a
 // missing manifest also ErrNoBase.
 //
@@ -468,6 +476,7 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 	if err != nil {
 		return nil, err
 	}
+	pointer.Manifest = Digest(files.files[ManifestKey(pointer.Version)])
 	next := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files}
 	if next.note = known.files[NoteKey(pointer.Version)]; pointer.Signed && next.note == nil {
 		next.note, err = readNote(ctx, b.store, NoteKey(pointer.Version))

@@ -189,22 +189,6 @@ func openFresh(trust notes.Trust, data []byte) (Pointer, time.Time, error) {
 	return p, at, nil
 }
 
-// SignedBy returns the base for a publisher with these keys. If none of them has signed the version, its documents
-// may be anybody's. The publisher then goes on from its number, time, seasons and ledger, and reuses no document.
-func (b *Base) SignedBy(s *notes.Signers) *Base {
-	if s == nil || b.Empty() {
-		return b
-	}
-	if _, err := OpenNote(s.Trust(), b.note, b.Pointer, b.Manifest.Ledger); err == nil {
-		return b
-	}
-	m := &b.Manifest
-	return &Base{Pointer: b.Pointer, tag: b.tag, store: b.store, note: b.note, Manifest: Manifest{
-		Version: m.Version,
-		About:   About{BuiltAt: m.BuiltAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Ledger: m.Ledger},
-	}}
-}
-
 // verify returns the note about the version that pointer names, and the keys that signed it. It refuses a version
 // that no trusted key has signed, and one that is lower than its keys have signed before.
 func (f *follower) verify(ctx context.Context, pointer Pointer) (data []byte, keys []string, err error) {

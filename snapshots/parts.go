@@ -160,6 +160,8 @@ func unpackJSON(packed []byte, v any) error {
 type stored struct {
 	files map[string][]byte
 	parts map[string]partFile // never changed
+
+	tolerant bool // leave out the entries of a part that is lost
 }
 
 // loadManifest reads the manifest of version. Its own file must have the given hash, unless that is empty. It
@@ -178,7 +180,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	if err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
 	}
-	now := stored{map[string][]byte{key: data}, map[string]partFile{}}
+	now := stored{files: map[string][]byte{key: data}, parts: map[string]partFile{}}
 	if err = m.join(contents, known, now); err == nil {
 		err = m.check(version)
 	}
@@ -225,10 +227,14 @@ func (m *Manifest) readParts(ctx context.Context, known stored, stores []blob.St
 			continue
 		}
 		group.Go(func() error {
-			return inAny(stores, func(s blob.Store) (err error) {
+			err := inAny(stores, func(s blob.Store) (err error) {
 				contents[i], err = part.object().Read(ctx, s)
 				return err
 			})
+			if known.tolerant && beyondRepair(err) {
+				return nil
+			}
+			return err
 		})
 	}
 	return contents, group.Wait()
@@ -242,6 +248,9 @@ func (m *Manifest) join(contents [][]byte, known, now stored) error {
 	entries := map[string]*ManifestEntry{}
 	for i := range m.Parts {
 		part := &m.Parts[i]
+		if contents[i] == nil {
+			continue // it is lost
+		}
 		key := part.object().Key
 		if part.content = known.parts[key]; part.content.Name == "" {
 			err := unpackJSON(contents[i], &part.content)

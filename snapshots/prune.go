@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -91,8 +90,8 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		{DerivedFolder, unreached},
 		{blob.ProbeFolder, func(string) bool { return true }},
 		{noteFolder, func(key string) bool {
-			version, err := strconv.ParseInt(strings.TrimPrefix(key, noteFolder), 10, 64)
-			return err == nil && !left[version]
+			version, ok := versionIn(key, noteFolder)
+			return ok && !left[version]
 		}},
 		// A claim below the pointer protects no number, because new numbers are above the pointer.
 		{claimFolder, func(key string) bool {

@@ -94,8 +94,8 @@ type Receipt struct {
 // the draft may not be published as it is.
 //
 // Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive,
-// ledger head, due time, missing facts and refused entries equal the base's, there is no hold to end, and every
-// key of the publisher has signed the base.
+// ledger head, due time, missing facts and refused entries equal the base's, there is no hold to end, every
+// key of the publisher has signed the base, and the base has no Damage.
 //
 // The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
 // ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
@@ -134,7 +134,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	for _, o := range objects {
 		receipt.BytesWritten += int64(len(o.data))
 	}
-	if !d.changes(variants) && (p.Signers == nil || d.Base.SignedByAll(p.Signers)) {
+	if d.Base.Damage == nil && !d.changes(variants) && (p.Signers == nil || d.Base.SignedByAll(p.Signers)) {
 		receipt.Version, receipt.Unchanged, receipt.Base = base.Version, true, d.Base
 		return receipt, nil
 	}
@@ -184,7 +184,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 
 	receipt.Version = version
 	if tag != "" {
-		known := stored{map[string][]byte{}, d.Base.stored.parts}
+		known := stored{files: map[string][]byte{}, parts: d.Base.stored.parts}
 		maps.Copy(known.files, d.Base.stored.files)
 		maps.Copy(known.files, files)
 		if receipt.Base, err = d.Base.next(ctx, next, tag, known); err != nil {
@@ -431,6 +431,10 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 		}
 		outcome, tag, err := p.outcome(ctx, old, next)
 		switch {
+		case old == "" && errors.Is(err, blob.ErrTooLarge) && attempt < swapAttempts: // a damaged pointer that is too large to have a tag
+			if err := p.Store.Delete(ctx, PointerKey); err != nil {
+				return "", err
+			}
 		case err != nil:
 			return "", fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
 		case outcome == won:

@@ -43,10 +43,11 @@ const (
 	GridMissed       MissingCode = "grid_overdue"
 	PickMissing      MissingCode = "pick_missing"
 	ResultMissed     MissingCode = "result_overdue"
+	SettingsUnread   MissingCode = "settings_unreadable" // no fact of the archive: the builder adds it
 )
 
 // MissingCodes lists all kinds of missing facts.
-var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, PickMissing, ResultMissed}
+var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, PickMissing, ResultMissed, SettingsUnread}
 
 // Missing lists the facts that the archive of v will lack at the instant by unless they come: first those of
 // the whole archive, then by round. A fact may be overdue only from an instant after v.At

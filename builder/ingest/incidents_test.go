@@ -355,7 +355,7 @@ func TestCalendarAsItIs(t *testing.T) {
 	})
 	t.Run("portraits", func(t *testing.T) {
 		// Lindblad was in no archive before; of Norris there is none, and nobody knows the other.
-		if _, err := settings.Update(t.Context(), s.builder.Store, func(settings *settings.Settings) {
+		if _, err := settings.Update(t.Context(), s.builder.Store, false, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{
 				Template: "https://images.example/{year}/{driver}/{code}.png", Drivers: []season.DriverID{"arvid-lindblad", "kimi-antonelli", "nobody-yet"},
 			}
@@ -379,7 +379,7 @@ func TestCalendarAsItIs(t *testing.T) {
 		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
 			t.Error("nothing is new, and the archive changed")
 		}
-		if _, err := settings.Update(t.Context(), s.builder.Store, func(settings *settings.Settings) {
+		if _, err := settings.Update(t.Context(), s.builder.Store, false, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{}
 		}); err != nil {
 			t.Fatal(err)

@@ -292,7 +292,7 @@ func TestSmallPortraits(t *testing.T) {
 		return stored.Archive.Facts().Headshots.Template
 	}
 	const template = "https://images.example/{driver}.png"
-	if _, err := settings.Update(t.Context(), s.store, func(s *settings.Settings) {
+	if _, err := settings.Update(t.Context(), s.store, false, func(s *settings.Settings) {
 		s.Headshots = &season.Headshots{Template: template, Drivers: []season.DriverID{"anna-arno"}}
 	}); err != nil {
 		t.Fatal(err)

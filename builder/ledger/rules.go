@@ -141,7 +141,7 @@ var everyEvent = []string{"id", "type", "at", "actor", "made_at"}
 var fieldsOf = map[Type]struct{ need, may []string }{
 	Opened:          {need: []string{"kind"}, may: []string{"archive"}},
 	KeysAssigned:    {need: []string{"keys"}},
-	PickFrozen:      {need: []string{"session_key", "pick", "start"}, may: []string{"grid_known", "archive", "basis", "chances"}},
+	PickFrozen:      {need: []string{"session_key", "pick", "start"}, may: []string{"grid_known", "archive", "basis", "chances", "reason"}},
 	PickVoided:      {need: []string{"session_key", "reason"}},
 	LivePickFrozen:  {need: []string{"session_key", "pick", "start", "observation"}, may: []string{"checkpoint_pct", "archive", "chances"}},
 	ForecastNoted:   {need: []string{"session_key", "step", "model", "chances"}, may: []string{"archive"}},

@@ -5,6 +5,7 @@ package settings
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"gridcast/builder/season"
@@ -13,6 +14,9 @@ import (
 )
 
 const key = "settings.json"
+
+// ErrDamaged means that settings.json is there and cannot be read.
+var ErrDamaged = errors.New("damaged settings")
 
 // Settings are the shared rules. A field without a value leaves the rule to the flags of each process.
 type Settings struct {
@@ -36,14 +40,21 @@ func (s Settings) Digest() string {
 	return snapshots.Digest(data)
 }
 
-// document returns the object of the store that holds the settings.
-func document(store blob.Store) blob.Document[Settings] {
-	return blob.Document[Settings]{Store: store, Key: key}
+// document returns the object of the store that holds the settings. With anew, damaged ones are empty.
+func document(store blob.Store, anew bool) blob.Document[Settings] {
+	return blob.Document[Settings]{Store: store, Key: key, Decode: func(data []byte) (s Settings, err error) {
+		if err := blob.DecodeJSON(data, &s); err != nil && !anew {
+			return Settings{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		} else if err != nil {
+			return Settings{}, nil
+		}
+		return s, nil
+	}}
 }
 
 // Load returns the settings of a store. A store without settings.json has empty settings.
 func Load(ctx context.Context, store blob.Store) (Settings, error) {
-	s, _, err := document(store).Load(ctx)
+	s, _, err := document(store, false).Load(ctx)
 	if err != nil {
 		return Settings{}, fmt.Errorf("load settings: %w", err)
 	}
@@ -51,9 +62,9 @@ func Load(ctx context.Context, store blob.Store) (Settings, error) {
 }
 
 // Update applies edit to the settings of a store and returns the new ones; see [blob.Document.Update] for
-// its contract.
-func Update(ctx context.Context, store blob.Store, edit func(*Settings)) (Settings, error) {
-	s, err := document(store).Update(ctx, func(s *Settings) error {
+// its contract. With anew, edit begins with empty settings if the present ones are damaged.
+func Update(ctx context.Context, store blob.Store, anew bool, edit func(*Settings)) (Settings, error) {
+	s, err := document(store, anew).Update(ctx, func(s *Settings) error {
 		edit(s)
 		return nil
 	})

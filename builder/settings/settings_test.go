@@ -16,7 +16,7 @@ func TestUpdateAndLoad(t *testing.T) {
 	}
 	never := int64(0)
 	change := func(s *settings.Settings) { s.AutoVerifySeconds = &never }
-	if _, err := settings.Update(t.Context(), store, change); err != nil {
+	if _, err := settings.Update(t.Context(), store, false, change); err != nil {
 		t.Fatal(err)
 	}
 	got, err := settings.Load(t.Context(), store)
@@ -27,7 +27,7 @@ func TestUpdateAndLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := settings.Update(t.Context(), store, change); err != nil {
+	if _, err := settings.Update(t.Context(), store, false, change); err != nil {
 		t.Fatal(err)
 	}
 	again, err := store.Get(t.Context(), "settings.json", 1<<10)
@@ -40,7 +40,7 @@ func TestUpdateAndLoad(t *testing.T) {
 	if _, err := settings.Load(t.Context(), store); err == nil {
 		t.Error("Load accepts a damaged document")
 	}
-	if _, err := settings.Update(t.Context(), store, change); err == nil {
+	if _, err := settings.Update(t.Context(), store, false, change); err == nil {
 		t.Error("Update replaces a damaged document")
 	}
 }

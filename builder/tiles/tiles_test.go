@@ -151,19 +151,19 @@ func TestLogOfAStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, err := snapshots.LoadBase(t.Context(), store, nil)
+		s.New = true
+		publisher := snapshots.Publisher{Store: store, Signers: s}
+		base, err := publisher.LoadBase(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		base = base.SignedBy(s)
 		d := &snapshots.Draft{Base: base, About: snapshots.About{
 			BuiltAt: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC), CurrentSeason: 2024, Seasons: []int{2024},
 			Ledger: snapshots.Ledger{Kind: "real", Seq: int64(step.files), Hash: files[step.files-1].Hash},
 		}}
-		if err := tiles.Add(d, s, files[:step.files]); err != nil {
+		if err = tiles.Add(d, s, files[:step.files]); err != nil {
 			t.Fatal(err)
 		}
-		publisher := snapshots.Publisher{Store: store, Signers: s}
 		receipt, err := publisher.Publish(t.Context(), *d)
 		if err != nil || receipt.ObjectsWritten != step.written {
 			t.Fatalf("step %d: %d objects written, %v; want %d", i, receipt.ObjectsWritten, err, step.written)

@@ -16,7 +16,7 @@ func (d *doctor) signatures(ctx context.Context, cfg edge.Config) {
 	list, _, listErr := keys.Load(ctx, d.store)
 	if d.Role != "edge" {
 		d.signer(ctx, "signing", "--sign", d.Sign, d.Signers,
-			"versions are not signed, and the ledger has no public log: anyone with write access to the store can publish", "gridcast scheduler", d.versionSigned)
+			"versions are not signed, and the ledger has no public log: anyone with write access to the store can publish", "gridcast build --new-key", d.versionSigned)
 		d.signer(ctx, "key signing", "--sign-keys", d.SignKeys, d.KeySigners,
 			"this process signs no list of API keys; a host of operators may", "gridcast keys sign", func(_ context.Context, t notes.Trust) error {
 				if listErr != nil || len(list.Keys) == 0 {
@@ -74,7 +74,11 @@ func (d *doctor) signer(ctx context.Context, check, flag string, files []string,
 		}
 	}
 	if err := signed(ctx, key.Trust()); err != nil {
-		d.found(check, Note, sign+" "+flag+" "+strings.Join(files, " "+flag+" "), "%s has not signed what the store holds now: %s", key.Origin(), oneLine(err))
+		state, holds := Note, "what the store holds now"
+		if check == "signing" {
+			state, holds = Problem, "the current version, so no version can follow it"
+		}
+		d.found(check, state, sign+" "+flag+" "+strings.Join(files, " "+flag+" ")+"   # if that key is meant; deploy/docs/signing.md", "%s has not signed %s: %s", key.Origin(), holds, oneLine(err))
 		return
 	}
 	d.found(check, Good, "", "%s signs", key.Origin())

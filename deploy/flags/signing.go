@@ -8,11 +8,18 @@ import (
 
 // Signing is for commands that publish.
 type Signing struct {
-	Sign []string `help:"Sign every version with the private key in this file, as gridcast init makes it; repeat it while a key is replaced. Default: versions are not signed." placeholder:"FILE" type:"path"`
+	Sign   []string `help:"Sign every version with the private key in this file, as gridcast init makes it; repeat it while a key is replaced. Default: versions are not signed." placeholder:"FILE" type:"path"`
+	NewKey bool     `help:"Sign although no key of --sign has signed the current version, for example for the first time." env:"-"`
 }
 
 // Signers reads the version key; nil without one.
-func (f Signing) Signers() (*notes.Signers, error) { return signers("--sign", f.Sign) }
+func (f Signing) Signers() (*notes.Signers, error) {
+	s, err := signers("--sign", f.Sign)
+	if s != nil {
+		s.New = f.NewKey
+	}
+	return s, err
+}
 
 // Equip gives an operator the version key.
 func (f Signing) Equip(o *operator.Operator) (err error) {

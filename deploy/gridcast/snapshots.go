@@ -22,6 +22,7 @@ type snapshotCmds struct {
 	Diff      snapshotsDiffCmd      `cmd:"" help:"Show the differences between two versions, value by value."`
 	Verify    snapshotsVerifyCmd    `cmd:"" help:"Read every object of a version again and compare its hash."`
 	Reproduce snapshotsReproduceCmd `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
+	Repair    snapshotsRepairCmd    `cmd:"" help:"Read every file of the current version, and write damaged ones again."`
 	Rollback  snapshotsRollbackCmd  `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
 	Prune     snapshotsPruneCmd     `cmd:"" help:"Remove old versions, and objects that no version needs."`
 }
@@ -121,6 +122,24 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store
 	s.Print(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults},
 		"version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	return damage
+}
+
+type snapshotsRepairCmd struct {
+	flags.Builder
+	flags.Action
+	Reason string `help:"Why, for the record." default:"damage in the store" placeholder:"TEXT" env:"-"`
+}
+
+func (c *snapshotsRepairCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	b, clock, err := c.New(ctx, s)
+	if err != nil {
+		return err
+	}
+	o, err := c.OperatorOf(ctx, b, clock)
+	if err != nil {
+		return err
+	}
+	return c.ApplyAndPrint(ctx, s, o, operator.Repair{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printAnswer)
 }
 
 type snapshotsReproduceCmd struct {

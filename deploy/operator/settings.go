@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 )
 
 // ErrSettled means that the store already has the requested settings.
@@ -111,19 +112,24 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 	}
 	now, err := settings.Load(ctx, o.Store)
-	if err != nil {
+	damaged := errors.Is(err, settings.ErrDamaged)
+	if err != nil && !damaged {
 		return nil, err
 	}
 	seen := digest(now)
 	effects := d.apply(&now)
+	var warnings []string
+	if damaged {
+		warnings = append(warnings, view.Ended(fmt.Sprintf("The present settings are replaced, because they cannot be read: every setting that you do not name now is lost. %v", err)))
+	}
 	if len(effects) == 0 {
 		return nil, fmt.Errorf("change the settings: %w", ErrSettled)
 	}
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.ChangeSettings, Subject: d.subject()},
-		Preview: Preview{Title: "Change the settings of the store", Question: "Apply these settings from now on?", Effects: effects, Seen: seen},
+		Preview: Preview{Title: "Change the settings of the store", Question: "Apply these settings from now on?", Effects: effects, Warnings: warnings, Seen: seen},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
-			if _, err := settings.Update(ctx, o.Store, func(s *settings.Settings) { d.apply(s) }); err != nil {
+			if _, err := settings.Update(ctx, o.Store, damaged, func(s *settings.Settings) { d.apply(s) }); err != nil {
 				return Answer{}, err
 			}
 			return Answer{Text: "The settings of the store are changed: " + d.subject() + "."}, nil

@@ -43,6 +43,21 @@ func (d Rebuild) look(_ context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
+// Repair writes again every damaged file of the current version.
+type Repair struct{}
+
+func (Repair) look(_ context.Context, o *Operator) (*Plan, error) { //nolint:unparam // an Action; others fail
+	return &Plan{
+		entry: auditlog.Intent{Action: auditlog.Rebuild, Subject: "repair"},
+		Preview: Preview{Title: "Repair the current version", Effects: []string{
+			"Every file of the current version is read. A damaged one is written again, or the next version has its documents anew.",
+		}},
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			return o.build(ctx, builder.Request{Reason: request.Reason, Repair: true, Progress: request.Progress})
+		},
+	}, nil
+}
+
 // ReleasePublishing ends the hold that a rollback has put on publishing, and builds.
 type ReleasePublishing struct{ reasoned }
 
@@ -76,6 +91,9 @@ func (o *Operator) build(ctx context.Context, request builder.Request) (Answer, 
 	} else {
 		done.Text = fmt.Sprintf("Version %d is published.", outcome.Version)
 	}
+	for _, fault := range outcome.Damage {
+		done.Text += " Damage was repaired: " + view.Ended(fault)
+	}
 	return done, err
 }
 
@@ -92,12 +110,10 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil && !errors.Is(err, snapshots.ErrDamaged) && !errors.Is(err, snapshots.ErrNone) {
 		return nil, fmt.Errorf("roll back to version %d: %w", d.Version, err)
 	}
-	if err == nil && pointer.Version == d.Version {
-		return nil, fmt.Errorf("roll back to version %d: it is the current version", d.Version)
-	}
-	m, err := LoadManifest(ctx, o.Store, d.Version)
+	publisher := snapshots.Publisher{Store: o.Store, Signers: o.Sign}
+	m, err := publisher.Target(ctx, d.Version)
 	if err != nil {
-		return nil, fmt.Errorf("roll back to version %d: %w", d.Version, err)
+		return nil, fmt.Errorf("roll back to version %d: %w", d.Version, noVersion(err, o.Store, d.Version))
 	}
 	p := Preview{
 		Title: fmt.Sprintf("Roll back to version %d", d.Version), Question: fmt.Sprintf("Give clients version %d again, and hold publishing?", d.Version),
@@ -120,7 +136,7 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}, Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
-			publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress, Signers: o.Sign}
+			publisher.Progress = request.Progress
 			receipt, err := publisher.Rollback(ctx, d.Version, o.Name, request.Reason, o.Now())
 			return Answer{
 				Record: receipt, Receipt: &receipt,
@@ -199,7 +215,7 @@ func (d CheckVersion) look(_ context.Context, o *Operator) (*Plan, error) { //no
 				return Answer{}, noVersion(err, o.Store, d.Version)
 			}
 			if len(found.Faults) > 0 {
-				return Answer{Record: found}, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; roll back to a version that is whole, then rebuild",
+				return Answer{Record: found}, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; gridcast snapshots repair writes them again",
 					found.Version, len(found.Faults), found.Objects, errors.Join(found.Faults...))
 			}
 			return Answer{Record: found, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", found.Version, found.Objects, found.Bytes)}, nil

@@ -205,7 +205,7 @@ func (s *Service) Missing() []almanac.MissingFact {
 		return nil
 	}
 	now := s.clock.Now()
-	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now), now)
+	return append(s.builder.SettingsMissing(now), almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now), now)...)
 }
 
 // collectResults sets the gauges of the results that a source or an operator owes.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
@@ -314,9 +316,15 @@ func (s *Service) setPublished(ctx context.Context, base *snapshots.Base) error 
 }
 
 // verify reads every object of the current version again, so that damage in the store is found before an
-// edge starts from it.
+// edge starts from it. A build repairs the damage.
 func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
 	found, err := snapshots.Verify(ctx, s.builder.Store, 0, nil)
+	if err != nil || len(found.Faults) > 0 {
+		if _, err := s.Build(ctx, builder.Request{Reason: "repair", Repair: true}); err != nil && !errors.Is(err, snapshots.ErrHeld) {
+			return err
+		}
+		found, err = snapshots.Verify(ctx, s.builder.Store, 0, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -372,6 +380,10 @@ func (s *Service) statusChange() (string, error) {
 	if base.Pointer.Held {
 		return "", nil
 	}
+	said := slices.ContainsFunc(base.Manifest.Missing, func(m snapshots.Missing) bool { return m.Code == string(almanac.SettingsUnread) })
+	if said != (len(s.builder.SettingsMissing(s.clock.Now())) > 0) {
+		return "the settings of the store became unreadable or readable", nil
+	}
 	state, err := s.builder.State(*s.facts.Load(), s.clock.Now(), base)
 	if err != nil || bytes.Equal(state, base.Manifest.State) {
 		return "", err
@@ -379,12 +391,37 @@ func (s *Service) statusChange() (string, error) {
 	return "the state of the facts changed", nil
 }
 
+// lookEvery is the number of followEvery after which follow reads the pointer of the store.
+const lookEvery = 10
+
+// pointerMoved reports whether somebody has damaged the pointer, or has moved it to a version that no builder published
+// after the last build of this process. The next build then replaces it.
+func (s *Service) pointerMoved(ctx context.Context) bool {
+	now, _, err := snapshots.LoadPointer(ctx, s.builder.Store)
+	base := s.published.Load().Pointer
+	switch {
+	case err != nil:
+		return errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, snapshots.ErrNone)
+	case now.Version == base.Version:
+		return now.Manifest != base.Manifest
+	case now.Version < base.Version, now.Version-base.Version > snapshots.MaxGap:
+		return true
+	}
+	return s.builder.Signers != nil && errors.Is(snapshots.CheckNote(ctx, s.builder.Store, now.Version, s.builder.Signers.Trust()), snapshots.ErrUnsigned)
+}
+
 // follow triggers a build when another process appends to the ledger, changes the archive or observes a lap of a
-// race, until ctx ends. It moves the jobs to the instants of what it has read.
+// race, or when the pointer is damaged, until ctx ends. It moves the jobs to the instants of what it has read.
 func (s *Service) follow(ctx context.Context) error {
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
+	ticks := 0
 	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
+		if ticks++; ticks%lookEvery == 0 && s.pointerMoved(ctx) {
+			if _, err := s.jobs.Load().Trigger(buildJob, "the pointer of the store is damaged"); err != nil {
+				s.log.Error("build not triggered", "err", err)
+			}
+		}
 		_, ledgerErr := s.builder.Ledger.Refresh(ctx)
 		if err := errors.Join(ledgerErr, s.loadFacts(ctx)); err != nil {
 			if ctx.Err() == nil {
@@ -429,7 +466,13 @@ func (s *Service) loadFacts(ctx context.Context) error {
 // calendar is the schedule's input, from facts and ledger in memory.
 func (s *Service) calendar() cadence.Calendar {
 	now := s.clock.Now()
-	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now), s.builder.Policy.Arrived)
+	cal := calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now), s.builder.Policy.Arrived)
+	for i := range cal.Rounds {
+		if r := &cal.Rounds[i]; s.builder.Unread() {
+			r.FreezeBy = r.Start.Add(-builder.LastMinute)
+		}
+	}
+	return cal
 }
 
 // Jobs returns the states of the jobs; none before Start has succeeded.

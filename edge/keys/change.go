@@ -202,9 +202,15 @@ func Restore(ctx context.Context, store blob.Store, backup List, above int64, s 
 		return List{Serial: serial}, nil
 	}
 	if _, err := stored.Update(ctx, func(list *List) error {
-		*list = List{Serial: max(backup.Serial, above, list.Serial) + 1, Keys: backup.Keys}
+		highest, now := backup.Serial, time.Now().Unix()
+		for _, serial := range []int64{above, list.Serial} {
+			if serial <= now+maxChanges { // else a stranger has written it
+				highest = max(highest, serial)
+			}
+		}
+		*list = List{Serial: highest + 1, Keys: backup.Keys}
 		if s != nil {
-			list.Signature = &Signature{by: s}
+			list.Serial, list.Signature = max(highest+1, now), &Signature{by: s}
 		}
 		return nil
 	}); err != nil {

@@ -37,7 +37,7 @@ type Follower struct {
 	cfg      FollowerConfig
 	cache    blob.Store     // nil: none
 	marks    *notes.Ratchet // nil: any list will do
-	marksErr error          // of opening the folder of marks
+	marksErr string         // why the marks are in memory alone; empty: they are on disk too
 
 	table  atomic.Pointer[Table]
 	state  atomic.Pointer[Health]
@@ -83,8 +83,11 @@ func (f *Follower) Run(ctx context.Context) error {
 		f.openCopy(ctx)
 	}
 	if !f.cfg.Trust.Empty() {
-		marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet"))
-		f.marks, f.marksErr = notes.NewRatchet(marks, "keys.json"), err
+		if marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet")); err == nil {
+			f.marks = notes.NewRatchet(marks, "keys.json")
+		} else {
+			f.marks = notes.NewRatchet(nil, "")
+		}
 	}
 	_ = blob.Follow(ctx, blob.FollowConfig{Store: f.cfg.Store, Key: Object, Limit: MaxSize, Take: f.take, Looked: f.looked}) // ends with ctx
 	return nil
@@ -137,15 +140,21 @@ func (f *Follower) verify(ctx context.Context, document []byte, copied bool) err
 		return fmt.Errorf("decode keys: %w", err)
 	}
 	signed, err := openNote(f.cfg.Trust, o.note, o.serial, o.sum)
-	switch {
-	case err != nil || copied:
+	if err != nil || copied {
 		return err
-	case f.marksErr != nil:
-		return fmt.Errorf("no list of keys is taken, because the folder for the highest serial numbers cannot be opened: %w", f.marksErr)
 	}
-	if err := f.marks.Raise(ctx, signed, notes.Mark{Number: o.serial, Content: o.sum}); err != nil {
+	err = f.marks.Raise(ctx, signed, notes.Mark{Number: o.serial, Content: o.sum})
+	if errors.Is(err, notes.ErrLower) {
 		return fmt.Errorf("list of keys: serial number: %w", err)
 	}
+	problem := ""
+	if err != nil { // a disk stops no newer list, because it may revoke a key
+		problem = err.Error()
+	}
+	if problem != "" && problem != f.marksErr {
+		f.cfg.Log.Error("the highest serial number of the keys is in memory alone: after a restart this edge accepts an older list", "err", err)
+	}
+	f.marksErr = problem
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gridcast/snapshots/notes"
 )
@@ -16,8 +17,8 @@ var (
 	ErrNoSigner = errors.New("the list of keys is signed, so edges would refuse a change without a signature; name the key: --sign-keys FILE")
 )
 
-// maxSerial is the highest serial number that a new key goes on from. Only a stolen key has signed a higher one.
-const maxSerial = 1 << 53
+// maxChanges is more than all changes of a list that an installation ever makes.
+const maxChanges = 1_000_000
 
 // noteLines is the text of the note about a list, below its origin.
 func noteLines(serial int64, sum string) []string {
@@ -57,8 +58,19 @@ func (d *List) Sign(s *notes.Signers, vouched bool) error {
 			return fmt.Errorf("%w; compare gridcast keys list with your records, then gridcast keys sign", err)
 		}
 	}
-	if d.Serial >= maxSerial {
-		d.Serial = 0 // the new key has a ratchet of its own
+	// Numbers are counted from a list of our own. Anybody may have written another one, so its number says nothing: the
+	// seconds since 1970 are above every number that changes have reached since then.
+	highest := time.Now().Unix()
+	var own []string
+	if d.Signature != nil {
+		own, _ = openNote(s.Trust(), d.Signature.note, d.Serial, d.Signature.sum)
+	}
+	switch possible := d.Serial <= highest+maxChanges; {
+	case len(own) > 0 && possible:
+	case len(own) == len(s.Public()):
+		return fmt.Errorf("a key of --sign-keys has signed the list under serial number %d, which no change has reached, so it is stolen: make another (gridcast signing new FILE), trust it at the edges, and gridcast keys sign with it alone", d.Serial)
+	default:
+		d.Serial = highest
 	}
 	d.Signature = &Signature{by: s}
 	return nil

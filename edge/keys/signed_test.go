@@ -3,6 +3,7 @@ package keys_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -169,7 +170,8 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 	}
 }
 
-// TestRatchetThatCannotBeOpened checks that a follower without its ratchet takes no list, and says why.
+// TestRatchetThatCannotBeOpened checks that a disk never stops a newer list of keys, which may revoke one. The numbers
+// then stand in memory, so that no older list follows.
 func TestRatchetThatCannotBeOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, folder, operator := memblob.New(), t.TempDir(), signingKey(t)
@@ -181,9 +183,22 @@ func TestRatchetThatCannotBeOpened(t *testing.T) {
 		}
 		f, stop := followSigned(t, store, folder, operator)
 		defer stop()
-		settle()
-		if problem := f.Health().Problem; f.Table() != nil || !strings.Contains(problem, "not a directory") {
-			t.Errorf("problem %q, table %v, want the reason and no table", problem, f.Table())
+		if settle(); count(f) != 1 {
+			t.Fatalf("problem %q, want the list of one key", f.Health().Problem)
+		}
+		first := read(t, store)
+		if err := keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
+			_, err := list.Revoke(list.Keys[0].ID, time.Now())
+			return err
+		})); err != nil {
+			t.Fatal(err)
+		}
+		if settle(); count(f) != 0 {
+			t.Error("the revoked key is accepted, because the disk keeps no number")
+		}
+		write(t, store, first)
+		if settle(); count(f) != 0 || !strings.Contains(f.Health().Problem, "lower") {
+			t.Errorf("the list from before the revocation: %d keys, problem %q", count(f), f.Health().Problem)
 		}
 	})
 }
@@ -232,12 +247,78 @@ func TestSigningAList(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f, stop := followSigned(t, store, folder, next)
-		if settle(); count(f) != 2 || f.Table().Serial() != 1 {
+		if settle(); count(f) != 2 || f.Table().Serial() < 1_000_000_000 || f.Table().Serial() > 1<<40 {
 			t.Errorf("new key: %d keys, problem %q", count(f), f.Health().Problem)
 		}
 		stop()
 	})
 	if marks, err := os.ReadFile(filepath.Join(folder, "ratchet", "keys.json")); err != nil || !strings.Contains(string(marks), `"number": 1`) {
 		t.Errorf("ratchet: %s, %v", marks, err)
+	}
+	if thief, err = keys.Decode(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := thief.Sign(operator, false); err == nil || !strings.Contains(err.Error(), "stolen") {
+		t.Errorf("the stolen key alone goes on from its number: %v", err)
+	}
+}
+
+// TestRevokeAfterAnAttack puts a list of any serial number in the place of the operator's. After keys sign, a revocation
+// reaches edges that have the operator's serial numbers on disk.
+func TestRevokeAfterAnAttack(t *testing.T) {
+	for _, serial := range []int64{1<<63 - 2, 1 << 53, 1<<53 - 1, 1 << 32, 1, 0} {
+		for _, stolen := range []bool{false, true} {
+			t.Run(fmt.Sprintf("serial %d, stolen %t", serial, stolen), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store, folder, operator := memblob.New(), t.TempDir(), signingKey(t)
+					for _, client := range []string{"one", "two"} {
+						if err := keys.Update(t.Context(), store, signed(operator, add(client))); err != nil {
+							t.Fatal(err)
+						}
+					}
+					_, stop := followSigned(t, store, folder, operator)
+					settle()
+					stop()
+					list, err := keys.Decode(read(t, store))
+					if err != nil {
+						t.Fatal(err)
+					}
+					by := signingKey(t)
+					if stolen {
+						by = operator
+					}
+					if err := list.Sign(by, true); err != nil {
+						t.Fatal(err)
+					}
+					list.Serial = serial
+					data, err := list.Encode()
+					if err != nil {
+						t.Fatal(err)
+					}
+					write(t, store, data)
+					next := operator
+					if stolen {
+						next = signingKey(t)
+					}
+					f, stop := followSigned(t, store, folder, next)
+					defer stop()
+					if err := keys.Update(t.Context(), store, func(list *keys.List) error { return list.Sign(next, true) }); err != nil {
+						t.Fatal(err)
+					}
+					if settle(); count(f) != 2 || f.Health().Problem != "" {
+						t.Errorf("after keys sign: %d keys, problem %q", count(f), f.Health().Problem)
+					}
+					if err := keys.Update(t.Context(), store, signed(next, func(list *keys.List) error {
+						_, err := list.Revoke(list.Keys[0].ID, time.Now())
+						return err
+					})); err != nil {
+						t.Fatal(err)
+					}
+					if settle(); count(f) != 1 || f.Health().Problem != "" {
+						t.Errorf("after keys revoke: %d keys, problem %q; want 1", count(f), f.Health().Problem)
+					}
+				})
+			})
+		}
 	}
 }

@@ -126,6 +126,9 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	// If we crash before the swap, the next restore finds the objects there and claims another number.
 	m.Base, m.BaseManifest = pointer.Version, pointer.Manifest
 	m.Builder, m.Reason = r.Builder, fmt.Sprintf("restored from the backup of %s", result.Backup.At.Format(time.RFC3339))
+	if served.Version > pointer.Version+snapshots.MaxGap {
+		served.Version = 0 // a stranger has written it
+	}
 	publisher := snapshots.Publisher{Store: r.Store, Progress: r.Progress, Signers: r.Signers}
 	version, err := publisher.Republish(ctx, m, max(pointer.Version, served.Version, r.Above), tag, pointer.Held, pointer.Reason)
 	if err != nil {
@@ -152,6 +155,9 @@ func (r *Restoring) open(ctx context.Context, result *Restored) (pointer snapsho
 	}
 	if pointer.Signed && r.Signers == nil {
 		return pointer, m, snapshots.ErrNoSigner
+	}
+	if r.Signers != nil && !r.Signers.New && snapshots.CheckNote(ctx, r.Backup, m.Version, r.Signers.Trust()) != nil {
+		return pointer, m, fmt.Errorf("version %d of the backup: %w", m.Version, snapshots.ErrNewKey)
 	}
 	if r.Above < 0 || r.Above > pointer.Version+snapshots.MaxGap {
 		return pointer, m, fmt.Errorf("version %d cannot have been served: the backup is of version %d", r.Above, pointer.Version)

@@ -80,6 +80,9 @@ func (t Trust) Open(data []byte) (Note, error) {
 
 // Signers are private keys of one origin. A nil *Signers has none.
 type Signers struct {
+	// New says that the keys may sign although none of them has signed anything in the store.
+	New bool
+
 	signers []note.Signer
 	public  []string
 	trust   Trust
@@ -126,6 +129,16 @@ func (s *Signers) Public() []string { return slices.Clone(s.public) }
 
 // Trust trusts these keys.
 func (s *Signers) Trust() Trust { return s.trust }
+
+// Highest returns the highest number of an Advance.
+func (s *Signers) Highest() int64 { return s.highest.Load() }
+
+// Unknown reports whether a note has signatures, all of them by other keys.
+func (t Trust) Unknown(data []byte) bool {
+	_, err := note.Open(data, note.VerifierList(t.verifiers...))
+	var unverified *note.UnverifiedNoteError
+	return errors.As(err, &unverified) && len(unverified.Note.UnverifiedSigs) > 0
+}
 
 // Advance reports whether number is not lower than in any earlier call.
 func (s *Signers) Advance(number int64) bool {

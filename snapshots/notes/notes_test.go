@@ -2,12 +2,15 @@ package notes_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
 )
@@ -99,6 +102,15 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// full is a disk without room.
+type full struct{ blob.Store }
+
+func (full) Create(context.Context, string, []byte) (blob.Tag, error) { return "", syscall.ENOSPC }
+
+func (f full) Swap(ctx context.Context, key string, _ blob.Tag, data []byte) (blob.Tag, error) {
+	return f.Create(ctx, key, data)
+}
+
 // TestRatchet checks that each key has a highest number of its own.
 func TestRatchet(t *testing.T) {
 	store := memblob.New()
@@ -127,8 +139,23 @@ func TestRatchet(t *testing.T) {
 			t.Errorf("%v %s: check %v, raise %v, want allowed %v", step.keys, step.text, check, raise, step.ok)
 		}
 	}
+	// The numbers of a running process are not in its file alone, and a damaged file is replaced.
 	store.Corrupt("marks.json", []byte("{"))
-	if err := r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}); err == nil || errors.Is(err, notes.ErrLower) {
+	if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 7}); !errors.Is(err, notes.ErrLower) {
+		t.Errorf("damaged marks, a lower number: %v", err)
+	}
+	if err := r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}); err != nil {
 		t.Errorf("damaged marks: %v", err)
+	}
+	if err := notes.NewRatchet(store, "marks.json").Check(t.Context(), []string{"b"}, notes.Mark{Number: 6}); !errors.Is(err, notes.ErrLower) {
+		t.Errorf("a new process after damage: %v", err)
+	}
+	for name, r := range map[string]*notes.Ratchet{"no disk": notes.NewRatchet(nil, ""), "a full disk": notes.NewRatchet(full{memblob.New()}, "marks.json")} {
+		if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 2}); err == nil || errors.Is(err, notes.ErrLower) {
+			t.Errorf("%s: got %v, want an error of the disk", name, err)
+		}
+		if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 1}); !errors.Is(err, notes.ErrLower) {
+			t.Errorf("%s: a lower number: %v", name, err)
+		}
 	}
 }
