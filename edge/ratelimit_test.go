@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/edge"
+	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 )
 
@@ -26,6 +27,13 @@ func rate(t testing.TB, r response) (limit, remaining int, reset int64) {
 
 func TestLimitOfEachTier(t *testing.T) {
 	w := newWorld(t)
+	if err := keys.Update(t.Context(), w.store, func(d *keys.List) (err error) {
+		_, w.key["cache"], err = d.Create(keys.Request{Name: "cache", Tier: "cache"}, realNow)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the new key is known", func() bool { return w.edge.Status().Keys.Count == 7 })
 	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600, "cache": 6000} {
 		limit, remaining, reset := rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key[tier]))
 		if limit != want || remaining != want-1 {

@@ -64,7 +64,6 @@ type option func(*edge.Config, *edge.Deps, *setup)
 // setup is the content of the store when the edge starts.
 type setup struct {
 	keys, version bool
-	tiers         []string      // with a key each
 	copied        bool          // the edge has a copy of both
 	warnAfter     time.Duration // 0: the edge's own
 	quiet         time.Duration // before downloads are made
@@ -161,6 +160,7 @@ func (w *world) publish(lacks string) {
 	blobtest.Fill(w.t, w.store, objects)
 }
 
+// createKeys creates keys of the tiers that tests use most. Others may be added to the defaults.
 func (w *world) createKeys() {
 	w.t.Helper()
 	err := keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
