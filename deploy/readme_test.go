@@ -81,3 +81,35 @@ func TestReadmeNamesWhatExists(t *testing.T) {
 		}
 	}
 }
+
+// TestWalkOfARequest holds the walk of a request to the code: the steps come in this order, each file declares its part,
+// and the file before or the gateway calls it.
+func TestWalkOfARequest(t *testing.T) {
+	_, walk, _ := strings.Cut(readReadme(t), "- **a request**:")
+	walk, _, _ = strings.Cut(walk, "\n- **")
+	at := 0
+	for _, step := range []struct{ file, declares, caller, calls string }{
+		{"edge/edge.go", "return &fasthttp.Server{", "edge/edge.go", "s.Serve("},
+		{"edge/gateway.go", "func (g *gateway) handle(ctx *fasthttp.RequestCtx)", "edge/edge.go", "e.gateway.handle,"},
+		{"edge/request.go", "func (r *request) read(", "edge/gateway.go", "r.read(ctx"},
+		{"edge/keys/entry.go", "func (t *Table) Lookup(", "edge/request.go", "table.Lookup("},
+		{"edge/limit/window.go", "func (w *Window) Take(", "edge/gateway.go", "entry.Counter.Take("},
+		{"edge/resident/page.go", "func (p *Page) Answer(", "edge/gateway.go", "page.Answer("},
+		{"edge/answer.go", "func (a *answer) write(", "edge/gateway.go", "a.write(&ctx.Response)"},
+	} {
+		i := strings.Index(walk, "`"+step.file+"`")
+		if i < at {
+			t.Errorf("README.md: the walk of a request has %s at %d, want it after %d", step.file, i, at)
+		}
+		at = max(at, i)
+		for text, file := range map[string]string{step.declares: step.file, step.calls: step.caller} {
+			source, err := os.ReadFile(filepath.Join("..", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(source), text) {
+				t.Errorf("%s has no %q: the walk of a request has changed", file, text)
+			}
+		}
+	}
+}
