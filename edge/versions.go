@@ -53,18 +53,18 @@ const ratchetFolder = "ratchet"
 // versionFolder is the folder of the copy of the version, below Config.CacheDir.
 const versionFolder = "version"
 
-// Served returns the manifest of the newest version in the copy of an edge of a store, by the name of the store. The
+// Served returns the manifest of the newest version in the copy of an edge, and the name of its store. The
 // error wraps snapshots.ErrNone or fs.ErrNotExist if there is none.
-func Served(ctx context.Context, cacheDir, store string) (snapshots.Manifest, error) {
+func Served(ctx context.Context, cacheDir string) (manifest snapshots.Manifest, store string, err error) {
 	folder := filepath.Join(cacheDir, versionFolder)
 	if _, err := os.Stat(folder); err != nil {
-		return snapshots.Manifest{}, fmt.Errorf("copy of the edge: %w", err)
+		return snapshots.Manifest{}, "", fmt.Errorf("copy of the edge: %w", err)
 	}
 	cache, err := dirblob.OpenReadOnly(folder)
 	if err != nil {
-		return snapshots.Manifest{}, err
+		return snapshots.Manifest{}, "", err
 	}
-	return snapshots.LoadCached(ctx, cache, store)
+	return snapshots.LoadCached(ctx, cache)
 }
 
 // Forget removes the copies of version and keys, and the highest numbers that trusted keys have signed, so that an

@@ -79,21 +79,20 @@ func (c *cache) versions(ctx context.Context, lean func(*Manifest, string) bool)
 	}
 }
 
-// LoadCached returns the manifest of the newest version that a cache of Follow holds of a store, by the name of the store.
-// The error wraps ErrNone if it holds none.
-func LoadCached(ctx context.Context, store blob.Store, source string) (Manifest, error) {
-	c := newCache(store, source)
-	var newest Manifest
-	err := ErrNone
-	for _, s := range c.slots {
-		if _, none := c.pointer(ctx, s); none != nil {
+// LoadCached returns the manifest of the newest version that a cache of Follow holds, and the name of the store that it
+// is a copy of. The error wraps ErrNone if it holds none.
+func LoadCached(ctx context.Context, store blob.Store) (newest Manifest, source string, err error) {
+	err = ErrNone
+	for _, s := range newCache(store, "").slots {
+		o, none := s.Get(ctx, sourceKey, blob.MaxDocument)
+		if none != nil {
 			continue
 		}
 		if m, loadErr := LoadManifest(ctx, s, 0); loadErr == nil && m.Version > newest.Version {
-			newest, err = m, nil
+			newest, source, err = m, string(o.Data), nil
 		}
 	}
-	return newest, err
+	return newest, source, err
 }
 
 // pointer reads the pointer of a slot, or returns ErrNone if it holds nothing of this source.

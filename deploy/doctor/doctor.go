@@ -33,6 +33,7 @@ import (
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/s3blob"
 )
 
@@ -82,8 +83,12 @@ const checkTimeout = 10 * time.Second
 func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 	d := &doctor{Doctor: c, version: s.Version}
 	cfg := d.configuration()
+	if len(s.Unread) > 0 {
+		d.found("environment", Problem, "gridcast serve --help   # lists every variable", "no command reads %s: is the name misspelt?", strings.Join(s.Unread, ", "))
+	}
 	d.openStore(ctx)
 	if d.store != nil {
+		d.owner(ctx)
 		d.writes(ctx)
 		d.storeClock(ctx)
 		d.ledger(ctx, d.published(ctx))
@@ -161,6 +166,10 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 func (d *doctor) openStore(ctx context.Context) {
 	if err := d.Lost(ctx, d.Storage); err != nil {
+		if lost, ok := errors.AsType[*flags.LostError](err); ok && lost.Source != lost.Store {
+			d.failed("store", "gridcast doctor --store "+lost.Source, err)
+			return
+		}
 		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store '%s' --cache-dir %s   # or mount the disk; deploy/docs/store-lost.md", d.Store, d.CacheDir), err)
 		return
 	}
@@ -190,7 +199,7 @@ func (d *doctor) fixStore(err error) string {
 		case errors.Is(err, syscall.ENOSPC):
 			return "gridcast snapshots prune --store " + d.Store
 		case errors.Is(err, fs.ErrPermission):
-			return fmt.Sprintf("chown -R $(id -u) %s", path)
+			return fixOwner(path)
 		case d.Role == "edge":
 			return "gridcast build --store " + d.Store
 		}
@@ -212,6 +221,34 @@ func (d *doctor) fixStore(err error) string {
 		return "export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…   # rights: deploy/docs/s3.md"
 	}
 	return fmt.Sprintf("curl -sS -o /dev/null -w '%%{http_code}\\n' %s", endpoint)
+}
+
+// fixOwner returns the command for a store with files that this user may not use: as its owner, if it is another, else
+// a command that makes the store its owner's.
+func fixOwner(path string) string {
+	owner := dirblob.OwnerOf(path)
+	switch {
+	case owner == nil:
+		return "ls -ld " + path
+	case owner.UID != os.Geteuid() && os.Geteuid() != 0:
+		return fmt.Sprintf("runuser -u %s -- gridcast doctor   # the store belongs to this user", owner)
+	}
+	return fmt.Sprintf("chown -R %s: %s   # as root", owner, path)
+}
+
+// owner checks that one user owns the whole folder of a store.
+func (d *doctor) owner(ctx context.Context) {
+	path, inFolder := strings.CutPrefix(d.Store, "dir:")
+	if !inFolder {
+		return
+	}
+	switch count, first, err := dirblob.Foreign(ctx, path); {
+	case err != nil:
+		d.failed("owner", fixOwner(path), err)
+	case count > 0:
+		d.found("owner", Problem, fmt.Sprintf("chown -R %s: %s   # as root", dirblob.OwnerOf(path), path),
+			"%d files and folders belong to another user than the store, for example %s: the service may not be able to write", count, first)
+	}
 }
 
 // writes checks the rights to write, and that the storage honours both conditions of a write.

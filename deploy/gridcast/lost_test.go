@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,26 @@ func TestStoreNotMounted(t *testing.T) {
 		p.await(t, func() bool { _, err := os.Stat(filepath.Join(dir, "cache", copied)); return err == nil })
 	}
 	p.end(t)
+
+	// A misspelt name of the store: the service says so, serves its copy, and opens no new ledger.
+	misspelt := slices.Clone(serve)
+	misspelt[2] = "dir:stroe"
+	p = startServer(t, dir, misspelt...)
+	p.await(t, func() bool {
+		return p.answers("/readyz") && strings.Contains(p.output.String(), "is the name of the store right?") && strings.Contains(p.output.String(), notBuilt)
+	})
+	p.end(t)
+	if err := os.Mkdir(filepath.Join(dir, "stroe"), 0o700); err != nil { // there, but another folder
+		t.Fatal(err)
+	}
+	p = startServer(t, dir, misspelt...)
+	p.await(t, func() bool { return p.answers("/readyz") && strings.Contains(p.output.String(), notBuilt) })
+	p.end(t)
+	startServer(t, dir, "edge", "--store", "dir:stroe", "--cache-dir", "cache").end(t)
+	if entries, err := os.ReadDir(filepath.Join(dir, "stroe")); err != nil || len(entries) > 0 {
+		t.Errorf("the service wrote %v into the misspelt store, %v", entries, err)
+	}
+
 	gridcast(t, dir, "store", "backup", "backup", "--store", "dir:store", "--by", "anna")
 	store, gone := filepath.Join(dir, "store"), filepath.Join(dir, "unmounted")
 	if err := os.Rename(store, gone); err != nil {

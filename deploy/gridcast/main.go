@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -149,6 +150,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	every, _ := c.Elem().Field(0).Interface().(everyCommand)
 	s.JSON, s.Log, s.Given, s.Version = every.JSON, newLogger(s.Err, every.LogFormat), given, version
 	watch.Log(s.Log)
+	switch args[0] {
+	case "serve", "edge", "scheduler", "doctor":
+		s.Unread = unreadVariables(os.Environ())
+	}
+	if len(s.Unread) > 0 && args[0] != "doctor" {
+		s.Log.Warn("the environment has variables that no command reads; gridcast serve --help lists the known ones", "names", s.Unread)
+	}
 	err = command.Run(s)
 	s.EndProgress()
 	if lost := s.OutputError(); err == nil && lost != nil {
@@ -167,6 +175,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
 	}
 	return exitFailed
+}
+
+// ofSamples are variables of the kit that gridcast itself does not read.
+var ofSamples = []string{"GRIDCAST_KEY", "GRIDCAST_URL", "GRIDCAST_VERSION", "GRIDCAST_WEBHOOK_SECRET"}
+
+// unreadVariables returns the names of the variables that begin with GRIDCAST_ although no command reads them, for
+// example misspelt ones.
+func unreadVariables(environment []string) []string {
+	known := slices.Clone(ofSamples)
+	parser, err := kong.New(new(cli), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": version})
+	if err != nil {
+		panic(fmt.Sprintf("BUG: command line: %v", err))
+	}
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok {
+			known = append(known, flag.Envs...)
+		}
+		return next(nil)
+	})
+	var unread []string
+	for _, variable := range environment {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "GRIDCAST_") && !slices.Contains(known, name) {
+			unread = append(unread, name)
+		}
+	}
+	slices.Sort(unread)
+	return unread
 }
 
 // helpFor is the command to ask for help after a faulty command line.

@@ -82,7 +82,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 	}
 	if c.CacheDir != "" {
-		served, err := edge.Served(ctx, c.CacheDir, store.String())
+		served, _, err := edge.Served(ctx, c.CacheDir)
 		if err != nil {
 			return fmt.Errorf("--cache-dir %s: %w", c.CacheDir, err)
 		}

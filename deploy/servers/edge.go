@@ -3,6 +3,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -40,6 +41,8 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 		if store, err = unmounted(ctx, s, &c.Edge, c.Storage, err); err != nil {
 			return err
 		}
+	} else if lost := c.Lost(ctx, c.Storage); lost != nil {
+		store = serveCopy(s, store, lost)
 	}
 	limits, done, err := c.Limits(ctx, s.Log)
 	if err != nil {
@@ -70,8 +73,11 @@ func unmounted(ctx context.Context, s *terminal.Streams, e *flags.Edge, storage 
 	if lost == nil {
 		return nil, err
 	}
-	s.Log.Error("the edge serves its own copy of the version", "err", lost)
-	return storage.OpenUnmounted(ctx)
+	store, err := storage.OpenUnmounted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return serveCopy(s, store, lost), nil
 }
 
 // startWait limits how long a server waits for its first version before it tells systemd that it is ready. It answers 503
@@ -89,6 +95,24 @@ func notifyStarted(ctx context.Context, started <-chan struct{}, log *slog.Logge
 	}
 	notifyReady(ctx, log)
 }
+
+// serveCopy logs the loss of the store and gives the store the name of the copy, so that the edge serves the copy.
+func serveCopy(s *terminal.Streams, store blob.Store, loss error) blob.Store {
+	s.Log.Error("the edge serves its own copy of the version", "err", loss)
+	if lost, ok := errors.AsType[*flags.LostError](loss); ok && lost.Source != store.String() {
+		return renamed{store, lost.Source}
+	}
+	return store
+}
+
+// renamed is a store under the name of another.
+type renamed struct {
+	blob.Store
+
+	name string
+}
+
+func (r renamed) String() string { return r.name }
 
 // notifyReady tells systemd that the server listens, and that it stops when ctx ends, if the unit has
 // Type=notify (sd_notify(3)). Elsewhere it does nothing.

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -60,6 +61,8 @@ func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
 			if store, err = unmounted(ctx, s, &c.Edge, c.Storage, err); err != nil {
 				return err
 			}
+		} else if _, lost := errors.AsType[*flags.LostError](err); lost {
+			store = serveCopy(s, store, err)
 		}
 	}
 	open := func(ctx context.Context) (*builder.Builder, error) {

@@ -9,6 +9,9 @@
 // and a missing directory is an error. If the directory vanishes later, every read fails
 // instead of finding no objects.
 //
+// A process of root gives its new files and folders to the owner of the store, so that the service's own user can go on
+// writing.
+//
 // Create and Swap return when the object and its folder are on disk. On ext4, XFS and Btrfs, many concurrent writes
 // wait for the disk together: one sync of the file system serves all of them.
 //
@@ -53,6 +56,7 @@ type Store struct {
 	writing  chan struct{} // holds one token for the writer of this process that may take @lock
 	patience time.Duration // for @lock
 	read     atomic.Bool   // an object was read from it
+	owner    *Owner        // gets the new files of a process of root; nil: they stay the process's own
 	disk     disk
 }
 
@@ -64,6 +68,9 @@ func Open(root string) (*Store, error) {
 	s, err := open(root)
 	if err != nil {
 		return nil, err
+	}
+	if os.Geteuid() == 0 {
+		s.owner = OwnerOf(s.root)
 	}
 	if err := s.makeFolder(filepath.Join(s.root, newFolder)); err != nil {
 		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
@@ -177,7 +184,7 @@ func (s *Store) place(path string, data []byte, name func(fresh *os.File) error)
 	defer func() { _, _ = fresh.Close(), os.Remove(fresh.Name()) }() // after a rename there is nothing to remove
 	_, err = fresh.Write(data)
 	// Temporary files are private by default; an edge of another user must read objects.
-	if err = errors.Join(err, fresh.Chmod(0o644), s.disk.sync(fresh)); err == nil {
+	if err = errors.Join(err, fresh.Chmod(0o644), s.give(fresh.Name()), s.disk.sync(fresh)); err == nil {
 		err = name(fresh)
 	}
 	if err != nil {
@@ -323,6 +330,10 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.give(name); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
 	backoff := blob.Backoff{First: time.Millisecond, Longest: 50 * time.Millisecond}
 	for failures := 1; ; failures++ {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -359,7 +370,7 @@ func (s *Store) makeFolder(folder string) error {
 	case err != nil:
 		return err
 	}
-	if err = s.syncFolder(filepath.Dir(folder)); err != nil {
+	if err = errors.Join(s.give(folder), s.syncFolder(filepath.Dir(folder))); err != nil {
 		_ = os.Remove(folder) // it stays if another writer has used it
 	}
 	return err

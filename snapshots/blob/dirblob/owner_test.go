@@ -1,0 +1,48 @@
+package dirblob_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gridcast/snapshots/blob/dirblob"
+)
+
+// nobody is a user without rights of every Debian machine.
+const nobody = 65534
+
+// TestOwner writes as root to a store of another user: every file and folder must belong to that user, also in a store that
+// root begins in that user's folder. What root has made by other means is found.
+func TestOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can write to the store of another user")
+	}
+	home := t.TempDir()
+	if err := os.Chown(home, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(home, "new/store")
+	store, err := dirblob.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := store.Create(t.Context(), "a/b/c", []byte("one"))
+	if err == nil {
+		_, err = store.Swap(t.Context(), "a/b/c", tag, []byte("two"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := dirblob.OwnerOf(filepath.Join(root, "a/b/c")); owner == nil || owner.UID != nobody || owner.GID != nobody {
+		t.Errorf("a new object belongs to %v, want the user of the store", owner)
+	}
+	if count, first, err := dirblob.Foreign(t.Context(), root); err != nil || count != 0 {
+		t.Errorf("got %d files of other users, such as %s, %v; want none", count, first, err)
+	}
+	if err := os.Chown(filepath.Join(root, "a/b"), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if count, first, err := dirblob.Foreign(t.Context(), root); err != nil || count != 1 || first != filepath.Join(root, "a/b") {
+		t.Errorf("got %d files of other users, first %s, %v; want the folder a/b", count, first, err)
+	}
+}
