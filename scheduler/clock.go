@@ -16,8 +16,8 @@ type Clock interface {
 
 // raceTime makes timers and tickers of a Clock. All durations are race time.
 //
-// A timer never fires before its instant. It looks at the clock again in each real second, or another period of look.
-// So it fires at most that late after the machine was suspended or the clock was set, also if it was set back.
+// A timer never fires before its instant. It looks at the clock again at whole multiples of look, a real duration. So it
+// fires at most that late after the machine was suspended or the clock was set.
 type raceTime struct {
 	Clock
 	look time.Duration
@@ -90,11 +90,11 @@ func (t *timer) stop() bool {
 
 // wait waits until the instant, or the next look at the clock. All timers look at the same moment. The caller holds mu.
 func (t *timer) wait() {
-	real := math.Ceil(float64(t.clock.Until(t.at)) / t.clock.Speed())
+	need := math.Ceil(float64(t.clock.Until(t.at)) / t.clock.Speed())
 	look := t.clock.look - time.Duration(time.Now().UnixNano())%t.clock.look
 	t.waits++
 	wait := t.waits
-	t.alarm = time.AfterFunc(time.Duration(min(max(real, 0), float64(look))), func() { t.expire(wait) })
+	t.alarm = time.AfterFunc(time.Duration(min(max(need, 0), float64(look))), func() { t.expire(wait) })
 }
 
 // expire ends a wait: the timer fires if the clock has reached the instant. Otherwise it waits again.

@@ -63,11 +63,11 @@ type planned struct {
 	at time.Time // the coming instant
 }
 
-func newTimetable(cron cron, name string, clock Clock, e events) (*timetable, error) {
-	t := &timetable{cron: cron, name: name, planned: make(map[cadence.Due]planned)}
+func newTimetable(c cron, name string, clock Clock, e events) (*timetable, error) {
+	t := &timetable{cron: c, name: name, planned: make(map[cadence.Due]planned)}
 	t.least = time.Duration(float64(leastInterval) * clock.Speed())
 	var err error
-	t.lasting, err = cron.NewJob(gocron.OneTimeJob(gocron.OneTimeJobStartDateTime(distant(clock.Now()))), gocron.NewTask(e.run),
+	t.lasting, err = c.NewJob(gocron.OneTimeJob(gocron.OneTimeJobStartDateTime(distant(clock.Now()))), gocron.NewTask(e.run),
 		gocron.WithName(name), gocron.WithSingletonMode(gocron.LimitModeWait),
 		gocron.WithEventListeners(
 			gocron.BeforeJobRunsSkipIfBeforeFuncErrors(func(uuid.UUID, string) error { return e.before() }),
@@ -128,17 +128,17 @@ func (t *timetable) update(coming []cadence.Due, now time.Time, wake func()) err
 // Every calls f at an interval of real time until ctx ends. It waits for a call before the next one, and before it
 // returns. The end of ctx cancels the context of f.
 func Every(ctx context.Context, interval time.Duration, f func(context.Context)) error {
-	cron, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
+	c, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
 	if err != nil {
 		return err
 	}
-	_, err = cron.NewJob(gocron.DurationJob(interval), gocron.NewTask(f), gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	_, err = c.NewJob(gocron.DurationJob(interval), gocron.NewTask(f), gocron.WithSingletonMode(gocron.LimitModeReschedule))
 	if err != nil {
-		return fmt.Errorf("call a function each %v: %w", interval, errors.Join(err, cron.Shutdown()))
+		return fmt.Errorf("call a function each %v: %w", interval, errors.Join(err, c.Shutdown()))
 	}
-	cron.Start()
+	c.Start()
 	<-ctx.Done()
-	return cron.Shutdown()
+	return c.Shutdown()
 }
 
 // monitor hands gocron's measurements of the lasting jobs to the metrics.
