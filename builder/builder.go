@@ -314,7 +314,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		Base: in.Base, EndHold: r.Release,
 		About: snapshots.About{
 			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
-			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
+			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, DefaultYears: render.DefaultYears(a), Archive: in.Facts.SHA256,
 			Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
 			Expected: expected(a), Missing: b.missingUntilDue(v, in.Ledger, a),
 		},
@@ -329,7 +329,9 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 			return err
 		}
 		b.memory.Keep(version)
-		d.CurrentSeason = units.Current(in.Base, a)
+		if d.CurrentSeason = units.Current(in.Base, a); d.CurrentSeason != a.Current {
+			d.DefaultYears = in.Base.Manifest.DefaultYears
+		}
 		fill(d, version)
 		refused = append(refused, addFeeds(d, a, version)...)
 		if err := tiles.Add(d, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq]); err != nil {
@@ -459,7 +461,7 @@ func (b *Builder) nothingKnown(at time.Time) error {
 // addFeeds adds the feeds to a draft. A feed that cannot be rendered, or that contradicts the documents, is refused
 // and keeps its earlier bytes. So do all feeds while the archive lacks a published season.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
-	known := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}
+	known := catalog.Known{Seasons: d.Seasons, Current: min(d.CurrentSeason, a.Past())}
 	for _, f := range catalog.Feeds {
 		entry, before := d.Base.Entry(f.Stored)
 		if before && len(d.Seasons) > len(a.Years) {
@@ -469,7 +471,7 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (r
 		}
 		feed := units.Render(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
 		if feed.Fault == nil && !feed.Reused {
-			feed.Fault = check.Feed(f, feed.Body, known, version.BodiesFrom(d.CurrentSeason))
+			feed.Fault = check.Feed(f, feed.Body, known, version.BodiesFrom(known.Current))
 		}
 		if feed.Fault != nil {
 			refused = append(refused, units.Refused{Path: f.Stored, Err: feed.Fault})

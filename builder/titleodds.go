@@ -13,7 +13,7 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// titleOdds makes the odds of every season that drivers have taken part in.
+// titleOdds makes the odds of every season. They are empty before drivers have taken part in it.
 func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
 	for i := range d.almanac.Years {
 		y := &d.almanac.Years[i]
@@ -21,21 +21,22 @@ func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
 		if err != nil {
 			return err
 		}
-		if ok {
-			if err := put(data, catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}, odds); err != nil {
-				return err
-			}
+		if !ok {
+			odds = wire.TitleOdds{RacesCounted: odds.RacesCounted, RacesRemaining: odds.RacesRemaining, Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
+		}
+		if err := put(data, catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}, odds); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// oddsOf returns the odds of a season, and false if it is too early for any.
+// oddsOf returns the odds of a season, and false if it is too early for any: then they are empty.
 func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
 	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
 	held, counted := heldRounds(y)
 	odds.RacesCounted, odds.RacesRemaining = counted, len(held)-counted
-	if y.Year >= d.almanac.Current {
+	if y.Year >= min(d.almanac.Current, d.almanac.Past()) && counted > 0 {
 		var err error
 		if odds.AfterRounds, err = d.oddsAfter(ctx, y, held[:min(counted, len(held)-1)]); err != nil {
 			return odds, false, err

@@ -22,7 +22,7 @@ type StatusDocument struct {
 	Overdue    bool              `json:"overdue"`              // race time is past DueAt: the builder is late
 	Held       bool              `json:"held"`                 // automatic builds are stopped
 	HeldReason string            `json:"held_reason,omitzero"`
-	Season     int               `json:"season,omitzero"`    // the default year
+	Season     int               `json:"season,omitzero"`    // of the next race
 	Ledger     *snapshots.Ledger `json:"ledger,omitzero"`    // the head of the ledger behind the version
 	NextRace   wire.Instant      `json:"next_race,omitzero"` // lights out of the next race
 	Refused    *Refused          `json:"refused,omitzero"`   // the latest version that the edge refused

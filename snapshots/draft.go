@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,6 +88,11 @@ func (d *Draft) validate() error {
 	if !slices.IsSorted(d.Seasons) || !slices.Contains(d.Seasons, d.CurrentSeason) {
 		fault("current season %d is not among the seasons %v, or they are out of order", d.CurrentSeason, d.Seasons)
 	}
+	for name, year := range d.DefaultYears {
+		if !slices.Contains(d.Seasons, year) {
+			fault("the default season %d of %s is not among the seasons %v", year, name, d.Seasons)
+		}
+	}
 	seen := make(map[string]bool, len(d.Variants))
 	for _, v := range d.Variants {
 		path := v.Path()
@@ -150,7 +156,7 @@ func (d *Draft) changes(variants []Variant) bool {
 			return true
 		}
 	}
-	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
+	return d.CurrentSeason != base.CurrentSeason || !maps.Equal(d.DefaultYears, base.DefaultYears) || !slices.Equal(d.Seasons, base.Seasons) ||
 		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
 		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused) || !bytes.Equal(d.State, base.State) ||
 		!slices.EqualFunc(d.Expected, base.Expected, func(x, y Expected) bool { return x.Year == y.Year && x.At.Equal(y.At) })

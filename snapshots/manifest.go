@@ -103,16 +103,17 @@ type Manifest struct {
 
 // About is the builder's account of a version: its inputs, its instants and the facts that it lacks.
 type About struct {
-	Builder       string         `json:"builder"`           // host and process, for people
-	Reason        string         `json:"reason,omitzero"`   // for people
-	BuiltAt       time.Time      `json:"built_at"`          // race time
-	Instant       time.Time      `json:"instant,omitzero"`  // race time of the documents; absent if it is BuiltAt
-	DueAt         time.Time      `json:"due_at,omitzero"`   // race time at which the next status moves; overdue after it
-	CurrentSeason int            `json:"current_season"`    // the default year
-	Seasons       []int          `json:"seasons"`           // known years, ascending
-	Archive       string         `json:"archive"`           // hex SHA-256 of the archive's bytes
-	Settings      string         `json:"settings,omitzero"` // hex SHA-256 of the store's settings; empty: it has none
-	Release       string         `json:"release,omitzero"`  // of the program that rendered the documents
+	Builder       string         `json:"builder"`                // host and process, for people
+	Reason        string         `json:"reason,omitzero"`        // for people
+	BuiltAt       time.Time      `json:"built_at"`               // race time
+	Instant       time.Time      `json:"instant,omitzero"`       // race time of the documents; absent if it is BuiltAt
+	DueAt         time.Time      `json:"due_at,omitzero"`        // race time at which the next status moves; overdue after it
+	CurrentSeason int            `json:"current_season"`         // the season that the version looks ahead to
+	DefaultYears  map[string]int `json:"default_years,omitzero"` // the default season of each endpoint with another one, by its name
+	Seasons       []int          `json:"seasons"`                // known years, ascending
+	Archive       string         `json:"archive"`                // hex SHA-256 of the archive's bytes
+	Settings      string         `json:"settings,omitzero"`      // hex SHA-256 of the store's settings; empty: it has none
+	Release       string         `json:"release,omitzero"`       // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
 	Live          string         `json:"live,omitzero"`    // hex SHA-256 of the head of the live log; empty: it has no entry
 	Derived       string         `json:"derived,omitzero"` // key of the derived documents, below DerivedFolder

@@ -21,7 +21,7 @@ import (
 // Almanac is everything that may be published at an instant. It is immutable and safe for concurrent use.
 type Almanac struct {
 	At      time.Time
-	Current int    // the default year; 0 if no season is known
+	Current int    // the season to look ahead to, see ahead; 0 if no season is known
 	Years   []Year // ascending
 	Grid    []GridEntry
 
@@ -106,11 +106,7 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 			}),
 		})
 	}
-	if a.Current = v.CurrentSeason(); len(a.Years) > 0 {
-		if _, ok := a.Year(a.Current); !ok {
-			a.Current = a.Years[len(a.Years)-1].Year
-		}
-	}
+	a.Current = a.ahead()
 	a.Grid = a.latestGrid()
 	return a
 }
@@ -212,6 +208,40 @@ func (a *Almanac) Round(session int64) (*Round, error) {
 
 func unknownSession(session int64) error {
 	return fmt.Errorf("%w %d; gridcast rounds list --year YEAR shows the keys", ledger.ErrUnknownSession, session)
+}
+
+// awaitedFor is the time for which a result without a source keeps its season the one to look ahead to.
+const awaitedFor = 14 * 24 * time.Hour
+
+// ahead returns the season of the earliest round that is scheduled, live, or has awaited its result for less than two
+// weeks; else the last season.
+func (a *Almanac) ahead() int {
+	for i := range a.Years {
+		for j := range a.Years[i].Rounds {
+			switch r := &a.Years[i].Rounds[j]; r.State {
+			case Scheduled, Live:
+				return r.Year
+			case AwaitingResult:
+				if a.At.Sub(r.WindowEnd()) < awaitedFor {
+					return r.Year
+				}
+			}
+		}
+	}
+	if len(a.Years) == 0 {
+		return 0
+	}
+	return a.Years[len(a.Years)-1].Year
+}
+
+// Past returns the season to look back at: the latest with a result; Current if there is none.
+func (a *Almanac) Past() int {
+	for i := len(a.Years) - 1; i >= 0; i-- {
+		if slices.ContainsFunc(a.Years[i].Rounds, func(r Round) bool { return r.Result != nil }) {
+			return a.Years[i].Year
+		}
+	}
+	return a.Current
 }
 
 // Rounds returns the rounds of a year in calendar order; of the current season if year is 0.

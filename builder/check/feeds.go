@@ -15,7 +15,7 @@ import (
 )
 
 // Feed checks a feed by itself, as a subscribed program reads it, and against the documents of its
-// version, by path. /calendar.ics must have the sessions of /weekends from the current season on, and
+// version, by path. /calendar.ics must have the sessions of /weekends from the season k.Current on, and
 // /changes.atom the latest of /changes. A document that is not in bodies is not compared. The error does
 // not name the path.
 func Feed(f catalog.Feed, body []byte, k catalog.Known, bodies map[string][]byte) error {

@@ -28,8 +28,8 @@ func Feed(a *almanac.Almanac, f catalog.Feed, generatedAt time.Time) ([]byte, er
 	return nil, fmt.Errorf("render %s: no renderer for this feed", f.Path)
 }
 
-// calendarFeed writes the current season, and the known ones after it, as iCalendar (RFC 5545):
-// an event for each session, also for a cancelled one. The UID comes from the session key and never changes; the SEQUENCE is
+// calendarFeed writes the season to look back at and the known ones after it, as iCalendar (RFC 5545), so that it has two
+// seasons around a turn of the year: an event for each session, also for a cancelled one. The UID comes from the session key and never changes; the SEQUENCE is
 // the number of times that the ledger has moved, postponed, cancelled or reinstated the round.
 func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 	var c calendarWriter
@@ -41,7 +41,7 @@ func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
 	c.line("X-PUBLISHED-TTL", "PT1H")
 	for i := range a.Years {
-		if a.Years[i].Year < a.Current {
+		if a.Years[i].Year < min(a.Current, a.Past()) {
 			continue
 		}
 		for j := range a.Years[i].Rounds {

@@ -6,6 +6,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -72,6 +73,31 @@ func Known(a *almanac.Almanac) catalog.Known {
 		k.Seasons = append(k.Seasons, y.Year)
 	}
 	return k
+}
+
+// DefaultYears returns the default season of each endpoint that looks back, by its name: the latest season with a row.
+// It leaves out those whose default is Current. The odds of the title begin with the first qualifying of a season, as the
+// duels of team-mates do.
+func DefaultYears(a *almanac.Almanac) map[string]int {
+	years := map[string]int{}
+	for _, e := range catalog.Endpoints {
+		like := e.Name
+		if e.Name == catalog.TitleOdds {
+			like = catalog.HeadToHead
+		}
+		for i := len(a.Years) - 1; e.Past && i >= 0; i-- {
+			year := a.Years[i].Year
+			data, err := renderers[like](a, catalog.Variant{Endpoint: like, Type: catalog.DriversType, Year: year})
+			if err != nil || reflect.ValueOf(data).Len() == 0 {
+				continue
+			}
+			if year != a.Current {
+				years[string(e.Name)] = year
+			}
+			break
+		}
+	}
+	return years
 }
 
 // renderers make the data of each endpoint's variants.

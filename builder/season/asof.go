@@ -10,8 +10,7 @@ func CalendarKnownAt(year int) time.Time {
 	return time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// BeginsAt is the first instant of a season's year. From then on it is the current season, if its
-// calendar is known.
+// BeginsAt is the first instant of a season's year.
 func BeginsAt(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // AsOf returns the facts that were known at t, inclusive:

@@ -191,7 +191,7 @@ func storedPath(target *url.URL, m *snapshots.Manifest) (string, error) {
 	case e.File:
 		return "", fmt.Errorf("the edge makes the file of %s, so nobody signs it; its parts are the documents of the other endpoints", name)
 	}
-	v, err := e.Select([]byte(target.RawQuery), catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason})
+	v, err := e.Select([]byte(target.RawQuery), catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason, Past: m.DefaultYears})
 	if err != nil {
 		return "", err
 	}

@@ -35,7 +35,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	m := &v.Manifest
 	s := &Set{
 		version:  v,
-		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
+		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason, Past: m.DefaultYears},
 		variants: map[catalog.Variant]*Page{},
 		feeds:    map[string]*Page{},
 		plain:    &identities{},
@@ -88,7 +88,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 // selects reports whether each target has the same meaning in a version and in this one. The meaning
 // depends only on the known seasons and sessions.
 func (s *Set) selects(v *snapshots.Version, known catalog.Known) bool {
-	if s == nil || s.known.Current != known.Current || !slices.Equal(s.known.Seasons, known.Seasons) {
+	if s == nil || s.known.Current != known.Current || !maps.Equal(s.known.Past, known.Past) || !slices.Equal(s.known.Seasons, known.Seasons) {
 		return false
 	}
 	for path := range s.version.All() {

@@ -84,6 +84,10 @@ type Endpoint struct {
 	// nobody counts a version that changes them alone.
 	Passing bool
 
+	// Past marks an endpoint that looks back: a request without a season gets the latest season with a row. Other
+	// endpoints of one season look ahead: they show the season of the next race.
+	Past bool
+
 	// The shapes of its variants' paths. No variant has two of them.
 	patterns []pattern
 }
@@ -124,25 +128,25 @@ var (
 // Each row ends with the patterns of its variants' paths, without the name at their beginning. A segment in braces is a
 // parameter. With "=" it stands for the one value that no request spells: {year=all} for all
 // seasons, {session_key=none} for every session key without a body of its own, {page=none} for every page to come. An endpoint
-// with no path without a season serves the current one where a request names none.
+// with no path without a season serves the default season of the version where a request names none: see Known.Default.
 var Endpoints = []Endpoint{
-	endpoint(Endpoint{Name: Standings, Params: []Param{championship, season}}, "/{type}/{year}"),
+	endpoint(Endpoint{Name: Standings, Params: []Param{championship, season}, Past: true}, "/{type}/{year}"),
 	endpoint(Endpoint{Name: Calendar, Params: []Param{season}}, "/{year}"),
 	endpoint(Endpoint{Name: Drivers}, ""),
-	endpoint(Endpoint{Name: Predictions, Params: []Param{season, sessionKey}}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Predictions, Params: []Param{season, sessionKey}, Past: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: NextRace, Computed: true}, ""),
 	endpoint(Endpoint{Name: Accuracy, Params: []Param{season}}, "/{year}", "/{year=all}"),
-	endpoint(Endpoint{Name: Probabilities, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Probabilities, Params: []Param{season, sessionKey}, Additive: true, Past: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: TrackRecord, Params: []Param{season}, Additive: true, Derived: true}, "/{year}", "/{year=all}"),
-	endpoint(Endpoint{Name: TitleOdds, Params: []Param{season}, Additive: true, Derived: true}, "/{year}"),
+	endpoint(Endpoint{Name: TitleOdds, Params: []Param{season}, Additive: true, Derived: true, Past: true}, "/{year}"),
 	endpoint(Endpoint{Name: Forecast, Params: []Param{sessionKey}, Additive: true, Derived: true}, "", "/session/{session_key}", "/{session_key=none}"),
-	endpoint(Endpoint{Name: Results, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: Results, Params: []Param{season, sessionKey}, Additive: true, Past: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Weekends, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Changes, Params: []Param{season, page}, Additive: true}, "/{year}", "/{year=all}", "/page/{page}", "/{page=none}"),
 	endpoint(Endpoint{Name: Live, Params: []Param{sessionKey}, Additive: true, Derived: true, Passing: true}, "", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Sessions, Params: []Param{sessionKey}, Additive: true}, "", "/session/{session_key}", "/{session_key=none}"),
-	endpoint(Endpoint{Name: StandingsProgress, Params: []Param{championship, season}, Additive: true}, "/{type}/{year}"),
-	endpoint(Endpoint{Name: HeadToHead, Params: []Param{season}, Additive: true}, "/{year}"),
+	endpoint(Endpoint{Name: StandingsProgress, Params: []Param{championship, season}, Additive: true, Past: true}, "/{type}/{year}"),
+	endpoint(Endpoint{Name: HeadToHead, Params: []Param{season}, Additive: true, Past: true}, "/{year}"),
 	endpoint(Endpoint{Name: Careers, Params: []Param{championship, season}, Additive: true}, "/{type}/{year}", "/{type}/{year=all}"),
 	endpoint(Endpoint{Name: FormerCareers, Params: []Param{championship}, Additive: true}, "/{type}"),
 	endpoint(Endpoint{Name: Identifiers, Params: []Param{identified}, Additive: true}, "/{type}"),

@@ -95,7 +95,7 @@ func (e *Endpoint) complete(v Variant, k Known) Variant {
 		v.Type = param.Values[0]
 	}
 	if e.pattern(v) == nil {
-		v.Year = k.Current // every variant of this endpoint is of one season
+		v.Year = k.Default(e.Name) // every variant of this endpoint is of one season
 	}
 	return v
 }

@@ -231,3 +231,18 @@ func FuzzSelect(f *testing.F) {
 		}
 	})
 }
+
+// TestDefaultSeasons: an endpoint that looks back has a default season of its own.
+func TestDefaultSeasons(t *testing.T) {
+	k := catalog.Known{Seasons: []int{2025, 2026}, Current: 2026, Past: map[string]int{"standings": 2025, "results": 2025}}
+	for target, want := range map[string]int{"/standings": 2025, "/results": 2025, "/calendar": 2026, "/predictions": 2026, "/accuracy": 0} {
+		i, ok := catalog.Lookup(target)
+		if !ok {
+			t.Fatalf("no endpoint %s", target)
+		}
+		v, err := catalog.Endpoints[i].Select(nil, k)
+		if err != nil || v.Year != want {
+			t.Errorf("%s: got season %d, %v; want %d", target, v.Year, err, want)
+		}
+	}
+}

@@ -31,9 +31,18 @@ const KeysPerSeason = 1000
 
 // Known lists the seasons of a published version.
 type Known struct {
-	Seasons []int // ascending
-	Current int   // the default year
-	Pages   int   // of the log of changes, for All
+	Seasons []int          // ascending
+	Current int            // the season that the version looks ahead to
+	Pages   int            // of the log of changes, for All
+	Past    map[string]int // the default season of each endpoint with another one, by its name
+}
+
+// Default returns the season of a request to an endpoint that names none.
+func (k Known) Default(n Name) int {
+	if year, ok := k.Past[string(n)]; ok {
+		return year
+	}
+	return k.Current
 }
 
 // Has reports whether the season is known.

@@ -61,7 +61,7 @@ type TitleOdds struct {
 	Simulations    int               `json:"simulations"`     // seasons simulated; 0 if none remains
 	Drivers        []DriverOdds      `json:"drivers"`         // contenders, the likeliest first
 	Constructors   []ConstructorOdds `json:"constructors"`
-	AfterRounds    []RoundOdds       `json:"after_rounds,omitzero"` // of the current season
+	AfterRounds    []RoundOdds       `json:"after_rounds,omitzero"` // of the latest season with a result, and of later ones
 }
 
 // RoundOdds are the odds after a round.

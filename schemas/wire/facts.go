@@ -5,7 +5,7 @@ package wire
 type FactsState struct {
 	NextChange    Instant        `json:"next_change,omitzero"` // in the past: overdue since then; absent: none is expected
 	Sources       []SourceState  `json:"sources"`
-	Rounds        []RoundState   `json:"rounds"`         // of the current season, in calendar order
+	Rounds        []RoundState   `json:"rounds"`         // of the season of the next race, in calendar order
 	NonCommercial []BorrowedFact `json:"non_commercial"` // parts of rounds from sources with non-commercial terms
 }
 

@@ -4,12 +4,12 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 const { GRIDCAST_URL: host, GRIDCAST_KEY: key } = process.env;
 const tag = existsSync("season.etag") ? readFileSync("season.etag", "utf8") : "";
-for (;;) {
+for (const until = Date.now() + 3600e3; ; ) {
   const answer = await fetch(`${host}/api/v1/bulk`, {
     headers: { Authorization: `Bearer ${key}`, ...(tag && { "If-None-Match": tag }) },
   });
   if (answer.status === 304) break;
-  if (answer.status === 429 || answer.status === 503) {
+  if ((answer.status === 429 || answer.status === 503) && Date.now() < until) {
     await new Promise((done) => setTimeout(done, 1000 * (answer.headers.get("Retry-After") ?? 5)));
     continue;
   }

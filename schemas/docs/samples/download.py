@@ -6,6 +6,7 @@ request = urllib.request.Request(os.environ["GRIDCAST_URL"] + "/api/v1/bulk")
 request.add_header("Authorization", "Bearer " + os.environ["GRIDCAST_KEY"])
 if os.path.exists("season.etag"):
     request.add_header("If-None-Match", open("season.etag").read())
+until = time.time() + 3600
 while True:
     try:
         with urllib.request.urlopen(request) as answer:
@@ -22,7 +23,7 @@ while True:
     except urllib.error.HTTPError as answer:
         if answer.code == 304:
             break
-        if answer.code not in (429, 503):
+        if answer.code not in (429, 503) or time.time() > until:
             raise
         time.sleep(int(answer.headers.get("Retry-After", 5)))
 

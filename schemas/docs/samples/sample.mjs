@@ -6,13 +6,13 @@ const key = process.env.GRIDCAST_KEY; // "gc_live_…"
 const kept = new Map();
 
 async function get(path) {
-  for (;;) {
+  for (const until = Date.now() + 3600e3; ; ) {
     const had = kept.get(path);
     const answer = await fetch(`${host}/api/v1${path}`, {
       headers: { Authorization: `Bearer ${key}`, ...(had && { "If-None-Match": had.etag }) },
     });
     if (answer.status === 304) return had.data;
-    if (answer.status === 429 || answer.status === 503) {
+    if ((answer.status === 429 || answer.status === 503) && Date.now() < until) {
       await new Promise((done) => setTimeout(done, 1000 * (answer.headers.get("Retry-After") ?? 5)));
       continue;
     }

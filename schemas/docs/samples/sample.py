@@ -6,6 +6,7 @@ kept = {}
 
 
 def get(path):
+    until = time.time() + 3600
     while True:
         headers = {"Authorization": "Bearer " + KEY}
         if path in kept:
@@ -19,7 +20,7 @@ def get(path):
         except urllib.error.HTTPError as answer:
             if answer.code == 304:
                 return kept[path][1]
-            if answer.code not in (429, 503):
+            if answer.code not in (429, 503) or time.time() > until:
                 raise RuntimeError(json.load(answer)["message"])
             time.sleep(int(answer.headers.get("Retry-After", 5)))
 
