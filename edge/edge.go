@@ -44,6 +44,8 @@ type Deps struct {
 	Limits limit.Source
 	// Listener is the listener of the API; nil: Run opens Config.Listen.
 	Listener net.Listener
+	// Admin is the listener of metrics and profiles; nil: Run opens Config.AdminListen.
+	Admin net.Listener
 	// Registry takes the edge's metrics, and the admin listener shows it; nil: a new
 	// one with the metrics of the Go runtime and the process.
 	Registry *prometheus.Registry
@@ -289,10 +291,12 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 		}
 	}
 	// Open the admin port first, so that a fault there accepts no connection of the API.
-	if e.cfg.AdminListen != "" {
+	if admin = e.deps.Admin; admin == nil && e.cfg.AdminListen != "" {
 		if admin, err = adminport.Open(context.Background(), e.cfg.AdminListen); err != nil {
 			return server{}, nil, errors.Join(err, listener.Close())
 		}
+	}
+	if admin != nil {
 		e.log.Info("edge shows metrics", "address", admin.Addr().String())
 	}
 	if api, err = e.apiServer(listener); err != nil {

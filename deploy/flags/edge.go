@@ -22,7 +22,7 @@ import (
 // Edge configures an edge.
 type Edge struct {
 	Listen         string         `help:"Where the API is served; default ${default}." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	AdminListen    string         `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
+	AdminListen    string         `help:"Where metrics and profiles are served; default: nowhere, with serve 127.0.0.1:9100." placeholder:"HOST:PORT"`
 	CacheDir       string         `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
 	Trust          []string       `help:"Serve only versions that this verifier key has signed, as gridcast signing show prints it; repeat it while a key is replaced. Needs --cache-dir." placeholder:"VKEY"`
 	TrustKeys      []string       `help:"Accept only API keys from a list that this verifier key has signed; may be repeated. Needs --cache-dir." placeholder:"VKEY"`

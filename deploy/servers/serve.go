@@ -81,6 +81,23 @@ func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
 	})
 }
 
+// localAdmin is the address of metrics if none is configured. Only this machine reaches it.
+const localAdmin = "127.0.0.1:9100"
+
+// admin opens localAdmin. It returns nil if another address is configured, or if localAdmin is taken, which it logs: a
+// service without metrics is better than none.
+func (c *Serve) admin(ctx context.Context, s *terminal.Streams) net.Listener {
+	if c.AdminListen != "" || s.Given["admin-listen"] {
+		return nil
+	}
+	listener, err := adminport.Listen(ctx, localAdmin)
+	if err != nil {
+		s.Log.Warn("metrics are not served; --admin-listen HOST:PORT takes another port", "err", err)
+		return nil
+	}
+	return listener
+}
+
 // open opens the store, and creates it unless it was lost.
 func (c *Serve) open(ctx context.Context) (blob.Store, error) {
 	if err := c.Lost(ctx, c.Storage); err != nil {
@@ -110,7 +127,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	defer done()
 	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Watching, webhooks: &c.Webhooks, order: c.order}
 	e, err := edge.New(cfg, edge.Deps{
-		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Registry: w.registry, Limits: limits, Builder: w.trouble,
+		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: builder.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {
 			if c.startKey == "" {
 				return edge.StartPage{} // readers of the API must not find the console
