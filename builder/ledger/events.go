@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,8 @@ const (
 	RoundReleased   Type = "round_released"   // Session, Reason, Start, Was: from now on the start follows the sources again
 	DriverRenamed   Type = "driver_renamed"   // From, To [Reason]
 	CodeChanged     Type = "code_changed"     // Year, Driver, From, To [Reason]
+
+	ChampionshipDecided Type = "championship_decided" // Year, Session, Championship, Reason; never by a source
 )
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.
@@ -94,6 +97,22 @@ type Event struct {
 	Driver      season.DriverID    `json:"driver,omitzero"`
 	From        string             `json:"from,omitzero"` // the id or code until this event
 	To          string             `json:"to,omitzero"`   // the id or code from this event on
+
+	Championship *Championship `json:"championship,omitzero"` // it counts in the standings from the round of Session on
+}
+
+// Championship is a decision about a competitor of a championship that no race shows. Exactly one of Points, Excluded,
+// NewEntry and Restores is set.
+type Championship struct {
+	Constructors bool            `json:"constructors,omitzero"` // of the constructors' championship, else of the drivers'
+	Competitor   string          `json:"competitor"`            // the id of the driver or team
+	Engine       season.EngineID `json:"engine,omitzero"`       // of a constructor whose engines the season ranks apart
+	Points       float64         `json:"points,omitzero"`       // added; negative: taken
+	Excluded     bool            `json:"excluded,omitzero"`     // the competitor has no rank; its points stay listed
+	// NewEntry excludes the entry of a team that ends with the round before. The team goes on without its points as
+	// another entry.
+	NewEntry bool   `json:"new_entry,omitzero"`
+	Restores string `json:"restores,omitzero"` // the id of the event whose decision ends: the tables are as if it had not been made
 }
 
 // KeyAssignment binds a session key to a round for ever.
@@ -229,11 +248,28 @@ func (e Event) String() string {
 		return strings.TrimSpace(fmt.Sprintf("%d rounds %s", len(e.Rounds), e.Reason))
 	case e.Type == DriverRenamed:
 		return fmt.Sprintf("%s to %s", e.From, e.To)
+	case e.Championship != nil:
+		return fmt.Sprintf("%s of %d: %s, %s", e.Championship.Competitor, e.Year, e.Championship, e.Reason)
 	case e.Type == CodeChanged:
 		return fmt.Sprintf("%s of %d, %s to %s", e.Driver, e.Year, e.From, e.To)
 	default:
 		return e.Reason
 	}
+}
+
+// String describes the decision in a few words, without its competitor.
+func (c *Championship) String() string {
+	switch {
+	case c.Excluded:
+		return "excluded"
+	case c.NewEntry:
+		return "excluded and entered anew"
+	case c.Restores != "":
+		return "restored"
+	case c.Points > 0:
+		return fmt.Sprintf("%g points added", c.Points)
+	}
+	return fmt.Sprintf("%g points taken", -c.Points)
 }
 
 // Freeze returns the event that freezes the pick of a round. The start is the one now valid,
@@ -310,8 +346,23 @@ const Prefix = "ledger/"
 // ascending order are files in order.
 func Key(seq int64) string { return chain.Chain{Prefix: Prefix}.Key(seq) }
 
-// format is the format of every file. No reader is kept for the earlier ones.
-const format = 3
+// The formats of files. A file has the lowest format in which all its events can be written, so that an earlier
+// program reads every file that it can understand, and reports the others as ErrNewer.
+const (
+	firstFormat = 3 // no reader is kept for the earlier ones
+	format      = 4 // with the events of newTypes
+)
+
+// newTypes are the types of events that formats before the last one lack.
+var newTypes = []Type{ChampionshipDecided}
+
+// formatOf returns the format of a file with these events.
+func formatOf(events []Event) int {
+	if slices.ContainsFunc(events, func(e Event) bool { return slices.Contains(newTypes, e.Type) }) {
+		return format
+	}
+	return firstFormat
+}
 
 // File is the content of one ledger file, the events of one append.
 //
@@ -323,7 +374,7 @@ const format = 3
 type File struct {
 	Seq      int64   `json:"seq"`      // 1 for the first
 	Previous string  `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
-	Format   int     `json:"format"`   // 3; set by Encode
+	Format   int     `json:"format"`   // 3 or 4; set by Encode
 	Kind     Kind    `json:"kind"`     // of the whole ledger
 	Events   []Event `json:"events"`   // at least one; all of one instant
 	Checksum string  `json:"checksum"` // lower-case hex SHA-256 of this file with an empty checksum
@@ -335,7 +386,7 @@ type File struct {
 
 // Encode returns the bytes of the file. It sets format and checksum itself.
 func (f File) Encode() ([]byte, error) {
-	f.Format, f.Checksum = format, ""
+	f.Format, f.Checksum = formatOf(f.Events), ""
 	data, err := chain.Encode(f)
 	if err == nil {
 		f.Checksum = chain.Hash(data)
@@ -354,13 +405,13 @@ func DecodeFile(data []byte) (File, error) {
 	var f File
 	err := json.Unmarshal(data, &f)
 	if f.Format > format {
-		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads format %d: %w", f.Format, format, ErrNewer)
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats up to %d: %w", f.Format, format, ErrNewer)
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("not a ledger file: %w", err)
 	}
-	if f.Format != format {
-		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads only format %d", f.Format, format)
+	if f.Format < firstFormat {
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats %d to %d", f.Format, firstFormat, format)
 	}
 	canonical, err := f.Encode()
 	if err != nil {

@@ -29,6 +29,18 @@ type Fold struct {
 	breaches []Breach
 	log      []LoggedEvent                       // see Log
 	lasting  map[season.DriverID]season.DriverID // see Lasting; absent: the current id
+	decided  map[int][]ChampionshipDecision      // by season, in the order of the ledger
+}
+
+// ChampionshipDecision is a decision about a championship that was recorded. Its driver has the current id.
+type ChampionshipDecision struct {
+	Championship
+	EventID string
+	Session int64 // the round from which on it counts
+	At      time.Time
+	Actor   string
+	Reason  string
+	Ended   bool // it was restored
 }
 
 // LoggedEvent is an event that changed a published round, with the change. It is the same in every later state.
@@ -178,6 +190,7 @@ func newState() *Fold {
 	return &Fold{
 		keys: map[roundID]int64{}, records: map[int64]*RoundRecord{}, current: map[season.DriverID]season.DriverID{},
 		imported: map[roundID]bool{}, recoded: map[recodedID]string{}, lasting: map[season.DriverID]season.DriverID{},
+		decided: map[int][]ChampionshipDecision{},
 	}
 }
 
@@ -211,6 +224,26 @@ func (s *Fold) Vouches(year int, gp season.GrandPrixID, known time.Time) bool {
 // Recoded returns the code that the last CodeChanged event gave a driver in a season, empty without one.
 func (s *Fold) Recoded(year int, driver season.DriverID) string {
 	return s.recoded[recodedID{year, driver}]
+}
+
+// Championship returns the decisions that stand about the championships of a season, in the order of the ledger.
+func (s *Fold) Championship(year int) []ChampionshipDecision {
+	return slices.DeleteFunc(s.AllChampionship(year), func(d ChampionshipDecision) bool { return d.Ended || d.Restores != "" })
+}
+
+// AllChampionship returns all decisions about the championships of a season: also those that were restored, and those
+// that restore one.
+func (s *Fold) AllChampionship(year int) []ChampionshipDecision {
+	if s == nil {
+		return nil
+	}
+	all := slices.Clone(s.decided[year])
+	for i := range all {
+		if !all[i].Constructors {
+			all[i].Competitor = string(s.Driver(season.DriverID(all[i].Competitor)))
+		}
+	}
+	return all
 }
 
 // At is the instant of the last event; zero if there is none.
@@ -389,6 +422,16 @@ func (s *Fold) apply(e Event) {
 	case CodeChanged: // codes come from the archive
 		s.recoded = maps.Clone(s.recoded)
 		s.recoded[recodedID{e.Year, e.Driver}] = e.To
+	case ChampionshipDecided:
+		all := slices.Clone(s.decided[e.Year])
+		for i := range all {
+			all[i].Ended = all[i].Ended || all[i].EventID == e.Championship.Restores
+		}
+		s.decided = maps.Clone(s.decided)
+		s.decided[e.Year] = append(all, ChampionshipDecision{
+			Championship: *e.Championship, EventID: e.ID, Session: e.Session, At: e.When(), Actor: e.Actor, Reason: e.Reason,
+		})
+		s.log = append(s.log, LoggedEvent{Event: e})
 	default:
 		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
 	}

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -84,17 +85,23 @@ func everyEvent() []ledger.Event {
 		round.Release(evening, evening, "the source is right"),
 		ledger.Rename("antonelli", "kimi-antonelli"),
 		{Type: ledger.CodeChanged, Year: 2026, Driver: "kimi-antonelli", From: "ANT", To: "KIM", Reason: "the source changed it"},
+		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "fuel", Championship: &ledger.Championship{Constructors: true, Competitor: "lotus", Engine: "climax", Points: -7.5}},
+		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "collision", Championship: &ledger.Championship{Competitor: "leclerc", Excluded: true}},
+		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "sold", Championship: &ledger.Championship{Constructors: true, Competitor: "lotus", NewEntry: true}},
+		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "appeal", Championship: &ledger.Championship{Competitor: "leclerc", Restores: "A1"}},
 	}
 }
 
-// The bytes of a file never change, because outsiders hold us to them. testdata/format-3.jsonl has one file a
-// type of event.
+// The bytes of a file never change, because outsiders hold us to them. The golden files have a file a type of event.
 func TestBytesOfEveryEvent(t *testing.T) {
-	golden, err := os.ReadFile("testdata/format-3.jsonl")
-	if err != nil {
-		t.Fatal(err)
+	var want []string
+	for _, name := range []string{"testdata/format-3.jsonl", "testdata/format-4.jsonl"} {
+		golden, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, strings.Split(strings.TrimSuffix(string(golden), "\n"), "\n")...)
 	}
-	want := strings.Split(strings.TrimSuffix(string(golden), "\n"), "\n")
 	types := map[ledger.Type]bool{}
 	for i, e := range everyEvent() {
 		e.ID, e.At, e.Actor = "A1", opened, "operator:anna"
@@ -116,8 +123,8 @@ func TestBytesOfEveryEvent(t *testing.T) {
 			t.Errorf("%s read back (-want +got):\n%s", e.Type, diff)
 		}
 	}
-	if len(want) != len(everyEvent()) || len(types) != 15 {
-		t.Errorf("the golden file has %d lines and the test %d events of %d types, want 16 of 15", len(want), len(everyEvent()), len(types))
+	if len(want) != len(everyEvent()) || len(types) != 16 {
+		t.Errorf("the golden files have %d lines and the test %d events of %d types, want 20 of 16", len(want), len(everyEvent()), len(types))
 	}
 }
 
@@ -140,8 +147,9 @@ func TestOtherFormats(t *testing.T) {
 		old, new string
 		newer    bool
 	}{
-		"a later format":              {`"format":3`, `"format":4`, true},
-		"a later format's new fields": {`"format":3`, `"format":4,"weather":{"rain":true}`, true},
+		"a later format":              {`"format":3`, `"format":5`, true},
+		"a later format's new fields": {`"format":3`, `"format":5,"weather":{"rain":true}`, true},
+		"a format without need":       {`"format":3`, `"format":4`, false},
 		"an earlier format":           {`"format":3`, `"format":2`, false},
 		"no format":                   {`"format":3,`, ``, false},
 	} {
@@ -313,6 +321,62 @@ func TestRulesOfCodes(t *testing.T) {
 	if _, err := decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{change}, nil }); err == nil {
 		t.Error("a source changed a code, want it refused")
 	}
+}
+
+// A person decides on a championship from a round of its season on; a decision is restored once.
+func TestRulesOfChampionships(t *testing.T) {
+	store := newStore(t)
+	l := openWith(t, store)
+	decide := func(c ledger.Championship) ledger.Event {
+		return ledger.Event{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "stewards", Championship: &c}
+	}
+	taken := ledger.Championship{Competitor: "leclerc", Points: -5.5}
+	mustAppend(t, l, opened, decide(taken))
+	id := l.Fold().Championship(2026)[0].EventID
+	restore := ledger.Championship{Competitor: "leclerc", Restores: id}
+	for _, tt := range []struct {
+		name  string
+		event ledger.Event
+		want  error
+	}{
+		{"points added", decide(ledger.Championship{Competitor: "leclerc", Points: 3}), nil},
+		{"the same points again", decide(taken), nil},
+		{"an exclusion", decide(ledger.Championship{Competitor: "norris", Excluded: true}), nil},
+		{"an exclusion again", decide(ledger.Championship{Competitor: "norris", Excluded: true}), ledger.ErrUnchanged},
+		{"a team of that name", decide(ledger.Championship{Constructors: true, Competitor: "norris", Excluded: true}), nil},
+		{"an entry anew", decide(ledger.Championship{Constructors: true, Competitor: "lotus", NewEntry: true}), nil},
+		{"an entry anew from the same round", decide(ledger.Championship{Constructors: true, Competitor: "lotus", NewEntry: true}), ledger.ErrUnchanged},
+		{"a driver anew", decide(ledger.Championship{Competitor: "norris", NewEntry: true}), errAny},
+		{"nothing", decide(ledger.Championship{Competitor: "norris"}), errAny},
+		{"two things", decide(ledger.Championship{Competitor: "norris", Points: 1, NewEntry: true}), errAny},
+		{"nobody", decide(ledger.Championship{Points: 1}), errAny},
+		{"points of no number", decide(ledger.Championship{Competitor: "norris", Points: math.Inf(-1)}), errAny},
+		{"another season", func() ledger.Event { e := decide(taken); e.Year = 2025; return e }(), errAny},
+		{"an unknown round", func() ledger.Event { e := decide(taken); e.Session++; return e }(), ledger.ErrUnknownSession},
+		{"without a reason", func() ledger.Event { e := decide(taken); e.Reason = ""; return e }(), errAny},
+		{"somebody else's restored", decide(ledger.Championship{Competitor: "norris", Restores: id}), errAny},
+		{"restored", decide(restore), nil},
+		{"restored again", decide(restore), ledger.ErrUnchanged},
+	} {
+		err := appendEvents(t.Context(), l, opened, tt.event)
+		if errors.Is(tt.want, errAny) && err != nil {
+			continue
+		}
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	_, err := decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{decide(taken)}, nil })
+	if err == nil {
+		t.Error("a source decided on a championship, want it refused")
+	}
+	mustAppend(t, l, opened, ledger.Rename("leclerc", "charles-leclerc"))
+	stand := l.Fold().Championship(2026)
+	if len(stand) != 5 || stand[0].Points != 3 || stand[1].Competitor != "charles-leclerc" || len(l.Fold().AllChampionship(2026)) != 7 {
+		t.Errorf("got %+v, want five decisions that stand, of drivers with their current ids", stand)
+	}
+	mustAppend(t, l, opened, decide(ledger.Championship{Competitor: "leclerc", Restores: stand[1].EventID})) // by an earlier id
+	mustBeGreen(t, store)
 }
 
 // An imported archive vouches for the rounds that the event names, also if the opening archive had no results.
@@ -673,6 +737,9 @@ func TestWhatAnEventSays(t *testing.T) {
 		"after qualifying by r2/1":        {Type: ledger.ForecastNoted, Session: monaco, Step: season.Qualifying, Model: "r2/1", Chances: chances},
 		"2 rounds an import":              {Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{2024001, 2024002}, Reason: "an import"},
 		"antonelli of 2026, ANT to KIM":   {Type: ledger.CodeChanged, Year: 2026, Driver: "antonelli", From: "ANT", To: "KIM"},
+		"lotus of 2026: 7.5 points taken, fuel": {
+			Type: ledger.ChampionshipDecided, Year: 2026, Reason: "fuel", Championship: &ledger.Championship{Competitor: "lotus", Points: -7.5},
+		},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("%s: got %q, want %q", e.Type, got, want)

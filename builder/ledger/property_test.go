@@ -27,7 +27,7 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 	if r.IntN(8) == 0 {
 		valid = around()
 	}
-	switch r.IntN(17) {
+	switch r.IntN(18) {
 	case 0:
 		names := []season.GrandPrixID{"monaco", "spain", "austria", "britain"}
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2026, names[:1+r.IntN(4)]...)})
@@ -60,6 +60,16 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 		return one(ledger.Event{Type: ledger.ForecastNoted, Session: key, Step: steps[r.IntN(5)], Model: "random", Chances: chances})
 	case 13:
 		return one(ledger.Event{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{key, key + int64(r.IntN(3))}})
+	case 17:
+		decided := ledger.Championship{Competitor: string(drivers[0])}
+		if stand := s.Championship(2026); len(stand) > 0 && r.IntN(2) == 0 {
+			decided, key = ledger.Championship{Competitor: stand[0].Competitor, Restores: stand[0].EventID}, stand[0].Session
+		} else if r.IntN(4) == 0 {
+			decided.Excluded = true
+		} else {
+			decided.Points = float64(r.IntN(9) - 4)
+		}
+		return one(ledger.Event{Type: ledger.ChampionshipDecided, Year: 2026, Session: key, Reason: "stewards", Championship: &decided})
 	case 14:
 		codes := []string{"ANN", "BOB", "CAY"}
 		return one(ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: drivers[0], From: codes[r.IntN(3)], To: codes[r.IntN(3)]})
@@ -132,7 +142,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 	for _, kind := range []ledger.Type{
 		ledger.KeysAssigned, ledger.PickFrozen, ledger.PickVoided, ledger.LivePickFrozen, ledger.ResultVerified,
 		ledger.RoundPostponed, ledger.RoundCancelled, ledger.RoundMoved, ledger.RoundReinstated, ledger.RoundReleased, ledger.DriverRenamed,
-		ledger.ForecastNoted, ledger.ResultsVouched, ledger.CodeChanged,
+		ledger.ForecastNoted, ledger.ResultsVouched, ledger.CodeChanged, ledger.ChampionshipDecided,
 	} {
 		if accepted[kind] < least {
 			t.Errorf("only %d events %s were accepted: the test proves little of them", accepted[kind], kind)
@@ -150,6 +160,9 @@ func sameState(t *testing.T, want, got *ledger.Fold) {
 			all = append(all, session)
 		}
 		return all
+	}
+	if !reflect.DeepEqual(want.AllChampionship(2026), got.AllChampionship(2026)) {
+		t.Fatalf("decisions at %v: got %+v, want %+v", want.Head(), got.AllChampionship(2026), want.AllChampionship(2026))
 	}
 	if reflect.DeepEqual(sessions(want), sessions(got)) {
 		return // cmp takes ten times as long

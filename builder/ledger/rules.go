@@ -108,6 +108,8 @@ func (s *Fold) check(e Event) error {
 		return e.checkCode()
 	case ResultsVouched:
 		return s.checkVouch(e)
+	case ChampionshipDecided:
+		return s.checkChampionship(e)
 	}
 	record, ok := s.records[e.Session]
 	if !ok {
@@ -154,6 +156,8 @@ var fieldsOf = map[Type]struct{ need, may []string }{
 	RoundReleased:   {need: []string{"session_key", "reason", "start", "was"}},
 	DriverRenamed:   {need: []string{"from", "to"}, may: []string{"reason"}},
 	CodeChanged:     {need: []string{"year", "driver", "from", "to"}, may: []string{"reason"}},
+
+	ChampionshipDecided: {need: []string{"year", "session_key", "championship", "reason"}},
 }
 
 // checkFields refuses an event of unknown type, a missing field, and a field that the type does not use. An
@@ -370,6 +374,51 @@ func (s *Fold) checkVouch(e Event) error {
 		case record.Year > s.opened.UTC().Year():
 			return fmt.Errorf("%d is of %d, after the ledger was opened at %s", key, record.Year, instant(s.opened))
 		}
+	}
+	return nil
+}
+
+// checkChampionship: a person decides one thing about a competitor, from a round of that season on. A decision that is
+// restored stands, and nobody is excluded twice.
+func (s *Fold) checkChampionship(e Event) error {
+	c := e.Championship
+	kinds := 0
+	for _, set := range []bool{c.Points != 0, c.Excluded, c.NewEntry, c.Restores != ""} {
+		if set {
+			kinds++
+		}
+	}
+	record, ok := s.records[e.Session]
+	switch {
+	case IsSource(e.Actor):
+		return fmt.Errorf("%s is for a person, not for %s", e.Type, e.Actor)
+	case !ok:
+		return fmt.Errorf("%w %d", ErrUnknownSession, e.Session)
+	case record.Year != e.Year:
+		return fmt.Errorf("%d is a round of %d, not of %d", e.Session, record.Year, e.Year)
+	case c.Competitor == "" || kinds != 1 || math.IsNaN(c.Points) || math.IsInf(c.Points, 0):
+		return errors.New("a decision names a competitor, and either points, an exclusion, a new entry or the decision that it restores")
+	case !c.Constructors && (c.NewEntry || c.Engine != ""):
+		return errors.New("only a constructor has an engine, or enters anew")
+	}
+	competitor, restored := c.Competitor, c.Restores == ""
+	if !c.Constructors {
+		competitor = string(s.Driver(season.DriverID(competitor)))
+	}
+	for _, d := range s.Championship(e.Year) {
+		same := d.Constructors == c.Constructors && d.Competitor == competitor && d.Engine == c.Engine
+		switch {
+		case d.EventID == c.Restores:
+			if !same || d.Session != e.Session {
+				return fmt.Errorf("the decision to be restored is about %s from round %d on", d.Competitor, d.Session)
+			}
+			restored = true
+		case same && c.Excluded && d.Excluded, same && c.NewEntry && d.NewEntry && d.Session == e.Session:
+			return fmt.Errorf("%w: %s is %s", ErrUnchanged, d.Competitor, &d.Championship)
+		}
+	}
+	if !restored {
+		return fmt.Errorf("%w: no decision %s of %d stands", ErrUnchanged, c.Restores, e.Year)
 	}
 	return nil
 }
