@@ -69,7 +69,8 @@ type Year struct {
 	Rounds       []Round // in calendar order
 	Drivers      func() []DriverStanding
 	Constructors func() []ConstructorStanding
-	Progress     func() []Championship // after each counted round, in order of their start
+	Progress     func() []Championship         // after each counted round, in order of their start
+	Decisions    func() []ChampionshipDecision // those that stand about the championships
 	Codes        func() map[season.DriverID]string
 }
 
@@ -92,15 +93,17 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 			codes = rounds[0].codes
 		}
 		verified := sync.OnceValue(func() []*Round { return counted(facts.Year, rounds) })
+		decided := sync.OnceValue(func() []ChampionshipDecision { return decisionsOf(facts.Year, rounds, s) })
 		a.Years = append(a.Years, Year{
 			Year: facts.Year, Rounds: rounds, Codes: codes,
-			Drivers:      sync.OnceValue(func() []DriverStanding { return driverStandings(v, facts, rounds, verified()) }),
-			Constructors: sync.OnceValue(func() []ConstructorStanding { return constructorStandings(v, facts, rounds, verified()) }),
+			Decisions:    decided,
+			Drivers:      sync.OnceValue(func() []DriverStanding { return driverStandings(v, facts, rounds, verified(), decided()) }),
+			Constructors: sync.OnceValue(func() []ConstructorStanding { return constructorStandings(v, facts, rounds, verified(), decided()) }),
 			Progress: sync.OnceValue(func() []Championship {
 				progress := make([]Championship, len(verified()))
 				for i, r := range verified() {
 					sofar := verified()[:i+1]
-					progress[i] = Championship{r, driverStandings(v, facts, rounds, sofar), constructorStandings(v, facts, rounds, sofar)}
+					progress[i] = Championship{r, driverStandings(v, facts, rounds, sofar, decided()), constructorStandings(v, facts, rounds, sofar, decided())}
 				}
 				return progress
 			}),

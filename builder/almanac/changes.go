@@ -1,10 +1,12 @@
 package almanac
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 )
 
 // Change is a decision that changed a published round.
@@ -19,6 +21,9 @@ type Change struct {
 	OldStart, NewStart time.Time            // zero: unknown or unchanged
 	Old, New           *ledger.Verification // of a revised result; Old is the vouched one if Old.Revision is 0
 	Pick               *ledger.FrozenPick   // the voided pick
+
+	Championship *ledger.Championship // the decision about a championship; the one that ended, if Restored
+	Restored     bool
 }
 
 // Changes returns the decisions that changed published rounds, of one year or,
@@ -50,6 +55,9 @@ func (r *Round) changes() []Change {
 		change := Change{
 			Round: r, Type: c.Type, At: c.At, Actor: c.Actor, Reason: c.Reason,
 			OldState: state, OldStart: c.Was, NewStart: c.Start,
+		}
+		if state == Scheduled {
+			change.OldState = ClockState(c.At, cmp.Or(c.Valid, r.Facts.StartsAt()))
 		}
 		switch c.Type {
 		case ledger.RoundReleased:
@@ -87,9 +95,31 @@ func (r *Round) changes() []Change {
 		}
 		before = v
 	}
+	decided := r.state.AllChampionship(r.Year)
+	for i := range decided {
+		d := &decided[i]
+		if d.Session != r.Session {
+			continue
+		}
+		change := Change{Round: r, Type: ledger.ChampionshipDecided, At: d.At, Actor: d.Actor, Reason: d.Reason, Championship: &d.Championship}
+		if d.Restores != "" {
+			of := slices.IndexFunc(decided, func(o ledger.ChampionshipDecision) bool { return o.EventID == d.Restores })
+			change.Championship, change.Restored = &decided[of].Championship, true
+		}
+		all = append(all, change)
+	}
 	slices.SortStableFunc(all, func(x, y Change) int { return x.At.Compare(y.At) })
 	slices.Reverse(all)
 	return all
+}
+
+// Competitor returns the name and the lasting identifier of the competitor of a decision about a championship.
+func (c *Change) Competitor() (name, id string) {
+	if c.Championship.Constructors {
+		return c.Round.Team(season.TeamID(c.Championship.Competitor)).Name, c.Championship.Competitor
+	}
+	driver := season.DriverID(c.Championship.Competitor)
+	return c.Round.Driver(driver).Name, c.Round.Lasting(driver)
 }
 
 // vouchable reports whether the archive vouches for the round's result, or would without decisions.

@@ -16,6 +16,7 @@ import (
 //   - the session keys, picks, results and decisions that the ledger records for its rounds;
 //   - the drivers, teams and engines in those records, which the facts may lack;
 //   - the names that drivers had before;
+//   - the decisions about the championships;
 //   - whether the archive vouches for a result, and whether the source differs from it;
 //   - the state of each round.
 //
@@ -38,7 +39,7 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 	write := json.NewEncoder(h).Encode
 	err := write(facts)
 	if err == nil && len(y.Rounds) > 0 {
-		err = write(y.Rounds[0].state.Aliases())
+		err = write([]any{y.Rounds[0].state.Aliases(), y.Rounds[0].state.AllChampionship(y.Year)})
 	}
 	for i := range y.Rounds {
 		r := &y.Rounds[i]

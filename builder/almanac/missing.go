@@ -2,6 +2,8 @@ package almanac
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,10 +46,11 @@ const (
 	PickMissing      MissingCode = "pick_missing"
 	ResultMissed     MissingCode = "result_overdue"
 	SettingsUnread   MissingCode = "settings_unreadable" // no fact of the archive: the builder adds it
+	DecisionWaits    MissingCode = "decision_waits"      // the source's table of a championship shows one that nobody has entered
 )
 
 // MissingCodes lists all kinds of missing facts.
-var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, PickMissing, ResultMissed, SettingsUnread}
+var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, PickMissing, ResultMissed, SettingsUnread, DecisionWaits}
 
 // Missing lists the facts that the archive of v will lack at the instant by unless they come: first those of
 // the whole archive, then by round. A fact may be overdue only from an instant after v.At
@@ -61,7 +64,8 @@ var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, Qualify
 //   - the grid, from 30 minutes before the start until then; urgent while no pick is frozen;
 //   - the pick, from 30 minutes before the start until a result is verified, unless the race began before the
 //     ledger was opened; always urgent;
-//   - a result, from 2 hours after the end of the race until one is verified.
+//   - a result, from 2 hours after the end of the race until one is verified;
+//   - a decision about a championship that only the source's table shows.
 //
 // Postponed and cancelled rounds lack nothing.
 func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
@@ -70,7 +74,9 @@ func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 	var last *Round // of the rounds that take place
 	var results []*Round
 	coming := false
+	seasons := map[int][]*Round{}
 	for _, r := range Rounds(v, s, now.UTC().Year()-1) {
+		seasons[r.Year] = append(seasons[r.Year], r)
 		if r.Off() {
 			continue
 		}
@@ -119,6 +125,18 @@ func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 			if !by.Before(r.End().Add(resultGrace)) {
 				results = append(results, r)
 			}
+		}
+	}
+	for _, year := range slices.Sorted(maps.Keys(seasons)) {
+		for _, o := range Offers(seasons[year]) {
+			flag := ""
+			if o.Constructors {
+				flag = " --constructors"
+			}
+			byRound = append(byRound, MissingFact{
+				Code: DecisionWaits, Since: o.From.End().UTC(), Session: o.From.Session, Name: o.From.Facts.Name, Text: o.String(),
+				Fix: fmt.Sprintf("gridcast championship accept %d %s%s --reason TEXT", year, o.Competitor, flag),
+			})
 		}
 	}
 	if !coming {

@@ -66,13 +66,19 @@ func (r *Round) stateAt(now time.Time) State {
 		return Postponed
 	case r.Result != nil:
 		return Finished
-	case now.Before(r.Start):
-		return Scheduled
-	case now.Before(r.WindowEnd()):
-		return Live
-	default:
-		return AwaitingResult
 	}
+	return ClockState(now, r.Start)
+}
+
+// ClockState is the state that the clock gives to a round that is to be held and has no result.
+func ClockState(now, start time.Time) State {
+	switch {
+	case now.Before(start):
+		return Scheduled
+	case now.Before(start.Add(RaceWindow)):
+		return Live
+	}
+	return AwaitingResult
 }
 
 // Off reports whether the round is postponed or cancelled: then no work is due for it.

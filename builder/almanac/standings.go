@@ -15,7 +15,11 @@ type Tally struct {
 	Points   float64
 	Wins     int
 	Podiums  int
+	Excluded bool // by a decision, so that it has no rank
 }
+
+// Shown returns the points as documents show them. A deduction may leave fewer than none: the rest comes off later points.
+func (t Tally) Shown() float64 { return max(t.Points, 0) }
 
 // DriverStanding is a row of the drivers' championship after the last verified round. Team is
 // the team of the driver's latest race.
@@ -30,6 +34,7 @@ type DriverStanding struct {
 // season ranks the team with different engines apart.
 type ConstructorStanding struct {
 	Team   season.Team
+	Maker  season.EngineID // of the engine, always
 	Engine string
 	Colour string
 	Tally
@@ -55,7 +60,7 @@ func counted(year int, rounds []Round) []*Round {
 	}
 	slices.SortStableFunc(held, byStart)
 	unverified := func(r *Round) bool { return r.Result == nil }
-	if season.PointsAdd(year, false) {
+	if season.PointsAdd(year) {
 		return slices.DeleteFunc(held, unverified)
 	}
 	if i := slices.IndexFunc(held, unverified); i >= 0 {
@@ -91,9 +96,8 @@ const countback = 30
 
 func newTable[K comparable](cars bool) *table[K] { return &table[K]{by: map[K]*row[K]{}, cars: cars} }
 
-// add appends a row. A competitor may have two rows: Force India of 2018 is ranked and, for the part
-// of the season from which it was excluded, listed without a rank. Its results count in
-// the first.
+// add appends a row. A competitor may have two rows: Force India of 2018 is ranked and, for the entry
+// that was excluded, listed without a rank. Its results count in the first.
 func (t *table[K]) add(key K, position int, points float64) {
 	r := &row[K]{key: key, Tally: Tally{Position: position, Points: points}}
 	t.rows = append(t.rows, r)
@@ -160,9 +164,10 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 // the ledger says was not held then. It puts in a result that differs from the source's own by
 // its difference in points, and a later round without the source's standings by its points.
 // Only then does it compute the order again; otherwise the source's order stays.
-// Where points simply add, the sum of the verified classifications counts, and not the source's
+// Where points simply add, the sum of the verified classifications and of the decisions counts, and not the source's
 // table, which may lag behind its own results.
-func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, add bool, keyOf func(ledger.Row) K) {
+func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) {
+	add := len(rounds) > 0 && season.PointsAdd(rounds[0].Year)
 	changed := false
 	for i := range rounds {
 		r := &rounds[i]
@@ -201,8 +206,9 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 		t.count(r.Result, keyOf)
 	}
 	if add {
-		changed = t.sum(verified, keyOf) || changed
+		changed = t.sum(verified, decisions, keyOf) || changed
 	}
+	changed = t.decide(decisions, add) || changed
 	if changed {
 		t.rank()
 	}
@@ -213,9 +219,53 @@ func samePoints(row ledger.Row, source season.Result) bool {
 	return row.Driver == source.Driver && row.Team == source.Team && row.Engine == source.Engine && row.Points == source.Points
 }
 
-// sum gives every competitor the points of the classifications, and reports whether any points changed.
-func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed bool) {
+// decision is what decisions about a competitor change in a table.
+type decision[K comparable] struct {
+	key      K
+	points   float64
+	excluded bool
+	ended    float64 // the points of an entry that ended, after which the competitor goes on as another
+	anew     bool    // there is one
+	archived bool    // the tables of the source have it
+}
+
+// decide applies the decisions that the table does not have yet, and reports whether it changed. If added, the table has
+// the points of all.
+func (t *table[K]) decide(decisions []decision[K], added bool) (changed bool) {
+	for _, d := range decisions {
+		if d.archived && !added {
+			continue
+		}
+		r, listed := t.by[d.key]
+		if !listed && d.points == 0 {
+			continue // nothing changes for a competitor without results
+		}
+		if !listed {
+			t.give(d.key, 0)
+			r = t.by[d.key]
+		}
+		if !added && d.points != 0 {
+			r.Points, changed = r.Points+d.points, true
+		}
+		if d.anew && !d.archived {
+			t.rows, changed = append(t.rows, &row[K]{key: d.key, Tally: Tally{Points: d.ended, Excluded: true}}), true
+		}
+		if r.Excluded = r.Excluded || d.excluded; d.excluded && r.Position != 0 {
+			r.Position, changed = 0, true
+		}
+	}
+	return changed
+}
+
+// sum gives every competitor the points of the classifications and decisions, and reports whether any points changed.
+func (t *table[K]) sum(verified []*Round, decisions []decision[K], keyOf func(ledger.Row) K) (changed bool) {
 	points := map[K]float64{}
+	for _, d := range decisions {
+		points[d.key] += d.points
+		if _, listed := t.by[d.key]; !listed && d.points != 0 {
+			t.give(d.key, 0)
+		}
+	}
 	for _, r := range verified {
 		for _, line := range slices.Concat(r.Result.Rows, r.Sprint()) {
 			key := keyOf(line)
@@ -245,7 +295,7 @@ func lastWith(verified []*Round, has func(*season.Round) bool) *Round {
 	return last
 }
 
-func driverStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round) []DriverStanding {
+func driverStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round, all []ChampionshipDecision) []DriverStanding {
 	t := newTable[season.DriverID](false)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.DriverStandings) > 0 })
 	if base != nil {
@@ -253,7 +303,8 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 			t.add(s.Driver, s.Position, s.Points)
 		}
 	}
-	adjust(t, rounds, verified, base, season.PointsAdd(facts.Year, false), func(line ledger.Row) season.DriverID { return line.Driver })
+	keyOf := func(line ledger.Row) season.DriverID { return line.Driver }
+	adjust(t, rounds, verified, base, decisions(all, false, verified, keyOf, func(d *ChampionshipDecision) season.DriverID { return season.DriverID(d.Competitor) }), keyOf)
 
 	teams := latestTeams(verified)
 	standings := make([]DriverStanding, len(t.rows))
@@ -265,6 +316,35 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 		standings[i] = DriverStanding{Driver: v.Driver(r.key), Team: v.Team(team), Colour: facts.Colours[team], Tally: r.Tally}
 	}
 	return standings
+}
+
+// decisions returns the changes that decisions about a championship make in the table after the rounds counted.
+func decisions[K comparable](all []ChampionshipDecision, constructors bool, counted []*Round, keyOf func(ledger.Row) K, about func(*ChampionshipDecision) K) (found []decision[K]) {
+	if len(counted) == 0 {
+		return nil
+	}
+	for i := range all {
+		d := &all[i]
+		if d.Constructors != constructors || !d.counts(counted[len(counted)-1]) {
+			continue
+		}
+		is := decision[K]{key: about(d), points: d.Points, excluded: d.Excluded, anew: d.NewEntry, archived: d.EventID == ""}
+		for _, r := range counted {
+			for _, line := range slices.Concat(r.Result.Rows, r.Sprint()) {
+				if d.NewEntry && !d.counts(r) && keyOf(line) == is.key {
+					is.ended += line.Points
+				}
+			}
+		}
+		for _, earlier := range found {
+			if d.NewEntry && earlier.key == is.key {
+				is.ended += earlier.points // taken from the entry that ended
+			}
+		}
+		is.points -= is.ended
+		found = append(found, is)
+	}
+	return found
 }
 
 // latestTeams returns each driver's team in the latest race of the given rounds, or, for a driver who
@@ -283,16 +363,30 @@ func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
 	return teams
 }
 
-func constructorStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round) []ConstructorStanding {
+func constructorStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round, all []ChampionshipDecision) []ConstructorStanding {
 	t := newTable[constructor](true)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.TeamStandings) > 0 })
-	if base == nil {
+	if base == nil && (len(verified) == 0 || !season.PointsAdd(facts.Year)) {
 		return nil // no constructors' championship, or no race yet
 	}
-	for _, s := range base.Facts.TeamStandings {
-		t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
+	if base != nil {
+		for _, s := range base.Facts.TeamStandings {
+			t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
+		}
 	}
-	adjust(t, rounds, verified, base, season.PointsAdd(facts.Year, true), func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
+	keyOf := func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} }
+	about := func(d *ChampionshipDecision) constructor {
+		engine := d.Engine
+		for _, r := range verified { // the engine of its first car, if the decision names none
+			for _, line := range r.Result.Rows {
+				if engine == "" && string(line.Team) == d.Competitor {
+					engine = line.Engine
+				}
+			}
+		}
+		return constructor{season.TeamID(d.Competitor), engine}
+	}
+	adjust(t, rounds, verified, base, decisions(all, true, verified, keyOf, about), keyOf)
 
 	engines := map[season.TeamID]int{}
 	for key := range t.by {
@@ -300,7 +394,7 @@ func constructorStandings(v *season.View, facts *season.Season, rounds []Round, 
 	}
 	standings := make([]ConstructorStanding, len(t.rows))
 	for i, r := range t.rows {
-		s := ConstructorStanding{Team: v.Team(r.key.team), Colour: facts.Colours[r.key.team], Tally: r.Tally}
+		s := ConstructorStanding{Team: v.Team(r.key.team), Maker: r.key.engine, Colour: facts.Colours[r.key.team], Tally: r.Tally}
 		if engines[r.key.team] > 1 {
 			s.Engine = v.Engines[r.key.engine].Name
 		}

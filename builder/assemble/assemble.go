@@ -67,6 +67,17 @@ type Decided struct {
 	StartHeld bool              // a person set Start
 	Postponed bool              // or cancelled: there is no start to keep
 	Verified  []season.DriverID // of the valid revision of the result; nil if there is none
+
+	Championship []Adjustment // decisions about the championships that count from the round on
+}
+
+// Adjustment is a decision about a competitor of a championship that a source's table may show.
+type Adjustment struct {
+	Constructors bool
+	Competitor   string          // a driver or a team
+	Engine       season.EngineID // empty: each engine of the team
+	Points       float64         // added
+	Listed       bool            // without a rank or as another entry, so that the source may list any points
 }
 
 // Input is the input of Assemble.

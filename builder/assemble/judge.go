@@ -436,11 +436,11 @@ func idOf(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// doubt reports where a source's standings rise by other points than its results give. It covers seasons
-// in which points add. A fault is reported once, at the round with which it comes.
+// doubt reports where a source's standings rise by other points than its results and the known decisions give. It covers
+// seasons in which points add. A fault is reported once, at the round with which it comes.
 func (a *assembly) doubt(source string, s *season.Season) {
 	for _, constructors := range []bool{false, true} {
-		if !season.PointsAdd(s.Year, constructors) {
+		if !season.PointsAdd(s.Year) {
 			continue
 		}
 		competitor := func(driver season.DriverID, team season.TeamID, engine season.EngineID) string {
@@ -449,7 +449,7 @@ func (a *assembly) doubt(source string, s *season.Season) {
 			}
 			return string(driver)
 		}
-		sum, known := make(map[string]float64), make(map[string]float64) // known: the differences so far
+		sum, known, listed := make(map[string]float64), make(map[string]float64), make(map[string]bool) // known: the differences so far
 		for i := range s.Rounds {
 			r := &s.Rounds[i]
 			for _, row := range slices.Concat(r.SprintResults, r.Results) {
@@ -468,9 +468,17 @@ func (a *assembly) doubt(source string, s *season.Season) {
 					standings[string(row.Driver)] = row.Points
 				}
 			}
+			for _, d := range a.Decided(s.Year, r.GrandPrix).Championship {
+				for name := range standings {
+					if team, _, _ := strings.Cut(name, " "); d.Constructors == constructors && d.Competitor == team && (d.Engine == "" || name == competitor("", season.TeamID(team), d.Engine)) {
+						known[name] += d.Points
+						listed[name] = listed[name] || d.Listed
+					}
+				}
+			}
 			for _, name := range slices.Sorted(maps.Keys(standings)) {
 				points := standings[name]
-				if difference := points - sum[name]; math.Abs(difference-known[name]) > 1e-9 {
+				if difference := points - sum[name]; math.Abs(difference-known[name]) > 1e-9 && !listed[name] {
 					known[name] = difference
 					doubt.Lines = append(doubt.Lines, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
 						s.Year, r.Name, name, points, sum[name]))

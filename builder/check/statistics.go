@@ -48,9 +48,11 @@ func (c *content) checkProgress(faults Faults) {
 	for _, s := range c.drivers {
 		compare(catalog.DriversType, s.Driver, drivers[s.Driver], s.Position, s.Points, s.Wins)
 	}
-	teams := map[[2]string]wire.RoundProgress{}
+	teams, entries := map[[2]string]wire.RoundProgress{}, map[[2]string]int{}
 	for _, p := range c.statistics.teams {
-		teams[[2]string{p.Team, p.Engine}] = p.Rounds[len(p.Rounds)-1]
+		if key := [2]string{p.Team, p.Engine}; p.Entry >= entries[key] { // the last entry goes on
+			teams[key], entries[key] = p.Rounds[len(p.Rounds)-1], p.Entry
+		}
 	}
 	listed := map[[2]string]bool{}
 	for _, s := range c.teams { // of a constructor's two rows the first counts

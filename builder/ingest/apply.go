@@ -248,6 +248,13 @@ func decidedOf(s *ledger.Fold, year int, gp season.GrandPrixID) assemble.Decided
 			d.Verified = append(d.Verified, row.Driver)
 		}
 	}
+	for _, c := range s.Championship(year) {
+		if c.Session == key {
+			d.Championship = append(d.Championship, assemble.Adjustment{
+				Constructors: c.Constructors, Competitor: c.Competitor, Engine: c.Engine, Points: c.Points, Listed: c.Excluded || c.NewEntry,
+			})
+		}
+	}
 	return d
 }
 

@@ -188,8 +188,8 @@ func (a *auditor) event(key string, e Event) {
 				KeyAssignment: round, Revision: e.Result.Revision, At: e.When(), Actor: e.Actor, Reason: e.Reason,
 			})
 		}
-	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
-		a.report.Decisions = append(a.report.Decisions, AuditedChange{round, e.calendarChange()})
+	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased, ChampionshipDecided:
+		a.report.Decisions = append(a.report.Decisions, AuditedChange{round, e.calendarChange(time.Time{})})
 	}
 }
 

@@ -49,6 +49,9 @@ type LoggedEvent struct {
 	Before, After OverrideStatus // of the round
 	Revision      int            // of the result
 	Vouched       bool           // an archive that was imported before vouched for the round's result
+	Valid         time.Time      // lights out until then, as far as the ledger knows it
+
+	Restored *Championship // the decision that a ChampionshipDecided event restores; nil: it restores none
 }
 
 // recodedID names the code of a driver in a season.
@@ -154,10 +157,11 @@ type CalendarChange struct {
 	Reason string    `json:"reason"`
 	Start  time.Time `json:"start,omitzero"` // see Event
 	Was    time.Time `json:"was,omitzero"`
+	Valid  time.Time `json:"-"` // the start that was valid until then, as far as the ledger knows it
 }
 
-func (e Event) calendarChange() CalendarChange {
-	return CalendarChange{Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was}
+func (e Event) calendarChange(valid time.Time) CalendarChange {
+	return CalendarChange{Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was, Valid: valid}
 }
 
 // Result returns the last revision of the result, which counts; nil if none is verified.
@@ -400,10 +404,14 @@ func (s *Fold) apply(e Event) {
 		c := s.records[e.Session]
 		s.log = append(s.log, LoggedEvent{Event: e, Revision: len(c.Revisions), Vouched: s.imported[roundID{c.Year, c.GrandPrix}]})
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
-		before := s.records[e.Session].Override.Status
-		s.change(e.Session, func(c *RoundRecord) { c.Override.decide(e) })
+		record := s.records[e.Session]
+		before, valid := record.Override.Status, record.Start(e.Was)
+		if valid.IsZero() && record.Pick != nil {
+			valid = record.Pick.Start
+		}
+		s.change(e.Session, func(c *RoundRecord) { c.Override.decide(e, valid) })
 		if e.Type != RoundReleased || !e.Was.Equal(e.Start) { // otherwise the sources have the same start
-			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status})
+			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status, Valid: valid})
 		}
 	case ResultsVouched:
 		s.imported = maps.Clone(s.imported)
@@ -423,15 +431,17 @@ func (s *Fold) apply(e Event) {
 		s.recoded = maps.Clone(s.recoded)
 		s.recoded[recodedID{e.Year, e.Driver}] = e.To
 	case ChampionshipDecided:
-		all := slices.Clone(s.decided[e.Year])
+		all, logged := slices.Clone(s.decided[e.Year]), LoggedEvent{Event: e}
 		for i := range all {
-			all[i].Ended = all[i].Ended || all[i].EventID == e.Championship.Restores
+			if all[i].EventID == e.Championship.Restores {
+				all[i].Ended, logged.Restored = true, &all[i].Championship
+			}
 		}
 		s.decided = maps.Clone(s.decided)
 		s.decided[e.Year] = append(all, ChampionshipDecision{
 			Championship: *e.Championship, EventID: e.ID, Session: e.Session, At: e.When(), Actor: e.Actor, Reason: e.Reason,
 		})
-		s.log = append(s.log, LoggedEvent{Event: e})
+		s.log = append(s.log, logged)
 	default:
 		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
 	}
@@ -461,7 +471,7 @@ func (s *Fold) frozen(e Event) *FrozenPick {
 }
 
 // decide takes over an operator's or a source's decision about the round.
-func (o *Override) decide(e Event) {
+func (o *Override) decide(e Event, valid time.Time) {
 	switch e.Type {
 	case RoundPostponed:
 		o.Status, o.Start = Postponed, time.Time{} // the date is off, also one decided on before
@@ -475,7 +485,7 @@ func (o *Override) decide(e Event) {
 	}
 	// If a person reinstates a round without a start, the start follows the sources.
 	o.ByPerson = !IsSource(e.Actor) && e.Type != RoundReleased && (o.Status != AsPlanned || !o.Start.IsZero())
-	o.Changes = append(o.Changes, e.calendarChange())
+	o.Changes = append(o.Changes, e.calendarChange(valid))
 }
 
 // rename gives a driver another id in s, and in all events that are added later.

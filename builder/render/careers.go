@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"gridcast/builder/almanac"
@@ -18,48 +19,94 @@ func driverProgress(y *almanac.Year) []wire.DriverProgress {
 			id := after.Round.Lasting(s.Driver.ID)
 			i := slices.IndexFunc(rows, func(p wire.DriverProgress) bool { return p.DriverID == id })
 			if i < 0 {
-				i, rows = len(rows), append(rows, wire.DriverProgress{Driver: y.Codes()[s.Driver.ID], DriverID: id, Name: s.Driver.Name})
+				i, rows = len(rows), append(rows, wire.DriverProgress{
+					Driver: y.Codes()[s.Driver.ID], DriverID: id, Name: s.Driver.Name,
+					Decisions: championshipDecisions(y, func(d *almanac.ChampionshipDecision) bool {
+						return !d.Constructors && d.Competitor == string(s.Driver.ID)
+					}),
+				})
 			}
 			row := &rows[i]
 			row.Team, row.TeamID, row.TeamColour = s.Team.Name, string(s.Team.ID), s.Colour
 			row.Rounds = append(row.Rounds, roundProgress(after.Round, s.Tally))
 		}
 	}
-	order(rows, func(p wire.DriverProgress) []wire.RoundProgress { return p.Rounds })
+	order(rows, func(p wire.DriverProgress) int { return p.Rounds[len(p.Rounds)-1].Position })
 	return rows
 }
 
 func constructorProgress(y *almanac.Year) []wire.ConstructorProgress {
-	rows := []wire.ConstructorProgress{}
+	type constructor struct {
+		team  season.TeamID
+		maker season.EngineID
+		entry int
+	}
+	rows, index := []wire.ConstructorProgress{}, map[constructor]int{}
 	for _, after := range y.Progress() {
-		listed := map[int]bool{} // a constructor may have two rows, of which one is unranked
+		listed := map[constructor]bool{} // the first row is of the entry that goes on
 		for _, s := range after.Constructors {
-			i := slices.IndexFunc(rows, func(p wire.ConstructorProgress) bool { return p.TeamID == string(s.Team.ID) && p.Engine == s.Engine })
-			if i < 0 {
-				i, rows = len(rows), append(rows, wire.ConstructorProgress{Team: s.Team.Name, TeamID: string(s.Team.ID), Engine: s.Engine})
+			is := constructor{s.Team.ID, s.Maker, y.Entry(s.Team.ID, after.Round)}
+			i, known := index[is]
+			if !known {
+				i = len(rows)
+				index[is], rows = i, append(rows, wire.ConstructorProgress{
+					Team: s.Team.Name, TeamID: string(s.Team.ID), Entry: is.entry,
+					Decisions: championshipDecisions(y, func(d *almanac.ChampionshipDecision) bool {
+						return d.Is(true, string(s.Team.ID), s.Maker) && (d.Round == nil || y.Entry(s.Team.ID, d.Round) == is.entry)
+					}),
+				})
 			}
-			if listed[i] {
+			if listed[is] {
 				continue
 			}
-			listed[i] = true
-			rows[i].TeamColour = s.Colour
+			listed[is] = true
+			rows[i].TeamColour, rows[i].Engine = s.Colour, s.Engine
 			rows[i].Rounds = append(rows[i].Rounds, roundProgress(after.Round, s.Tally))
 		}
 	}
-	order(rows, func(p wire.ConstructorProgress) []wire.RoundProgress { return p.Rounds })
+	ended := func(p wire.ConstructorProgress) bool { // another entry of the team goes on
+		return slices.ContainsFunc(rows, func(o wire.ConstructorProgress) bool { return o.TeamID == p.TeamID && o.Entry > p.Entry })
+	}
+	order(rows, func(p wire.ConstructorProgress) int {
+		if ended(p) {
+			return 0
+		}
+		return p.Rounds[len(p.Rounds)-1].Position
+	})
 	return rows
 }
 
+// ruling is the API's name of a decision about a competitor.
+func ruling(c *ledger.Championship) wire.Ruling {
+	switch {
+	case c.Excluded:
+		return wire.ExcludedFrom
+	case c.NewEntry:
+		return wire.EnteredAnew
+	case c.Points > 0:
+		return wire.PointsAdded
+	}
+	return wire.PointsTaken
+}
+
+func championshipDecisions(y *almanac.Year, about func(*almanac.ChampionshipDecision) bool) (list []wire.ChampionshipDecision) {
+	all := y.Decisions()
+	for i := range all {
+		if d := &all[i]; about(d) {
+			list = append(list, wire.ChampionshipDecision{
+				SessionKey: d.Session, Decision: ruling(&d.Championship), Points: math.Abs(d.Points), By: role(d.Actor), At: wire.Instant(d.At), Reason: d.Reason,
+			})
+		}
+	}
+	return list
+}
+
 func roundProgress(r *almanac.Round, t almanac.Tally) wire.RoundProgress {
-	return wire.RoundProgress{SessionKey: r.Session, Round: r.Facts.Number, Position: t.Position, Points: t.Points, Wins: t.Wins}
+	return wire.RoundProgress{SessionKey: r.Session, Round: r.Facts.Number, Position: t.Position, Points: t.Shown(), Wins: t.Wins}
 }
 
 // order sorts competitors by their last position, the unranked ones last.
-func order[T any](rows []T, roundsOf func(T) []wire.RoundProgress) {
-	last := func(row T) int {
-		rounds := roundsOf(row)
-		return rounds[len(rounds)-1].Position
-	}
+func order[T any](rows []T, last func(T) int) {
 	slices.SortStableFunc(rows, func(a, b T) int { return season.ComparePlaces(last(a), last(b)) })
 }
 
@@ -259,10 +306,10 @@ func (c *statistics) title(y *almanac.Year) {
 	}
 	champion := ""
 	if c.teams {
-		if table := y.Constructors(); len(table) > 0 {
+		if table := y.Constructors(); len(table) > 0 && table[0].Position == 1 {
 			champion = string(table[0].Team.ID)
 		}
-	} else if table := y.Drivers(); len(table) > 0 {
+	} else if table := y.Drivers(); len(table) > 0 && table[0].Position == 1 {
 		champion = y.Rounds[0].Lasting(table[0].Driver.ID)
 	}
 	if career := c.by[champion]; career != nil {

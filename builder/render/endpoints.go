@@ -18,7 +18,7 @@ func driverStandings(y *almanac.Year) []wire.DriverStanding {
 			Name:       s.Driver.Name,
 			Team:       s.Team.Name,
 			TeamColour: s.Colour,
-			Points:     s.Points,
+			Points:     s.Shown(),
 			Wins:       s.Wins,
 			Podiums:    s.Podiums,
 		}
@@ -34,7 +34,7 @@ func constructorStandings(y *almanac.Year) []wire.ConstructorStanding {
 			Team:       s.Team.Name,
 			Engine:     s.Engine,
 			TeamColour: s.Colour,
-			Points:     s.Points,
+			Points:     s.Shown(),
 			Wins:       s.Wins,
 			Podiums:    s.Podiums,
 		}

@@ -150,13 +150,22 @@ func changesFeed(a *almanac.Almanac, generatedAt time.Time) ([]byte, error) {
 	}
 	all := a.Changes(0)
 	records := changes(a, 0)
-	for i := range min(len(all), feedEntries) {
-		c, rec, revision := &all[i], &records[i], 0
+	ids, named := make([]string, len(all)), map[string]int{}
+	for i := len(all) - 1; i >= 0; i-- { // from the oldest, so that an entry keeps its identifier
+		rec, revision := &records[i], 0
 		if rec.New != nil {
 			revision = rec.New.Revision
 		}
+		name := fmt.Sprintf("%d %s %s %d", rec.SessionKey, rec.Kind, all[i].At.UTC().Format(time.RFC3339Nano), revision)
+		if named[name]++; named[name] > 1 { // two changes of one instant
+			name += fmt.Sprint(" ", named[name])
+		}
+		ids[i] = atomID(name)
+	}
+	for i := range min(len(all), feedEntries) {
+		c, rec := &all[i], &records[i]
 		entry := atomEntry{
-			ID:    atomID(fmt.Sprintf("%d %s %s %d", rec.SessionKey, rec.Kind, c.At.UTC().Format(time.RFC3339Nano), revision)),
+			ID:    ids[i],
 			Title: title(c), Updated: rec.At.String(), Summary: rec.Reason,
 			Link: atomLink{"alternate", "/docs#changes"},
 		}
@@ -204,6 +213,13 @@ func title(c *almanac.Change) string {
 		return name + " joined the calendar: " + start(c.NewStart)
 	case ledger.PickVoided:
 		return name + ": the pick no longer counts"
+	case ledger.ChampionshipDecided:
+		who, _ := c.Competitor()
+		text := fmt.Sprintf("%s %d, %s' championship: %s", who, r.Year, almanac.ChampionshipName(c.Championship.Constructors), c.Championship)
+		if c.Restored {
+			text += ", which no longer counts"
+		}
+		return text
 	}
 	before, after := almanac.Podium(c.Old.Rows), almanac.Podium(c.New.Rows)
 	if winner := after[0]; winner != before[0] {

@@ -15,6 +15,7 @@ var changeKinds = map[ledger.Type]wire.ChangeKind{
 	ledger.KeysAssigned: wire.RoundAdded, ledger.RoundMoved: wire.RoundMoved, ledger.RoundReleased: wire.RoundMoved,
 	ledger.RoundPostponed: wire.RoundPostponed, ledger.RoundCancelled: wire.RoundCancelled, ledger.RoundReinstated: wire.RoundReinstated,
 	ledger.ResultVerified: wire.ResultRevised, ledger.PickVoided: wire.PickVoided,
+	ledger.ChampionshipDecided: wire.ChampionshipDecided,
 }
 
 func changesPage(a *almanac.Almanac, page int) wire.ChangesPage {
@@ -44,6 +45,15 @@ func loggedChange(e *ledger.LoggedEvent) wire.LoggedChange {
 	}
 	if e.Before != e.After {
 		before.Status = decided(e.Before)
+		if e.Before == ledger.AsPlanned && !e.Valid.IsZero() {
+			before.Status = Status(almanac.ClockState(e.When(), e.Valid))
+		}
+	}
+	switch {
+	case e.Restored != nil:
+		c.Championship = changedChampionship(e.Restored, true)
+	case e.Championship != nil:
+		c.Championship = changedChampionship(e.Championship, false)
 	}
 	if before != (wire.LoggedState{}) {
 		c.Old = &before

@@ -68,8 +68,9 @@ func small() *almanac.Almanac {
 				Codes: func() map[season.DriverID]string {
 					return map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"}
 				},
-				Rounds:  []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
-				Drivers: drivers, Constructors: constructors,
+				Decisions: func() []almanac.ChampionshipDecision { return nil },
+				Rounds:    []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
+				Drivers:   drivers, Constructors: constructors,
 				Progress: func() []almanac.Championship {
 					return []almanac.Championship{{Round: &finished, Drivers: drivers(), Constructors: constructors()}}
 				},

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -159,6 +160,9 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 			}
 		case ledger.PickVoided:
 			rec.Old = &wire.ChangeState{Prediction: prediction(y, c.Pick)}
+		case ledger.ChampionshipDecided:
+			rec.Championship = changedChampionship(c.Championship, c.Restored)
+			rec.Championship.Name, rec.Championship.ID = c.Competitor()
 		case ledger.KeysAssigned:
 			rec.New = &wire.ChangeState{Status: wire.Scheduled, DateStart: wire.Instant(c.NewStart)}
 		case ledger.RoundMoved:
@@ -170,6 +174,14 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 		records = append(records, rec)
 	}
 	return records
+}
+
+// changedChampionship returns the decision of a change without the name of its competitor.
+func changedChampionship(c *ledger.Championship, restored bool) *wire.ChangedChampionship {
+	return &wire.ChangedChampionship{
+		Type: almanac.ChampionshipName(c.Constructors), ID: c.Competitor, Engine: string(c.Engine),
+		Decision: ruling(c), Points: math.Abs(c.Points), Restored: restored,
+	}
 }
 
 // changedRows returns the rows that differ between two classifications, from each side.

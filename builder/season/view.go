@@ -88,12 +88,9 @@ func (s *Season) Round(gp GrandPrixID) (*Round, bool) {
 // LatestResult returns the last round with a known result, or nil.
 func (s *Season) LatestResult() *Round { return s.latest((*Round).Finished) }
 
-// PointsAdd reports whether a championship of a year is the sum of its classifications:
-// since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
-// Force India, which started again in August 2018, and Racing Point, fined 15 points in 2020.
-func PointsAdd(year int, constructors bool) bool {
-	return year >= 2010 && (!constructors || year != 2018 && year != 2020)
-}
+// PointsAdd reports whether the championships of a year are the sums of their classifications and of the decisions about
+// them: since 2010 no result is dropped, and every one counts in both.
+func PointsAdd(year int) bool { return year >= 2010 }
 
 // EndedBy reports whether all races of the season had ended at an instant.
 func (s *Season) EndedBy(t time.Time) bool {

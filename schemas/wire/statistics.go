@@ -80,15 +80,53 @@ type DriverProgress struct {
 	TeamID     string          `json:"team_id"`
 	TeamColour string          `json:"team_colour,omitzero"`
 	Rounds     []RoundProgress `json:"rounds"`
+
+	Decisions []ChampionshipDecision `json:"decisions,omitzero"` // those that stand
 }
 
-// ConstructorProgress is a constructor's way through the championship of a season.
+// ConstructorProgress is a constructor's way through the championship of a season. A team whose entry was excluded, and
+// which entered anew, has one for each entry.
 type ConstructorProgress struct {
 	Team       string          `json:"team"`
 	TeamID     string          `json:"team_id"`
 	Engine     string          `json:"engine,omitzero"`
+	Entry      int             `json:"entry,omitzero"` // from 1; absent: the team has one entry
 	TeamColour string          `json:"team_colour,omitzero"`
 	Rounds     []RoundProgress `json:"rounds"`
+
+	Decisions []ChampionshipDecision `json:"decisions,omitzero"` // those that stand
+}
+
+// Ruling is the kind of a decision about a championship.
+type Ruling string
+
+// The decisions about a competitor of a championship.
+const (
+	PointsAdded  Ruling = "points_added"
+	PointsTaken  Ruling = "points_taken"
+	ExcludedFrom Ruling = "excluded"     // it has no rank; its points stay listed
+	EnteredAnew  Ruling = "entered_anew" // its entry was excluded, and it goes on as another one without points
+)
+
+// ChampionshipDecision is a decision about a competitor of a championship that no race shows.
+type ChampionshipDecision struct {
+	SessionKey int64   `json:"session_key"` // of the first round whose table has it
+	Decision   Ruling  `json:"decision"`
+	Points     float64 `json:"points,omitzero"` // added or taken
+	By         string  `json:"by"`              // operator or archive
+	At         Instant `json:"at,omitzero"`     // absent for a fact of the archive
+	Reason     string  `json:"reason"`
+}
+
+// ChangedChampionship is the competitor and the decision of a change.
+type ChangedChampionship struct {
+	Type     string  `json:"type"` // drivers or constructors
+	ID       string  `json:"id"`   // of the driver or team
+	Name     string  `json:"name,omitzero"`
+	Engine   string  `json:"engine,omitzero"` // where the season ranks a team with several engines apart
+	Decision Ruling  `json:"decision"`
+	Points   float64 `json:"points,omitzero"`   // added or taken
+	Restored bool    `json:"restored,omitzero"` // the decision has ended: the tables are as if it had not been made
 }
 
 // RoundProgress is a competitor's championship after a verified round, its sprint included.

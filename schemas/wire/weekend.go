@@ -98,6 +98,8 @@ const (
 	ResultRevised   ChangeKind = "result_revised"
 	PickVoided      ChangeKind = "pick_voided"
 	RoundAdded      ChangeKind = "round_added"
+
+	ChampionshipDecided ChangeKind = "championship_decided" // session_key is the first round whose table has it
 )
 
 // Change is one record of /changes. Old and New hold only the differing fields.
@@ -110,6 +112,8 @@ type Change struct {
 	Reason     string       `json:"reason,omitzero"`
 	Old        *ChangeState `json:"old,omitzero"`
 	New        *ChangeState `json:"new,omitzero"`
+
+	Championship *ChangedChampionship `json:"championship,omitzero"`
 }
 
 // ChangesPage is the body of /changes with page: changes in the order in which they became known. A page with a next one
@@ -130,6 +134,8 @@ type LoggedChange struct {
 	Reason     string       `json:"reason,omitzero"`
 	Old        *LoggedState `json:"old,omitzero"`
 	New        *LoggedState `json:"new,omitzero"`
+
+	Championship *ChangedChampionship `json:"championship,omitzero"` // without the name
 }
 
 // LoggedState is one side of a LoggedChange.

@@ -1,0 +1,336 @@
+package almanac
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// ChampionshipDecision is a decision about a championship, as it counts in the tables of a season: one of the ledger, or
+// a fact of the archive. A fact of the archive has no EventID, no Actor but ledger.ArchiveActor and no instant.
+type ChampionshipDecision struct {
+	ledger.ChampionshipDecision
+
+	Round *Round // of Session; nil if the archive no longer has it: then the decision counts from the first round on
+}
+
+// counts reports whether the decision counts in the table after a round.
+func (d *ChampionshipDecision) counts(after *Round) bool {
+	return d.Round == nil || !d.Round.Start.After(after.Start)
+}
+
+// Is reports whether the decision is about a competitor. A decision without an engine is about each engine of a team.
+func (d *ChampionshipDecision) Is(constructors bool, competitor string, engine season.EngineID) bool {
+	return d.Constructors == constructors && d.Competitor == competitor && (d.Engine == "" || d.Engine == engine)
+}
+
+// Entry returns the number of the entry with which a team stands in the table after a round; 0 if the team has only one
+// in the season.
+func (y *Year) Entry(team season.TeamID, after *Round) (entry int) {
+	all := y.Decisions()
+	for i := range all {
+		if d := &all[i]; d.NewEntry && d.Competitor == string(team) {
+			entry = max(entry, 1)
+			if d.counts(after) {
+				entry++
+			}
+		}
+	}
+	return entry
+}
+
+// decisionsOf returns the decisions that stand about the championships of a season: first those that the archive knows,
+// then those of the ledger in its order.
+func decisionsOf(year int, rounds []Round, s *ledger.Fold) []ChampionshipDecision {
+	all := append(archived(year, rounds, false), archived(year, rounds, true)...)
+	for _, d := range s.Championship(year) {
+		decision := ChampionshipDecision{ChampionshipDecision: d}
+		if i := slices.IndexFunc(rounds, func(r Round) bool { return r.Session == d.Session }); i >= 0 {
+			decision.Round = &rounds[i]
+		}
+		all = append(all, decision)
+	}
+	return all
+}
+
+// firstSums is the first season in which every result counted, so that the source's table shows decisions.
+const firstSums = 1991
+
+// reasons names the decisions of the past. The archive knows each of them from the tables of its source.
+var reasons = map[string]string{
+	"1995 benetton":           "fuel of another specification in Brazil: the constructors' points of that race were taken",
+	"1995 williams":           "fuel of another specification in Brazil: the constructors' points of that race were taken",
+	"1997 michael-schumacher": "excluded for the collision in the European Grand Prix",
+	"2000 mclaren":            "a seal was missing in Austria: the constructors' points of the winner were taken",
+	"2007 mclaren":            "excluded for the possession of confidential documents of Ferrari",
+	"2018 force-india":        "the team changed its owner: its entry was excluded, and it entered anew",
+	"2020 racing-point":       "brake ducts designed by another team",
+}
+
+// archived returns the decisions that the archive knows about a championship: where the source's table departs from the
+// results for which the archive vouches. Before firstSums it returns none.
+func archived(year int, rounds []Round, constructors bool) (all []ChampionshipDecision) {
+	if year < firstSums {
+		return nil
+	}
+	ours := make([]*Round, 0, len(rounds))
+	for i := range rounds {
+		if rounds[i].vouchable() {
+			ours = append(ours, &rounds[i])
+		}
+	}
+	slices.SortStableFunc(ours, byStart)
+	for _, d := range departures(ours, constructors, nil) {
+		reason := cmp.Or(reasons[fmt.Sprint(year, " ", d.Competitor)], "as the table of the source has it")
+		all = append(all, ChampionshipDecision{ledger.ChampionshipDecision{
+			Championship: d.Championship, Session: d.from.Session, Actor: ledger.ArchiveActor, Reason: reason,
+		}, d.from})
+	}
+	return all
+}
+
+// departure is a difference between the source's table and its results, from a round on.
+type departure struct {
+	ledger.Championship
+
+	from *Round
+}
+
+// standing is a row of a table of the source.
+type standing struct {
+	competitor string
+	engine     season.EngineID
+	position   int
+	points     float64
+}
+
+func tableAfter(r *Round, constructors bool) (rows []standing) {
+	if constructors {
+		for _, s := range r.Facts.TeamStandings {
+			rows = append(rows, standing{string(s.Team), s.Engine, s.Position, s.Points})
+		}
+		return rows
+	}
+	for _, s := range r.Facts.DriverStandings {
+		rows = append(rows, standing{string(s.Driver), "", s.Position, s.Points})
+	}
+	return rows
+}
+
+// departures compares the source's tables after these rounds, in order of their start, with the sum of its results and of
+// the decisions that are known. A departure begins with the round after which the table shows it.
+func departures(rounds []*Round, constructors bool, known []ChampionshipDecision) (all []departure) {
+	type competitor struct {
+		id     string
+		engine season.EngineID
+	}
+	sum, departed := map[competitor]float64{}, map[competitor]float64{}
+	excluded, twice := map[competitor]bool{}, map[competitor]int{}
+	if len(rounds) > 0 {
+		for _, row := range tableAfter(rounds[len(rounds)-1], constructors) {
+			twice[competitor{row.competitor, row.engine}]++
+		}
+	}
+	for _, r := range rounds {
+		before := maps.Clone(sum)
+		for _, row := range slices.Concat(r.Facts.Results, r.Facts.SprintResults) {
+			if constructors {
+				sum[competitor{string(row.Team), row.Engine}] += row.Points
+			} else {
+				sum[competitor{string(row.Driver), ""}] += row.Points
+			}
+		}
+		listed := map[competitor]bool{}
+		for _, row := range tableAfter(r, constructors) {
+			k := competitor{row.competitor, row.engine}
+			if listed[k] {
+				continue // an entry that ended: the first row is the one that goes on
+			}
+			listed[k] = true
+			want, out := sum[k], excluded[k]
+			for i := range known {
+				if d := &known[i]; d.counts(r) && d.Is(constructors, k.id, k.engine) {
+					if want += d.Points; d.NewEntry {
+						want -= d.scoredBefore(rounds, k.engine)
+					}
+					out = out || d.Excluded
+				}
+			}
+			is := ledger.Championship{Constructors: constructors, Competitor: k.id, Engine: k.engine}
+			switch difference := row.points - want; {
+			case row.position == 0 && want > 0:
+				if excluded[k] = true; !out {
+					is.Excluded = true
+					all = append(all, departure{is, r})
+				}
+			case math.Abs(difference-departed[k]) < 1e-9:
+			case twice[k] > 1 && math.Abs(difference+before[k]) < 1e-9:
+				departed[k], is.NewEntry = difference, true
+				all = append(all, departure{is, r})
+			default:
+				is.Points, departed[k] = difference-departed[k], difference
+				all = append(all, departure{is, r})
+			}
+		}
+	}
+	return all
+}
+
+// scoredBefore returns the points of a team, by the source's results of these rounds, before a decision counts.
+func (d *ChampionshipDecision) scoredBefore(rounds []*Round, engine season.EngineID) (points float64) {
+	for _, r := range rounds {
+		for _, row := range slices.Concat(r.Facts.Results, r.Facts.SprintResults) {
+			if !d.counts(r) && string(row.Team) == d.Competitor && row.Engine == engine {
+				points += row.Points
+			}
+		}
+	}
+	return points
+}
+
+// maxOffered is the number of competitors whose points a table may change by decisions. A table that departs from the
+// results of more of them lags behind, or is wrong.
+const maxOffered = 2
+
+// Offer is a decision that a source's table shows and that nobody has entered.
+type Offer struct {
+	ledger.Championship
+
+	Name string // of the competitor
+	From *Round // the first round after which the table shows it
+}
+
+// Offers returns the decisions of a season that only the source's tables show. The rounds are all of the season. A
+// table counts only if the source's results up to it are the verified ones.
+func Offers(rounds []*Round) (offers []Offer) {
+	var counted []*Round
+	if len(rounds) == 0 || !season.PointsAdd(rounds[0].Year) {
+		return nil
+	}
+	for _, r := range rounds {
+		if r.Result != nil && !r.Off() {
+			counted = append(counted, r)
+		}
+	}
+	slices.SortStableFunc(counted, byStart)
+	if i := slices.IndexFunc(counted, func(r *Round) bool { return !r.Facts.Finished() || r.Differs() }); i >= 0 {
+		counted = counted[:i]
+	}
+	if len(counted) == 0 || counted[len(counted)-1].vouchable() {
+		return nil // the archive knows the decisions of its own rounds
+	}
+	all := make([]Round, len(rounds))
+	for i, r := range rounds {
+		all[i] = *r
+	}
+	known := decisionsOf(rounds[0].Year, all, rounds[0].state)
+	for _, constructors := range []bool{false, true} {
+		var of []Offer
+		names := map[string]bool{}
+		for _, d := range departures(counted, constructors, known) {
+			i := slices.IndexFunc(of, func(o Offer) bool {
+				return o.Competitor == d.Competitor && o.Engine == d.Engine && o.Points != 0 && d.Points != 0
+			})
+			if names[d.Competitor] = true; i >= 0 {
+				of[i].Points += d.Points // a table that went back, or changed again
+				continue
+			}
+			name := d.from.view.Driver(season.DriverID(d.Competitor)).Name
+			if constructors {
+				name = d.from.view.Team(season.TeamID(d.Competitor)).Name
+			}
+			of = append(of, Offer{d.Championship, name, d.from})
+		}
+		of = slices.DeleteFunc(of, func(o Offer) bool { return !o.Excluded && !o.NewEntry && math.Abs(o.Points) < 1e-9 })
+		if len(names) <= maxOffered {
+			offers = append(offers, of...)
+		}
+	}
+	return offers
+}
+
+// String describes the offer as the clause of a sentence.
+func (o *Offer) String() string {
+	return fmt.Sprintf("the source's table of the %s of %d has %s %s from the %s on, and no race shows it",
+		ChampionshipName(o.Constructors), o.From.Year, o.Name, &o.Championship, o.From.Facts.Name)
+}
+
+// ChampionshipName names a championship in texts for people, and in the API.
+func ChampionshipName(constructors bool) string {
+	if constructors {
+		return "constructors"
+	}
+	return "drivers"
+}
+
+// ErrNoCompetitor says that nobody of a name takes part in a championship.
+var ErrNoCompetitor = errors.New("no such competitor")
+
+// Competitor returns the driver or team of a season by identifier, code or name. The error wraps ErrNoCompetitor and names
+// the nearest known identifier.
+func (y *Year) Competitor(constructors bool, text string) (id, name string, err error) {
+	known := map[string]string{} // names by identifier
+	for i := range y.Rounds {
+		r := &y.Rounds[i]
+		r.Facts.References(func(driver season.DriverID, team season.TeamID, _ season.EngineID, _ time.Time) {
+			switch {
+			case constructors && team != "":
+				known[string(team)] = r.Team(team).Name
+			case !constructors && driver != "":
+				known[string(driver)] = r.Driver(driver).Name
+			}
+		})
+		for _, row := range slices.Concat(r.Valid(), r.Sprint()) {
+			if constructors {
+				known[string(row.Team)] = r.Team(row.Team).Name
+			} else {
+				known[string(row.Driver)] = r.Driver(row.Driver).Name
+			}
+		}
+	}
+	nearest, least := "", math.MaxInt
+	for id, name := range known {
+		code := ""
+		if !constructors {
+			code = y.Codes()[season.DriverID(id)]
+		}
+		if id == text || strings.EqualFold(name, text) || code != "" && strings.EqualFold(code, text) {
+			return id, name, nil
+		}
+		if n := distance(id, strings.ToLower(text)); n < least || n == least && id < nearest {
+			nearest, least = id, n
+		}
+	}
+	if nearest == "" {
+		return "", "", fmt.Errorf("%w: the %s of %d are not known yet", ErrNoCompetitor, ChampionshipName(constructors), y.Year)
+	}
+	return "", "", fmt.Errorf("%w: %q is not among the %s of %d; the nearest is %s", ErrNoCompetitor, text, ChampionshipName(constructors), y.Year, nearest)
+}
+
+// distance is the number of letters to insert, delete or replace to make one text of another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			other := diagonal
+			if a[i] != b[j] {
+				other++
+			}
+			diagonal, row[j+1] = row[j+1], min(other, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

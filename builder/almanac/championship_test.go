@@ -1,0 +1,263 @@
+package almanac_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// decide appends a decision about a championship, in force from a round on, and returns the id of its event.
+func (w *world) decide(round int, c ledger.Championship) string {
+	w.t.Helper()
+	at := startOf(3).Add(2 * raceTime)
+	w.append(at, func(*ledger.Fold) []ledger.Event {
+		return []ledger.Event{{Type: ledger.ChampionshipDecided, Year: 2025, Session: 2025000 + int64(round), Reason: "stewards", Championship: &c}}
+	})
+	all := w.ledger.Fold().AllChampionship(2025)
+	return all[len(all)-1].EventID
+}
+
+// tables lists the constructors or the drivers after each counted round.
+func tables(y *almanac.Year, constructors bool) (all []string) {
+	for _, after := range y.Progress() {
+		var rows []string
+		for _, s := range after.Drivers {
+			if !constructors {
+				rows = append(rows, fmt.Sprintf("%d %s %g", s.Position, s.Driver.ID, s.Points))
+			}
+		}
+		for _, s := range after.Constructors {
+			if constructors {
+				rows = append(rows, fmt.Sprintf("%d %s %g", s.Position, s.Team.ID, s.Points))
+			}
+		}
+		all = append(all, strings.Join(rows, ", "))
+	}
+	return all
+}
+
+func TestDecisionsCountInTheTables(t *testing.T) {
+	ann, cay := order{"ann", "cay", "bob", "dan"}, order{"cay", "ann", "dan", "bob"}
+	for name, tt := range map[string]struct {
+		from         int
+		decisions    []ledger.Championship
+		restored     bool // the first of them
+		constructors bool
+		want         []string
+	}{
+		"nothing": {
+			constructors: true, want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 110, 2 beta 100"},
+		},
+		"points taken from a round in the middle": {
+			from: 2, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -15}}, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 55", "1 beta 100, 2 alpha 95"},
+		},
+		"points added": {
+			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "beta", Points: 10.5}}, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 beta 110.5, 2 alpha 110"},
+		},
+		"a tie by a decision, broken by wins": {
+			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -10}}, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 100, 2 beta 100"},
+		},
+		"two decisions about a team": {
+			from:         1,
+			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -15}, {Constructors: true, Competitor: "alpha", Points: -2.5}},
+			constructors: true, want: []string{"1 beta 30, 2 alpha 22.5", "1 beta 70, 2 alpha 52.5", "1 beta 100, 2 alpha 92.5"},
+		},
+		"the first of two restored": {
+			from: 1, restored: true,
+			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -15}, {Constructors: true, Competitor: "alpha", Points: -2.5}},
+			constructors: true, want: []string{"1 alpha 37.5, 2 beta 30", "1 beta 70, 2 alpha 67.5", "1 alpha 107.5, 2 beta 100"},
+		},
+		"more points taken than there are": {
+			from: 1, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -50}}, constructors: true,
+			want: []string{"1 beta 30, 2 alpha -10", "1 beta 70, 2 alpha 20", "1 beta 100, 2 alpha 60"},
+		},
+		"a driver excluded": {
+			from: 3, decisions: []ledger.Championship{{Competitor: "ann", Excluded: true}},
+			want: []string{"1 ann 25, 2 cay 18, 3 bob 15, 4 dan 12", "1 ann 43, 2 cay 43, 3 bob 27, 4 dan 27", "1 cay 61, 2 bob 42, 3 dan 39, 0 ann 68"},
+		},
+		"a driver excluded, whose team keeps its points": {
+			from: 3, decisions: []ledger.Championship{{Competitor: "ann", Excluded: true}}, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 110, 2 beta 100"},
+		},
+		"excluded and restored": {
+			from: 1, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", Excluded: true}}, restored: true, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 110, 2 beta 100"},
+		},
+		"an entry that ends and one that begins": {
+			from: 2, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", NewEntry: true}}, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 40", "1 beta 100, 2 alpha 70, 0 alpha 40"},
+		},
+		"points taken from the entry that ends": {
+			from:         2,
+			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -4}, {Constructors: true, Competitor: "alpha", NewEntry: true}},
+			constructors: true, want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 36", "1 beta 100, 2 alpha 70, 0 alpha 36"},
+		},
+		"a competitor without results": {
+			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "gamma", Points: -5}}, constructors: true,
+			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 110, 2 beta 100, 3 gamma -5"},
+		},
+	} {
+		w := newWorld(t, preseason, ann, cay, ann)
+		for i, o := range []order{ann, cay, ann} {
+			w.verify(startOf(i+1).Add(raceTime), i+1, o, "")
+		}
+		var ids []string
+		for _, c := range tt.decisions {
+			ids = append(ids, w.decide(tt.from, c))
+		}
+		if tt.restored {
+			first := tt.decisions[0]
+			w.decide(tt.from, ledger.Championship{Constructors: first.Constructors, Competitor: first.Competitor, Restores: ids[0]})
+		}
+		a := w.at(startOf(3).Add(week))
+		y, _ := a.Year(2025)
+		if diff := cmp.Diff(tt.want, tables(y, tt.constructors)); diff != "" {
+			t.Errorf("%s: tables (-want +got)\n%s", name, diff)
+		}
+		changes := len(tt.decisions)
+		if tt.restored {
+			changes++
+		}
+		if got := a.Changes(2025); len(got) != changes || changes > 0 && got[0].Restored != tt.restored {
+			t.Errorf("%s: got %d changes, want %d", name, len(got), changes)
+		}
+		then, _ := w.at(startOf(3).Add(raceTime)).Year(2025)
+		if got := tables(then, true)[2]; got != "1 alpha 110, 2 beta 100" {
+			t.Errorf("%s: before the decision was made: got %s", name, got)
+		}
+	}
+}
+
+// The decisions of the past follow from the tables of the source alone, and each of them has a name.
+func TestArchiveKnowsDecisions(t *testing.T) {
+	a := archivetest.Embedded(t)
+	facts := a.Facts()
+	last := facts.Seasons[len(facts.Seasons)-1].LatestResult().ResultKnownAt()
+	all := almanactest.New(t, last.Add(time.Hour)).Almanac(last.Add(time.Hour))
+	var got []string
+	for i := range all.Years {
+		for _, d := range all.Years[i].Decisions() {
+			got = append(got, fmt.Sprintf("%d %s %s from %d: %s", all.Years[i].Year, d.Competitor, &d.Championship, d.Session, d.Reason))
+		}
+	}
+	want := []string{
+		"2007 mclaren excluded from 2007001: excluded for the possession of confidential documents of Ferrari",
+		"2018 force-india excluded and entered anew from 2018013: the team changed its owner: its entry was excluded, and it entered anew",
+		"2020 racing-point 15 points taken from 2020005: brake ducts designed by another team",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decisions (-want +got)\n%s", diff)
+	}
+	for year, want := range map[int]string{2018: "7 force-india 52", 2020: "4 racing-point 195"} {
+		y, _ := all.Year(year)
+		after := tables(y, true)
+		if got := after[len(after)-1]; !strings.Contains(got, want) {
+			t.Errorf("%d: got %s, want %s", year, got, want)
+		}
+	}
+	y, _ := all.Year(2018)
+	if before, after := y.Entry("force-india", &y.Rounds[11]), y.Entry("force-india", &y.Rounds[12]); before != 1 || after != 2 {
+		t.Errorf("Force India of 2018 has entry %d and then %d, want 1 and 2", before, after)
+	}
+}
+
+// A table that departs from the results offers a decision, if the results are the verified ones.
+func TestTableOffersDecision(t *testing.T) {
+	ann, cay := order{"ann", "cay", "bob", "dan"}, order{"cay", "ann", "dan", "bob"}
+	orders := []order{ann, cay, ann}
+	taken := func(from, points int) func(*season.Season) {
+		return func(s *season.Season) {
+			for i := range s.Rounds {
+				rows := slices.Clone(s.Rounds[i].TeamStandings)
+				for j := range rows {
+					if i >= from-1 && rows[j].Team == "alpha" {
+						rows[j].Points -= float64(points)
+					}
+				}
+				s.Rounds[i].TeamStandings = rows
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		table    func(*season.Season)
+		verified []order
+		decided  *ledger.Championship // by a person, from round 2 on
+		want     []string
+	}{
+		"the sum":             {table: func(*season.Season) {}, verified: orders},
+		"points taken":        {table: taken(2, 15), verified: orders, want: []string{"2 alpha 15 points taken"}},
+		"fewer points":        {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -10}, want: []string{"2 alpha 5 points taken"}},
+		"entered by a person": {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
+		"other results":       {table: taken(2, 15), verified: []order{ann, ann, ann}},
+		"not verified yet":    {table: taken(2, 15), verified: orders[:1]},
+		"a driver without a rank": {
+			table: func(s *season.Season) { s.Rounds[2].DriverStandings[0].Position = 0 }, verified: orders, want: []string{"3 ann excluded"},
+		},
+		"a table that lags": {
+			table: func(s *season.Season) { s.Rounds[2].DriverStandings = s.Rounds[1].DriverStandings }, verified: orders,
+		},
+	} {
+		w := newWorld(t, preseason, orders...)
+		facts := w.archive.Facts()
+		tt.table(&facts.Seasons[0])
+		var err error
+		if w.archive, err = season.New(facts); err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range tt.verified {
+			w.verify(startOf(i+1).Add(raceTime), i+1, o, "")
+		}
+		if tt.decided != nil {
+			w.decide(2, *tt.decided)
+		}
+		at := startOf(3).Add(3 * raceTime)
+		v, s := w.archive.AsOf(at), w.ledger.Fold()
+		var got []string
+		for _, o := range almanac.Offers(almanac.Rounds(v, s, 2025)) {
+			got = append(got, fmt.Sprintf("%d %s %s", o.From.Facts.Number, o.Competitor, &o.Championship))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: offers (-want +got)\n%s", name, diff)
+		}
+		var missing []string
+		for _, m := range almanac.Missing(v, s, at) {
+			if m.Code == almanac.DecisionWaits {
+				missing = append(missing, m.Text)
+			}
+		}
+		if len(missing) != len(tt.want) {
+			t.Errorf("%s: missing %q, want %d", name, missing, len(tt.want))
+		}
+	}
+}
+
+func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "cay", "bob", "dan"})
+	y, _ := w.at(startOf(1).Add(week)).Year(2025)
+	for text, want := range map[string]string{"ann": "ann", "CAY": "cay", "bob smith": "bob"} {
+		if id, _, err := y.Competitor(false, text); id != want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", text, id, err, want)
+		}
+	}
+	if id, name, err := y.Competitor(true, "Beta"); id != "beta" || name != "Beta" || err != nil {
+		t.Errorf("Beta: got %s, %s, %v", id, name, err)
+	}
+	_, _, err := y.Competitor(true, "alfa")
+	if !errors.Is(err, almanac.ErrNoCompetitor) || !strings.Contains(err.Error(), "the nearest is alpha") {
+		t.Errorf("alfa: got %v", err)
+	}
+}
