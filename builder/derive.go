@@ -194,6 +194,11 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 		if y.Year >= a.Current { // before a season's first qualifying it has no codes, and its odds cannot be published
 			h.Write(fmt.Appendln(nil, y.Year, len(y.Codes())))
 		}
+		for _, d := range y.Decisions() {
+			if d.EventID != "" { // the archive has the others
+				h.Write(fmt.Appendln(nil, y.Year, d.EventID))
+			}
+		}
 		for j := range y.Rounds {
 			r := &y.Rounds[j]
 			revision := 0

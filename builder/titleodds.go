@@ -46,20 +46,20 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 		for _, s := range y.Drivers() {
 			if s.Position == 1 {
 				odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-					Driver: y.Codes()[s.Driver.ID], DriverID: d.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
+					Driver: y.Codes()[s.Driver.ID], DriverID: d.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Shown(), TitlePct: 1000, PointsLow: s.Shown(), PointsHigh: s.Shown(), PointsMost: s.Shown(),
 				})
 			}
 		}
 		for _, s := range y.Constructors() {
 			if s.Position == 1 {
 				odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
-					Team: s.Team.Name, TeamID: string(s.Team.ID), Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points, PointsMost: s.Points,
+					Team: s.Team.Name, TeamID: string(s.Team.ID), Points: s.Shown(), TitlePct: 1000, PointsLow: s.Shown(), PointsHigh: s.Shown(), PointsMost: s.Shown(),
 				})
 			}
 		}
 		return odds, counted > 0, nil
 	}
-	simulated, ok, err := d.simulated(ctx, d.verified(y, held, counted, true), y.Year, title.DefaultConfig().Runs)
+	simulated, ok, err := d.simulated(ctx, d.verified(y, held, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
 	if err != nil || !ok {
 		return odds, false, err
 	}
@@ -70,12 +70,12 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 			return odds, false, nil // codes are assigned at the first qualifying of a season
 		}
 		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Drivers[c.ID].Name, Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
+			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Drivers[c.ID].Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
 	for _, c := range simulated.Teams {
 		odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
-			Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High, PointsMost: c.Most,
+			Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
 	return odds, true, nil
@@ -90,7 +90,7 @@ const seriesRuns = 2_000
 func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
 	held, _ := heldRounds(y)
 	for n, r := range counted {
-		simulated, ok, err := d.simulated(ctx, d.verified(y, held, n+1, false), y.Year, seriesRuns)
+		simulated, ok, err := d.simulated(ctx, d.verified(y, held, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
 		if err != nil {
 			return nil, err
 		}
@@ -109,13 +109,42 @@ func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []alma
 	return series, nil
 }
 
+// oddsConfig returns the configuration of the odds after the first rounds of a season. Exclusions are those of the table,
+// and before the first table the decisions that count from the first round on.
+func oddsConfig(y *almanac.Year, counted, runs int) title.Config {
+	c := title.DefaultConfig()
+	c.Runs, c.Drivers, c.Teams = runs, map[season.DriverID]title.Decided{}, map[season.TeamID]title.Decided{}
+	if counted > 0 {
+		after := y.Progress()[counted-1]
+		for _, s := range after.Drivers {
+			if s.Excluded {
+				c.Drivers[s.Driver.ID] = title.Decided{Excluded: true}
+			}
+		}
+		for _, s := range slices.Backward(after.Constructors) { // an entry that goes on stands before the one that ended
+			if delete(c.Teams, s.Team.ID); s.Excluded {
+				c.Teams[s.Team.ID] = title.Decided{Excluded: true}
+			}
+		}
+		return c
+	}
+	for _, d := range y.Decisions() {
+		if d.Constructors {
+			was := c.Teams[season.TeamID(d.Competitor)]
+			c.Teams[season.TeamID(d.Competitor)] = title.Decided{Excluded: was.Excluded || d.Excluded, Points: was.Points + d.Points}
+		} else {
+			was := c.Drivers[season.DriverID(d.Competitor)]
+			c.Drivers[season.DriverID(d.Competitor)] = title.Decided{Excluded: was.Excluded || d.Excluded, Points: was.Points + d.Points}
+		}
+	}
+	return c
+}
+
 // simulated returns the odds of a season in a view, and false if it is too early for any.
-func (d *deriver) simulated(ctx context.Context, v *season.View, year, runs int) (title.Odds, bool, error) {
+func (d *deriver) simulated(ctx context.Context, v *season.View, year int, config title.Config) (title.Odds, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return title.Odds{}, false, err
 	}
-	config := title.DefaultConfig()
-	config.Runs = runs
 	s, _ := v.Season(year)
 	sum, err := d.sum(v, year, s.Rounds[len(s.Rounds)-1].GrandPrix, config)
 	if err != nil {
@@ -163,6 +192,9 @@ func (d *deriver) verified(y *almanac.Year, held []almanac.Round, counted int, k
 				r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: s.Driver.ID, Position: s.Position, Points: s.Points})
 			}
 			for _, s := range after.Constructors {
+				if s.Excluded && slices.ContainsFunc(r.TeamStandings, func(row season.TeamStanding) bool { return row.Team == s.Team.ID }) {
+					continue // an entry of the team that ended
+				}
 				r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: s.Team.ID, Position: s.Position, Points: s.Points})
 			}
 		}

@@ -159,7 +159,7 @@ func departures(rounds []*Round, constructors bool, known []ChampionshipDecision
 			for i := range known {
 				if d := &known[i]; d.counts(r) && d.Is(constructors, k.id, k.engine) {
 					if want += d.Points; d.NewEntry {
-						want -= d.scoredBefore(rounds, k.engine)
+						want -= d.endedWith(rounds, known, k.engine)
 					}
 					out = out || d.Excluded
 				}
@@ -184,8 +184,14 @@ func departures(rounds []*Round, constructors bool, known []ChampionshipDecision
 	return all
 }
 
-// scoredBefore returns the points of a team, by the source's results of these rounds, before a decision counts.
-func (d *ChampionshipDecision) scoredBefore(rounds []*Round, engine season.EngineID) (points float64) {
+// endedWith returns the points of a team before a decision counts, by the source's results of these rounds and the known
+// decisions.
+func (d *ChampionshipDecision) endedWith(rounds []*Round, known []ChampionshipDecision, engine season.EngineID) (points float64) {
+	for i := range known {
+		if o := &known[i]; o.Is(true, d.Competitor, engine) && (o.Round == nil || !d.counts(o.Round)) {
+			points += o.Points
+		}
+	}
 	for _, r := range rounds {
 		for _, row := range slices.Concat(r.Facts.Results, r.Facts.SprintResults) {
 			if !d.counts(r) && string(row.Team) == d.Competitor && row.Engine == engine {
@@ -255,6 +261,15 @@ func Offers(rounds []*Round) (offers []Offer) {
 		}
 	}
 	return offers
+}
+
+// Offers returns the decisions of the season that only the source's tables show: see the function Offers.
+func (y *Year) Offers() []Offer {
+	rounds := make([]*Round, len(y.Rounds))
+	for i := range y.Rounds {
+		rounds[i] = &y.Rounds[i]
+	}
+	return Offers(rounds)
 }
 
 // String describes the offer as the clause of a sentence.

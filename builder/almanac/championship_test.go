@@ -52,7 +52,8 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from         int
 		decisions    []ledger.Championship
-		restored     bool // the first of them
+		early        *ledger.Championship // entered last, from the first round on
+		restored     bool                 // the first of them
 		constructors bool
 		want         []string
 	}{
@@ -101,10 +102,16 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 			from: 2, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", NewEntry: true}}, constructors: true,
 			want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 40", "1 beta 100, 2 alpha 70, 0 alpha 40"},
 		},
-		"points taken from the entry that ends": {
+		"points taken from the entry that begins": {
 			from:         2,
 			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -4}, {Constructors: true, Competitor: "alpha", NewEntry: true}},
-			constructors: true, want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 36", "1 beta 100, 2 alpha 70, 0 alpha 36"},
+			constructors: true, want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 26, 0 alpha 40", "1 beta 100, 2 alpha 66, 0 alpha 40"},
+		},
+		"points taken from the entry that ends, entered later": {
+			from:         2,
+			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", NewEntry: true}},
+			early:        &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -4},
+			constructors: true, want: []string{"1 alpha 36, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 36", "1 beta 100, 2 alpha 70, 0 alpha 36"},
 		},
 		"a competitor without results": {
 			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "gamma", Points: -5}}, constructors: true,
@@ -119,6 +126,11 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		for _, c := range tt.decisions {
 			ids = append(ids, w.decide(tt.from, c))
 		}
+		changes := len(tt.decisions)
+		if tt.early != nil {
+			w.decide(1, *tt.early)
+			changes++
+		}
 		if tt.restored {
 			first := tt.decisions[0]
 			w.decide(tt.from, ledger.Championship{Constructors: first.Constructors, Competitor: first.Competitor, Restores: ids[0]})
@@ -128,7 +140,6 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		if diff := cmp.Diff(tt.want, tables(y, tt.constructors)); diff != "" {
 			t.Errorf("%s: tables (-want +got)\n%s", name, diff)
 		}
-		changes := len(tt.decisions)
 		if tt.restored {
 			changes++
 		}

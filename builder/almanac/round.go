@@ -2,6 +2,7 @@ package almanac
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -175,6 +176,9 @@ func (r *Round) Differs() bool {
 	return source != nil && (changed(r.Valid(), source) || sprint != nil && changed(r.Sprint(), sprint))
 }
 
+// Championship returns all decisions of the ledger about the championships of the season: see ledger.Fold.AllChampionship.
+func (r *Round) Championship() []ledger.ChampionshipDecision { return r.state.AllChampionship(r.Year) }
+
 // PickedFor returns the driver's place on the podium in the frozen pick, 0 if there is
 // none.
 func (r *Round) PickedFor(driver season.DriverID) int {
@@ -196,6 +200,38 @@ func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Dri
 
 // Team returns a team of the archive.
 func (r *Round) Team(team season.TeamID) season.Team { return r.view.Team(team) }
+
+// Season returns the rounds of the season, in the order of the calendar.
+func (r *Round) Season() []*Round {
+	return slices.DeleteFunc(Rounds(r.view, r.state, r.Year), func(o *Round) bool { return o.Year != r.Year })
+}
+
+// Field returns the drivers of the round, in no order: those entered, on the grid, in qualifying or in the source's result;
+// while none of these is known, those of the last round before it.
+func (r *Round) Field() (drivers []season.DriverID) {
+	year, _ := r.view.Season(r.Year)
+	for i := len(year.Rounds) - 1; i >= 0 && len(drivers) == 0; i-- {
+		f := &year.Rounds[i]
+		if f.GrandPrix != r.Facts.GrandPrix && !f.StartsAt().Before(r.Start) {
+			continue
+		}
+		seen := map[season.DriverID]bool{}
+		for _, e := range f.Entries {
+			seen[e.Driver] = true
+		}
+		for _, g := range f.Grid {
+			seen[g.Driver] = true
+		}
+		for _, q := range f.Qualifying {
+			seen[q.Driver] = true
+		}
+		for _, row := range f.Results {
+			seen[row.Driver] = true
+		}
+		drivers = slices.Collect(maps.Keys(seen))
+	}
+	return drivers
+}
 
 // TeamOf returns the team for which a driver is entered, or was entered last in the season; empty if it is unknown.
 func (r *Round) TeamOf(driver season.DriverID) (team season.TeamID) {

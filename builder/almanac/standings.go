@@ -336,9 +336,14 @@ func decisions[K comparable](all []ChampionshipDecision, constructors bool, coun
 				}
 			}
 		}
+		for j := range all { // taken from or added to the entry that ended
+			if o := &all[j]; d.NewEntry && o.Constructors == constructors && (o.Round == nil || !d.counts(o.Round)) && about(o) == is.key {
+				is.ended += o.Points
+			}
+		}
 		for _, earlier := range found {
 			if d.NewEntry && earlier.key == is.key {
-				is.ended += earlier.points // taken from the entry that ended
+				is.ended -= earlier.ended
 			}
 		}
 		is.points -= is.ended

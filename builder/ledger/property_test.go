@@ -27,7 +27,7 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 	if r.IntN(8) == 0 {
 		valid = around()
 	}
-	switch r.IntN(18) {
+	switch r.IntN(20) {
 	case 0:
 		names := []season.GrandPrixID{"monaco", "spain", "austria", "britain"}
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2026, names[:1+r.IntN(4)]...)})
@@ -51,7 +51,7 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 		return round.Cancel("flood")
 	case 8:
 		return one(round.Move(valid, around(), "storm"))
-	case 9, 11, 16:
+	case 9, 11, 16, 18, 19:
 		return one(round.Release(valid, []time.Time{valid, valid, valid, around()}[r.IntN(4)], "let go"))
 	case 10:
 		return one(ledger.Rename(drivers[0], drivers[1]+"2"))

@@ -43,6 +43,13 @@ const (
 	MoveRound      Verb = "move_round"
 	ReinstateRound Verb = "reinstate_round"
 	ReleaseRound   Verb = "release_round"
+
+	DeductPoints      Verb = "deduct_points" // by a decision about a championship, as in the next four
+	AddPoints         Verb = "add_points"
+	ExcludeCompetitor Verb = "exclude_competitor"
+	RestoreCompetitor Verb = "restore_competitor"
+	AcceptDecision    Verb = "accept_decision"
+
 	SetEntries     Verb = "set_entries" // facts entered by hand, as in the next two and ImportCalendar
 	SetQualifying  Verb = "set_qualifying"
 	SetGrid        Verb = "set_grid"

@@ -28,9 +28,19 @@ type RequiredReason struct {
 	Reason string `required:"" help:"Why, for the record." placeholder:"TEXT" env:"-"`
 }
 
+// PublishedReason is for actions that must have a reason, which is published.
+type PublishedReason struct {
+	Reason string `required:"" help:"Why; readers see it word for word." placeholder:"TEXT" env:"-"`
+}
+
+// ResultReason is for results, whose reason is published.
+type ResultReason struct {
+	Reason string `help:"Why; readers see it word for word." placeholder:"TEXT" env:"-"`
+}
+
 // ManualReason is for facts that an operator enters by hand.
 type ManualReason struct {
-	Reason string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	Reason string `help:"Why by hand; readers see it where a start changes." placeholder:"TEXT" env:"-"`
 }
 
 // Text is the reason.
@@ -38,6 +48,9 @@ func (f OptionalReason) Text() string { return f.Reason }
 
 // Text is the reason.
 func (f RequiredReason) Text() string { return f.Reason }
+
+// Text is the reason.
+func (f PublishedReason) Text() string { return f.Reason }
 
 // Actor is the operator's name in the ledger and the audit log.
 func (f *Action) Actor() string { return actor(f.By) }

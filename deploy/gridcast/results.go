@@ -209,7 +209,7 @@ func printHeading(s *terminal.Streams, r *almanac.Round) {
 type resultsVerifyCmd struct {
 	flags.Rounds
 	flags.Action
-	flags.OptionalReason
+	flags.ResultReason
 	operator.VerifyResult
 	operator.VerifyResults
 	All bool `help:"Verify every result that waits." env:"-"`
@@ -243,9 +243,9 @@ func printVerified(s *terminal.Streams, answer operator.Answer) {
 type resultFlags struct {
 	flags.Rounds
 	flags.Action
-	flags.OptionalReason
+	flags.ResultReason
 	File     string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
-	Force    bool   `help:"Enter it although the race cannot be over yet." env:"-"`
+	Force    bool   `help:"Enter it although the race cannot be over yet, or under half of the drivers have a place." env:"-"`
 	Template bool   `help:"Only print the known result, as a file to put in order for --file." env:"-"`
 }
 

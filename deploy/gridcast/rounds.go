@@ -74,7 +74,7 @@ func startCell(r *almanac.Round) string {
 
 // roundAction applies an action on a round, and prints the state of the round after it.
 type roundAction[A operator.Action] struct {
-	actionCmd[flags.Rounds, flags.RequiredReason, A]
+	actionCmd[flags.Rounds, flags.PublishedReason, A]
 }
 
 func (c *roundAction[A]) Run(ctx context.Context, s *terminal.Streams) error {

@@ -21,7 +21,7 @@ import (
 // ImportCalendar enters the rounds, starts and sessions of a calendar that differ from the facts in use.
 // Rounds that the calendar leaves out stay.
 type ImportCalendar struct {
-	reasoned
+	published
 
 	File   []byte // in a form of package calendar
 	Origin string // its name, for people

@@ -37,7 +37,7 @@ var ErrNoBlock = errors.New("only entries, qualifying and grid can be entered as
 
 // ReleaseFacts drops facts of a round that people entered: the sources are believed again.
 type ReleaseFacts struct {
-	reasoned
+	published
 
 	Key   int64          `arg:"" form:"session" help:"Session key of the round, from facts list."`
 	Block assemble.Block `arg:"" optional:"" help:"The part to release: ${enum}. Default: every part entered by hand." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`

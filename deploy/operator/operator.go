@@ -120,10 +120,11 @@ type Plan struct {
 	// Request may still be given a Progress before Apply.
 	Request Request
 
-	operator *Operator
-	entry    auditlog.Intent // without an action: nothing changes, and nothing is logged
-	explain  func(*Preview)
-	do       func(context.Context, Request) (Answer, error)
+	operator  *Operator
+	published bool            // readers see the reason
+	entry     auditlog.Intent // without an action: nothing changes, and nothing is logged
+	explain   func(*Preview)
+	do        func(context.Context, Request) (Answer, error)
 }
 
 // Preview describes the effects of an action, in sentences for people.
@@ -169,6 +170,17 @@ type reasoned struct{}
 
 func (reasoned) requiresReason() {}
 
+// published is embedded by actions whose reason readers see, in documents such as /changes.
+type published struct {
+	reasoned
+	publishing
+}
+
+// publishing is embedded by actions that may have a reason, which readers see.
+type publishing struct{}
+
+func (publishing) publishesReason() {}
+
 // Complete checks that a request has everything that its action requires.
 func Complete(a Action, request Request) error {
 	if _, ok := a.(interface{ requiresReason() }); ok && request.Reason == "" {
@@ -191,6 +203,7 @@ func (o *Operator) Look(ctx context.Context, a Action, request Request) (*Plan, 
 		return nil, ErrStale
 	}
 	plan.operator, plan.Request = o, request
+	_, plan.published = a.(interface{ publishesReason() })
 	return plan, nil
 }
 
@@ -198,6 +211,9 @@ func (o *Operator) Look(ctx context.Context, a Action, request Request) (*Plan, 
 func (p *Plan) Explain() {
 	if p.explain != nil {
 		p.explain(&p.Preview)
+	}
+	if p.published && p.Request.Reason != "" {
+		p.Effects = append(p.Effects, fmt.Sprintf("Readers see the reason %q.", p.Request.Reason))
 	}
 }
 

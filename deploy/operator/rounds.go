@@ -46,6 +46,8 @@ func (d VerifyResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // VerifyResults vouches for the source's classifications of all rounds that wait. It needs no reason.
 type VerifyResults struct {
+	publishing
+
 	Year int `help:"With --all: only the results of this season." placeholder:"YEAR" env:"-"`
 }
 
@@ -91,7 +93,7 @@ func (d VerifyResults) look(ctx context.Context, o *Operator) (*Plan, error) {
 // EnterResult verifies a classification that a person wrote down. The round must have no verified result
 // yet.
 type EnterResult struct {
-	reasoned
+	published
 
 	Key      int64  `arg:"" form:"session" help:"Session key of the round, from results list."`
 	Order    Codes  `help:"The drivers in finishing order, by code: VER,NOR,RUS. Missing drivers have no place." placeholder:"CODES" env:"-"`
@@ -107,7 +109,10 @@ func (d EnterResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return decision{
 		action: auditlog.EnterResult, key: d.Key,
 		title: "Enter the result of the %s", question: "Is this the result of the %s?",
-		warn: func(r *almanac.Round, now time.Time, p *Preview) { p.Refusal = early(r, now) },
+		warn: func(r *almanac.Round, now time.Time, p *Preview) {
+			p.Refusal = early(r, now)
+			Classification{Order: d.Order, Document: d.Document}.warn(r, p)
+		},
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
 			if r.Result != nil {
 				return nil, fmt.Errorf("enter the result of %d: one is verified already; gridcast results correct makes another revision", r.Session)
@@ -119,7 +124,7 @@ func (d EnterResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // CorrectResult makes another classification the next revision of a result.
 type CorrectResult struct {
-	reasoned
+	published
 	Classification
 
 	Key int64 `arg:"" form:"session" help:"Session key of the round, from results list."`
@@ -134,6 +139,9 @@ func (d CorrectResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 				p.Warnings = append(p.Warnings, "Nothing is verified yet: this is its first verified result.")
 				p.Refusal = early(r, now)
 			}
+			if len(d.Order)+len(d.Document) > 0 {
+				d.warn(r, p)
+			}
 		},
 		decide: d.correct,
 	}.plan(ctx, o)
@@ -141,7 +149,7 @@ func (d CorrectResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // PostponeRound takes a round off its date.
 type PostponeRound struct {
-	reasoned
+	published
 
 	Key int64 `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 }
@@ -156,7 +164,7 @@ func (d PostponeRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // CancelRound calls a round off, or one session of its weekend.
 type CancelRound struct {
-	reasoned
+	published
 
 	Key     int64              `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 	Session season.SessionKind `form:"part" help:"Cancel only this session of the weekend, such as sprint or practice-1." placeholder:"SESSION" env:"-"`
@@ -175,7 +183,7 @@ func (d CancelRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // MoveRound gives a round another start.
 type MoveRound struct {
-	reasoned
+	published
 
 	Key   int64     `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 	Start time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT" env:"-"`
@@ -185,13 +193,23 @@ func (d MoveRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return decision{
 		action: auditlog.MoveRound, key: d.Key,
 		title: "Move the %s", question: "Move the start of the %s to " + minute(d.Start) + "?",
+		warn:   func(r *almanac.Round, _ time.Time, p *Preview) { collide(r, d.Start, p) },
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Move(d.Start, reason) },
 	}.plan(ctx, o)
 }
 
+// collide warns of the races that start less than a day from a start.
+func collide(r *almanac.Round, start time.Time, p *Preview) {
+	for _, other := range r.Season() {
+		if apart := other.Start.Sub(start).Abs(); other.Session != r.Session && !other.Off() && apart < 24*time.Hour {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("The %s starts at %s, %s from this start.", other.Facts.Name, minute(other.Start), apart))
+		}
+	}
+}
+
 // ReinstateRound puts back a postponed or cancelled round, or a cancelled session of its weekend.
 type ReinstateRound struct {
-	reasoned
+	published
 
 	Key     int64              `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 	Start   time.Time          `help:"The new start, RFC 3339; default: the one in the calendar. It may have passed, for a race that was held." placeholder:"INSTANT" env:"-"`
@@ -205,13 +223,14 @@ func (d ReinstateRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return decision{
 		action: auditlog.ReinstateRound, key: d.Key,
 		title: "Reinstate the %s", question: "Put the %s back into the calendar?",
+		warn:   func(r *almanac.Round, _ time.Time, p *Preview) { collide(r, cmp.Or(d.Start, r.Start), p) },
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Reinstate(d.Start, reason) },
 	}.plan(ctx, o)
 }
 
 // ReleaseRound drops a start that a person gave a round: the round follows the sources again.
 type ReleaseRound struct {
-	reasoned
+	published
 
 	Key int64 `arg:"" form:"session" help:"Session key of the round, from rounds list."`
 }
@@ -262,6 +281,34 @@ func early(r *almanac.Round, now time.Time) string {
 		return ""
 	}
 	return fmt.Sprintf("the race began %s ago and cannot be over", since)
+}
+
+// warn says how many drivers of the round have no place. It refuses a classification in which under half have one.
+func (c Classification) warn(r *almanac.Round, p *Preview) {
+	rows, sprint, err := c.Rows(r)
+	if err != nil {
+		return // as decide says
+	}
+	if c.Sprint {
+		rows = sprint
+	}
+	field, placed := map[season.DriverID]bool{}, map[season.DriverID]bool{}
+	for _, driver := range r.Field() {
+		field[driver] = true
+	}
+	for _, row := range rows {
+		field[row.Driver] = true
+		if row.Position > 0 {
+			placed[row.Driver] = true
+		}
+	}
+	if without := len(field) - len(placed); without > 0 {
+		text := fmt.Sprintf("%d of %d drivers have no place", without, len(field))
+		p.Warnings = append(p.Warnings, text+".")
+		if 2*len(placed) < len(field) {
+			p.Refusal = cmp.Or(p.Refusal, text)
+		}
+	}
 }
 
 // Rows returns the classification of the race and of its sprint. A nil sprint leaves the valid one alone.
@@ -378,12 +425,14 @@ func findRound(v *season.View, s *ledger.Fold, session int64) (*almanac.Round, e
 	return almanac.Join(v, s, ledger.YearOf(session)).Round(session)
 }
 
-// SeenRound identifies the visible state of a round: its record and the source's classifications.
+// SeenRound identifies the visible state of a round: its record, the source's classifications, and the decisions about the
+// championships of its season.
 func SeenRound(r *almanac.Round) string {
 	return digest(struct {
 		Record         ledger.RoundRecord
 		Source, Sprint []ledger.Row
-	}{r.Record, r.Source(), r.SourceSprint()})
+		Championship   []ledger.ChampionshipDecision
+	}{r.Record, r.Source(), r.SourceSprint(), r.Championship()})
 }
 
 // notGiven is the reason of an action that is only previewed.
@@ -422,7 +471,11 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 	p.explain = func(p *Preview) {
 		before := almanac.Join(v, o.Ledger.Fold())
 		after := almanac.Join(v, trial)
-		p.Effects = effects(before, after, d.key)
+		if c := events[0].Championship; c != nil {
+			p.Effects = championshipEffects(before, after, c, r.Year)
+		} else {
+			p.Effects = effects(before, after, d.key)
+		}
 		p.compareVariants(before, after, r.Year)
 	}
 	p.do = func(ctx context.Context, request Request) (Answer, error) {
@@ -434,7 +487,7 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 // refused adds the possible actions to an error of the ledger.
 func refused(r *almanac.Round, err error) error {
 	var refusal *ledger.RefusedError
-	if !errors.As(err, &refusal) {
+	if !errors.As(err, &refusal) || refusal.Event.Championship != nil {
 		return err
 	}
 	allowed := r.Allowed()
@@ -467,7 +520,9 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 		return answer, err
 	}
 	answer.Record = r
-	if events[0].Result != nil {
+	if events[0].Championship != nil {
+		answer.Text = fmt.Sprintf(d.title, label(r)) + ": done."
+	} else if events[0].Result != nil {
 		answer.Text = fmt.Sprintf("Revision %d of the %s is verified.", events[0].Result.Revision, label(r))
 	} else {
 		answer.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), view.State(r.State), minute(r.Start))
@@ -582,7 +637,11 @@ func moved[R any](what string, before, after []R, of func(R) (id, name string, t
 			continue
 		}
 		move := fmt.Sprintf("%s %g → %g points", name, was.Points, is.Points)
-		if was.Position != is.Position && was.Position != 0 {
+		switch {
+		case is.Excluded && !was.Excluded:
+			moves = slices.Insert(moves, 0, fmt.Sprintf("%s, %g points, has no rank", name, is.Points))
+			continue
+		case was.Position != is.Position && was.Position != 0:
 			move += fmt.Sprintf(", P%d → P%d", was.Position, is.Position)
 		}
 		moves = append(moves, move)

@@ -349,3 +349,84 @@ func TestNamesThatActOnAReader(t *testing.T) {
 		t.Errorf("stored are %+v, %v", hand, err)
 	}
 }
+
+// TestFewPlaces: a result in which under half of the drivers have a place needs force, and its preview counts them.
+func TestFewPlaces(t *testing.T) {
+	w := belgianWeekend(t)
+	w.at = belgiumStart.Add(3 * time.Hour)
+	few := operator.EnterResult{Key: belgium, Order: operator.Codes{"RUS", "HAM", "PIA", "LEC"}}
+	p := w.preview(t, few)
+	if p.Refusal != "16 of 20 drivers have no place" || !slices.Contains(p.Warnings, p.Refusal+".") {
+		t.Errorf("four places: got %q and %q", p.Refusal, p.Warnings)
+	}
+	request := operator.Request{Actor: "operator:anna", Reason: "seen"}
+	if _, err := w.Do(t.Context(), few, request); !errors.Is(err, operator.ErrRefused) {
+		t.Errorf("four places without force: got %v", err)
+	}
+	half := operator.EnterResult{Key: belgium, Order: operator.Codes{"RUS", "HAM", "PIA", "LEC", "VER", "NOR", "SAI", "PER", "ALO", "OCO"}}
+	if p := w.preview(t, half); p.Refusal != "" || !slices.Contains(p.Warnings, "10 of 20 drivers have no place.") {
+		t.Errorf("ten places: got %q and %q", p.Refusal, p.Warnings)
+	}
+	must(t, w.Operator, half, request)
+	if p := w.preview(t, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: few.Order}}); p.Refusal == "" {
+		t.Error("a correction to four places: got no refusal")
+	}
+	if p := w.preview(t, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Disqualify: []string{"RUS"}}}); p.Refusal != "" {
+		t.Errorf("a disqualification: got %q", p.Refusal)
+	}
+}
+
+// TestRacesOfOneDay: a start on the day of another race is a warning.
+func TestRacesOfOneDay(t *testing.T) {
+	w := belgianWeekend(t)
+	start := w.preview(t, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(4 * time.Hour)})
+	if len(start.Warnings) != 0 {
+		t.Errorf("later on its own day: got %q", start.Warnings)
+	}
+	dutchStart := time.Date(2024, 8, 25, 13, 0, 0, 0, time.UTC)
+	for start, want := range map[time.Time]string{
+		dutchStart:                 "The Dutch Grand Prix starts at 25 August 2024 13:00 UTC, 0s from this start.",
+		dutchStart.Add(-time.Hour): "The Dutch Grand Prix starts at 25 August 2024 13:00 UTC, 1h0m0s from this start.",
+	} {
+		if p := w.preview(t, operator.MoveRound{Key: belgium, Start: start}); !slices.Contains(p.Warnings, want) {
+			t.Errorf("onto %s: got %q, want %q", start, p.Warnings, want)
+		}
+	}
+}
+
+// TestDecisionsAboutAChampionship: the preview shows the tables that change, and an action that somebody else was faster
+// with is stale.
+func TestDecisionsAboutAChampionship(t *testing.T) {
+	w := belgianWeekend(t)
+	team := operator.Competitor{Year: 2024, ID: "Mercedes", Constructors: true}
+	deduct := operator.DeductPoints{Competitor: team, Points: 100}
+	p := w.preview(t, deduct)
+	says(t, "take points", append([]string{p.Title, p.Question}, p.Effects...))
+	for _, variant := range []string{"standings/constructors/2024", "standings-progress/constructors/2024", "changes/2024"} {
+		if !slices.Contains(p.Variants, variant) {
+			t.Errorf("%s is not among the changed variants %q", variant, p.Variants)
+		}
+	}
+	request := operator.Request{Actor: "operator:anna", Reason: "cost cap"}
+	must(t, w.Operator, deduct, request)
+	if got := logged(t, w.Operator); !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "deduct_points") }) {
+		t.Errorf("the audit log has %q", got)
+	}
+	request.Seen = p.Seen
+	if _, err := w.Do(t.Context(), operator.ExcludeCompetitor{Competitor: team}, request); !errors.Is(err, operator.ErrStale) {
+		t.Errorf("with the preview of before: got %v, want it stale", err)
+	}
+	says(t, "exclude a driver", w.preview(t, operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}}).Effects)
+	says(t, "enter a team anew", w.preview(t, operator.ExcludeCompetitor{Competitor: team, NewEntry: true, From: operator.From{From: belgium - 4}}).Effects)
+	says(t, "restore a team", w.preview(t, operator.RestoreCompetitor{Competitor: team}).Effects)
+	for name, action := range map[string]operator.Action{
+		"a season without rounds":  operator.DeductPoints{Competitor: operator.Competitor{Year: 1949, ID: "VER"}, Points: 1},
+		"a race to come":           operator.DeductPoints{Competitor: team, Points: 1, From: operator.From{From: dutch}},
+		"a driver who enters anew": operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}, NewEntry: true},
+		"a decision not made":      operator.RestoreCompetitor{Competitor: team, Decision: 7},
+	} {
+		if _, err := preview(t, w.Operator, action); err == nil {
+			t.Errorf("%s: got a preview, want an error", name)
+		}
+	}
+}

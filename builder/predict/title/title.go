@@ -47,6 +47,15 @@ type Config struct {
 	Runs   int
 	Seed   uint64
 	Spread float64 // factor on the uncertainty of the strengths
+
+	Drivers map[season.DriverID]Decided // competitors about whom there is a decision that the standings of the view do not show
+	Teams   map[season.TeamID]Decided
+}
+
+// Decided is a decision about a competitor.
+type Decided struct {
+	Excluded bool    // from the title
+	Points   float64 // added to the points at the end; negative: taken
 }
 
 // DefaultConfig is the configuration of the published odds. The spread was chosen among seven from 0 to 2 on the
@@ -108,11 +117,12 @@ type tally[ID season.DriverID | season.TeamID] struct {
 	now       float64
 	nowPlaces [counted]int
 
-	titles int
-	ends   []float64 // points at the end of each run
+	decided Decided
+	titles  int
+	ends    []float64 // points at the end of each run
 }
 
-func (t *tally[ID]) reset() { t.now, t.nowPlaces = t.points, t.places }
+func (t *tally[ID]) reset() { t.now, t.nowPlaces = t.points+t.decided.Points, t.places }
 
 // ahead reports whether t is ahead of o at the end of a run: by points, then by the better places.
 func (t *tally[ID]) ahead(o *tally[ID]) bool {
@@ -190,7 +200,15 @@ func newSimulation(v *season.View, s *season.Season, remaining []*season.Round, 
 		sim.retires = append(sim.retires, rates(t))
 	}
 	sim.cars = len(car)
+	decide(sim.drivers, c.Drivers)
+	decide(sim.teams, c.Teams)
 	return sim, sim.spread(o.Cov, c.Spread)
+}
+
+func decide[ID season.DriverID | season.TeamID](all []*tally[ID], decided map[ID]Decided) {
+	for _, t := range all {
+		t.decided = decided[t.id]
+	}
 }
 
 // indexOf returns the index of a driver or a team among all, and adds an unknown one at the end.
@@ -289,20 +307,25 @@ func (sim *simulation) award(order []int, points []float64, places bool) {
 
 // champion ends a run: the leader takes the title.
 func champion[ID season.DriverID | season.TeamID](all []*tally[ID]) {
-	best := all[0]
+	var best *tally[ID]
 	for _, t := range all {
 		t.ends = append(t.ends, t.now)
-		if t.ahead(best) {
+		if !t.decided.Excluded && (best == nil || t.ahead(best)) {
 			best = t
 		}
 	}
-	best.titles++
+	if best != nil {
+		best.titles++
+	}
 }
 
 // contenders returns the drivers or teams that can still be champion by arithmetic: if they take all remaining
 // points, with cars in the first places of every remaining race, no rival is ahead.
 func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float64, races, cars, runs int) []Chance[ID] {
 	possible := func(t *tally[ID]) bool {
+		if t.decided.Excluded {
+			return false
+		}
 		t.reset()
 		t.now += most
 		for place := range cars {
@@ -310,7 +333,7 @@ func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float
 		}
 		return !slices.ContainsFunc(all, func(o *tally[ID]) bool {
 			o.reset()
-			return o != t && o.ahead(t)
+			return o != t && !o.decided.Excluded && o.ahead(t)
 		})
 	}
 	var list []Chance[ID]
@@ -319,7 +342,7 @@ func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float
 			continue
 		}
 		slices.Sort(t.ends)
-		list = append(list, Chance[ID]{t.id, t.points, t.points + most, float64(t.titles) / float64(runs), t.ends[runs/10], t.ends[runs-1-runs/10]})
+		list = append(list, Chance[ID]{t.id, t.points, t.points + t.decided.Points + most, float64(t.titles) / float64(runs), t.ends[runs/10], t.ends[runs-1-runs/10]})
 	}
 	slices.SortStableFunc(list, func(a, b Chance[ID]) int {
 		return cmp.Or(cmp.Compare(b.Title, a.Title), cmp.Compare(b.Points, a.Points))
