@@ -138,8 +138,8 @@ func (b *Builder) derive(ctx context.Context, in Inputs, a *almanac.Almanac) (de
 		memory.archive, memory.inputs = in.Facts.Archive, predict.NewInputs()
 	}
 	d := &deriver{
-		archive: in.Facts.Archive, view: in.Facts.Archive.AsOf(in.At), almanac: a, model: memory.model, inputs: memory.inputs,
-		known: maps.Clone(memory.parts), used: parts{}, observed: b.Observed(), driver: in.Ledger.Driver,
+		archive: in.Facts.Archive, ledger: in.Ledger, view: almanac.Entered(in.Facts.Archive.AsOf(in.At), in.Ledger), almanac: a, model: memory.model, inputs: memory.inputs,
+		known: maps.Clone(memory.parts), used: parts{}, observed: b.Observed(),
 	}
 	memory.Unlock()
 	file := derivedFile{Data: derivedData{}, Parts: d.used, Derivation: snapshots.Derivation{
@@ -207,6 +207,9 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 			}
 			ended := r.Facts.Finished() && !a.At.Before(r.End())
 			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), r.Pick != nil && r.Result != nil, ended))
+			if r.Result != nil && !r.Facts.Finished() { // see almanac.Entered
+				h.Write(fmt.Appendln(nil, "entered"))
+			}
 		}
 	}
 	for _, r := range a.Coming() {
@@ -267,7 +270,7 @@ type deriver struct {
 	anew    int // how many of used are new
 
 	observed *live.Log
-	driver   func(season.DriverID) season.DriverID // the present id of a driver
+	ledger   *ledger.Fold
 }
 
 // rememberLatest reads the parts of the latest file in the store, which another process may have written.

@@ -294,8 +294,6 @@ func Publishable(v *season.View, before, after *ledger.Fold, session int64) erro
 		{Endpoint: catalog.Calendar, Year: record.Year},
 		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: record.Year},
 		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: record.Year},
-		{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: record.Year},
-		{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: record.Year},
 		{Endpoint: catalog.Changes, Year: record.Year},
 		{Endpoint: catalog.NextRace},
 	}

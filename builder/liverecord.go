@@ -45,9 +45,9 @@ func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season
 				continue
 			}
 			order := seen.Observations[len(seen.Observations)-1]
-			leading := predict.Forecast{Candidates: []predict.Candidate{{Driver: d.driver(order.Cars[0].Driver), Win: 1}}}
+			leading := predict.Forecast{Candidates: []predict.Candidate{{Driver: d.ledger.Driver(order.Cars[0].Driver), Win: 1}}}
 			for place := range min(len(order.Cars), len(leading.Podium)) {
-				leading.Podium[place] = d.driver(order.Cars[place].Driver)
+				leading.Podium[place] = d.ledger.Driver(order.Cars[place].Driver)
 			}
 			made.Live = append(made.Live, livePick{
 				Percent: p.Checkpoint, ByHand: order.Hand, Pick: backtest.ScoreOf(frozenForecast(p), podium),

@@ -70,12 +70,12 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 			return odds, false, nil // codes are assigned at the first qualifying of a season
 		}
 		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Drivers[c.ID].Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
+			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Driver(c.ID).Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
 	for _, c := range simulated.Teams {
 		odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
-			Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
+			Team: d.view.Team(c.ID).Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
 	return odds, true, nil
@@ -102,7 +102,7 @@ func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []alma
 			after.Drivers = append(after.Drivers, wire.DriverTitle{Driver: y.Codes()[c.ID], DriverID: r.Lasting(c.ID), TitlePct: wire.PercentFrom(c.Title)})
 		}
 		for _, c := range simulated.Teams {
-			after.Constructors = append(after.Constructors, wire.ConstructorTitle{Team: d.view.Teams[c.ID].Name, TeamID: string(c.ID), TitlePct: wire.PercentFrom(c.Title)})
+			after.Constructors = append(after.Constructors, wire.ConstructorTitle{Team: d.view.Team(c.ID).Name, TeamID: string(c.ID), TitlePct: wire.PercentFrom(c.Title)})
 		}
 		series = append(series, after)
 	}
@@ -177,6 +177,9 @@ func (d *deriver) verified(y *almanac.Year, held []almanac.Round, counted int, k
 	rounds := make([]season.Round, len(held))
 	for i := range held {
 		r := *held[i].Facts
+		if known, ok := d.view.Round(y.Year, r.GrandPrix); ok { // with a result that only the ledger has
+			r = *known
+		}
 		r.Start = held[i].Start
 		if i >= counted {
 			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil

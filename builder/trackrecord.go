@@ -91,7 +91,7 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 				return nil, err
 			}
 			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
-				then := d.archive.AsOf(r.Facts.GridKnownAt())
+				then := almanac.Entered(d.archive.AsOf(r.Facts.GridKnownAt()), d.ledger)
 				sum, err := d.sum(then, y.Year, r.Facts.GrandPrix, podium)
 				if err != nil {
 					return nil, err

@@ -318,17 +318,17 @@ func (a *Almanac) DueAt() time.Time {
 	return due
 }
 
-// Held returns the view without the races that the ledger says have not been held: of rounds that
-// are postponed or cancelled, or whose end, by the valid start, is ahead. A current source has no
-// result of them, but an archive of the past has, when it is replayed with
+// Held returns the view with the results that only the ledger has (see Entered), and without the races that the ledger
+// says have not been held: of rounds that are postponed or cancelled, or whose end, by the valid start, is ahead. A
+// current source has no result of them, but an archive of the past has, when it is replayed with
 // other decisions. Nobody may predict from such a result or verify it.
 func Held(v *season.View, s *ledger.Fold) *season.View {
-	held := *v
-	held.Seasons = slices.Clone(v.Seasons)
+	held := *Entered(v, s)
+	held.Seasons = slices.Clone(held.Seasons)
 	for i := range held.Seasons {
 		rounds := map[season.GrandPrixID]bool{} // rounds that have not been held
-		for j := range v.Seasons[i].Rounds {
-			facts := &v.Seasons[i].Rounds[j]
+		for j := range held.Seasons[i].Rounds {
+			facts := &held.Seasons[i].Rounds[j]
 			if !facts.Finished() {
 				continue
 			}

@@ -202,13 +202,13 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 			}
 		}
 	}
+	if add {
+		changed = t.sum(verified, base, decisions, keyOf) || changed
+	}
+	changed = t.decide(decisions, add) || changed
 	for _, r := range verified {
 		t.count(r.Result, keyOf)
 	}
-	if add {
-		changed = t.sum(verified, decisions, keyOf) || changed
-	}
-	changed = t.decide(decisions, add) || changed
 	if changed {
 		t.rank()
 	}
@@ -257,8 +257,9 @@ func (t *table[K]) decide(decisions []decision[K], added bool) (changed bool) {
 	return changed
 }
 
-// sum gives every competitor the points of the classifications and decisions, and reports whether any points changed.
-func (t *table[K]) sum(verified []*Round, decisions []decision[K], keyOf func(ledger.Row) K) (changed bool) {
+// sum gives every competitor the points of the classifications and decisions, and reports whether any points changed. After
+// the round base, which has the source's table, competitors without points join the table too.
+func (t *table[K]) sum(verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) (changed bool) {
 	points := map[K]float64{}
 	for _, d := range decisions {
 		points[d.key] += d.points
@@ -270,8 +271,10 @@ func (t *table[K]) sum(verified []*Round, decisions []decision[K], keyOf func(le
 		for _, line := range slices.Concat(r.Result.Rows, r.Sprint()) {
 			key := keyOf(line)
 			points[key] += line.Points
-			if _, listed := t.by[key]; !listed && line.Points > 0 {
+			ahead := base == nil || r.Facts.StartsAt().After(base.Facts.StartsAt())
+			if _, listed := t.by[key]; !listed && (line.Points > 0 || ahead) {
 				t.give(key, 0)
+				changed = true
 			}
 		}
 	}

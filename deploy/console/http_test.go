@@ -374,7 +374,7 @@ func TestCorrectTheSprint(t *testing.T) {
 		t.Error("there is no form of a sprint")
 	}
 	before := w.round(brazil)
-	r := w.wait("/results/2024021/correct", url.Values{"sprint": {"yes"}, "order": {"PIA NOR LEC"}, "reason": {"document 40"}, "confirm": {"yes"}})
+	r := w.wait("/results/2024021/correct", url.Values{"sprint": {"yes"}, "order": {"PIA NOR LEC"}, "reason": {"document 40"}, "confirm": {"yes"}, "force": {"yes"}})
 	if r.Last.Phase != console.Done {
 		t.Fatalf("got %+v", r.Last)
 	}

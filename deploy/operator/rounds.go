@@ -289,21 +289,26 @@ func (c Classification) warn(r *almanac.Round, p *Preview) {
 	if err != nil {
 		return // as decide says
 	}
+	tables := map[string][]ledger.Row{"": rows, " in the sprint": sprint}
 	if c.Sprint {
-		rows = sprint
+		delete(tables, "") // it stays
 	}
-	field, placed := map[season.DriverID]bool{}, map[season.DriverID]bool{}
-	for _, driver := range r.Field() {
-		field[driver] = true
-	}
-	for _, row := range rows {
-		field[row.Driver] = true
-		if row.Position > 0 {
-			placed[row.Driver] = true
+	for _, of := range slices.Sorted(maps.Keys(tables)) {
+		field, placed := map[season.DriverID]bool{}, map[season.DriverID]bool{}
+		for _, driver := range r.Field() {
+			field[driver] = true
 		}
-	}
-	if without := len(field) - len(placed); without > 0 {
-		text := fmt.Sprintf("%d of %d drivers have no place", without, len(field))
+		for _, row := range tables[of] {
+			field[row.Driver] = true
+			if row.Position > 0 {
+				placed[row.Driver] = true
+			}
+		}
+		without := len(field) - len(placed)
+		if tables[of] == nil || without == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d drivers have no place%s", without, len(field), of)
 		p.Warnings = append(p.Warnings, text+".")
 		if 2*len(placed) < len(field) {
 			p.Refusal = cmp.Or(p.Refusal, text)
