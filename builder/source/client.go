@@ -12,14 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/failsafehttp"
-	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"golang.org/x/time/rate"
+
+	"gridcast/snapshots/retry"
 )
 
 // Client sends requests to one upstream. They are conditional, stay within a budget and go to allowed
@@ -51,7 +50,7 @@ type ClientConfig struct {
 	// ContentTypes are the accepted media types.
 	ContentTypes []string
 	// RetryDelay is the approximate wait, in real time, before the one retry after a broken connection
-	// or a 502, 503 or 504 without a Retry-After.
+	// or a status that may pass by itself (see package retry), without a Retry-After.
 	RetryDelay time.Duration
 }
 
@@ -112,18 +111,7 @@ func NewClient(config ClientConfig) *Client {
 		IdleConnTimeout:        time.Minute,
 		DisableCompression:     true, // packed answers say so by their content type
 	}
-	//nolint:bodyclose // the round tripper closes the responses that it does not return
-	retry := retrypolicy.NewBuilder[*http.Response]().WithMaxRetries(1).WithJitterFactor(0.5).
-		HandleIf(func(response *http.Response, err error) bool {
-			if err != nil {
-				return !errors.Is(err, context.Canceled) && !errors.Is(err, errHost)
-			}
-			switch response.StatusCode {
-			case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-				return response.Header.Get("Retry-After") == ""
-			}
-			return false
-		}).WithDelay(max(config.RetryDelay, time.Millisecond)).Build()
+	once := retry.Rule{First: max(config.RetryDelay, time.Millisecond), Longest: max(config.RetryDelay, time.Millisecond), Max: 1}
 	c := &Client{
 		config: config,
 		buckets: []*rate.Limiter{
@@ -135,7 +123,7 @@ func NewClient(config ClientConfig) *Client {
 		c.buckets = append(c.buckets, rate.NewLimiter(rate.Limit(float64(config.PerMinute)/time.Minute.Seconds()), config.PerMinute))
 	}
 	c.http = &http.Client{
-		Transport: failsafehttp.NewRoundTripper(transport, retry),
+		Transport: once.RoundTripper(transport, func(err error) bool { return errors.Is(err, errHost) }),
 		Timeout:   requestTimeout,
 		CheckRedirect: func(request *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
@@ -214,7 +202,7 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 			kind = Throttled
 		}
 		return Answer{}, &Fault{
-			Kind: kind, Status: response.StatusCode, RetryAfter: retryAfter(response.Header, now),
+			Kind: kind, Status: response.StatusCode, RetryAfter: retry.After(response.Header, now, maxRetryAfter),
 			Err: fmt.Errorf("get %s: %s", u.Redacted(), response.Status),
 		}
 	case response.StatusCode != http.StatusOK:
@@ -292,9 +280,6 @@ func (c *Client) refused(u *url.URL, response *http.Response) error {
 
 // readable says in words why a host did not answer.
 func readable(err error) error {
-	if exceeded := (retrypolicy.ExceededError{}); errors.As(err, &exceeded) && exceeded.LastError != nil {
-		err = exceeded.LastError
-	}
 	var unresolved *net.DNSError
 	switch {
 	case errors.As(err, &unresolved):
@@ -307,15 +292,3 @@ func readable(err error) error {
 
 // maxRetryAfter limits the wait that an upstream may request.
 const maxRetryAfter = time.Hour
-
-// retryAfter reads the header Retry-After (RFC 9110, 10.2.3): seconds or a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return min(max(0, time.Duration(seconds)*time.Second), maxRetryAfter)
-	}
-	if date, err := http.ParseTime(value); err == nil {
-		return min(max(0, date.Sub(now)), maxRetryAfter)
-	}
-	return 0
-}

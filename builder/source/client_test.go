@@ -111,10 +111,10 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestRetriesOnce: the client retries once after a broken connection or a gateway's error, never after
+// TestRetriesOnce: the client retries once after a broken connection or an error of the server, never after
 // a 429.
 func TestRetriesOnce(t *testing.T) {
-	for status, want := range map[int]int32{502: 2, 503: 2, 504: 2, 429: 1, 403: 1, 500: 1} {
+	for status, want := range map[int]int32{502: 2, 503: 2, 504: 2, 500: 2, 501: 1, 429: 1, 403: 1} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			var asked atomic.Int32
 			if _, err := ask(t, config(), func(w http.ResponseWriter, _ *http.Request) {

@@ -25,6 +25,7 @@ import (
 	"code.dny.dev/ssrf"
 
 	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/retry"
 )
 
 // SecretPrefix begins every secret, so that scanners can find one that leaks.
@@ -303,11 +304,6 @@ func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answe
 	case a.status == http.StatusGone:
 		a.outcome = Gone
 	}
-	wish := response.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(wish, 10, 64); err == nil {
-		a.retryAfter = time.Duration(min(seconds, uint64(longestWait/time.Second))) * time.Second
-	} else if at, err := http.ParseTime(wish); err == nil {
-		a.retryAfter = min(time.Until(at), longestWait)
-	}
+	a.retryAfter = retry.After(response.Header, time.Now(), longestWait)
 	return a
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 var (
@@ -38,38 +39,38 @@ type call struct {
 	deadline    time.Duration // 0: that of the store
 }
 
+// rule is that of package retry.
+var rule = retry.Rule{First: 100 * time.Millisecond, Longest: 3 * time.Second}
+
 // retry sends a request until its answer is final or the deadline has passed.
 func (s *Store) retry(ctx context.Context, c call, send func(context.Context) error) error {
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("%s %s: %w", c.operation, c.on, err)
-	}
 	within := cmp.Or(c.deadline, s.config.Deadline)
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	inDoubt := false // an earlier request may have been applied, and may be applied yet
 	var last error   // the latest fault
-	backoff := blob.Backoff{First: 100 * time.Millisecond, Longest: 3 * time.Second}
-	for failures := 1; ; failures++ {
-		sent, err := s.attempt(deadline, send)
+	final := rule.Do(deadline, func(ctx context.Context) error {
+		seen, err := s.attempt(ctx, send)
 		again, final := judge(err, c)
-		if again {
-			inDoubt = inDoubt || c.write && sent
-			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
-				last = err
-			}
-			if backoff.Pause(deadline, failures) {
-				continue
-			}
-			final = givenUp(ctx, within, last)
+		if !again {
+			return final
 		}
-		if final == nil {
-			return nil
+		inDoubt = inDoubt || c.write && seen.wrote.Load()
+		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+			last = err
 		}
-		if inDoubt {
-			final = unknown(final)
-		}
-		return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, final)
+		return &retry.Passing{Err: err, After: time.Duration(seen.after.Load())}
+	})
+	if _, passing := errors.AsType[*retry.Passing](final); passing {
+		final = givenUp(ctx, within, last)
 	}
+	switch {
+	case final == nil:
+		return nil
+	case inDoubt:
+		final = unknown(final)
+	}
+	return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, final)
 }
 
 // givenUp is the error of an operation that ran out of time; last is its latest error.
@@ -80,18 +81,24 @@ func givenUp(ctx context.Context, within time.Duration, last error) error {
 	return fmt.Errorf("no success within %v: %w", within, last)
 }
 
-// attempt sends one request. It reports whether any of it left this machine: if not, the server cannot
-// have applied it, with any error.
-func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (sent bool, err error) {
+// attempt sends one request. It returns what the witness saw: if nothing left this machine, the server cannot have
+// applied the request, with any error.
+func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (*seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
 	defer cancel()
-	var wrote atomic.Bool
-	err = send(context.WithValue(ctx, wroteKey{}, &wrote))
-	return wrote.Load(), err
+	var saw seen
+	err := send(context.WithValue(ctx, seenKey{}, &saw))
+	return &saw, err
 }
 
-// wroteKey is the key of a context's *atomic.Bool that a witness sets.
-type wroteKey struct{}
+// seen is what a witness saw of one request.
+type seen struct {
+	wrote atomic.Bool  // a part of it left this machine
+	after atomic.Int64 // Retry-After of the answer, as a duration
+}
+
+// seenKey is the key of a context's *seen.
+type seenKey struct{}
 
 // witness records that a request has begun to leave, and the server's clock in its
 // answer. It wraps only the way to the server: a request for credentials, which is sent
@@ -103,13 +110,17 @@ type witness struct {
 }
 
 func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
-	if wrote, ok := r.Context().Value(wroteKey{}).(*atomic.Bool); ok {
-		trace := &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { wrote.Store(true) }}
+	saw, ok := r.Context().Value(seenKey{}).(*seen)
+	if ok {
+		trace := &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { saw.wrote.Store(true) }}
 		r = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
 	}
 	asked := time.Now()
 	response, err := w.RoundTripper.RoundTrip(r)
 	if err == nil {
+		if ok {
+			saw.after.Store(int64(retry.After(response.Header, time.Now(), time.Hour)))
+		}
 		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 			w.date.Store(&date{at: at, asked: asked, answered: time.Now()})
 		}
@@ -152,14 +163,13 @@ func judge(err error, c call) (again bool, final error) {
 	case answer.StatusCode == http.StatusConflict && c.conditional:
 		// Another write was in progress: ask again, then the condition decides.
 		return true, nil
-	case answer.StatusCode >= 500, slices.Contains(temporaryStatus, answer.StatusCode), slices.Contains(temporaryCodes, answer.Code):
+	case retry.Temporary(answer.StatusCode), slices.Contains(temporaryCodes, answer.Code):
 		return true, nil
 	}
 	return false, err
 }
 
 var (
-	temporaryStatus = []int{http.StatusRequestTimeout, http.StatusTooManyRequests, 499}
 	credentialCodes = []string{
 		minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch, "ExpiredToken", "InvalidToken",
 		"XAdminUserNotFound", // versitygw to an access key that it does not know, with 404
