@@ -253,7 +253,7 @@ func (d *doctor) owner(ctx context.Context) {
 
 // writes checks the rights to write, and that the storage honours both conditions of a write.
 func (d *doctor) writes(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 3*checkTimeout) // writers race in many rounds
 	defer cancel()
 	store := d.store
 	if strings.HasPrefix(d.Store, "dir:") {
@@ -270,7 +270,11 @@ func (d *doctor) writes(ctx context.Context) {
 }
 
 func (d *doctor) conditions(ctx context.Context, store blob.Store) {
-	probed := blob.Probe(ctx, store)
+	rounds := blob.Rounds
+	if d.Role == "edge" {
+		rounds = 0 // it writes nothing
+	}
+	probed := blob.Probe(ctx, store, rounds)
 	switch {
 	case d.Role == "edge" && errors.Is(probed.Write, s3blob.ErrCredentials):
 		d.found("rights", Good, "", "reader: it may read but not write, which is right for an edge")
@@ -288,6 +292,9 @@ func (d *doctor) conditions(ctx context.Context, store blob.Store) {
 	if d.Role != "edge" {
 		d.condition("create-once", "the storage refuses to replace an existing object", probed.Create)
 		d.condition("swap", "the storage refuses to replace an object that changed meanwhile", probed.Swap)
+	}
+	if d.Role != "edge" && probed.Create == nil && probed.Swap == nil && probed.Delete == nil { // else writers did not race
+		d.condition("at-once", fmt.Sprintf("of simultaneous writes one wins, in %d of %d rounds", blob.Rounds, blob.Rounds), probed.Race)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,11 +45,16 @@ func TestConditions(t *testing.T) {
 		{"a store that ignores If-None-Match", only(faultblob.Create, 2, replaced)},
 		{"a store that ignores If-Match", only(faultblob.Swap, 2, replaced)},
 		{"a store that refuses the tag it has just given", only(faultblob.Swap, 1, faultblob.Fate{Err: blob.ErrConflict})},
+		{"a store that makes an object for two writers at once", only(faultblob.Create, 3, replaced)},
+		{"a store that replaces an object for two writers at once", only(faultblob.Swap, 4, replaced)},
 		{"a store that fails at conditions", only(faultblob.Swap, 1, faultblob.Fate{Err: errors.New("500 Internal Server Error")})},
 	} {
 		for _, role := range []string{"serve", "edge"} {
 			calls := map[faultblob.Op]int{}
+			var mu sync.Mutex
 			store := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				mu.Lock()
+				defer mu.Unlock()
 				calls[c.Op]++
 				return test.fate(c.Op, calls[c.Op])
 			})

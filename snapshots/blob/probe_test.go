@@ -3,6 +3,7 @@ package blob_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"gridcast/snapshots/blob"
@@ -41,18 +42,41 @@ func TestProbe(t *testing.T) {
 			want:  blob.Probed{Swap: blob.ErrUnconditional},
 		},
 		{name: "replaces an object with another tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 2}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+		{
+			name:  "makes an object for two writers at once",
+			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Lie: replaced}, {faultblob.Create, 4}: {Lie: replaced}},
+			want:  blob.Probed{Race: blob.ErrUnconditional},
+		},
+		{
+			name:  "replaces an object for two writers at once",
+			fates: map[call]faultblob.Fate{{faultblob.Swap, 4}: {Lie: replaced}, {faultblob.Swap, 5}: {Lie: replaced}},
+			want:  blob.Probed{Race: blob.ErrUnconditional},
+		},
+		{
+			name:  "refuses a write that it applies",
+			fates: map[call]faultblob.Fate{{faultblob.Swap, 4}: {Err: blob.ErrConflict, Applied: true}},
+			want:  blob.Probed{Race: blob.ErrUnconditional},
+		},
+		{name: "an error in a race", fates: map[call]faultblob.Fate{{faultblob.Create, 5}: {Err: errRefused}}, want: blob.Probed{Race: errRefused}},
+		{
+			name:  "the answer to the winner of a race is lost",
+			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Err: blob.ErrUnknown, Applied: true}},
+		},
 		{name: "swaps nothing", fates: map[call]faultblob.Fate{{faultblob.Swap, 3}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			calls := map[faultblob.Op]int{}
+			var mu sync.Mutex
 			inner := memblob.New()
 			store := faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				mu.Lock()
+				defer mu.Unlock()
 				calls[c.Op]++
 				return test.fates[call{c.Op, calls[c.Op]}]
 			})
-			got := blob.Probe(t.Context(), store)
+			got := blob.Probe(t.Context(), store, 1)
 			for _, part := range []struct{ got, want error }{
-				{got.Write, test.want.Write}, {got.Create, test.want.Create}, {got.Swap, test.want.Swap}, {got.Delete, test.want.Delete},
+				{got.Write, test.want.Write}, {got.Create, test.want.Create}, {got.Swap, test.want.Swap}, {got.Race, test.want.Race}, {got.Delete, test.want.Delete},
 			} {
 				if !errors.Is(part.got, part.want) {
 					t.Errorf("got %v, want %v", part.got, part.want)

@@ -146,11 +146,14 @@ func (c *client) fly() {
 		c.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 		for _, q := range batch {
-			_ = pipe.Process(ctx, q) // each question has its own error
+			_ = pipe.Process(ctx, q) // it only queues
 		}
-		_, _ = pipe.Exec(ctx)
+		_, err := pipe.Exec(ctx)
 		cancel()
 		for _, q := range batch {
+			if q.Val() == nil && q.Err() == nil { // go-redis leaves it out if Redis refuses to sign in
+				q.SetErr(err)
+			}
 			close(q.done)
 		}
 	}

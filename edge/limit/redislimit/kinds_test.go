@@ -69,6 +69,10 @@ func TestUserAndPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer wrong.Close()
+	_, err = redislimit.Check(t.Context(), redislimit.Config{URL: "redis://edge:wrong@" + redis.address, Mode: redislimit.Strict})
+	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		t.Errorf("with a wrong password: got %v, want Redis' reason", err)
+	}
 	if d := wrong.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || wrong.Fault() == "" {
 		t.Errorf("with a wrong password: got %+v, %s, want the edge to count for itself", d, wrong)
 	}

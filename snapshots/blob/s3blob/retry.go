@@ -39,6 +39,9 @@ type call struct {
 	deadline    time.Duration // 0: that of the store
 }
 
+// maxConflicts is the number of answers 409 without a reason after which the condition counts as failed.
+const maxConflicts = 4
+
 // rule is that of package retry.
 var rule = retry.Rule{First: 100 * time.Millisecond, Longest: 3 * time.Second}
 
@@ -48,6 +51,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	inDoubt := false // an earlier request may have been applied, and may be applied yet
+	conflicts := 0   // answers 409 without a reason
 	var last error   // the latest fault
 	final := rule.Do(deadline, func(ctx context.Context) error {
 		seen, err := s.attempt(ctx, send)
@@ -55,7 +59,14 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 		if !again {
 			return final
 		}
-		inDoubt = inDoubt || c.write && seen.wrote.Load()
+		if answer := minio.ToErrorResponse(err); answer.StatusCode == http.StatusConflict {
+			// Nothing was written. Without a reason, another write was in progress or the condition did not hold.
+			if conflicts++; conflicts == maxConflicts && !slices.Contains(busyCodes, answer.Code) {
+				return conditionFailed(err)
+			}
+		} else {
+			inDoubt = inDoubt || c.write && seen.wrote.Load()
+		}
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 			last = err
 		}
@@ -150,23 +161,61 @@ func judge(err error, c call) (again bool, final error) {
 	case answer.StatusCode == 0: // no answer, or a part of one
 		_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
 		return !distrusted, err
-	case answer.StatusCode == http.StatusNotModified:
-		return false, errUnmodified
 	case answer.Code == minio.NoSuchBucket:
 		return false, fmt.Errorf("%w: %w", ErrNoBucket, err)
-	case slices.Contains(credentialCodes, answer.Code):
+	case slices.Contains(credentialCodes, answer.Code), answer.StatusCode == http.StatusUnauthorized:
 		return false, fmt.Errorf("%w: %w", ErrCredentials, err)
-	case answer.Code == minio.NoSuchKey && c.conditional, answer.StatusCode == http.StatusPreconditionFailed:
-		return false, fmt.Errorf("%w: %w", blob.ErrConflict, err)
+	case c.conditional && conditions[answer.StatusCode] != nil:
+		return conditions[answer.StatusCode](answer.Code, err)
+	case answer.StatusCode == http.StatusNotModified:
+		return false, errUnmodified
 	case answer.Code == minio.NoSuchKey:
 		return false, fmt.Errorf("%w: %w", blob.ErrNotFound, err)
-	case answer.StatusCode == http.StatusConflict && c.conditional:
-		// Another write was in progress: ask again, then the condition decides.
-		return true, nil
 	case retry.Temporary(answer.StatusCode), slices.Contains(temporaryCodes, answer.Code):
 		return true, nil
 	}
 	return false, err
+}
+
+// conditions holds the meaning of each status that the standard (RFC 9110, 13) or a known provider gives to a write
+// under a condition, beside those that mean the same for every request.
+var conditions = map[int]func(code string, err error) (again bool, final error){
+	http.StatusNotModified:        failed, // the standard's answer to a read
+	http.StatusPreconditionFailed: failed,
+	http.StatusNotFound: func(code string, err error) (bool, error) { // there is no object with the tag
+		if code != minio.NoSuchKey {
+			return false, err
+		}
+		return failed(code, err)
+	},
+	http.StatusConflict: func(code string, err error) (bool, error) {
+		if code == "" || code == minio.Conflict || slices.Contains(busyCodes, code) {
+			return true, nil // ask again, then the condition decides
+		}
+		return failed(code, err) // such as FileAlreadyExists of Alibaba
+	},
+	http.StatusBadRequest: func(code string, err error) (bool, error) {
+		if slices.Contains(temporaryCodes, code) {
+			return true, nil
+		}
+		return unsupported("does not understand it")("", err)
+	},
+	http.StatusMethodNotAllowed:     unsupported("does not allow it for a write"),
+	http.StatusExpectationFailed:    unsupported("does not meet it"),
+	http.StatusPreconditionRequired: unsupported("did not receive it, so a proxy in front removes it"),
+	http.StatusNotImplemented:       unsupported("does not implement it"),
+}
+
+// failed means that the condition did not hold, and that nothing was written.
+func failed(_ string, err error) (again bool, final error) { return false, conditionFailed(err) }
+
+func conditionFailed(err error) error { return fmt.Errorf("%w: %w", blob.ErrConflict, err) }
+
+// unsupported means that the server cannot keep the promise of a conditional write.
+func unsupported(why string) func(code string, err error) (again bool, final error) {
+	return func(_ string, err error) (bool, error) {
+		return false, fmt.Errorf("%w: to a write under a condition it says that it %s: %w", blob.ErrUnconditional, why, err)
+	}
 }
 
 var (
@@ -174,6 +223,7 @@ var (
 		minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch, "ExpiredToken", "InvalidToken",
 		"XAdminUserNotFound", // versitygw to an access key that it does not know, with 404
 	}
+	busyCodes      = []string{"ConditionalRequestConflict", "OperationAborted"} // Amazon: another write is in progress
 	temporaryCodes = []string{"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "BadDigest", "IncompleteBody"}
 )
 

@@ -296,8 +296,8 @@ func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, er
 }
 
 // CheckConditions probes the server (see blob.Probe) and refuses one that does not honour conditional
-// writes. The check is less patient than other operations, because an operator is waiting for the start of
-// the program.
+// writes. In an empty store, where the first start is, writers race, too. The check is less patient than other
+// operations, because an operator is waiting for the start of the program.
 func (s *Store) CheckConditions(ctx context.Context) error {
 	var err error
 	for range probes {
@@ -314,11 +314,22 @@ func (s *Store) CheckConditions(ctx context.Context) error {
 // probes is the number of attempts while answers are lost.
 const probes = 3
 
-// probeTime bounds one try.
-const probeTime = 5 * time.Second
+// probeTime bounds one try, and raceTime one with a race.
+const (
+	probeTime = 5 * time.Second
+	raceTime  = 30 * time.Second
+)
 
 func (s *Store) probeInTime(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("not done within %v", probeTime))
+	within, rounds := raceTime, blob.Rounds
+	for _, err := range s.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		within, rounds = probeTime, 0
+		break
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not done within %v", within))
 	defer cancel()
-	return blob.Probe(ctx, s).Err()
+	return blob.Probe(ctx, s, rounds).Err()
 }

@@ -43,6 +43,38 @@ func TestCheckConditions(t *testing.T) {
 	}
 }
 
+// TestRacyServerIsRefused: a server honours a condition only while no other write of the key runs. A slow look does not
+// find that.
+func TestRacyServerIsRefused(t *testing.T) {
+	server := s3test.Versity(t)
+	for _, header := range []string{"If-None-Match", "If-Match"} {
+		t.Run(header, func(t *testing.T) {
+			config := server.Config(t)
+			config.Endpoint = s3test.Racy(t, server, header)
+			store := s3test.Store(t, config)
+			if err := blob.Probe(t.Context(), store, 0).Err(); err != nil {
+				t.Errorf("one after the other: %v", err)
+			}
+			probed := blob.Probe(t.Context(), store, blob.Rounds)
+			if !errors.Is(probed.Race, blob.ErrUnconditional) || !strings.Contains(probed.Race.Error(), "under load: "+header) {
+				t.Errorf("at once: got %v, want %v under load, naming %s", probed.Race, blob.ErrUnconditional, header)
+			}
+			if err := store.CheckConditions(t.Context()); !errors.Is(err, blob.ErrUnconditional) {
+				t.Errorf("the first start: got %v, want %v", err, blob.ErrUnconditional)
+			}
+			for info := range store.List(t.Context(), "") {
+				t.Errorf("the check left %s behind", info.Key)
+			}
+			if _, err := store.Create(t.Context(), "used", nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.CheckConditions(t.Context()); err != nil {
+				t.Errorf("a later start, which has no time for rounds: %v", err)
+			}
+		})
+	}
+}
+
 func TestTLS(t *testing.T) {
 	certificate, key := selfSigned(t)
 	server := s3test.Versity(t, "--cert", certificate, "--key", key)

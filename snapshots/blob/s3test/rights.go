@@ -1,12 +1,15 @@
 package s3test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os/exec"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -51,10 +54,39 @@ func SetPolicy(t testing.TB, c s3blob.Config, policy string) {
 // its endpoint.
 func Forgetful(t testing.TB, server *Server, header string) string {
 	t.Helper()
+	return dropping(t, server, header, func(*http.Request) bool { return true })
+}
+
+// Racy stands in front of a server, and drops a header of each write that runs beside another write of the same key. So
+// the server honours the condition only when it is asked slowly. Racy returns its endpoint.
+func Racy(t testing.TB, server *Server, header string) string {
+	t.Helper()
+	var mu sync.Mutex
+	running := map[string]int{}
+	return dropping(t, server, header, func(r *http.Request) bool {
+		mu.Lock()
+		running[r.URL.Path]++
+		mu.Unlock()
+		time.Sleep(latency) // others arrive
+		mu.Lock()
+		defer mu.Unlock()
+		beside := running[r.URL.Path] > 1
+		context.AfterFunc(r.Context(), func() {
+			mu.Lock()
+			defer mu.Unlock()
+			running[r.URL.Path]--
+		})
+		return beside
+	})
+}
+
+// dropping is a proxy that drops a header of the writes that drop chooses, and signs them again.
+func dropping(t testing.TB, server *Server, header string, drop func(*http.Request) bool) string {
+	t.Helper()
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: server.Address})
 		r.Out.Host = r.In.Host
-		if r.In.Method == http.MethodPut {
+		if r.In.Method == http.MethodPut && drop(r.In) {
 			r.Out.Header.Del(header)
 			r.Out.Header.Del("Authorization")
 			signed := signer.SignV4(*r.Out, AccessKey, SecretKey, "", "us-east-1")
