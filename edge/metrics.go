@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // Labels of requests without an endpoint of the catalog, and of requests without a key.
@@ -122,6 +123,15 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	gauge("keys", "Keys in the table, expired ones included.", func(s StatusDocument) float64 { return float64(s.Keys.Count) })
 	gauge("keys_stale", "1 while the latest look at the stored keys failed, or was long ago.",
 		func(s StatusDocument) float64 { return number(s.Keys.Problem != "" || s.Keys.Stale) })
+	if folder := e.cfg.CacheDir; folder != "" {
+		gauge("cache_free_bytes", "Free bytes for the edge's own copy, -1 if the system does not tell.", func(StatusDocument) float64 {
+			free, err := dirblob.Free(folder)
+			if err != nil {
+				return -1
+			}
+			return float64(free)
+		})
+	}
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "gridcast_edge_keys_panics_total", Help: "Looks at the stored keys that ended in a panic, which is a bug.",
 	}, func() float64 { return float64(e.keys.Panics()) }))

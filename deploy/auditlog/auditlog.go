@@ -241,6 +241,21 @@ func (l *Log) Entries() []AuditLine {
 	return slices.Clip(l.entries)
 }
 
+// LastBackup returns the announcement of the latest backup that has not failed; its instant is zero if there is none. A
+// backup that was killed counts, because nothing has recorded its end.
+func (l *Log) LastBackup() AuditLine {
+	failed := map[int64]bool{}
+	for _, e := range slices.Backward(l.Entries()) {
+		switch {
+		case e.Action == Failed:
+			failed[e.Of] = true
+		case e.Action == BackupStore && !failed[e.Seq]:
+			return e
+		}
+	}
+	return AuditLine{}
+}
+
 // Damage returns the damaged files among those that were read, in their order. It is empty if the log is whole.
 // Every view of the log shows the damage first. The slice is shared: callers only read it.
 func (l *Log) Damage() []Damage {

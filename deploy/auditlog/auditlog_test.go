@@ -450,3 +450,24 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestLastBackup checks that a backup that failed does not count, and that the one before it does.
+func TestLastBackup(t *testing.T) {
+	log, err := auditlog.Load(t.Context(), memblob.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := log.LastBackup(); !got.At.IsZero() {
+		t.Errorf("an empty log has the backup %+v", got)
+	}
+	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:good"}, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("no space left")
+	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:bad"}, func() error { return failed }); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	if got := log.LastBackup(); got.Subject != "dir:good" || got.At.IsZero() {
+		t.Errorf("got the backup %+v, want the one that did not fail", got)
+	}
+}

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -559,19 +558,12 @@ func (d *doctor) disk() {
 		places[d.CacheDir] = "df -h " + d.CacheDir
 	}
 	for _, path := range slices.Sorted(maps.Keys(places)) {
-		fix, there := places[path], path
-		for {
-			if _, err := os.Stat(there); err == nil || there == filepath.Dir(there) {
-				break
-			}
-			there = filepath.Dir(there)
-		}
-		var fs syscall.Statfs_t
-		if err := syscall.Statfs(there, &fs); err != nil {
+		fix := places[path]
+		free, err := dirblob.Free(path)
+		if err != nil {
 			d.found("disk", Problem, fix, "%s: %s", path, oneLine(err))
 			continue
 		}
-		free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // the types differ between systems
 		if free < minFree {
 			d.found("disk", Problem, fix, "%s: %d MB free, want %d", path, free>>20, minFree>>20)
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"gridcast/schemas/frame"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // Status prints the state of the service, from the store and the admin ports of the edges.
@@ -55,10 +57,13 @@ type serviceState struct {
 	Edges     []edgeState              `json:"edges"`
 	Settings  settings.Settings        `json:"settings"`
 	Audited   int                      `json:"audit_entries"`
+	Backup    time.Time                `json:"backup_at,omitzero"`     // the latest that has not failed, in real time
+	Free      int64                    `json:"free_bytes,omitzero"`    // for the folder of the store; 0: it is no folder
 	Damaged   []string                 `json:"audit_damage,omitempty"` // damaged files of the audit log, or the settings
 
 	waiting, differing []*almanac.Round
 	missing            []almanac.MissingFact // summed up for people
+	backupTo           string                // where the backup is
 }
 
 // runningState is a race that may be observed now.
@@ -112,6 +117,13 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: base.Manifest.OverdueBy(now) > 0,
 		Ledger:  l.Head(), Kind: l.Fold().Kind(), Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeState{}, Audited: len(log.Entries()),
+	}
+	last := log.LastBackup()
+	st.Backup, st.backupTo = last.At, last.Subject
+	if path, ok := strings.CutPrefix(store.String(), "dir:"); ok {
+		if st.Free, err = dirblob.Free(path); err != nil {
+			return fmt.Errorf("free space of %s: %w", path, err)
+		}
 	}
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
@@ -259,6 +271,14 @@ func printState(s *terminal.Streams, st serviceState) {
 	}
 	for _, setting := range operator.SettingsOf(st.Settings) {
 		rows = append(rows, []any{setting.Name, setting.Value})
+	}
+	backup := "never (gridcast store backup DIR, every night)"
+	if !st.Backup.IsZero() {
+		backup = fmt.Sprintf("%s, to %s", terminal.Time(st.Backup), st.backupTo)
+	}
+	rows = append(rows, []any{"last backup", backup})
+	if st.Free > 0 {
+		rows = append(rows, []any{"disk", fmt.Sprintf("%.1f GB free for the store", float64(st.Free)/1e9)})
 	}
 	rows = append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)})
 	for _, d := range st.Damaged {

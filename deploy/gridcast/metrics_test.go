@@ -40,9 +40,16 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	admin := porttest.Address(t)
 	dir := t.TempDir()
 	key := newKey(t, dir, "dir:store", "pro") // without one an edge is not ready
-	server := startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024), "--admin-listen", admin,
-		"--redis", "redis://127.0.0.1:9") // nothing listens there, and its metrics are exposed
-	metrics := exposed(t, admin)
+	simulated := []string{"--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024)}
+	gridcast(t, dir, append([]string{"build"}, simulated...)...)
+	gridcast(t, dir, "store", "backup", "backup", "--store", "dir:store", "--by", "anna")
+	server := startServer(t, dir, append(append([]string{"serve"}, simulated...), "--admin-listen", admin, "--cache-dir", "cache",
+		"--redis", "redis://127.0.0.1:9")...) // nothing listens there, and its metrics are exposed
+	metrics := ""
+	server.await(t, func() bool { // the version is served before the first build of the service
+		metrics = exposed(t, admin)
+		return strings.Contains(metrics, "gridcast_rounds{") && strings.Contains(metrics, "gridcast_backup_age_seconds ")
+	})
 	// Without Redis from the start, the service serves, counts by itself, and says so in /status.
 	if a := newClient(server.url, key).get(t, "/standings"); a.status != http.StatusOK || a.header.Get("X-RateLimit-Limit") != "600" {
 		t.Errorf("without Redis: got status %d and the limit %q, want 200 and 600", a.status, a.header.Get("X-RateLimit-Limit"))

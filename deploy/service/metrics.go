@@ -21,6 +21,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // serviceMetrics are the metrics of builds, and gauges that read the present state when scraped.
@@ -79,6 +80,8 @@ var described = func() map[string]*prometheus.Desc {
 		{"publishing_held", "1 while an operator holds publishing, as of the last build.", ""},
 		{"refused_documents", "Documents that the last build left as they were, because what it rendered failed its check.", ""},
 		{"ledger_head", "The last file of the ledger.", ""},
+		{"backup_age_seconds", "Real time since the latest backup of the store that has not failed; absent: there was none.", ""},
+		{"store_free_bytes", "Free bytes for the folder of the store; absent: the store is no folder.", ""},
 		{"race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", ""},
 
 		{"source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.", ""},
@@ -131,6 +134,16 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	set("refused_documents", float64(g.s.refused.Load()))
 	set("ledger_head", float64(g.s.builder.Ledger.Head().Seq))
 	set("race_weekend", g.s.raceWeekend(now))
+	if log := g.s.audit.Load(); log != nil {
+		if last := log.LastBackup(); !last.At.IsZero() {
+			set("backup_age_seconds", time.Since(last.At).Seconds())
+		}
+	}
+	if path, ok := strings.CutPrefix(g.s.builder.Store.String(), "dir:"); ok {
+		if free, err := dirblob.Free(path); err == nil {
+			set("store_free_bytes", float64(free))
+		}
+	}
 	version, held := int64(0), 0.0
 	if base := g.s.published.Load(); base != nil {
 		version = base.Pointer.Version

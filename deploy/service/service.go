@@ -53,6 +53,7 @@ type Service struct {
 	refused   atomic.Int64                   // documents that the last build kept from an earlier version
 	building  sync.Mutex                     // serialises the builds of concurrent jobs
 	published atomic.Pointer[snapshots.Base] // as of the last build
+	audit     atomic.Pointer[auditlog.Log]   // nil until Operator has read it
 }
 
 // The jobs, by name.
@@ -391,7 +392,7 @@ func (s *Service) statusChange() (string, error) {
 	return "the state of the facts changed", nil
 }
 
-// lookEvery is the number of followEvery after which follow reads the pointer of the store.
+// lookEvery is the number of followEvery after which follow reads the pointer of the store and the audit log.
 const lookEvery = 10
 
 // pointerMoved reports whether somebody has damaged the pointer, or has moved it to a version that no builder published
@@ -417,7 +418,11 @@ func (s *Service) follow(ctx context.Context) error {
 	observed := s.published.Load().Manifest.Live
 	ticks := 0
 	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
-		if ticks++; ticks%lookEvery == 0 && s.pointerMoved(ctx) {
+		ticks++
+		if log := s.audit.Load(); log != nil && ticks%lookEvery == 0 {
+			_ = log.Refresh(ctx) // commands write to it too; the next operator's action reports a fault
+		}
+		if ticks%lookEvery == 0 && s.pointerMoved(ctx) {
 			if _, err := s.jobs.Load().Trigger(buildJob, "the pointer of the store is damaged"); err != nil {
 				s.log.Error("build not triggered", "err", err)
 			}
@@ -496,6 +501,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 	if err != nil {
 		return nil, err
 	}
+	s.audit.Store(log)
 	return &operator.Operator{
 		Store: s.builder.Store, Sign: s.builder.Signers, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,

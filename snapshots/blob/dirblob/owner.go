@@ -43,6 +43,19 @@ func (o *Owner) String() string {
 	return number
 }
 
+// Free returns the free bytes for files below path, or below its nearest folder that exists.
+func Free(path string) (int64, error) {
+	var system syscall.Statfs_t
+	err := syscall.Statfs(path, &system)
+	for ; errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path); err = syscall.Statfs(path, &system) {
+		path = filepath.Dir(path)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return int64(system.Bavail) * int64(system.Bsize), nil //nolint:unconvert // the types differ between systems
+}
+
 // give makes the owner of the store that of a new file or folder.
 func (s *Store) give(path string) error {
 	if s.owner == nil {
