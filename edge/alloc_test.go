@@ -55,8 +55,9 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestServerDoesNotAllocate sends the same request again and again over a socket, fasthttp's own work included.
-func TestServerDoesNotAllocate(t *testing.T) {
+// TestServerAllocatesOneByte sends the same request again and again over a socket, fasthttp's own work included. While
+// fasthttp waits for a request without buffers, it reads into a byte of its own: its only allocation.
+func TestServerAllocatesOneByte(t *testing.T) {
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for _, tt := range []struct{ name, target, line, key, status string }{
@@ -71,8 +72,8 @@ func TestServerDoesNotAllocate(t *testing.T) {
 				t.Fatalf("got status %s, want %s", got, tt.status)
 			}
 			// Other goroutines hardly ever allocate once for each run.
-			if n := testing.AllocsPerRun(500, func() { once() }); n != 0 {
-				t.Errorf("got %v allocations, want 0", n)
+			if n := testing.AllocsPerRun(500, func() { once() }); n > 1 {
+				t.Errorf("got %v allocations, want at most 1", n)
 			}
 		})
 	}

@@ -144,7 +144,8 @@ func (l *acceptor) remove(c *connection) {
 // connection belongs to the goroutine in which the server reads and answers, but for idle.
 //
 // It keeps the bytes of each request, because fasthttp forgets the end of the request line and the empty line after a
-// header without fields.
+// header without fields. While fasthttp waits for a request it has given its buffers back, and reads a single byte. The
+// connection then reads all that has arrived into its own small buffer, so that most requests cost one read.
 type connection struct {
 	net.Conn // with TLS, if there is any
 
@@ -152,13 +153,16 @@ type connection struct {
 	acceptor *acceptor
 	memory   memory
 
-	read []byte // by the server, from the start of a request
-	used int    // length of the request that head has returned
+	read   []byte // from the start of a request
+	served int    // length of the part of read that the server has
+	used   int    // length of the request that head has returned
 
 	reading, writing deadline
 
 	lingers bool         // the client may still be sending at the end
 	idle    atomic.Int64 // it waits for a request until then, Unix time in nanoseconds; 0: it does not wait
+
+	first [1 << 10]byte
 }
 
 // deadline is a deadline that the server sets before each request. Setting it in the runtime costs more than the look-up
@@ -204,22 +208,39 @@ func (c *connection) setWriteDeadline(t time.Time) error {
 
 // Read implements [net.Conn].
 func (c *connection) Read(p []byte) (int, error) {
+	if c.served < len(c.read) {
+		n := copy(p, c.read[c.served:])
+		c.served += n
+		return n, nil
+	}
 	if c.reading.move(c.acceptor.slack) {
 		if err := c.Conn.SetReadDeadline(c.reading.set); err != nil {
 			return 0, err
 		}
 	}
-	waiting := c.used == len(c.read)
-	if waiting {
-		c.read, c.used = c.read[:0], 0
-		c.idle.Store(c.reading.wanted.UnixNano())
+	if len(p) == 1 && c.used == len(c.read) {
+		return c.await(p)
 	}
 	n, err := c.Conn.Read(p)
-	if waiting && c.idle.Swap(0) == 0 {
+	c.read = append(c.read, p[:n]...)
+	c.served = len(c.read)
+	return n, err
+}
+
+// await waits for a request and returns its first byte. A first byte that does not come in time ends the connection without
+// an answer.
+func (c *connection) await(p []byte) (int, error) {
+	c.idle.Store(c.reading.wanted.UnixNano())
+	n, err := c.Conn.Read(c.first[:])
+	if c.idle.Swap(0) == 0 {
 		return 0, net.ErrClosed // by the acceptor, which needed the place, or by the stopping server
 	}
-	c.read = append(c.read, p[:n]...)
-	return n, err
+	c.read, c.used = c.first[:n], 0
+	c.served = copy(p, c.read)
+	if n > 0 {
+		err = nil // the next read meets it again
+	}
+	return c.served, err
 }
 
 // Write implements [net.Conn].
@@ -238,6 +259,7 @@ func (c *connection) Write(p []byte) (int, error) {
 func (c *connection) head(h *fasthttp.RequestHeader) []byte {
 	if c.used > 0 {
 		c.read = append(c.read[:0], c.read[c.used:]...)
+		c.served -= c.used
 	}
 	start := 0
 	for bytes.HasPrefix(c.read[start:], []byte("\r\n")) { // the server skips these
@@ -285,9 +307,8 @@ func (c *connection) end() {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingers && half.CloseWrite() == nil {
 		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerFor))
 		c.idle.Store(1) // the first to be closed
-		var discarded [512]byte
 		for left := lingerBytes; left > 0; {
-			n, err := c.Conn.Read(discarded[:])
+			n, err := c.Conn.Read(c.first[:])
 			if left -= n; err != nil {
 				break
 			}

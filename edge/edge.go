@@ -398,7 +398,8 @@ func (e *Edge) httpServer() *fasthttp.Server {
 		WriteBufferSize:    32 << 10, // a response in one write: the largest bodies are compressed
 		MaxRequestBodySize: e.cfg.MaxBodyBytes,
 
-		LazyRequestTime: true,
+		ReduceMemoryUsage: true, // see connection
+		LazyRequestTime:   true,
 
 		DisablePreParseMultipartForm: true,
 		NoDefaultContentType:         true,
