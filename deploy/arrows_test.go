@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source", "snapshots/retry"},
 	"builder/source/openf1":         {"builder/live", "builder/names", "builder/season", "builder/source", "snapshots/blob"},
-	"builder/assemble":              {"builder/season", "builder/assemble"},
+	"builder/assemble":              {"builder/names", "builder/season", "builder/assemble"},
 	"builder/settings":              {"builder/season", "snapshots"},
 	"builder/provenance":            {"builder/season"},
 	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},

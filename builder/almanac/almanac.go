@@ -156,6 +156,7 @@ func (r *Round) locate(v *season.View, s *ledger.Fold, year int, facts *season.R
 	if key, ok := s.Key(year, facts.GrandPrix); ok {
 		r.Session = key
 		r.Record, _ = s.Record(key)
+		r.Record.Revisions = withTeams(r.Record.Revisions, v.Aliases)
 	}
 	r.Start = r.Record.Start(facts.StartsAt())
 }

@@ -1,7 +1,9 @@
 package assemble
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"gridcast/builder/season"
 )
@@ -22,6 +24,7 @@ const (
 	DriverAlias  AliasKind = "driver"
 	TeamAlias    AliasKind = "team"
 	CircuitAlias AliasKind = "circuit"
+	EngineAlias  AliasKind = "engine"
 	RoundAlias   AliasKind = "round" // a Grand Prix
 )
 
@@ -33,7 +36,9 @@ func (a Alias) apply(f *season.Facts) {
 		if colour, ok := s.Colours[season.TeamID(a.From)]; ok && a.Kind == TeamAlias {
 			s.Colours = maps.Clone(s.Colours)
 			delete(s.Colours, season.TeamID(a.From))
-			s.Colours[season.TeamID(a.To)] = colour
+			if s.Colours[season.TeamID(a.To)] == "" {
+				s.Colours[season.TeamID(a.To)] = colour
+			}
 		}
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
@@ -44,11 +49,29 @@ func (a Alias) apply(f *season.Facts) {
 				if _, exists := s.Round(season.GrandPrixID(a.To)); !exists {
 					r.GrandPrix = season.GrandPrixID(a.To)
 				}
+			case a.Kind == EngineAlias:
+				renameEngine(r, season.EngineID(a.From), season.EngineID(a.To))
 			case a.Kind == TeamAlias:
 				renameTeam(r, season.TeamID(a.From), season.TeamID(a.To))
 			}
 		}
 	}
+}
+
+// addAlias records that a team has another identifier from now on.
+func addAlias(f *season.Facts, from, to season.TeamID) {
+	aliases := maps.Clone(f.Aliases)
+	if aliases == nil {
+		aliases = make(map[season.TeamID]season.TeamID)
+	}
+	for earlier, current := range aliases {
+		if current == from {
+			aliases[earlier] = to
+		}
+	}
+	aliases[from] = to
+	delete(aliases, to)
+	f.Aliases = aliases
 }
 
 // renameTeam gives a team another identifier in all rows. It copies a list before it writes to it.
@@ -63,5 +86,56 @@ func renameTeam(r *season.Round, from, to season.TeamID) {
 	rename(&r.SprintResults, from, to, func(row *season.Result) *season.TeamID { return &row.Team })
 	rename(&r.Grid, from, to, func(row *season.GridSlot) *season.TeamID { return &row.Team })
 	rename(&r.Results, from, to, func(row *season.Result) *season.TeamID { return &row.Team })
-	rename(&r.TeamStandings, from, to, func(row *season.TeamStanding) *season.TeamID { return &row.Team })
+	if rename(&r.TeamStandings, from, to, func(row *season.TeamStanding) *season.TeamID { return &row.Team }) {
+		mergeStandings(r)
+	}
+}
+
+// renameEngine gives an engine another identifier in all rows.
+func renameEngine(r *season.Round, from, to season.EngineID) {
+	rename(&r.Entries, from, to, func(row *season.Entry) *season.EngineID { return &row.Engine })
+	rename(&r.SprintResults, from, to, func(row *season.Result) *season.EngineID { return &row.Engine })
+	rename(&r.Results, from, to, func(row *season.Result) *season.EngineID { return &row.Engine })
+	if rename(&r.TeamStandings, from, to, func(row *season.TeamStanding) *season.EngineID { return &row.Engine }) {
+		mergeStandings(r)
+	}
+}
+
+// mergeStandings adds the rows of one competitor in the standings together, which had two names until now.
+func mergeStandings(r *season.Round) {
+	r.DriverStandings = merged(r.DriverStandings, func(a, b *season.DriverStanding) bool { return a.Driver == b.Driver },
+		func(s *season.DriverStanding) (*int, *float64) { return &s.Position, &s.Points })
+	r.TeamStandings = merged(r.TeamStandings, func(a, b *season.TeamStanding) bool { return a.Team == b.Team && a.Engine == b.Engine },
+		func(s *season.TeamStanding) (*int, *float64) { return &s.Position, &s.Points })
+}
+
+func merged[T any](rows []T, same func(a, b *T) bool, of func(*T) (position *int, points *float64)) []T {
+	var whole []T
+	for i := range rows {
+		position, points := of(&rows[i])
+		at := slices.IndexFunc(whole, func(other T) bool {
+			placed, _ := of(&other)
+			return same(&other, &rows[i]) && (*placed > 0) == (*position > 0) // a team that was excluded has a row of each sort
+		})
+		if at < 0 {
+			whole = append(whole, rows[i])
+			continue
+		}
+		_, sum := of(&whole[at])
+		*sum += *points
+	}
+	if len(whole) == len(rows) {
+		return rows
+	}
+	slices.SortStableFunc(whole, func(a, b T) int {
+		x, p := of(&a)
+		y, q := of(&b)
+		return cmp.Or(cmp.Compare(min(*y, 1), min(*x, 1)), cmp.Compare(*q, *p))
+	})
+	for i := range whole {
+		if position, _ := of(&whole[i]); *position > 0 {
+			*position = i + 1
+		}
+	}
+	return whole
 }

@@ -39,6 +39,7 @@ type Document struct {
 	Committed, Latest time.Time
 	// Sheets holds the tables of the document with the columns that facts do not keep.
 	Sheets []season.Sheet
+	Born   map[season.DriverID]string // birth dates, as far as the source has them
 	// Unread holds the parts that are not in the facts, because a value cannot be read.
 	Unread []season.Unread
 	// Revisions holds the revisions of blocks that differ from the document's.
@@ -214,6 +215,14 @@ func Assemble(in Input) (Output, error) {
 	a := assembly{Input: &in, out: Output{Facts: clone(in.Current)}, first: make(map[BlockID]*Document)}
 	for from, to := range in.Aliases {
 		renameDriver(&a.out.Facts, from, to)
+	}
+	for _, alias := range in.Named {
+		if alias.Kind != RoundAlias { // a round keeps its key by its Grand Prix
+			alias.apply(&a.out.Facts)
+		}
+		if alias.Kind == TeamAlias {
+			addAlias(&a.out.Facts, season.TeamID(alias.From), season.TeamID(alias.To))
+		}
 	}
 	for i := range in.Released {
 		a.release(&in.Released[i])

@@ -29,6 +29,7 @@ const (
 	RenameGate    Gate = "renamed_round" // a new Grand Prix does not take the day and circuit of an absent one
 	ShrinkGate    Gate = "shrunken"      // a season does not lose many rounds at once
 	BackGate      Gate = "back"          // a source does not step back behind the revision in use
+	IdentityGate  Gate = "identity"      // a new identifier is no second name of a known driver, team, engine or circuit
 	CodeGate      Gate = "code"          // a published code stays
 	DisputeGate   Gate = "disputed"      // a person or an earlier source has another value
 	TermsGate     Gate = "terms"         // the operator has accepted the terms of the source
@@ -39,7 +40,7 @@ const (
 func Gates() []Gate {
 	return []Gate{
 		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, CarsGate, DerivedGate, PastGate,
-		RenameGate, ShrinkGate, BackGate, CodeGate, DisputeGate, TermsGate, UnreadGate,
+		RenameGate, ShrinkGate, BackGate, IdentityGate, CodeGate, DisputeGate, TermsGate, UnreadGate,
 	}
 }
 
@@ -64,6 +65,7 @@ const (
 // judgeBlock refuses a proposal for each gate that its block does not pass. after is the round with
 // the proposed block.
 func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
+	j.judgeIdentity(p, after)
 	switch p.Block {
 	case Start:
 		j.judgeStart(p, after)

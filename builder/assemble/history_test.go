@@ -79,7 +79,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		facts := document.Facts
 		out, err := assemble.Assemble(assemble.Input{
 			Current:   h.facts,
-			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Kind: assemble.Full, Facts: facts}},
+			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Kind: assemble.Full, Facts: facts, Sheets: document.Sheets, Born: document.Born}},
 			Aliases:   h.aliases,
 			Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
 			Now:       commit.At,
@@ -92,6 +92,11 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		}
 		h.renames = append(h.renames, out.Renames...)
 		for _, c := range out.Held {
+			for _, r := range c.Refused {
+				if r.Gate == assemble.IdentityGate {
+					t.Errorf("%s: %s is held: %s", commit.Subject, about(c), r.Reason)
+				}
+			}
 			h.held[about(c)] = c.Refused
 		}
 		for _, c := range out.Applied {

@@ -23,11 +23,14 @@ type assembly struct {
 	// first is the first document that has a block and may apply it. Later documents yield to it or
 	// dispute it.
 	first map[BlockID]*Document
+	// things are the drivers, teams, engines and circuits from a year on. They are counted again for each document.
+	things map[int]*things
 }
 
 // judge compares a document with the seasons in use, applies the blocks that pass and reports the others.
 func (a *assembly) judge(d *Document) {
 	may := kinds[d.Kind]
+	a.things = nil
 	if may.wholeSeasons {
 		a.lose(d)
 	}

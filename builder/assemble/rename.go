@@ -124,13 +124,15 @@ func renameDriver(f *season.Facts, from, to season.DriverID) {
 			rename(&r.Results, from, to, func(row *season.Result) *season.DriverID { return &row.Driver })
 			rename(&r.FastestLaps, from, to, func(row *season.FastestLap) *season.DriverID { return &row.Driver })
 			rename(&r.PitStops, from, to, func(row *season.PitStop) *season.DriverID { return &row.Driver })
-			rename(&r.DriverStandings, from, to, func(row *season.DriverStanding) *season.DriverID { return &row.Driver })
+			if rename(&r.DriverStandings, from, to, func(row *season.DriverStanding) *season.DriverID { return &row.Driver }) {
+				mergeStandings(r)
+			}
 		}
 	}
 }
 
-func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) {
-	copied := false
+// rename reports whether a row had the former identifier.
+func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) (copied bool) {
 	for i := range *rows {
 		if *id(&(*rows)[i]) != from {
 			continue
@@ -140,6 +142,7 @@ func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) {
 		}
 		*id(&(*rows)[i]) = to
 	}
+	return copied
 }
 
 // drivers adds the driver of every row of a round to a set.

@@ -274,7 +274,7 @@ func packChanges(current archive.Stored, out *assemble.Output) (archive.Stored, 
 // sameThings reports whether names, colours and portraits are equal.
 func sameThings(a, b *season.Facts) bool {
 	return maps.Equal(a.Drivers, b.Drivers) && maps.Equal(a.Teams, b.Teams) && maps.Equal(a.Engines, b.Engines) &&
-		maps.Equal(a.Circuits, b.Circuits) && reflect.DeepEqual(a.Lineages, b.Lineages) &&
+		maps.Equal(a.Circuits, b.Circuits) && maps.Equal(a.Aliases, b.Aliases) && reflect.DeepEqual(a.Lineages, b.Lineages) &&
 		a.Headshots.Template == b.Headshots.Template && slices.Equal(a.Headshots.Drivers, b.Headshots.Drivers) &&
 		slices.EqualFunc(a.Seasons, b.Seasons, func(x, y season.Season) bool { return maps.Equal(x.Colours, y.Colours) })
 }

@@ -141,7 +141,7 @@ var lies = []lie{
 	{what: "the winner is disqualified", change: put(bayResult, of("position: 1\n", "position: DSQ\n", "  points: 25\n", "", "position: 2\n", "position: 1\n", "points: 18", "points: 25", "position: 3\n", "position: 2\n", "points: 15", "points: 18")), want: "applied"},
 	{what: "a driver retires", change: put(capeResult, of("position: 3\n", "position: DNF\n", "  points: 15\n", "  reasonRetired: Engine\n")), want: "applied"},
 	{what: "a substitute", change: all(put("src/data/drivers/dora-dorn.yml", driverFile("dora-dorn", "Dora", "Dorn")), put(capeResult, of("carl-coda", "dora-dorn", "driverNumber: 3", "driverNumber: 4"))), want: "applied"},
-	{what: "a substitute with the number of the absent driver", change: all(put("src/data/drivers/dora-dorn.yml", driverFile("dora-dorn", "Dora", "Dorn")), put(capeResult, of("carl-coda", "dora-dorn"))), want: "applied"},
+	{what: "a substitute with the number of the absent driver", change: all(put("src/data/drivers/dora-dorn.yml", driverFile("dora-dorn", "Dora", "Dorn")), put(capeResult, of("carl-coda", "dora-dorn"))), want: "waits identity"},
 	{what: "a start from the pit lane", change: all(put(raceFolder("cape")+"starting-grid-positions.yml", []byte(strings.Replace(string(qualified()), "position: 3\n", "position: PL\n", 1))), put(capeResult, raced("carl-coda", "anna-arno", "bert-berg"))), want: "applied"},
 	{what: "an unknown number", change: put(capeResult, of("  driverNumber: 1\n", "")), want: "applied"},
 	{what: "the number 0", change: put(capeResult, of("driverNumber: 1\n", "driverNumber: 0\n")), want: "applied"},

@@ -176,7 +176,7 @@ func (g *Ingest) lastDocuments(ctx context.Context, states []PollState, faults m
 		}
 		documents = append(documents, assemble.Document{
 			Committed: d.Committed, Latest: states[i].Committed, Earlier: earlier,
-			Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, Kind: kind, Sheets: d.Sheets, Unread: d.Unread,
+			Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, Kind: kind, Sheets: d.Sheets, Born: d.Born, Unread: d.Unread,
 		})
 	}
 	return documents

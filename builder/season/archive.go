@@ -14,7 +14,9 @@ type Facts struct {
 	Circuits  map[CircuitID]Circuit `json:"circuits"`
 	Lineages  []Lineage             `json:"lineages"`
 	Headshots Headshots             `json:"headshots"`
-	Seasons   []Season              `json:"-"` // by ascending year; each is a separate line of a file
+	// Aliases holds the present identifiers of teams by the ones that they had, because the ledger keeps those.
+	Aliases map[TeamID]TeamID `json:"aliases"`
+	Seasons []Season          `json:"-"` // by ascending year; each is a separate line of a file
 }
 
 // NewFacts returns empty facts to which drivers, teams, engines and circuits can be added.

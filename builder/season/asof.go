@@ -29,6 +29,7 @@ func (a *Archive) AsOf(t time.Time) *View {
 		Teams:    a.index.teams.asOf(t),
 		Engines:  a.index.engines.asOf(t),
 		Circuits: a.index.circuits.asOf(t),
+		Aliases:  a.facts.Aliases,
 	}}
 	v.Headshots.Template = a.facts.Headshots.Template
 	for _, driver := range a.facts.Headshots.Drivers {

@@ -59,6 +59,7 @@ type Document struct {
 	Sparse bool
 	// Sheets holds the tables with the columns that facts do not keep, as far as the upstream has them.
 	Sheets []season.Sheet
-	Unread []season.Unread // parts with a value that cannot be read
-	Notes  []string        // values that were left out and why, for people
+	Born   map[season.DriverID]string // birth dates, as YYYY-MM-DD
+	Unread []season.Unread            // parts with a value that cannot be read
+	Notes  []string                   // values that were left out and why, for people
 }

@@ -22,7 +22,7 @@ type MergeIdentities struct {
 
 	From string             `arg:"" name:"old" form:"from" help:"The identity to replace: the name that a source uses or used."`
 	To   string             `arg:"" name:"new" form:"to" help:"The identity that the archive knows."`
-	Kind assemble.AliasKind `help:"The kind of both: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
+	Kind assemble.AliasKind `help:"The kind of both: ${enum}." enum:"driver,team,engine,circuit,round" default:"driver" env:"-"`
 }
 
 // known lists the identities of a kind that the archive has.
@@ -34,6 +34,8 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 		return sorted(f.Teams), nil
 	case assemble.CircuitAlias:
 		return sorted(f.Circuits), nil
+	case assemble.EngineAlias:
+		return sorted(f.Engines), nil
 	case assemble.RoundAlias:
 		rounds := make(map[season.GrandPrixID]bool)
 		for i := range f.Seasons {
@@ -43,7 +45,7 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 		}
 		return sorted(rounds), nil
 	}
-	return nil, fmt.Errorf("alias of a %q: want %s, %s, %s or %s", d.Kind, assemble.DriverAlias, assemble.TeamAlias, assemble.CircuitAlias, assemble.RoundAlias)
+	return nil, fmt.Errorf("alias of a %q: want %s, %s, %s, %s or %s", d.Kind, assemble.DriverAlias, assemble.TeamAlias, assemble.EngineAlias, assemble.CircuitAlias, assemble.RoundAlias)
 }
 
 func sorted[K ~string, V any](of map[K]V) []string {
@@ -90,6 +92,9 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 	} else {
 		out, err = o.Ingest.Trial(ctx, now, ingest.ManualEntry{Named: []assemble.Alias{alias}})
 		p.Effects = append(p.Effects, fmt.Sprintf("Facts that a source reports about %s apply to %s.", d.From, d.To))
+		if slices.Contains(ids, d.From) && d.Kind != assemble.RoundAlias {
+			p.Effects = append(p.Effects, fmt.Sprintf("The facts in use and the verified results have %s in place of %s, too.", d.To, d.From))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s and %s cannot be one: %w", d.From, d.To, err)

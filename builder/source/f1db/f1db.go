@@ -114,6 +114,7 @@ func convert(rel *release, opts Options) (season.Facts, Report, error) {
 		imported: make(map[table]int),
 		unread:   make(map[string]bool),
 	}
+	c.report.born = make(map[season.DriverID]string)
 	c.facts.Source = Source
 	c.readThings()
 	if err := c.checkRows(); err != nil {
@@ -223,6 +224,7 @@ func (c *converter) readThings() {
 			ID: row.ID, Name: row.Name, FirstName: row.FirstName, LastName: row.LastName,
 			Abbreviation: row.Abbreviation, Country: from.Alpha,
 		}
+		c.report.born[row.ID] = row.Born
 	}
 	for i, row := range c.rel.constructors {
 		from, err := home(constructorsTable, i+1, row.Country)

@@ -15,6 +15,7 @@ type Report struct {
 	Unread []season.Unread
 
 	sheets []season.Sheet
+	born   map[season.DriverID]string // birth dates
 }
 
 // Table counts the rows of a table that was read.

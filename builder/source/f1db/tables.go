@@ -71,6 +71,7 @@ type (
 		LastName     string          `json:"lastName" yaml:"lastName"`
 		Abbreviation string          `json:"abbreviation" yaml:"abbreviation"`
 		Country      string          `json:"nationalityCountryId" yaml:"nationalityCountryId"`
+		Born         string          `json:"dateOfBirth" yaml:"dateOfBirth"`
 	}
 	constructor struct {
 		ID         season.TeamID `json:"id" yaml:"id"`

@@ -143,7 +143,7 @@ func (r *latest) Read(packed []byte) (source.Document, error) {
 }
 
 func document(name, revision string, from, to int, facts season.Facts, report Report) source.Document {
-	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts, Sheets: report.sheets, Unread: report.Unread}
+	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts, Sheets: report.sheets, Born: report.born, Unread: report.Unread}
 	for _, s := range report.Skipped {
 		if strings.HasSuffix(s.Why, "no time") {
 			d.Notes = append(d.Notes, s.What+": "+s.Why)

@@ -1,0 +1,313 @@
+package assemble_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+)
+
+// weekendOf returns the season of 2025 up to Monza, as the archive in use has it, and as a source has it with Monza. change
+// edits the source's Monza.
+func weekendOf(t *testing.T, change func(f *season.Facts, r *season.Round, d *assemble.Document)) (season.Facts, assemble.Document) {
+	t.Helper()
+	copied := func() (season.Facts, *season.Round) {
+		f := archivetest.Seasons(t, 2024, 2025)
+		s := &f.Seasons[1]
+		last := slices.IndexFunc(s.Rounds, func(r season.Round) bool { return r.GrandPrix == "italy" })
+		for i := last + 1; i < len(s.Rounds); i++ {
+			s.Rounds[i] = archivetest.Scheduled(&s.Rounds[i])
+		}
+		drivers, teams, circuits := season.NewFacts().Drivers, season.NewFacts().Teams, season.NewFacts().Circuits
+		for id, d := range f.Drivers {
+			drivers[id] = d
+		}
+		for id, team := range f.Teams {
+			teams[id] = team
+		}
+		for id, c := range f.Circuits {
+			circuits[id] = c
+		}
+		f.Drivers, f.Teams, f.Circuits = drivers, teams, circuits
+		return f, &s.Rounds[last]
+	}
+	ours, monza := copied()
+	*monza = archivetest.Scheduled(monza)
+	theirs, said := copied()
+	d := assemble.Document{Source: "f1db", Revision: "r1", From: 2024, To: 2025, Kind: assemble.Full}
+	for part, rows := range map[season.Part][]season.Entry{season.Part(season.Qualifying): said.Entries, season.ResultPart: said.Entries} {
+		sheet := season.Sheet{Year: 2025, GrandPrix: "italy", Part: part}
+		for _, e := range rows {
+			sheet.Rows = append(sheet.Rows, season.SheetRow{Driver: e.Driver, Team: e.Team, Engine: e.Engine, Number: e.Number})
+		}
+		d.Sheets = append(d.Sheets, sheet)
+	}
+	d.Born = map[season.DriverID]string{"gabriel-bortoleto": "2004-10-14"}
+	if change != nil {
+		change(&theirs, said, &d)
+	}
+	d.Facts = theirs
+	return ours, d
+}
+
+// called gives a driver another identifier in a round of the source, also in its sheets. part limits it to a table.
+func called(f *season.Facts, r *season.Round, d *assemble.Document, from, to season.DriverID, part string) {
+	give := func(id *season.DriverID) {
+		if *id == from {
+			*id = to
+		}
+	}
+	tables := map[string]func(){
+		"practice": func() {
+			r.Practice[0] = slices.Clone(r.Practice[0])
+			for i := range r.Practice[0] {
+				give(&r.Practice[0][i].Driver)
+			}
+		},
+		"entries": func() {
+			r.Entries = slices.Clone(r.Entries)
+			for i := range r.Entries {
+				give(&r.Entries[i].Driver)
+			}
+		},
+		"qualifying": func() {
+			r.Qualifying = slices.Clone(r.Qualifying)
+			for i := range r.Qualifying {
+				give(&r.Qualifying[i].Driver)
+			}
+		},
+		"grid": func() {
+			r.Grid = slices.Clone(r.Grid)
+			for i := range r.Grid {
+				give(&r.Grid[i].Driver)
+			}
+		},
+		"results": func() {
+			r.Results = slices.Clone(r.Results)
+			for i := range r.Results {
+				give(&r.Results[i].Driver)
+			}
+		},
+		"pit stops": func() {
+			r.PitStops = slices.Clone(r.PitStops)
+			for i := range r.PitStops {
+				give(&r.PitStops[i].Driver)
+			}
+		},
+		"standings": func() {
+			r.DriverStandings = slices.Clone(r.DriverStandings)
+			for i := range r.DriverStandings {
+				give(&r.DriverStandings[i].Driver)
+			}
+		},
+	}
+	for name, change := range tables {
+		if part == "" || part == name {
+			change()
+		}
+	}
+	for i := range d.Sheets {
+		of := map[season.Part]string{season.ResultPart: "results", season.Part(season.Qualifying): "qualifying"}[d.Sheets[i].Part]
+		for k := range d.Sheets[i].Rows {
+			if part == "" || part == of {
+				give(&d.Sheets[i].Rows[k].Driver)
+			}
+		}
+	}
+	f.Drivers[to] = season.Driver{ID: to, Name: "Someone Else", FirstName: "Someone", LastName: "Else", Abbreviation: "ELS", Country: "GER"}
+}
+
+func named(f *season.Facts, id season.DriverID, change func(*season.Driver)) {
+	d := f.Drivers[id]
+	change(&d)
+	f.Drivers[id] = d
+}
+
+// TestIdentity: a new identifier that may be another name of a known driver, team, engine or circuit is held in whatever table it
+// stands, and the reason names both. A driver of another number, name, birth date and code passes.
+func TestIdentity(t *testing.T) {
+	const known, other = "gabriel-bortoleto", "the-new-one"
+	for _, test := range []struct {
+		what   string
+		change func(f *season.Facts, r *season.Round, d *assemble.Document)
+		want   string // in a reason; empty: nothing is held
+	}{
+		{"nothing new", nil, ""},
+		{"number and team", func(f *season.Facts, r *season.Round, d *assemble.Document) { called(f, r, d, known, other, "") }, "driver the-new-one is new and has the car 5 of kick-sauber of gabriel-bortoleto"},
+		{"name, in practice", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			called(f, r, d, known, other, "practice")
+			named(f, other, func(d *season.Driver) { d.Name = "BORTOLETO" })
+		}, "the name of gabriel-bortoleto"},
+		{"birth date, in pit stops", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			called(f, r, d, known, other, "pit stops")
+			d.Born[other] = d.Born[known]
+		}, "the birth date of gabriel-bortoleto"},
+		{"code, in the standings", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			called(f, r, d, known, other, "standings")
+			named(f, other, func(d *season.Driver) { d.Abbreviation = "BOR" })
+		}, "the code of gabriel-bortoleto"},
+		{"in qualifying alone", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			called(f, r, d, known, other, "qualifying")
+		}, "gridcast source alias the-new-one gabriel-bortoleto"},
+		{"in the result alone", func(f *season.Facts, r *season.Round, d *assemble.Document) { called(f, r, d, known, other, "results") }, "gridcast source accept"},
+		{"a known driver in another's car after qualifying", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			driver := f.Drivers["valtteri-bottas"]
+			called(f, r, d, known, "valtteri-bottas", "results")
+			f.Drivers["valtteri-bottas"] = driver
+		}, "valtteri-bottas has the car 5 of kick-sauber of gabriel-bortoleto, who was in qualifying"},
+		{"a stand-in with a number of his own", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			called(f, r, d, known, other, "")
+			for i := range r.Entries {
+				if r.Entries[i].Driver == other {
+					r.Entries[i].Number = 98
+				}
+			}
+			for i := range d.Sheets {
+				for k := range d.Sheets[i].Rows {
+					if d.Sheets[i].Rows[k].Driver == other {
+						d.Sheets[i].Rows[k].Number = 98
+					}
+				}
+			}
+		}, ""},
+		{"a team with the same drivers", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Something", Country: "CHE"}
+			for i := range r.Entries {
+				if r.Entries[i].Team == "kick-sauber" {
+					r.Entries[i].Team = "sauber-f1"
+				}
+			}
+		}, "team sauber-f1 is new and has the drivers of kick-sauber"},
+		{"a team with the same name, in the standings", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Kick Sauber F1 Team", Country: "CHE"}
+			for i := range r.TeamStandings {
+				if r.TeamStandings[i].Team == "kick-sauber" {
+					r.TeamStandings[i].Team = "sauber-f1"
+				}
+			}
+		}, "--kind team"},
+		{"an engine of a known team", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Engines = map[season.EngineID]season.Engine{"ferrari-power": {ID: "ferrari-power", Name: "Power"}}
+			for id, e := range archivetest.Seasons(t, 2024, 2025).Engines {
+				f.Engines[id] = e
+			}
+			for i := range r.Results {
+				if r.Results[i].Engine == "ferrari" {
+					r.Results[i].Engine = "ferrari-power"
+				}
+			}
+		}, "--kind engine"},
+		{"a circuit in the same place", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Circuits["monza-gp"] = season.Circuit{ID: "monza-gp", Name: "Autodromo", Locality: "Monza", Country: "Italy"}
+			r.Circuit = "monza-gp"
+		}, "circuit monza-gp is new and has the place of monza"},
+	} {
+		ours, d := weekendOf(t, func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			for _, rows := range []*[]season.Entry{&r.Entries} {
+				*rows = slices.Clone(*rows)
+			}
+			r.Results, r.TeamStandings = slices.Clone(r.Results), slices.Clone(r.TeamStandings)
+			if test.change != nil {
+				test.change(f, r, d)
+			}
+		})
+		out, err := assemble.Assemble(assemble.Input{Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			t.Fatalf("%s: %v", test.what, err)
+		}
+		var reasons []string
+		for _, p := range out.Held {
+			for _, r := range p.Refused {
+				if r.Gate == assemble.IdentityGate {
+					reasons = append(reasons, r.Reason)
+				}
+			}
+		}
+		if text := strings.Join(reasons, "\n"); test.want == "" && text != "" || !strings.Contains(text, test.want) {
+			t.Errorf("%s: held by %q, want %q", test.what, reasons, test.want)
+		}
+	}
+}
+
+// TestIdentityMerged: after an alias every table is the one that the source would have had with one name; after an acceptance of
+// each held block the archive has the source's tables.
+func TestIdentityMerged(t *testing.T) {
+	truthOurs, truth := weekendOf(t, nil)
+	want, err := assemble.Assemble(assemble.Input{Current: truthOurs, Documents: []assemble.Document{truth}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := func(f *season.Facts, r *season.Round, d *assemble.Document) {
+		called(f, r, d, "gabriel-bortoleto", "the-new-one", "")
+		// The source splits the points of the driver.
+		i := slices.IndexFunc(r.DriverStandings, func(row season.DriverStanding) bool { return row.Driver == "the-new-one" })
+		rest := season.DriverStanding{Driver: "gabriel-bortoleto", Position: len(r.DriverStandings) + 1, Points: r.DriverStandings[i].Points - 1}
+		r.DriverStandings[i].Points = 1
+		r.DriverStandings = append(r.DriverStandings, rest)
+	}
+	ours, d := weekendOf(t, twice)
+	in := assemble.Input{
+		Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
+		Aliases: map[season.DriverID]season.DriverID{"the-new-one": "gabriel-bortoleto"},
+	}
+	got, err := assemble.Assemble(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := func(f season.Facts) map[season.DriverID]float64 {
+		all := make(map[season.DriverID]float64)
+		for _, row := range roundOf(t, f, 2025, "italy").DriverStandings {
+			all[row.Driver] += row.Points
+		}
+		return all
+	}
+	if diff := cmp.Diff(points(want.Facts), points(got.Facts)); diff != "" {
+		t.Errorf("points after the alias (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(roundOf(t, want.Facts, 2025, "italy").Results, roundOf(t, got.Facts, 2025, "italy").Results); diff != "" {
+		t.Errorf("result after the alias (-want +got):\n%s", diff)
+	}
+	in.Aliases, in.Accepted = nil, make(map[string]bool)
+	for range 3 {
+		out, err := assemble.Assemble(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Current = out.Facts
+		for _, p := range out.Held {
+			in.Accepted[p.ID] = true
+		}
+	}
+	if diff := cmp.Diff(d.Facts.Seasons[1].Rounds, in.Current.Seasons[1].Rounds); diff != "" {
+		t.Errorf("rounds after acceptance (-want +got):\n%.2000s", diff)
+	}
+	// A team with two names that is merged after the archive had both.
+	ours, d = weekendOf(t, nil)
+	r := &d.Facts.Seasons[1].Rounds[15]
+	for _, entries := range []*[]season.Entry{&r.Entries} {
+		*entries = slices.Clone(*entries)
+		for i := range *entries {
+			if (*entries)[i].Team == "kick-sauber" {
+				(*entries)[i].Team = "sauber-f1"
+			}
+		}
+	}
+	d.Facts.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Other", Country: "CHE"}
+	current := d.Facts
+	merged, err := assemble.Assemble(assemble.Input{
+		Current: current, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
+		Named: []assemble.Alias{{Kind: assemble.TeamAlias, From: "sauber-f1", To: "kick-sauber"}},
+	})
+	if err != nil || len(merged.Held) > 0 || merged.Facts.Aliases["sauber-f1"] != "kick-sauber" {
+		t.Fatalf("merged: held %+v, aliases %v, %v", merged.Held, merged.Facts.Aliases, err)
+	}
+	if diff := cmp.Diff(roundOf(t, want.Facts, 2025, "italy").Entries, roundOf(t, merged.Facts, 2025, "italy").Entries); diff != "" {
+		t.Errorf("entries after the alias of a team (-want +got):\n%s", diff)
+	}
+}
