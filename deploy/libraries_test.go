@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// libraries says where each of the five libraries that gridcast is built on does its work. A package of work must use
+// libraries says where each of the libraries that gridcast is built on does its work. A package of work must use
 // those names of the library. A package of work, or of more, must not use a rival: another way to the same work. A
 // rival that begins with a dot is a method. Packages of except are below one of work and may use rivals.
 var libraries = []struct {
@@ -47,6 +47,17 @@ var libraries = []struct {
 		module: "github.com/minio/minio-go/v7",
 		work:   map[string][]string{"snapshots/blob/s3blob": {"New", "Core", "Options", "PutObjectOptions", "GetObjectOptions"}},
 		rivals: []string{"net/http.NewRequest", "net/http.NewRequestWithContext", "net/http.Get", "net/http.Post", "crypto/hmac.New"},
+	},
+	{
+		module: "github.com/failsafe-go/failsafe-go",
+		work:   map[string][]string{"snapshots/retry": {"NewBuilder", "With", "NewRoundTripper"}},
+		more:   []string{"snapshots/blob/s3blob", "builder/source/jolpica", "builder/source/f1db"},
+		rivals: []string{"time.Sleep", "time.After", "time.NewTicker"},
+	},
+	{
+		module: "github.com/redis/go-redis/v9",
+		work:   map[string][]string{"edge/limit/redislimit": {"NewUniversalClient", "UniversalOptions", "ClusterClient", "NewSentinelClient", "Cmd"}},
+		rivals: []string{"bufio.NewReader", "bufio.NewReaderSize", "hash/crc32.ChecksumIEEE", "crypto/sha1.Sum"},
 	},
 	{
 		module: "github.com/klauspost/compress",
