@@ -67,7 +67,7 @@ func (r *Round) changes() []Change {
 		case ledger.RoundCancelled:
 			state = Cancelled
 		case ledger.RoundReinstated:
-			state = Scheduled
+			state = ClockState(c.At, cmp.Or(c.Start, r.Facts.StartsAt()))
 		}
 		change.NewState = state
 		if change.Type == ledger.RoundMoved && c.Was.Equal(c.Start) {

@@ -190,6 +190,13 @@ func (a *auditor) event(key string, e Event) {
 		}
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased, ChampionshipDecided:
 		a.report.Decisions = append(a.report.Decisions, AuditedChange{round, e.calendarChange(time.Time{})})
+		if _, counts := a.picks[e.Session]; e.Type == RoundReinstated && !counts && record.Pick != nil {
+			i := slices.IndexFunc(a.report.Picks, func(p AuditedPick) bool {
+				return p.Session == e.Session && !p.Live && p.Frozen.Equal(record.Pick.FrozenAt)
+			})
+			a.report.Picks[i].Voided, a.report.Picks[i].Reason = time.Time{}, ""
+			a.picks[e.Session] = i
+		}
 	}
 }
 

@@ -410,6 +410,9 @@ func (s *Fold) apply(e Event) {
 			valid = record.Pick.Start
 		}
 		s.change(e.Session, func(c *RoundRecord) { c.Override.decide(e, valid) })
+		if e.Type == RoundReinstated && !e.Start.IsZero() && !e.When().Before(e.Start) {
+			s.change(e.Session, func(c *RoundRecord) { c.restorePick(e.Start) })
+		}
 		if e.Type != RoundReleased || !e.Was.Equal(e.Start) { // otherwise the sources have the same start
 			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status, Valid: valid})
 		}
@@ -486,6 +489,16 @@ func (o *Override) decide(e Event, valid time.Time) {
 	// If a person reinstates a round without a start, the start follows the sources.
 	o.ByPerson = !IsSource(e.Actor) && e.Type != RoundReleased && (o.Status != AsPlanned || !o.Start.IsZero())
 	o.Changes = append(o.Changes, e.calendarChange(valid))
+}
+
+// restorePick makes the last voided pick count again that was frozen before a start.
+func (r *RoundRecord) restorePick(start time.Time) {
+	for _, v := range slices.Backward(r.Voided) {
+		if r.Pick == nil && v.FrozenAt.Before(start) {
+			pick := v.FrozenPick
+			r.Pick = &pick
+		}
+	}
 }
 
 // rename gives a driver another id in s, and in all events that are added later.

@@ -471,7 +471,9 @@ func (r *RoundRecord) checkHeld(e Event) error {
 
 // checkDecision: a decision changes something, and its round has no verified result. A postponed or cancelled round
 // is reinstated before it is moved. A new start lies in the future, and so does the start that it replaces,
-// because lights out cannot be taken back. A later delay is a postponement, and the audit shows it as one.
+// because lights out cannot be taken back. A later delay is a postponement, and the audit shows it as one. A person
+// may reinstate a round at a start that has passed, because the race was held after all. Its last pick that was frozen before that
+// start counts again; no pick can be frozen after it.
 //
 // A source never cancels a round. It changes a person's decision only after the person has released it.
 func (r *RoundRecord) checkDecision(e Event) error {
@@ -491,8 +493,12 @@ func (r *RoundRecord) checkDecision(e Event) error {
 		}
 	}
 	stays := e.Type == RoundReleased && e.Start.Equal(e.Was) // the start stays
-	if !e.Start.IsZero() && !stays && !e.When().Before(e.Start) {
-		return fmt.Errorf("%w: %s", ErrPast, instant(e.Start))
+	begun := !e.Start.IsZero() && !stays && !e.When().Before(e.Start)
+	switch {
+	case begun && (e.Type != RoundReinstated || IsSource(e.Actor)):
+		return fmt.Errorf("%w: %s; if the race began then, postpone it and reinstate it with that start", ErrPast, instant(e.Start))
+	case begun && r.Pick != nil && !r.Pick.FrozenAt.Before(e.Start):
+		return fmt.Errorf("%w: the pick was frozen at %s, not before %s; cancel the round first, which voids the pick", ErrStarted, instant(r.Pick.FrozenAt), instant(e.Start))
 	}
 	if e.Start.Nanosecond() != 0 {
 		return fmt.Errorf("%w: not %s", ErrNoStart, instant(e.Start))
@@ -518,7 +524,7 @@ func (r *RoundRecord) checkDecision(e Event) error {
 		case e.Type == RoundMoved && e.Start.Equal(e.Was):
 			return fmt.Errorf("%w: it starts at %s", ErrUnchanged, instant(e.Was))
 		case !stays && !e.When().Before(e.Was):
-			return fmt.Errorf("%w: lights out was at %s; postpone and reinstate it", ErrStarted, instant(e.Was))
+			return fmt.Errorf("%w: lights out was at %s; postpone it and reinstate it with the start that it had", ErrStarted, instant(e.Was))
 		}
 	case RoundReinstated:
 		if o.Status == AsPlanned {
