@@ -110,7 +110,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		deps.Limits = limit.Memory{}
 	}
 	if deps.Registry == nil {
-		deps.Registry = adminport.NewRegistry()
+		deps.Registry = adminport.NewRegistry("unknown")
 	}
 	files, err := descriptors()
 	if err != nil {

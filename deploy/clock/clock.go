@@ -55,18 +55,16 @@ func Parse(text string) (Clock, error) {
 	if !ok {
 		return Clock{}, fmt.Errorf("race clock %q is not of the form RACE@REAL*SPEED", text)
 	}
-	raceAt, err := time.Parse(time.RFC3339Nano, race)
-	if err != nil {
-		return Clock{}, fmt.Errorf("race clock %q: race time: %w", text, err)
-	}
-	actualAt, err := time.Parse(time.RFC3339Nano, actual)
-	if err != nil {
-		return Clock{}, fmt.Errorf("race clock %q: real time: %w", text, err)
+	raceAt, raceErr := time.Parse(time.RFC3339Nano, race)
+	actualAt, realErr := time.Parse(time.RFC3339Nano, actual)
+	if raceErr != nil || realErr != nil {
+		return Clock{}, fmt.Errorf("race clock %q: RACE and REAL must be instants such as 2024-05-26T12:55:00Z", text)
 	}
 	speed := 1.0
 	if fast {
+		var err error
 		if speed, err = strconv.ParseFloat(factor, 64); err != nil {
-			return Clock{}, fmt.Errorf("race clock %q: speed: %w", text, err)
+			return Clock{}, fmt.Errorf("race clock %q: SPEED must be a number such as 60", text)
 		}
 	}
 	return At(raceAt, actualAt, speed)

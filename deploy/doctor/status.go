@@ -217,6 +217,7 @@ func printState(s *terminal.Streams, st serviceState) {
 		timeName = "time"
 	}
 	rows := [][]any{
+		{"release", "gridcast " + s.Version},
 		{"store", st.Store},
 		{timeName, terminal.Time(st.RaceTime)},
 		{"published", published},

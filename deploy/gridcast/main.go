@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -116,6 +117,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Name("gridcast"),
 		kong.Description("A read-only JSON API over a motor-racing season."),
 		kong.DefaultEnvars("GRIDCAST"),
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(readInstant)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true}),
 		kong.Writers(stdout, stderr),
 		kong.Vars{"version": "gridcast " + version},
@@ -155,6 +157,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case "serve", "edge", "scheduler", "doctor":
 		s.Unread = unreadVariables(os.Environ())
 	}
+	if args[0] == "serve" || args[0] == "edge" || args[0] == "scheduler" {
+		s.Log.Info("gridcast starts", "release", version, "command", args[0])
+	}
 	if len(s.Unread) > 0 && args[0] != "doctor" {
 		s.Log.Warn("the environment has variables that no command reads; gridcast serve --help lists the known ones", "names", s.Unread)
 	}
@@ -176,6 +181,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
 	}
 	return exitFailed
+}
+
+// readInstant reads the value of a flag that is an instant.
+func readInstant(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("instant", &text); err != nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("%q: must be an instant with its offset, such as 2026-11-22T04:00:00Z or 2026-11-22T05:00:00+01:00", text)
+	}
+	target.Set(reflect.ValueOf(at))
+	return nil
 }
 
 // ofSamples are variables of the kit that gridcast itself does not read.

@@ -48,7 +48,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	metrics := ""
 	server.await(t, func() bool { // the version is served before the first build of the service
 		metrics = exposed(t, admin)
-		return strings.Contains(metrics, "gridcast_rounds{") && strings.Contains(metrics, "gridcast_backup_age_seconds ")
+		return strings.Contains(metrics, "gridcast_rounds{") && strings.Contains(metrics, "gridcast_job_failures_total{") && strings.Contains(metrics, "gridcast_backup_age_seconds ")
 	})
 	// Without Redis from the start, the service serves, counts by itself, and says so in /status.
 	if a := newClient(server.url, key).get(t, "/standings"); a.status != http.StatusOK || a.header.Get("X-RateLimit-Limit") != "600" {
@@ -77,7 +77,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`gridcast_build_phase_seconds_count{phase="rendering"} `, `gridcast_builds_total{outcome="done"} `, "gridcast_published_version ", // of one build or two
+		`gridcast_build_phase_seconds_count{phase="rendering"} `, `gridcast_builds_total{outcome="done"} `, "gridcast_published_version ", `gridcast_build_info{version="`, // of one build or two
 		"gridcast_ledger_head ", `gridcast_job_failures_total{name="poll"} 0`, "gridcast_race_weekend 1", // the day after a race
 		`gridcast_rounds{result="provisional"} `, `gridcast_picks{basis="grid"} `, "gridcast_facts_disputed 0", "gridcast_facts_noncommercial 0",
 		"gridcast_next_change_seconds ", `gridcast_missing_fact_seconds{code="result_overdue"} `,

@@ -65,6 +65,11 @@ func TestRunbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range pages {
+		for line := range strings.Lines(readText(t, page)) {
+			if strings.Contains(line, "until ") && strings.Contains(line, "; do") && !strings.Contains(line, "$SECONDS") {
+				t.Errorf("%s waits without end: %s", page, line)
+			}
+		}
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
 		if commands := aBlock.MatchString(readText(t, page)); commands && !slices.Contains(runbook, name) && !slices.Contains(alone, name) {
 			t.Errorf("%s is run by nobody", page)

@@ -16,6 +16,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/widget"
 	"gridcast/edge"
+	"gridcast/edge/adminport"
 	"gridcast/snapshots/blob"
 )
 
@@ -49,7 +50,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	defer done()
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, RaceTime: clock.Race, Limits: limits, Downloads: builder.Downloads{}, Widgets: widget.Releases()})
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, RaceTime: clock.Race, Limits: limits, Registry: adminport.NewRegistry(s.Version), Downloads: builder.Downloads{}, Widgets: widget.Releases()})
 	if err != nil {
 		return err
 	}

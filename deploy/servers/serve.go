@@ -125,7 +125,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Watching, webhooks: &c.Webhooks, order: c.order}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Watching, webhooks: &c.Webhooks, order: c.order}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: builder.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {

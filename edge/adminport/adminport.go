@@ -20,9 +20,13 @@ import (
 	"gridcast/snapshots/watch"
 )
 
-// NewRegistry returns a registry with the metrics of the runtime, the process and its watched files.
-func NewRegistry() *prometheus.Registry {
+// NewRegistry returns a registry with the release of the program and the metrics of the runtime, the process and its
+// watched files.
+func NewRegistry(release string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "gridcast_build_info", Help: "1, with the release of the program.", ConstLabels: prometheus.Labels{"version": release},
+	}, func() float64 { return 1 }))
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), watch.Collector())
 	return registry
 }
