@@ -209,6 +209,9 @@ func (d *deriver) forecasts(ctx context.Context, s *ledger.Fold, model predict.M
 		if err != nil {
 			return err
 		}
+		if out := r.NotStarting(); len(out) > 0 {
+			f, ok = frozenForecast(r.Pick).Without(out), true // as on /live
+		}
 		if !ok {
 			continue
 		}

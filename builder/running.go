@@ -57,12 +57,17 @@ func Fixture(r *almanac.Round) live.Fixture {
 	of := live.Fixture{Session: r.Session, Start: r.Start, Laps: r.Facts.ScheduledLaps}
 	slots := slices.Clone(r.Facts.Grid)
 	season.SortGrid(slots)
+	out := r.NotStarting()
 	for _, slot := range slots {
-		of.Grid = append(of.Grid, slot.Driver)
+		if !slices.Contains(out, slot.Driver) {
+			of.Grid = append(of.Grid, slot.Driver)
+		}
 	}
 	if r.Pick != nil && of.Grid == nil {
 		for _, c := range frozenForecast(r.Pick).Candidates {
-			of.Grid = append(of.Grid, c.Driver)
+			if !slices.Contains(out, c.Driver) {
+				of.Grid = append(of.Grid, c.Driver)
+			}
 		}
 	}
 	return of
@@ -352,21 +357,20 @@ func wireOrder(r *almanac.Round, race *live.Race, m *live.Moment) []wire.LiveCar
 	return order
 }
 
-// gridOrder is the order before the race: the grid, with the chances of the pick.
+// gridOrder is the order before the race: the grid, with the chances of the pick for the cars that start.
 func gridOrder(r *almanac.Round) []wire.LiveCar {
-	slots := slices.Clone(r.Facts.Grid)
-	season.SortGrid(slots)
-	var before predict.Forecast
-	if r.Pick != nil {
-		before = frozenForecast(r.Pick)
-	}
-	if len(slots) == 0 {
+	if len(r.Facts.Grid) == 0 {
 		return nil // which the record omits
 	}
-	order := make([]wire.LiveCar, 0, len(slots))
-	for i, slot := range slots {
-		car := carOf(r, slot.Driver)
-		place(&car, r.Year, i+1, before, slot.Driver)
+	var before predict.Forecast
+	if r.Pick != nil {
+		before = frozenForecast(r.Pick).Without(r.NotStarting())
+	}
+	grid := Fixture(r).Grid
+	order := make([]wire.LiveCar, 0, len(grid))
+	for i, driver := range grid {
+		car := carOf(r, driver)
+		place(&car, r.Year, i+1, before, driver)
 		order = append(order, car)
 	}
 	return order

@@ -189,6 +189,31 @@ func (r *Round) PickedFor(driver season.DriverID) int {
 	return slices.Index(picked[:], driver) + 1
 }
 
+// NotStarting returns the drivers of the frozen pick who do not start: those who are not on the grid, before there is one
+// those who have left the entries since, and once the result is verified those who did not start. Their chances stay frozen.
+func (r *Round) NotStarting() (drivers []season.DriverID) {
+	if r.Pick == nil {
+		return nil
+	}
+	for _, c := range r.Pick.Chances {
+		off := false
+		switch {
+		case r.Result == nil && len(r.Facts.Grid) > 0:
+			off = !slices.ContainsFunc(r.Facts.Grid, func(s season.GridSlot) bool { return s.Driver == c.Driver })
+		case r.Result == nil: // a pick on form has drivers who may enter with the grid
+			off = len(r.Facts.Entries) > 0 && r.Pick.Basis != ledger.OnForm && r.Facts.Entry(c.Driver) == nil
+		default:
+			off = !slices.ContainsFunc(r.Result.Rows, func(row ledger.Row) bool {
+				return row.Driver == c.Driver && (row.Position > 0 || (&season.Result{Outcome: row.Status}).Started())
+			})
+		}
+		if off {
+			drivers = append(drivers, c.Driver)
+		}
+	}
+	return drivers
+}
+
 // Code returns the driver's code in the round's season.
 func (r *Round) Code(driver season.DriverID) string { return r.codes()[driver] }
 

@@ -22,6 +22,45 @@ func newForecast(candidates []Candidate, pick []season.DriverID, basis Basis) Fo
 	return f
 }
 
+// Without returns the forecast for a race in which some drivers do not start: the chances of a win grow in proportion, the
+// odds of a podium by one factor. It is f if all start.
+func (f Forecast) Without(out []season.DriverID) Forecast {
+	var win, podium []float64
+	var drivers []season.DriverID
+	for _, c := range f.Candidates {
+		if !slices.Contains(out, c.Driver) {
+			drivers, win, podium = append(drivers, c.Driver), append(win, c.Win), append(podium, c.Podium)
+		}
+	}
+	total := sum(win)
+	if len(drivers) == len(f.Candidates) || len(drivers) <= len(f.Podium) || total == 0 {
+		return f
+	}
+	for i := range win {
+		win[i] /= total
+	}
+	at := func(factor float64) (scaled []float64) {
+		for _, p := range podium {
+			scaled = append(scaled, float64(factor*p)/(1-p+float64(factor*p)))
+		}
+		return scaled
+	}
+	low, high := 1., 1e9
+	for range 100 {
+		if middle := (low + high) / 2; sum(at(middle)) < float64(len(f.Podium)) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	win = millionths(win, one, nil)
+	rest := Forecast{Basis: f.Basis}
+	for i, p := range millionths(at(low), len(f.Podium)*one, win) {
+		rest.Candidates = append(rest.Candidates, Candidate{Driver: drivers[i], Win: win[i], Podium: p})
+	}
+	return newForecast(rest.Candidates, byChance(drivers, win), f.Basis)
+}
+
 // byChance sorts the drivers by falling probability. Equals keep their order.
 func byChance(drivers []season.DriverID, win []float64) []season.DriverID {
 	order := make([]int, len(drivers))

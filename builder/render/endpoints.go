@@ -144,6 +144,9 @@ func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord
 		}
 		rec.Drivers = append(rec.Drivers, chance)
 	}
+	for _, driver := range r.NotStarting() {
+		rec.NotStarting = append(rec.NotStarting, y.Codes()[driver])
+	}
 	slices.SortStableFunc(rec.Drivers, func(a, b wire.DriverChance) int { return int(b.WinPct - a.WinPct) })
 	return rec
 }

@@ -9,6 +9,8 @@ type ProbabilityRecord struct {
 	Basis      string         `json:"basis"` // grid, qualifying or form
 	FrozenAt   Instant        `json:"frozen_at"`
 	Drivers    []DriverChance `json:"drivers"` // the likeliest winner first
+	// NotStarting has the codes of those of Drivers who have withdrawn since, or did not start.
+	NotStarting []string `json:"not_starting,omitzero"`
 }
 
 // DriverChance holds a starter's chances. Positions and the fields after it are absent from picks that were frozen
