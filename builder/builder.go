@@ -314,7 +314,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		Base: in.Base, EndHold: r.Release,
 		About: snapshots.About{
 			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
-			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, DefaultYears: render.DefaultYears(a), Archive: in.Facts.SHA256,
+			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, DefaultYears: defaultYears(in.Base, a, version), Archive: in.Facts.SHA256,
 			Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
 			Expected: expected(a), Missing: b.missingUntilDue(v, in.Ledger, a),
 		},

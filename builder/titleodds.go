@@ -2,15 +2,19 @@ package builder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
+	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots"
 )
 
 // titleOdds makes the odds of every season. They are empty before drivers have taken part in it.
@@ -29,6 +33,27 @@ func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
 		}
 	}
 	return nil
+}
+
+// defaultYears returns the default season of each endpoint that looks back. For the odds of the title it is the latest
+// season that has odds in the version.
+func defaultYears(base *snapshots.Base, a *almanac.Almanac, version *units.Version) map[string]int {
+	years, last := render.DefaultYears(a), base.Manifest.DefaultYears[string(catalog.TitleOdds)] // for documents of the base
+	for i := len(a.Years) - 1; i >= 0; i-- {
+		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: a.Years[i].Year}.Path())
+		if d != nil && d.Body == nil {
+			break
+		}
+		var odds wire.Success[wire.TitleOdds]
+		if d != nil && json.Unmarshal(d.Body, &odds) == nil && len(odds.Data.Drivers) > 0 {
+			last = a.Years[i].Year
+			break
+		}
+	}
+	if _, known := a.Year(last); known && last != a.Current {
+		years[string(catalog.TitleOdds)] = last
+	}
+	return years
 }
 
 // oddsOf returns the odds of a season, and false if it is too early for any: then they are empty.

@@ -76,18 +76,13 @@ func Known(a *almanac.Almanac) catalog.Known {
 }
 
 // DefaultYears returns the default season of each endpoint that looks back, by its name: the latest season with a row.
-// It leaves out those whose default is Current. The odds of the title begin with the first qualifying of a season, as the
-// duels of team-mates do.
+// It leaves out those whose default is Current, and derived ones.
 func DefaultYears(a *almanac.Almanac) map[string]int {
 	years := map[string]int{}
 	for _, e := range catalog.Endpoints {
-		like := e.Name
-		if e.Name == catalog.TitleOdds {
-			like = catalog.HeadToHead
-		}
-		for i := len(a.Years) - 1; e.Past && i >= 0; i-- {
+		for i := len(a.Years) - 1; e.Past && !e.Derived && i >= 0; i-- {
 			year := a.Years[i].Year
-			data, err := renderers[like](a, catalog.Variant{Endpoint: like, Type: catalog.DriversType, Year: year})
+			data, err := renderers[e.Name](a, catalog.Variant{Endpoint: e.Name, Type: catalog.DriversType, Year: year})
 			if err != nil || reflect.ValueOf(data).Len() == 0 {
 				continue
 			}
