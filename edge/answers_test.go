@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -62,7 +63,7 @@ func TestAnswersAsRecorded(t *testing.T) {
 		var line strings.Builder
 		for sent := bufio.NewReader(bytes.NewReader(c.out)); ; {
 			head, remaining, err := nextAnswer(sent)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -32,13 +32,12 @@ const (
 	before   = "gridcast, before"
 	nginx    = "nginx"
 	fasthttp = "fasthttp"
-	epoll    = "epoll"
+	haproxy  = "haproxy"
 )
 
 var (
-	all     = []string{gridcast, nginx, fasthttp, epoll}
-	encoded = []string{gridcast, nginx, fasthttp}
-	proxied = []string{gridcast, nginx}
+	all     = []string{gridcast, nginx, haproxy, fasthttp}
+	proxied = []string{gridcast, nginx, haproxy}
 	alone   = []string{gridcast}
 )
 
@@ -47,8 +46,8 @@ var cases = []benchCase{
 	{name: "2 KB", connections: 64, size: 2 << 10, servers: all},
 	{name: "2 KB", connections: 256, size: 2 << 10, servers: all},
 	{name: "12 KB", connections: 64, size: 12 << 10, servers: all},
-	{name: "2 KB, gzip", connections: 64, size: 2 << 10, gzip: true, servers: encoded},
-	{name: "12 KB, gzip", connections: 64, size: 12 << 10, gzip: true, servers: encoded},
+	{name: "2 KB, gzip", connections: 64, size: 2 << 10, gzip: true, servers: all},
+	{name: "12 KB, gzip", connections: 64, size: 12 << 10, gzip: true, servers: all},
 	{name: "2 KB, TLS", connections: 64, size: 2 << 10, tls: true, servers: proxied},
 	{name: "6 KB, gzip, TLS", connections: 64, size: 6 << 10, gzip: true, tls: true, servers: proxied},
 	{name: "2 KB, new connection", connections: 64, size: 2 << 10, connect: eachRequest, servers: proxied},

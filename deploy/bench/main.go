@@ -1,7 +1,7 @@
 //go:build linux
 
-// Bench measures the CPU time that gridcast spends on a request, beside nginx, bare fasthttp and a raw
-// epoll loop on the same machine.
+// Bench measures the CPU time that gridcast spends on a request, beside nginx, HAProxy and bare fasthttp
+// on the same machine.
 //
 // Each server runs on the first core. The load generator (package loadgen) runs on the second core and
 // loads the servers of a case in turn, one second each, round after round. Whatever else the machine does
@@ -53,6 +53,7 @@ type options struct {
 	rounds                 int
 	out, plot              string
 	markdown, print, quick bool
+	idle                   bool
 }
 
 func parse(args []string) (options, error) {
@@ -65,6 +66,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "one round: shows that the bench works, measures nothing")
 	f.StringVar(&o.out, "out", ".var/bench.json", "file for the rows")
 	f.StringVar(&o.plot, "plot", "", "write the shares of nginx's CPU as an SVG to this file")
+	f.BoolVar(&o.idle, "idle", false, "measure only the memory of idle connections")
 	f.BoolVar(&o.markdown, "markdown", false, "print the table as Markdown")
 	f.BoolVar(&o.print, "print", false, "measure nothing: print the rows of --out")
 	err := f.Parse(args)
@@ -91,7 +93,7 @@ func bench(ctx context.Context, args []string) error {
 		if err := json.Unmarshal(data, &rows); err != nil {
 			return fmt.Errorf("rows of the bench in %s: %w", o.out, err)
 		}
-	} else if rows, err = o.measure(ctx); err != nil {
+	} else if rows, err = o.measure(ctx); err != nil || o.idle {
 		return err
 	} else if err := o.write(rows); err != nil {
 		return err
@@ -114,6 +116,13 @@ func (o *options) measure(ctx context.Context) ([]row, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	f, err := newFixture(ctx, dir, o.binary, o.before)
 	if err != nil {
+		return nil, err
+	}
+	if o.idle {
+		sentence, err := f.idle(ctx)
+		if err == nil {
+			fmt.Println(sentence)
+		}
 		return nil, err
 	}
 	var rows []row

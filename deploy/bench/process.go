@@ -53,6 +53,23 @@ func startProcess(ctx context.Context, name string, c benchCase, address string,
 	return p, nil
 }
 
+// settle waits until the server is idle for two seconds, for a minute at most: an edge makes its downloads after the start.
+func (p *process) settle() error {
+	const quiet, step = 8, 250 * time.Millisecond
+	for idle, last, left := 0, time.Duration(0), 240; idle < quiet && left > 0; left-- {
+		used, err := p.cpu()
+		if err != nil {
+			return err
+		}
+		if idle++; used-last > step/50 {
+			idle = 0
+		}
+		last = used
+		time.Sleep(step)
+	}
+	return nil
+}
+
 // ready reports whether the server answers /readyz with 200.
 func (p *process) ready() bool {
 	scheme := "http"
@@ -73,15 +90,24 @@ func (p *process) stop() {
 	_ = p.cmd.Wait() // its exit status does not matter
 }
 
-// cpu returns the CPU time that the threads of the server and of its children have used, from the
-// scheduler's account in nanoseconds (proc(5), schedstat). Threads of a loaded server do not end.
-func (p *process) cpu() (total time.Duration, err error) {
+// pids returns the numbers of the server's process and its children.
+func (p *process) pids() ([]string, error) {
 	pid := strconv.Itoa(p.cmd.Process.Pid)
 	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
 	if err != nil {
-		return 0, fmt.Errorf("children of %s: %w", p.name, err)
+		return nil, fmt.Errorf("children of %s: %w", p.name, err)
 	}
-	for _, pid := range append(strings.Fields(string(children)), pid) {
+	return append(strings.Fields(string(children)), pid), nil
+}
+
+// cpu returns the CPU time that the threads of the server and of its children have used, from the
+// scheduler's account in nanoseconds (proc(5), schedstat). Threads of a loaded server do not end.
+func (p *process) cpu() (total time.Duration, err error) {
+	pids, err := p.pids()
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
 		threads, err := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "schedstat"))
 		if err != nil || len(threads) == 0 {
 			return 0, fmt.Errorf("CPU time of %s: process %s has no schedstat", p.name, pid)

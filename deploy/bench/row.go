@@ -112,8 +112,8 @@ func tableOf(rows []row, markdown bool) string {
 	style.Options.DrawBorder, style.Options.SeparateColumns = false, false
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
-	header := table.Row{"request", "connections", "CPU µs", "of nginx", "of fasthttp", "of epoll"}
-	others := []string{nginx, fasthttp, epoll}
+	header := table.Row{"request", "connections", "CPU µs", "of nginx", "of haproxy", "of fasthttp"}
+	others := []string{nginx, haproxy, fasthttp}
 	if find(rows, before, rows[0].Case, rows[0].Connections) != nil {
 		header, others = append(header, "of before"), append(others, before)
 	}

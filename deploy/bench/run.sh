@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the bench and runs it against the binary in .var/bin. Arguments go to the bench: --quick shows that it
-# works, --help lists the rest. nginx (apt-get install nginx-light) is left out where it is not installed.
+# works, --help lists the rest. nginx and HAProxy (apt-get install nginx-light haproxy) are left out where they are not
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 go -C deploy/bench build -o ../../.var/bin/bench . # a module of its own

@@ -3,12 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +15,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// start starts the servers of a case and warms each up for a second. It leaves out nginx where it is not
+// start starts the servers of a case and warms each up for a second. It leaves out nginx and HAProxy where they are not
 // installed. It also returns the servers that it started before an error.
 func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, err error) {
 	names := c.servers
@@ -30,7 +27,7 @@ func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, e
 		if err != nil {
 			return started, err
 		}
-		command, err := f.command(ctx, name, c, address)
+		command, err := f.command(name, c, address)
 		if errors.Is(err, exec.ErrNotFound) {
 			continue
 		}
@@ -42,6 +39,9 @@ func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, e
 			return started, err
 		}
 		started = append(started, p)
+		if err := p.settle(); err != nil {
+			return started, err
+		}
 		if _, err := f.load(ctx, p, c, time.Second); err != nil {
 			return started, fmt.Errorf("warm up %s: %w", name, err)
 		}
@@ -50,7 +50,7 @@ func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, e
 }
 
 // command returns the command of a server that answers a case on an address.
-func (f *fixture) command(ctx context.Context, name string, c benchCase, address string) ([]string, error) {
+func (f *fixture) command(name string, c benchCase, address string) ([]string, error) {
 	switch name {
 	case gridcast:
 		return f.gridcast(f.binary, c, address), nil
@@ -58,19 +58,14 @@ func (f *fixture) command(ctx context.Context, name string, c benchCase, address
 		return f.gridcast(f.before, c, address), nil
 	case nginx:
 		return f.nginx(c, address)
-	}
-	constant := f.content(c)
-	if name == epoll {
-		var err error
-		if constant, err = f.whole(ctx, c); err != nil {
-			return nil, err
-		}
+	case haproxy:
+		return f.haproxy(c, address)
 	}
 	file := f.file(name + ".constant")
-	if err := os.WriteFile(file, constant, 0o600); err != nil {
+	if err := os.WriteFile(file, f.content(c), 0o600); err != nil {
 		return nil, fmt.Errorf("constant of %s: %w", name, err)
 	}
-	return []string{os.Args[0], constantCommand, name, file, address}, nil
+	return []string{os.Args[0], constantCommand, file, address}, nil
 }
 
 func (f *fixture) gridcast(binary string, c benchCase, address string) []string {
@@ -93,37 +88,6 @@ func (f *fixture) content(c benchCase) []byte {
 	}
 }
 
-// whole returns the bytes of gridcast's own response in a case, header and body.
-func (f *fixture) whole(ctx context.Context, c benchCase) ([]byte, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	p, err := startProcess(ctx, gridcast, c, address, f.gridcast(f.binary, c, address))
-	if err != nil {
-		return nil, err
-	}
-	defer p.stop()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("response of gridcast: %w", err)
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := conn.Write(f.request(c)); err != nil {
-		return nil, fmt.Errorf("response of gridcast: %w", err)
-	}
-	var response []byte
-	for buffer := make([]byte, 64<<10); ; {
-		n, err := conn.Read(buffer)
-		response = append(response, buffer[:n]...)
-		if head, rest, found := bytes.Cut(response, []byte("\r\n\r\n")); found && len(rest) >= len(f.content(c)) {
-			return response, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("response of gridcast ends after %q: %w", head, errors.Join(err, io.ErrUnexpectedEOF))
-		}
-	}
-}
-
 // nginxConfig gives nginx the part of gridcast's work that it can do: keys by a map, a limit that is never
 // met, the headers of the contract with a constant rate, ETags, gzip_static, TLS 1.3 with tickets.
 const nginxConfig = `worker_processes 1;
@@ -131,8 +95,8 @@ daemon off;
 user %[1]s;
 pid %[2]s/nginx.pid;
 error_log /dev/null;
-worker_rlimit_nofile 4096;
-events { worker_connections 2048; }
+worker_rlimit_nofile 12000;
+events { worker_connections 11000; }
 http {
   access_log off;
   client_body_temp_path %[2]s/body;
@@ -206,4 +170,54 @@ func (f *fixture) nginx(c benchCase, address string) ([]string, error) {
 		return nil, fmt.Errorf("files of nginx: %w", err)
 	}
 	return []string{program, "-p", dir, "-c", filepath.Join(dir, "nginx.conf")}, nil
+}
+
+// haproxyConfig gives HAProxy the same work: keys by a map, a limit that is never met, the headers of the contract with a
+// constant rate. HAProxy keeps the body in memory. It knows no ETag.
+const haproxyConfig = `global
+  nbthread 1
+  maxconn 11000
+  no strict-limits
+  h1-case-adjust content-length Content-Length
+  tune.bufsize 65536
+defaults
+  mode http
+  timeout client 75s
+  timeout connect 1s
+  timeout server 1s
+  option h1-case-adjust-bogus-client
+frontend api
+  bind %[1]s%[2]s
+  stick-table type string len 64 size 100k expire 60s store http_req_rate(60s)
+  http-request return status 200 if { path /readyz }
+  http-request deny deny_status 401 unless { req.hdr(X-API-Key),map_str(%[3]s) -m found }
+  http-request track-sc0 req.hdr(X-API-Key)
+  http-request deny deny_status 429 if { sc_http_req_rate(0) gt 1000000000 }
+  http-request return status 200 content-type "application/json; charset=utf-8" file %[4]s hdr X-RateLimit-Limit 600 hdr X-RateLimit-Remaining 599 hdr X-RateLimit-Reset 1800000000 hdr Cache-Control "private, max-age=30, must-revalidate" hdr Vary Accept-Encoding hdr X-Content-Type-Options nosniff hdr Access-Control-Allow-Origin *%[5]s
+`
+
+// haproxy writes the configuration and the files of a case, and returns the command.
+func (f *fixture) haproxy(c benchCase, address string) ([]string, error) {
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		return nil, err
+	}
+	config, keys, body, pair := f.file("haproxy.cfg"), f.file("haproxy.map"), f.file("haproxy.body"), f.file("haproxy.pem")
+	certificate, certErr := os.ReadFile(f.file(certFile))
+	private, keyErr := os.ReadFile(f.file(keyFile))
+	ssl, coding := "", ""
+	if c.tls {
+		ssl = " ssl crt " + pair + " ssl-min-ver TLSv1.3"
+	}
+	if c.gzip {
+		coding = " hdr Content-Encoding gzip"
+	}
+	if err := errors.Join(certErr, keyErr,
+		os.WriteFile(pair, append(certificate, private...), 0o600),
+		os.WriteFile(keys, []byte(f.key+" client\n"), 0o600),
+		os.WriteFile(body, f.content(c), 0o600),
+		os.WriteFile(config, fmt.Appendf(nil, haproxyConfig, address, ssl, keys, body, coding), 0o600)); err != nil {
+		return nil, fmt.Errorf("files of HAProxy: %w", err)
+	}
+	return []string{program, "-db", "-f", config}, nil
 }

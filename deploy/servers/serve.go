@@ -116,7 +116,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
 	}
