@@ -88,7 +88,7 @@ func (r Rule) Do(ctx context.Context, attempt func(context.Context) error) error
 		HandleIf(func(_ any, err error) bool {
 			passing, ok := errors.AsType[*Passing](err)
 			deadline, bounded := ctx.Deadline()
-			return ok && !(bounded && time.Until(deadline) < passing.After)
+			return ok && (!bounded || time.Until(deadline) >= passing.After)
 		}).
 		WithDelayFunc(func(e failsafe.ExecutionAttempt[any]) time.Duration {
 			pause := r.pause(e.Attempts())

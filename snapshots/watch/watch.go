@@ -106,7 +106,7 @@ func (w *Watcher) Wait(ctx context.Context, interval time.Duration) error {
 // arm asks for notices about the paths as they lead now.
 func (w *Watcher) arm() {
 	w.names, w.deaf = map[string]bool{}, w.source == nil
-	var folders []string
+	folders := make([]string, 0, len(w.paths))
 	for _, path := range w.paths {
 		folders = append(folders, w.trace(path)...)
 	}

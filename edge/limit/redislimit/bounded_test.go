@@ -163,7 +163,7 @@ func TestShiftedAnswers(t *testing.T) {
 		source := between.open(mode, 1)[0]
 		const perMinute = 100
 		spent, fresh := source.Counter("spent", windowStart()), source.Counter("fresh", windowStart())
-		for spent.Take(time.Now(), perMinute).Allowed { //nolint:revive // until nothing is left
+		for spent.Take(time.Now(), perMinute).Allowed { // until nothing is left
 		}
 		shifts.Store(true)
 		allowed := 0

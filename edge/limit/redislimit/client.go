@@ -55,7 +55,7 @@ func (*question) NoRetry() bool { return true }
 
 func newClient(s servers, patience time.Duration) *client {
 	logging.Disable() // errors are returned, too
-	c := &client{servers: s, patience: patience, number: rand.Int64N(1 << 52)}
+	c := &client{servers: s, patience: patience, number: rand.Int64N(1 << 52)} //nolint:gosec // G404: it need not be secret
 	c.cluster = len(s.addresses) > 1 && s.masterSet == ""
 	c.redis = s.open(c.cluster)
 	return c
@@ -102,7 +102,7 @@ func (c *client) do(ctx context.Context, words ...any) (any, error) {
 		}
 		c.mu.Unlock()
 		if takeOff {
-			go c.fly()
+			go c.fly() //nolint:gosec // G118: it asks for other callers, too
 		}
 		select {
 		case <-q.done:
