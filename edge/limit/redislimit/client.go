@@ -54,7 +54,7 @@ type question struct {
 func (*question) NoRetry() bool { return true }
 
 func newClient(s servers, patience time.Duration) *client {
-	logging.Disable() // errors are returned, too
+	logging.Disable()                                                          // errors are returned, too
 	c := &client{servers: s, patience: patience, number: rand.Int64N(1 << 52)} //nolint:gosec // G404: it need not be secret
 	c.cluster = len(s.addresses) > 1 && s.masterSet == ""
 	c.redis = s.open(c.cluster)
