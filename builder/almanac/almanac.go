@@ -259,7 +259,7 @@ func (a *Almanac) Rounds(year int) []*Round {
 // Coming returns the scheduled rounds, all of which start after the almanac's instant, over
 // season boundaries, in order of their start. The first is the next race.
 func (a *Almanac) Coming() []*Round {
-	return a.inOrder(func(r *Round) bool { return r.State == Scheduled })
+	return a.inOrder(func(r *Round) bool { return r.State == Scheduled && a.At.Before(r.Start) })
 }
 
 // Waiting returns the rounds that have started and have no verified result, oldest first.
@@ -308,7 +308,7 @@ func byStart(x, y *Round) int { return x.Start.Compare(y.Start) }
 func (a *Almanac) DueAt() time.Time {
 	var due time.Time
 	for _, r := range a.where(func(r *Round) bool { return r.State == Scheduled || r.State == Live }) {
-		moves := r.Start
+		moves := r.scheduledUntil()
 		if r.State == Live {
 			moves = r.WindowEnd()
 		}

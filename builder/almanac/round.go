@@ -17,10 +17,11 @@ const qualifyingStands = 2 * time.Hour
 
 // The distances of a round's events from lights out.
 const (
-	RaceWindow  = 4 * time.Hour   // the race counts as live for so long; from then on its result is awaited
-	LastFreeze  = 5 * time.Minute // a pick is made at the latest so long before lights out, with or without a grid
-	weekendLead = 72 * time.Hour  // the race weekend starts so long before
-	weekendTail = 24 * time.Hour  // and ends so long after
+	RaceWindow   = 4 * time.Hour   // the race counts as live for so long; from then on its result is awaited
+	LastFreeze   = 5 * time.Minute // a pick is made at the latest so long before lights out, with or without a grid
+	earliestRace = 6 * time.Hour   // no race starts so early in the day
+	weekendLead  = 72 * time.Hour  // the race weekend starts so long before
+	weekendTail  = 24 * time.Hour  // and ends so long after
 )
 
 // ScoredCheckpoint is the live pick that counts in the accuracy: half of the scheduled
@@ -68,7 +69,32 @@ func (r *Round) stateAt(now time.Time) State {
 	case r.Result != nil:
 		return Finished
 	}
+	if _, ends, dayOnly := r.day(); dayOnly {
+		if now.Before(ends) {
+			return Scheduled
+		}
+		return AwaitingResult
+	}
 	return ClockState(now, r.Start)
+}
+
+// day returns the beginning and the end of the race day at the circuit, if only the day of a coming round is known. Then
+// nobody knows whether the race is on, so that the round is never live.
+func (r *Round) day() (begins, ends time.Time, dayOnly bool) {
+	zone := season.LocationOf(r.Facts.Circuit)
+	if !r.Provisional || r.Facts.AssumedHour == 0 || zone == nil {
+		return begins, ends, false
+	}
+	y, m, d := r.Start.In(zone).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, zone), time.Date(y, m, d+1, 0, 0, 0, 0, zone), true
+}
+
+// scheduledUntil returns the instant from which a round without a result is no longer scheduled.
+func (r *Round) scheduledUntil() time.Time {
+	if _, ends, dayOnly := r.day(); dayOnly {
+		return ends
+	}
+	return r.Start
 }
 
 // ClockState is the state that the clock gives to a round that is to be held and has no result.
@@ -85,8 +111,14 @@ func ClockState(now, start time.Time) State {
 // Off reports whether the round is postponed or cancelled: then no work is due for it.
 func (r *Round) Off() bool { return r.State == Postponed || r.State == Cancelled }
 
-// FreezeBy returns the latest instant of the freeze, with the facts known by then.
-func (r *Round) FreezeBy() time.Time { return r.Start.Add(-LastFreeze) }
+// FreezeBy returns the latest instant of the freeze, with the facts known by then. While only the day is known, it is the
+// beginning of that day at the circuit.
+func (r *Round) FreezeBy() time.Time {
+	if begins, _, dayOnly := r.day(); dayOnly {
+		return begins
+	}
+	return r.Start.Add(-LastFreeze)
+}
 
 // StoodBy returns the instant of a pick on qualifying alone, if the grid has not come by then. Qualifying
 // counts as unchanged from the later of its end and its arrival; the arrival is zero if it is unknown.
@@ -99,7 +131,10 @@ func (r *Round) StoodBy(arrived time.Time) time.Time {
 // after it.
 func (r *Round) PickDue(arrived time.Time) bool {
 	now := r.view.At
+	begins, _, dayOnly := r.day()
 	switch {
+	case dayOnly && now.After(begins.Add(earliestRace)): // the race may be on
+		return false
 	case r.Pick != nil, r.Off(), r.Result != nil, r.Facts.Finished(), !now.Before(r.Start):
 		return false
 	case len(r.Facts.Grid) > 0:

@@ -251,6 +251,7 @@ func Assemble(in Input) (Output, error) {
 		}
 		a.judge(&d)
 	}
+	a.out.Facts = a.out.Facts.AssumeHours()
 	facts := &a.out.Facts
 	named := facts.Drivers
 	adoptNames(facts, in.Documents)

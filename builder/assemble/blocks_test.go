@@ -16,7 +16,7 @@ func TestFields(t *testing.T) {
 	fields := reflect.TypeFor[season.Round]()
 	for i := range fields.NumField() {
 		field := fields.Field(i)
-		if field.Name == "GrandPrix" {
+		if field.Name == "GrandPrix" || field.Name == "AssumedHour" { // which follows from the other facts
 			continue
 		}
 		var before, after season.Round

@@ -43,7 +43,7 @@ func TestPlanCalendar(t *testing.T) {
 			0, "",
 		},
 		{"a season that is over", "grand_prix,start\nalps,2029-03-10T13:00:00Z\n", nil, nil, nil, 0, "line 2: 2029-03-10 is outside the seasons 2030 to 2032; archive import changes other seasons"},
-		{"a start that the ledger refuses", "grand_prix,start\nalps,2030-03-01T13:00:00Z\n", nil, nil, nil, 0, `line 2: Grand Prix of alps of 2030: ledger refuses round_moved of 2030001: that start has passed: 2030-03-01T13:00:00Z`},
+		{"a start that the ledger refuses", "grand_prix,start\nalps,2030-03-01T13:00:00Z\n", nil, nil, nil, 0, `line 2: Grand Prix of alps of 2030: ledger refuses round_moved of 2030001: that start has passed: 2030-03-01T13:00:00Z; if the race began then, postpone it and reinstate it with that start`},
 		{"no calendar", "", nil, nil, nil, 0, "read the calendar: the first line names the columns: EOF"},
 	} {
 		t.Run(test.what, func(t *testing.T) {

@@ -102,6 +102,8 @@ func weekend(r *almanac.Round) wire.Weekend {
 	race := wire.WeekendSession{Session: "race", Date: r.Start.UTC().Format(time.DateOnly), Status: Status(r.State)}
 	if !r.Provisional {
 		race.DateStart = wire.Instant(r.Start)
+	} else if r.Facts.AssumedHour != 0 {
+		race.ProvisionalStart = wire.Instant(r.Start)
 	}
 	w.Sessions = append(w.Sessions, race)
 	return w

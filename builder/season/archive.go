@@ -33,6 +33,7 @@ type Archive struct {
 // New returns an archive of the facts, which the caller must not change afterwards. It returns
 // the first fault that Validate finds.
 func New(facts Facts) (*Archive, error) {
+	facts = facts.AssumeHours()
 	seen, err := facts.validate()
 	if err != nil {
 		return nil, fmt.Errorf("make archive: %w", err)

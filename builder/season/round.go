@@ -14,10 +14,10 @@ const (
 	raceLength    = 2 * time.Hour
 )
 
-// StartsAt is lights out: Start, or 13:00 UTC of Date while the hour is unknown.
+// StartsAt is lights out: Start, or while the hour is unknown AssumedHour, in history 13:00 UTC.
 func (r *Round) StartsAt() time.Time {
 	if r.Provisional() {
-		return r.Date.Add(assumedHour)
+		return r.Date.Add(cmp.Or(r.AssumedHour, assumedHour))
 	}
 	return r.Start
 }

@@ -92,8 +92,11 @@ type Round struct {
 	ScheduledLaps int         `json:"scheduled_laps"` // 0 if unknown; the laps of the race are the winner's
 	Date          time.Time   `json:"date"`           // midnight UTC of the day of the start
 	Start         time.Time   `json:"start"`          // zero if the hour is unknown; see StartsAt
-	Sprint        bool        `json:"sprint"`         // the weekend has a sprint
-	Sessions      []Session   `json:"sessions"`       // the other sessions of known date, in order of time
+	// AssumedHour is the time from midnight UTC to the assumed start, for a round of unknown hour. It follows from the other
+	// facts, by AssumeHours.
+	AssumedHour time.Duration `json:"-"`
+	Sprint      bool          `json:"sprint"`   // the weekend has a sprint
+	Sessions    []Session     `json:"sessions"` // the other sessions of known date, in order of time
 
 	Entries          []Entry          `json:"entries"`  // participants of the race, else of qualifying, by car number
 	Practice         [4][]TimedLap    `json:"practice"` // free practice 1 to 4

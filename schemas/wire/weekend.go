@@ -84,6 +84,8 @@ type WeekendSession struct {
 	Date      string  `json:"date"`                // YYYY-MM-DD, UTC day of the start
 	DateStart Instant `json:"date_start,omitzero"` // absent if the hour is unknown
 	Status    Status  `json:"status"`
+	// ProvisionalStart is the start that gridcast assumes for a race of unknown hour: the local hour of the last edition.
+	ProvisionalStart Instant `json:"provisional_start,omitzero"`
 }
 
 // ChangeKind names the kind of a change to a published round.
