@@ -49,6 +49,7 @@ type startFilling struct {
 	Forecast     []wire.ForecastRecord
 	Record       *wire.TrackRecord
 	PublicSeason bool // any of these
+	Simulated    bool // the ledger's picks were made after their races
 }
 
 // servedWidget is a file of the widget: its path and its hash. Both are empty where none is served.
@@ -106,6 +107,7 @@ const rows, lines = 10, 8
 func (f *startFilling) read(set *resident.Set, next *wire.CountdownRound, now time.Time, shown []string) {
 	shows := func(name catalog.Name) bool { return slices.Contains(shown, string(name)) }
 	f.Season, f.PublicSeason = set.Known().Current, len(shown) > 0
+	f.Simulated = set.Version().Manifest.Ledger.Kind == "simulated"
 	if shows(catalog.NextRace) {
 		if next != nil {
 			f.Next = read[*wire.NextRace](next.Append(nil, now))
@@ -138,7 +140,7 @@ func (f *startFilling) read(set *resident.Set, next *wire.CountdownRound, now ti
 	if shows(catalog.TrackRecord) {
 		if f.Record = read[*wire.TrackRecord](body(set, "/track-record")); f.Record != nil {
 			for _, r := range []*wire.Record{&f.Record.Real, &f.Record.Hindsight} { // the chart draws the whole alone
-				*r = wire.Record{Races: r.Races, Picks: r.Picks, Reliability: r.Reliability}
+				*r = wire.Record{Races: r.Races, RacesWithChances: r.RacesWithChances, Picks: r.Picks, Reliability: r.Reliability}
 			}
 		}
 	}

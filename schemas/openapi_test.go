@@ -482,7 +482,7 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"Meta": wire.Meta{}, "DriverStanding": wire.DriverStanding{}, "ConstructorStanding": wire.ConstructorStanding{},
 		"CalendarEntry": wire.CalendarEntry{}, "Driver": wire.Driver{}, "PredictionRecord": wire.PredictionRecord{},
 		"Prediction": wire.Prediction{}, "Result": wire.Result{}, "NextRace": wire.NextRace{},
-		"Accuracy": wire.Accuracy{}, "HitRates": wire.HitRates{}, "Error": wire.Error{},
+		"Accuracy": wire.Accuracy{}, "HitRates": wire.HitRates{}, "LiveHitRates": wire.LiveHitRates{}, "Error": wire.Error{},
 		"DriverStandingsBody": wire.Success[int]{}, "ConstructorStandingsBody": wire.Success[int]{},
 		"CalendarBody": wire.Success[int]{}, "DriversBody": wire.Success[int]{}, "PredictionsBody": wire.Success[int]{},
 		"NextRaceBody": wire.Success[int]{}, "AccuracyBody": wire.Success[int]{},

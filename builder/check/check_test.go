@@ -132,6 +132,8 @@ func TestFaults(t *testing.T) {
 		// Accuracy.
 		{name: "accuracy of a season", edit: func(_ *world, s *smallSeason) { s.accuracy.RacesEvaluated = 2 }},
 		{name: "accuracy of all seasons", edit: func(w *world, _ *smallSeason) { w.accuracy.PreRace.WinnerHitRatePct = 500 }},
+		{name: "more live picks than evaluated races", edit: func(_ *world, s *smallSeason) { s.accuracy.Live.RacesEvaluated = 2 }},
+		{name: "live picks that hit in no race", edit: func(_ *world, s *smallSeason) { s.accuracy.Live.PodiumAccuracyPct = 333 }},
 		{name: "a missed winner counts in both", edit: func(w *world, s *smallSeason) {
 			s.picks[0].Prediction.Winner, s.picks[0].Prediction.Podium = "BOB", wire.Podium{P1: "BOB", P2: "DAN"}
 			s.chances[0].Drivers[1].WinPct, s.chances[0].Drivers[0].WinPct = 600, 300

@@ -346,4 +346,7 @@ func (t *tally) compare(published wire.Accuracy, complain complain) {
 	if published.RacesEvaluated != t.races || published.PreRace != want {
 		complain("says %+v over %d races, the predictions say %+v over %d", published.PreRace, published.RacesEvaluated, want, t.races)
 	}
+	if live := published.Live; live.RacesEvaluated > t.races || live.RacesEvaluated == 0 && live != (wire.LiveHitRates{}) {
+		complain("says %+v of the live picks, with %d evaluated races", live, t.races)
+	}
 }

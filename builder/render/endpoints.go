@@ -172,7 +172,10 @@ func accuracy(a *almanac.Almanac, year int) wire.Accuracy {
 			}
 		}
 	}
-	return wire.Accuracy{RacesEvaluated: preRace.races, PreRace: preRace.rates(), Live: live.rates()}
+	during := live.rates()
+	return wire.Accuracy{RacesEvaluated: preRace.races, PreRace: preRace.rates(), Live: wire.LiveHitRates{
+		RacesEvaluated: live.races, WinnerHitRatePct: during.WinnerHitRatePct, PodiumAccuracyPct: during.PodiumAccuracyPct,
+	}}
 }
 
 // score counts hits over races.

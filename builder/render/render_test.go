@@ -160,12 +160,12 @@ func TestBytes(t *testing.T) {
 		{
 			"one decimal, half up: two of three on the podium are 66.7; a live pick of an unverified race does not count",
 			catalog.Variant{Endpoint: catalog.Accuracy},
-			`{"ok":true,"data":{"races_evaluated":1,"pre_race":{"winner_hit_rate_pct":100.0,"podium_accuracy_pct":66.7},"live":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
+			`{"ok":true,"data":{"races_evaluated":1,"pre_race":{"winner_hit_rate_pct":100.0,"podium_accuracy_pct":66.7},"live":{"races_evaluated":0,"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
 		},
 		{
 			"no races",
 			catalog.Variant{Endpoint: catalog.Accuracy, Year: 2024},
-			`{"ok":true,"data":{"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0},"live":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
+			`{"ok":true,"data":{"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0},"live":{"races_evaluated":0,"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
 		},
 	} {
 		got, err := render.Body(a, c.variant, generated)

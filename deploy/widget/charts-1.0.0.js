@@ -1,5 +1,6 @@
 // gridcast charts 1.0.0: <gridcast-progress> draws the championship round by round, <gridcast-odds> the chances of the
-// title, <gridcast-forecast> those of the next race, <gridcast-record> how good the picks were.
+// title, <gridcast-forecast> those of the next race, <gridcast-record> how good the frozen picks were, and below them,
+// called so, forecasts in hindsight.
 //
 //   <script type="module" src="https://HOST/widget/charts-1.0.0/gridcast.js" integrity="…" crossorigin="anonymous"></script>
 //   <gridcast-progress key="gc_live_…" type="constructors" year="2024"></gridcast-progress>
@@ -16,7 +17,7 @@ line{stroke:var(--gridcast-line,light-dark(#d0d7de,#3d444d))}polyline{fill:none;
 .range{stroke:var(--gridcast-accent,light-dark(#0b57a4,#79b8ff));stroke-width:4;opacity:.35}circle{fill:var(--gridcast-accent,light-dark(#0b57a4,#79b8ff))}
 ol{list-style:none;margin:0;padding:0}li{display:grid;grid-template-columns:minmax(5rem,10rem) 1fr 4rem;gap:.6rem;align-items:center;padding:.15rem 0}li>:last-child{text-align:right;font-variant-numeric:tabular-nums}
 .bar{height:.6rem;border-radius:.2rem;background:linear-gradient(90deg,var(--gridcast-accent,light-dark(#0b57a4,#79b8ff)) var(--part),var(--gridcast-line,light-dark(#e4e8ec,#2b3138)) 0)}
-p{margin:.4rem 0 0;color:var(--gridcast-muted,light-dark(#57606a,#9aa4ae))}`);
+p{margin:.4rem 0 0;color:var(--gridcast-muted,light-dark(#57606a,#9aa4ae))}.record{color:inherit}.record+svg{max-width:24rem}`);
 const NAMESPACE = Object.assign(document.createElement("template"), { innerHTML: "<svg/>" }).content.firstChild.namespaceURI;
 const SVG = new Set(["svg", "line", "polyline", "circle", "text", "title"]);
 const make = (name, attributes = {}, ...children) => {
@@ -130,14 +131,19 @@ class Forecast extends Chart {
   }
 }
 
+// Record shows the picks that were frozen before their races, and below them, under the word hindsight, forecasts that
+// nobody published in time.
 class Record extends Chart {
   endpoint = "track-record";
   draw({ real, hindsight }) {
-    const record = real.picks ? real : hindsight;
-    if (!record.picks) return;
-    const x = (p) => 34 + p * 2.2, y = (p) => 234 - p * 2.2, bins = record.reliability ?? [];
+    const parts = this.record("Picks frozen before their races", real);
+    return hindsight.races ? [...parts, ...this.record("Hindsight, never published: today’s model on past races", hindsight)] : parts;
+  }
+  record(title, { races, picks, reliability: bins = [] }) {
     const said = ({ value, low, high }) => `${pct(value)} (${low.toFixed(1)} to ${high.toFixed(1)})`;
-    const text = `${record.races} races: winner picked ${said(record.picks.winner_hit_pct)}, podium ${said(record.picks.podium_pct)}`;
+    const text = `${title}: ${races} race${races === 1 ? "" : "s"}` + (picks ? `, winner picked ${said(picks.winner_hit_pct)}, podium ${said(picks.podium_pct)}` : " so far"), line = make("p", { class: "record" }, text);
+    if (!bins.length) return [line];
+    const x = (p) => 34 + p * 2.2, y = (p) => 234 - p * 2.2;
     const svg = make("svg", { viewBox: "0 0 270 275", role: "img", "aria-label": text });
     for (let p = 0; p <= 100; p += 25) svg.append(make("line", { x1: x(0), x2: x(100), y1: y(p), y2: y(p) }), make("text", { x: 28, y: y(p) + 4, "text-anchor": "end" }, p), make("text", { x: x(p), y: 250, "text-anchor": "middle" }, p));
     svg.append(make("line", { class: "even", x1: x(0), y1: y(0), x2: x(100), y2: y(100) }));
@@ -146,7 +152,7 @@ class Record extends Chart {
         make("circle", { cx: x(b.said_pct), cy: y(b.won_pct), r: 4 }, make("title", {}, `${b.races} races: ${pct(b.said_pct)} said, ${pct(b.won_pct)} won`)));
     }
     svg.append(make("text", { x: x(50), y: 270, "text-anchor": "middle" }, "chance given, % → races won, %"));
-    return [svg, make("p", {}, text)];
+    return [line, svg];
   }
 }
 

@@ -182,8 +182,8 @@ $("record-draw")?.addEventListener("click", async () => {
     const { real, hindsight } = body.data;
     shown.replaceChildren(
       make("div", { class: "plots" }, reliability(real, "Real picks"), reliability(hindsight, "Hindsight")),
-      ...[["Real picks", real], ["Hindsight: the model of today on past races", hindsight]]
-        .filter(([, record]) => record.races).flatMap(([title, record]) => [make("h3", {}, title), recordTable(record)]));
+      ...[["Real picks, frozen before their races", real], ["Hindsight, never published: the model of today on past races", hindsight]]
+        .flatMap(([title, record]) => [make("h3", {}, title), record.races ? recordTable(record) : make("p", {}, "0 races so far.")]));
     shown.hidden = false;
     note.textContent = "In square brackets are 95 % intervals. Seasons are those of the picks.";
   } catch (err) {

@@ -148,14 +148,22 @@ type NextRace struct {
 
 // Accuracy is the data of /accuracy.
 type Accuracy struct {
-	RacesEvaluated int      `json:"races_evaluated"` // frozen pre-race pick and verified result
-	PreRace        HitRates `json:"pre_race"`
-	Live           HitRates `json:"live"` // over the evaluated races with a live pick
+	RacesEvaluated int          `json:"races_evaluated"` // frozen pre-race pick and verified result
+	PreRace        HitRates     `json:"pre_race"`
+	Live           LiveHitRates `json:"live"` // over the evaluated races with a live pick
 }
 
 // HitRates are percentages over the scored races: hits / races, and picked drivers that
 // finished on the podium, in any order, / (3 x races).
 type HitRates struct {
+	WinnerHitRatePct  Percent `json:"winner_hit_rate_pct"`
+	PodiumAccuracyPct Percent `json:"podium_accuracy_pct"`
+}
+
+// LiveHitRates are the HitRates of live picks and their number of races. Without that number, 0.0 of no race reads
+// like 0.0 of many.
+type LiveHitRates struct {
+	RacesEvaluated    int     `json:"races_evaluated"` // the evaluated races with a live pick
 	WinnerHitRatePct  Percent `json:"winner_hit_rate_pct"`
 	PodiumAccuracyPct Percent `json:"podium_accuracy_pct"`
 }

@@ -169,7 +169,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 		},
 		{
 			"no races", wire.Wrap(wire.Accuracy{}, rendered),
-			`{"ok":true,"data":{"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0},"live":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}},` + meta,
+			`{"ok":true,"data":{"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0},"live":{"races_evaluated":0,"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}},` + meta,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
