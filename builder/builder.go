@@ -458,7 +458,7 @@ func (b *Builder) nothingKnown(at time.Time) error {
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
 }
 
-// addFeeds adds the feeds to a draft. A feed that cannot be rendered, or that contradicts the documents, is refused
+// addFeeds adds the feeds and the drawn portraits to a draft. A feed that cannot be rendered, or that contradicts the documents, is refused
 // and keeps its earlier bytes. So do all feeds while the archive lacks a published season.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
 	known := catalog.Known{Seasons: d.Seasons, Current: min(d.CurrentSeason, a.Past())}
@@ -481,6 +481,11 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (r
 			feed.Published = snapshots.Reused(entry)
 		}
 		d.Variants = append(d.Variants, feed.Published)
+	}
+	portraits := render.Portraits(a)
+	for _, path := range slices.Sorted(maps.Keys(portraits)) {
+		drawn := units.Render(d.Base, path, a.At, func(time.Time) ([]byte, error) { return portraits[path], nil })
+		d.Variants = append(d.Variants, drawn.Published)
 	}
 	return refused
 }

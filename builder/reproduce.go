@@ -155,7 +155,7 @@ func endpointOf(path string) string {
 	if i := slices.IndexFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Stored == path }); i >= 0 {
 		return catalog.Feeds[i].Path
 	}
-	if strings.HasPrefix(path, snapshots.LogFolder) {
+	if strings.HasPrefix(path, snapshots.LogFolder) || strings.HasPrefix(path, catalog.Portraits) {
 		return "/" + path
 	}
 	v, _ := catalog.ParsePath(path) // of a document that this release does not have, the endpoint is empty
@@ -206,6 +206,9 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 	}
 	for _, f := range catalog.Feeds {
 		made[f.Stored] = func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) }
+	}
+	for path, drawn := range render.Portraits(a) {
+		made[path] = func(time.Time) ([]byte, error) { return drawn, nil }
 	}
 	if err := r.live(ctx, m, a, made); err != nil {
 		return nil, err

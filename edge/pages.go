@@ -38,7 +38,7 @@ var (
 
 // robots keeps crawlers on the pages for people: everything else needs a key or changes by
 // the second.
-const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nDisallow: /\n"
+const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nAllow: /portraits/\nDisallow: /\n"
 
 var (
 	script    = resident.NewField("Content-Type", "text/javascript; charset=utf-8")
@@ -104,6 +104,8 @@ func (p *pages) find(path string) (page *resident.Page, known bool) {
 		return nil, true
 	case slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == path }):
 		return version.Feed(path), true
+	case strings.HasPrefix(path, "/"+catalog.Portraits):
+		page = version.Feed(path)
 	case resident.Proves(path):
 		page = version.Proof(path)
 	case strings.HasPrefix(path, "/docs"), strings.HasPrefix(path, "/llms"):

@@ -200,6 +200,32 @@ func TestStartPageShowsWhatTheOperatorShows(t *testing.T) {
 	}
 }
 
+// TestPortraitsNeedNoKey: a drawn portrait is an image for every website, and a browser that opens it as a page runs nothing.
+func TestPortraitsNeedNoKey(t *testing.T) {
+	w := newWorld(t)
+	w.await("version 1", func() bool { return w.edge.Status().Version == 1 })
+	r := w.do("GET", "/portraits/lando-norris.svg")
+	if r.StatusCode != http.StatusOK || !strings.HasPrefix(string(r.body), "<svg") {
+		t.Fatalf("got %d %q, want a portrait", r.StatusCode, r.body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "image/svg+xml", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": "*",
+		"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "public, max-age=300",
+	} {
+		if got := r.Header.Get(name); got != want {
+			t.Errorf("got %s %q, want %q", name, got, want)
+		}
+	}
+	if again := w.do("GET", "/portraits/lando-norris.svg", "If-None-Match: "+r.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+		t.Errorf("got %d for the same portrait, want 304", again.StatusCode)
+	}
+	for _, path := range []string{"/portraits/nobody.svg", "/portraits/", "/portraits/../portraits/lando-norris.svg"} {
+		if r := w.do("GET", path); r.StatusCode != http.StatusNotFound {
+			t.Errorf("got %d for %s, want 404", r.StatusCode, path)
+		}
+	}
+}
+
 // TestFeedsAreThoseOfTheVersion: the feeds change with the version, any website may read them, and an
 // older version has none.
 func TestFeedsAreThoseOfTheVersion(t *testing.T) {

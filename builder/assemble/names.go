@@ -172,7 +172,7 @@ func (a *assembly) headshots() {
 	for _, r := range out.Renames {
 		current[r.From] = r.To
 	}
-	out.Facts.Headshots = season.Headshots{Template: wanted.Template}
+	out.Facts.Headshots = season.Headshots{}
 	for _, driver := range wanted.Drivers {
 		for to, renamed := current[driver]; renamed && to != driver; to, renamed = current[driver] {
 			driver = to
@@ -180,5 +180,8 @@ func (a *assembly) headshots() {
 		if _, ok := out.Facts.Drivers[driver]; ok && !slices.Contains(out.Facts.Headshots.Drivers, driver) {
 			out.Facts.Headshots.Drivers = append(out.Facts.Headshots.Drivers, driver)
 		}
+	}
+	if len(out.Facts.Headshots.Drivers) == 0 == (len(wanted.Drivers) == 0) { // an empty list stands for every driver
+		out.Facts.Headshots.Template = wanted.Template
 	}
 }

@@ -91,7 +91,7 @@ func drivers(grid []almanac.GridEntry) []wire.Driver {
 			Number:      e.Number,
 			Team:        e.Team.Name,
 			TeamColour:  e.Colour,
-			HeadshotURL: e.Driver.HeadshotURL,
+			HeadshotURL: headshot(e),
 			Country:     e.Driver.Country,
 		}
 	}

@@ -31,11 +31,13 @@ func (a *Archive) AsOf(t time.Time) *View {
 		Circuits: a.index.circuits.asOf(t),
 		Aliases:  a.facts.Aliases,
 	}}
-	v.Headshots.Template = a.facts.Headshots.Template
 	for _, driver := range a.facts.Headshots.Drivers {
 		if _, ok := v.Drivers[driver]; ok {
 			v.Headshots.Drivers = append(v.Headshots.Drivers, driver)
 		}
+	}
+	if len(v.Headshots.Drivers) == 0 == (len(a.facts.Headshots.Drivers) == 0) { // an empty list stands for every driver
+		v.Headshots.Template = a.facts.Headshots.Template
 	}
 	v.Seasons = make([]Season, 0, len(a.facts.Seasons))
 	for i := range a.facts.Seasons {

@@ -11,7 +11,7 @@ import (
 
 // Headshots locate portraits of drivers. Template is an https address with placeholders: {driver} for
 // the driver's identifier, {code} for their code of the season, {year} for the season. Drivers have a
-// portrait there. With an empty template no driver has one.
+// portrait there; without a list of them, every driver has one. With an empty template no driver has one.
 type Headshots struct {
 	Template string     `json:"template"`
 	Drivers  []DriverID `json:"drivers"`
@@ -23,7 +23,7 @@ func (v *View) Headshot(driver DriverID, code string, year int) string {
 	if own := v.Drivers[driver].HeadshotURL; own != "" {
 		return own
 	}
-	if v.Headshots.Template == "" || !slices.Contains(v.Headshots.Drivers, driver) {
+	if v.Headshots.Template == "" || len(v.Headshots.Drivers) > 0 && !slices.Contains(v.Headshots.Drivers, driver) {
 		return ""
 	}
 	return expand(v.Headshots.Template, string(driver), code, year)

@@ -31,7 +31,7 @@ type Builder struct {
 	Model           string        `help:"The model that makes the picks: ${enum}. The store keeps it for every scheduler and every later command, until it is set again." enum:"v2,r2,grid-frequency" default:"v2"`
 	AutoVerifyAfter time.Duration `help:"Verify a result automatically once it has not changed for this long after the race; 0: only an operator verifies. The store keeps it for every scheduler, until it is set again." default:"0s"`
 	AutoReviseAfter time.Duration `help:"Correct a verified result automatically once the source's new classification has not changed for this long; 0: only an operator corrects. The store keeps it, too." default:"0s"`
-	Headshots       string        `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line. The store keeps it; gridcast settings set --no-headshots removes it." placeholder:"FILE" type:"path"`
+	Headshots       string        `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line; without any, all drivers. The store keeps it; gridcast settings set --no-headshots removes it." placeholder:"FILE" type:"path"`
 }
 
 // Policy returns the rules that the flags set.

@@ -43,7 +43,7 @@ type importF1DBCmd struct {
 	From      int    `help:"First season; default: the first in the source." placeholder:"YEAR" env:"-"`
 	To        int    `help:"Last season; default: the last in the source." placeholder:"YEAR" env:"-"`
 	Colours   string `help:"Team colours that replace gridcast's own: a file with lines such as \"2026 cadillac #444444\"." placeholder:"FILE" type:"path" env:"-"`
-	Headshots string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" env:"-"`
+	Headshots string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line; without any, all drivers." placeholder:"FILE" type:"path" env:"-"`
 }
 
 func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {

@@ -32,7 +32,7 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams, store bl
 
 type settingsSetCmd struct {
 	storeAction[operator.ChangeSettings]
-	Headshots string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" xor:"portraits" env:"-"`
+	Headshots string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line; without any, all drivers." placeholder:"FILE" type:"path" xor:"portraits" env:"-"`
 }
 
 func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {

@@ -179,6 +179,9 @@ func storedPath(target *url.URL, m *snapshots.Manifest) (string, error) {
 			return f.Stored, nil
 		}
 	}
+	if strings.HasPrefix(target.Path, "/"+catalog.Portraits) {
+		return target.Path[1:], nil
+	}
 	name, api := strings.CutPrefix(strings.TrimSuffix(target.Path, "/"), catalog.BasePath)
 	i, ok := catalog.Lookup(name)
 	if !api || !ok {

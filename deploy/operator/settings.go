@@ -26,7 +26,7 @@ type ChangeSettings struct {
 	AutoVerifyAfter *time.Duration    `form:"verify" unit:"h" help:"Verify a result automatically once it has not changed for this long; 0: only an operator verifies." env:"-"`
 	AutoReviseAfter *time.Duration    `form:"revise" unit:"h" help:"The same for a later correction; 0: only an operator corrects." env:"-"`
 	Headshots       *season.Headshots `kong:"-" form:"-"`
-	NoHeadshots     bool              `form:"headshots" help:"Publish no portraits, even if the archive has some." xor:"portraits" env:"-"`
+	NoHeadshots     bool              `form:"headshots" help:"Publish the drawn portraits alone, even if the archive has others." xor:"portraits" env:"-"`
 }
 
 // subject names the settings that are changed, for the audit log.

@@ -78,6 +78,8 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 			draft.Variants = append(draft.Variants, snapshots.New(f.Stored, body, packed(body), generatedAt(n)))
 		}
 	}
+	drawn := []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`)
+	draft.Variants = append(draft.Variants, snapshots.New(catalog.Portrait("lando-norris"), drawn, packed(drawn), generatedAt(n)))
 	// A newer builder may know more endpoints than the edge.
 	later := []byte(`{"later":true}`)
 	draft.Variants = append(draft.Variants, snapshots.New("later/2024", later, packed(later), generatedAt(n)))

@@ -143,7 +143,7 @@ func (s *Set) Page(variant catalog.Variant) *Page {
 	return s.variants[catalog.Variant{Endpoint: variant.Endpoint, SessionKey: catalog.NoSession}]
 }
 
-// Feed returns the page of a feed by its request path, nil if the version has none.
+// Feed returns the page of a feed or of a portrait by its request path, nil if the version has none.
 func (s *Set) Feed(path string) *Page {
 	if s == nil {
 		return nil
@@ -199,3 +199,7 @@ var feedHeaders = func() map[catalog.Feed]*headerSet {
 	}
 	return all
 }()
+
+// portraitHeaders are the fields of a drawn portrait. A browser that opens it as a page loads and runs nothing.
+var portraitHeaders = newHeaderSet(NewField("Content-Type", "image/svg+xml"), NewField("Cache-Control", "public, max-age=300"),
+	NewField("Content-Security-Policy", "default-src 'none'; sandbox"))

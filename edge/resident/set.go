@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -23,7 +24,7 @@ type Set struct {
 	facts     *wire.FactsState
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
-	feeds     map[string]*Page // by request path
+	feeds     map[string]*Page // and portraits, by request path
 	plain     *identities      // shared with the sets before and after
 }
 
@@ -59,6 +60,12 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		}
 	}
 	for path, body := range v.All() {
+		if strings.HasPrefix(path, catalog.Portraits) {
+			if err := s.addUnkeyed("/"+path, body, portraitHeaders, previous); err != nil {
+				return nil, fmt.Errorf("version %d: %s: %w", m.Version, path, err)
+			}
+			continue
+		}
 		if err := s.add(path, body, previous, same); err != nil {
 			return nil, fmt.Errorf("version %d: %w", m.Version, err)
 		}
@@ -68,14 +75,9 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		if !ok {
 			continue // from an older builder
 		}
-		page := previous.Feed(path.Path)
-		if page == nil || page.body != body {
-			page = &Page{}
-			if err := page.fill(body, headers); err != nil {
-				return nil, fmt.Errorf("version %d: %s: %w", m.Version, path.Stored, err)
-			}
+		if err := s.addUnkeyed(path.Path, body, headers, previous); err != nil {
+			return nil, fmt.Errorf("version %d: %s: %w", m.Version, path.Stored, err)
 		}
-		s.feeds[path.Path] = page
 	}
 	for _, variant := range catalog.All(s.known, nil) {
 		if _, endpoint := row(variant); s.variants[variant] == nil && !endpoint.Additive {
@@ -83,6 +85,19 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+// addUnkeyed makes the page of a body that is served without a key at a path, or keeps the page of previous.
+func (s *Set) addUnkeyed(path string, body *snapshots.Body, headers *headerSet, previous *Set) error {
+	page := previous.Feed(path)
+	if page == nil || page.body != body {
+		page = &Page{}
+		if err := page.fill(body, headers); err != nil {
+			return err
+		}
+	}
+	s.feeds[path] = page
+	return nil
 }
 
 // selects reports whether each target has the same meaning in a version and in this one. The meaning

@@ -87,7 +87,7 @@ func ReadColours(r io.Reader) (Colours, error) {
 
 // ReadHeadshots reads a file of portraits: first a template of their addresses, such as
 // https://images.example/{year}/{code}.png, then one identifier a line of the drivers with a
-// portrait. See [season.Headshots] for the template. It skips empty lines and lines that begin
+// portrait; without any, all have one. See [season.Headshots] for the template. It skips empty lines and lines that begin
 // with #.
 func ReadHeadshots(r io.Reader) (season.Headshots, error) {
 	var h season.Headshots
@@ -141,13 +141,16 @@ func (m Media) Apply(f *season.Facts) (colours, headshots int) {
 	if m.Headshots.Template == "" {
 		return colours, 0
 	}
-	f.Headshots = season.Headshots{Template: m.Headshots.Template}
+	f.Headshots = season.Headshots{}
 	for _, driver := range m.Headshots.Drivers {
 		if _, ok := f.Drivers[driver]; !ok {
 			headshots++
 			continue
 		}
 		f.Headshots.Drivers = append(f.Headshots.Drivers, driver)
+	}
+	if len(f.Headshots.Drivers) == 0 == (len(m.Headshots.Drivers) == 0) { // an empty list stands for every driver
+		f.Headshots.Template = m.Headshots.Template
 	}
 	return colours, headshots
 }
