@@ -49,9 +49,10 @@ type schema struct {
 
 // formats are the formats of strings that the files use.
 var formats = map[string]func(string) bool{
-	"date":      func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil },
-	"date-time": func(text string) bool { _, err := time.Parse(time.RFC3339, text); return err == nil },
-	"uri":       func(text string) bool { u, err := url.Parse(text); return err == nil && u.IsAbs() },
+	"date":          func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil },
+	"date-time":     func(text string) bool { _, err := time.Parse(time.RFC3339, text); return err == nil },
+	"uri":           func(text string) bool { u, err := url.Parse(text); return err == nil && u.IsAbs() },
+	"uri-reference": func(text string) bool { _, err := url.Parse(text); return err == nil },
 }
 
 // compile compiles the text of a schema file, which may refer to the common file.
