@@ -165,7 +165,7 @@ func (d *Draft) changes(variants []Variant) bool {
 // mayPublish returns ErrHeld or ErrMayNotFollow if the draft must not become the current version.
 func (d *Draft) mayPublish() error {
 	if base := d.Base.Pointer; base.Held && !d.EndHold {
-		return fmt.Errorf("version %d: %w: %s; gridcast build --release ends the hold", base.Version, ErrHeld, base.Reason)
+		return fmt.Errorf("version %d: %w: %s; gridcast build --release --reason WHY ends the hold", base.Version, ErrHeld, base.Reason)
 	}
 	if err := d.mayFollow(); err != nil {
 		return fmt.Errorf("%w: %w", ErrMayNotFollow, err)

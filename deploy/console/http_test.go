@@ -320,7 +320,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		"claimed:anna|verify_result|2024022|",
 		"claimed:anna|rollback|2|wrong result",
 		"claimed:anna|rebuild||try",
-		"claimed:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result; gridcast build --release ends the hold",
+		"claimed:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result; gridcast build --release --reason WHY ends the hold",
 		"claimed:anna|release||it was right",
 	}
 	if diff := cmp.Diff(want, w.audit()); diff != "" {

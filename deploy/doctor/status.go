@@ -197,7 +197,7 @@ func printState(s *terminal.Streams, st serviceState) {
 	}
 	switch {
 	case st.Held != "":
-		published += "; publishing is held: " + st.Held + " (gridcast build --release ends it)"
+		published += "; publishing is held: " + st.Held + " (gridcast build --release --reason WHY ends it)"
 	case st.Overdue:
 		published += "; overdue since " + terminal.Time(st.DueAt) + " (is the scheduler running?)"
 	}

@@ -208,7 +208,7 @@ type snapshotsRollbackCmd struct {
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) {
-		s.Print(answer.Receipt, "%s\ngridcast build --release ends the hold.\n", answer.Text)
+		s.Print(answer.Receipt, "%s\ngridcast build --release --reason WHY ends the hold.\n", answer.Text)
 	})
 }
 
