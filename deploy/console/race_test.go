@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -41,6 +42,33 @@ func TestRaceByHand(t *testing.T) {
 	}
 	if got := strings.Join(w.audit(), "\n"); strings.Count(got, "set_order") != 3 {
 		t.Errorf("the audit log has %q, want three orders", got)
+	}
+}
+
+// TestRaceNamesTheFeed: the page names the age of the last line, and does not ask for orders by hand while a source sends. It
+// says which line waits, and that the source waits while an order by hand counts.
+func TestRaceNamesTheFeed(t *testing.T) {
+	w := newWorld(t)
+	w.set(w.weekend.GridKnownAt().Add(time.Minute))
+	w.build("the grid is known")
+	w.runs(3)
+	w.build("lap 3")
+	w.set(w.now().Add(14 * time.Second))
+	page := w.asOperator(http.MethodGet, "/race", nil).body
+	if !strings.Contains(page, "Last line 14 s ago, from openf1.") || strings.Contains(page, "enter orders by hand") {
+		t.Error("the page does not name the last line, or asks for orders by hand")
+	}
+	log := live.Log{Store: w.store}
+	over := live.Observation{Session: 2024022, At: w.now(), Received: w.now(), Source: "openf1", Phase: live.Over}
+	if _, _, err := log.Append(t.Context(), live.Fixture{Laps: 50}, over); !errors.Is(err, live.ErrHeld) {
+		t.Fatalf("over at lap 3: %v, want it held", err)
+	}
+	if page = w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "over is held, because the leader has completed 3 of 50 laps") {
+		t.Error("the page does not name the line that waits")
+	}
+	w.wait("/race/2024022/order", url.Values{"lap": {"4"}, "order": {"RUS"}})
+	if page = w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "The lines of the source wait") {
+		t.Error("the page does not say that the source waits")
 	}
 }
 

@@ -224,8 +224,17 @@ func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, er
 // Observe stores an observation as received now, and reports whether it is new. source is the sender of an observation
 // that names none. Without a source the observation comes from a recording and may be by hand. The audit log leaves
 // observations out, because they have a log of their own.
-func (o *Operator) Observe(ctx context.Context, seen live.Observation, source string) (news bool, err error) {
-	defer func() { o.count(news, err) }()
+func (o *Operator) Observe(ctx context.Context, seen live.Observation, source string) (bool, error) {
+	news, err := o.observe(ctx, seen, source)
+	o.count(news, err)
+	if news && o.RunJob != nil { // else a running service finds it within a second
+		_, runErr := o.RunJob("build", "the race goes on")
+		err = cmp.Or(err, runErr)
+	}
+	return news, err
+}
+
+func (o *Operator) observe(ctx context.Context, seen live.Observation, source string) (bool, error) {
 	r, _, err := o.running(ctx, seen.Session)
 	if err != nil {
 		return false, err
@@ -240,11 +249,7 @@ func (o *Operator) Observe(ctx context.Context, seen live.Observation, source st
 		seen.Source = cmp.Or(seen.Source, source)
 	}
 	seen.Received = o.Now().Truncate(time.Millisecond)
-	_, news, err = o.observed().Append(ctx, builder.Fixture(r), seen)
-	if news && o.RunJob != nil { // else a running service finds it within a second
-		_, runErr := o.RunJob("build", "the race goes on")
-		err = cmp.Or(err, runErr)
-	}
+	_, news, err := o.observed().Append(ctx, builder.Fixture(r), seen)
 	return news, err
 }
 

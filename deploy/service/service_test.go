@@ -260,3 +260,73 @@ func TestStopCancelsABuild(t *testing.T) {
 		}
 	})
 }
+
+// TestSilentFeedIsMeasured: the age of the latest observation, and for how long /live has been stale, are metrics while a
+// race runs and a source is expected; lines are counted by outcome.
+func TestSilentFeedIsMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it renders twenty seasons")
+	}
+	s, clock, registry := belgianWeekend(t, io.Discard)
+	s.ExpectFeed()
+	build := func() {
+		if _, err := s.Build(t.Context(), builder.Request{Reason: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	value := func(name string) float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				if label := m.GetLabel(); family.GetName() == name && len(label) == 0 {
+					return m.GetGauge().GetValue()
+				} else if len(label) == 1 && family.GetName()+" "+label[0].GetValue() == name {
+					return m.GetCounter().GetValue()
+				}
+			}
+		}
+		return -1 // absent
+	}
+	start := clock.Now().Add(time.Hour)
+	build()
+	actions, err := s.Operator(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(line string) {
+		_, _, err := actions.ObserveLines(t.Context(), strings.NewReader(line), "feed", func(int, error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		after      time.Duration
+		line       string
+		age, stale float64
+	}{
+		{-time.Minute, "", -1, 0},
+		{time.Minute, "", 60, 0},
+		{5 * time.Minute, "", 300, 120}, // the feed never began
+		{6 * time.Minute, `{"session_key":2024014,"at":"2024-07-28T13:06:00Z","phase":"started"}`, 0, 0},
+		{7 * time.Minute, `{"session_key":2024014,"at":"2024-07-28T13:07:00Z","lap":40,"cars":[{"driver":"RUS"}]}`, 60, 0},
+		{12 * time.Minute, "", 360, 180},
+		{13 * time.Minute, `{"session_key":2024014,"at":"2024-07-28T13:13:00Z","phase":"suspended"}`, 0, 0},
+		{22 * time.Minute, "", 540, 0}, // of the ten minutes of a suspension
+		{23*time.Minute + 30*time.Second, "", 630, 30},
+	} {
+		clock.set(start.Add(step.after))
+		if step.line != "" {
+			send(step.line)
+		}
+		build()
+		if age, stale := value("gridcast_live_observation_age_seconds"), value("gridcast_live_stale_seconds"); age != step.age || stale != step.stale {
+			t.Errorf("%s after lights out: age %v, stale %v; want %v, %v", step.after, age, stale, step.age, step.stale)
+		}
+	}
+	if stored, refused := value("gridcast_live_lines_total stored"), value("gridcast_live_lines_total refused"); stored != 2 || refused != 1 {
+		t.Errorf("%v lines stored and %v refused, want 2 and 1", stored, refused)
+	}
+}
