@@ -43,6 +43,9 @@ var actions = map[string]parser{
 	"POST /rounds/{session}/move":       form[operator.MoveRound],
 	"POST /rounds/{session}/reinstate":  form[operator.ReinstateRound],
 	"POST /rounds/{session}/release":    form[operator.ReleaseRound],
+	"POST /championship/{year}":         parseDecision,
+	"POST /championship/{year}/restore": form[operator.RestoreCompetitor],
+	"POST /championship/{year}/accept":  form[operator.AcceptDecision],
 	"POST /race/{session}/order":        form[operator.SetOrder],
 	"POST /facts/{session}/{block}":     form[operator.EnterDrivers],
 	"POST /rounds/{session}/facts":      form[operator.ReleaseFacts],
@@ -70,6 +73,20 @@ func form[A operator.Action](_ *Console, r *http.Request) (operator.Action, erro
 	var a A
 	err := decode(r, &a)
 	return a, err
+}
+
+// parseDecision makes the action of the form about a championship, by its field decision.
+func parseDecision(c *Console, r *http.Request) (operator.Action, error) {
+	switch decision := r.FormValue("decision"); decision {
+	case "deduct":
+		return form[operator.DeductPoints](c, r)
+	case "add":
+		return form[operator.AddPoints](c, r)
+	case "exclude", "new-entry":
+		return form[operator.ExcludeCompetitor](c, r)
+	default:
+		return nil, fmt.Errorf("decision: %q is none of deduct, add, exclude and new-entry", decision)
+	}
 }
 
 // act applies the action of a form. If the action has a question, act first answers with status 428 and the

@@ -97,6 +97,26 @@ func TestFormsAndCommands(t *testing.T) {
 		{"/rounds/2024014/reinstate", "start=", typed[operator.ReinstateRound](t, "2024014"), operator.ReinstateRound{Key: 2024014}},
 		{"/rounds/2024014/release", "", typed[operator.ReleaseRound](t, "2024014"), operator.ReleaseRound{Key: 2024014}},
 		{"/rounds/2024014/facts", "block=grid", typed[operator.ReleaseFacts](t, "2024014", "grid"), operator.ReleaseFacts{Key: 2024014, Block: assemble.Grid}},
+		{
+			"/championship/2024", "decision=deduct&constructors=yes&id=mclaren&points=7.5&from=2024003", typed[operator.DeductPoints](t, "2024", "mclaren", "7.5", "--constructors", "--from=2024003"),
+			operator.DeductPoints{Competitor: operator.Competitor{Year: 2024, ID: "mclaren", Constructors: true}, Points: 7.5, From: operator.From{From: 2024003}},
+		},
+		{
+			"/championship/2024", "decision=add&constructors=&id=VER&points=3&from=", typed[operator.AddPoints](t, "2024", "VER", "3"),
+			operator.AddPoints{Competitor: operator.Competitor{Year: 2024, ID: "VER"}, Points: 3},
+		},
+		{
+			"/championship/2024", "decision=new-entry&constructors=yes&id=mclaren&points=", typed[operator.ExcludeCompetitor](t, "2024", "mclaren", "--constructors", "--new-entry"),
+			operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "mclaren", Constructors: true}, NewEntry: true},
+		},
+		{
+			"/championship/2024/restore", "id=VER&decision=2", typed[operator.RestoreCompetitor](t, "2024", "VER", "--decision=2"),
+			operator.RestoreCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}, Decision: 2},
+		},
+		{
+			"/championship/2024/accept", "id=mclaren&constructors=yes", typed[operator.AcceptDecision](t, "2024", "mclaren", "--constructors"),
+			operator.AcceptDecision{Competitor: operator.Competitor{Year: 2024, ID: "mclaren", Constructors: true}},
+		},
 		{"/sources/changes/a1/accept", "", typed[operator.AcceptChange](t, "a1"), operator.AcceptChange{ID: "a1"}},
 		{
 			"/sources/alias", "kind=team&from=kick&to=sauber", typed[operator.MergeIdentities](t, "kick", "sauber", "--kind=team"),

@@ -59,6 +59,9 @@ func TestFormsInABrowser(t *testing.T) {
 		{"/rounds/2024024/move", []string{"start", "2020-01-01T12:00", "reason", "a typing error"}, false, "failed", "move a round into the past", false},
 		{"/rounds/2024024/move", []string{"start", "2024-12-08T15:00", "reason", "heat"}, true, "done", "move a round", false},
 		{"/rounds/2024024/cancel", []string{"reason", "flood"}, true, "done", "cancel a round", false},
+		{"/championship/2024", []string{"constructors", "yes", "id", "mclarin", "points", "5", "reason", "cost cap"}, false, "failed", "an unknown competitor", false},
+		{"/championship/2024", []string{"constructors", "yes", "id", "mclaren", "points", "5", "reason", "cost cap"}, true, "done", "take points", false},
+		{"/championship/2024/restore", []string{"reason", "appeal"}, true, "done", "restore a team", false},
 		{"/archive", []string{"path", "/nowhere/release.zip"}, false, "failed", "import a missing file", false},
 		{"/archive", []string{"path", release, "reason", "a test"}, true, "done", "import an archive", false},
 		{"/calendar", []string{"text", "grand_prix,start\nlost-vegas,2024-11-30", "reason", "a letter"}, false, "failed", "an unknown Grand Prix", false},
@@ -107,7 +110,7 @@ func TestFormsInABrowser(t *testing.T) {
 			t.Errorf("entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
 		}
 	}
-	if want := []string{"create_key", "rotate_key", "set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "alias", "change_settings", "prune"}; !slices.Equal(logged, want) {
+	if want := []string{"create_key", "rotate_key", "set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "deduct_points", "restore_competitor", "put_archive", "alias", "change_settings", "prune"}; !slices.Equal(logged, want) {
 		t.Errorf("the audit log has %v, want %v", logged, want)
 	}
 }

@@ -182,6 +182,8 @@ func (p *page) notices() {
 			section = "waiting"
 		case almanac.PickMissing:
 			section = "control"
+		case almanac.DecisionWaits:
+			section = "championship"
 		case almanac.QualifyingMissed, almanac.GridMissed:
 			if section = "control"; fact.Session != 0 { // else it sums up several rounds
 				section = fmt.Sprintf("facts-%d-%s", fact.Session, blocksMissed[fact.Code])

@@ -106,6 +106,19 @@ type seasonView struct {
 	Year   int
 	Years  []int // all seasons, the latest first
 	Rounds []seasonRound
+
+	Decisions []decisionView         // about the championships, that stand
+	Offers    []almanac.Offer        // that only the source's table shows
+	Counted   []almanac.Championship // the tables, the latest first
+}
+
+// decisionView is a decision about a championship.
+type decisionView struct {
+	almanac.ChampionshipDecision
+
+	Number int
+	Name   string // of the championship
+	From   string // the round
 }
 
 // scores count the picks whose result is verified.
@@ -220,6 +233,17 @@ func newSeason(a *almanac.Almanac, year int) seasonView {
 		}
 		row.Hit, row.OnPod, row.Scored = s.add(r)
 		s.Rounds = append(s.Rounds, row)
+	}
+	if y, ok := a.Year(s.Year); ok {
+		for i, d := range y.Decisions() {
+			shown := decisionView{ChampionshipDecision: d, Number: i + 1, Name: almanac.ChampionshipName(d.Constructors)}
+			if d.Round != nil {
+				shown.From = d.Round.Facts.Name
+			}
+			s.Decisions = append(s.Decisions, shown)
+		}
+		s.Offers, s.Counted = y.Offers(), slices.Clone(y.Progress())
+		slices.Reverse(s.Counted)
 	}
 	return s
 }

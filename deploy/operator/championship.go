@@ -73,7 +73,13 @@ type ExcludeCompetitor struct {
 	Competitor
 	From
 
-	NewEntry bool `name:"new-entry" help:"Exclude the entry of the team that ends with the round before; the team goes on without its points." env:"-"`
+	NewEntry bool `name:"new-entry" form:"-" help:"Exclude the entry of the team that ends with the round before; the team goes on without its points." env:"-"`
+}
+
+// ReadForm reads the decision of a form that has several.
+func (d *ExcludeCompetitor) ReadForm(field func(string) string) error {
+	d.NewEntry = field("decision") == "new-entry"
+	return nil
 }
 
 func (d ExcludeCompetitor) look(ctx context.Context, o *Operator) (*Plan, error) {
