@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"builder/tiles":                 {"snapshots", "builder/ledger"},
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/live":                  {"builder/season", "snapshots/blob"},
-	"builder/almanac":               {"builder/season", "builder/ledger"},
+	"builder/almanac":               {"builder/names", "builder/season", "builder/ledger"},
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
 	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
 	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season", "builder/source"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridcast/builder/ledger"
+	"gridcast/builder/names"
 	"gridcast/builder/season"
 )
 
@@ -240,12 +241,12 @@ func Offers(rounds []*Round) (offers []Offer) {
 	known := decisionsOf(rounds[0].Year, all, rounds[0].state)
 	for _, constructors := range []bool{false, true} {
 		var of []Offer
-		names := map[string]bool{}
+		departed := map[string]bool{} // competitors
 		for _, d := range departures(counted, constructors, known) {
 			i := slices.IndexFunc(of, func(o Offer) bool {
 				return o.Competitor == d.Competitor && o.Engine == d.Engine && o.Points != 0 && d.Points != 0
 			})
-			if names[d.Competitor] = true; i >= 0 {
+			if departed[d.Competitor] = true; i >= 0 {
 				of[i].Points += d.Points // a table that went back, or changed again
 				continue
 			}
@@ -256,7 +257,7 @@ func Offers(rounds []*Round) (offers []Offer) {
 			of = append(of, Offer{d.Championship, name, d.from})
 		}
 		of = slices.DeleteFunc(of, func(o Offer) bool { return !o.Excluded && !o.NewEntry && math.Abs(o.Points) < 1e-9 })
-		if len(names) <= maxOffered {
+		if len(departed) <= maxOffered {
 			offers = append(offers, of...)
 		}
 	}
@@ -311,41 +312,22 @@ func (y *Year) Competitor(constructors bool, text string) (id, name string, err 
 			}
 		}
 	}
-	nearest, least := "", math.MaxInt
-	for id, name := range known {
-		code := ""
+	spellings := func(id string) []string {
+		all := []string{id, known[id]}
 		if !constructors {
-			code = y.Codes()[season.DriverID(id)]
+			all = append(all, y.Codes()[season.DriverID(id)])
 		}
-		if id == text || strings.EqualFold(name, text) || code != "" && strings.EqualFold(code, text) {
-			return id, name, nil
-		}
-		if n := distance(id, strings.ToLower(text)); n < least || n == least && id < nearest {
-			nearest, least = id, n
+		return all
+	}
+	ids := slices.Sorted(maps.Keys(known))
+	for _, id := range ids {
+		if slices.ContainsFunc(spellings(id), func(as string) bool { return as != "" && strings.EqualFold(as, text) }) {
+			return id, known[id], nil
 		}
 	}
-	if nearest == "" {
+	if len(ids) == 0 {
 		return "", "", fmt.Errorf("%w: the %s of %d are not known yet", ErrNoCompetitor, ChampionshipName(constructors), y.Year)
 	}
-	return "", "", fmt.Errorf("%w: %q is not among the %s of %d; the nearest is %s", ErrNoCompetitor, text, ChampionshipName(constructors), y.Year, nearest)
-}
-
-// distance is the number of letters to insert, delete or replace to make one text of another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			other := diagonal
-			if a[i] != b[j] {
-				other++
-			}
-			diagonal, row[j+1] = row[j+1], min(other, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return "", "", fmt.Errorf("%w: %q is not among the %s of %d%s", ErrNoCompetitor, text, ChampionshipName(constructors), y.Year,
+		names.DidYouMean(names.Nearest(text, len(text), ids, spellings)))
 }

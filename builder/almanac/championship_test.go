@@ -268,7 +268,7 @@ func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
 		t.Errorf("Beta: got %s, %s, %v", id, name, err)
 	}
 	_, _, err := y.Competitor(true, "alfa")
-	if !errors.Is(err, almanac.ErrNoCompetitor) || !strings.Contains(err.Error(), "the nearest is alpha") {
+	if !errors.Is(err, almanac.ErrNoCompetitor) || !strings.Contains(err.Error(), "did you mean alpha?") {
 		t.Errorf("alfa: got %v", err)
 	}
 }
