@@ -239,10 +239,15 @@ func Offers(rounds []*Round) (offers []Offer) {
 		all[i] = *r
 	}
 	known := decisionsOf(rounds[0].Year, all, rounds[0].state)
+	entered := func(d ChampionshipDecision) bool { return d.EventID != "" }
 	for _, constructors := range []bool{false, true} {
+		shown := departures(counted, constructors, slices.DeleteFunc(slices.Clone(known), entered))
 		var of []Offer
 		departed := map[string]bool{} // competitors
 		for _, d := range departures(counted, constructors, known) {
+			if !slices.ContainsFunc(shown, func(o departure) bool { return o.Competitor == d.Competitor && o.Engine == d.Engine }) {
+				continue // the source only lacks a decision that a person entered
+			}
 			i := slices.IndexFunc(of, func(o Offer) bool {
 				return o.Competitor == d.Competitor && o.Engine == d.Engine && o.Points != 0 && d.Points != 0
 			})

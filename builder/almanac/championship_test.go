@@ -213,6 +213,7 @@ func TestTableOffersDecision(t *testing.T) {
 		"points taken":        {table: taken(2, 15), verified: orders, want: []string{"2 alpha 15 points taken"}},
 		"fewer points":        {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -10}, want: []string{"2 alpha 5 points taken"}},
 		"entered by a person": {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
+		"only a person's":     {table: func(*season.Season) {}, verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
 		"other results":       {table: taken(2, 15), verified: []order{ann, ann, ann}},
 		"not verified yet":    {table: taken(2, 15), verified: orders[:1]},
 		"a driver without a rank": {
