@@ -66,7 +66,7 @@ func (a *Almanac) Facts() season.View {
 // Year is one season. The functions compute their value on the first call and keep it. It is read only.
 type Year struct {
 	Year         int
-	Rounds       []Round // in calendar order
+	Rounds       []Round // in order of their start
 	Drivers      func() []DriverStanding
 	Constructors func() []ConstructorStanding
 	Progress     func() []Championship         // after each counted round, in order of their start
@@ -85,6 +85,7 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 			continue
 		}
 		rounds := slices.DeleteFunc(join(v, s, facts), func(r Round) bool { return r.Session == 0 })
+		slices.SortStableFunc(rounds, func(a, b Round) int { return a.Start.Compare(b.Start) }) // the calendar numbers a moved round later
 		if len(rounds) == 0 && len(facts.Rounds) > 0 {
 			continue
 		}

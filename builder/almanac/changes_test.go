@@ -122,3 +122,46 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 		t.Errorf("got %+v, want one revision from ann to bob", changes)
 	}
 }
+
+// A decision about a race that had started names the state that readers saw.
+func TestOldStateOfAStartedRace(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration
+		want  almanac.State
+	}{
+		"before the start": {-time.Minute, almanac.Scheduled},
+		"running":          {time.Hour, almanac.Live},
+		"long over":        {almanac.RaceWindow, almanac.AwaitingResult},
+	} {
+		w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
+		at := startOf(2).Add(tt.after)
+		w.on(at, 2, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") })
+		if got := w.at(at).Changes(2025); len(got) != 1 || got[0].OldState != tt.want || got[0].NewState != almanac.Cancelled {
+			t.Errorf("%s: got %+v, want the old state %d", name, got, tt.want)
+		}
+	}
+}
+
+// A round that was moved behind another stands behind it in the calendar, as in the tables.
+func TestMovedRoundKeepsTheOrderOfStarts(t *testing.T) {
+	first := order{"ann", "bob", "cay", "dan"}
+	w := newWorld(t, preseason, first, first, nil)
+	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(1), startOf(2).Add(2*24*time.Hour), "heat")}
+	})
+	w.verify(startOf(2).Add(raceTime), 2, first, "")
+	w.on(startOf(2).Add(3*24*time.Hour), 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Verify(almanac.Rows(first.results()), startOf(2).Add(2*24*time.Hour), "")}
+	})
+	y, _ := w.at(startOf(3)).Year(2025)
+	var calendar, progress []int
+	for _, r := range y.Rounds {
+		calendar = append(calendar, r.Facts.Number)
+	}
+	for _, after := range y.Progress() {
+		progress = append(progress, after.Round.Facts.Number)
+	}
+	if !slices.Equal(calendar, []int{2, 1, 3}) || !slices.Equal(progress, []int{2, 1}) {
+		t.Errorf("the calendar has the rounds %v, the progress %v", calendar, progress)
+	}
+}

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +119,39 @@ func TestChangesFeed(t *testing.T) {
 	}
 	if len(ids) != 4 {
 		t.Errorf("got identifiers %v, want four", ids)
+	}
+}
+
+// Two changes of one round and one instant have two identifiers, which stay when later changes follow.
+func TestChangesOfOneInstant(t *testing.T) {
+	identifiers := func(moves int) []string {
+		a := decided()
+		record := &a.Years[1].Rounds[3].Record
+		for range moves {
+			record.Override.Changes = append(record.Override.Changes, record.Override.Changes[len(record.Override.Changes)-1])
+		}
+		body, err := render.Feed(a, catalog.Feeds[1], generated)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := gofeed.NewParser().Parse(bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, item := range parsed.Items {
+			all = append(all, item.GUID)
+		}
+		slices.Sort(all)
+		return all
+	}
+	before, after := identifiers(1), identifiers(2)
+	if len(slices.Compact(slices.Clone(after))) != 6 {
+		t.Errorf("six changes have the identifiers %v", after)
+	}
+	for _, id := range before {
+		if !slices.Contains(after, id) {
+			t.Errorf("%s has gone: got %v", id, after)
+		}
 	}
 }

@@ -248,3 +248,21 @@ func BenchmarkAsOf(b *testing.B) {
 		})
 	}
 }
+
+// A session of unknown hour follows those of its day whose hour is known.
+func TestSessionsOfUnknownHourEndTheirDay(t *testing.T) {
+	friday := time.Date(2026, 6, 5, 0, 0, 0, 0, time.UTC)
+	saturday := friday.AddDate(0, 0, 1)
+	sessions := []season.Session{
+		{Kind: season.Qualifying, Date: saturday}, {Kind: season.SprintQualifying, Date: friday},
+		{Kind: season.Practice1, Date: friday, Start: friday.Add(11 * time.Hour)}, {Kind: season.Sprint, Date: saturday, Start: saturday.Add(10 * time.Hour)},
+	}
+	season.SortSessions(sessions)
+	var got []season.SessionKind
+	for _, s := range sessions {
+		got = append(got, s.Kind)
+	}
+	if want := []season.SessionKind{season.Practice1, season.SprintQualifying, season.Sprint, season.Qualifying}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -25,9 +25,17 @@ func (r *Round) StartsAt() time.Time {
 // Provisional reports whether the hour of the start is unknown and StartsAt an assumption.
 func (r *Round) Provisional() bool { return r.Start.IsZero() }
 
-// SortSessions sorts the sessions of a weekend by time.
+// SortSessions sorts the sessions of a weekend by time. Sessions of unknown hour follow the others of their day.
 func SortSessions(sessions []Session) {
-	slices.SortStableFunc(sessions, func(a, b Session) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
+	untimed := func(s Session) int {
+		if s.Start.IsZero() {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(sessions, func(a, b Session) int {
+		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(untimed(a), untimed(b)), a.Start.Compare(b.Start))
+	})
 }
 
 // SortGrid sorts a grid by position. The pit lane starts last.
