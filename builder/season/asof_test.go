@@ -254,8 +254,10 @@ func TestSessionsOfUnknownHourEndTheirDay(t *testing.T) {
 	friday := time.Date(2026, 6, 5, 0, 0, 0, 0, time.UTC)
 	saturday := friday.AddDate(0, 0, 1)
 	sessions := []season.Session{
-		{Kind: season.Qualifying, Date: saturday}, {Kind: season.SprintQualifying, Date: friday},
-		{Kind: season.Practice1, Date: friday, Start: friday.Add(11 * time.Hour)}, {Kind: season.Sprint, Date: saturday, Start: saturday.Add(10 * time.Hour)},
+		{Kind: season.Qualifying, Date: saturday},
+		{Kind: season.SprintQualifying, Date: friday},
+		{Kind: season.Practice1, Date: friday, Start: friday.Add(11 * time.Hour)},
+		{Kind: season.Sprint, Date: saturday, Start: saturday.Add(10 * time.Hour)},
 	}
 	season.SortSessions(sessions)
 	var got []season.SessionKind
