@@ -58,6 +58,13 @@ func TestDayWithoutAnHour(t *testing.T) {
 			}
 		}
 	}
+	if r, _ := facts.Round(2025, "las-vegas"); true {
+		evening := r.Date.AddDate(0, 0, -1)
+		known, _ := a.AsOf(r.Date).Round(2025, "las-vegas")
+		if got := facts.UTCDay(r, evening); !got.Equal(r.Date) || !known.LocalDay().Equal(evening) {
+			t.Errorf("Las Vegas on the evening of %s: the day in UTC is %s, and at the circuit %s", evening, got, known.LocalDay())
+		}
+	}
 	if r, _ := facts.Round(2023, "monaco"); r.AssumedHour != 0 || r.StartsAt().Hour() != 13 {
 		t.Errorf("history: %s starts at %s", r.Name, r.StartsAt())
 	}

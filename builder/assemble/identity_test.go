@@ -288,7 +288,7 @@ func TestIdentityMerged(t *testing.T) {
 		t.Errorf("rounds after acceptance (-want +got):\n%.2000s", diff)
 	}
 	// A team with two names that is merged after the archive had both.
-	ours, d = weekendOf(t, nil)
+	_, d = weekendOf(t, nil)
 	r := &d.Facts.Seasons[1].Rounds[15]
 	for _, entries := range []*[]season.Entry{&r.Entries} {
 		*entries = slices.Clone(*entries)

@@ -49,7 +49,10 @@ func PlanCalendar(file []byte, mapped map[string]string, facts *season.Facts, de
 				read.Place, read.Date.Format(time.DateOnly), now.UTC().Year(), now.UTC().Year()+2))
 			continue
 		}
-		was, _ := facts.Round(read.Year, read.GrandPrix) // nil: a new round
+		was, _ := facts.Round(read.Year, read.GrandPrix)                       // nil: a new round
+		if read.Start.IsZero() && (was == nil || !read.Date.Equal(was.Date)) { // a calendar has the day at the circuit
+			read.Date = facts.UTCDay(&season.Round{GrandPrix: read.GrandPrix, Circuit: read.Circuit}, read.Date)
+		}
 		next := read.Over(was, editions[read.GrandPrix])
 		if was == nil && next.Number == 0 {
 			next.Number = numbers[read.Year] + 1

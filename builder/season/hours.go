@@ -37,22 +37,7 @@ func (f *Facts) assumedHour(year int, r *Round) time.Duration {
 	if zone == nil {
 		return 0
 	}
-	hour, minute := usualHour, 0
-	last := func(same func(*Round) bool) bool {
-		for i := year - 1; i >= 0; i-- {
-			for k := range f.Seasons[i].Rounds {
-				if was := &f.Seasons[i].Rounds[k]; same(was) && !was.Provisional() && LocationOf(was.Circuit) != nil {
-					at := was.Start.In(LocationOf(was.Circuit))
-					hour, minute = at.Hour(), at.Minute()
-					return true
-				}
-			}
-		}
-		return false
-	}
-	if !last(func(was *Round) bool { return was.GrandPrix == r.GrandPrix }) {
-		last(func(was *Round) bool { return was.Circuit == r.Circuit })
-	}
+	hour, minute := f.lastClock(year, r)
 	y, m, d := r.Date.Date()
 	for _, day := range []int{d, d - 1, d + 1} { // Date is the day in UTC, also of a race in the evening of the day before
 		if at := time.Date(y, m, day, hour, minute, 0, 0, zone); DayOf(at).Equal(r.Date) {
@@ -60,6 +45,51 @@ func (f *Facts) assumedHour(year int, r *Round) time.Duration {
 		}
 	}
 	return 0
+}
+
+// lastClock returns the local time of the last edition of a round in the seasons before an index, else of the last race at
+// its circuit.
+func (f *Facts) lastClock(before int, r *Round) (hour, minute int) {
+	for _, same := range []func(*Round) bool{
+		func(was *Round) bool { return was.GrandPrix == r.GrandPrix },
+		func(was *Round) bool { return was.Circuit == r.Circuit },
+	} {
+		for i := min(before, len(f.Seasons)) - 1; i >= 0; i-- {
+			for k := range f.Seasons[i].Rounds {
+				if was := &f.Seasons[i].Rounds[k]; same(was) && !was.Provisional() && LocationOf(was.Circuit) != nil {
+					at := was.Start.In(LocationOf(was.Circuit))
+					return at.Hour(), at.Minute()
+				}
+			}
+		}
+	}
+	return usualHour, 0
+}
+
+// UTCDay returns the day in UTC of a race of unknown hour that is held on a day at its circuit. The two differ for a race in the
+// evening, as in Las Vegas.
+func (f *Facts) UTCDay(r *Round, local time.Time) time.Time {
+	zone := LocationOf(r.Circuit)
+	if zone == nil {
+		return local
+	}
+	before := slices.IndexFunc(f.Seasons, func(s Season) bool { return s.Year >= local.Year() })
+	if before < 0 {
+		before = len(f.Seasons)
+	}
+	hour, minute := f.lastClock(before, r)
+	y, m, d := local.Date()
+	return DayOf(time.Date(y, m, d, hour, minute, 0, 0, zone))
+}
+
+// LocalDay returns the day of a race at its circuit, as midnight UTC.
+func (r *Round) LocalDay() time.Time {
+	zone := LocationOf(r.Circuit)
+	if zone == nil {
+		return r.Date
+	}
+	y, m, d := r.StartsAt().In(zone).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
 // LocationOf returns the time zone of a circuit, nil if it is unknown.

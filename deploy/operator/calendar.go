@@ -63,7 +63,8 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	p := &done.Preview
 	if len(plan.Entry.Statements) == 0 {
-		p.Effects = append(plan.Listed, "All of it is in use already: nothing changes.")
+		p.Effects = append(p.Effects, "All of it is in use already: nothing changes.")
+		p.Effects = append(p.Effects, plan.Listed...)
 		return done, nil
 	}
 	p.Question = "Is this the calendar?"
@@ -135,7 +136,7 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 		if r.Year != year {
 			continue
 		}
-		cells := []string{strconv.Itoa(r.Facts.Number), string(r.Facts.GrandPrix), string(r.Facts.Circuit), instantCell(r.Facts.Date, r.Facts.Start)}
+		cells := []string{strconv.Itoa(r.Facts.Number), string(r.Facts.GrandPrix), string(r.Facts.Circuit), instantCell(r.Facts.LocalDay(), r.Facts.Start)}
 		for _, kind := range calendar.Kinds {
 			cell := ""
 			if s, known := r.Facts.Session(kind); known {

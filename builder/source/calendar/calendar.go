@@ -51,8 +51,11 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 			next.Street, next.CourseKm, next.ScheduledLaps = latest.Street, latest.CourseKm, latest.ScheduledLaps
 		}
 	}
-	if !r.Start.IsZero() {
+	switch {
+	case !r.Start.IsZero():
 		next.Start = r.Start
+	case !next.Start.IsZero(): // another day, at the hour that is known
+		next.Start = next.Start.Add(r.Date.Sub(next.Date))
 	}
 	next.Circuit, next.Date, next.Sprint = r.Circuit, r.Date, next.Sprint || r.Sprint
 	next.Sessions = slices.Clone(next.Sessions)
