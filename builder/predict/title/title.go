@@ -332,8 +332,11 @@ func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float
 			t.nowPlaces[place] += races
 		}
 		return !slices.ContainsFunc(all, func(o *tally[ID]) bool {
+			if o == t || o.decided.Excluded {
+				return false
+			}
 			o.reset()
-			return o != t && !o.decided.Excluded && o.ahead(t)
+			return o.ahead(t)
 		})
 	}
 	var list []Chance[ID]

@@ -217,3 +217,22 @@ func BenchmarkSimulate(b *testing.B) {
 		simulate(b, v, 2024, title.DefaultConfig())
 	}
 }
+
+// An excluded competitor has no chance and stands in nobody's way, and points of a decision count at the end.
+func TestDecisionsCountInTheOdds(t *testing.T) {
+	v := after(t, embedded(t), 2021, 21) // Verstappen and Hamilton are level on points before the last race
+	c := quick()
+	c.Drivers = map[season.DriverID]title.Decided{"max-verstappen": {Excluded: true}}
+	if o := simulate(t, v, 2021, c); len(o.Drivers) != 1 || o.Drivers[0].ID != "lewis-hamilton" || o.Drivers[0].Title != 1 {
+		t.Errorf("the rival is excluded: got %+v", o.Drivers)
+	}
+	c.Drivers = map[season.DriverID]title.Decided{"max-verstappen": {Points: -27}}
+	if o := simulate(t, v, 2021, c); len(o.Drivers) != 1 || o.Drivers[0].ID != "lewis-hamilton" {
+		t.Errorf("the rival has lost more points than a race gives: got %+v", o.Drivers)
+	}
+	c.Drivers = map[season.DriverID]title.Decided{"max-verstappen": {Points: -20}}
+	o := simulate(t, v, 2021, c)
+	if len(o.Drivers) != 2 || o.Drivers[1].ID != "max-verstappen" || o.Drivers[1].Title > .2 || o.Drivers[1].Most != o.Drivers[0].Most-20 {
+		t.Errorf("the rival has lost 20 points: got %+v", o.Drivers)
+	}
+}
