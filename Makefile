@@ -7,7 +7,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := nethttpomithttp2
 FUZZTIME ?= 10s
 
-.PHONY: run build test season arm64 lies race lint fuzz openapi bench cost check tools release image clean
+.PHONY: run build test season trust arm64 lies race lint fuzz openapi bench cost check tools release image clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -36,6 +36,9 @@ lies: build           ## each lie of a source told to gridcast serve over loopba
 
 crosscheck:           ## all seasons since 1950 as served, against the tables of F1DB and against each other (needs F1DB's release)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -run '^TestAllSeasons$$' ./deploy/gridcast
+
+trust: build          ## the fault matrix: each part killed, stopped, slow, lying, damaged, full, read-only; writes deploy/docs/trust.md
+	@GRIDCAST_TRUST=$(CURDIR)/$(BIN)/gridcast go test -count=1 -timeout 20m -parallel 4 -run '^TestMatrix$$' ./deploy/trust -args -write
 
 race:                 ## what runs beside something, under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short
