@@ -155,6 +155,9 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if baseErr = cmp.Or(baseErr, healErr); baseErr != nil { // the events above are appended even so
 		return Outcome{Events: events}, fmt.Errorf("build: %w", errors.Join(baseErr, err))
 	}
+	if r.Repair && base.Manifest.BuiltAt.After(r.At) { // a running builder has published meanwhile
+		r.At = base.Manifest.BuiltAt
+	}
 	settled := err // publish without the refused events, and return the error then
 	// raced says that another builder published after this build began.
 	raced := !base.Pointer.At.Before(began)

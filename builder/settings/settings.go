@@ -13,7 +13,8 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-const key = "settings.json"
+// Key is the store key of the settings.
+const Key = "settings.json"
 
 // ErrDamaged means that settings.json is there and cannot be read.
 var ErrDamaged = errors.New("damaged settings")
@@ -42,7 +43,7 @@ func (s Settings) Digest() string {
 
 // document returns the object of the store that holds the settings. With anew, damaged ones are empty.
 func document(store blob.Store, anew bool) blob.Document[Settings] {
-	return blob.Document[Settings]{Store: store, Key: key, Decode: func(data []byte) (s Settings, err error) {
+	return blob.Document[Settings]{Store: store, Key: Key, Decode: func(data []byte) (s Settings, err error) {
 		if err := blob.DecodeJSON(data, &s); err != nil && !anew {
 			return Settings{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 		} else if err != nil {

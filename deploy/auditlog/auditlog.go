@@ -256,6 +256,13 @@ func (l *Log) LastBackup() AuditLine {
 	return AuditLine{}
 }
 
+// Unnoted returns the damage that no later line has recorded.
+func (l *Log) Unnoted() []Damage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.damage), func(d Damage) bool { return l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] })
+}
+
 // Damage returns the damaged files among those that were read, in their order. It is empty if the log is whole.
 // Every view of the log shows the damage first. The slice is shared: callers only read it.
 func (l *Log) Damage() []Damage {

@@ -21,8 +21,11 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/settings"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -91,6 +94,9 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 		d.writes(ctx)
 		d.storeClock(ctx)
 		d.ledger(ctx, d.published(ctx))
+		if c.Role != "edge" {
+			d.documents(ctx)
+		}
 		d.sources(ctx)
 		d.keys(ctx, cfg)
 		d.signatures(ctx, cfg)
@@ -174,7 +180,7 @@ func (d *doctor) openStore(ctx context.Context) {
 	}
 	path, inFolder := strings.CutPrefix(d.Store, "dir:")
 	if _, err := os.Lstat(path); inFolder && errors.Is(err, fs.ErrNotExist) && d.Role != "edge" {
-		d.found("store", Note, "", "%s does not exist yet: the first start creates it", d.Store)
+		d.found("store", Problem, "gridcast build --store '"+d.Store+"'   # begins a new one; or mount the disk of the one you had", "%s does not exist: a wrong path, or a disk that is not mounted?", d.Store)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -334,10 +340,13 @@ func (d *doctor) storeClock(ctx context.Context) {
 func (d *doctor) published(ctx context.Context) int64 {
 	base, err := snapshots.LoadBase(ctx, d.store, nil)
 	if err != nil {
-		d.failed("version", "gridcast snapshots verify --store '"+d.Store+"'", err)
+		d.failed("version", "gridcast snapshots repair --store '"+d.Store+"'", err)
 		return 0
 	}
 	pointer := base.Pointer
+	if !base.Empty() {
+		d.objects(ctx)
+	}
 	switch {
 	case base.Empty() && d.Role == "edge":
 		d.found("version", Problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
@@ -351,6 +360,70 @@ func (d *doctor) published(ctx context.Context) int64 {
 		d.found("version", Good, "", "version %d, built for %s", pointer.Version, terminal.Time(base.Manifest.BuiltAt))
 	}
 	return pointer.Version
+}
+
+// verifyTimeout bounds the reading of all objects of a version.
+const verifyTimeout = 2 * time.Minute
+
+// objects reads every object of the current version.
+func (d *doctor) objects(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	found, err := snapshots.Verify(ctx, d.store, 0, nil)
+	if err == nil && len(found.Faults) > 0 {
+		err = fmt.Errorf("%d of %d are damaged: %w", len(found.Faults), found.Objects, found.Faults[0])
+	}
+	if err != nil {
+		d.failed("objects", "gridcast snapshots repair --store '"+d.Store+"'", err)
+		return
+	}
+	d.found("objects", Good, "", "%d of the current version are whole", found.Objects)
+}
+
+// documents reads the other documents that builders and operators need. Each row has the command that helps.
+func (d *doctor) documents(ctx context.Context) {
+	at := " --store '" + d.Store + "'"
+	restore := "gridcast store restore BACKUP" + at + "   # keeps the files that are whole; deploy/docs/store-lost.md"
+	for _, document := range []struct {
+		check, fix string
+		read       func(context.Context) error
+	}{
+		{"archive", "gridcast archive list" + at + "   # then gridcast archive use SHA, archive import, or store restore BACKUP", func(ctx context.Context) error {
+			_, err := archive.NewStore(d.store).Load(ctx)
+			return err
+		}},
+		{"settings", "gridcast settings set --model v2" + at + "   # and every other setting that you had", func(ctx context.Context) error {
+			_, err := settings.Load(ctx, d.store)
+			return err
+		}},
+		{"audit log", "gridcast rebuild --reason 'a damaged audit log' " + at + "   # its line records the damage", func(ctx context.Context) error {
+			log, err := auditlog.Load(ctx, d.store)
+			if err == nil && len(log.Unnoted()) > 0 {
+				err = errors.New(log.Unnoted()[0].String())
+			}
+			return err
+		}},
+		{"facts log", restore, func(ctx context.Context) error {
+			_, err := ingest.LoadFactsLog(ctx, d.store)
+			return err
+		}},
+		{"operators", restore, func(ctx context.Context) error {
+			_, err := operator.LoadPeople(ctx, d.store)
+			return err
+		}},
+	} {
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+		err := document.read(ctx)
+		cancel()
+		if document.check == "archive" && errors.Is(err, blob.ErrNotFound) {
+			if _, empty := archive.NewStore(d.store).InUse(ctx); errors.Is(empty, blob.ErrNotFound) {
+				continue // the first build imports one
+			}
+		}
+		if err != nil {
+			d.failed(document.check, document.fix, err)
+		}
+	}
 }
 
 func (d *doctor) ledger(ctx context.Context, version int64) {

@@ -108,6 +108,8 @@ type signedAnswer struct {
 	SHA256  string `json:"sha256"`
 	Version int64  `json:"version"`
 	Origin  string `json:"origin"`
+
+	BuiltAt time.Time `json:"built_at"` // race time
 }
 
 func (c *verifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -132,7 +134,7 @@ func (c *verifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", c.URL, err)
 	}
-	s.Print(found, "The answer is %s of version %d, as %s signed it.\nsha256 %s\n", found.Path, found.Version, found.Origin, found.SHA256)
+	s.Print(found, "The answer is %s of version %d, as %s signed it.\nbuilt  %s\nsha256 %s\n", found.Path, found.Version, found.Origin, terminal.Time(found.BuiltAt), found.SHA256)
 	return nil
 }
 
@@ -162,7 +164,7 @@ func (w *signedSite) verify(ctx context.Context, target *url.URL, key string) (s
 	if err != nil {
 		return signedAnswer{}, err
 	}
-	got := signedAnswer{Path: path, SHA256: snapshots.Digest(body), Version: m.Version, Origin: w.opened.Origin}
+	got := signedAnswer{Path: path, SHA256: snapshots.Digest(body), Version: m.Version, Origin: w.opened.Origin, BuiltAt: m.BuiltAt}
 	if want := m.ByPath()[path].SHA256; got.SHA256 != want {
 		return got, fmt.Errorf("%w: its hash is %s, version %d has %q for %s", errDiffers, got.SHA256, m.Version, want, path)
 	}
@@ -244,5 +246,5 @@ func (w *signedSite) read(ctx context.Context, address, key string, limit int64)
 	case http.StatusUnauthorized:
 		return nil, fmt.Errorf("%s wants an API key: --api-key KEY", address)
 	}
-	return nil, fmt.Errorf("%s answers %s; an edge has /signed/ and /log/ while the publisher signs its versions", address, response.Status)
+	return nil, fmt.Errorf("%s answers %q; an edge has /signed/ and /log/ while the publisher signs its versions", address, response.Status)
 }

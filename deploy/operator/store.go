@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
@@ -91,14 +92,28 @@ func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request)
 		return Answer{}, err
 	}
 	_, stored, keysErr := keys.Load(ctx, store)
-	restored, err := backup.Restore(ctx, backup.Restoring{Store: store, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
+	var damaged []string
+	for key, read := range map[string]func() error{
+		keys.Object:  func() error { return keysErr },
+		PeopleKey:    func() error { _, err := LoadPeople(ctx, store); return err },
+		settings.Key: func() error { _, err := settings.Load(ctx, store); return err },
+	} {
+		if read() != nil {
+			damaged = append(damaged, key)
+		}
+	}
+	restored, err := backup.Restore(ctx, backup.Restoring{Store: store, Damaged: damaged, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
 	if err != nil {
 		return Answer{}, err
 	}
 	if stored == "" || keysErr != nil { // the keys are the backup's
 		document, tag, err := keys.Load(ctx, store)
 		if err == nil && tag != "" { // otherwise the backup has none
-			err = keys.Restore(ctx, store, document, document.Serial+keysLeap, o.SignKeys)
+			above := document.Serial + keysLeap
+			if o.SignKeys != nil {
+				above = 0 // a signed list counts by the clock
+			}
+			err = keys.Restore(ctx, store, document, above, o.SignKeys)
 		}
 		if err != nil {
 			return Answer{}, err

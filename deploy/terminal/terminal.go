@@ -58,8 +58,10 @@ func (s *Streams) Write(p []byte) (n int, err error) {
 	return n, s.outError
 }
 
-// Printf prints to the standard output.
-func (s *Streams) Printf(format string, args ...any) { _, _ = fmt.Fprintf(s, format, args...) }
+// Printf prints to the standard output. It escapes control characters, because a server may have sent them.
+func (s *Streams) Printf(format string, args ...any) {
+	_, _ = s.Write([]byte(printable(fmt.Sprintf(format, args...))))
+}
 
 // PrintJSON prints a value as one indented JSON document. A nil slice is an empty array.
 func (s *Streams) PrintJSON(v any) {
@@ -230,7 +232,7 @@ func wrap(text string, width int) string {
 func printable(text string) string {
 	var out strings.Builder
 	for _, r := range text {
-		if unicode.IsPrint(r) || r == '\n' {
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
 			out.WriteRune(r)
 		} else {
 			quoted := strconv.QuoteRune(r)
@@ -310,12 +312,13 @@ type bar struct {
 	shown bool
 }
 
-// Write removes the bar and writes.
+// Write removes the bar and writes. It escapes control characters, because the text of an error may be a server's.
 func (b *bar) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.remove()
-	return b.to.Write(p)
+	_, err := io.WriteString(b.to, printable(string(p)))
+	return len(p), err
 }
 
 func (b *bar) remove() {

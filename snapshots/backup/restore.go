@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type Restoring struct {
 	Signers  *notes.Signers     // the version key; nil: the restored version is not signed
 	Builder  string             // host and process that restore, for people
 	Progress snapshots.Progress // may be nil
+
+	// Damaged are the keys of documents that can be replaced and that their readers cannot read. The backup's replace them.
+	Damaged []string
 
 	// Above is the highest version that any edge has served, as the edges report it; 0: not known.
 	Above int64
@@ -226,6 +230,8 @@ func (r *Restoring) mayWrite(ctx context.Context, key string, result *Restored) 
 		return false, err
 	case bytes.Equal(ours.Data, theirs.Data):
 		return false, nil
+	case slices.Contains(r.Damaged, key):
+		return true, nil
 	case snapshots.OfVersion(key):
 		return true, nil // written once, and verified in the backup: the store's is damaged
 	case namedForContent(key, theirs.Data):
