@@ -70,10 +70,10 @@ func TestEndpointIsInEveryPlace(t *testing.T) {
 	}
 }
 
-// constantOf returns the Go name of an endpoint: StandingsProgress of standings-progress.
+// constantOf returns the Go name of an endpoint: StandingsProgress of standings-progress, ChangesLog of changes/log.
 func constantOf(name catalog.Name) string {
 	var b strings.Builder
-	for part := range strings.SplitSeq(string(name), "-") {
+	for part := range strings.FieldsFuncSeq(string(name), func(r rune) bool { return r == '-' || r == '/' }) {
 		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
 	return b.String()

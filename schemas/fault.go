@@ -86,30 +86,24 @@ func (w *walk) value(s *schema, i int) (end int) {
 		text, _ := json.Marshal(s.Enum) // it was JSON before
 		w.fault("is %s, which is none of %s", raw, text)
 	}
-	if s.OneOf != nil {
-		w.oneOf(s, i)
+	if s.If != nil {
+		w.conditional(s, i)
 	}
 	return end
 }
 
-// oneOf notes the faults of every alternative if the value at an index satisfies none.
-func (w *walk) oneOf(s *schema, i int) {
-	before, satisfied := w.faults, 0
+// conditional checks the value at an index by Then if it satisfies If, and by Else if it does not.
+func (w *walk) conditional(s *schema, i int) {
+	before := w.faults
 	w.faults = nil
-	for _, alternative := range s.OneOf {
-		known := len(w.faults)
-		if w.value(alternative, i); len(w.faults) == known {
-			satisfied++
-		}
+	w.value(s.If, i)
+	rule := s.Then
+	if w.faults != nil {
+		rule = s.Else
 	}
-	found := w.faults
 	w.faults = before
-	switch satisfied {
-	case 0:
-		w.faults = append(w.faults, found...)
-	case 1:
-	default:
-		w.fault("satisfies %d of %d alternatives, want one", satisfied, len(s.OneOf))
+	if rule != nil {
+		w.value(rule, i)
 	}
 }
 

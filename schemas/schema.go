@@ -22,7 +22,9 @@ type schema struct {
 	Type              string              `json:"type"`
 	Enum              []json.RawMessage   `json:"enum"` // without escapes, so that values are compared as they are written
 	Const             json.RawMessage     `json:"const"`
-	OneOf             []*schema           `json:"oneOf"`
+	If                *schema             `json:"if"`
+	Then              *schema             `json:"then"` // where a value satisfies If
+	Else              *schema             `json:"else"`
 	Properties        map[string]*schema  `json:"properties"`
 	Required          []string            `json:"required"`
 	DependentRequired map[string][]string `json:"dependentRequired"`
@@ -96,7 +98,7 @@ func (s *schema) prepare(files map[string]*schema, file string) (err error) {
 		return fmt.Errorf("%d properties, want at most 64", len(s.Properties))
 	}
 	s.members = make(map[string]uint64, len(s.Properties))
-	inner := slices.Concat(s.OneOf, []*schema{s.Items})
+	inner := []*schema{s.Items, s.If, s.Then, s.Else}
 	for name, property := range s.Properties {
 		s.members[name] = 1 << len(s.members)
 		inner = append(inner, property)

@@ -28,12 +28,8 @@ func Decode(v catalog.Variant, body []byte) (content any, err error) {
 
 // contractOf returns the contract of a variant's body, nil if the body is no document.
 func contractOf(v catalog.Variant) *contract {
-	kind := v.Type
-	if v.Page != 0 {
-		kind = pageKind
-	}
 	for i := range contracts {
-		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == kind {
+		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
 			return c
 		}
 	}
@@ -66,8 +62,8 @@ func ValidateBody(kind string, body []byte) error {
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
 // order of the OpenAPI document. Endpoints with the parameter type have two.
 var contracts = []contract{
-	newContract[wire.Success[[]wire.DriverStanding]](catalog.Standings, catalog.DriversType, "v1/standings-drivers.schema.json"),
-	newContract[wire.Success[[]wire.ConstructorStanding]](catalog.Standings, catalog.ConstructorsType, "v1/standings-constructors.schema.json"),
+	newContract[wire.Success[[]wire.DriverStanding]](catalog.Standings, catalog.DriversType, "v1/standings.schema.json"),
+	newContract[wire.Success[[]wire.ConstructorStanding]](catalog.Standings, catalog.ConstructorsType, "v1/standings.schema.json"),
 	newContract[wire.Success[[]wire.CalendarEntry]](catalog.Calendar, "", "v1/calendar.schema.json"),
 	newContract[wire.Success[[]wire.Driver]](catalog.Drivers, "", "v1/drivers.schema.json"),
 	newContract[wire.Success[[]wire.PredictionRecord]](catalog.Predictions, "", "v1/predictions.schema.json"),
@@ -80,11 +76,11 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.ResultRecord]](catalog.Results, "", "v1/results.schema.json"),
 	newContract[wire.Success[[]wire.Weekend]](catalog.Weekends, "", "v1/weekends.schema.json"),
 	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),
-	newContract[wire.Success[wire.ChangesPage]](catalog.Changes, pageKind, "v1/changes-page.schema.json"),
+	newContract[wire.Success[wire.ChangesPage]](catalog.ChangesLog, "", "v1/changes-log.schema.json"),
 	newContract[wire.Success[wire.LiveRace]](catalog.Live, "", "v1/live.schema.json"),
 	newContract[wire.Success[[]wire.WeekendSessions]](catalog.Sessions, "", "v1/sessions.schema.json"),
-	newContract[wire.Success[[]wire.DriverProgress]](catalog.StandingsProgress, catalog.DriversType, "v1/standings-progress-drivers.schema.json"),
-	newContract[wire.Success[[]wire.ConstructorProgress]](catalog.StandingsProgress, catalog.ConstructorsType, "v1/standings-progress-constructors.schema.json"),
+	newContract[wire.Success[[]wire.DriverProgress]](catalog.StandingsProgress, catalog.DriversType, "v1/standings-progress.schema.json"),
+	newContract[wire.Success[[]wire.ConstructorProgress]](catalog.StandingsProgress, catalog.ConstructorsType, "v1/standings-progress.schema.json"),
 	newContract[wire.Success[[]wire.HeadToHead]](catalog.HeadToHead, "", "v1/head-to-head.schema.json"),
 	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.DriversType, "v1/careers.schema.json"),
 	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.ConstructorsType, "v1/careers.schema.json"),
@@ -124,13 +120,10 @@ func schemaFiles() []string {
 	return append(files, commonFile)
 }
 
-// pageKind is the kind of contract of a page of a log.
-const pageKind = "page"
-
 // contract is the contract of one kind of body.
 type contract struct {
 	endpoint catalog.Name
-	kind     string // of standings: the type; of a page of a log: pageKind; of others: the name
+	kind     string // of standings: the type; of others: the name
 	file     string
 	schema   func() *schema // compiled when first called
 	// parse returns the content of a body, and the bytes that wire.Marshal makes of it.

@@ -31,7 +31,7 @@ var (
 	forecast             = catalog.Variant{Endpoint: catalog.Forecast}
 	changes              = catalog.Variant{Endpoint: catalog.Changes, Year: 2024}
 	identifiers          = catalog.Variant{Endpoint: catalog.Identifiers, Type: catalog.DriversType}
-	changesPage          = catalog.Variant{Endpoint: catalog.Changes, Page: 1}
+	changesPage          = catalog.Variant{Endpoint: catalog.ChangesLog, Page: 1}
 )
 
 // bodies has each kind of row twice: with every field, and without the optional ones.
@@ -156,7 +156,7 @@ var bodies = []struct {
 		},
 	}, now)},
 	{changes, wire.Wrap([]wire.Change(nil), now)},
-	{changesPage, wire.Wrap(wire.ChangesPage{Page: 1, Next: "/api/v1/changes?page=2", Changes: []wire.LoggedChange{
+	{changesPage, wire.Wrap(wire.ChangesPage{Page: 1, Next: "/api/v1/changes/log?page=2", Changes: []wire.LoggedChange{
 		{SessionKey: 2024024, Kind: wire.RoundAdded, At: wire.Instant(now), By: "builder"},
 		{
 			SessionKey: 2024024, Kind: wire.RoundPostponed, At: wire.Instant(now), By: "source", Reason: "storm",

@@ -19,6 +19,8 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 		catalog.Forecast: "it changes with each session of a weekend, and the record keeps its scores",
 		catalog.Bulk:     "it is the download",
 
+		catalog.ChangesLog: "it is of all seasons; the changes of a season are in its download",
+
 		catalog.Identifiers:   "it is of all seasons; the rows of the download have the identifiers",
 		catalog.FormerCareers: "it is of all seasons; those of a season are in its download",
 	}

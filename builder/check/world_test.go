@@ -206,7 +206,7 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 	put(catalog.Variant{Endpoint: catalog.Forecast}, wire.Wrap([]wire.ForecastRecord{w.forecast}, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Drivers}, wire.Wrap(w.grid, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Changes}, wire.Wrap(w.changes, renderedAt))
-	put(catalog.Variant{Endpoint: catalog.Changes, Page: catalog.NoPage}, wire.Wrap(wire.ChangesPage{Changes: []wire.LoggedChange{}}, renderedAt))
+	put(catalog.Variant{Endpoint: catalog.ChangesLog, Page: catalog.NoPage}, wire.Wrap(wire.ChangesPage{Changes: []wire.LoggedChange{}}, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Accuracy}, wire.Wrap(w.accuracy, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.NextRace}, &wire.Countdown{Rounds: w.coming})
 	return bodies

@@ -28,7 +28,7 @@ func changesPage(a *almanac.Almanac, page int) wire.ChangesPage {
 		p.Changes = append(p.Changes, loggedChange(&e))
 	}
 	if len(p.Changes) == pageSize {
-		p.Next = catalog.Variant{Endpoint: catalog.Changes, Page: page + 1}.Target()
+		p.Next = catalog.Variant{Endpoint: catalog.ChangesLog, Page: page + 1}.Target()
 	}
 	return p
 }

@@ -187,7 +187,7 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	want := []string{
 		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025",
 		"careers/constructors/2024", "careers/constructors/2025", "careers/constructors/all", "careers/drivers/2024", "careers/drivers/2025", "careers/drivers/all",
-		"changes/2024", "changes/2025", "changes/all", "changes/none", "changes/page/1", "drivers", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025",
+		"changes/2024", "changes/2025", "changes/all", "changes/log/1", "changes/log/none", "drivers", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025",
 		"identifiers/circuits", "identifiers/constructors", "identifiers/drivers", "identifiers/grands-prix", "next-race",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
 		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
@@ -295,7 +295,7 @@ func TestFullPageOfChangesStays(t *testing.T) {
 		})
 	}
 	page := func(at time.Time, n int) ([]byte, wire.ChangesPage) {
-		body, err := render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.Changes, Page: n}, generated)
+		body, err := render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.ChangesLog, Page: n}, generated)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +321,7 @@ func TestFullPageOfChangesStays(t *testing.T) {
 	at = at.Add(time.Hour)
 	move(at, 1)
 	full, p := page(at, 1)
-	if _, second := page(at, 2); len(p.Changes) != 200 || p.Next != "/api/v1/changes?page=2" || pages(at) != 2 || len(second.Changes) != 0 {
+	if _, second := page(at, 2); len(p.Changes) != 200 || p.Next != "/api/v1/changes/log?page=2" || pages(at) != 2 || len(second.Changes) != 0 {
 		t.Errorf("got %d changes, next %q, %d pages, %d changes on the second", len(p.Changes), p.Next, pages(at), len(second.Changes))
 	}
 	at = at.Add(time.Hour)

@@ -137,10 +137,8 @@ func Empty(path string, generatedAt time.Time) ([]byte, error) {
 	switch variant.Endpoint {
 	case catalog.NextRace:
 		return wire.Marshal(&wire.Countdown{Rounds: []wire.CountdownRound{}})
-	case catalog.Changes:
-		if variant.Page != 0 {
-			return wire.Marshal(wire.Wrap(wire.ChangesPage{Page: max(variant.Page, 0), Changes: []wire.LoggedChange{}}, generatedAt))
-		}
+	case catalog.ChangesLog:
+		return wire.Marshal(wire.Wrap(wire.ChangesPage{Page: max(variant.Page, 0), Changes: []wire.LoggedChange{}}, generatedAt))
 	case catalog.Accuracy:
 		return wire.Marshal(wire.Wrap(wire.Accuracy{}, generatedAt))
 	}

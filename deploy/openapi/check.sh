@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Shows the OpenAPI document to other people's tools: redocly and spectral must have no warning, and the types of
 # openapi-typescript must carry the assumptions of usage.ts. The clients that oapi-codegen, @hey-api/openapi-ts and
-# openapi-fetch make of it must compile and read every endpoint of a running demonstration. Needs npm.
+# openapi-fetch make of it, and the validating one of ogen, must compile and read every endpoint of a running demonstration.
+# oasdiff finds no breaking change of the first six endpoints since six.yaml, but the decided ones of six-decided.txt.
+# Needs npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 deploy/tools/npm.sh
@@ -19,7 +21,7 @@ work=.var/openapi
 rm -rf "$work"
 mkdir -p "$work/demo"
 go run -trimpath ./deploy/openapi >"$work/openapi.yaml"
-cp -r deploy/openapi/usage.ts deploy/openapi/read.ts deploy/openapi/spectral.yaml deploy/openapi/oapi "$work"
+cp -r deploy/openapi/{usage.ts,read.ts,spectral.yaml,six.yaml,six-decided.txt,oapi,ogen} "$work"
 ln -s "$tools" "$work/node_modules"
 make -s build
 gridcast=$PWD/.var/bin/gridcast
@@ -45,6 +47,11 @@ tsc --strict --skipLibCheck --target es2022 --module node16 --moduleResolution n
 echo "oapi-codegen"
 mkdir -p oapi/api
 (cd oapi && go tool oapi-codegen -generate types,client -package api -o api/api.go ../openapi.yaml && go build -o ../oapi-client .)
+echo "ogen"
+(cd ogen && go tool ogen --target api --package api --clean ../openapi.yaml >../ogen.log 2>&1 && go build -o ../ogen-client .) || { cat ogen.log >&2; exit 1; }
+echo "oasdiff"
+(cd ogen && go tool oasdiff breaking ../six.yaml ../openapi.yaml --match-path '^/api/v1/(standings|calendar|drivers|predictions|next-race|accuracy)$' \
+  --fail-on ERR --err-ignore ../six-decided.txt)
 
 echo "every endpoint, by each client"
 until grep -q '^  pro ' demo.log; do kill -0 "$demo" || { cat demo.log >&2; exit 1; }; sleep 0.2; done
@@ -58,5 +65,6 @@ until curl -fsS -o /dev/null -H "X-API-Key: $key" "$url/api/v1/track-record" "$u
   sleep 1
 done
 ./oapi-client "$url" "$key"
+./ogen-client "$url" "$key"
 node js/read.js "$url" "$key"
 echo "openapi: clean"

@@ -10,12 +10,10 @@ type Data<P extends keyof paths> = paths[P] extends {
 
 // A finished round has a winner, any other has none.
 export function winner(round: Data<"/api/v1/calendar">[number]): string {
-  if (round.status === "finished") return round.winner;
-  const none: undefined = round.winner;
-  return none ?? round.status;
+  return round.winner ?? round.status;
 }
 
 // A row of standings with a driver is a driver's, any other a constructor's.
 export function label(row: Data<"/api/v1/standings">[number]): string {
-  return "driver" in row ? `${row.driver} ${row.name}` : row.team;
+  return row.driver ? `${row.driver} ${row.name}` : row.team;
 }

@@ -229,10 +229,10 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return data
 	},
-	catalog.Changes: func(v catalog.Variant, n int64) any {
-		if v.Page != 0 {
-			return wire.ChangesPage{Changes: []wire.LoggedChange{{SessionKey: 2024001, Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain"}}}
-		}
+	catalog.ChangesLog: func(_ catalog.Variant, n int64) any {
+		return wire.ChangesPage{Changes: []wire.LoggedChange{{SessionKey: 2024001, Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain"}}}
+	},
+	catalog.Changes: func(_ catalog.Variant, n int64) any {
 		return []wire.Change{{
 			SessionKey: 2024001, GPName: "Monaco Grand Prix", Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain",
 			Old: &wire.ChangeState{DateStart: wire.Instant(AbuDhabi)}, New: &wire.ChangeState{DateStart: wire.Instant(AbuDhabi.Add(time.Hour))},

@@ -47,10 +47,11 @@ const (
 	TitleOdds     Name = "title-odds"
 	Forecast      Name = "forecast"
 
-	Results  Name = "results"
-	Weekends Name = "weekends"
-	Changes  Name = "changes"
-	Live     Name = "live"
+	Results    Name = "results"
+	Weekends   Name = "weekends"
+	Changes    Name = "changes"
+	ChangesLog Name = "changes/log"
+	Live       Name = "live"
 
 	Sessions          Name = "sessions"
 	StandingsProgress Name = "standings-progress"
@@ -142,7 +143,8 @@ var Endpoints = []Endpoint{
 	endpoint(Endpoint{Name: Forecast, Params: []Param{sessionKey}, Additive: true, Derived: true}, "", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Results, Params: []Param{season, sessionKey}, Additive: true, Past: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Weekends, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
-	endpoint(Endpoint{Name: Changes, Params: []Param{season, page}, Additive: true}, "/{year}", "/{year=all}", "/page/{page}", "/{page=none}"),
+	endpoint(Endpoint{Name: Changes, Params: []Param{season}, Additive: true}, "/{year}", "/{year=all}"),
+	endpoint(Endpoint{Name: ChangesLog, Params: []Param{page}, Additive: true}, "/{page}", "/{page=none}"),
 	endpoint(Endpoint{Name: Live, Params: []Param{sessionKey}, Additive: true, Derived: true, Passing: true}, "", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Sessions, Params: []Param{sessionKey}, Additive: true}, "", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: StandingsProgress, Params: []Param{championship, season}, Additive: true, Past: true}, "/{type}/{year}"),

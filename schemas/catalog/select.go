@@ -85,11 +85,11 @@ func (e *Endpoint) complete(v Variant, k Known) Variant {
 		}
 		v.Year = 0
 	}
-	if v.Page != 0 {
-		v.Year = 0 // a page is of all seasons
-		if v.Page == lastPage {
-			v.Page = NoPage
-		}
+	switch {
+	case v.Page == lastPage:
+		v.Page = NoPage
+	case v.Page == 0 && e.param([]byte(pageParam)) != nil:
+		v.Page = 1
 	}
 	if param := e.param([]byte(typeParam)); param != nil && v.Type == "" {
 		v.Type = param.Values[0]

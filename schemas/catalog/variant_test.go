@@ -66,7 +66,7 @@ func TestAll(t *testing.T) {
 		calendar/2025 calendar/2026
 		careers/constructors/2025 careers/constructors/2026 careers/constructors/all
 		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
-		changes/2025 changes/2026 changes/all changes/none changes/page/1 changes/page/2
+		changes/2025 changes/2026 changes/all changes/log/1 changes/log/2 changes/log/none
 		drivers
 		forecast forecast/none
 		forecast/session/2025001 forecast/session/2026002

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gridcast/schemas/catalog"
 )
 
 // contents is the data of the page's template.
@@ -30,8 +32,8 @@ type endpoint struct {
 	ID, Path, Summary, Description string
 
 	Params   []paramRow
-	Requests []string // request targets worth trying
-	Bodies   []bodyTable
+	Requests []string   // request targets worth trying
+	Body     *bodyTable // nil: the answer is a file
 	Examples []example
 }
 
@@ -46,11 +48,10 @@ type message struct {
 
 type paramRow struct{ Name, Description, Values, Example, Default string }
 
-// bodyTable lists the fields of data in one kind of body.
+// bodyTable lists the fields of data in a body.
 type bodyTable struct {
 	Description string
-	Request     string // the parameter with which the body comes; empty: there is one kind alone
-	List        bool   // data is an array of rows with these fields
+	List        bool // data is an array of rows with these fields
 	Fields      []fieldRow
 }
 
@@ -111,7 +112,7 @@ func (d *document) contents() *contents {
 
 func (d *document) endpoint(path string, get operation) endpoint {
 	e := endpoint{
-		ID: path[strings.LastIndexByte(path, '/')+1:], Path: path, Summary: get.Summary, Description: get.Description,
+		ID: strings.ReplaceAll(strings.TrimPrefix(path, catalog.BasePath+"/"), "/", "-"), Path: path, Summary: get.Summary, Description: get.Description,
 		Requests: []string{path},
 	}
 	for _, ref := range get.Parameters {
@@ -130,21 +131,7 @@ func (d *document) endpoint(path string, get operation) endpoint {
 	if !document {
 		return e // a file
 	}
-	kinds := content.Schema.AnyOf
-	if kinds == nil {
-		kinds = []schema{content.Schema}
-	}
-	for i, kind := range kinds {
-		table := d.bodyTable(kind)
-		for _, p := range e.Params {
-			if values := strings.Split(p.Values, " | "); len(kinds) > 1 && len(values) == len(kinds) {
-				table.Request = p.Name + "=" + values[i]
-			} else if strings.HasSuffix(strings.ToLower(kind.Ref), p.Name+"body") { // such as ChangesPageBody
-				table.Request = p.Name
-			}
-		}
-		e.Bodies = append(e.Bodies, table)
-	}
+	e.Body = d.bodyTable(content.Schema)
 	e.Examples = examples(content)
 	return e
 }
@@ -174,9 +161,9 @@ func (d *document) message(post operation) message {
 }
 
 // bodyTable lists the fields of data; the envelope around it is the same everywhere.
-func (d *document) bodyTable(body schema) bodyTable {
+func (d *document) bodyTable(body schema) *bodyTable {
 	body = d.schema(body)
-	table := bodyTable{Description: body.Description}
+	table := &bodyTable{Description: body.Description}
 	data, _ := body.Properties.Get("data")
 	data = d.schema(data)
 	if data.Items != nil {

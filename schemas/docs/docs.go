@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"gridcast/schemas"
+	"gridcast/schemas/catalog"
 	"gridcast/schemas/frame"
 )
 
@@ -53,7 +54,7 @@ func check(err error) {
 type page struct {
 	Name, Title string // the last part of the address, and the link to the page
 	Heading     string
-	Endpoint    bool
+	Endpoint    string // its path below the base path; empty: a page of the guide
 
 	Main     template.HTML
 	Sections []section
@@ -126,7 +127,7 @@ func render() []Document {
 		add(g.template, contents, p)
 	}
 	for _, e := range contents.Endpoints {
-		add("endpoint", e, page{Name: e.ID, Title: e.Summary, Heading: e.Summary, Endpoint: true})
+		add("endpoint", e, page{Name: e.ID, Title: e.Summary, Heading: e.Summary, Endpoint: strings.TrimPrefix(e.Path, catalog.BasePath)})
 	}
 	all := &site{
 		Groups:    []group{{"Guide", pages[:len(guide)]}, {"Endpoints", pages[len(guide):]}},

@@ -69,7 +69,6 @@ type schema struct {
 	Const                     any
 	Default                   string
 	Items                     *schema
-	AnyOf                     []schema
 	Required                  []string
 	Properties                ordered.Object[schema]
 }
