@@ -23,7 +23,7 @@ import (
 
 // Config is the configuration of a console.
 type Config struct {
-	Token    string             // the shared one that signs in; at least MinToken characters
+	Token    func() string      // returns the shared one that signs in now; at least MinToken characters
 	Operator *operator.Operator // of the running service
 	Log      *slog.Logger
 	Speed    float64  // race seconds in a real second
@@ -46,8 +46,8 @@ const MinToken = 16
 // Validate reports every fault at once.
 func (c *Config) Validate() error {
 	var faults []error
-	if len(c.Token) < MinToken {
-		faults = append(faults, fmt.Errorf("the operator's token has %d characters, want at least %d", len(c.Token), MinToken))
+	if n := len(c.Token()); n < MinToken {
+		faults = append(faults, fmt.Errorf("the operator's token has %d characters, want at least %d", n, MinToken))
 	}
 	if c.Operator == nil || c.Log == nil || c.Speed <= 0 {
 		faults = append(faults, errors.New("operator, log and speed are required"))
@@ -81,7 +81,7 @@ func New(cfg Config) (*Console, error) {
 	if cfg.EdgesWait == 0 {
 		cfg.EdgesWait = DefaultEdgesWait
 	}
-	c := &Console{Config: cfg, sessions: newSessions(cfg.Token, &operator.Tokens{Store: cfg.Operator.Store})}
+	c := &Console{Config: cfg, sessions: &sessions{token: cfg.Token, tokens: &operator.Tokens{Store: cfg.Operator.Store}}}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c, nil
 }

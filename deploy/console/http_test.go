@@ -94,6 +94,18 @@ func TestSignIn(t *testing.T) {
 	if a := w.do("GET", "/", nil, "Cookie: "+cookie.Name+"="+cookie.Value); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "anna") {
 		t.Errorf("with the cookie: got %s", a.Status)
 	}
+	w.mu.Lock()
+	w.token = "another horse, another staple"
+	w.mu.Unlock()
+	if a := w.do("GET", "/", nil, "Cookie: "+cookie.Name+"="+cookie.Value); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("with the cookie of a token that was replaced: got %s", a.Status)
+	}
+	if a := w.do("POST", "/sign-in", form("anna", w.token)); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("with the new token: got %s", a.Status)
+	}
+	w.mu.Lock()
+	w.token = ""
+	w.mu.Unlock()
 	for i := range cookie.Value {
 		forged := []byte(cookie.Value)
 		if forged[i]++; i == len(forged)-1 {
@@ -639,7 +651,7 @@ func TestNoRunStartsAfterClose(t *testing.T) {
 }
 
 func TestTokenMustBeLong(t *testing.T) {
-	if _, err := console.New(console.Config{Token: "short"}); err == nil || !strings.Contains(err.Error(), "at least 16") {
+	if _, err := console.New(console.Config{Token: func() string { return "short" }}); err == nil || !strings.Contains(err.Error(), "at least 16") {
 		t.Errorf("got %v, want the least length of a token", err)
 	}
 }

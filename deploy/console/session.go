@@ -31,9 +31,8 @@ const (
 // process with the same shared token accepts it and none stores it. Signing out deletes the browser's cookie. A stolen
 // copy stays valid until it expires; revoking the operator's token, or changing the shared one, ends it.
 type sessions struct {
-	token   [sha256.Size]byte // the hash of the shared one, so that comparing takes the same time for any length
-	signing [sha256.Size]byte // key of the signatures
-	tokens  *operator.Tokens  // operators with a token of their own
+	token  func() string    // the shared one
+	tokens *operator.Tokens // operators with a token of their own
 
 	failures failures
 }
@@ -43,14 +42,6 @@ type failures struct {
 	mu    sync.Mutex
 	since time.Time // when the window began
 	count map[string]int
-}
-
-func newSessions(token string, tokens *operator.Tokens) *sessions {
-	return &sessions{
-		token:   sha256.Sum256([]byte(token)),
-		signing: sha256.Sum256([]byte("gridcast operator session\x00" + token)),
-		tokens:  tokens,
-	}
 }
 
 // visitor is the person who sends a request.
@@ -71,8 +62,9 @@ func (v visitor) actor() string {
 
 // byToken returns the visitor of a token. With the shared token the visitor gives any name.
 func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bool) {
-	sum := sha256.Sum256([]byte(token))
-	if subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
+	// Hashes, so that comparing takes the same time for any length.
+	sum, shared := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.token()))
+	if subtle.ConstantTimeCompare(sum[:], shared[:]) == 1 {
 		return visitor{name: name, role: operator.Operate}, true
 	}
 	p, ok := s.tokens.Find(ctx, token)
@@ -111,7 +103,8 @@ func (s *sessions) byCookie(ctx context.Context, cookie string, now time.Time) (
 }
 
 func (s *sessions) sign(text string) string {
-	mac := hmac.New(sha256.New, s.signing[:])
+	key := sha256.Sum256([]byte("gridcast operator session\x00" + s.token()))
+	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,10 @@ type world struct {
 	weekend *season.Round // the one that the world is about
 	key     string        // of the client "newsroom"
 
-	mu   sync.Mutex
-	at   time.Time // race time
-	jobs []scheduler.JobStatus
+	mu    sync.Mutex
+	at    time.Time // race time
+	jobs  []scheduler.JobStatus
+	token string // in place of token
 }
 
 // prepared holds the objects of a store with an archive and the picks of some rounds, which every world
@@ -193,7 +195,7 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 		w.t.Fatal(err)
 	}
 	cfg := console.Config{
-		Token: token, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
+		Token: func() string { w.mu.Lock(); defer w.mu.Unlock(); return cmp.Or(w.token, token) }, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
 		Operator: &operator.Operator{
 			Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(),
 			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load, Model: func(ctx context.Context) predict.Model { return w.builder.Rules(ctx).Model },

@@ -117,8 +117,8 @@ func TestToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := f.Token(); err != nil || again != made {
-		t.Errorf("read again: %v, the same token %t", err, again == made)
+	if again, err := f.Token(); err != nil || again.Value() != made.Value() {
+		t.Errorf("read again: %v, want the same token", err)
 	}
 	if info, err := os.Stat(f.OperatorTokenFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
@@ -127,7 +127,7 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := f.Token(); err == nil {
-		t.Errorf("a short token is accepted: %q", got)
+		t.Errorf("a short token is accepted: %q", got.Value())
 	}
 }
 

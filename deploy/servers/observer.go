@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 )
 
@@ -17,16 +18,8 @@ const maxFeed = 1 << 20
 
 // observer answers POST /live: lines of observations, with a token that permits nothing else.
 type observer struct {
-	token    [sha256.Size]byte // its hash, so that comparing takes the same time for any length
+	token    *flags.Token
 	operator atomic.Pointer[operator.Operator]
-}
-
-// newObserver returns nil for an empty token.
-func newObserver(token string) *observer {
-	if token == "" {
-		return nil
-	}
-	return &observer{token: sha256.Sum256([]byte(token))}
 }
 
 // observed is the answer: the number of lines, how many were news, and the faults of the others.
@@ -38,8 +31,9 @@ type observed struct {
 
 // ServeHTTP stores the observations of a request, line by line. A faulty line keeps no other from being stored.
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	sum := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")))
-	if subtle.ConstantTimeCompare(sum[:], o.token[:]) != 1 {
+	// Hashes, so that comparing takes the same time for any length.
+	sum, want := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))), sha256.Sum256([]byte(o.token.Value()))
+	if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
 		http.Error(w, "Authorization: Bearer needs the token of --live-token-file", http.StatusUnauthorized)
 		return
 	}

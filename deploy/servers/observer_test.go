@@ -1,18 +1,36 @@
 package servers
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/watch"
 )
 
 // TestObserverRefuses names the answers to requests that store nothing.
 func TestObserverRefuses(t *testing.T) {
 	const token, line = "0123456789abcdef", `{"session_key":2024022,"at":"2024-11-24T06:03:30Z","phase":"started"}`
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	live, err := (&flags.Console{LiveTokenFile: file}).LiveToken()
+	if err != nil {
+		t.Fatal(err)
+	}
 	running := &operator.Operator{Store: memblob.New()}
 	for _, tc := range []struct {
 		name, authorization, body string
@@ -29,11 +47,119 @@ func TestObserverRefuses(t *testing.T) {
 	} {
 		r, w := httptest.NewRequest(http.MethodPost, "/live", strings.NewReader(tc.body)), httptest.NewRecorder()
 		r.Header.Set("Authorization", tc.authorization)
-		o := newObserver(token)
+		o := &observer{token: live}
 		o.operator.Store(tc.operator)
 		o.ServeHTTP(w, r)
 		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s: got %d %.200s, want %d with %q", tc.name, w.Code, w.Body, tc.status, tc.want)
 		}
 	}
+}
+
+// lockedBuffer may be written and read at the same time.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) count(text string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Count(b.text.String(), text)
+}
+
+// TestTokensFollowTheirFiles replaces the tokens of a running port in the ways of editors and of Kubernetes. A file without
+// a usable token changes nothing, and the log says so once.
+func TestTokensFollowTheirFiles(t *testing.T) {
+	var log lockedBuffer
+	s := terminal.New(&log, &log)
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	watch.Log(s.Log)
+	defer watch.Log(nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	write := func(folder, text string) {
+		t.Helper()
+		must(os.MkdirAll(filepath.Join(dir, folder), 0o700))
+		for _, name := range []string{"operator", "live"} {
+			must(os.WriteFile(filepath.Join(dir, folder, name), []byte(text), 0o600))
+		}
+	}
+	write("..1", "the first token of all\n")
+	must(os.Symlink("..1", filepath.Join(dir, "..data")))
+	f := &flags.Console{
+		OperatorListen: "127.0.0.1:0", OperatorTokenFile: filepath.Join(dir, "..data", "operator"), LiveTokenFile: filepath.Join(dir, "..data", "live"),
+	}
+	p, err := listen(t.Context(), f, &worker{streams: s})
+	must(err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- p.serve(ctx) }()
+	defer func() {
+		stop()
+		must(<-served)
+	}()
+	until := func(what string, holds func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: not within a minute", what)
+			}
+		}
+	}
+	accepts := func(token string) bool {
+		t.Helper()
+		r, w := httptest.NewRequest(http.MethodPost, "/live", nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+token)
+		p.ServeHTTP(w, r)
+		return w.Code != http.StatusUnauthorized && p.token.Value() == token
+	}
+	if !accepts("the first token of all") {
+		t.Fatal("the first token is refused")
+	}
+	write("..2", "the second token of all\n")
+	must(os.Symlink("..2", filepath.Join(dir, "..new")))
+	must(os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
+	until("the swap of a link", func() bool { return accepts("the second token of all") })
+	if accepts("the first token of all") {
+		t.Error("a replaced token is still accepted")
+	}
+	write("next", "the third token of all\n")
+	for _, name := range []string{"operator", "live"} {
+		must(os.Rename(filepath.Join(dir, "next", name), filepath.Join(dir, "..2", name)))
+	}
+	until("another file", func() bool { return accepts("the third token of all") })
+	const refused = "its last good content stays in use"
+	for i, bad := range []func(string) error{
+		func(file string) error { return os.Truncate(file, 0) },
+		func(file string) error { return os.WriteFile(file, []byte("too short"), 0o600) }, // the fault goes on: nothing is said again
+		os.Remove,
+	} {
+		before := log.count(refused)
+		must(bad(f.OperatorTokenFile))
+		must(bad(f.LiveTokenFile))
+		if i == 0 {
+			until("emptied files", func() bool { return log.count(refused) == 2 })
+		} else if n := log.count(refused); n != before {
+			t.Errorf("one fault is said %d times", n)
+		}
+		if !accepts("the third token of all") {
+			t.Error("the last good token is refused")
+		}
+	}
+	write("..2", "the fourth token of all\n")
+	until("files that are good again", func() bool { return accepts("the fourth token of all") })
+	must(os.Truncate(f.LiveTokenFile, 0))
+	until("an emptied file, later", func() bool { return log.count(refused) == 3 })
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ import (
 // answers with the reason.
 type operatorPort struct {
 	listener net.Listener
-	token    string
+	token    *flags.Token
 	edges    []console.Edge
 	worker   *worker        // of the process
 	observer *observer      // of POST /live; nil: nobody may send observations
@@ -54,7 +55,10 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 	if err != nil {
 		return nil, err
 	}
-	p := &operatorPort{observer: newObserver(observations), token: token, edges: append(local, console.Remotes(f.Edges)...), worker: w}
+	p := &operatorPort{token: token, edges: append(local, console.Remotes(f.Edges)...), worker: w}
+	if observations != nil {
+		p.observer = &observer{token: observations}
+	}
 	if p.signKeys, err = f.KeySigners(); err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service) error
 	}
 	actions.SignKeys = p.signKeys
 	page, err := console.New(console.Config{
-		Token: p.token, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Token: p.token.Value, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Address: p.listener.Addr(), Edges: p.edges,
 		Sources: running.Sources, Problem: w.trouble,
 	})
 	if err != nil {
@@ -124,6 +128,12 @@ func (p *operatorPort) url() string {
 func (p *operatorPort) serve(ctx context.Context) error {
 	if p == nil {
 		return nil
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { p.token.Follow(ctx, p.worker.streams.Log) })
+	if p.observer != nil {
+		following.Go(func() { p.observer.token.Follow(ctx, p.worker.streams.Log) })
 	}
 	server := adminport.Server(p)
 	server.RegisterOnShutdown(func() {

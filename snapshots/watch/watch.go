@@ -103,6 +103,9 @@ func (w *Watcher) Wait(ctx context.Context, interval time.Duration) error {
 	}
 }
 
+// Refuse records that the files cannot be used as they are now; nil: they can. A fault is logged and counted once.
+func (w *Watcher) Refuse(err error) { note(faultRefused, w.paths[0], err) }
+
 // arm asks for notices about the paths as they lead now.
 func (w *Watcher) arm() {
 	w.names, w.deaf = map[string]bool{}, w.source == nil
@@ -157,12 +160,14 @@ func (w *Watcher) trace(path string) (folders []string) {
 const (
 	faultStart = "start" // a folder cannot be watched
 	faultLost  = "lost"  // notices were lost
+
+	faultRefused = "refused" // changed files cannot be used
 )
 
 var faults = func() *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "gridcast_watch_faults_total",
-		Help: "Folders that cannot be watched and are read each second instead (start), and losses of notices (lost).",
+		Help: "Folders that cannot be watched and are read each second instead (start), losses of notices (lost), and changed files that cannot be used (refused).",
 	}, []string{"kind"})
 	for kind := range meaning {
 		v.WithLabelValues(kind)
@@ -173,6 +178,8 @@ var faults = func() *prometheus.CounterVec {
 var meaning = map[string]string{
 	faultStart: "a folder cannot be watched, its files are read each second instead: see sysctl fs.inotify",
 	faultLost:  "notices of changed files were lost, the files are read again: see sysctl fs.inotify.max_queued_events",
+
+	faultRefused: "a changed file cannot be used, its last good content stays in use",
 }
 
 // Collector returns the metric of all watchers of this process.
@@ -181,17 +188,17 @@ func Collector() prometheus.Collector { return faults }
 var (
 	logger atomic.Pointer[slog.Logger]
 	mu     sync.Mutex
-	faulty = map[string]bool{} // by kind and folder: watchers come and go, and a fault is said once
+	faulty = map[string]bool{} // by kind and path: watchers come and go, and a fault is said once
 )
 
 // Log sets the log of all watchers of this process; nil: none.
 func Log(log *slog.Logger) { logger.Store(log) }
 
-// note records a fault of a folder, or its end.
-func note(kind, folder string, err error) {
+// note records a fault of a folder or file, or its end.
+func note(kind, path string, err error) {
 	mu.Lock()
 	defer mu.Unlock()
-	before, key := faulty[kind+folder], kind+folder
+	before, key := faulty[kind+path], kind+path
 	if err == nil {
 		delete(faulty, key)
 		return
@@ -202,6 +209,6 @@ func note(kind, folder string, err error) {
 	}
 	faults.WithLabelValues(kind).Inc()
 	if log := logger.Load(); log != nil {
-		log.Warn(meaning[kind], "folder", folder, "err", err)
+		log.Warn(meaning[kind], "path", path, "err", err)
 	}
 }
