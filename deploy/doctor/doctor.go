@@ -412,8 +412,8 @@ func (d *doctor) documents(ctx context.Context) {
 			return err
 		}},
 	} {
-		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		err := document.read(ctx)
+		reading, cancel := context.WithTimeout(ctx, checkTimeout)
+		err := document.read(reading)
 		cancel()
 		if document.check == "archive" && errors.Is(err, blob.ErrNotFound) {
 			if _, empty := archive.NewStore(d.store).InUse(ctx); errors.Is(empty, blob.ErrNotFound) {
