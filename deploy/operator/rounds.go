@@ -289,9 +289,9 @@ func (c Classification) warn(r *almanac.Round, p *Preview) {
 	if err != nil {
 		return // as decide says
 	}
-	tables := map[string][]ledger.Row{"": rows, " in the sprint": sprint}
+	tables := map[string][]ledger.Row{"race": rows, "sprint": sprint}
 	if c.Sprint {
-		delete(tables, "") // it stays
+		delete(tables, "race") // it stays
 	}
 	for _, of := range slices.Sorted(maps.Keys(tables)) {
 		field, placed := map[season.DriverID]bool{}, map[season.DriverID]bool{}
@@ -308,7 +308,10 @@ func (c Classification) warn(r *almanac.Round, p *Preview) {
 		if tables[of] == nil || without == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d drivers have no place%s", without, len(field), of)
+		text := fmt.Sprintf("%d of %d drivers have no place", without, len(field))
+		if of == "sprint" {
+			text += " in the sprint"
+		}
 		p.Warnings = append(p.Warnings, text+".")
 		if 2*len(placed) < len(field) {
 			p.Refusal = cmp.Or(p.Refusal, text)
@@ -525,11 +528,12 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 		return answer, err
 	}
 	answer.Record = r
-	if events[0].Championship != nil {
+	switch {
+	case events[0].Championship != nil:
 		answer.Text = fmt.Sprintf(d.title, label(r)) + ": done."
-	} else if events[0].Result != nil {
+	case events[0].Result != nil:
 		answer.Text = fmt.Sprintf("Revision %d of the %s is verified.", events[0].Result.Revision, label(r))
-	} else {
+	default:
 		answer.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), view.State(r.State), minute(r.Start))
 	}
 	return answer, nil
