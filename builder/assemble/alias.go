@@ -58,6 +58,35 @@ func (a Alias) apply(f *season.Facts) {
 	}
 }
 
+// aliasSheets returns the sheets of a document with the identifiers that its facts have after all aliases and renames.
+func (a *assembly) aliasSheets(d *Document) []season.Sheet {
+	drivers, names := maps.Clone(a.Aliases), make(map[Alias]string) // by an alias without its target
+	if drivers == nil {
+		drivers = make(map[season.DriverID]season.DriverID)
+	}
+	for _, r := range a.out.Renames {
+		drivers[r.From] = r.To
+	}
+	if !kinds[d.Kind].archiveNames {
+		for _, alias := range a.Named {
+			names[Alias{Kind: alias.Kind, From: alias.From}] = alias.To
+		}
+	}
+	sheets := slices.Clone(d.Sheets)
+	for i := range sheets {
+		s := &sheets[i]
+		s.GrandPrix = season.GrandPrixID(cmp.Or(names[Alias{Kind: RoundAlias, From: string(s.GrandPrix)}], string(s.GrandPrix)))
+		s.Rows = slices.Clone(s.Rows)
+		for j := range s.Rows {
+			row := &s.Rows[j]
+			row.Driver = cmp.Or(drivers[row.Driver], row.Driver)
+			row.Team = season.TeamID(cmp.Or(names[Alias{Kind: TeamAlias, From: string(row.Team)}], string(row.Team)))
+			row.Engine = season.EngineID(cmp.Or(names[Alias{Kind: EngineAlias, From: string(row.Engine)}], string(row.Engine)))
+		}
+	}
+	return sheets
+}
+
 // addAlias records that a team has another identifier from now on.
 func addAlias(f *season.Facts, from, to season.TeamID) {
 	aliases := maps.Clone(f.Aliases)

@@ -98,7 +98,9 @@ type Input struct {
 	Released []Release
 	// Decided returns the ledger's record of a round.
 	Decided func(year int, gp season.GrandPrixID) Decided
-	Now     time.Time // race time
+	// Since is the first season that is held to the invariants of a weekend. Earlier ones are exempt.
+	Since int
+	Now   time.Time // race time
 }
 
 // Proposal is a change of a block that a document asks for.
@@ -249,6 +251,7 @@ func Assemble(in Input) (Output, error) {
 				renameDriver(&a.out.Facts, r.From, r.To)
 			}
 		}
+		d.Sheets = a.aliasSheets(&d)
 		a.judge(&d)
 	}
 	a.out.Facts = a.out.Facts.AssumeHours()

@@ -1,6 +1,12 @@
 package assemble
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"gridcast/builder/season"
+)
 
 // Permissions gives access to each permission by its name.
 var Permissions = map[string]func(*permissions) *bool{
@@ -30,4 +36,30 @@ func Toggle(kind Kind, permission string) {
 	given := Permissions[permission](&p)
 	*given = !*given
 	kinds[kind] = p
+}
+
+// Breaches returns the broken invariants of a round of a season with its sheets.
+func Breaches(f *season.Facts, s *season.Season, i int, sheets []season.Sheet) (sentences, waits []string) {
+	r := &s.Rounds[i]
+	w := weekend{year: s.Year, round: *r, before: r, rounds: s.Rounds, earlier: s.Rounds, sheets: sheets, began: true}
+	if before, ok := f.Season(s.Year - 1); ok {
+		w.last = &before.Rounds[len(before.Rounds)-1]
+	}
+	held, waits := w.breaches()
+	for b, refusals := range held {
+		for _, refusal := range refusals {
+			sentences = append(sentences, fmt.Sprintf("%s: %s: %s", b, refusal.Gate, refusal.Reason))
+		}
+	}
+	slices.Sort(sentences)
+	return sentences, waits
+}
+
+// InvariantNames returns the names of the invariants.
+func InvariantNames() []Gate {
+	var names []Gate
+	for _, inv := range invariants {
+		names = append(names, inv.name)
+	}
+	return names
 }

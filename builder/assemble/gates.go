@@ -38,10 +38,16 @@ const (
 
 // Gates returns all gates.
 func Gates() []Gate {
-	return []Gate{
+	gates := []Gate{
 		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, CarsGate, DerivedGate, PastGate,
 		RenameGate, ShrinkGate, BackGate, IdentityGate, CodeGate, DisputeGate, TermsGate, UnreadGate,
 	}
+	for _, inv := range invariants {
+		if !inv.waits {
+			gates = append(gates, inv.name)
+		}
+	}
+	return gates
 }
 
 // Refusal is the reason why a proposal is not applied.
@@ -112,6 +118,47 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 			p.refuse(PastGate, "%s is new on %s, which is past: an earlier revision of %s had the season without it", j.theirs.Name, instant(at), j.document.Source)
 		}
 	}
+	j.judgeWhole(p)
+}
+
+// judgeWhole refuses a block that breaks an invariant of its weekend, unless people entered it or another gate holds it.
+func (j *judgement) judgeWhole(p *Proposal) {
+	if j.may.archiveNames || j.season.Year < j.Since || len(p.Refused) > 0 {
+		return
+	}
+	if j.breaches == nil {
+		j.breaches, _ = j.weekend().breaches()
+	}
+	for i, r := range j.breaches[p.Block] {
+		if i == 0 {
+			r.Reason += fmt.Sprintf(". If all of it is true: gridcast source accept %s --reason TEXT", p.ID)
+		}
+		p.refuse(r.Gate, "%s", r.Reason)
+	}
+}
+
+// weekend returns the round with everything that the document says of it.
+func (j *judgement) weekend() *weekend {
+	w := &weekend{year: j.season.Year, round: *j.ours, before: j.ours, earlier: j.season.Rounds, circuits: j.out.Facts.Circuits}
+	for _, b := range blocks {
+		Copy(b, &w.round, j.theirs)
+	}
+	if j.may.addsEngines {
+		addEngines(&w.round, j.season)
+	}
+	if s, ok := j.document.Facts.Season(j.season.Year); ok {
+		w.rounds = s.Rounds
+	}
+	if s, ok := j.out.Facts.Season(w.year - 1); ok && len(s.Rounds) > 0 {
+		w.last = &s.Rounds[len(s.Rounds)-1]
+	}
+	for _, s := range j.document.Sheets {
+		if s.Year == w.year && s.GrandPrix == j.theirs.GrandPrix {
+			w.sheets = append(w.sheets, s)
+		}
+	}
+	w.began = slices.ContainsFunc(j.ours.Sessions, func(s season.Session) bool { return !s.Start.IsZero() && !j.Now.Before(s.Start) })
+	return w
 }
 
 // judgeCars refuses a classification in which a driver has another team or number than in the qualifying or

@@ -59,6 +59,7 @@ func (a *assembly) judge(d *Document) {
 		a.refuseUnread(d, theirs.Year)
 		for j := range theirs.Rounds {
 			a.judgeRound(d, ours, &theirs.Rounds[j], absent)
+			a.wait(d, ours, &theirs.Rounds[j])
 		}
 		if may.applies {
 			if len(theirs.Colours) > 0 {
@@ -133,6 +134,7 @@ type judgement struct {
 	new      bool         // the round is not in the archive
 	held     Gate         // it holds the calendar entry of a new round, so that all blocks of the round wait
 	decided  Decided
+	breaches map[Block][]Refusal // of the invariants, once they are checked
 }
 
 func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Round, absent []*season.Round) {
@@ -437,6 +439,18 @@ func identity(year int, gp season.GrandPrixID, b Block, r *season.Round) string 
 func idOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:6])
+}
+
+// wait reports the invariants of a weekend for which the verification of a document's result waits.
+func (a *assembly) wait(d *Document, s *season.Season, theirs *season.Round) {
+	ours, ok := s.Round(theirs.GrandPrix)
+	if !ok || !kinds[d.Kind].applies || kinds[d.Kind].archiveNames || len(theirs.Results)+len(theirs.SprintResults) == 0 || s.Year < a.Since {
+		return
+	}
+	j := judgement{assembly: a, document: d, season: s, ours: ours, theirs: theirs}
+	if _, waits := j.weekend().breaches(); len(waits) > 0 {
+		a.out.Doubted = append(a.out.Doubted, Doubt{BlockID{s.Year, theirs.GrandPrix, Result}, d.Source, waits})
+	}
 }
 
 // doubt reports where a source's standings rise by other points than its results and the known decisions give. It covers

@@ -221,7 +221,7 @@ func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assem
 	out, err := assemble.Assemble(assemble.Input{
 		Current: current, Documents: slices.Concat([]assemble.Document{first}, documents, []assemble.Document{last}),
 		Accepted: people.accepted, Aliases: people.aliases, Named: people.manual.named, Released: people.manual.releases(g.log.manual),
-		Now: now, Headshots: g.headshots,
+		Now: now, Headshots: g.headshots, Since: decided.OpenedAt().UTC().Year() - 1,
 		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
 	})
 	var withheld *assemble.WithheldError

@@ -156,7 +156,8 @@ func swappedBy(jolpicaAPI, openF1API *sourcetest.Replay) {
 		}
 		race, rest, more := strings.Cut(body[from:], `"round":"12"`)
 		const second, third = `"position":"2","positionText":"2","points":"18"`, `"position":"3","positionText":"3","points":"15"`
-		race = strings.NewReplacer(second, third, third, second).Replace(race)
+		const sooner, later = `"millis":"5064704","time":"+1.906"`, `"millis":"5067331","time":"+4.533"`
+		race = strings.NewReplacer(second, third, third, second, sooner, later, later, sooner).Replace(race)
 		if more {
 			race += `"round":"12"` + rest
 		}

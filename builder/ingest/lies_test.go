@@ -156,7 +156,7 @@ var lies = []lie{
 	{what: "a team has another name", change: swap("src/data/constructors/rosso.yml", "name: Rosso", "name: Rosso Corse"), want: "applied"},
 	{what: "a key that nobody knows", change: swap(raceFolder("dale")+"race.yml", "round: 4", "round: 4\nsponsor: none"), want: "nothing"},
 	{what: "lines with carriage returns", change: swap(alpsResult, "\n", "\r\n"), want: "nothing"},
-	{what: "a time that is none", change: put(capeResult, of("time: \"1:30:01.000\"", "time: soon")), want: "applied"},
+	{what: "a time that is none", change: put(capeResult, of("time: \"1:30:01.000\"", "time: soon")), want: "applied notice"},
 	{what: "a longer course", change: swap(raceFolder("dale")+"race.yml", "courseLength: 4.5", "courseLength: 4.6"), want: "applied"},
 	// Rounds.
 	{what: "a new round in the past", change: another("gulf", "2030-04-01"), want: "waits past"},

@@ -10,6 +10,7 @@ type Sheet struct {
 	Part      Part
 	File      string // of the source, for people
 	Rows      []SheetRow
+	Unknown   []string // values of a result that cannot be read and count as unknown, for people
 }
 
 // SheetRow is a row of a sheet. Values that the source lacks are zero.
@@ -23,6 +24,9 @@ type SheetRow struct {
 	Gap      string        // to the first row: +5.515, +1 lap
 	Interval string        // to the row before
 	Laps     int
+	NoLaps   bool   // the cell of Laps is empty
+	Reason   string // of a retirement
+	Grid     string // a number or PL
 }
 
 // Part names a table of a round, or a part of its calendar entry.

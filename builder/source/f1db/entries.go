@@ -49,7 +49,15 @@ func (c *converter) entries(race int) []season.Entry {
 	}
 	list := make([]season.Entry, 0, len(drivers))
 	for _, r := range drivers {
-		list = append(list, season.Entry{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Number: c.number(r)})
+		number := c.number(r)
+		for _, t := range raceTables {
+			for i := range c.rel.rows[t][race] {
+				if other := &c.rel.rows[t][race][i]; number == 0 && other.Driver == r.Driver {
+					number = c.number(other)
+				}
+			}
+		}
+		list = append(list, season.Entry{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Number: number})
 	}
 	slices.SortFunc(list, func(a, b season.Entry) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Driver, b.Driver))
@@ -65,9 +73,6 @@ func takesPart(r *row) bool {
 
 // number returns the number on the car, 0 if the release lacks it.
 func (c *converter) number(r *row) int {
-	n, err := strconv.Atoi(r.Number)
-	if err != nil && r.Number != "" {
-		c.report.skip("car numbers", "not a number", 0)
-	}
-	return max(n, 0)
+	n, _ := strconv.Atoi(r.Number) // digits, by checkRow
+	return n
 }

@@ -321,12 +321,16 @@ func (c *converter) checkRow(t table, r *row) error {
 		return fmt.Errorf("unknown engine manufacturer %q", r.Engine)
 	case (t == raceResults || t == sprintResults) && r.Position == 0 && r.PositionText == "":
 		return errors.New("neither position nor reason for none")
+	case r.PositionText == "" && (t == startingGrid || t == sprintGrid || t == qualifying || t == sprintQualifying):
+		return errors.New("no position")
 	case !place:
 		return fmt.Errorf("position %q is neither a place nor one of %v", r.PositionText, outcomes)
 	case r.Grid == 0 && r.GridText != "" && r.GridText != pitLane:
 		return fmt.Errorf("gridPosition %q is neither a place nor %s", r.GridText, pitLane)
 	case r.Penalty != "" && r.Penalty != toTheBack && !isCount(r.Penalty):
 		return fmt.Errorf("gridPenalty %q is neither a number of places nor %s", r.Penalty, toTheBack)
+	case r.LapsText != "" && !isCount(r.LapsText):
+		return fmt.Errorf("laps %q is not a number", r.LapsText)
 	case r.Number != "" && !isCount(r.Number):
 		return fmt.Errorf("driverNumber %q is not a number", r.Number)
 	}

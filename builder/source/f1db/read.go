@@ -32,9 +32,10 @@ type release struct {
 	report       Report
 
 	// Of a repository.
-	files  map[table]map[int]string // by race id or year, as for rows
-	unread map[string]error         // files of things that cannot be read
-	faults []fault
+	files   map[table]map[int]string // by race id or year, as for rows
+	unread  map[string]error         // files of things that cannot be read
+	faults  []fault
+	unknown map[string][]string // times by file that cannot be read and count as unknown
 }
 
 // fault is a table or a part of a race that cannot be read.

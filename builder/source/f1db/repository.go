@@ -45,7 +45,7 @@ var raceFiles = map[string]table{
 // release reads the tree into the rows of a release, so that both have one converter. It reads only
 // the things to which a row refers.
 func (t *Tree) release() (*release, error) {
-	rel := &release{rows: make(map[table]map[int][]row), files: map[table]map[int]string{racesTable: {}}, unread: make(map[string]error)}
+	rel := &release{rows: make(map[table]map[int][]row), files: map[table]map[int]string{racesTable: {}}, unread: make(map[string]error), unknown: make(map[string][]string)}
 	for _, table := range append(raceTables, seasonTables...) {
 		rel.rows[table], rel.files[table] = make(map[int][]row), make(map[int]string)
 	}
@@ -87,7 +87,7 @@ func (t *Tree) readRace(name string, year int, rel *release, refer references) {
 	r.ID, r.Year = len(rel.races)+1, year
 	rel.files[racesTable][r.ID] = name
 	parts := []season.Part{season.CalendarPart, season.StartPart, season.SessionsPart}
-	switch wrongType := new(wrongTypes); {
+	switch wrongType := new(wrongTypesError); {
 	case errors.As(err, &wrongType) && !strings.Contains(err.Error(), "into string"):
 		parts = parts[:1] // dates and hours are texts
 	case err == nil && r.Date != "" && r.GrandPrix != "" && r.Circuit != "":
@@ -136,7 +136,9 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 		r.Grid, _ = strconv.Atoi(string(y.Grid)) // PL is the pit lane
 		r.GridText, r.Gap, r.Interval = string(y.Grid), string(y.Gap), string(y.Interval)
 		r.Number, r.Driver, r.Team, r.Engine = string(y.Number), y.Driver, y.Team, y.Engine
-		r.Shared, r.Laps, r.Reason, r.Points, r.Stop, r.Lap = y.Shared, y.Laps, string(y.Reason), y.Points, y.Stop, y.Lap
+		r.Shared, r.Reason, r.Points, r.Stop, r.Lap = y.Shared, string(y.Reason), y.Points, y.Stop, y.Lap
+		r.Laps, _ = strconv.Atoi(string(y.Laps))
+		r.LapsText = string(y.Laps)
 		for _, lap := range []struct {
 			text text
 			ms   *int64
@@ -144,8 +146,13 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 		}{{y.Time, &r.Time, "time"}, {y.Q1, &r.Q1, "q1"}, {y.Q2, &r.Q2, "q2"}, {y.Q3, &r.Q3, "q3"}} {
 			d, ok := season.ParseLapTime(string(lap.text))
 			if !ok && lap.text != "" {
-				// An unreadable time counts as unknown, so that it never delays a result.
-				rel.report.skip(name, fmt.Sprintf("%s %q is no time", lap.key, string(lap.text)), 1)
+				text := fmt.Sprintf("%s %q is no time", lap.key, string(lap.text))
+				// An unreadable time of a race counts as unknown, so that it never holds a result.
+				rel.report.skip(name, text, 1)
+				rel.unknown[name] = append(rel.unknown[name], fmt.Sprintf("%s, row %d: %s", name, i+1, text))
+				if of == qualifying || of == sprintQualifying || slices.Contains(practice[:], of) {
+					rel.faults = append(rel.faults, fault{base.RaceID, of.part, errors.New(rel.unknown[name][0])})
+				}
 			}
 			*lap.ms = d.Milliseconds()
 		}
@@ -237,7 +244,7 @@ type yamlRow struct {
 	Team     season.TeamID   `yaml:"constructorId"`
 	Engine   season.EngineID `yaml:"engineManufacturerId"`
 	Shared   bool            `yaml:"sharedCar"`
-	Laps     int             `yaml:"laps"`
+	Laps     text            `yaml:"laps"`
 	Time     text            `yaml:"time"`
 	Q1       text            `yaml:"q1"`
 	Q2       text            `yaml:"q2"`
@@ -271,15 +278,15 @@ func decodeYAML(content []byte, into any) error {
 	}
 	err := document.Decode(into)
 	if wrongType := new(yaml.TypeError); errors.As(err, &wrongType) {
-		return &wrongTypes{wrongType}
+		return &wrongTypesError{wrongType}
 	}
 	return err
 }
 
-// wrongTypes is a TypeError in one line.
-type wrongTypes struct{ *yaml.TypeError }
+// wrongTypesError is a TypeError in one line.
+type wrongTypesError struct{ *yaml.TypeError }
 
-func (w *wrongTypes) Error() string { return strings.Join(w.Errors, "; ") }
+func (w *wrongTypesError) Error() string { return strings.Join(w.Errors, "; ") }
 
 // errEmpty says that a file has no document, such as a table without rows yet.
 var errEmpty = errors.New("the file is empty")

@@ -56,10 +56,7 @@ func (c *converter) round(r *race) (season.Round, bool) {
 			refuse(season.SessionsPart, err)
 		}
 	}
-	// Entries follow from three tables. Without one of them they would be others.
-	if !unread[season.GridPart] && !unread[season.Part(season.Qualifying)] && !unread[season.ResultPart] {
-		round.Entries = c.entries(r.ID)
-	}
+	round.Entries = c.entries(r.ID)
 	for i, t := range practice {
 		round.Practice[i] = c.timedLaps(t, r.ID)
 	}
@@ -73,6 +70,10 @@ func (c *converter) round(r *race) (season.Round, bool) {
 	round.PitStops = c.pitStops(r.ID)
 	round.DriverStandings = c.driverStandings(driverStandings, c.rel.rows[driverStandings][r.ID])
 	round.TeamStandings = c.teamStandings(teamStandings, c.rel.rows[teamStandings][r.ID])
+	// Entries follow from three tables. Without one of them they would be others.
+	if unread[season.GridPart] || unread[season.Part(season.Qualifying)] || unread[season.ResultPart] {
+		round.Entries = nil
+	}
 	c.facts.CheckRound(r.Year, &round, func(part season.Part, err error) {
 		refuse(part, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
 	})
@@ -124,12 +125,13 @@ func (c *converter) sheets(r *race) {
 		if len(rows) == 0 || t == driverStandings || t == teamStandings {
 			continue
 		}
-		sheet := season.Sheet{Year: r.Year, GrandPrix: r.GrandPrix, Part: t.part, File: cmp.Or(c.rel.files[t][r.ID], t.file()), Rows: make([]season.SheetRow, len(rows))}
+		file := cmp.Or(c.rel.files[t][r.ID], t.file())
+		sheet := season.Sheet{Year: r.Year, GrandPrix: r.GrandPrix, Part: t.part, File: file, Unknown: c.rel.unknown[file], Rows: make([]season.SheetRow, len(rows))}
 		for i := range rows {
 			w := &rows[i]
 			sheet.Rows[i] = season.SheetRow{
 				Driver: w.Driver, Team: w.Team, Engine: w.Engine, Number: c.number(w), Place: w.PositionText, Laps: w.Laps,
-				Time: millis(cmp.Or(w.Q3, w.Q2, w.Q1, w.Time)), Gap: w.Gap, Interval: w.Interval,
+				Time: millis(cmp.Or(w.Q3, w.Q2, w.Q1, w.Time)), Gap: w.Gap, Interval: w.Interval, Reason: w.Reason, Grid: w.GridText, NoLaps: file != t.file() && w.LapsText == "",
 			}
 		}
 		c.report.sheets = append(c.report.sheets, sheet)

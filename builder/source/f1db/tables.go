@@ -166,5 +166,8 @@ type row struct {
 	Stop         int             `json:"stop"`
 	Lap          int             `json:"lap"`
 
+	// LapsText is the cell of Laps in a repository.
+	LapsText string `json:"-"`
+
 	n int // its place in the table, from 1
 }

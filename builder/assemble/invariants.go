@@ -1,0 +1,863 @@
+package assemble
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// invariant is a rule between the tables of a weekend, which the facts of a source must keep before any of them is
+// applied unattended. A breach holds the changed blocks that it names, until a person accepts them.
+type invariant struct {
+	name  Gate
+	scope []Block // the blocks that a breach may name
+	waits bool    // a breach holds nothing: the result waits --auto-verify-after twice
+	from  int     // the first season that is held to it; races of earlier ones break it or lack its columns
+	// except names the later races in which it was truly broken, with the reason.
+	except map[string]string
+	check  func(w *weekend, breach breach)
+}
+
+// breach reports that a block breaks an invariant. The sentence names the row, the value and the expected one.
+type breach func(b Block, format string, args ...any)
+
+// invariants hold the columns of a weekend against each other and against its other documents. Each was run over all
+// races from 1950 to 2026.
+var invariants = []invariant{
+	{name: "laps", scope: []Block{Result, Sprint}, from: 1950, except: map[string]string{
+		"1975 sweden": "the 7th was given a lap more than the 6th",
+	}, check: (*weekend).laps},
+	{name: "distance", scope: []Block{Result, Sprint}, from: 1990, except: map[string]string{
+		"1993 japan": "the source gives the 18th no laps",
+	}, check: (*weekend).distance},
+	{name: "gaps", scope: []Block{Result, Sprint}, from: 1990, check: (*weekend).gaps},
+	{name: "columns", scope: []Block{Practice, Qualifying, Sprint, Result}, from: 2025, check: (*weekend).columns},
+	{name: "order", scope: []Block{Practice, Qualifying, Sprint, Grid, Result}, from: 2024, check: (*weekend).order},
+	{name: "pace", scope: []Block{Result, Sprint}, from: 1990, check: (*weekend).pace},
+	{name: "slow", scope: []Block{Result}, waits: true, from: 1990, check: (*weekend).slow},
+	{name: "lap_times", scope: []Block{Practice, Qualifying, Sprint, Result}, from: 2007, check: (*weekend).lapTimes},
+	{name: "segments", scope: []Block{Qualifying, Sprint}, from: 2024, check: (*weekend).segments},
+	{name: "retirement", scope: []Block{Result, Sprint}, from: 2024, check: (*weekend).retirements},
+	{name: "grid", scope: []Block{Grid, Result, Sprint}, from: 2024, check: (*weekend).grid},
+	{name: "unknown", scope: []Block{Result}, waits: true, from: 1950, check: (*weekend).unknowns},
+	{name: "person", scope: []Block{Practice, Entries, Qualifying, Sprint, Grid, Result}, from: 2025, check: (*weekend).people},
+	{name: "fastest_lap", scope: []Block{Result}, from: 2024, check: (*weekend).fastestLaps},
+	{name: "pit_stop", scope: []Block{Result}, from: 2024, check: (*weekend).pitStops},
+	{name: "standings", scope: []Block{Result}, from: 2024, check: (*weekend).standings},
+	{name: "timetable", scope: []Block{Start, Sessions}, from: 2024, except: map[string]string{
+		"2024 sao-paulo": "rain moved qualifying to the morning of the race",
+	}, check: (*weekend).timetable},
+	{name: "course", scope: []Block{Calendar}, from: 2024, check: (*weekend).course},
+}
+
+// weekend is a round as it is with everything that a document says of it.
+type weekend struct {
+	last     *season.Round // of the season before, nil if it is unknown
+	year     int
+	round    season.Round                        // ours with all blocks of the document
+	before   *season.Round                       // ours
+	rounds   []season.Round                      // of the document's season
+	earlier  []season.Round                      // our rounds of the season
+	circuits map[season.CircuitID]season.Circuit // ours
+	sheets   []season.Sheet                      // of the document's round
+	began    bool                                // the first session has started
+}
+
+// mostSentences is the number of breaches of one invariant that a held block names.
+const mostSentences = 3
+
+// breaches returns the broken invariants of a weekend by block. waits has those that only delay the verification.
+func (w *weekend) breaches() (held map[Block][]Refusal, waits []string) {
+	held = make(map[Block][]Refusal)
+	for _, inv := range invariants {
+		if w.year < inv.from || inv.except[fmt.Sprintf("%d %s", w.year, w.round.GrandPrix)] != "" {
+			continue
+		}
+		inv.check(w, func(b Block, format string, args ...any) {
+			refusal, same := Refusal{inv.name, fmt.Sprintf(format, args...)}, 0
+			for _, other := range held[b] {
+				if other.Gate == inv.name {
+					same++
+				}
+			}
+			switch {
+			case inv.waits:
+				waits = append(waits, refusal.Reason)
+			case same < mostSentences && !slices.Contains(held[b], refusal):
+				held[b] = append(held[b], refusal)
+			}
+		})
+	}
+	return held, waits
+}
+
+// race is a classification of a weekend with the tables that belong to it.
+type race struct {
+	name      string
+	block     Block
+	part      season.Part
+	rows      []season.Result
+	grid      []season.GridSlot
+	gridBlock Block
+}
+
+// races returns the classifications that the weekend has.
+func (w *weekend) races() []race {
+	all := []race{
+		{"race", Result, season.ResultPart, w.round.Results, w.round.Grid, Grid},
+		{"sprint", Sprint, season.Part(season.Sprint), w.round.SprintResults, w.round.SprintGrid, Sprint},
+	}
+	return slices.DeleteFunc(all, func(r race) bool { return len(r.rows) == 0 })
+}
+
+// placed returns the classified rows by place.
+func (r *race) placed() []season.Result {
+	rows := slices.DeleteFunc(slices.Clone(r.rows), func(row season.Result) bool { return row.Position == 0 })
+	slices.SortStableFunc(rows, func(a, b season.Result) int { return cmp.Compare(a.Position, b.Position) })
+	return rows
+}
+
+// winner returns the winner's row, empty if there is none.
+func (r *race) winner() season.Result {
+	if rows := r.placed(); len(rows) > 0 && rows[0].Position == 1 {
+		return rows[0]
+	}
+	return season.Result{}
+}
+
+func (w *weekend) laps(breach breach) {
+	for _, r := range w.races() {
+		last, winner := season.Result{}, r.winner()
+		for _, row := range r.placed() {
+			if last.Laps > 0 && row.Laps > last.Laps {
+				breach(r.block, "%s: P%d %s has %d laps and P%d has %d: laps never rise down the places", r.name, row.Position, row.Driver, row.Laps, last.Position, last.Laps)
+			}
+			last = row
+		}
+		for _, row := range r.rows {
+			switch {
+			case winner.Laps > 0 && row.Laps > winner.Laps:
+				breach(r.block, "%s: %s has %d laps, at most the winner's %d are possible", r.name, row.Driver, row.Laps, winner.Laps)
+			case row.Laps > 0 && !row.Started():
+				breach(r.block, "%s: %s is %s and has %d laps, expected none", r.name, row.Driver, row.Outcome, row.Laps)
+			}
+		}
+	}
+}
+
+func (w *weekend) distance(breach breach) {
+	for _, r := range w.races() {
+		least := r.winner().Laps * 9 / 10
+		for _, row := range r.placed() {
+			if row.Laps < least {
+				breach(r.block, "%s: P%d %s has %d laps, and at least %d are needed to be classified", r.name, row.Position, row.Driver, row.Laps, least)
+			}
+		}
+	}
+}
+
+func (w *weekend) gaps(breach breach) {
+	for _, r := range w.races() {
+		last, winner := season.Result{}, r.winner()
+		for _, row := range r.placed() {
+			if row.Time == 0 || winner.Time == 0 && row.Position > 1 {
+				continue
+			}
+			switch {
+			case row.Time < last.Time:
+				breach(r.block, "%s: P%d %s took %s and P%d took %s: gaps rise with the place", r.name, row.Position, row.Driver, row.Time, last.Position, last.Time)
+			case row.Laps > 0 && row.Laps < winner.Laps:
+				breach(r.block, "%s: P%d %s has the time %s and %d laps: only cars with the winner's %d laps have a time", r.name, row.Position, row.Driver, row.Time, row.Laps, winner.Laps)
+			}
+			last = row
+		}
+	}
+}
+
+// columns holds the gaps and intervals of each table of times against its times.
+func (w *weekend) columns(breach breach) {
+	for _, s := range w.sheets {
+		if len(s.Rows) == 0 || !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Gap != "" }) {
+			continue
+		}
+		if s.Part == season.FastestLapsPart { // a driver without a lap may stand anywhere
+			s.Rows = slices.DeleteFunc(slices.Clone(s.Rows), func(row season.SheetRow) bool { return row.Time == 0 && row.Gap == "" })
+		}
+		block, first := blockOf(s.Part), s.Rows[0]
+		for i, row := range s.Rows {
+			last := s.Rows[max(0, i-1)]
+			say := func(column, value string, want any) {
+				breach(block, "%s, row %d: %s has the %s %q, expected %q", s.File, i+1, row.Driver, column, value, want)
+			}
+			for _, c := range []struct {
+				name, value string
+				from        season.SheetRow
+			}{{"gap", row.Gap, first}, {"interval", row.Interval, last}} {
+				value, seconds := strings.CutPrefix(c.value, "+")
+				gap, ok := season.ParseLapTime(value)
+				lapped := strings.Contains(value, "lap")
+				switch {
+				case c.value == "":
+				case !seconds || !ok && !lapped:
+					say(c.name, c.value, "+TIME or +LAPS lap")
+				case i == 0 && gap+0 != 0:
+					say(c.name, c.value, "")
+				case ok && (row.Time == 0 || c.from.Time == 0 || row.Time-c.from.Time != gap):
+					say(c.name, c.value, fmt.Sprintf("+%.3f", max(0, row.Time-c.from.Time).Seconds()))
+				case lapped && row.Time != 0:
+					say(c.name, c.value, "")
+				case lapped && c.name == "gap" && value != lapsBehind(first.Laps-row.Laps):
+					say(c.name, c.value, "+"+lapsBehind(first.Laps-row.Laps))
+				}
+			}
+			_, err := strconv.Atoi(row.Place)
+			if (s.Part == season.ResultPart || s.Part == season.Part(season.Sprint)) && err == nil && i > 0 && row.Gap == "" && row.Reason == "" && row.Laps == first.Laps {
+				say("gap", "", "+TIME or +LAPS lap")
+			}
+			if row.Time != 0 && i > 0 && row.Gap == "" && blockOf(s.Part) == Practice {
+				say("gap", "", fmt.Sprintf("+%.3f", (row.Time-first.Time).Seconds()))
+			}
+			if row.Time == 0 && i == 0 {
+				say("time", "", "a time, because others have a gap to it")
+			}
+		}
+	}
+}
+
+func lapsBehind(n int) string {
+	if n == 1 {
+		return "1 lap"
+	}
+	return fmt.Sprintf("%d laps", n)
+}
+
+// order holds the places of each table against the order of its rows.
+func (w *weekend) order(breach breach) {
+	for _, s := range w.sheets {
+		unplaced := false
+		want := 1
+		for i, row := range s.Rows {
+			if s.Part == season.FastestLapsPart && row.Gap == "" && (want > 1 || row.Time == 0) {
+				continue // a driver without a lap, or disqualified
+			}
+			place, err := strconv.Atoi(row.Place)
+			switch {
+			case row.Place == string(season.Disqualified):
+				continue // the source may leave the row where it was
+			case err != nil:
+				unplaced = true
+			case unplaced && blockOf(s.Part) != Grid && s.Part != season.SprintGridPart:
+				breach(blockOf(s.Part), "%s, row %d: %s has place %d behind rows without a place", s.File, i+1, row.Driver, place)
+			case place != want && blockOf(s.Part) != Grid && s.Part != season.SprintGridPart:
+				breach(blockOf(s.Part), "%s, row %d: %s has place %d, expected %d", s.File, i+1, row.Driver, place, want)
+			case place < want:
+				breach(blockOf(s.Part), "%s, row %d: %s has place %d behind place %d", s.File, i+1, row.Driver, place, want)
+			}
+			want++
+			if blockOf(s.Part) == Grid || s.Part == season.SprintGridPart {
+				want = place
+			}
+		}
+	}
+}
+
+// pace refuses a winner who was faster on average than the fastest lap.
+func (w *weekend) pace(breach breach) {
+	for _, r := range w.races() {
+		mean, fastest := w.mean(r)
+		if mean > 0 && mean < fastest {
+			breach(r.block, "%s: the winner %s took %s a lap, less than the fastest lap of %s", r.name, r.winner().Driver, mean, fastest)
+		}
+	}
+}
+
+func (w *weekend) slow(breach breach) {
+	for _, r := range w.races() {
+		if mean, fastest := w.mean(r); fastest > 0 && mean > 2*fastest {
+			breach(r.block, "%d %s: the winner took %s a lap, more than twice the fastest lap of %s", w.year, w.round.Name, mean, fastest)
+		}
+	}
+}
+
+// mean returns the winner's mean time of a lap, and the fastest lap: of a sprint, that of the weekend's sessions.
+func (w *weekend) mean(r race) (mean, fastest time.Duration) {
+	winner := r.winner()
+	if winner.Laps == 0 || winner.Time == 0 {
+		return 0, 0
+	}
+	best := func(t time.Duration) {
+		if t > 0 && (fastest == 0 || t < fastest) {
+			fastest = t
+		}
+	}
+	if r.block == Result {
+		for _, row := range w.round.FastestLaps {
+			best(row.Time)
+		}
+	} else {
+		for _, row := range w.round.SprintQualifying {
+			best(deciding(row))
+		}
+	}
+	return winner.Time / time.Duration(winner.Laps), fastest
+}
+
+func deciding(row season.QualifyingRow) time.Duration {
+	return cmp.Or(row.Segments[2], row.Segments[1], row.Segments[0], row.Time)
+}
+
+// lapTimes refuses a lap far from the median of its session.
+func (w *weekend) lapTimes(breach breach) {
+	session := func(b Block, name string, times []time.Duration, drivers []season.DriverID) {
+		known := slices.DeleteFunc(slices.Clone(times), func(t time.Duration) bool { return t == 0 })
+		if len(known) < 3 {
+			return
+		}
+		slices.Sort(known)
+		median := known[len(known)/2]
+		for i, t := range times {
+			if t != 0 && (t < median*8/10 || t > 3*median) {
+				breach(b, "%s: %s has the lap time %s, expected .8 to 3 times the median of %s", name, drivers[i], t, median)
+			}
+		}
+	}
+	for i, laps := range w.round.Practice {
+		if len(laps) > 0 && laps[0].Time > 0 {
+			for _, row := range laps {
+				if most := int(75 * time.Minute / laps[0].Time); row.Laps > most {
+					breach(Practice, "practice %d: %s has %d laps, expected at most %d of %s", i+1, row.Driver, row.Laps, most, laps[0].Time)
+				}
+			}
+		}
+		var times []time.Duration
+		var drivers []season.DriverID
+		for _, row := range laps {
+			times, drivers = append(times, row.Time), append(drivers, row.Driver)
+		}
+		session(Practice, fmt.Sprintf("practice %d", i+1), times, drivers)
+	}
+	for _, q := range w.qualifyings() {
+		for segment := range 4 {
+			var times []time.Duration
+			var drivers []season.DriverID
+			for _, row := range q.rows {
+				times, drivers = append(times, append(row.Segments[:], row.Time)[segment]), append(drivers, row.Driver)
+			}
+			session(q.block, fmt.Sprintf("%s %d", q.name, segment+1), times, drivers)
+		}
+	}
+	times, drivers := make([]time.Duration, 0, len(w.round.FastestLaps)), make([]season.DriverID, 0, len(w.round.FastestLaps))
+	for _, row := range w.round.FastestLaps {
+		times, drivers = append(times, row.Time), append(drivers, row.Driver)
+	}
+	session(Result, "fastest laps", times, drivers)
+}
+
+type qualifyingTable struct {
+	name   string
+	block  Block
+	rows   []season.QualifyingRow
+	sprint bool
+}
+
+func (w *weekend) qualifyings() []qualifyingTable {
+	return []qualifyingTable{{"qualifying", Qualifying, w.round.Qualifying, false}, {"sprint qualifying", Sprint, w.round.SprintQualifying, true}}
+}
+
+// segments holds the places of a knockout qualifying against the times of its segments.
+func (w *weekend) segments(breach breach) {
+	for _, q := range w.qualifyings() {
+		reached := func(row season.QualifyingRow) int {
+			for n := 2; n >= 0; n-- {
+				if row.Segments[n] > 0 {
+					return n + 1
+				}
+			}
+			return 0
+		}
+		last := season.QualifyingRow{}
+		for i, row := range q.rows {
+			n := reached(row)
+			if row.Position == 0 {
+				continue // disqualified, or without a time
+			}
+			for before := range max(0, n-1) {
+				if row.Segments[before] == 0 {
+					breach(q.block, "%s: P%d %s has a time in segment %d and none in segment %d", q.name, row.Position, row.Driver, n, before+1)
+				}
+			}
+			if i == 0 {
+				last = row
+				continue
+			}
+			switch before := reached(last); {
+			case n > before && before == 0 && row.Time == 0:
+				breach(q.block, "%s: P%d %s has a time and P%d %s has none", q.name, row.Position, row.Driver, last.Position, last.Driver)
+			case n > before && before > 0 && i+1 < len(q.rows) && reached(q.rows[i+1]) >= n, n == before && n > 0 && row.Segments[n-1] < last.Segments[n-1]:
+				breach(q.block, "%s: P%d %s has %s in segment %d and P%d %s in segment %d: times rise with the place", q.name, row.Position, row.Driver, deciding(row), n, last.Position, deciding(last), before)
+			}
+			last = row
+		}
+	}
+}
+
+// retirements holds the reason and the laps of a row against its place.
+func (w *weekend) retirements(breach breach) {
+	for _, r := range w.races() {
+		winner := r.winner()
+		last := season.Result{}
+		for _, row := range r.rows {
+			switch {
+			case row.Reason != "" && strings.ContainsAny(row.Reason, "0123456789"):
+				breach(r.block, "%s: %s has the reason %q, expected words", r.name, row.Driver, row.Reason)
+			case row.Position > 0 && row.Time > 0 && row.Reason != "":
+				breach(r.block, "%s: P%d %s finished and has the reason %q, expected none", r.name, row.Position, row.Driver, row.Reason)
+			case row.Outcome == season.NotClassified && row.Reason != "":
+				breach(r.block, "%s: %s is %s and has the reason %q, expected none", r.name, row.Driver, row.Outcome, row.Reason)
+			case row.Outcome == season.DidNotFinish && w.row(r.part, row.Driver).Gap != "":
+				breach(r.block, "%s: %s is %s and has the gap %q, expected none", r.name, row.Driver, row.Outcome, w.row(r.part, row.Driver).Gap)
+			case row.Outcome == season.DidNotFinish && w.row(r.part, row.Driver).NoLaps:
+				breach(r.block, "%s: %s is %s without a number of laps", r.name, row.Driver, row.Outcome)
+			case row.Outcome == season.NotClassified && winner.Laps > 0 && row.Laps > winner.Laps*9/10:
+				breach(r.block, "%s: %s is %s with %d laps, and more than %d make a driver classified", r.name, row.Driver, row.Outcome, row.Laps, winner.Laps*9/10)
+			case row.Outcome == season.DidNotFinish && last.Outcome == season.DidNotFinish && row.Laps > last.Laps:
+				breach(r.block, "%s: %s retired after %d laps and stands behind one who did after %d", r.name, row.Driver, row.Laps, last.Laps)
+			}
+			last = row
+		}
+	}
+}
+
+// grid holds the grid against the grid places of the classification, and the places against the number of cars.
+func (w *weekend) grid(breach breach) {
+	for _, r := range w.races() {
+		slots, at := make(map[season.DriverID]season.GridSlot), make(map[int]season.DriverID)
+		for _, slot := range r.grid {
+			slots[slot.Driver] = slot
+			at[slot.Position] = slot.Driver
+		}
+		for _, s := range w.sheets {
+			if !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Grid != "" }) {
+				continue
+			}
+			for i, row := range s.Rows {
+				if _, ok := slots[row.Driver]; s.Part == r.part && ok && row.Grid == "" && row.Place != string(season.DidNotStart) {
+					breach(r.block, "%s, row %d: %s is on the grid and has no gridPosition, expected a number or PL", s.File, i+1, row.Driver)
+				}
+			}
+		}
+		taken := make(map[int]season.DriverID)
+		for _, row := range r.rows {
+			slot, ok := slots[row.Driver]
+			both := func(format string, args ...any) {
+				breach(r.block, format, args...)
+				breach(r.gridBlock, format, args...)
+			}
+			switch {
+			case row.Grid > len(r.rows):
+				breach(r.block, "%s: %s started from %d, expected at most the %d cars", r.name, row.Driver, row.Grid, len(r.rows))
+			case row.Grid > 0 && at[row.Grid] != "" && at[row.Grid] != row.Driver && row.Started():
+				both("%s: %s started from %d, and %s is there on the grid", r.name, row.Driver, row.Grid, at[row.Grid])
+			case ok && row.Grid != slot.Position && row.Grid > 0 && slot.Position > 0:
+				both("%s: %s started from %d, and is on the grid at %d", r.name, row.Driver, row.Grid, slot.Position)
+			case len(r.grid) > 0 && !ok && (row.Started() || w.row(r.part, row.Driver).Grid != ""):
+				both("%s: %s started and is not on the grid", r.name, row.Driver)
+			case row.Grid > 0 && row.Started() && taken[row.Grid] != "":
+				both("%s: %s and %s both started from %d", r.name, taken[row.Grid], row.Driver, row.Grid)
+			}
+			if row.Started() {
+				taken[row.Grid] = row.Driver
+			}
+		}
+		for _, slot := range r.grid {
+			if !slices.ContainsFunc(r.rows, func(row season.Result) bool { return row.Driver == slot.Driver }) {
+				breach(r.block, "%s: %s is on the grid and not in the classification", r.name, slot.Driver)
+				breach(r.gridBlock, "%s: %s is on the grid and not in the classification", r.name, slot.Driver)
+			}
+		}
+	}
+}
+
+// unknown stands for an empty cell where others have a value.
+const unknown = "unknown"
+
+// unknowns tells the times of a race that cannot be read. They count as unknown, so that they never hold a result.
+func (w *weekend) unknowns(breach breach) {
+	for _, s := range w.sheets {
+		if b := blockOf(s.Part); b == Result || s.Part == season.Part(season.Sprint) {
+			for _, sentence := range s.Unknown {
+				breach(b, "%s", sentence)
+			}
+		}
+	}
+}
+
+// row returns the row of a driver in a sheet.
+func (w *weekend) row(part season.Part, driver season.DriverID) (row season.SheetRow) {
+	for _, s := range w.sheets {
+		if i := slices.IndexFunc(s.Rows, func(row season.SheetRow) bool { return row.Driver == driver }); s.Part == part && i >= 0 {
+			row = s.Rows[i]
+		}
+	}
+	return row
+}
+
+// people holds number, team and engine of a driver in a table against all others of the weekend.
+func (w *weekend) people(breach breach) {
+	type vote struct {
+		value string
+		block Block
+	}
+	votes := make(map[string][]vote)
+	cast := func(about, value string, b Block) {
+		if value != "" && value != "0" {
+			votes[about] = append(votes[about], vote{value, b})
+		}
+	}
+	for _, s := range w.sheets {
+		block := blockOf(s.Part)
+		for _, row := range s.Rows {
+			cast("the number of "+string(row.Driver), strconv.Itoa(row.Number), block)
+			if row.Number > 0 {
+				cast(fmt.Sprintf("the driver of car %d", row.Number), string(row.Driver), block)
+			}
+			cast("the team of "+string(row.Driver), cmp.Or(string(row.Team), unknown), block)
+			if row.Team != "" {
+				cast("the engine of "+string(row.Team), cmp.Or(string(row.Engine), unknown), block)
+			}
+		}
+	}
+	for _, e := range w.round.Entries { // those of the document, which follow from its tables
+		cast("the number of "+string(e.Driver), strconv.Itoa(e.Number), Entries)
+		cast("the team of "+string(e.Driver), string(e.Team), Entries)
+		cast("the engine of "+string(e.Team), string(e.Engine), Entries)
+	}
+	team := make(map[season.DriverID]season.TeamID) // of the latest earlier round
+	for i := range w.earlier {
+		if w.earlier[i].GrandPrix == w.round.GrandPrix || !w.earlier[i].StartsAt().Before(w.round.StartsAt()) || len(w.earlier[i].Results) == 0 {
+			continue
+		}
+		for _, e := range w.earlier[i].Entries {
+			if e.Number > 0 {
+				cast(fmt.Sprintf("the driver of car %d", e.Number), string(e.Driver), "")
+			}
+			cast("the engine of "+string(e.Team), string(e.Engine), "")
+			team[e.Driver] = e.Team
+		}
+	}
+	if len(team) == 0 && w.last != nil { // the first round of a season; the champion of the one before takes car 1
+		for _, e := range w.last.Entries {
+			if e.Number > 1 {
+				cast(fmt.Sprintf("the driver of car %d", e.Number), string(e.Driver), "")
+			}
+		}
+	}
+	for _, s := range w.sheets {
+		if s.Part == season.PitStopsPart {
+			continue
+		}
+		cars := make(map[season.TeamID]int)
+		for _, row := range s.Rows {
+			if cars[row.Team]++; cars[row.Team] == 3 && row.Team != "" {
+				breach(blockOf(s.Part), "%s: %s has three cars, expected two", s.File, row.Team)
+			}
+			if n := len(votes["the engine of "+string(row.Team)]); n == 1 && row.Team != "" {
+				breach(blockOf(s.Part), "%s: %s drives for %s, which nothing else in the season names", s.File, row.Driver, row.Team)
+			}
+		}
+	}
+	for driver, latest := range team {
+		cast("the team of "+string(driver), string(latest), "")
+	}
+	for _, about := range slices.Sorted(maps.Keys(votes)) {
+		all := votes[about]
+		counts := make(map[string]int)
+		for _, v := range all {
+			counts[v.value]++
+		}
+		if len(counts) == 1 {
+			continue
+		}
+		most := slices.Max(slices.Collect(maps.Values(counts)))
+		for _, v := range all {
+			if counts[v.value] < most || counts[v.value] == most && tied(counts, most) {
+				if v.block != "" {
+					breach(v.block, "%s is %s in the %s, and %s elsewhere in the weekend", about, v.value, v.block, others(counts, v.value))
+				}
+			}
+		}
+	}
+}
+
+func tied(counts map[string]int, most int) bool {
+	n := 0
+	for _, count := range counts {
+		if count == most {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// others lists the values but one.
+func others(counts map[string]int, but string) string {
+	var list []string
+	for value := range counts {
+		if value != but {
+			list = append(list, value)
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, " or ")
+}
+
+// result returns the rows of a driver in the race.
+func (w *weekend) result(driver season.DriverID) (season.Result, bool) {
+	for _, row := range w.round.Results {
+		if row.Driver == driver {
+			return row, true
+		}
+	}
+	return season.Result{}, false
+}
+
+func (w *weekend) fastestLaps(breach breach) {
+	if len(w.round.Results) == 0 {
+		return
+	}
+	var last season.FastestLap
+	seen := make(map[season.DriverID]bool)
+	winner := w.races()[0]
+	for i, row := range w.round.FastestLaps {
+		result, ok := w.result(row.Driver)
+		switch {
+		case seen[row.Driver]:
+			breach(Result, "fastest laps, row %d: %s is there twice", i+1, row.Driver)
+		case !ok || !result.Started():
+			breach(Result, "fastest laps, row %d: %s did not start", i+1, row.Driver)
+		case row.Time == 0 && row.Lap == 0:
+			continue
+		case row.Time == 0:
+			breach(Result, "fastest laps, row %d: %s has lap %d without a time", i+1, row.Driver, row.Lap)
+		case row.Lap > winner.winner().Laps:
+			breach(Result, "fastest laps, row %d: %s has lap %d, and the race had %d", i+1, row.Driver, row.Lap, winner.winner().Laps)
+		case result.Outcome == season.Disqualified:
+			continue
+		case row.Time < last.Time:
+			breach(Result, "fastest laps, row %d: %s has %s behind %s", i+1, row.Driver, row.Time, last.Time)
+		}
+		seen[row.Driver], last = true, row
+	}
+}
+
+func (w *weekend) pitStops(breach breach) {
+	if len(w.round.Results) == 0 {
+		return
+	}
+	last := make(map[season.DriverID]season.PitStop)
+	first := w.races()[0]
+	laps := first.winner().Laps
+	stops := make(map[season.DriverID]int)
+	for _, row := range w.round.PitStops {
+		stops[row.Driver]++
+	}
+	for i, row := range w.round.PitStops {
+		result, ok := w.result(row.Driver)
+		before := last[row.Driver]
+		switch {
+		case !ok || !result.Started():
+			breach(Result, "pit stops, row %d: %s did not start", i+1, row.Driver)
+		case row.Stop <= before.Stop || row.Stop > stops[row.Driver]+4:
+			breach(Result, "pit stops, row %d: %s has stop %d, expected %d", i+1, row.Driver, row.Stop, before.Stop+1)
+		case row.Lap == 0 || row.Lap < before.Lap || row.Lap > laps:
+			breach(Result, "pit stops, row %d: %s stops in lap %d, expected %d to %d", i+1, row.Driver, row.Lap, max(1, before.Lap), laps)
+		case row.Time != 0 && row.Time < 8*time.Second:
+			breach(Result, "pit stops, row %d: %s takes %s, expected at least 8s in the pit lane", i+1, row.Driver, row.Time)
+		}
+		last[row.Driver] = row
+	}
+}
+
+// standings holds the places of the championships against their points, and their rows against the results.
+func (w *weekend) standings(breach breach) {
+	table := func(name string, n int, row func(i int) (string, int, float64)) map[string]bool {
+		seen := make(map[string]bool)
+		points := math.Inf(1)
+		for i := range n {
+			who, position, p := row(i)
+			seen[who] = true
+			switch {
+			case position != i+1:
+				breach(Result, "%s standings, row %d: %s has place %d, expected %d", name, i+1, who, position, i+1)
+			case p > points:
+				breach(Result, "%s standings, row %d: %s has %g points behind %g: points never rise down the places", name, i+1, who, p, points)
+			case p < 0 || p != math.Trunc(2*p)/2:
+				breach(Result, "%s standings, row %d: %s has %g points, expected halves from 0 on", name, i+1, who, p)
+			}
+			points = p
+		}
+		return seen
+	}
+	drivers := table("driver", len(w.round.DriverStandings), func(i int) (string, int, float64) {
+		row := w.round.DriverStandings[i]
+		return string(row.Driver), row.Position, row.Points
+	})
+	teams := table("team", len(w.round.TeamStandings), func(i int) (string, int, float64) {
+		row := w.round.TeamStandings[i]
+		return string(row.Team) + " " + string(row.Engine), row.Position, row.Points
+	})
+	raced, finishes := make(map[string]bool), make(map[season.DriverID][]int)
+	for i := range w.rounds {
+		r := &w.rounds[i]
+		if r.GrandPrix == w.round.GrandPrix {
+			r = &w.round
+		}
+		if r.StartsAt().After(w.round.StartsAt()) {
+			continue
+		}
+		for _, row := range slices.Concat(r.Results, r.SprintResults) {
+			raced[string(row.Driver)], raced[string(row.Team)+" "+string(row.Engine)] = true, true
+		}
+		for _, row := range r.Results {
+			if row.Position > 0 {
+				finishes[row.Driver] = append(finishes[row.Driver], row.Position)
+			}
+		}
+	}
+	for _, who := range slices.Sorted(maps.Keys(drivers)) {
+		if !raced[who] {
+			breach(Result, "driver standings: %s is there and did not race", who)
+		}
+	}
+	for _, who := range slices.Sorted(maps.Keys(teams)) {
+		if !raced[who] {
+			breach(Result, "team standings: %s is there and did not race", who)
+		}
+	}
+	for i, row := range w.round.DriverStandings {
+		if i == 0 || row.Points != w.round.DriverStandings[i-1].Points {
+			continue
+		}
+		above := w.round.DriverStandings[i-1]
+		slices.Sort(finishes[row.Driver])
+		slices.Sort(finishes[above.Driver])
+		for n, place := range finishes[row.Driver] {
+			if n == len(finishes[above.Driver]) || place < finishes[above.Driver][n] {
+				breach(Result, "driver standings, row %d: %s has the points of %s and better places, and stands behind", i+1, row.Driver, above.Driver)
+			}
+			if n == len(finishes[above.Driver]) || place != finishes[above.Driver][n] {
+				break
+			}
+		}
+	}
+	for _, row := range w.round.Results {
+		if row.Points > 0 && 2*len(drivers) > len(w.round.Results) && !drivers[string(row.Driver)] {
+			breach(Result, "driver standings: %s has points and is not there", row.Driver)
+		}
+		if team := string(row.Team) + " " + string(row.Engine); row.Points > 0 && row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
+			breach(Result, "team standings: %s has points and is not there", team)
+		}
+	}
+}
+
+// timetable holds the sessions of a weekend against each other and against the hours in which people race.
+func (w *weekend) timetable(breach breach) {
+	zone, err := time.LoadLocation(cmp.Or(season.TimeZone(w.round.Circuit), "UTC"))
+	if err != nil || w.round.Start.IsZero() {
+		return
+	}
+	for _, was := range w.before.Sessions {
+		now, ok := w.round.Session(was.Kind)
+		if !ok || now.Start.IsZero() && !was.Start.IsZero() {
+			breach(Sessions, "%s is without its start, which was %s", was.Kind, instant(was.Start))
+		}
+	}
+	type slot struct {
+		kind  season.SessionKind
+		start time.Time
+	}
+	var slots []slot
+	for _, kind := range []season.SessionKind{season.Practice1, season.SprintQualifying, season.Practice2, season.Practice3, season.Sprint, season.Qualifying, "race"} {
+		s, ok := w.round.Session(kind)
+		if kind == "race" {
+			s, ok = season.Session{Kind: kind, Start: w.round.Start}, true
+		}
+		if ok && !s.Start.IsZero() {
+			slots = append(slots, slot{kind, s.Start})
+		}
+	}
+	for i, s := range slots {
+		block := Sessions
+		if s.kind == "race" {
+			block = Start
+		}
+		local := s.start.In(zone)
+		if season.TimeZone(w.round.Circuit) != "" && (local.Hour() < 9 || local.Hour() > 22) {
+			breach(block, "%s starts at %s, which is %s at the circuit: expected between 9:00 and 23:00", s.kind, instant(s.start), local.Format("15:04"))
+		}
+		if s.start.Minute()%5 != 0 {
+			breach(block, "%s starts at %s, expected a multiple of five minutes", s.kind, instant(s.start))
+		}
+		if i == 0 {
+			continue
+		}
+		before := slots[i-1]
+		apart := s.start.Sub(before.start)
+		least, most := 90*time.Minute, 30*time.Hour
+		switch {
+		case s.kind == "race":
+			least, most = 15*time.Hour, 54*time.Hour // a race may be postponed by a day
+		case s.kind == season.Practice2 || s.kind == season.SprintQualifying,
+			s.kind == season.Qualifying && (before.kind == season.Practice3 || before.kind == season.Sprint):
+			most = 6 * time.Hour // of the same day
+		}
+		if apart < least || apart > most {
+			sentence := fmt.Sprintf("%s starts at %s, %s after %s at %s: expected %s to %s", s.kind, instant(s.start), apart, before.kind, instant(before.start), least, most)
+			breach(Sessions, "%s", sentence)
+			if s.kind == "race" {
+				breach(Start, "%s", sentence)
+			}
+		}
+	}
+}
+
+// course holds the calendar entry of a round against its distance, its sessions and, once the weekend has begun,
+// against itself.
+func (w *weekend) course(breach breach) {
+	r, was := &w.round, w.before
+	distance := 305.0
+	if r.GrandPrix == "monaco" {
+		distance = 260
+	}
+	fewest := func(r *season.Round) int { return int(math.Ceil(distance / r.CourseKm)) }
+	km := float64(r.ScheduledLaps) * r.CourseKm
+	regular := was.CourseKm > 0 && was.ScheduledLaps == fewest(was) && r.CourseKm > 0 && r.ScheduledLaps != fewest(r)
+	if r.ScheduledLaps != 0 && (regular || km < 200 || km > 330) {
+		breach(Calendar, "%d laps of %g km are scheduled, expected the fewest beyond %g km", r.ScheduledLaps, r.CourseKm, distance)
+	}
+	if s, ok := r.Session(season.Sprint); ok && !r.Sprint {
+		breach(Calendar, "the round is without a sprint, and the sprint is on %s", s.Date.Format(time.DateOnly))
+	}
+	// Sources correct a length by some metres, and rename circuits.
+	elsewhere := w.circuits[r.Circuit].Country != w.circuits[was.Circuit].Country && w.circuits[r.Circuit].Country != ""
+	if w.began && was.Circuit != "" && (elsewhere || was.Street != r.Street || math.Abs(was.CourseKm-r.CourseKm) > was.CourseKm/50) {
+		breach(Calendar, "the course is %s of %g km, street circuit %t, and the weekend began on %s of %g km, street circuit %t",
+			r.Circuit, r.CourseKm, r.Street, was.Circuit, was.CourseKm, was.Street)
+	}
+	for i := range w.rounds {
+		other := &w.rounds[i]
+		if other.GrandPrix == r.GrandPrix || other.Number == 0 || other.Date.IsZero() || r.Date.IsZero() {
+			continue
+		}
+		if (other.Number < r.Number) != other.StartsAt().Before(r.StartsAt()) || other.Number == r.Number {
+			breach(Calendar, "round %d of %s, and round %d is %s of %s: numbers follow the calendar", r.Number, r.Date.Format(time.DateOnly), other.Number, other.GrandPrix, other.Date.Format(time.DateOnly))
+		}
+	}
+}
