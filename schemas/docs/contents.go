@@ -34,7 +34,9 @@ type endpoint struct {
 	Params   []paramRow
 	Requests []string   // request targets worth trying
 	Body     *bodyTable // nil: the answer is a file
-	Examples []example
+
+	Downloads []Sample // the programs that keep that file
+	Examples  []example
 }
 
 // message is a message to receivers of webhooks.
@@ -129,6 +131,7 @@ func (d *document) endpoint(path string, get operation) endpoint {
 	ok, _ := get.Responses.Get("200")
 	content, document := ok.Content["application/json"]
 	if !document {
+		e.Downloads = Downloads()
 		return e // a file
 	}
 	e.Body = d.bodyTable(content.Schema)

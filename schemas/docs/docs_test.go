@@ -318,3 +318,21 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 }
+
+// TestDownloadPageShowsDownloads: the page of an endpoint whose answer is a file shows the programs that keep the file,
+// and none that reads it as JSON.
+func TestDownloadPageShowsDownloads(t *testing.T) {
+	for _, d := range docs.Documents() {
+		if d.Path != "/docs/bulk" {
+			continue
+		}
+		for _, s := range docs.Downloads() {
+			if !strings.Contains(html.UnescapeString(string(d.Body)), s.Text) {
+				t.Errorf("/docs/bulk lacks %s", s.File)
+			}
+		}
+		if strings.Contains(string(d.Body), "console.log(await answer.json())") {
+			t.Error("/docs/bulk reads a file as JSON")
+		}
+	}
+}
