@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -330,7 +331,7 @@ func (s *states) cells(state string, key int64) []string {
 	sessions, _ := answer[[]wire.WeekendSessions](s, catalog.Sessions, "")
 	text = "none"
 	if len(sessions) > 0 {
-		text = fmt.Sprint(sessions[0].SessionKey)
+		text = strconv.FormatInt(sessions[0].SessionKey, 10)
 	}
 	cell("sessions", "%s", text)
 	progress, _ := answer[[]json.RawMessage](s, catalog.StandingsProgress, "")

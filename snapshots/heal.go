@@ -174,11 +174,13 @@ func (p *Publisher) signed(ctx context.Context, version int64) (Pointer, error) 
 // salvage returns the highest readable version below it with a Damage, without the entries whose part is lost. With
 // Signers they must have signed it.
 func (p *Publisher) salvage(ctx context.Context, pointer Pointer, tag blob.Tag, known stored) (*Base, error) {
-	store, err := &Base{store: p.Store}, error(nil)
+	store := &Base{store: p.Store}
 	if pointer.Version == 0 {
-		if pointer.Version, err = p.reached(ctx); err != nil {
+		reached, err := p.reached(ctx)
+		if err != nil {
 			return nil, err
 		}
+		pointer.Version = reached
 	}
 	base, lost := store.next(ctx, pointer, tag, known)
 	if lost == nil || !beyondRepair(lost) {

@@ -231,7 +231,7 @@ func (r *Round) NotStarting() (drivers []season.DriverID) {
 		return nil
 	}
 	for _, c := range r.Pick.Chances {
-		off := false
+		var off bool
 		switch {
 		case r.Result == nil && len(r.Facts.Grid) > 0:
 			off = !slices.ContainsFunc(r.Facts.Grid, func(s season.GridSlot) bool { return s.Driver == c.Driver })

@@ -108,16 +108,6 @@ func TestSmallSeason(t *testing.T) {
 	}
 }
 
-// lied returns the result of alps with another text.
-func lied(t *testing.T, was, is string) map[string][]byte {
-	t.Helper()
-	result := raced("anna-arno", "bert-berg", "carl-coda")
-	if !bytes.Contains(result, []byte(was)) {
-		t.Fatalf("the result has no %q", was)
-	}
-	return map[string][]byte{raceFolder("alps") + "race-results.yml": bytes.Replace(result, []byte(was), []byte(is), 1)}
-}
-
 // TestOneBadCell: a value that cannot be read costs its own block. The state names the file and the value, nobody can
 // accept it, and the good block of the same revision is applied.
 func TestOneBadCell(t *testing.T) {
@@ -203,7 +193,7 @@ func TestSmallFaults(t *testing.T) {
 		{"503", page(503, "text/plain", "down"), nil, source.Unreachable, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}},
 		{"403", page(403, "text/html", "no"), nil, source.Refused, []time.Duration{30 * time.Minute, 30 * time.Minute}},
 		{"no archive", page(200, "application/x-gzip", "no"), nil, source.Malformed, []time.Duration{30 * time.Second}},
-		{"no race at all", nil, removed(smallRounds[:]...), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
+		{"no race at all", nil, removed(smallRounds...), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSmall(t)

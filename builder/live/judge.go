@@ -246,7 +246,7 @@ func (r *reduction) moment(before []Car, o *Stored) Moment {
 		}
 	}
 	m.Partial = float64(carried) > (1-wholeShare)*float64(len(running))
-	m.Cars, r.unseen = append(running, out...), unseen
+	m.Cars, r.unseen = slices.Concat(running, out), unseen
 	return m
 }
 

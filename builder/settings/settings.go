@@ -44,12 +44,14 @@ func (s Settings) Digest() string {
 // document returns the object of the store that holds the settings. With anew, damaged ones are empty.
 func document(store blob.Store, anew bool) blob.Document[Settings] {
 	return blob.Document[Settings]{Store: store, Key: Key, Decode: func(data []byte) (s Settings, err error) {
-		if err := blob.DecodeJSON(data, &s); err != nil && !anew {
-			return Settings{}, fmt.Errorf("%w: %w", ErrDamaged, err)
-		} else if err != nil {
+		switch err := blob.DecodeJSON(data, &s); {
+		case err == nil:
+			return s, nil
+		case anew:
 			return Settings{}, nil
+		default:
+			return Settings{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		return s, nil
 	}}
 }
 

@@ -50,7 +50,7 @@ func TestOneClientTakesNothingFromOthers(t *testing.T) {
 		}
 	}
 	// Paths that the cache may not keep use its key up.
-	for n := 0; n < 3*own; n++ {
+	for n := range 3 * own {
 		nginxtest.Do(t, "GET", base+"/api/v1/predictions?session_key="+strconv.Itoa(n+1)+"&year=2024", edges.Key["pro"], nil)
 		nginxtest.Do(t, "GET", base+"/api/v1/calendar?year=202"+strconv.Itoa(3+n%2), edges.Key["pro"], nil)
 	}

@@ -123,11 +123,11 @@ func (m *machine) addMonitoring() {
 			continue
 		}
 		help, _ := exec.Command(program, "--help").CombinedOutput() // Alertmanager ends with 1
-		start := "ExecStart=" + program + " --web.listen-address=127.0.0.1:" + port + " $ARGS"
+		start := []string{"ExecStart=" + program, "--web.listen-address=127.0.0.1:" + port, "$ARGS"}
 		for _, flag := range aDefault.FindAllStringSubmatch(string(help), -1) {
-			start += " --" + flag[1] + "=" + flag[2]
+			start = append(start, "--"+flag[1]+"="+flag[2])
 		}
-		m.write(filepath.Join(m.root, "etc/systemd/system", name+".service"), m.here("[Service]\nEnvironmentFile=-/etc/default/"+name+"\n"+start+"\n"), 0o644)
+		m.write(filepath.Join(m.root, "etc/systemd/system", name+".service"), m.here("[Service]\nEnvironmentFile=-/etc/default/"+name+"\n"+strings.Join(start, " ")+"\n"), 0o644)
 		if err := errors.Join(os.MkdirAll(filepath.Join(m.root, "etc/default"), 0o755), os.MkdirAll(filepath.Join(m.root, "var/lib/prometheus"), 0o755)); err != nil {
 			m.t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ type Mark struct {
 func NewRatchet(store blob.Store, key string) *Ratchet {
 	decode := func(data []byte) (marks map[string]Mark, err error) {
 		if blob.DecodeJSON(data, &marks) != nil {
-			return nil, nil
+			marks = map[string]Mark{} // the next Raise replaces it
 		}
 		return marks, nil
 	}

@@ -119,7 +119,7 @@ func StartEdges(t *testing.T) *Edges {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var running []chan error
+	running := make([]chan error, 0, len(e.Addresses))
 	for i := range e.Addresses {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -144,12 +144,12 @@ func StartEdges(t *testing.T) *Edges {
 	}
 	e.Stop = func() {
 		cancel()
-		for i, ran := range running {
-			if ran != nil {
-				<-ran
-				running[i] = nil
+		for _, ran := range running {
+			if err := <-ran; err != nil {
+				t.Errorf("an edge ended with %v", err)
 			}
 		}
+		running = nil
 	}
 	t.Cleanup(e.Stop)
 	return e
