@@ -27,6 +27,7 @@ type Config struct {
 	Operator *operator.Operator // of the running service
 	Log      *slog.Logger
 	Speed    float64  // race seconds in a real second
+	Release  string   // of the program, for the footer; may be empty
 	Address  net.Addr // where the console listens: on loopback it answers only to local names; may be nil
 
 	// Edges are polled for the version that they serve, so that a run can report when a new version arrives.

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -25,6 +27,7 @@ import (
 
 type page struct {
 	names map[int64]string // of rounds, by session key
+	alone bool             // the page shows the running race alone
 
 	Operator   string
 	MayOperate bool // otherwise they can only read
@@ -34,6 +37,7 @@ type page struct {
 	Run        *runView // the latest run, if it is recent
 	Problem    string   // why versions are not built
 	Notices    []notice
+	Release    string // of the program
 
 	Served   served
 	Next     *comingRace
@@ -111,7 +115,7 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	now := c.Operator.Now()
 	state := c.Operator.Ledger.Current(now)
 	p := page{
-		Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
+		Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind(), Release: c.Release,
 		Jobs: jobViews(c.Operator.Jobs()),
 	}
 	if run := c.runs.current(); run != nil && (!run.Last().Ends() || time.Since(run.Began) < runStaysFor) {
@@ -140,6 +144,23 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	p.trouble(c.collectAudit(ctx, &p), "The audit log cannot be read, so no action can be applied here", "Check the storage.", "audit")
 	p.notices()
 	return p
+}
+
+// Fold returns the attributes of the fold of a section: it is open while a notice points to the section. The next
+// race is open too until it starts, and then the running race until its result waits. In a narrow window the other sections show their heading alone.
+func (p *page) Fold(section string) template.HTMLAttr {
+	for _, n := range p.Notices {
+		if n.Section == section || section == "control" && strings.HasPrefix(n.Section, "facts-") {
+			return " open data-due"
+		}
+	}
+	switch {
+	case section == "next" && p.Race == nil:
+		return " open"
+	case section == "race" && (p.alone || !slices.ContainsFunc(p.Results.Waiting, func(w waitingResult) bool { return w.Session == p.Race.SessionKey })):
+		return " open data-due"
+	}
+	return ""
 }
 
 func (p *page) trouble(err error, what, advice, section string) {
@@ -292,7 +313,7 @@ func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who visitor) 
 	year, _ := strconv.Atoi(r.URL.Query().Get("season")) // otherwise the current one
 	p, name := c.collect(r.Context(), who, year), "page"
 	if r.URL.Path == racePath {
-		name = "race-page"
+		p.alone, name = true, "race-page"
 	}
 	c.render(w, http.StatusOK, name, &p)
 }

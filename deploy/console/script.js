@@ -75,12 +75,16 @@ async function refresh() {
   const clock = document.querySelector("[data-race]"), newClock = fresh.querySelector("[data-race]");
   if (clock && newClock) { clock.dataset.race = newClock.dataset.race; clock.dataset.at = String(Date.now()); }
   const panel = document.getElementById("run"), wasSeen = seen(panel), focused = panel.contains(document.activeElement) && document.activeElement;
-  for (const section of document.querySelectorAll("[data-live]")) {
-    const other = fresh.getElementById(section.id);
-    const busy = section.contains(document.activeElement) && !focused || section.querySelector("details[open]") || section.querySelector("button[disabled]");
+  const content = (section) => section?.querySelector(":scope > .fold") || section; // the section, or the fold with all of it
+  for (const live of document.querySelectorAll("[data-live]")) {
+    const section = content(live), other = content(fresh.getElementById(live.id)), head = document.activeElement.matches(".fold > summary") && document.activeElement;
+    if (other?.matches("[data-due]") && !section.matches("[data-due]")) section.open = true;
+    if (other) section.toggleAttribute("data-due", other.matches("[data-due]"));
+    const busy = section.contains(document.activeElement) && !focused && !head || section.querySelector("details[open]") || section.querySelector("button[disabled]");
     if (!other || busy || markup(section) === other.innerHTML) continue;
     const scrolled = [...section.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
     replace(section, other, panel);
+    if (head && !head.isConnected) section.querySelector("summary").focus({ preventScroll: true });
     section.querySelectorAll(".scroll").forEach((e, i) => { e.scrollLeft = scrolled[i] || 0; });
   }
   if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
@@ -210,8 +214,9 @@ function ask(preview) {
 // beside moves the panel after a form, or after the outermost closed fold around it. A secret needs the
 // width of the section, and must not be replaced with the row of a table.
 function beside(form, panel) {
+  const inner = "details:not(.fold)"; // a wide window shows the content of sections that are folded
   let place = form;
-  for (let fold = form.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+  for (let fold = form.closest(inner); fold; fold = fold.parentElement.closest(inner)) {
     if (!fold.open) place = fold;
   }
   if (panel.querySelector(".secret")) while (!place.parentElement.matches("section")) place = place.parentElement;
@@ -389,7 +394,7 @@ async function submit(form, button) {
     } else {
       showAnswer(title, { phase: "done", text: body.text });
     }
-    if (done) { form.reset(); form.closest("details")?.removeAttribute("open"); beside(form, panel); }
+    if (done) { form.reset(); form.closest("details:not(.fold)")?.removeAttribute("open"); beside(form, panel); }
   } catch {
     showAnswer(title, { phase: "failed", error: "The scheduler did not answer. What to do: look at the audit log below before you try again; the request may have arrived." });
   } finally {
@@ -414,13 +419,16 @@ if (document.getElementById("main")) {
   document.addEventListener("toggle", (event) => {
     if (event.target.open) event.target.querySelectorAll("textarea[data-sort]").forEach(sortable);
   }, true);
-  const unfold = () => { // the form that a notice or an address points to
-    const form = /^#facts-/.test(location.hash) && document.getElementById(location.hash.slice(1));
-    if (!form) return;
-    for (let part = form; part; part = part.parentElement.closest("details")) part.open = true;
-    form.scrollIntoView();
+  const unfold = () => { // the section or the form that a notice, a link or an address points to
+    const part = document.getElementById(location.hash.slice(1));
+    if (!part) return;
+    for (let fold = part.matches("details") ? part : part.querySelector(":scope > .fold"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    part.scrollIntoView();
   };
   addEventListener("hashchange", unfold);
+  document.addEventListener("click", (event) => { // a second press of the same link changes no address
+    if (event.target.matches("a[href^='#']") && event.target.hash === location.hash) unfold();
+  });
   unfold();
   const panel = document.getElementById("run");
   if (panel.dataset.runId) follow(panel.dataset.runId, document.getElementById("run-title").textContent);

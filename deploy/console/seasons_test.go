@@ -99,7 +99,7 @@ func TestSeasonsInABrowser(t *testing.T) {
 	if title := b.Text("#season h2"); title != "Picks of 2025" {
 		t.Errorf("the console begins with %q, want the current season", title)
 	}
-	b.Do(browsertest.Press(chromedp.CSS(`#season > details > summary`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#season > .fold > details > summary`)))
 	b.Picture("30-seasons")
 	b.Do(browsertest.Press(chromedp.CSS(`#season a[href*="2024"]`)), browsertest.Visible(chromedp.CSS(`#season [action='/results/2024001/correct'], #season .round`)))
 	b.Await(`document.querySelector("#season h2").textContent`, "Picks of 2024")

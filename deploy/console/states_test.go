@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 	w.runs(24)
 	w.build("the race goes on")
 	b.Do(chromedp.Navigate(w.console.URL+"/race"), browsertest.Visible(chromedp.CSS(`#race polyline`)))
-	says(t, "the running race", b.Evaluate(`[...document.querySelectorAll("#race > p")].map((p) => p.innerText).join(" ")`))
+	says(t, "the running race", b.Evaluate(`[...document.querySelectorAll("#race > .fold > p")].map((p) => p.innerText).join(" ")`))
 	b.Picture("06-race")
 	b.Do(chromedp.SendKeys(chromedp.CSS(`.by-hand input[name=order]`), "HAM RSU"), browsertest.Press(chromedp.CSS(`.by-hand button`)))
 	b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=failed]`)), chromedp.Evaluate[chromedp.Void](`(async () => {
@@ -103,8 +103,8 @@ func TestStates(t *testing.T) {
 	}
 	b.Picture("12-refused")
 
-	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), browsertest.Type(chromedp.CSS(`input[name=client]`), "Betting House"),
-		browsertest.Press(chromedp.CSS(`#keys > details button`)), browsertest.Visible(chromedp.CSS(`#run .secret`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#keys > .fold > details > summary`)), browsertest.Type(chromedp.CSS(`input[name=client]`), "Betting House"),
+		browsertest.Press(chromedp.CSS(`#keys > .fold > details button`)), browsertest.Visible(chromedp.CSS(`#run .secret`)))
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, "gc_live_") {
 		t.Errorf("new key: got %q", got)
 	}

@@ -80,7 +80,7 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service) error
 	}
 	actions.SignKeys = p.signKeys
 	page, err := console.New(console.Config{
-		Token: p.token.Value, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Token: p.token.Value, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Release: w.streams.Version, Address: p.listener.Addr(), Edges: p.edges,
 		Sources: running.Sources, Problem: w.trouble,
 	})
 	if err != nil {
