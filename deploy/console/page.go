@@ -150,7 +150,7 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 // race is open too until it starts, and then the running race until its result waits. In a narrow window the other sections show their heading alone.
 func (p *page) Fold(section string) template.HTMLAttr {
 	for _, n := range p.Notices {
-		if n.Section == section || section == "control" && strings.HasPrefix(n.Section, "facts-") {
+		if n.Section == section || section == "control" && strings.HasPrefix(n.Section, "facts-") || section == "season" && n.Section == "championship" {
 			return " open data-due"
 		}
 	}

@@ -422,7 +422,7 @@ if (document.getElementById("main")) {
   const unfold = () => { // the section or the form that a notice, a link or an address points to
     const part = document.getElementById(location.hash.slice(1));
     if (!part) return;
-    for (let fold = part.matches("details") ? part : part.querySelector(":scope > .fold"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    for (let fold = part.querySelector(":scope > .fold") || part.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     part.scrollIntoView();
   };
   addEventListener("hashchange", unfold);

@@ -85,7 +85,7 @@ func requests(t *testing.T, url string) []docs.Sample {
 			continue
 		}
 		for _, m := range shown.FindAllStringSubmatch(string(d.Body), -1) {
-			text := strings.NewReplacer(`<span class="origin">http://localhost:8080</span>`, url).Replace(m[2])
+			text := strings.NewReplacer(`<span class="origin">https://HOST</span>`, url).Replace(m[2])
 			all = append(all, docs.Sample{Language: m[1], File: "request." + ends[m[1]], Text: html.UnescapeString(text)})
 		}
 	}

@@ -12,7 +12,7 @@
 const HOME = new URL("../../", import.meta.url).href;
 const CSS = new CSSStyleSheet();
 CSS.replaceSync(`:host{display:block;color-scheme:light dark;font:.9rem/1.4 var(--gridcast-font,system-ui,sans-serif);color:var(--gridcast-text,light-dark(#1b1f24,#e6e9ec))}
-:host([hidden]){display:none}svg{width:100%;height:auto;display:block;overflow:visible}text{font-size:11px;fill:var(--gridcast-muted,light-dark(#57606a,#9aa4ae))}text.name{fill:currentColor;font-weight:600}@media(max-width:500px){.series text{font-size:15px}}
+:host([hidden]){display:none}svg{width:100%;max-width:40rem;height:auto;display:block;overflow:visible}text{font-size:11px;fill:var(--gridcast-muted,light-dark(#57606a,#9aa4ae))}text.name{fill:currentColor;font-weight:600}@media(max-width:500px){.series text{font-size:15px}}
 line{stroke:var(--gridcast-line,light-dark(#d0d7de,#3d444d))}polyline{fill:none;stroke-width:2;stroke-linejoin:round;stroke:var(--team,currentColor)}.second{stroke-dasharray:5 3}.even{stroke-dasharray:4 4}
 .range{stroke:var(--gridcast-accent,light-dark(#0b57a4,#79b8ff));stroke-width:4;opacity:.35}circle{fill:var(--gridcast-accent,light-dark(#0b57a4,#79b8ff))}
 ol{list-style:none;margin:0;padding:0}li{display:grid;grid-template-columns:minmax(5rem,10rem) 1fr 4rem;gap:.6rem;align-items:center;padding:.15rem 0}li>:last-child{text-align:right;font-variant-numeric:tabular-nums}
@@ -83,10 +83,10 @@ const bars = (rows) => make("ol", {}, ...rows.map(([name, value]) => {
 
 // plot draws lines { name, team, colour, points: [[round, value], …] }, the highest last value first, up to most.
 function plot(lines, most, unit, title) {
-  const rounds = Math.max(...lines.map((l) => l.points.at(-1)[0])), left = 30, right = 430;
+  const rounds = Math.max(...lines.map((l) => l.points.at(-1)[0])), left = 40, width = 540;
+  const label = (l) => `${l.name} ${l.points.at(-1)[1]}${unit}`, right = width - 8 - 9.4 * Math.max(...lines.map((l) => label(l).length)); // no name is cut
   const x = (round) => left + ((round - 1) / Math.max(rounds - 1, 1)) * (right - left), y = (value) => 250 - (value / most) * 235;
-  const label = (l) => `${l.name} ${l.points.at(-1)[1]}${unit}`;
-  const svg = make("svg", { class: "series", viewBox: "0 0 520 275", role: "img", "aria-label": `${title} after round ${rounds}: ${lines.map(label).join(", ")}` });
+  const svg = make("svg", { class: "series", viewBox: `0 0 ${width} 275`, role: "img", "aria-label": `${title} after round ${rounds}: ${lines.map(label).join(", ")}` });
   const ten = 10 ** Math.floor(Math.log10(most)), step = ten / (most >= 4 * ten ? 1 : most >= 2 * ten ? 2 : 4);
   for (let v = 0; v <= most; v += step) svg.append(make("line", { x1: left, x2: right, y1: y(v), y2: y(v) }), make("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, v));
   for (let r = 1; r <= rounds; r += Math.ceil(rounds / 8)) svg.append(make("text", { x: x(r), y: 270, "text-anchor": "middle" }, r));

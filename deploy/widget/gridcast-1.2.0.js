@@ -6,9 +6,9 @@
 //
 // Attributes: key (required), api (default: where this file is from), year (season alone). The content
 // between the tags is shown until there is data. The attribute state is one of loading, counting,
-// starting, live, none, ready, offline, limited, bad-key, stale and the states of /live. Readers see no
-// word of a refused key: the console of the browser tells the owner of the page. The widget asks once a
-// minute, and around a race as often as answers change, while the key has half of its requests left.
+// starting, live, none, ready, offline, limited, bad-key, stale and the states of /live. The console
+// of the browser tells of a refused key. The widget asks once a
+// minute, and around a race as answers change, while the key has half of its requests left.
 const HOME = new URL("../../", import.meta.url).href;
 const MINUTE = 60e3;
 const CSS = new CSSStyleSheet();
@@ -22,7 +22,7 @@ border:1px solid var(--gridcast-line,light-dark(#d0d7de,#3d444d));border-radius:
 @media (prefers-reduced-motion:no-preference){.clock.live::before{animation:p 1.5s infinite}}@keyframes p{50%{opacity:.3}}
 ol{list-style:none;margin:.5rem 0 0;padding:0}li{display:flex;justify-content:space-between;gap:1rem;padding:.2rem 0;border-top:1px solid var(--gridcast-line,light-dark(#d0d7de,#3d444d))}li>:last-child{text-align:right}
 .driver{white-space:nowrap}.driver[style]::before{content:"";display:inline-block;width:.25em;height:.9em;margin-right:.3em;vertical-align:-.1em;border-radius:1px;background:var(--team)}
-li>.muted{flex:1}.bar{flex:0 0 45%;background:linear-gradient(90deg,var(--gridcast-accent,light-dark(#b3261e,#ff8a80)) var(--chance),transparent 0) 0 100%/100% 3px no-repeat}`);
+li>.muted{flex:1}.bar{flex:0 0 45%;background:linear-gradient(90deg,var(--gridcast-accent,light-dark(#b3261e,#ff8a80)) var(--chance),#8883 0) 0/50% .6em no-repeat}`);
 const NOTES = { offline: "No connection: this may be out of date.", limited: "Too many requests: it goes on in a minute.", stale: "Stale: no newer order has come." };
 const make = (tag, text, attributes = {}) => {
   const e = Object.assign(document.createElement(tag), { textContent: text ?? "" });
@@ -84,7 +84,7 @@ class Widget extends HTMLElement {
     this.#again = Math.min(this.#again, again);
     this.wake();
   }
-  // poll asks and shows, and sets the time of the next question. A hidden page asks nothing.
+  // poll asks, shows, and sets the time of the next question. A hidden page asks nothing.
   async #poll() {
     clearTimeout(this.next);
     const early = this.#again - performance.now();
@@ -230,6 +230,7 @@ class Season extends Widget {
 class Live extends Widget {
   async load() {
     const answer = await this.get("live");
+    await this.meet(answer?.data.order?.[0]?.driver);
     return () => {
       const race = answer?.data ?? {}, made = Date.parse(answer?.meta.generated_at);
       const now = Math.abs(this.date - made) < 432e5 && this.date; // false: a replay has a clock of its own
@@ -237,7 +238,7 @@ class Live extends Widget {
       this.race = race;
       const list = make("ol");
       for (const c of race.order?.slice(0, 10) ?? []) {
-        const item = list.appendChild(make("li", c.position ?? "out")), gap = c.gap_laps ? `${c.gap_laps} lap` : c.gap_ms / 1e3;
+        const item = list.appendChild(make("li", c.position ?? "out")), gap = c.gap_laps ? `${c.gap_laps} lap` : c.gap_ms && (c.gap_ms / 1e3).toFixed(1);
         item.append(this.who(c.driver), make("span", gap ? "+" + gap : "", { class: "muted" }), make("span", c.win_pct?.toFixed(1).concat(" %"), { class: "bar" }));
         item.lastChild.style.setProperty("--chance", c.win_pct + "%");
       }

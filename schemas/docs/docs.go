@@ -136,7 +136,10 @@ func render() []Document {
 	made := []Document{{"/docs.js", scriptType, []byte(asset("page.js"))}}
 	var index strings.Builder
 	fmt.Fprintf(&index, "# %s\n\n> %s\n\n%s\n", contents.Title, contents.Summary, strings.Join(contents.Description, "\n\n"))
+	const host = "\nIn the examples `https://HOST` stands for the address of this service.\n"
+	index.WriteString(host)
 	var whole strings.Builder
+	whole.WriteString(host[1:] + "\n")
 	for i, p := range pages {
 		if p.Site = all; i+1 < len(pages) {
 			p.Next = pages[i+1]

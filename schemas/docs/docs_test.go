@@ -336,3 +336,16 @@ func TestDownloadPageShowsDownloads(t *testing.T) {
 		}
 	}
 }
+
+// TestNoDocumentNamesALocalHost: a document for programs says https://HOST, and llms.txt and llms-full.txt say of what.
+func TestNoDocumentNamesALocalHost(t *testing.T) {
+	for _, d := range docs.Documents() {
+		text := string(d.Body)
+		if strings.Contains(text, "localhost") {
+			t.Errorf("%s names a local host", d.Path)
+		}
+		if strings.HasPrefix(d.Path, "/llms") && !strings.Contains(text, "`https://HOST` stands for the address of this service") {
+			t.Errorf("%s does not explain https://HOST", d.Path)
+		}
+	}
+}

@@ -63,6 +63,8 @@ $("copy-page").hidden = false;
 $("copy-page").addEventListener("click", (e) => copy(e.target, fetch(document.querySelector("link[rel=alternate]").href).then((r) => r.text()), $("main")));
 
 // Search reads the Markdown of all pages once, and lists the parts that have all the words.
+// Words of six letters and more are also found without the blanks and hyphens of the text: timezone finds time zone.
+const squeezed = (text) => text.replace(/[\s-]+/g, ""), has = (part, word) => part.all.includes(word) || (word.length > 5 && part.squeezed.includes(squeezed(word)));
 const search = $("search"), words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 let parts;
 $("find").hidden = false;
@@ -70,16 +72,17 @@ search.addEventListener("input", async () => {
   parts ??= fetch("/llms-full.txt").then((r) => r.text()).then((all) => all.split(/^# (?=.*\n\nPage: )/m).slice(1).flatMap((page) => {
     const [title, , address] = page.split("\n"), path = address.replace("Page: ", "");
     return page.split(/^## /m).map((text, i) => ({ path, title, part: i ? text.split("\n", 1)[0].replaceAll("`", "") : "", text: text.replace(/[`*|]|^Page: .*$|\]\([^)]*\)/gm, "").replace(/\s+/g, " ") }));
-  }));
+  })).then((all) => all.map((p) => ({ ...p, all: (p.title + p.text).toLowerCase(), squeezed: squeezed((p.title + p.text).toLowerCase()) })));
   const all = await parts, wanted = words(search.value);
-  const found = wanted.length ? all.filter((p) => wanted.every((w) => (p.title + p.text).toLowerCase().includes(w))) : [];
+  const found = wanted.length ? all.filter((p) => wanted.every((w) => has(p, w))) : [];
   found.sort((a, b) => wanted.some((w) => b.title.toLowerCase().includes(w)) - wanted.some((w) => a.title.toLowerCase().includes(w)));
-  $("found").textContent = wanted.length ? String(found.length) : "";
+  $("found").textContent = found.length ? String(found.length) : "";
   $("hits").replaceChildren(...found.slice(0, 12).map((p) => {
     const at = Math.max(0, p.text.toLowerCase().indexOf(wanted[0]) - 40), excerpt = make("small", {});
     excerpt.append(...p.text.slice(at, at + 130).split(new RegExp(`(${wanted.map(RegExp.escape ?? ((w) => w.replace(/\W/g, "\\$&"))).join("|")})`, "i")).map((t, i) => (i % 2 ? make("mark", {}, t) : t)));
     return make("li", {}, make("a", { href: `${p.path}?find=${encodeURIComponent(search.value)}` }, p.part ? `${p.title} › ${p.part}` : p.title, excerpt));
   }));
+  if (wanted.length && !found.length) $("hits").append(make("li", { role: "status" }, "No page has all of these words. Try one word, or a shorter one."));
 });
 search.addEventListener("keydown", (e) => e.key === "Escape" && ((search.value = ""), search.dispatchEvent(new Event("input"))));
 
