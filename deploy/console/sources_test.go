@@ -72,7 +72,6 @@ func TestSourcesOnAPhone(t *testing.T) {
 	b.Picture("20-sources")
 	b.Phone()
 	form := `form[action='/sources/changes/` + id + `/accept']`
-	b.Do(browsertest.Press(chromedp.CSS(`details:has(> `+form+`) > summary`)), browsertest.Visible(chromedp.CSS(form+` button`)))
 	b.Do(browsertest.Type(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), browsertest.Press(chromedp.CSS(form+` button`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 	says(t, "before a change is accepted", b.Text("#ask")) // with the gate and the driver
 	b.Look("21-accept-asked")

@@ -112,7 +112,7 @@ class Widget extends HTMLElement {
     this.#again = performance.now() + wait;
     this.next = setTimeout(this.wake, wait + Math.random() * 2e3);
   }
-  // get returns the envelope of a path, null where there is nothing. What has not changed is not sent again.
+  // get returns the envelope of a path, null where there is nothing.
   async get(path) {
     const had = this.#known[path];
     const headers = { "X-API-Key": this.getAttribute("key") ?? "" };
@@ -150,7 +150,7 @@ class Widget extends HTMLElement {
 }
 
 class Next extends Widget {
-  // Time is the server's, by generated_at, and goes on by a clock that nobody sets.
+  // Time is the server's, by generated_at, and goes on by itself.
   now() {
     return this.server + performance.now() - this.at;
   }
