@@ -705,15 +705,16 @@ func (w *weekend) standings(breach breach) {
 		}
 		return seen
 	}
-	drivers := table("driver", len(w.round.DriverStandings), func(i int) (string, int, float64) {
+	driver := func(i int) (string, int, float64) {
 		row := w.round.DriverStandings[i]
 		return string(row.Driver), row.Position, row.Points
-	})
-	teams := table("team", len(w.round.TeamStandings), func(i int) (string, int, float64) {
+	}
+	team := func(i int) (string, int, float64) {
 		row := w.round.TeamStandings[i]
 		return string(row.Team) + " " + string(row.Engine), row.Position, row.Points
-	})
-	raced, finishes := make(map[string]bool), make(map[season.DriverID][]int)
+	}
+	drivers, teams := table("driver", len(w.round.DriverStandings), driver), table("team", len(w.round.TeamStandings), team)
+	raced, finishes := make(map[string]bool), make(map[string][]int)
 	for i := range w.rounds {
 		r := &w.rounds[i]
 		if r.GrandPrix == w.round.GrandPrix {
@@ -727,7 +728,9 @@ func (w *weekend) standings(breach breach) {
 		}
 		for _, row := range r.Results {
 			if row.Position > 0 {
-				finishes[row.Driver] = append(finishes[row.Driver], row.Position)
+				car := string(row.Team) + " " + string(row.Engine)
+				finishes[string(row.Driver)] = append(finishes[string(row.Driver)], row.Position)
+				finishes[car] = append(finishes[car], row.Position)
 			}
 		}
 	}
@@ -741,28 +744,36 @@ func (w *weekend) standings(breach breach) {
 			breach(Result, "team standings: %s is there and did not race", who)
 		}
 	}
-	for i, row := range w.round.DriverStandings {
-		if i == 0 || row.Points != w.round.DriverStandings[i-1].Points {
-			continue
+	// A driver of the latest standings stays in them.
+	var latest []season.DriverStanding
+	for i := range w.earlier {
+		if r := &w.earlier[i]; r.StartsAt().Before(w.round.StartsAt()) && len(r.DriverStandings) > 0 {
+			latest = r.DriverStandings
 		}
-		above := w.round.DriverStandings[i-1]
-		slices.Sort(finishes[row.Driver])
-		slices.Sort(finishes[above.Driver])
-		for n, place := range finishes[row.Driver] {
-			if n == len(finishes[above.Driver]) || place < finishes[above.Driver][n] {
-				breach(Result, "driver standings, row %d: %s has the points of %s and better places, and stands behind", i+1, row.Driver, above.Driver)
-			}
-			if n == len(finishes[above.Driver]) || place != finishes[above.Driver][n] {
-				break
+	}
+	for _, row := range latest {
+		if 2*len(drivers) > len(latest) && !drivers[string(row.Driver)] {
+			breach(Result, "driver standings: %s was there after the race before and is not there", row.Driver)
+		}
+	}
+	countback := func(name string, n int, row func(i int) (string, int, float64)) {
+		for i := 1; i < n; i++ {
+			above, _, most := row(i - 1)
+			who, _, points := row(i)
+			better := func(of string) []int { return append(slices.Sorted(slices.Values(finishes[of])), math.MaxInt) }
+			if points == most && slices.Compare(better(who), better(above)) < 0 {
+				breach(Result, "%s standings, row %d: %s has the points of %s and better places, and stands behind", name, i+1, who, above)
 			}
 		}
 	}
+	countback("driver", len(w.round.DriverStandings), driver)
+	countback("team", len(w.round.TeamStandings), team)
 	for _, row := range w.round.Results {
 		if row.Points > 0 && 2*len(drivers) > len(w.round.Results) && !drivers[string(row.Driver)] {
 			breach(Result, "driver standings: %s has points and is not there", row.Driver)
 		}
-		if team := string(row.Team) + " " + string(row.Engine); row.Points > 0 && row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
-			breach(Result, "team standings: %s has points and is not there", team)
+		if team := string(row.Team) + " " + string(row.Engine); row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
+			breach(Result, "team standings: %s raced and is not there", team)
 		}
 	}
 }
@@ -774,6 +785,9 @@ func (w *weekend) timetable(breach breach) {
 		return
 	}
 	for _, was := range w.before.Sessions {
+		if was.Cancelled || w.round.Cancelled(was.Kind) {
+			continue
+		}
 		now, ok := w.round.Session(was.Kind)
 		if !ok || now.Start.IsZero() && !was.Start.IsZero() {
 			breach(Sessions, "%s is without its start, which was %s", was.Kind, instant(was.Start))
@@ -789,7 +803,7 @@ func (w *weekend) timetable(breach breach) {
 		if kind == "race" {
 			s, ok = season.Session{Kind: kind, Start: w.round.Start}, true
 		}
-		if ok && !s.Start.IsZero() {
+		if ok && !s.Start.IsZero() && !s.Cancelled {
 			slots = append(slots, slot{kind, s.Start})
 		}
 	}
@@ -842,7 +856,7 @@ func (w *weekend) course(breach breach) {
 	if r.ScheduledLaps != 0 && (regular || km < 200 || km > 330) {
 		breach(Calendar, "%d laps of %g km are scheduled, expected the fewest beyond %g km", r.ScheduledLaps, r.CourseKm, distance)
 	}
-	if s, ok := r.Session(season.Sprint); ok && !r.Sprint {
+	if s, ok := r.Session(season.Sprint); ok && !s.Cancelled && !r.Sprint {
 		breach(Calendar, "the round is without a sprint, and the sprint is on %s", s.Date.Format(time.DateOnly))
 	}
 	// Sources correct a length by some metres, and rename circuits.

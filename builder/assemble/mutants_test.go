@@ -691,8 +691,10 @@ var unknowables = []struct {
 	{"-results$", "^laps$", within, "of a retired car alone: its laps stand nowhere else and are between those of its neighbours"},
 	{"^starting-grid-positions$|^sprint-starting-grid-positions$", "^gridPenalty$", nil, "the size of a penalty is the word of the stewards and stands nowhere else"},
 	{"^race$", "^(freePractice.|qualifying|sprintQualifying|sprintRace)Time$", []string{"an hour off"}, "organisers move sessions by an hour"},
+	{"^race$", "^courseLength$", []string{"a thousandth more"}, "sources correct a length by some metres"},
 	{"^race$", "^date$", []string{"a day later"}, "rain postpones a race by a day"},
 	{"^race$", "^time$", []string{"an hour off"}, "organisers move a start to come by an hour; a past one waits"},
+	{"^driver-standings$", "^row$", []string{"last gone"}, "early in a season the source leaves out drivers without points"},
 	{"^(pit-stops|fastest-laps|free-practice-.-results|qualifying-results|sprint-qualifying-results)$", "^row$", []string{"last gone"}, "a car may be absent from these tables, and nothing follows the last row"},
 }
 

@@ -160,6 +160,9 @@ func sessions(r *race) ([]season.Session, error) {
 		{season.Sprint, r.SprintDate, r.SprintTime},
 		{season.Qualifying, qualifyingDate, qualifyingTime},
 	} {
+		if s.date == "" && s.hour != "" {
+			return nil, fmt.Errorf("%s: time %q without a date", s.kind, s.hour)
+		}
 		if s.date == "" {
 			continue
 		}
