@@ -104,6 +104,7 @@ var refusals = []struct {
 	{ErrRatchet, " is not served, because " + ErrRatchet.Error()},
 	{ErrUnsigned, " is not signed by a trusted key"},
 	{ErrDamaged, " is damaged"},
+	{ErrBuild, " was made by another release"},
 	{blob.ErrNotFound, " is incomplete"},
 	{ErrNotAccepted, " cannot be served by this release"},
 }

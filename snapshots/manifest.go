@@ -43,6 +43,8 @@ var (
 	ErrNone = errors.New("nothing published yet")
 	// ErrDamaged means that the store holds other bytes than the published ones.
 	ErrDamaged = errors.New("damaged")
+	// ErrBuild means that a build of gridcast made the version in a format that this one cannot read.
+	ErrBuild = errors.New("made by another build of gridcast")
 	// ErrNoBase means that the current version cannot be read.
 	ErrNoBase = errors.New("running edges go on with their version, but none can start from it; gridcast snapshots repair writes it again")
 )

@@ -208,7 +208,15 @@ func readManifest(ctx context.Context, version int64, hash string, known stored,
 			return fmt.Errorf("manifest %s: %w: hash is %s, pointer says %s", key, ErrDamaged, got, hash)
 		}
 		m, data = Manifest{}, o.Data
-		if err := unpackJSON(data, &m); err != nil {
+		err = unpackJSON(data, &m)
+		if m.Format > 0 && m.Format != format { // other formats have other fields
+			age := "an earlier"
+			if m.Format > format {
+				age = "a newer"
+			}
+			return fmt.Errorf("manifest %s: %w: %s one, in format %d, and this one reads format %d alone; deploy/docs/upgrade.md", key, ErrBuild, age, m.Format, format)
+		}
+		if err != nil {
 			return fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
 		}
 		return nil

@@ -399,13 +399,16 @@ func (f File) Encode() ([]byte, error) {
 }
 
 // DecodeFile reads the bytes of a file. It accepts only the form that Encode makes: unknown fields, repeated
-// fields and a wrong checksum are errors. For a later format the error wraps ErrNewer. DecodeFile does not
+// fields and a wrong checksum are errors. For a later format the error wraps ErrNewer, for an earlier one ErrEarlier. DecodeFile does not
 // judge the events.
 func DecodeFile(data []byte) (File, error) {
 	var f File
 	err := json.Unmarshal(data, &f)
 	if f.Format > format {
 		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats up to %d: %w", f.Format, format, ErrNewer)
+	}
+	if 0 < f.Format && f.Format < firstFormat {
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats from %d: %w", f.Format, firstFormat, ErrEarlier)
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("not a ledger file: %w", err)

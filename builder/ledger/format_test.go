@@ -145,19 +145,20 @@ func TestOtherFormats(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		old, new string
-		newer    bool
+		want     error // nil: damage
 	}{
-		"a later format":              {`"format":3`, `"format":5`, true},
-		"a later format's new fields": {`"format":3`, `"format":5,"weather":{"rain":true}`, true},
-		"a format without need":       {`"format":3`, `"format":4`, false},
-		"an earlier format":           {`"format":3`, `"format":2`, false},
-		"no format":                   {`"format":3,`, ``, false},
+		"a later format":              {`"format":3`, `"format":5`, ledger.ErrNewer},
+		"a later format's new fields": {`"format":3`, `"format":5,"weather":{"rain":true}`, ledger.ErrNewer},
+		"a format without need":       {`"format":3`, `"format":4`, nil},
+		"an earlier format":           {`"format":3`, `"format":2`, ledger.ErrEarlier},
+		"an earlier format's fields":  {`"format":3`, `"format":2,"at":7`, ledger.ErrEarlier},
+		"no format":                   {`"format":3,`, ``, nil},
 	} {
 		store.Corrupt(ledger.Key(3), sealed(strings.Replace(string(object.Data), tt.old, tt.new, 1)))
 		_, err := ledger.Load(t.Context(), store, ledger.Real)
 		var damage *ledger.DamageError
-		if tt.newer != errors.Is(err, ledger.ErrNewer) || tt.newer == errors.As(err, &damage) {
-			t.Errorf("%s: got %v, want ErrNewer: %t, else damage", name, err, tt.newer)
+		if tt.want != nil && !errors.Is(err, tt.want) || errors.As(err, &damage) != (tt.want == nil) {
+			t.Errorf("%s: got %v, want %v, or damage for nil", name, err, tt.want)
 		}
 	}
 }

@@ -39,6 +39,8 @@ var (
 	ErrClock = errors.New("the clock is ahead")
 	// ErrNewer says that a newer gridcast wrote a file, in a format that this one cannot read.
 	ErrNewer = errors.New("written by a newer gridcast: upgrade every builder and scheduler of the store")
+	// ErrEarlier says that an earlier gridcast wrote a file, in a format that this one cannot read.
+	ErrEarlier = errors.New("made by an earlier build of gridcast, whose stores this one cannot read: deploy/docs/upgrade.md")
 )
 
 // MaxAhead is how far the clock of an append may be ahead of another clock.
@@ -97,7 +99,7 @@ func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor,
 
 // Load returns the ledger in store, which must be of the kind unless that is AnyKind, without
 // ever writing. The error wraps ErrNotOpened if there is none, ErrKind if it is of the other
-// kind, ErrNewer if it is of a later format, and a *DamageError if it is not whole.
+// kind, ErrNewer or ErrEarlier if it is of another format, and a *DamageError if it is not whole.
 func Load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 	l, err := load(ctx, store, kind)
 	if err == nil && l.Head().Seq == 0 {
@@ -200,7 +202,7 @@ func (l *Ledger) extend(files []chain.File) error {
 }
 
 // follow checks that next is the file after the head of s, without judging its events, and returns it. The error
-// is a *DamageError if next is no such file, ErrNewer if it has a later format, or the error of reading it.
+// is a *DamageError if next is no such file, ErrNewer or ErrEarlier if it has another format, or the error of reading it.
 func follow(s *Fold, next chain.File) (File, Head, error) {
 	files := chain.Chain{Prefix: Prefix}
 	damage := func(want, got string) (File, Head, error) {
@@ -213,7 +215,7 @@ func follow(s *Fold, next chain.File) (File, Head, error) {
 		return File{}, Head{}, next.Err
 	}
 	f, err := DecodeFile(next.Data)
-	if errors.Is(err, ErrNewer) {
+	if errors.Is(err, ErrNewer) || errors.Is(err, ErrEarlier) {
 		return File{}, Head{}, fmt.Errorf("%s: %w", files.Key(s.head.Seq+1), err)
 	}
 	if err != nil {
