@@ -158,7 +158,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		s.Unread = unreadVariables(os.Environ())
 	}
 	if args[0] == "serve" || args[0] == "edge" || args[0] == "scheduler" {
-		s.Log.Info("gridcast starts", "release", version, "command", args[0])
+		s.Log.Info("server starts", "release", version, "command", args[0])
 	}
 	if len(s.Unread) > 0 && args[0] != "doctor" {
 		s.Log.Warn("the environment has variables that no command reads; gridcast serve --help lists the known ones", "names", s.Unread)

@@ -99,11 +99,11 @@ func TestForgedAnswers(t *testing.T) {
 		"an earlier answer":       {func(p map[string][]byte) { p["/api/v1/standings"] = earlier["/api/v1/standings"] }, "another one than the publisher signed"},
 		"the number in the note":  {replace("/signed/note", "version 2", "version 3"), "not signed by a trusted key"},
 		"a note of their own":     {func(p map[string][]byte) { p["/signed/note"] = own }, "not signed by a trusted key"},
-		"no note":                 {func(p map[string][]byte) { delete(p, "/signed/note") }, "/signed/note answers 404"},
+		"no note":                 {func(p map[string][]byte) { delete(p, "/signed/note") }, `/signed/note answers "404`},
 		"the manifest":            {replace("/signed/manifests/2.json.gz", "", "x"), "manifests/2.json.gz: damaged"},
 		"a part of the manifest":  {replace("/signed/manifests/parts/", "", "x"), "damaged"},
 		"the manifest of another": {func(p map[string][]byte) { p["/signed/manifests/2.json.gz"] = p["/signed/manifests/1.json.gz"] }, "manifests/2.json.gz: damaged"},
-		"a way to another host":   {func(p map[string][]byte) { p["/api/v1/standings"] = nil }, "answers 302"},
+		"a way to another host":   {func(p map[string][]byte) { p["/api/v1/standings"] = nil }, `answers "302`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lies := maps.Clone(now)

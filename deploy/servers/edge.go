@@ -42,7 +42,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 		if store, err = unmounted(ctx, s, &c.Edge, c.Storage, err); err != nil {
 			return err
 		}
-	} else if lost := c.Lost(ctx, c.Storage); lost != nil {
+	} else if lost := c.misnamed(ctx, store); lost != nil {
 		store = serveCopy(s, store, lost)
 	}
 	limits, done, err := c.Limits(ctx, s.Log)
@@ -65,6 +65,18 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	})
 	beside.Go(func() { notifyStarted(running, e.Started(), s.Log) })
 	return e.Run(ctx)
+}
+
+// misnamed returns a *flags.LostError if the store is empty and the copy is one of another store. Otherwise it does not
+// ask the store, which may not answer.
+func (c *Edge) misnamed(ctx context.Context, store blob.Store) error {
+	if c.CacheDir == "" {
+		return nil
+	}
+	if _, source, err := edge.Served(ctx, c.CacheDir); err != nil || source == store.String() {
+		return nil //nolint:nilerr // there is no copy
+	}
+	return c.Lost(ctx, c.Storage)
 }
 
 // unmounted opens a store without its folder if the edge has a copy to serve. Otherwise it returns err, the error
