@@ -168,12 +168,14 @@ func keysDue(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 	return []ledger.Event{{Type: ledger.KeysAssigned, Keys: assigned}}, faults
 }
 
-// picksDue freezes the picks that are due: see almanac.Round.PickDue. sum is the digest of the archive.
+// picksDue freezes the picks that are due: see almanac.Round.PickDue. It also records which drivers of a frozen pick have
+// withdrawn or returned since. sum is the digest of the archive.
 func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	var faults []error
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
+		events = append(events, withdrawalsDue(r, v.At)...)
 		if r.Session == 0 || !r.PickDue(p.arrived(r)) || p.Unread && v.At.Before(r.Start.Add(-LastMinute)) {
 			continue
 		}
@@ -192,6 +194,25 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 		events = append(events, e)
 	}
 	return events, faults
+}
+
+// withdrawalsDue records the drivers of a frozen pick who do not start any more, and those who start after all, until the start.
+func withdrawalsDue(r *almanac.Round, now time.Time) (events []ledger.Event) {
+	if r.Pick == nil || r.State != almanac.Scheduled || !now.Before(r.Start) {
+		return nil
+	}
+	out := r.NotStarting()
+	for _, c := range r.Pick.Chances {
+		e := ledger.Event{Type: ledger.DriverReturned, Session: r.Session, Driver: c.Driver, Start: r.Start.UTC()}
+		off := slices.Contains(out, c.Driver)
+		if off {
+			e.Type = ledger.DriverWithdrawn
+		}
+		if off != r.Record.Withdrawn(c.Driver) {
+			events = append(events, e)
+		}
+	}
+	return events
 }
 
 // lateResults verifies results in the name of the archive if their race had ended ledger.ArchiveDelay

@@ -1,6 +1,7 @@
 package builder_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -13,9 +14,13 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
+	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -307,6 +312,108 @@ func TestPostponedRound(t *testing.T) {
 		w.wantNone(later.Add(-almanac.LastFreeze - time.Second))
 		w.wantFreeze(later.Add(-almanac.LastFreeze), later, predict.FromForm)
 	})
+}
+
+// TestWithdrawals: each driver who leaves the round between the freeze and the start is recorded once, and once more if the
+// driver comes back. Readers see both with driver and instant; the frozen pick stays.
+func TestWithdrawals(t *testing.T) {
+	without := func(out ...int) func(*season.Round) { // the places on the grid that are empty
+		return func(r *season.Round) {
+			grid := slices.Clone(r.Grid)
+			season.SortGrid(grid)
+			r.Grid = nil
+			for i, slot := range grid {
+				if !slices.Contains(out, i) {
+					r.Grid = append(r.Grid, slot)
+				}
+			}
+		}
+	}
+	w := newWeekend(t, asItWas)
+	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+	frozen := *w.round().Pick
+	at := austriaQualified
+	for _, step := range []struct {
+		edit func(*season.Round)
+		want []ledger.Type
+	}{
+		{without(0), []ledger.Type{ledger.DriverWithdrawn}},
+		{without(0), nil},
+		{without(0, 7), []ledger.Type{ledger.DriverWithdrawn}},
+		{without(7), []ledger.Type{ledger.DriverReturned}},
+		{without(0, 7), []ledger.Type{ledger.DriverWithdrawn}},
+		{asItWas, []ledger.Type{ledger.DriverReturned, ledger.DriverReturned}},
+	} {
+		at = at.Add(time.Hour)
+		w.archive = altered(t, step.edit)
+		if got := w.settle(at); !slices.Equal(got, step.want) {
+			t.Errorf("at %s: settled %v, want %v", at, got, step.want)
+		}
+	}
+	last := at.Add(-time.Hour)
+	w.archive = altered(t, without(3))
+	w.wantNone(austriaStart)
+	if diff := cmp.Diff(frozen, *w.round().Pick); diff != "" {
+		t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
+	}
+
+	a := almanac.Join(w.archive.AsOf(austriaStart), w.ledger.Fold(), 2024)
+	var list wire.Success[[]wire.Change]
+	var log wire.Success[wire.ChangesPage]
+	for variant, into := range map[catalog.Variant]any{
+		{Endpoint: catalog.Changes, Year: 2024}: &list, {Endpoint: catalog.ChangesLog, Page: 1}: &log,
+	} {
+		body, err := render.Body(a, variant, austriaStart)
+		if err == nil {
+			_, err = check.Body(variant.Path(), body)
+		}
+		if err == nil {
+			err = json.Unmarshal(body, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(list.Data) != 6 || len(log.Data.Changes) != 6 {
+		t.Fatalf("/changes has %d changes, its log %d, want 6", len(list.Data), len(log.Data.Changes))
+	}
+	want := wire.Change{
+		SessionKey: austriaKey, GPName: "Austrian Grand Prix", Kind: wire.DriverWithdrawn, At: wire.Instant(last), By: "builder",
+		Driver: "VER", DriverID: "max-verstappen",
+	}
+	if got := list.Data[2]; !time.Time(got.At).Equal(last) || got.Driver != want.Driver || got.DriverID != want.DriverID || got.Kind != want.Kind || got.By != want.By || got.Old != nil || got.New != nil {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := log.Data.Changes[0]; got.Kind != wire.DriverWithdrawn || got.DriverID != want.DriverID || got.Old != nil || got.New != nil {
+		t.Errorf("the log begins with %+v, want the withdrawal of %s", got, want.DriverID)
+	}
+	feed, err := render.Feed(a, catalog.Feeds[1], austriaStart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, title := range []string{"Austrian Grand Prix 2024: Max Verstappen does not start", "Austrian Grand Prix 2024: Max Verstappen starts after all"} {
+		if !strings.Contains(string(feed), title) {
+			t.Errorf("/changes.atom lacks %q:\n%s", title, feed)
+		}
+	}
+}
+
+// A driver who is not in the grid after a pick on qualifying has withdrawn. No withdrawal is recorded while the round is
+// postponed, and none without a pick.
+func TestWithdrawalsOfOtherPicks(t *testing.T) {
+	first := func(r *season.Round) { r.Grid = slices.Clone(r.Grid[1:]) }
+	w := newWeekend(t, withoutGrid)
+	w.wantFreeze(austriaQualified.Add(2*time.Hour), austriaStart, predict.FromQualifying)
+	w.decide(austriaQualified.Add(3*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
+	w.archive = altered(t, first)
+	w.wantNone(austriaQualified.Add(4 * time.Hour))
+	w.decide(austriaQualified.Add(5*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "dry") })
+	if got := w.settle(austriaQualified.Add(6 * time.Hour)); !slices.Equal(got, []ledger.Type{ledger.DriverWithdrawn}) {
+		t.Errorf("settled %v, want a withdrawal", got)
+	}
+	w.decide(austriaQualified.Add(7*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("flood") })
+	w.archive = altered(t, asItWas)
+	w.wantNone(austriaQualified.Add(8 * time.Hour))
 }
 
 // Another process with another model freezes after the first: nothing happens.

@@ -113,6 +113,19 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 		t.Fatal(err)
 	}
 	build(t, b, next.Add(time.Minute)) // the timeline of Austria shows the correction
+	facts.Seasons = slices.Clone(facts.Seasons)
+	facts.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
+	silverstone := &facts.Seasons[1].Rounds[11]
+	kept := silverstone.Grid
+	silverstone.Grid = slices.Clone(kept[1:])
+	facts.Circuits = whole.Archive.Facts().Circuits
+	archivetest.Put(t, archives, archivetest.Stored(t, facts))
+	build(t, b, next.Add(2*time.Minute))
+	if s, _ := l.Fold().Record(2024012); !s.Withdrawn(kept[0].Driver) {
+		t.Fatalf("%s left the grid, and the ledger has no withdrawal", kept[0].Driver)
+	}
+	archivetest.Put(t, archives, whole)
+	build(t, b, next.Add(3*time.Minute)) // the driver is back
 	build(t, b, next.AddDate(0, 0, 1))
 	return store, refused
 }

@@ -144,6 +144,8 @@ var bodies = []struct {
 	{weekends, wire.Wrap([]wire.Weekend(nil), now)},
 	{changes, wire.Wrap([]wire.Change{
 		{SessionKey: 2024024, GPName: "A", Kind: wire.RoundAdded, At: wire.Instant(now), By: "builder", New: &wire.ChangeState{Status: wire.Scheduled}},
+		{SessionKey: 2024024, GPName: "A", Kind: wire.DriverReturned, At: wire.Instant(now), By: "builder", Driver: "VER", DriverID: "max-verstappen"},
+		{SessionKey: 2024024, GPName: "A", Kind: wire.DriverWithdrawn, At: wire.Instant(now), By: "builder", Driver: "VER", DriverID: "max-verstappen"},
 		{SessionKey: 2024024, GPName: "A", Kind: wire.PickVoided, At: wire.Instant(now), By: "operator", Reason: "storm", Old: &wire.ChangeState{Prediction: &pick}},
 		{
 			SessionKey: 2024024, GPName: "A", Kind: wire.RoundPostponed, At: wire.Instant(now), By: "source", Reason: "storm",
@@ -158,6 +160,7 @@ var bodies = []struct {
 	{changes, wire.Wrap([]wire.Change(nil), now)},
 	{changesPage, wire.Wrap(wire.ChangesPage{Page: 1, Next: "/api/v1/changes/log?page=2", Changes: []wire.LoggedChange{
 		{SessionKey: 2024024, Kind: wire.RoundAdded, At: wire.Instant(now), By: "builder"},
+		{SessionKey: 2024024, Kind: wire.DriverWithdrawn, At: wire.Instant(now), By: "builder", DriverID: "max-verstappen"},
 		{
 			SessionKey: 2024024, Kind: wire.RoundPostponed, At: wire.Instant(now), By: "source", Reason: "storm",
 			Old: &wire.LoggedState{Status: wire.Scheduled, DateStart: wire.Instant(now)}, New: &wire.LoggedState{Status: wire.Postponed},

@@ -182,6 +182,9 @@ func spokenOf(rounds []Round) []season.DriverID {
 		for _, row := range rows {
 			drivers = append(drivers, row.Driver)
 		}
+		for _, w := range r.Record.Withdrawals { // possibly of a voided pick
+			drivers = append(drivers, w.Driver)
+		}
 		for _, p := range r.Record.Voided {
 			drivers = append(drivers, p.P1, p.P2, p.P3)
 		}

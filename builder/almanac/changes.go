@@ -21,6 +21,7 @@ type Change struct {
 	OldStart, NewStart time.Time            // zero: unknown or unchanged
 	Old, New           *ledger.Verification // of a revised result; Old is the vouched one if Old.Revision is 0
 	Pick               *ledger.FrozenPick   // the voided pick
+	Driver             season.DriverID      // the one who withdrew or returned
 
 	Championship *ledger.Championship // the decision about a championship; the one that ended, if Restored
 	Restored     bool
@@ -83,6 +84,13 @@ func (r *Round) changes() []Change {
 			}
 		}
 		all = append(all, voided)
+	}
+	for _, w := range r.Record.Withdrawals {
+		kind := ledger.DriverWithdrawn
+		if w.Returned {
+			kind = ledger.DriverReturned
+		}
+		all = append(all, Change{Round: r, Type: kind, At: w.At, Actor: w.Actor, Driver: w.Driver})
 	}
 	var before *ledger.Verification
 	if len(r.Record.Revisions) > 0 && r.vouchable() {

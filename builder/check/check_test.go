@@ -197,6 +197,9 @@ func TestFaults(t *testing.T) {
 		{name: "a career is missing", edit: func(_ *world, s *smallSeason) { s.careers = s.careers[:1] }},
 
 		{name: "a change of an unknown round", edit: func(w *world, _ *smallSeason) { w.changes[0].SessionKey = 2025009 }},
+		{name: "a driver who returns without a withdrawal", edit: func(w *world, _ *smallSeason) {
+			w.changes = append([]wire.Change{{SessionKey: w.changes[0].SessionKey, GPName: w.changes[0].GPName, Kind: wire.DriverReturned, At: w.changes[0].At, By: "builder", Driver: "ANN", DriverID: "ann"}}, w.changes...)
+		}},
 		{name: "a code twice on the grid", edit: func(w *world, _ *smallSeason) { w.grid[1].Driver = "ANN" }},
 		{name: "a coming race is missing", edit: func(w *world, _ *smallSeason) { w.coming = nil }},
 		{name: "a coming race of unknown hour may be missing", edit: func(w *world, s *smallSeason) {

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -104,7 +105,15 @@ func (r *reader) contradictions(seasons []Season) {
 		}
 	}
 	changes := catalog.Variant{Endpoint: catalog.Changes}
-	for _, c := range decode[[]wire.Change](r, changes) {
+	out := map[string]bool{} // by round and driver who withdrew and has not returned
+	for _, c := range slices.Backward(decode[[]wire.Change](r, changes)) {
+		if withdrawn := c.Kind == wire.DriverWithdrawn; withdrawn || c.Kind == wire.DriverReturned {
+			name := fmt.Sprintf("%s of %d", c.DriverID, c.SessionKey)
+			if out[name] == withdrawn {
+				r.faults.of(changes)("%s has two changes %s in a row, or returned first", name, c.Kind)
+			}
+			out[name] = withdrawn
+		}
 		if _, known := sessions[c.SessionKey]; !known {
 			r.faults.of(changes)("session key %d is in no calendar", c.SessionKey)
 		}

@@ -194,8 +194,10 @@ func (a *auditor) event(key string, e Event) {
 			i := slices.IndexFunc(a.report.Picks, func(p AuditedPick) bool {
 				return p.Session == e.Session && !p.Live && p.Frozen.Equal(record.Pick.FrozenAt)
 			})
-			a.report.Picks[i].Voided, a.report.Picks[i].Reason = time.Time{}, ""
-			a.picks[e.Session] = i
+			if i >= 0 { // otherwise the pick is a later event of this file
+				a.report.Picks[i].Voided, a.report.Picks[i].Reason = time.Time{}, ""
+				a.picks[e.Session] = i
+			}
 		}
 	}
 }

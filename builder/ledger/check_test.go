@@ -73,6 +73,11 @@ func TestRules(t *testing.T) {
 		edit(&p)
 		return ledger.Freeze(monaco, p, start, true)
 	}
+	starts := func(at time.Time, kind ledger.Type, driver season.DriverID, start time.Time) step {
+		return raw(at, ledger.Event{Type: kind, Session: monaco, Driver: driver, Start: start})
+	}
+	withChances := raw(friday, fullFreeze(ledger.OnGrid))
+	withdrawn, returned := starts(soon, ledger.DriverWithdrawn, "hamilton", start), starts(soon, ledger.DriverReturned, "hamilton", start)
 	voidEvent := ledger.Event{Type: ledger.PickVoided, Session: monaco, Reason: "regret"}
 	cancelAlone := ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "flood"}
 	postponeAlone := ledger.Event{Type: ledger.RoundPostponed, Session: monaco, Reason: "flood"}
@@ -158,6 +163,24 @@ func TestRules(t *testing.T) {
 		"correct back":                                  {[]step{verify(after, "", result...), verify(weeks, "out", other...), verify(weeks, "appeal", result...)}, nil},
 		"a revision left out":                           {[]step{raw(after, ledger.Event{Type: ledger.ResultVerified, Session: monaco, Start: start, Result: &ledger.Classification{Revision: 2, Rows: result}})}, errAny},
 		"a revision again":                              {[]step{verify(after, "", result...), raw(weeks, ledger.Event{Type: ledger.ResultVerified, Session: monaco, Start: start, Reason: "out", Result: &ledger.Classification{Revision: 1, Rows: other}})}, ledger.ErrAlreadyVerified},
+		"withdraw after the freeze":                     {[]step{withChances, withdrawn}, nil},
+		"withdraw a nanosecond before the start":        {[]step{withChances, starts(start.Add(-1), ledger.DriverWithdrawn, "hamilton", start)}, nil},
+		"withdraw at the start":                         {[]step{withChances, starts(start, ledger.DriverWithdrawn, "hamilton", start)}, ledger.ErrStarted},
+		"withdraw before the start it was moved to":     {[]step{withChances, move(friday, start, evening), starts(after, ledger.DriverWithdrawn, "hamilton", evening)}, nil},
+		"withdraw before another start":                 {[]step{withChances, move(friday, start, evening), withdrawn}, errAny},
+		"withdraw twice":                                {[]step{withChances, withdrawn, withdrawn}, ledger.ErrUnchanged},
+		"withdraw before the freeze":                    {[]step{withdrawn}, errAny},
+		"withdraw without chances":                      {[]step{withChances, starts(soon, ledger.DriverWithdrawn, "stroll", start)}, errAny},
+		"withdraw from a cancelled round":               {[]step{withChances, cancel(friday), withdrawn}, errAny},
+		"withdraw from a postponed round":               {[]step{withChances, postpone(friday), withdrawn}, ledger.ErrNotHeld},
+		"withdraw after the result":                     {[]step{withChances, verify(after, "", result...), starts(after, ledger.DriverWithdrawn, "hamilton", start)}, ledger.ErrAlreadyVerified},
+		"return without a withdrawal":                   {[]step{withChances, returned}, ledger.ErrUnchanged},
+		"return":                                        {[]step{withChances, withdrawn, returned}, nil},
+		"return twice":                                  {[]step{withChances, withdrawn, returned, returned}, ledger.ErrUnchanged},
+		"withdraw again":                                {[]step{withChances, withdrawn, returned, withdrawn}, nil},
+		"return of another driver":                      {[]step{withChances, withdrawn, starts(soon, ledger.DriverReturned, "norris", start)}, ledger.ErrUnchanged},
+		"return by an earlier id":                       {[]step{withChances, raw(friday, ledger.Rename("hamilton", "lewis-hamilton")), starts(soon, ledger.DriverWithdrawn, "lewis-hamilton", start), returned}, nil},
+		"return at the start":                           {[]step{withChances, withdrawn, starts(start, ledger.DriverReturned, "hamilton", start)}, ledger.ErrStarted},
 		"an event of no type":                           {[]step{raw(soon, ledger.Event{Session: monaco})}, errAny},
 		"a field that means nothing":                    {[]step{raw(soon, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "flood", Start: start})}, errAny},
 		"open again":                                    {[]step{raw(soon, ledger.Event{Type: ledger.Opened, Kind: ledger.Real})}, errAny},

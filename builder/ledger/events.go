@@ -61,6 +61,9 @@ const (
 	CodeChanged     Type = "code_changed"     // Year, Driver, From, To [Reason]
 
 	ChampionshipDecided Type = "championship_decided" // Year, Session, Championship, Reason; never by a source
+
+	DriverWithdrawn Type = "driver_withdrawn" // Session, Driver, Start: a driver of the frozen pick does not start
+	DriverReturned  Type = "driver_returned"  // Session, Driver, Start: a driver who had withdrawn starts after all
 )
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.
@@ -250,6 +253,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("%s to %s", e.From, e.To)
 	case e.Championship != nil:
 		return fmt.Sprintf("%s of %d: %s, %s", e.Championship.Competitor, e.Year, e.Championship, e.Reason)
+	case e.Type == DriverWithdrawn, e.Type == DriverReturned:
+		return string(e.Driver)
 	case e.Type == CodeChanged:
 		return fmt.Sprintf("%s of %d, %s to %s", e.Driver, e.Year, e.From, e.To)
 	default:
@@ -354,7 +359,7 @@ const (
 )
 
 // newTypes are the types of events that formats before the last one lack.
-var newTypes = []Type{ChampionshipDecided}
+var newTypes = []Type{ChampionshipDecided, DriverWithdrawn, DriverReturned}
 
 // formatOf returns the format of a file with these events.
 func formatOf(events []Event) int {

@@ -86,6 +86,16 @@ type RoundRecord struct {
 	Forecasts []NotedForecast // in the order in which they were noted
 	Revisions []Verification  // of the result, oldest first
 	Override  Override
+
+	Withdrawals []Withdrawal // and returns, oldest first
+}
+
+// Withdrawal says that a driver of the frozen pick does not start, or that one who had withdrawn starts after all.
+type Withdrawal struct {
+	Driver   season.DriverID
+	Returned bool
+	At       time.Time
+	Actor    string
 }
 
 // FrozenPick is a pick and the circumstances that make it honest.
@@ -180,6 +190,16 @@ func (r *RoundRecord) LivePick(checkpoint int) *FrozenPick {
 		}
 	}
 	return nil
+}
+
+// Withdrawn reports whether a driver of the frozen pick has withdrawn, and has not returned since.
+func (r *RoundRecord) Withdrawn(driver season.DriverID) bool {
+	for _, w := range slices.Backward(r.Withdrawals) {
+		if w.Driver == driver {
+			return !w.Returned
+		}
+	}
+	return false
 }
 
 // Start returns the valid start: the decided one, else scheduled, which is the archive's.
@@ -416,6 +436,12 @@ func (s *Fold) apply(e Event) {
 		if e.Type != RoundReleased || !e.Was.Equal(e.Start) { // otherwise the sources have the same start
 			s.log = append(s.log, LoggedEvent{Event: e, Before: before, After: s.records[e.Session].Override.Status, Valid: valid})
 		}
+	case DriverWithdrawn, DriverReturned:
+		w := Withdrawal{Driver: s.Driver(e.Driver), Returned: e.Type == DriverReturned, At: e.When(), Actor: e.Actor}
+		s.change(e.Session, func(c *RoundRecord) { c.Withdrawals = append(c.Withdrawals, w) })
+		logged := LoggedEvent{Event: e}
+		logged.Driver = s.Lasting(w.Driver)
+		s.log = append(s.log, logged)
 	case ResultsVouched:
 		s.imported = maps.Clone(s.imported)
 		for _, key := range e.Rounds {
@@ -455,7 +481,7 @@ func (s *Fold) apply(e Event) {
 func (s *Fold) change(key int64, edit func(*RoundRecord)) {
 	c := *s.records[key]
 	c.Voided, c.Live, c.Forecasts, c.Revisions = slices.Clip(c.Voided), slices.Clip(c.Live), slices.Clip(c.Forecasts), slices.Clip(c.Revisions)
-	c.Override.Changes = slices.Clip(c.Override.Changes)
+	c.Override.Changes, c.Withdrawals = slices.Clip(c.Override.Changes), slices.Clip(c.Withdrawals)
 	edit(&c)
 	s.records[key] = &c
 }
@@ -529,6 +555,10 @@ func (r *RoundRecord) rename(current func(season.DriverID) season.DriverID) {
 	}
 	for i := range r.Voided {
 		r.Voided[i].rename(current)
+	}
+	r.Withdrawals = slices.Clone(r.Withdrawals)
+	for i := range r.Withdrawals {
+		r.Withdrawals[i].Driver = current(r.Withdrawals[i].Driver)
 	}
 	for i := range r.Forecasts {
 		r.Forecasts[i].Chances = renameChances(r.Forecasts[i].Chances, current)

@@ -89,6 +89,8 @@ func everyEvent() []ledger.Event {
 		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "collision", Championship: &ledger.Championship{Competitor: "leclerc", Excluded: true}},
 		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "sold", Championship: &ledger.Championship{Constructors: true, Competitor: "lotus", NewEntry: true}},
 		{Type: ledger.ChampionshipDecided, Year: 2026, Session: monaco, Reason: "appeal", Championship: &ledger.Championship{Competitor: "leclerc", Restores: "A1"}},
+		{Type: ledger.DriverWithdrawn, Session: monaco, Driver: "hamilton", Start: start},
+		{Type: ledger.DriverReturned, Session: monaco, Driver: "hamilton", Start: start},
 	}
 }
 
@@ -123,8 +125,8 @@ func TestBytesOfEveryEvent(t *testing.T) {
 			t.Errorf("%s read back (-want +got):\n%s", e.Type, diff)
 		}
 	}
-	if len(want) != len(everyEvent()) || len(types) != 16 {
-		t.Errorf("the golden files have %d lines and the test %d events of %d types, want 20 of 16", len(want), len(everyEvent()), len(types))
+	if len(want) != len(everyEvent()) || len(types) != 18 {
+		t.Errorf("the golden files have %d lines and the test %d events of %d types, want 22 of 18", len(want), len(everyEvent()), len(types))
 	}
 }
 
@@ -738,6 +740,7 @@ func TestWhatAnEventSays(t *testing.T) {
 		"after qualifying by r2/1":        {Type: ledger.ForecastNoted, Session: monaco, Step: season.Qualifying, Model: "r2/1", Chances: chances},
 		"2 rounds an import":              {Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{2024001, 2024002}, Reason: "an import"},
 		"antonelli of 2026, ANT to KIM":   {Type: ledger.CodeChanged, Year: 2026, Driver: "antonelli", From: "ANT", To: "KIM"},
+		"hamilton":                        {Type: ledger.DriverWithdrawn, Session: monaco, Driver: "hamilton", Start: start},
 		"lotus of 2026: 7.5 points taken, fuel": {
 			Type: ledger.ChampionshipDecided, Year: 2026, Reason: "fuel", Championship: &ledger.Championship{Competitor: "lotus", Points: -7.5},
 		},

@@ -27,7 +27,7 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 	if r.IntN(8) == 0 {
 		valid = around()
 	}
-	switch r.IntN(20) {
+	switch r.IntN(23) {
 	case 0:
 		names := []season.GrandPrixID{"monaco", "spain", "austria", "britain"}
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2026, names[:1+r.IntN(4)]...)})
@@ -39,6 +39,9 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 		freeze := ledger.Freeze(key, random, valid, r.IntN(2) == 0)
 		if r.IntN(2) == 0 {
 			freeze.Archive, freeze.Basis = anArchive, []ledger.Basis{ledger.OnGrid, ledger.OnQualifying, ledger.OnForm}[r.IntN(3)]
+		}
+		if r.IntN(2) == 0 {
+			freeze.Pick.P1, freeze.Pick.P2, freeze.Pick.P3, freeze.Pick.WinProbability, freeze.Chances = "leclerc", "norris", "russell", 0.41, chances
 		}
 		return one(freeze)
 	case 3:
@@ -70,6 +73,19 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 			decided.Points = float64(r.IntN(9) - 4)
 		}
 		return one(ledger.Event{Type: ledger.ChampionshipDecided, Year: 2026, Session: key, Reason: "stewards", Championship: &decided})
+	case 20, 21, 22:
+		for record := range s.Records() {
+			start := record.Start(opened.Add(time.Duration(record.Key-2026000) * 48 * time.Hour))
+			if record.Pick == nil || record.Pick.Chances == nil || !at.Before(start) {
+				continue
+			}
+			e := ledger.Event{Type: ledger.DriverWithdrawn, Session: record.Key, Driver: record.Pick.Chances[0].Driver, Start: start}
+			if record.Withdrawn(e.Driver) {
+				e.Type = ledger.DriverReturned
+			}
+			return one(e)
+		}
+		return nil
 	case 14:
 		codes := []string{"ANN", "BOB", "CAY"}
 		return one(ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: drivers[0], From: codes[r.IntN(3)], To: codes[r.IntN(3)]})
@@ -87,9 +103,9 @@ func TestRandomLives(t *testing.T) {
 
 func randomLives(t *testing.T, wrongClocks bool) {
 	accepted := map[ledger.Type]int{}
-	lives, least := uint64(40), 10
+	lives, least := uint64(60), 10
 	if testing.Short() { // they compute one after the other, ten times as long under the race detector
-		lives, least = 10, 2
+		lives, least = 20, 2
 	}
 	for seed := range lives {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -143,6 +159,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 		ledger.KeysAssigned, ledger.PickFrozen, ledger.PickVoided, ledger.LivePickFrozen, ledger.ResultVerified,
 		ledger.RoundPostponed, ledger.RoundCancelled, ledger.RoundMoved, ledger.RoundReinstated, ledger.RoundReleased, ledger.DriverRenamed,
 		ledger.ForecastNoted, ledger.ResultsVouched, ledger.CodeChanged, ledger.ChampionshipDecided,
+		ledger.DriverWithdrawn, ledger.DriverReturned,
 	} {
 		if accepted[kind] < least {
 			t.Errorf("only %d events %s were accepted: the test proves little of them", accepted[kind], kind)

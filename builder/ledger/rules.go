@@ -122,6 +122,8 @@ func (s *Fold) check(e Event) error {
 		return record.checkVoid()
 	case ForecastNoted:
 		return record.checkForecast(e)
+	case DriverWithdrawn, DriverReturned:
+		return record.checkWithdrawal(e, s.Driver(e.Driver))
 	case ResultVerified:
 		return s.checkVerify(record, e)
 	default:
@@ -158,6 +160,9 @@ var fieldsOf = map[Type]struct{ need, may []string }{
 	CodeChanged:     {need: []string{"year", "driver", "from", "to"}, may: []string{"reason"}},
 
 	ChampionshipDecided: {need: []string{"year", "session_key", "championship", "reason"}},
+
+	DriverWithdrawn: {need: []string{"session_key", "driver", "start"}},
+	DriverReturned:  {need: []string{"session_key", "driver", "start"}},
 }
 
 // checkFields refuses an event of unknown type, a missing field, and a field that the type does not use. An
@@ -319,6 +324,22 @@ func checkChances(chances []Chance) error {
 		}
 	}
 	return nil
+}
+
+// checkWithdrawal: a driver of the frozen pick withdraws before the start now valid, and returns only after that. The round
+// is to be held then.
+func (r *RoundRecord) checkWithdrawal(e Event, driver season.DriverID) error {
+	switch {
+	case len(r.Revisions) > 0:
+		return ErrAlreadyVerified
+	case r.Pick == nil || !slices.ContainsFunc(r.Pick.Chances, func(c Chance) bool { return c.Driver == driver }):
+		return fmt.Errorf("no frozen pick has chances of %s", driver)
+	case r.Withdrawn(driver) == (e.Type == DriverWithdrawn):
+		return fmt.Errorf("%w: it is known whether %s starts", ErrUnchanged, driver)
+	case !e.When().Before(e.Start):
+		return fmt.Errorf("%w: lights out was at %s", ErrStarted, instant(e.Start))
+	}
+	return r.checkHeld(e)
 }
 
 // steps are the steps of a weekend at which a forecast can be noted.

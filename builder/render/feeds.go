@@ -213,6 +213,10 @@ func title(c *almanac.Change) string {
 		return name + " joined the calendar: " + start(c.NewStart)
 	case ledger.PickVoided:
 		return name + ": the pick no longer counts"
+	case ledger.DriverWithdrawn:
+		return name + ": " + r.Driver(c.Driver).Name + " does not start"
+	case ledger.DriverReturned:
+		return name + ": " + r.Driver(c.Driver).Name + " starts after all"
 	case ledger.ChampionshipDecided:
 		who, _ := c.Competitor()
 		text := fmt.Sprintf("%s %d, %s' championship: %s", who, r.Year, almanac.ChampionshipName(c.Championship.Constructors), c.Championship)

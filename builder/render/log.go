@@ -15,7 +15,7 @@ var changeKinds = map[ledger.Type]wire.ChangeKind{
 	ledger.KeysAssigned: wire.RoundAdded, ledger.RoundMoved: wire.RoundMoved, ledger.RoundReleased: wire.RoundMoved,
 	ledger.RoundPostponed: wire.RoundPostponed, ledger.RoundCancelled: wire.RoundCancelled, ledger.RoundReinstated: wire.RoundReinstated,
 	ledger.ResultVerified: wire.ResultRevised, ledger.PickVoided: wire.PickVoided,
-	ledger.ChampionshipDecided: wire.ChampionshipDecided,
+	ledger.ChampionshipDecided: wire.ChampionshipDecided, ledger.DriverWithdrawn: wire.DriverWithdrawn, ledger.DriverReturned: wire.DriverReturned,
 }
 
 func changesPage(a *almanac.Almanac, page int) wire.ChangesPage {
@@ -37,7 +37,11 @@ func changesPage(a *almanac.Almanac, page int) wire.ChangesPage {
 func loggedChange(e *ledger.LoggedEvent) wire.LoggedChange {
 	c := wire.LoggedChange{SessionKey: e.Session, Kind: changeKinds[e.Type], At: wire.Instant(e.When()), By: role(e.Actor), Reason: e.Reason}
 	before, after := wire.LoggedState{Revision: max(e.Revision-1, 0), DateStart: wire.Instant(e.Was)}, wire.LoggedState{Revision: e.Revision}
-	if e.Type != ledger.ResultVerified { // which has the start that was valid
+	switch e.Type {
+	case ledger.ResultVerified: // it has the start that was valid
+	case ledger.DriverWithdrawn, ledger.DriverReturned: // likewise
+		c.DriverID = string(e.Driver)
+	default:
 		after.DateStart = wire.Instant(e.Start)
 	}
 	if e.Before != e.After || e.Type == ledger.KeysAssigned {

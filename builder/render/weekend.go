@@ -162,6 +162,8 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 			}
 		case ledger.PickVoided:
 			rec.Old = &wire.ChangeState{Prediction: prediction(y, c.Pick)}
+		case ledger.DriverWithdrawn, ledger.DriverReturned:
+			rec.Driver, rec.DriverID = y.Codes()[c.Driver], c.Round.Lasting(c.Driver)
 		case ledger.ChampionshipDecided:
 			rec.Championship = changedChampionship(c.Championship, c.Restored)
 			rec.Championship.Name, rec.Championship.ID = c.Competitor()

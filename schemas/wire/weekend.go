@@ -102,6 +102,9 @@ const (
 	RoundAdded      ChangeKind = "round_added"
 
 	ChampionshipDecided ChangeKind = "championship_decided" // session_key is the first round whose table has it
+
+	DriverWithdrawn ChangeKind = "driver_withdrawn" // a driver of the frozen pick does not start
+	DriverReturned  ChangeKind = "driver_returned"  // a driver who had withdrawn starts after all
 )
 
 // Change is one record of /changes. Old and New hold only the differing fields.
@@ -116,6 +119,9 @@ type Change struct {
 	New        *ChangeState `json:"new,omitzero"`
 
 	Championship *ChangedChampionship `json:"championship,omitzero"`
+
+	Driver   string `json:"driver,omitzero"`    // code of the driver who withdrew or returned
+	DriverID string `json:"driver_id,omitzero"` // the same for ever
 }
 
 // ChangesPage is the body of /changes with page: changes in the order in which they became known. A page with a next one
@@ -138,6 +144,8 @@ type LoggedChange struct {
 	New        *LoggedState `json:"new,omitzero"`
 
 	Championship *ChangedChampionship `json:"championship,omitzero"` // without the name
+
+	DriverID string `json:"driver_id,omitzero"` // of the driver who withdrew or returned, the same for ever
 }
 
 // LoggedState is one side of a LoggedChange.
