@@ -461,8 +461,9 @@ func (b *Builder) nothingKnown(at time.Time) error {
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
 }
 
-// addFeeds adds the feeds and the drawn portraits to a draft. A feed that cannot be rendered, or that contradicts the documents, is refused
-// and keeps its earlier bytes. So do all feeds while the archive lacks a published season.
+// addFeeds adds the feeds and the drawn portraits to a draft. A feed that cannot be rendered, or that contradicts the
+// documents, is refused and keeps its earlier bytes. So do all feeds and portraits while the archive lacks a published
+// season.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
 	known := catalog.Known{Seasons: d.Seasons, Current: min(d.CurrentSeason, a.Past())}
 	for _, f := range catalog.Feeds {
@@ -484,6 +485,15 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (r
 			feed.Published = snapshots.Reused(entry)
 		}
 		d.Variants = append(d.Variants, feed.Published)
+	}
+	if len(d.Seasons) > len(a.Years) { // the grid, too, stays that of the base
+		for _, entry := range d.Base.Manifest.Entries {
+			if strings.HasPrefix(entry.Path, catalog.Portraits) {
+				d.Variants = append(d.Variants, snapshots.Reused(entry))
+				refused = append(refused, units.Refused{Path: entry.Path, Err: errors.New("the archive no longer has all seasons")})
+			}
+		}
+		return refused
 	}
 	portraits := render.Portraits(a)
 	for _, path := range slices.Sorted(maps.Keys(portraits)) {
