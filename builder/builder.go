@@ -243,8 +243,11 @@ func (b *Builder) heal(ctx context.Context, base *snapshots.Base, r Request) (*s
 	return healed, damage, nil
 }
 
-// Freshen signs again that the current version is current. It does nothing without a key.
-func (b *Builder) Freshen(ctx context.Context) error { return b.publisher(nil).Freshen(ctx) }
+// Freshen signs again that the current version is current, and the text about the list of API keys; see
+// [snapshots.Publisher.Freshen]. It does nothing without a key.
+func (b *Builder) Freshen(ctx context.Context, keys func(ctx context.Context, before string) (string, error)) error {
+	return b.publisher(nil).Freshen(ctx, keys)
+}
 
 func (b *Builder) publisher(progress snapshots.Progress) *snapshots.Publisher {
 	return &snapshots.Publisher{Store: b.Store, Progress: progress, Signers: b.Signers}

@@ -29,6 +29,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/edge/resident"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
 
@@ -122,9 +123,18 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		cfg.MaxConnections = bound
 	}
 	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), look: make(chan struct{}, 1), warnAfter: 3 * time.Second}
-	e.keys = keys.NewFollower(keys.FollowerConfig{
+	following := keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log, Trust: cfg.TrustKeys,
-	})
+	}
+	if !cfg.Trust.Empty() {
+		following.Fresh = func(ctx context.Context) (string, error) {
+			ctx, cancel := context.WithTimeout(ctx, serveAtLatest)
+			defer cancel()
+			fresh, err := snapshots.ReadFresh(ctx, deps.Store, cfg.Trust)
+			return fresh.Keys, err
+		}
+	}
+	e.keys = keys.NewFollower(following)
 	e.versions = &versions{signed: !cfg.Trust.Empty()}
 	e.downloads = &downloads{
 		maker: deps.Downloads, log: deps.Log, wake: make(chan struct{}, 1), served: e.versions.current, files: map[int]*resident.Download{},

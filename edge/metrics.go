@@ -121,7 +121,7 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 		return float64(time.Time(s.Certificate.Expires).Unix())
 	})
 	gauge("keys", "Keys in the table, expired ones included.", func(s StatusDocument) float64 { return float64(s.Keys.Count) })
-	gauge("keys_stale", "1 while the latest look at the stored keys failed, or was long ago.",
+	gauge("keys_stale", "1 while the latest look at the stored keys failed, or was long ago, or fresh.note names a newer list.",
 		func(s StatusDocument) float64 { return number(s.Keys.Problem != "" || s.Keys.Stale) })
 	if folder := e.cfg.CacheDir; folder != "" {
 		gauge("cache_free_bytes", "Free bytes for the edge's own copy, -1 if the system does not tell.", func(StatusDocument) float64 {

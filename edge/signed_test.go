@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,13 +68,22 @@ func TestTrust(t *testing.T) {
 
 	// The next edge finds the publisher's word about the version, and the highest number on disk.
 	publisher := snapshots.Publisher{Store: w.store, Signers: key}
-	if err := errors.Join(w.stop(), publisher.Freshen(t.Context())); err != nil {
+	if err := errors.Join(w.stop(), publisher.Freshen(t.Context(), func(context.Context, string) (string, error) {
+		return `99 0123 ""`, nil // a list that is kept from the edge
+	})); err != nil {
 		t.Fatal(err)
 	}
 	next := newWorld(t, withoutKeys, withoutVersion, trusting, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = w.store, true })
 	next.await("word of the publisher", func() bool { return !next.edge.Status().Stale })
 	if left := time.Until(time.Time(next.edge.Status().GoodUntil)); left > snapshots.FreshFor || left < snapshots.FreshFor-time.Minute {
 		t.Errorf("good for %v, want nearly %v", left, snapshots.FreshFor)
+	}
+	next.await("an older list of keys", func() bool { return next.edge.Status().Keys.Stale })
+	if body := string(next.get("/status").body); !strings.Contains(body, "list of keys with serial number 99 is current; this edge has another one, with 1") {
+		t.Errorf("/status: %s", body)
+	}
+	if s := next.edge.Status().Keys; !s.Loaded || s.Count == 0 {
+		t.Errorf("an edge with an older list: %+v, want it to go on", s)
 	}
 	if marks := string(readFile(t, filepath.Join(folder, "ratchet", "versions.json"))); !strings.Contains(marks, `"number": 1`) {
 		t.Errorf("ratchet: %s", marks)

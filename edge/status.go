@@ -104,10 +104,11 @@ type KeyStatus struct {
 	FromCopy bool         `json:"from_copy"`
 	Since    wire.Instant `json:"since,omitzero"`   // when this table was loaded
 	Problem  string       `json:"problem,omitzero"` // of the latest poll of the store
+	Behind   string       `json:"behind,omitzero"`  // why the list is older than the publisher has signed
 	// AgeSeconds is the real time since the table was last known to be the
 	// store's; absent: never since the start.
 	AgeSeconds int64    `json:"age_seconds,omitzero"`
-	Stale      bool     `json:"stale,omitzero"`   // older than it ever is without a fault
+	Stale      bool     `json:"stale,omitzero"`   // older than it ever is without a fault, or Behind
 	Skipped    []string `json:"skipped,omitzero"` // refused keys, with the reason
 }
 
@@ -192,7 +193,7 @@ func (s StatusDocument) forStrangers() StatusDocument {
 func (e *Edge) keyStatus() KeyStatus {
 	state := e.keys.Health()
 	now := time.Now()
-	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem, Stale: state.Stale(now)}
+	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem, Behind: state.Behind, Stale: state.Stale(now)}
 	if !state.Current.IsZero() {
 		s.AgeSeconds = int64(now.Sub(state.Current) / time.Second)
 	}

@@ -85,9 +85,10 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 		Trust:       e.cfg.Trust,
 		Pin:         e.cfg.Pin,
-		Fresh: func(until time.Time) {
-			if known := e.versions.goodUntil.Load(); known == nil || until.After(*known) {
-				e.versions.goodUntil.Store(&until)
+		Fresh: func(fresh snapshots.Fresh) {
+			e.keys.Freshen(ctx, fresh.Keys)
+			if known := e.versions.goodUntil.Load(); !fresh.Until.IsZero() && (known == nil || fresh.Until.After(*known)) {
+				e.versions.goodUntil.Store(&fresh.Until)
 			}
 		},
 	}

@@ -36,9 +36,9 @@ type FollowConfig struct {
 	Trust   notes.Trust
 	Ratchet *notes.Ratchet // required with Trust
 
-	// Fresh is called with the instant of real time until which the delivered version is known to be
-	// current, by fresh.note. It may be nil.
-	Fresh func(until time.Time)
+	// Fresh is called with each verified fresh.note. Its Until is zero if it does not say until when the delivered
+	// version is current. Fresh may be nil.
+	Fresh func(Fresh)
 
 	// Pin is the only version that Follow delivers; pointer and ratchet then decide nothing. 0: the current one.
 	Pin int64

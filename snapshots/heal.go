@@ -146,12 +146,12 @@ func (p *Publisher) highestSigned(ctx context.Context) (Pointer, error) {
 		all = all[end:]
 	}
 	if err == nil { // the note may be damaged; another one names the version too
-		var data []byte
-		if data, err = readNote(ctx, p.Store, FreshKey); err == nil {
-			if fresh, _, untrusted := openFresh(p.Signers.Trust(), data); untrusted == nil && fresh.Version <= MaxGap {
-				fresh.Signed = true
-				return fresh, nil
-			}
+		var fresh Fresh
+		if fresh, err = ReadFresh(ctx, p.Store, p.Signers.Trust()); err == nil && fresh.Pointer.Version <= MaxGap {
+			fresh.Pointer.Signed = true
+			return fresh.Pointer, nil
+		} else if errors.Is(err, ErrUnsigned) {
+			err = nil
 		}
 	}
 	return Pointer{}, err

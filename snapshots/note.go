@@ -15,7 +15,8 @@ import (
 // A publisher with a version key signs a note about each version before the pointer moves. The note names the
 // number, the hash of the manifest and the head of the ledger. The manifest names the hash of every object, so
 // the note covers every byte of a version. A second note, fresh.note, says until when a version is current. The
-// publisher signs it again without a new version.
+// publisher signs it again without a new version. It also names the list of API keys, so that an edge notices a list
+// that is kept from it.
 
 const (
 	noteFolder = "notes/"
@@ -140,8 +141,9 @@ func (b *Base) SignedByAll(s *notes.Signers) bool {
 
 // Freshen signs fresh.note again, for the current version. It does nothing without a key. It refuses a version
 // that none of the keys has signed, and ErrMovedBack a lower version than it has seen, because somebody without
-// a key may write the pointer.
-func (p *Publisher) Freshen(ctx context.Context) error {
+// a key may write the pointer. keys returns the text about the list of API keys, from the text of the note before. After
+// an error of keys, Freshen signs that text again and returns the error. Nil keys keep the text.
+func (p *Publisher) Freshen(ctx context.Context, keys func(ctx context.Context, before string) (string, error)) error {
 	if p.Signers == nil {
 		return nil
 	}
@@ -159,34 +161,61 @@ func (p *Publisher) Freshen(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sign %s: %w", FreshKey, err)
 	}
-	if data, err = p.Signers.Sign(freshLines(pointer, p.now().Add(FreshFor))...); err != nil {
+	before, err := ReadFresh(ctx, p.Store, p.Signers.Trust())
+	if err != nil && !errors.Is(err, ErrUnsigned) {
+		return err
+	}
+	next, keysErr := Fresh{pointer, p.now().Add(FreshFor), before.Keys}, error(nil)
+	if keys != nil {
+		if next.Keys, keysErr = keys(ctx, before.Keys); keysErr != nil {
+			next.Keys, keysErr = before.Keys, fmt.Errorf("sign %s again with its last text about the API keys: %w", FreshKey, keysErr)
+		}
+	}
+	if data, err = p.Signers.Sign(next.lines()...); err != nil {
 		return err
 	}
 	_, err = blob.Put(ctx, p.Store, FreshKey, notes.MaxSize, data)
-	return err
+	return errors.Join(err, keysErr)
 }
 
-// freshLines is the text of fresh.note, below its origin.
-func freshLines(p Pointer, until time.Time) []string {
-	return []string{fmt.Sprintf("fresh %d", p.Version), "manifest " + p.Manifest, "good-until " + until.UTC().Format(time.RFC3339)}
+// Fresh is the content of fresh.note.
+type Fresh struct {
+	Pointer Pointer   // to the current version
+	Until   time.Time // Pointer is current until then
+	Keys    string    // about the list of API keys, as keys.FreshText makes it; empty: the publisher has read none
 }
 
-// openFresh verifies fresh.note. It returns the version that the note is about, and until when it is current.
-func openFresh(trust notes.Trust, data []byte) (Pointer, time.Time, error) {
+// lines is the text of fresh.note, below its origin.
+func (f Fresh) lines() []string {
+	return []string{
+		fmt.Sprintf("fresh %d", f.Pointer.Version), "manifest " + f.Pointer.Manifest,
+		"good-until " + f.Until.UTC().Format(time.RFC3339), "keys " + f.Keys,
+	}
+}
+
+// ReadFresh reads fresh.note and verifies it. A note that is missing, or that no trusted key has signed, is ErrUnsigned.
+func ReadFresh(ctx context.Context, store blob.Store, trust notes.Trust) (Fresh, error) {
+	data, err := readNote(ctx, store, FreshKey)
+	if err != nil {
+		return Fresh{}, err
+	}
 	n, err := trust.Open(data)
 	if err != nil {
-		return Pointer{}, time.Time{}, err
+		return Fresh{}, fmt.Errorf("%s: %w: %w", FreshKey, ErrUnsigned, err)
 	}
 	var (
-		p     Pointer
+		f     Fresh
 		until string
 	)
-	_, err = fmt.Sscanf(strings.Join(n.Lines, "\n"), "fresh %d\nmanifest %s\ngood-until %s", &p.Version, &p.Manifest, &until)
+	_, err = fmt.Sscanf(strings.Join(n.Lines, "\n"), "fresh %d\nmanifest %s\ngood-until %s\n", &f.Pointer.Version, &f.Pointer.Manifest, &until)
 	at, timeErr := time.Parse(time.RFC3339, until)
-	if err != nil || timeErr != nil || !slices.Equal(n.Lines, freshLines(p, at)) {
-		return Pointer{}, time.Time{}, fmt.Errorf("%w: %s is about %s", ErrUnsigned, FreshKey, strings.Join(n.Lines, ", "))
+	if f.Until = at; err == nil && timeErr == nil && len(n.Lines) == 4 {
+		f.Keys = strings.TrimPrefix(n.Lines[3], "keys ")
 	}
-	return p, at, nil
+	if err != nil || timeErr != nil || !slices.Equal(n.Lines, f.lines()) {
+		return Fresh{}, fmt.Errorf("%s: %w: it is about %s", FreshKey, ErrUnsigned, strings.Join(n.Lines, ", "))
+	}
+	return f, nil
 }
 
 // verify returns the note about the version that pointer names, and the keys that signed it. It refuses a version
@@ -226,15 +255,13 @@ func (f *follower) freshen(ctx context.Context) {
 	reading, cancel := context.WithTimeout(ctx, pointerTime)
 	defer cancel()
 	f.askedFresh, f.freshFor = time.Now(), f.current.Pointer.Version
-	data, err := readNote(reading, f.Store, FreshKey)
-	if err != nil || data == nil {
+	fresh, err := ReadFresh(reading, f.Store, f.Trust)
+	if err != nil || f.Fresh == nil {
 		return // the poll reports a store that does not answer
 	}
-	fresh, until, err := openFresh(f.Trust, data)
-	served := f.current.Pointer
-	switch {
-	case err != nil, f.Fresh == nil:
-	case fresh.Version < served.Version, fresh.Version == served.Version && fresh.Manifest == served.Manifest, f.Pin > 0:
-		f.Fresh(until)
+	served, named := f.current.Pointer, fresh.Pointer
+	if f.Pin == 0 && (named.Version > served.Version || named.Version == served.Version && named.Manifest != served.Manifest) {
+		fresh.Until = time.Time{}
 	}
+	f.Fresh(fresh)
 }

@@ -80,7 +80,11 @@ func followSigned(t *testing.T, s blob.Store, keys ...*notes.Signers) *signedEdg
 	e := &signedEdge{}
 	e.config = snapshots.FollowConfig{
 		Store: s, Cache: memblob.New(), Ratchet: notes.NewRatchet(memblob.New(), "versions.json"),
-		Fresh: func(until time.Time) { e.until.Store(&until) },
+		Fresh: func(fresh snapshots.Fresh) {
+			if !fresh.Until.IsZero() {
+				e.until.Store(&fresh.Until)
+			}
+		},
 	}
 	e.start(t, keys...)
 	return e
@@ -293,7 +297,7 @@ func TestFresh(t *testing.T) {
 		publisher := snapshots.Publisher{Store: s, Signers: key}
 		freshen := func() {
 			t.Helper()
-			if err := publisher.Freshen(t.Context()); err != nil {
+			if err := publisher.Freshen(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -345,11 +349,11 @@ func TestFresh(t *testing.T) {
 		}
 
 		// The publisher gives no word for a version that somebody else made current.
-		if err := publisher.Freshen(t.Context()); !errors.Is(err, snapshots.ErrMovedBack) {
+		if err := publisher.Freshen(t.Context(), nil); !errors.Is(err, snapshots.ErrMovedBack) {
 			t.Errorf("pointer moved back: got %v, want ErrMovedBack", err)
 		}
 		movePointer(t, s, 3, func(p *snapshots.Pointer) { p.Manifest = snapshots.Digest(nil) })
-		if err := publisher.Freshen(t.Context()); !errors.Is(err, snapshots.ErrUnsigned) {
+		if err := publisher.Freshen(t.Context(), nil); !errors.Is(err, snapshots.ErrUnsigned) {
 			t.Errorf("pointer to another manifest: got %v, want ErrUnsigned", err)
 		}
 		_ = e.stop()
@@ -544,7 +548,7 @@ func TestTwoSigningPublishers(t *testing.T) {
 	if _, err := snapshots.OpenNote(key.Trust(), read(t, s, snapshots.NoteKey(2)), after.Pointer, after.Manifest.Ledger); err != nil {
 		t.Errorf("note about the current version: %v", err)
 	}
-	if err := first.Freshen(t.Context()); err != nil {
+	if err := first.Freshen(t.Context(), nil); err != nil {
 		t.Errorf("fresh.note after a lost race: %v", err)
 	}
 }

@@ -250,10 +250,18 @@ func (r *reduction) moment(before []Car, o *Stored) Moment {
 	return m
 }
 
+// maxAlike limits the stored lines of sources about one lap, and their phases in a minute, so that a source that changes
+// its mind without end cannot fill the store.
+const maxAlike = 10
+
 // judge says whether the log is to have the observation, and what is wrong with it.
 func (t *Tape) judge(of Fixture, o *Observation) (news bool, verdict error) {
 	var earlier []Stored // than the observation, which may come late
+	alike := 0           // lines of sources about the same lap, or phases within a minute
 	for _, s := range t.Observations {
+		if !s.Hand && (o.Lap > 0 && s.Lap == o.Lap || o.Phase != "" && s.Phase != "" && o.Received.Sub(s.Received) < time.Minute) {
+			alike++
+		}
 		if same := !o.Hand && !s.Hand && s.Phase == o.Phase && s.Lap == o.Lap; same && (s.At.Equal(o.At) || o.Lap > 0 && reflect.DeepEqual(s.Cars, o.Cars)) {
 			return false, nil
 		}
@@ -274,6 +282,8 @@ func (t *Tape) judge(of Fixture, o *Observation) (news bool, verdict error) {
 	switch {
 	case o.Hand && !changed:
 		return false, fmt.Errorf("%w: the race is %s at lap %d%s", ErrNoEffect, now.State, now.Lap, reopening(&now, o.Session))
+	case !o.Hand && alike >= maxAlike && (changed || o.Lap > 0 && now.Hand):
+		return false, fmt.Errorf("observation of %d: %w: the log has %d lines about this lap, or phases of the last minute, and takes no more from a source; a person can enter it: gridcast live set %d", o.Session, ErrImplausible, alike, o.Session)
 	case after.Held != "" && after.Held != now.Held:
 		return true, fmt.Errorf("observation of %d: %w: %s", o.Session, ErrHeld, after.Held)
 	case !changed && o.Lap > 0 && now.Hand: // set aside until a person releases the order by hand

@@ -167,6 +167,68 @@ func TestSuspendedStaysValid(t *testing.T) {
 	}
 }
 
+// TestFlood: a source that changes its mind without end fills no store, and a person and the next lap are heard.
+func TestFlood(t *testing.T) {
+	const all = "abcdefghij"
+	for name, flood := range map[string]func(n int) live.Observation{
+		"phases": func(n int) live.Observation {
+			return phase([]live.Phase{live.Suspended, live.Resumed}[n%2], 3, n%50)
+		},
+		"phases dated back": func(n int) live.Observation {
+			o := phase([]live.Phase{live.Suspended, live.Resumed}[n%2], 1, n)
+			o.Received = order(3, all).Received.Add(time.Duration(n) * 30 * time.Millisecond)
+			return o
+		},
+		"orders of one lap, set aside": func(n int) live.Observation {
+			o := order(3, "bacdefghij")
+			o.At, o.Hand = o.At.Add(time.Duration(n+1)*time.Millisecond), n == 0
+			o.Cars[1].GapMS = &n
+			return o
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := live.Log{Store: memblob.New()}
+			add := func(o live.Observation) (bool, error) {
+				_, news, err := log.Append(t.Context(), ten, o)
+				return news, err
+			}
+			for n := 1; n <= 3; n++ {
+				if _, err := add(order(n, all)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stored, refused := 0, 0
+			for n := range 200 {
+				news, err := add(flood(n))
+				if news {
+					stored++
+				}
+				if err != nil && strings.Contains(err.Error(), "takes no more from a source") {
+					refused++
+				}
+			}
+			if stored < 5 || stored > 11 || refused == 0 {
+				t.Errorf("200 lines: stored %d, refused %d; want 5 to 11 stored", stored, refused)
+			}
+			hand := phase(live.Over, 3, 60)
+			hand.Hand = true
+			if news, err := add(hand); !news || err != nil {
+				t.Errorf("a person: news %t, %v", news, err)
+			}
+			hand.Phase, hand.At, hand.Received = live.Resumed, hand.At.Add(time.Second), hand.Received.Add(time.Second)
+			if news, err := add(hand); !news || err != nil {
+				t.Errorf("a person reopens: news %t, %v", news, err)
+			}
+			if news, err := add(order(4, all)); !news || err != nil {
+				t.Errorf("the next lap: news %t, %v", news, err)
+			}
+			if news, err := add(phase(live.Suspended, 5, 60)); !news || err != nil {
+				t.Errorf("a phase minutes later: news %t, %v", news, err)
+			}
+		})
+	}
+}
+
 // TestLinesGoOn: a line that is too long is a fault, and the lines after it are read.
 func TestLinesGoOn(t *testing.T) {
 	const line = `{"session_key":2024022,"at":"2024-11-24T06:41:10Z","phase":"over"}`

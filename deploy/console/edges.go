@@ -138,6 +138,9 @@ func (r *EdgeReport) Faults(published int64) (faults []EdgeFault) {
 	if s.Keys.Problem != "" {
 		add("gridcast keys list", "cannot read the keys: %s", s.Keys.Problem)
 	}
+	if s.Keys.Behind != "" {
+		add("gridcast keys list --store, with the store of that edge", "may accept a revoked key: %s", s.Keys.Behind)
+	}
 	if !s.Ready {
 		fix := "gridcast build"
 		if !s.Keys.Loaded {

@@ -34,11 +34,11 @@ type sessions struct {
 	token  func() string    // the shared one
 	tokens *operator.Tokens // operators with a token of their own
 
-	failures failures
+	guesses Guesses
 }
 
-// failures counts wrong tokens by address.
-type failures struct {
+// Guesses counts wrong tokens by address. The zero value has counted none. It is safe for concurrent use.
+type Guesses struct {
 	mu    sync.Mutex
 	since time.Time // when the window began
 	count map[string]int
@@ -109,19 +109,28 @@ func (s *sessions) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (f *failures) tooMany(address string, now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return now.Sub(f.since) < failureWindow && f.count[address] >= maxFailures
+// TooMany reports whether the address of a request has sent so many wrong tokens in this minute that none is looked at.
+func (g *Guesses) TooMany(r *http.Request) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Since(g.since) < failureWindow && g.count[addressOf(r)] >= maxFailures
 }
 
-func (f *failures) note(address string, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now.Sub(f.since) >= failureWindow || len(f.count) >= maxAddresses {
-		f.since, f.count = now, map[string]int{}
+// Wrong counts the wrong token of a request.
+func (g *Guesses) Wrong(r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if time.Since(g.since) >= failureWindow || len(g.count) >= maxAddresses {
+		g.since, g.count = time.Now(), map[string]int{}
 	}
-	f.count[address]++
+	g.count[addressOf(r)]++
+}
+
+func addressOf(r *http.Request) string {
+	if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return address
+	}
+	return r.RemoteAddr
 }
 
 type operatorFunc func(w http.ResponseWriter, r *http.Request, who visitor)
@@ -170,17 +179,13 @@ func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 // checkToken returns the visitor of a token, or the status of a refusal. After too many wrong tokens from an
 // address it refuses every token from there for the rest of the minute. Signed-in operators notice nothing.
 func (c *Console) checkToken(r *http.Request, token, name string) (visitor, int) {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
-	if c.sessions.failures.tooMany(address, time.Now()) {
+	if c.sessions.guesses.TooMany(r) {
 		return visitor{}, http.StatusTooManyRequests
 	}
 	if who, ok := c.sessions.byToken(r.Context(), token, name); ok {
 		return who, 0
 	}
-	c.sessions.failures.note(address, time.Now())
+	c.sessions.guesses.Wrong(r)
 	c.Log.Warn("somebody tried to sign in as operator with a wrong token")
 	return visitor{}, http.StatusUnauthorized
 }

@@ -7,7 +7,9 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/edge/keys"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots/notes"
 )
 
 type buildCmd struct {
@@ -36,7 +38,7 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		err = buildRest(ctx, b, request, &outcome)
 	}
 	if err == nil {
-		err = b.Freshen(ctx) // for a timer, where no scheduler runs
+		err = b.Freshen(ctx, keys.FreshText(b.Store, notes.Trust{})) // for a timer, where no scheduler runs
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 )
@@ -19,6 +20,7 @@ const maxFeed = 1 << 20
 // observer answers POST /live: lines of observations, with a token that permits nothing else.
 type observer struct {
 	token    *flags.Token
+	guesses  console.Guesses
 	operator atomic.Pointer[operator.Operator]
 }
 
@@ -31,9 +33,15 @@ type observed struct {
 
 // ServeHTTP stores the observations of a request, line by line. A faulty line keeps no other from being stored.
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if o.guesses.TooMany(r) {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, "too many wrong tokens from your address; wait a minute, because until then no token is looked at", http.StatusTooManyRequests)
+		return
+	}
 	// Hashes, so that comparing takes the same time for any length.
 	sum, want := sha256.Sum256([]byte(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))), sha256.Sum256([]byte(o.token.Value()))
 	if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
+		o.guesses.Wrong(r)
 		http.Error(w, "Authorization: Bearer needs the token of --live-token-file", http.StatusUnauthorized)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gridcast/deploy/flags"
@@ -54,6 +55,41 @@ func TestObserverRefuses(t *testing.T) {
 			t.Errorf("%s: got %d %.200s, want %d with %q", tc.name, w.Code, w.Body, tc.status, tc.want)
 		}
 	}
+}
+
+// TestGuessingTheLiveToken checks that after ten wrong tokens an address has to wait, and other addresses have not.
+func TestGuessingTheLiveToken(t *testing.T) {
+	const token = "0123456789abcdef"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	live, err := (&flags.Console{LiveTokenFile: file}).LiveToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		o := &observer{token: live}
+		o.operator.Store(&operator.Operator{Store: memblob.New()})
+		want := func(address, token string, status int) {
+			t.Helper()
+			r, w := httptest.NewRequest(http.MethodPost, "/live", strings.NewReader("\n")), httptest.NewRecorder()
+			r.RemoteAddr = address
+			r.Header.Set("Authorization", "Bearer "+token)
+			o.ServeHTTP(w, r)
+			if w.Code != status || (w.Header().Get("Retry-After") != "") != (status == http.StatusTooManyRequests) {
+				t.Errorf("%s with %s: got %d, Retry-After %q; want %d", address, token, w.Code, w.Header().Get("Retry-After"), status)
+			}
+		}
+		for range 10 {
+			want("192.0.2.1:1000", "guess", http.StatusUnauthorized)
+		}
+		want("192.0.2.1:1001", "guess", http.StatusTooManyRequests)
+		want("192.0.2.1:1002", token, http.StatusTooManyRequests)
+		want("192.0.2.2:1000", token, http.StatusOK)
+		time.Sleep(time.Minute)
+		want("192.0.2.1:1003", token, http.StatusOK)
+	})
 }
 
 // lockedBuffer may be written and read at the same time.

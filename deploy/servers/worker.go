@@ -210,6 +210,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 				running.Watch(w.order)
 			}
 			if w.port != nil {
+				if w.port.signKeys != nil {
+					running.TrustKeys(w.port.signKeys.Trust())
+				}
 				if w.port.observer != nil {
 					running.ExpectFeed()
 				}

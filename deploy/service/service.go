@@ -28,6 +28,7 @@ import (
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
+	"gridcast/snapshots/notes"
 )
 
 // Service runs the builder when something falls due, and whenever ledger or archive change. Call Start
@@ -43,6 +44,8 @@ type Service struct {
 	sources *ingest.Ingest // nil: facts change by import alone
 	sender  *webhook.Sender
 	hooks   *webhook.Deliverer // nil: no webhooks
+
+	trustKeys notes.Trust // see TrustKeys
 
 	watcher   Watcher                                        // of running races; nil: none
 	feed      bool                                           // a source is expected to send lines of running races
@@ -104,6 +107,10 @@ func (s *Service) Deliver(sender *webhook.Sender) {
 // Call it before Start.
 func (s *Service) OnPublish(of ...func(context.Context)) { s.onPublish = append(s.onPublish, of...) }
 
+// TrustKeys makes fresh.note name only lists of API keys that one of these keys has signed, and none that is lower than
+// before. Call it before Start.
+func (s *Service) TrustKeys(trust notes.Trust) { s.trustKeys = trust }
+
 // Start publishes the due version, so that there is something to serve, and creates the jobs. The caller may
 // call Start again if it fails; meanwhile operators can use the actions that need no jobs.
 func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error {
@@ -130,7 +137,9 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 		{Name: deriveJob, Run: derive},
 	}
 	if s.builder.Signers != nil {
-		fresh := func(ctx context.Context, _ scheduler.Trigger) error { return s.builder.Freshen(ctx) }
+		fresh := func(ctx context.Context, _ scheduler.Trigger) error {
+			return s.builder.Freshen(ctx, keys.FreshText(s.builder.Store, s.trustKeys))
+		}
 		list = append(list, scheduler.Job{Name: freshJob, Every: snapshots.FreshEvery, Run: fresh})
 	}
 	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock, s.calendar, s.log, list...)

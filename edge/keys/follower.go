@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,9 @@ type FollowerConfig struct {
 	// Trust are the keys of operators. The follower then takes only lists that one of them has signed, and
 	// none with a lower serial number than the highest of each key, which it keeps in CacheDir, so it needs one.
 	// Empty: any.
-	Trust  notes.Trust
+	Trust notes.Trust
+	// Fresh reads the text of the verified fresh.note about the list, before a list is used; nil: there is none.
+	Fresh  func(context.Context) (string, error)
 	Tiers  Tiers
 	Limits limit.Source // makes the counters of the keys
 	Log    *slog.Logger
@@ -35,9 +38,15 @@ type FollowerConfig struct {
 // reads it again, while the last good table stays.
 type Follower struct {
 	cfg      FollowerConfig
-	cache    blob.Store     // nil: none
-	marks    *notes.Ratchet // nil: any list will do
-	marksErr string         // why the marks are in memory alone; empty: they are on disk too
+	cache    blob.Store // nil: none
+	marks    *notes.Ratchet
+	marksErr string // why the marks are in memory alone; empty: they are on disk too
+
+	mu     sync.Mutex // guards the group
+	fresh  string     // the last text of fresh.note; empty: none
+	list   notes.Mark // of the table
+	signed []string   // the keys that signed the list
+	behind atomic.Pointer[string]
 
 	table  atomic.Pointer[Table]
 	state  atomic.Pointer[Health]
@@ -50,6 +59,7 @@ type Health struct {
 	Copied  bool      // it comes from the copy on disk; the store has not answered yet
 	Current time.Time // the last instant at which the table was known to be the store's; zero: never
 	Problem string    // fault of the latest poll, empty if there was none
+	Behind  string    // why the list is older than fresh.note says; empty: it is not
 }
 
 // StaleAfter is the age at which Health.Current becomes stale, and the confirmation of a version too. A poll of the
@@ -57,13 +67,14 @@ type Health struct {
 const StaleAfter = 30 * time.Second
 
 // Stale reports whether the follower has not known the table to be current for longer than StaleAfter,
-// for any reason.
-func (s *Health) Stale(now time.Time) bool { return now.Sub(s.Current) > StaleAfter }
+// for any reason, or the list is older than fresh.note says.
+func (s *Health) Stale(now time.Time) bool { return s.Behind != "" || now.Sub(s.Current) > StaleAfter }
 
 // NewFollower returns a follower that has no table yet.
 func NewFollower(cfg FollowerConfig) *Follower {
-	f := &Follower{cfg: cfg}
+	f := &Follower{cfg: cfg, marks: notes.NewRatchet(nil, "")}
 	f.state.Store(&Health{})
+	f.behind.Store(new(string))
 	return f
 }
 
@@ -71,7 +82,37 @@ func NewFollower(cfg FollowerConfig) *Follower {
 func (f *Follower) Table() *Table { return f.table.Load() }
 
 // Health returns the origin of the current table.
-func (f *Follower) Health() Health { return *f.state.Load() }
+func (f *Follower) Health() Health {
+	state := *f.state.Load()
+	state.Behind = *f.behind.Load()
+	return state
+}
+
+// Freshen takes the text of a verified fresh.note. From then on the follower refuses every list that is older, and
+// Health says so if the table is of an older one. It is safe for concurrent use.
+func (f *Follower) Freshen(ctx context.Context, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if text == "" {
+		return
+	}
+	behind := ""
+	named, signed, err := readFreshText(text, f.cfg.Trust)
+	if err == nil && text != f.fresh && !errors.Is(f.marks.Raise(ctx, signed, named), notes.ErrLower) {
+		f.fresh = text
+	}
+	switch {
+	case err != nil:
+		behind = "fresh.note of the publisher names a list of keys that no trusted key has signed"
+	case f.list == notes.Mark{}:
+	case named.Number == f.list.Number && named != f.list, f.marks.Check(ctx, f.signed, f.list) != nil:
+		behind = fmt.Sprintf("the publisher has signed that the list of keys with serial number %d is current; this edge has another one, with %d", named.Number, f.list.Number)
+	}
+	if behind != "" && behind != *f.behind.Load() {
+		f.cfg.Log.Error("the list of keys is not the latest: a revoked key may still be accepted", "reason", behind)
+	}
+	f.behind.Store(&behind)
+}
 
 // Panics returns the number of polls that ended in a panic.
 func (f *Follower) Panics() uint64 { return f.panics.Load() }
@@ -84,9 +125,9 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	if !f.cfg.Trust.Empty() {
 		if marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet")); err == nil {
-			f.marks = notes.NewRatchet(marks, "keys.json")
-		} else {
-			f.marks = notes.NewRatchet(nil, "")
+			f.mu.Lock()
+			f.marks, f.fresh = notes.NewRatchet(marks, "keys.json"), ""
+			f.mu.Unlock()
 		}
 	}
 	_ = blob.Follow(ctx, blob.FollowConfig{Store: f.cfg.Store, Key: Object, Limit: MaxSize, Take: f.take, Looked: f.looked}) // ends with ctx
@@ -95,6 +136,11 @@ func (f *Follower) Run(ctx context.Context) error {
 
 // take makes the list the current table, or changes nothing and returns the reason.
 func (f *Follower) take(ctx context.Context, o blob.Object) error {
+	if f.cfg.Fresh != nil {
+		if text, err := f.cfg.Fresh(ctx); err == nil { // else the version is reported stale
+			f.Freshen(ctx, text)
+		}
+	}
 	if err := f.apply(ctx, o.Data, false); err != nil {
 		return err
 	}
@@ -107,7 +153,8 @@ func (f *Follower) take(ctx context.Context, o blob.Object) error {
 }
 
 func (f *Follower) apply(ctx context.Context, document []byte, copied bool) error {
-	if err := f.verify(ctx, document, copied); err != nil {
+	list, signed, err := f.verify(ctx, document, copied)
+	if err != nil {
 		return err
 	}
 	table, err := NewTable(document, f.cfg.Tiers, f.cfg.Limits, f.table.Load())
@@ -115,6 +162,10 @@ func (f *Follower) apply(ctx context.Context, document []byte, copied bool) erro
 		return err
 	}
 	f.table.Store(table)
+	f.mu.Lock()
+	f.list, f.signed = list, signed
+	f.behind.Store(new(string)) // verify has compared it
+	f.mu.Unlock()
 	state := *f.state.Load()
 	state.Loaded, state.Copied = time.Now(), copied
 	f.state.Store(&state)
@@ -129,23 +180,28 @@ func (f *Follower) apply(ctx context.Context, document []byte, copied bool) erro
 	return nil
 }
 
-// verify refuses a list that no trusted key has signed, and one that is older than its keys have signed. It raises
-// the ratchet before the list is used. The copy is exempt from the ratchet, because no operator writes it.
-func (f *Follower) verify(ctx context.Context, document []byte, copied bool) error {
-	if f.cfg.Trust.Empty() {
-		return nil
-	}
+// verify refuses a list that no trusted key has signed, and one that is older than its keys or fresh.note have signed. It
+// raises the ratchet before the list is used. The copy is exempt from the ratchet, because no operator writes it. It
+// returns the list and the keys that signed it.
+func (f *Follower) verify(ctx context.Context, document []byte, copied bool) (list notes.Mark, signed []string, err error) {
 	o, err := parse(document) // NewTable compares the checksum, which the note names
 	if err != nil {
-		return fmt.Errorf("decode keys: %w", err)
+		return list, nil, fmt.Errorf("decode keys: %w", err)
 	}
-	signed, err := openNote(f.cfg.Trust, o.note, o.serial, o.sum)
+	list = notes.Mark{Number: o.serial, Content: o.sum}
+	signed, err = provenBy(f.cfg.Trust, o.note, list)
 	if err != nil || copied {
-		return err
+		return list, signed, err
 	}
-	err = f.marks.Raise(ctx, signed, notes.Mark{Number: o.serial, Content: o.sum})
+	if f.cfg.Trust.Empty() {
+		if f.cfg.Fresh != nil {
+			err = f.marks.Check(ctx, signed, list)
+		}
+	} else {
+		err = f.marks.Raise(ctx, signed, list)
+	}
 	if errors.Is(err, notes.ErrLower) {
-		return fmt.Errorf("list of keys: serial number: %w", err)
+		return list, signed, fmt.Errorf("list of keys: serial number: %w", err)
 	}
 	problem := ""
 	if err != nil { // a disk stops no newer list, because it may revoke a key
@@ -155,7 +211,7 @@ func (f *Follower) verify(ctx context.Context, document []byte, copied bool) err
 		f.cfg.Log.Error("the highest serial number of the keys is in memory alone: after a restart this edge accepts an older list", "err", err)
 	}
 	f.marksErr = problem
-	return nil
+	return list, signed, nil
 }
 
 // looked records the outcome of a poll, and logs only new faults.

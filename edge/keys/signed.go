@@ -1,12 +1,14 @@
 package keys
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/notes"
 )
 
@@ -35,6 +37,52 @@ func openNote(trust notes.Trust, note []byte, serial int64, sum string) ([]strin
 		return nil, fmt.Errorf("%w: its note is about %s", ErrUntrusted, strings.Join(n.Lines, ", "))
 	}
 	return n.Keys, nil
+}
+
+// FreshText makes the text of fresh.note about the list in a store: its serial number, its checksum and its own note. A
+// list that was put back, or that no key of trust has signed, leaves the text before, if that is about a signed list.
+// Empty: any list will do. Without a list the text is empty.
+func FreshText(store blob.Store, trust notes.Trust) func(ctx context.Context, before string) (string, error) {
+	return func(ctx context.Context, before string) (string, error) {
+		stored, err := store.Get(ctx, Object, MaxSize)
+		var o opened
+		if err == nil {
+			o, err = open(stored.Data, func() {})
+		}
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return "", fmt.Errorf("read the list of keys: %w", err)
+		}
+		text := ""
+		if err == nil {
+			text = fmt.Sprintf("%d %s %q", o.serial, o.sum, o.note[:min(len(o.note), notes.MaxSize/4)]) // a longer note is a stranger's
+		}
+		earlier := notes.NewRatchet(nil, "")
+		if mark, signed, err := readFreshText(before, trust); err == nil && !trust.Empty() {
+			_ = earlier.Raise(ctx, signed, mark) // in memory alone
+			if mark, signed, err = readFreshText(text, trust); err != nil || errors.Is(earlier.Check(ctx, signed, mark), notes.ErrLower) {
+				return before, nil
+			}
+		}
+		return text, nil
+	}
+}
+
+// readFreshText returns the list that a text of FreshText is about, and the trusted keys that signed it.
+func readFreshText(text string, trust notes.Trust) (list notes.Mark, signed []string, err error) {
+	var note string
+	if _, err := fmt.Sscanf(text, "%d %s %q", &list.Number, &list.Content, &note); err != nil {
+		return list, nil, fmt.Errorf("%w: fresh.note names no list", ErrUntrusted)
+	}
+	signed, err = provenBy(trust, []byte(note), list)
+	return list, signed, err
+}
+
+// provenBy is openNote. If no key is trusted, one key without a name has signed every list.
+func provenBy(trust notes.Trust, note []byte, list notes.Mark) ([]string, error) {
+	if trust.Empty() {
+		return []string{""}, nil
+	}
+	return openNote(trust, note, list.Number, list.Content)
 }
 
 // SignedBy returns nil if a trusted key has signed the list as it was read.
