@@ -165,7 +165,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		}},
 		{"and time passes again", day(2024, time.March, 30), nothing},
 		{"the settings name another model", day(2024, time.April, 1), func(time.Time) {
-			if _, err := settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = predict.R2 }); err != nil {
+			if _, err := settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = "r2" }); err != nil {
 				t.Fatal(err)
 			}
 		}},
