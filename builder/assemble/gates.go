@@ -139,7 +139,7 @@ func (j *judgement) judgeWhole(p *Proposal) {
 
 // weekend returns the round with everything that the document says of it.
 func (j *judgement) weekend() *weekend {
-	w := &weekend{year: j.season.Year, round: *j.ours, before: j.ours, earlier: j.season.Rounds, circuits: j.out.Facts.Circuits}
+	w := &weekend{year: j.season.Year, round: *j.ours, before: j.ours, earlier: j.season.Rounds, circuits: j.out.Facts.Circuits, ofRecord: j.may.wholeSeasons}
 	for _, b := range blocks {
 		Copy(b, &w.round, j.theirs)
 	}

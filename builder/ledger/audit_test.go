@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,9 @@ func TestAuditFindsEveryChangedByte(t *testing.T) {
 				data := bytes.Clone(whole.Data)
 				data[i] ^= flip
 				store.Corrupt(ledger.Key(seq), data)
+				if _, err := ledger.Audit(t.Context(), store); errors.Is(err, ledger.ErrEarlier) && strings.Contains(err.Error(), ledger.Key(seq)) {
+					continue // the byte of the format: the error names the file
+				}
 				mustBlame(t, audit(t, store), ledger.Key(seq))
 			}
 		}

@@ -32,8 +32,9 @@ func exposed(t testing.TB, admin string) string {
 	return string(metrics)
 }
 
-// metricsOfSources are exposed when a source has answered, which TestLasVegas2025 of deploy/service checks.
-var metricsOfSources = []string{"gridcast_source_answered_seconds", "gridcast_source_disagreements", "gridcast_source_lost"}
+// metricsOfSources are exposed when a source has answered, which TestLasVegas2025 of deploy/service checks, while a race runs,
+// or where the store is a folder.
+var metricsOfSources = []string{"gridcast_store_free_bytes", "gridcast_live_observation_age_seconds", "gridcast_source_answered_seconds", "gridcast_source_disagreements", "gridcast_source_lost"}
 
 // TestRulesAndDashboardsNameMetricsThatExist guards against a renamed metric, which would silence an alert.
 func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {

@@ -179,7 +179,7 @@ type published struct {
 // publishing is embedded by actions that may have a reason, which readers see.
 type publishing struct{}
 
-func (publishing) publishesReason() {}
+func (publishing) publishesReason() bool { return true }
 
 // Complete checks that a request has everything that its action requires.
 func Complete(a Action, request Request) error {
@@ -203,7 +203,8 @@ func (o *Operator) Look(ctx context.Context, a Action, request Request) (*Plan, 
 		return nil, ErrStale
 	}
 	plan.operator, plan.Request = o, request
-	_, plan.published = a.(interface{ publishesReason() })
+	reason, ok := a.(interface{ publishesReason() bool })
+	plan.published = ok && reason.publishesReason()
 	return plan, nil
 }
 

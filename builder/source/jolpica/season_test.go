@@ -33,7 +33,6 @@ var explained = []struct{ where, why string }{
 	{`^sessions.*\.(practice|pit_stops|drivers)`, "Jolpica has neither practice nor pit stops"},
 	{`^sessions.*\.sprint_(qualifying|grid)`, "Jolpica has no sprint qualifying"},
 	{`^sessions.*\.(qualifying|grid)\[[0-9]+\]|^head-to-head`, "Jolpica ranks every driver in qualifying and on the grid"},
-	{`^standings-progress`, "Jolpica orders drivers with equal points otherwise in the first rounds"},
 	{`^identifiers/drivers`, "F1DB names test drivers too, and Jolpica's archive only those of a weekend"},
 	{`\.reason: `, "Jolpica says of a retirement only that there was one"},
 	{`\.grid: ours <nil>, theirs (1[7-9]|20)$`, "Jolpica gives who starts from the pit lane the last places of the grid"},
