@@ -425,7 +425,7 @@ func (s *Service) pointerMoved(ctx context.Context) bool {
 func (s *Service) follow(ctx context.Context) error {
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
-	ticks := 0
+	ticks, last := 0, s.clock.Now()
 	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
 		ticks++
 		if log := s.audit.Load(); log != nil && ticks%lookEvery == 0 {
@@ -443,15 +443,18 @@ func (s *Service) follow(ctx context.Context) error {
 			}
 			return
 		}
-		s.jobs.Load().Update()
-		reason := ""
-		if newHead := s.builder.Ledger.Head(); newHead != head {
+		reason, newHead, newFacts, now := "", s.builder.Ledger.Head(), s.facts.Load().SHA256, s.clock.Now()
+		if newHead != head || newFacts != facts || now.Before(last) || ticks%lookEvery == 0 { // also a clock that was set back
+			s.jobs.Load().Update()
+		}
+		last = now
+		if newHead != head {
 			head = newHead
 			if head.Seq > s.published.Load().Manifest.Ledger.Seq {
 				reason = "ledger changed"
 			}
 		}
-		if newFacts := s.facts.Load().SHA256; newFacts != facts {
+		if newFacts != facts {
 			facts, reason = newFacts, "archive changed"
 		}
 		if seen := s.builder.Look(ctx, *s.facts.Load(), s.clock.Now()); seen != observed {
