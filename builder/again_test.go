@@ -179,8 +179,10 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"the last", day(2024, time.July, 1), nothing},
 	} {
 		step.do(step.at)
-		if _, err := b.Rules(t.Context()).Settle(t.Context(), almanactest.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
-			t.Fatalf("%s: %v", step.what, err)
+		for range 2 { // a driver whom a pick has just named may be one who does not start
+			if _, err := b.Rules(t.Context()).Settle(t.Context(), almanactest.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
+				t.Fatalf("%s: %v", step.what, err)
+			}
 		}
 		store := clone(t, b.Store)
 		l, err := ledger.Load(t.Context(), store, ledger.Simulated)

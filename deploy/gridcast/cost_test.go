@@ -33,9 +33,10 @@ func TestCostOfChanges(t *testing.T) {
 	}{
 		{"the first version", "2024-11-22T00:00:00Z", nil, 2}, // opened, keys assigned
 		{"nothing", "2024-11-22T00:01:00Z", []string{}, 0},
-		// The grid is that of the latest qualifying, so it changes along with the pick.
+		// The grid is that of the latest qualifying, so it changes along with the pick, and a driver who is back on it gets a
+		// portrait again.
 		{"pick frozen", "2024-11-23T08:00:00Z", []string{
-			"drivers", "head-to-head/2024", "live", "next-race", predictions, session, "probabilities/2024", "probabilities/session/2024022",
+			"drivers", "head-to-head/2024", "live", "next-race", "portraits/kevin-magnussen.svg", predictions, session, "probabilities/2024", "probabilities/session/2024022",
 			"sessions", "sessions/session/2024022", "weekends/2024", "weekends/session/2024022",
 		}, 1},
 		{"lights out", "2024-11-24T06:00:01Z", []string{"calendar/2024", "next-race", "weekends/2024", "weekends/session/2024022"}, 0},
@@ -74,6 +75,9 @@ func TestCostOfChanges(t *testing.T) {
 		}
 		if len(changed) > 0 {
 			want["versions"], want["manifests"] = 1, 1
+			if slices.Contains(step.changed, "portraits/kevin-magnussen.svg") {
+				want["manifests"]++ // the part of the entries that no season has
+			}
 		}
 		if len(changed) > 1 {
 			want["deltas"] = 1

@@ -196,7 +196,7 @@ func TestLiveElement(t *testing.T) {
 	b.Picture("live-element")
 }
 
-// TestDocsForReaders: search finds what the text writes in another way and says when it finds nothing, no button
+// TestDocsForReaders: search finds words that the text writes in another way and says when it finds nothing, no button
 // covers code, and no table cuts a word.
 func TestDocsForReaders(t *testing.T) {
 	b := browsertest.Open(t)
