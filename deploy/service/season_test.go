@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -358,7 +359,19 @@ func appealed(t *testing.T) func(map[string][]byte) {
 		if !strings.Contains(content, gasly) || !strings.Contains(content, hadjar) {
 			t.Errorf("%s does not hold %q and %q", name, gasly, hadjar)
 		}
-		files[name] = []byte(strings.NewReplacer(gasly, hadjar, hadjar, gasly).Replace(content))
+		rows := strings.Split(content, "\n- ")
+		at := func(driver string) int {
+			return slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, driver) })
+		}
+		one, other := at(gasly), at(hadjar)
+		rows[one], rows[other] = strings.Replace(rows[one], gasly, hadjar, 1), strings.Replace(rows[other], hadjar, gasly, 1)
+		// What belongs to a driver's weekend goes along.
+		for _, key := range []string{"gridPosition", "gridPositionNumber", "gridPositionText", "qualificationPositionNumber", "qualificationPositionText", "pitStops"} {
+			field := regexp.MustCompile(`(?m)^  ` + key + `: .*$`)
+			first, second := field.FindString(rows[one]), field.FindString(rows[other])
+			rows[one], rows[other] = field.ReplaceAllLiteralString(rows[one], second), field.ReplaceAllLiteralString(rows[other], first)
+		}
+		files[name] = []byte(strings.Join(rows, "\n- "))
 	}
 }
 

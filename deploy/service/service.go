@@ -425,7 +425,7 @@ func (s *Service) pointerMoved(ctx context.Context) bool {
 func (s *Service) follow(ctx context.Context) error {
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
-	ticks, last := 0, s.clock.Now()
+	ticks := 0
 	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
 		ticks++
 		if log := s.audit.Load(); log != nil && ticks%lookEvery == 0 {
@@ -443,11 +443,8 @@ func (s *Service) follow(ctx context.Context) error {
 			}
 			return
 		}
-		reason, newHead, newFacts, now := "", s.builder.Ledger.Head(), s.facts.Load().SHA256, s.clock.Now()
-		if newHead != head || newFacts != facts || now.Before(last) || ticks%lookEvery == 0 { // also a clock that was set back
-			s.jobs.Load().Update()
-		}
-		last = now
+		reason, newHead, newFacts := "", s.builder.Ledger.Head(), s.facts.Load().SHA256
+		s.jobs.Load().Update()
 		if newHead != head {
 			head = newHead
 			if head.Seq > s.published.Load().Manifest.Ledger.Seq {

@@ -156,6 +156,9 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 			}
 			*lap.ms = d.Milliseconds()
 		}
+		if r.Team == "" && slices.Contains(practice[:], of) { // nothing else in the document shows it
+			rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s, row %d: no constructorId", name, i+1)})
+		}
 		refer.add("drivers", string(r.Driver))
 		refer.add("constructors", string(r.Team))
 		refer.add("engine-manufacturers", string(r.Engine))
