@@ -53,7 +53,7 @@ var invariants = []invariant{
 	{name: "person", scope: []Block{Practice, Entries, Qualifying, Sprint, Grid, Result}, from: 2025, check: (*weekend).people},
 	{name: "fastest_lap", scope: []Block{Result}, from: 2024, check: (*weekend).fastestLaps},
 	{name: "pit_stop", scope: []Block{Result}, from: 2024, check: (*weekend).pitStops},
-	{name: "standings", scope: []Block{Result}, waits: true, from: 2024, check: (*weekend).standings},
+	{name: "standings", scope: []Block{Result}, from: 2024, check: (*weekend).standings},
 	{name: "timetable", scope: []Block{Start, Sessions}, from: 2024, except: map[string]string{
 		"2024 sao-paulo": "rain moved qualifying to the morning of the race",
 	}, check: (*weekend).timetable},
