@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,13 +42,13 @@ func TestWayBackAfterATheft(t *testing.T) {
 		t.Fatalf("the page has only the commands %q", commands)
 	}
 	for _, number := range []int64{1 << 53, 1<<53 - 1, 1<<63 - 1} {
-		t.Run(fmt.Sprint(number), func(t *testing.T) {
+		t.Run(strconv.FormatInt(number, 10), func(t *testing.T) {
 			w := newWorld(t, cell{})
 			steal(t, w, number)
 			for _, command := range commands {
 				words := command[1]
-				for name, value := range map[string]string{"FILE": "new.key", "OLD": "version.key", "NEW": "newkeys.key", " V ": " 2 "} {
-					words = regexp.MustCompile(`(^| )`+strings.TrimSpace(name)+`( |$)`).ReplaceAllString(words, "${1}"+strings.TrimSpace(value)+"${2}")
+				for name, value := range map[string]string{"FILE": "new.key", "OLD": "version.key", "NEW": "newkeys.key", "V": "2"} {
+					words = regexp.MustCompile(`(^| )`+name+`( |$)`).ReplaceAllString(words, "${1}"+value+"${2}")
 				}
 				args := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(words, -1)
 				for i := range args {
@@ -90,7 +91,7 @@ func TestWayBackAfterATheft(t *testing.T) {
 			}
 			w.await("the revocation reaches the edge", 30*time.Second, func() bool {
 				_, err := w.ask(w.api)
-				return err != nil && strings.Contains(err.Error(), fmt.Sprint(http.StatusUnauthorized))
+				return err != nil && strings.Contains(err.Error(), strconv.Itoa(http.StatusUnauthorized))
 			})
 		})
 	}

@@ -59,8 +59,12 @@ func FreshText(store blob.Store, trust notes.Trust) func(ctx context.Context, be
 		earlier := notes.NewRatchet(nil, "")
 		if mark, signed, err := readFreshText(before, trust); err == nil && !trust.Empty() {
 			_ = earlier.Raise(ctx, signed, mark) // in memory alone
-			if mark, signed, err = readFreshText(text, trust); err != nil || errors.Is(earlier.Check(ctx, signed, mark), notes.ErrLower) {
-				return before, nil
+			newer := false
+			if mark, signed, err := readFreshText(text, trust); err == nil {
+				newer = !errors.Is(earlier.Check(ctx, signed, mark), notes.ErrLower)
+			}
+			if !newer {
+				text = before
 			}
 		}
 		return text, nil
