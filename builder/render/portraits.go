@@ -70,7 +70,7 @@ func luminance(colour string) (sum float64) {
 		} else {
 			c = math.Pow((c+.055)/1.055, 2.4)
 		}
-		sum += weight * c
+		sum += float64(weight * c)
 	}
 	return sum
 }
