@@ -34,8 +34,8 @@ arm64: build          ## versions of this machine made again by the program of a
 lies: build           ## each lie of a source told to gridcast serve over loopback: it is applied, waits, is refused or is reported
 	@GRIDCAST_LIES=$(CURDIR)/$(BIN)/gridcast go test -count=1 -v -run 'TestLies' ./builder/ingest
 
-mutants:              ## one mistake in each cell of three recorded weekends: it is held, waits, is harmless, or is published wrong (needs F1DB's history)
-	@GRIDCAST_MUTANTS=all go test -count=1 -v -timeout 60m -run '^TestMutants$$' ./builder/assemble
+mutants:              ## one mistake in each cell of three recorded weekends: it is held, waits, is harmless, or is published wrong (needs F1DB's history); ARGS=1/4 judges a quarter
+	@GRIDCAST_MUTANTS=$(or $(ARGS),all) go test -count=1 -v -timeout 60m -run '^TestMutants$$' ./builder/assemble
 
 crosscheck:           ## all seasons since 1950 as served, against the tables of F1DB and against each other (needs F1DB's release)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -run '^TestAllSeasons$$' ./deploy/gridcast

@@ -34,6 +34,9 @@ func (a *assembly) judge(d *Document) {
 	if may.wholeSeasons {
 		a.lose(d)
 	}
+	if may.applies {
+		a.refuseUnread(d)
+	}
 	for i := range d.Facts.Seasons {
 		theirs := &d.Facts.Seasons[i]
 		if theirs.Year < d.From || theirs.Year > d.To {
@@ -56,7 +59,6 @@ func (a *assembly) judge(d *Document) {
 		if may.comparesCalendars {
 			a.compareCalendars(d, ours, theirs, absent)
 		}
-		a.refuseUnread(d, theirs.Year)
 		for j := range theirs.Rounds {
 			a.judgeRound(d, ours, &theirs.Rounds[j], absent)
 			a.wait(d, ours, &theirs.Rounds[j])
@@ -227,18 +229,15 @@ func named[K comparable, V any](a *assembly, id K, things func(*season.Facts) ma
 	})
 }
 
-// refuseUnread reports the parts of a season that a document left out, because a value cannot be read, and the names.
-func (a *assembly) refuseUnread(d *Document, year int) {
-	if !kinds[d.Kind].applies {
-		return
-	}
+// refuseUnread reports the parts that a document left out, because a value cannot be read, and the names.
+func (a *assembly) refuseUnread(d *Document) {
 	for _, u := range d.Unread {
-		if u.Year != year && (u.Year != 0 || year != d.Facts.Seasons[0].Year) {
-			continue
-		}
 		p := Proposal{
-			ID: idOf([]byte(u.Reason)), Year: year, GrandPrix: u.GrandPrix, Block: blockOf(u.Part),
+			ID: idOf([]byte(u.Reason)), Year: cmp.Or(u.Year, d.From), GrandPrix: u.GrandPrix, Block: blockOf(u.Part),
 			Source: d.Source, Revision: d.Revision,
+		}
+		if p.Year < d.From || p.Year > d.To {
+			continue
 		}
 		p.refuse(UnreadGate, "%s: the block stays as it was until a revision can be read", u.Reason)
 		a.out.Held = append(a.out.Held, p)

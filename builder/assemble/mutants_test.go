@@ -477,6 +477,8 @@ const (
 	harmlessMutant = "harmless"
 	ignoredMutant  = "not taken" // the block stays as it was, and nothing is said about it
 	wrongMutant    = "WRONG"
+
+	unknowableMutant = "unknowable"
 )
 
 // doubts counts the sentences for which a block waits.
@@ -586,7 +588,9 @@ func (m *mutant) judge() (outcome, detail string, lost int) {
 }
 
 // TestMutants judges mistakes in the tables of three recorded weekends: each cell, with each operator. It draws 2,000 of
-// them by a seed. With GRIDCAST_MUTANTS=all it judges all, and with GRIDCAST_MUTANTS=N:SEED others.
+// them by a seed. GRIDCAST_MUTANTS=N:SEED draws others, GRIDCAST_MUTANTS=all judges all, and GRIDCAST_MUTANTS=I/N the Ith
+// of N parts, so that several runs together judge all. Outside a draw of the tests it prints each wrong verdict at once,
+// and its progress.
 func TestMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: judges 2,000 documents")
@@ -596,37 +600,41 @@ func TestMutants(t *testing.T) {
 		all = append(all, r.mutants()...)
 	}
 	total := len(all)
-	count, seed := 2000, uint64(time.Now().UnixNano())
-	switch asked := os.Getenv("GRIDCAST_MUTANTS"); asked {
-	case "":
-	case "all":
-		count = len(all)
-	default:
-		if _, err := fmt.Sscanf(asked, "%d:%d", &count, &seed); err != nil {
-			t.Fatalf("GRIDCAST_MUTANTS=%s: want all or COUNT:SEED", asked)
-		}
-	}
 	if only := os.Getenv("GRIDCAST_MUTANTS_ONLY"); only != "" {
 		match := regexp.MustCompile(only)
 		all = slices.DeleteFunc(all, func(m *mutant) bool { return !match.MatchString(m.String()) })
 	}
-	if count < len(all) {
-		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		all = all[:count]
+	asked := os.Getenv("GRIDCAST_MUTANTS")
+	all, repeat, err := choose(all, asked)
+	if err != nil {
+		t.Fatalf("GRIDCAST_MUTANTS=%s: want all, COUNT:SEED or PART/PARTS", asked)
 	}
-	t.Logf("%d of %d mutants; repeat with GRIDCAST_MUTANTS=%d:%d", len(all), total, count, seed)
+	t.Logf("%d of %d mutants; repeat with GRIDCAST_MUTANTS=%s", len(all), total, repeat)
 	type verdict struct {
 		outcome, detail string
 		lost            int
 	}
 	verdicts := make([]verdict, len(all))
-	var next atomic.Int64
+	var next, judged atomic.Int64
 	var group sync.WaitGroup
+	verbose := os.Getenv("GRIDCAST_MUTANTS_VERBOSE") != ""
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(all); i = next.Add(1) - 1 {
-				v := &verdicts[i]
-				v.outcome, v.detail, v.lost = all[i].judge()
+				v, m := &verdicts[i], all[i]
+				v.outcome, v.detail, v.lost = m.judge()
+				if v.outcome == wrongMutant && unknowable(m) {
+					v.outcome = unknowableMutant
+				}
+				if v.outcome == wrongMutant || v.outcome == ignoredMutant || verbose {
+					t.Logf("%s: %s: %s (%d lost)", v.outcome, m, v.detail, v.lost)
+				}
+				if v.outcome == wrongMutant {
+					t.Fail()
+				}
+				if done := judged.Add(1); asked != "" && done%1000 == 0 {
+					t.Logf("%d of %d mutants judged", done, len(all))
+				}
 			}
 		})
 	}
@@ -634,7 +642,6 @@ func TestMutants(t *testing.T) {
 	// by column, then by operator and outcome
 	counts := make(map[string]map[string]int)
 	totals := make(map[string]int)
-	wrong := 0
 	for i, m := range all {
 		v := verdicts[i]
 		column := m.table() + " " + m.key
@@ -644,21 +651,9 @@ func TestMutants(t *testing.T) {
 		if counts[column] == nil {
 			counts[column] = make(map[string]int)
 		}
-		outcome := v.outcome
-		if outcome == wrongMutant && unknowable(m) {
-			outcome = "unknowable"
-		}
-		counts[column][m.operator+"\t"+outcome]++
-		totals[outcome]++
+		counts[column][m.operator+"\t"+v.outcome]++
+		totals[v.outcome]++
 		totals["other blocks lost"] += v.lost
-		if outcome == wrongMutant || outcome == ignoredMutant || os.Getenv("GRIDCAST_MUTANTS_VERBOSE") != "" {
-			if wrong++; wrong <= 400 {
-				t.Logf("%s: %s: %s (%d lost)", v.outcome, m, v.detail, v.lost)
-			}
-			if outcome == wrongMutant {
-				t.Fail()
-			}
-		}
 	}
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 1, 2, ' ', 0)
@@ -668,10 +663,32 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	_ = w.Flush()
-	if os.Getenv("GRIDCAST_MUTANTS") != "" {
+	if asked != "" {
 		t.Logf("\n%s", &text)
 	}
 	t.Logf("%v", totals)
+}
+
+// choose returns the mutants of a run and the words that choose the same again: a draw of 2,000 without words.
+func choose(all []*mutant, asked string) (chosen []*mutant, repeat string, err error) {
+	if asked == "all" {
+		return all, asked, nil
+	}
+	var part, parts int
+	if n, _ := fmt.Sscanf(asked, "%d/%d", &part, &parts); n == 2 && part >= 1 && part <= parts {
+		for i := part - 1; i < len(all); i += parts {
+			chosen = append(chosen, all[i])
+		}
+		return chosen, asked, nil
+	}
+	count, seed := 2000, uint64(time.Now().UnixNano())
+	if asked != "" {
+		if n, err := fmt.Sscanf(asked, "%d:%d", &count, &seed); n != 2 || count < 1 {
+			return nil, "", errors.Join(errors.New("no choice of mutants"), err)
+		}
+	}
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(count, len(all))], fmt.Sprintf("%d:%d", count, seed), nil
 }
 
 // unknowables are mistakes that nothing else in a document contradicts, each with the reason. Places, drivers, teams,

@@ -56,7 +56,9 @@ func TestWrongDataOfAPIs(t *testing.T) {
 	}{
 		{incident: "accounts are locked out (2026-08-20)", source: openf1, status: 401, is: `{"detail":"Incorrect username or password"}`, fault: source.Refused},
 		{incident: "a cancelled round has the number 0 (2026-03-15)", source: jolpica, target: "2024/races.json", within: `"round":"19"`, was: `"round":"20"`, is: `"round":"0"`},
-		{incident: "a cancelled round has no number (2026-03-15)", source: jolpica, target: "2024/races.json", within: `"round":"19"`, was: `"round":"20"`, is: `"round":null`, fault: source.Malformed},
+		{incident: "a cancelled round has no number (2026-03-15)", source: jolpica, target: "2024/races.json", within: `"round":"19"`, was: `"round":"20"`, is: `"round":null`, gate: assemble.UnreadGate},
+		{incident: "one cell of a result cannot be read", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"points":"25"`, is: `"points":"25,5"`, gate: assemble.UnreadGate},
+		{incident: "one cell of qualifying has another type", source: jolpica, target: "2024/qualifying.json", within: `"round":"11"`, was: `"position":"10"`, is: `"position":{"number":10}`, gate: assemble.UnreadGate},
 		{incident: "a start is put onto another round (2026-05-04)", source: jolpica, target: "2024/races.json", within: `"round":"12"`, was: `"date":"2024-07-07"`, is: `"date":"2024-06-30"`, gate: assemble.StartGate},
 		{incident: "provisional qualifying with two in P9 (2026-05-03)", source: jolpica, target: "2024/qualifying.json", within: `"round":"11"`, was: `"position":"10"`, is: `"position":"9"`, gate: assemble.PositionsGate},
 		{incident: "the podium of one source is another (2026-06-07)", source: openf1, target: "session_result?session_key=9550", was: `"driver_number":81`, is: `"driver_number":55`, block: assemble.Result},

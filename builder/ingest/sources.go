@@ -179,6 +179,11 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 		}
 		return own
 	}
+	for _, s := range g.Sources {
+		if s.Name() == state.Source {
+			state.Licence, state.NonCommercial, state.CheckOnly = s.Licence().Name, s.Licence().NonCommercial, s.CheckOnly
+		}
+	}
 	state.Held, state.Disputed, state.Unlicensed = of(out.Held), of(out.Disputed), of(out.Unlicensed)
 	state.Missing = missingRounds(&state, out, now)
 	state.Judged, state.Lost, state.Standings, state.Doubted = "", nil, nil, nil
@@ -199,7 +204,12 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 	var withheld *assemble.WithheldError
 	waits := errors.As(fault, &withheld)
 	if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
-		state.Notes = d.Notes
+		state.Notes = slices.Clone(d.Notes)
+		for _, u := range d.Unread { // of a source that may apply facts, the part waits
+			if state.CheckOnly {
+				state.Notes = append(state.Notes, u.Reason)
+			}
+		}
 		if !waits {
 			state.Committed, state.First = d.Committed, maps.Clone(state.First)
 			for i := range d.Facts.Seasons {
@@ -214,11 +224,6 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 		state.Gate, state.Fault, state.Reason = withheld.Proposal.Refused[0].Gate, source.Malformed, withheld.Error()
 	case state.Gate != "" && state.Failures == 0:
 		state.Gate, state.Fault, state.Reason = "", "", ""
-	}
-	for _, s := range g.Sources {
-		if s.Name() == state.Source {
-			state.Licence, state.NonCommercial, state.CheckOnly = s.Licence().Name, s.Licence().NonCommercial, s.CheckOnly
-		}
 	}
 	return state
 }

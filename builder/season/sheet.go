@@ -54,3 +54,45 @@ type Unread struct {
 	Part      Part
 	Reason    string // file, row, value and the allowed values, for people
 }
+
+// Clear removes a part from a round. It does nothing for an unknown part.
+func (r *Round) Clear(part Part) {
+	switch part {
+	case CalendarPart:
+		r.Number, r.Name, r.Circuit, r.Street, r.CourseKm, r.ScheduledLaps, r.Sprint = 0, "", "", false, 0, 0, false
+	case StartPart:
+		r.Date, r.Start = time.Time{}, time.Time{}
+	case SessionsPart:
+		r.Sessions = nil
+	case EntriesPart:
+		r.Entries = nil
+	case Part(Practice1):
+		r.Practice[0] = nil
+	case Part(Practice2):
+		r.Practice[1] = nil
+	case Part(Practice3):
+		r.Practice[2] = nil
+	case Part(Practice4):
+		r.Practice[3] = nil
+	case Part(Qualifying):
+		r.Qualifying = nil
+	case Part(SprintQualifying):
+		r.SprintQualifying = nil
+	case SprintGridPart:
+		r.SprintGrid = nil
+	case Part(Sprint):
+		r.SprintResults = nil
+	case GridPart:
+		r.Grid = nil
+	case ResultPart:
+		r.Results = nil
+	case FastestLapsPart:
+		r.FastestLaps = nil
+	case PitStopsPart:
+		r.PitStops = nil
+	case DriverStandingsPart:
+		r.DriverStandings = nil
+	case TeamStandingsPart:
+		r.TeamStandings = nil
+	}
+}

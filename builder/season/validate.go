@@ -82,31 +82,47 @@ func sideBySide(n int, do func(i int) error) error {
 }
 
 // validateKeys checks that everything is filed under its own identifier.
-func (f *Facts) validateKeys() error {
-	return cmp.Or(
-		validateThings("driver", f.Drivers, func(d Driver) []string {
-			return []string{string(d.ID), d.Name, d.FirstName, d.LastName, d.Abbreviation, d.Country}
-		}),
-		validateThings("team", f.Teams, func(t Team) []string { return []string{string(t.ID), t.Name, t.Country} }),
-		validateThings("engine", f.Engines, func(e Engine) []string { return []string{string(e.ID), e.Name} }),
-		validateThings("circuit", f.Circuits, func(c Circuit) []string {
-			return []string{string(c.ID), c.Name, c.Locality, c.Country}
-		}),
-	)
+func (f *Facts) validateKeys() (err error) {
+	f.CheckThings(func(_, _ string, fault error) { err = cmp.Or(err, fault) })
+	return err
 }
 
-// validateThings checks the texts of things, of which the first is the identifier.
-func validateThings[K ~string, V any](kind string, things map[K]V, texts func(V) []string) error {
+// CheckThings calls refuse for each driver, team, engine and circuit that Validate would refuse.
+func (f *Facts) CheckThings(refuse func(kind, id string, err error)) {
+	checkThings("driver", f.Drivers, func(d Driver) []string {
+		return []string{string(d.ID), d.Name, d.FirstName, d.LastName, d.Abbreviation, d.Country}
+	}, refuse)
+	checkThings("team", f.Teams, func(t Team) []string { return []string{string(t.ID), t.Name, t.Country} }, refuse)
+	checkThings("engine", f.Engines, func(e Engine) []string { return []string{string(e.ID), e.Name} }, refuse)
+	checkThings("circuit", f.Circuits, func(c Circuit) []string {
+		return []string{string(c.ID), c.Name, c.Locality, c.Country}
+	}, refuse)
+}
+
+// checkThings checks the texts of things, of which the first is the identifier.
+func checkThings[K ~string, V any](kind string, things map[K]V, texts func(V) []string, refuse func(kind, id string, err error)) {
 	for id, thing := range things {
 		all := texts(thing)
-		if string(id) != all[0] || id == "" {
-			return fmt.Errorf("%s %q is filed under %q", kind, all[0], id)
-		}
 		if err := plain(all...); err != nil {
-			return fmt.Errorf("%s %q: %w", kind, id, err)
+			refuse(kind, string(id), fmt.Errorf("%s %q: %w", kind, id, err))
+		} else if string(id) != all[0] || id == "" {
+			refuse(kind, string(id), fmt.Errorf("%s %q is filed under %q", kind, all[0], id))
 		}
 	}
-	return nil
+}
+
+// Forget removes the driver, team, engine or circuit with an identifier. Rows may still refer to it.
+func (f *Facts) Forget(kind, id string) {
+	switch kind {
+	case "driver":
+		delete(f.Drivers, DriverID(id))
+	case "team":
+		delete(f.Teams, TeamID(id))
+	case "engine":
+		delete(f.Engines, EngineID(id))
+	case "circuit":
+		delete(f.Circuits, CircuitID(id))
+	}
 }
 
 // plain refuses texts with characters that could act on the terminal, the page or the spreadsheet of a reader:

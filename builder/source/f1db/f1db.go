@@ -150,35 +150,23 @@ func (c *converter) unnamed(file string, err error) {
 	c.report.Unread = append(c.report.Unread, season.Unread{Reason: err.Error()})
 }
 
+// thingTables are the tables of things, by their name in package season.
+var thingTables = map[string]table{"driver": driversTable, "team": constructorsTable, "engine": enginesTable, "circuit": circuitsTable}
+
 // forget removes the things without readable names from the facts.
 func (c *converter) forget() {
-	check := func(folder, id string, add func(*season.Facts)) {
-		one := season.NewFacts()
-		add(&one)
-		if file := folder + "/" + id + ".yml"; !c.unread[file] {
-			if err := one.Validate(); err != nil {
-				c.unnamed(file, fmt.Errorf("%s: %w", file, err))
+	c.facts.CheckThings(func(kind, id string, err error) {
+		if file := thingTables[kind].stem + "/" + id + ".yml"; !c.unread[file] {
+			c.unnamed(file, fmt.Errorf("%s: %w", file, err))
+		}
+	})
+	for kind, of := range thingTables {
+		for file := range c.unread {
+			if path.Dir(file) == of.stem {
+				c.facts.Forget(kind, strings.TrimSuffix(path.Base(file), ".yml"))
 			}
 		}
 	}
-	for id, thing := range c.facts.Drivers {
-		check("drivers", string(id), func(f *season.Facts) { f.Drivers[id] = thing })
-	}
-	for id, thing := range c.facts.Teams {
-		check("constructors", string(id), func(f *season.Facts) { f.Teams[id] = thing })
-	}
-	for id, thing := range c.facts.Engines {
-		check("engine-manufacturers", string(id), func(f *season.Facts) { f.Engines[id] = thing })
-	}
-	for id, thing := range c.facts.Circuits {
-		check("circuits", string(id), func(f *season.Facts) { f.Circuits[id] = thing })
-	}
-	maps.DeleteFunc(c.facts.Drivers, func(id season.DriverID, _ season.Driver) bool { return c.unread["drivers/"+string(id)+".yml"] })
-	maps.DeleteFunc(c.facts.Teams, func(id season.TeamID, _ season.Team) bool { return c.unread["constructors/"+string(id)+".yml"] })
-	maps.DeleteFunc(c.facts.Engines, func(id season.EngineID, _ season.Engine) bool {
-		return c.unread["engine-manufacturers/"+string(id)+".yml"]
-	})
-	maps.DeleteFunc(c.facts.Circuits, func(id season.CircuitID, _ season.Circuit) bool { return c.unread["circuits/"+string(id)+".yml"] })
 }
 
 // at names the place of a row of a thing or of the list of races.

@@ -31,7 +31,9 @@ func (c *converter) round(r *race) (season.Round, bool) {
 		}
 	}
 	for _, u := range c.report.Unread {
-		unread[u.Part] = unread[u.Part] || u.Year == r.Year && u.GrandPrix == r.GrandPrix
+		if u.Year == r.Year && u.GrandPrix == r.GrandPrix {
+			unread[u.Part] = true
+		}
 	}
 	circuit, ok := c.things.Circuits[r.Circuit]
 	if !ok {
@@ -77,31 +79,8 @@ func (c *converter) round(r *race) (season.Round, bool) {
 	c.facts.CheckRound(r.Year, &round, func(part season.Part, err error) {
 		refuse(part, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
 	})
-	for part, remove := range map[season.Part]func(){
-		season.CalendarPart: func() {
-			round.Number, round.Name, round.Circuit, round.Street, round.CourseKm, round.ScheduledLaps, round.Sprint = 0, "", "", false, 0, 0, false
-		},
-		season.StartPart:                     func() { round.Date, round.Start = time.Time{}, time.Time{} },
-		season.SessionsPart:                  func() { round.Sessions = nil },
-		season.EntriesPart:                   func() { round.Entries = nil },
-		season.Part(season.Practice1):        func() { round.Practice[0] = nil },
-		season.Part(season.Practice2):        func() { round.Practice[1] = nil },
-		season.Part(season.Practice3):        func() { round.Practice[2] = nil },
-		season.Part(season.Practice4):        func() { round.Practice[3] = nil },
-		season.Part(season.Qualifying):       func() { round.Qualifying = nil },
-		season.Part(season.SprintQualifying): func() { round.SprintQualifying = nil },
-		season.SprintGridPart:                func() { round.SprintGrid = nil },
-		season.Part(season.Sprint):           func() { round.SprintResults = nil },
-		season.GridPart:                      func() { round.Grid = nil },
-		season.ResultPart:                    func() { round.Results = nil },
-		season.FastestLapsPart:               func() { round.FastestLaps = nil },
-		season.PitStopsPart:                  func() { round.PitStops = nil },
-		season.DriverStandingsPart:           func() { round.DriverStandings = nil },
-		season.TeamStandingsPart:             func() { round.TeamStandings = nil },
-	} {
-		if unread[part] {
-			remove()
-		}
+	for part := range unread {
+		round.Clear(part)
 	}
 	c.sheets(r)
 	return round, true

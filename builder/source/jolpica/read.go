@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// text is a JSON string, or a number as it is written. Null, absent and empty are equal.
+// text is a JSON string, or another value as it is written, which no cell accepts. Null, absent and empty are equal.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -25,8 +26,6 @@ func (t *text) UnmarshalJSON(data []byte) error {
 		*t = ""
 	case data[0] == '"':
 		return json.Unmarshal(data, (*string)(t))
-	case data[0] == '{', data[0] == '[':
-		return fmt.Errorf("%.40s is no scalar", data)
 	default:
 		*t = text(data)
 	}
@@ -73,6 +72,8 @@ type reader struct {
 	races map[int]map[text]*race // by year and round
 	lists []standings
 	notes []string
+
+	unread []season.Unread
 }
 
 func (r *reader) page(p page) error {
@@ -82,7 +83,9 @@ func (r *reader) page(p page) error {
 			StandingsTable struct{ StandingsLists []standings }
 		}
 	}
-	if err := json.Unmarshal(p.Body, &body); err != nil {
+	// A value of another type in a row stays empty, and the check of its cell names it.
+	wrongType := new(json.UnmarshalTypeError)
+	if err := json.Unmarshal(p.Body, &body); err != nil && (!errors.As(err, &wrongType) || strings.Count(wrongType.Field, ".") < 3) {
 		return err
 	}
 	r.lists = append(r.lists, body.MRData.StandingsTable.StandingsLists...)
@@ -93,7 +96,10 @@ func (r *reader) page(p page) error {
 	}
 	for _, said := range body.MRData.RaceTable.Races {
 		if said.Season != text(strconv.Itoa(p.Year)) {
-			return fmt.Errorf("round %s is of the season %q", said.Round, said.Season)
+			r.unread = append(r.unread, season.Unread{
+				Year: p.Year, Part: season.CalendarPart, Reason: fmt.Sprintf("%s of %d, round %s: season %q", p.Resource, p.Year, said.Round, said.Season),
+			})
+			continue
 		}
 		known := year[said.Round]
 		if known == nil {
@@ -107,15 +113,27 @@ func (r *reader) page(p page) error {
 	return nil
 }
 
-func (r *reader) facts() (season.Facts, error) {
+// facts returns everything that can be read. The other parts are in r.unread.
+func (r *reader) facts() season.Facts {
 	for year, races := range r.races {
 		s := season.Season{Year: year}
-		for _, said := range races {
-			round, err := r.round(year, said)
-			if err != nil {
-				return season.Facts{}, fmt.Errorf("round %s of %d, %s: %w", said.Round, year, said.RaceName, err)
+		rounds := make(map[season.GrandPrixID][]text)
+		for _, number := range slices.Sorted(maps.Keys(races)) {
+			if gp, err := r.names.GrandPrix(string(races[number].RaceName), year); err == nil {
+				rounds[gp] = append(rounds[gp], number)
 			}
-			s.Rounds = append(s.Rounds, round)
+		}
+		for _, number := range slices.Sorted(maps.Keys(races)) {
+			said := races[number]
+			gp, err := r.names.GrandPrix(string(said.RaceName), year)
+			if len(rounds[gp]) > 1 {
+				err = fmt.Errorf("raceName %q: it is the name of the rounds %q", said.RaceName, rounds[gp])
+			}
+			if err != nil {
+				r.unread = append(r.unread, season.Unread{Year: year, Part: season.CalendarPart, Reason: fmt.Sprintf("races of %d, round %s: %v", year, number, err)})
+				continue
+			}
+			s.Rounds = append(s.Rounds, r.round(year, gp, said))
 		}
 		if len(s.Rounds) == 0 {
 			continue
@@ -126,24 +144,43 @@ func (r *reader) facts() (season.Facts, error) {
 	}
 	slices.SortFunc(r.out.Seasons, func(a, b season.Season) int { return cmp.Compare(a.Year, b.Year) })
 	slices.Sort(r.notes)
-	return r.out, nil
+	r.out.CheckThings(func(kind, id string, err error) {
+		r.out.Forget(kind, id)
+		r.unread = append(r.unread, season.Unread{Reason: err.Error()})
+	})
+	slices.SortStableFunc(r.unread, func(a, b season.Unread) int {
+		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason))
+	})
+	return r.out
 }
 
-func (r *reader) round(year int, said *race) (season.Round, error) {
-	gp, errGP := r.names.GrandPrix(string(said.RaceName), year)
+// resourceOf holds the resource of each part of a round that is not of the races.
+var resourceOf = map[season.Part]string{
+	season.Part(season.Qualifying): "qualifying", season.Part(season.Sprint): "sprint", season.ResultPart: "results", season.FastestLapsPart: "results",
+	season.DriverStandingsPart: "driverstandings", season.TeamStandingsPart: "constructorstandings",
+}
+
+// round converts a race. It leaves out the parts that cannot be read, and the tables that follow from them.
+func (r *reader) round(year int, gp season.GrandPrixID, said *race) season.Round {
+	unread := make(map[season.Part]bool)
+	refuse := func(part season.Part, err error) {
+		if err != nil && !unread[part] {
+			unread[part] = true
+			r.unread = append(r.unread, season.Unread{Year: year, GrandPrix: gp, Part: part, Reason: fmt.Sprintf("%s of %d, round %s, %v", cmp.Or(resourceOf[part], "races"), year, said.Round, err)})
+		}
+	}
 	circuit, errCircuit := r.names.Circuit(string(said.Circuit.CircuitID), year)
-	number, errNumber := strconv.Atoi(string(said.Round))
-	date, start, errStart := instant(said.Date, said.Time)
-	err := errors.Join(errGP, errCircuit, errNumber, errStart)
-	if err != nil {
-		return season.Round{}, err
+	number, errNumber := count("round", said.Round)
+	refuse(season.CalendarPart, errors.Join(errCircuit, errNumber))
+	if errCircuit == nil {
+		r.out.Circuits[circuit] = season.Circuit{
+			ID: circuit, Name: string(said.Circuit.CircuitName), Locality: string(said.Circuit.Location.Locality), Country: string(said.Circuit.Location.Country),
+		}
 	}
-	r.out.Circuits[circuit] = season.Circuit{
-		ID: circuit, Name: string(said.Circuit.CircuitName), Locality: string(said.Circuit.Location.Locality), Country: string(said.Circuit.Location.Country),
-	}
-	round := season.Round{
-		Number: number, GrandPrix: gp, Name: string(said.RaceName), Circuit: circuit, Date: date, Start: start, Sprint: said.Sprint != nil,
-	}
+	round := season.Round{Number: number, GrandPrix: gp, Name: string(said.RaceName), Circuit: circuit, Sprint: said.Sprint != nil}
+	var err error
+	round.Date, round.Start, err = instant(said.Date, said.Time)
+	refuse(season.StartPart, err)
 	for _, s := range []struct {
 		kind season.SessionKind
 		at   *moment
@@ -160,62 +197,57 @@ func (r *reader) round(year int, said *race) (season.Round, error) {
 		}
 		day, at, err := instant(s.at.Date, s.at.Time)
 		if err != nil {
-			return round, fmt.Errorf("%s: %w", s.kind, err)
+			refuse(season.SessionsPart, fmt.Errorf("%s: %w", s.kind, err))
 		}
 		round.Sessions = append(round.Sessions, season.Session{Kind: s.kind, Date: day, Start: at})
 	}
 	season.SortSessions(round.Sessions)
-	if round.Qualifying, err = r.qualifying(year, said.QualifyingResults); err != nil {
-		return round, fmt.Errorf("qualifying: %w", err)
+	// table converts the rows of a table one by one.
+	table := func(part season.Part, rows []row, convert func(w *row) error) {
+		for i := range rows {
+			if err := convert(&rows[i]); err != nil {
+				refuse(part, fmt.Errorf("row %d: %w", i+1, err))
+			}
+		}
 	}
-	if round.SprintResults, round.SprintGrid, err = r.classification(year, said.SprintResults); err != nil {
-		return round, fmt.Errorf("sprint: %w", err)
+	table(season.Part(season.Qualifying), said.QualifyingResults, func(w *row) error { return r.qualifying(year, w, &round.Qualifying) })
+	table(season.Part(season.Sprint), said.SprintResults, func(w *row) error { return r.classified(year, w, &round.SprintResults, &round.SprintGrid) })
+	table(season.ResultPart, said.Results, func(w *row) error { return r.classified(year, w, &round.Results, &round.Grid) })
+	ranked := make(map[int]season.FastestLap)
+	table(season.FastestLapsPart, said.Results, func(w *row) error { return r.fastest(year, w, ranked) })
+	for _, rank := range slices.Sorted(maps.Keys(ranked)) {
+		round.FastestLaps = append(round.FastestLaps, ranked[rank])
 	}
-	if round.Results, round.Grid, err = r.classification(year, said.Results); err != nil {
-		return round, fmt.Errorf("result: %w", err)
+	for _, list := range r.lists {
+		if list.Season == said.Season && list.Round == said.Round {
+			table(season.DriverStandingsPart, list.DriverStandings, func(w *row) error { return r.driverStanding(year, w, &round.DriverStandings) })
+			table(season.TeamStandingsPart, list.ConstructorStandings, func(w *row) error { return r.teamStanding(year, w, &round.TeamStandings) })
+		}
 	}
-	if len(said.Results) > 0 && round.Grid == nil {
+	round.SprintGrid, _ = wholeGrid(said.SprintResults, round.SprintGrid)
+	whole := true
+	if round.Grid, whole = wholeGrid(said.Results, round.Grid); !whole {
 		r.notes = append(r.notes, fmt.Sprintf("%d %s: the result is without the grid", year, said.RaceName))
 	}
-	entered := said.Results
+	entered, from := said.Results, season.ResultPart
 	if len(entered) == 0 {
-		entered = said.QualifyingResults
+		entered, from = said.QualifyingResults, season.Part(season.Qualifying)
 	}
-	if round.Entries, err = r.entries(year, entered); err != nil {
-		return round, fmt.Errorf("entries: %w", err)
-	}
-	round.FastestLaps = r.fastest(year, said.Results)
-	return round, r.standings(year, said, &round)
-}
-
-// standings adds the tables after the last round that was held.
-func (r *reader) standings(year int, said *race, round *season.Round) error {
-	for _, list := range r.lists {
-		if list.Season != said.Season || list.Round != said.Round {
-			continue
-		}
-		for i := range list.DriverStandings {
-			w := &list.DriverStandings[i]
-			driver, err := r.names.Driver(string(w.Driver.DriverID), year)
-			points, errPoints := pointsOf(w.Points)
-			if err := errors.Join(err, errPoints); err != nil {
-				return fmt.Errorf("driver standings: %w", err)
-			}
-			position, _ := strconv.Atoi(string(w.Position)) // an unranked driver has none
-			round.DriverStandings = append(round.DriverStandings, season.DriverStanding{Driver: driver, Position: position, Points: points})
-		}
-		for i := range list.ConstructorStandings {
-			w := &list.ConstructorStandings[i]
-			team, err := r.names.Team(string(w.Constructor.ConstructorID), year)
-			points, errPoints := pointsOf(w.Points)
-			if err := errors.Join(err, errPoints); err != nil {
-				return fmt.Errorf("constructor standings: %w", err)
-			}
-			position, _ := strconv.Atoi(string(w.Position))
-			round.TeamStandings = append(round.TeamStandings, season.TeamStanding{Team: team, Position: position, Points: points})
+	table(from, entered, func(w *row) error { return r.entry(year, w, &round.Entries) })
+	slices.SortStableFunc(round.Entries, func(a, b season.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	r.out.CheckRound(year, &round, refuse)
+	// A table that follows from another waits with it.
+	for _, of := range [][2]season.Part{
+		{season.ResultPart, season.GridPart}, {season.Part(season.Sprint), season.SprintGridPart}, {from, season.EntriesPart},
+	} {
+		if unread[of[0]] {
+			round.Clear(of[1])
 		}
 	}
-	return nil
+	for part := range unread {
+		round.Clear(part)
+	}
+	return round
 }
 
 // instant reads a day and an hour in UTC. An unknown hour is zero.
@@ -246,13 +278,34 @@ func (r *reader) entrant(year int, w *row) (season.DriverID, season.TeamID, erro
 	return driver, team, nil
 }
 
-// number reads a required count.
-func number(what string, t text) (int, error) {
+// count reads a number from 0 on.
+func count(what string, t text) (int, error) {
 	n, err := strconv.Atoi(string(t))
 	if err != nil || n < 0 {
 		return 0, fmt.Errorf("%s %q is not a number", what, t)
 	}
 	return n, nil
+}
+
+// optional reads a number from 0 on, and 0 for an empty cell.
+func optional(what string, t text) (int, error) { return count(what, cmp.Or(t, "0")) }
+
+// lapTime reads a lap time, and 0 for an empty cell.
+func lapTime(what string, t text) (time.Duration, error) {
+	lap, ok := season.ParseLapTime(string(t))
+	if !ok && t != "" {
+		return 0, fmt.Errorf("%s %q is no time", what, t)
+	}
+	return lap, nil
+}
+
+// pointsOf reads points: a finite number from 0 on.
+func pointsOf(t text) (float64, error) {
+	points, err := strconv.ParseFloat(string(t), 64)
+	if err != nil || !(points >= 0) || math.IsInf(points, 1) {
+		return 0, fmt.Errorf("points %q is not a number", t)
+	}
+	return points, nil
 }
 
 // outcomes are the letters in place of a position, as the documentation of Ergast lists them. "-" is
@@ -262,128 +315,94 @@ var outcomes = map[text]season.Outcome{
 	"E": season.ExcludedBeforeStart, "N": season.NotClassified, "-": season.NotClassified,
 }
 
-// classification converts the rows of a race or sprint, and the grid in them. There is no grid if a
-// starter has no place on it.
-func (r *reader) classification(year int, rows []row) ([]season.Result, []season.GridSlot, error) {
-	results := make([]season.Result, 0, len(rows))
-	grid := make([]season.GridSlot, 0, len(rows))
-	whole := true
+// classified adds a row of a race or sprint, and its place on the grid. A retired car keeps no time, because Jolpica
+// gives some of them the time of their last lap.
+func (r *reader) classified(year int, w *row, results *[]season.Result, grid *[]season.GridSlot) error {
+	driver, team, err := r.entrant(year, w)
+	points, errPoints := pointsOf(w.Points)
+	laps, errLaps := optional("laps", w.Laps)
+	result := season.Result{Driver: driver, Team: team, Points: points, Laps: laps, Outcome: outcomes[w.PositionText]}
+	var errPlace, errGrid error
+	if result.Outcome == "" {
+		if result.Position, errPlace = count("position", w.PositionText); result.Position == 0 {
+			errPlace = fmt.Errorf("position %q is neither a place nor a letter of %v", w.PositionText, slices.Sorted(maps.Keys(outcomes)))
+		}
+	} else if w.Status != "Retired" {
+		result.Reason = string(w.Status)
+	}
+	if millis, err := strconv.ParseInt(string(w.Time.Millis), 10, 64); err == nil && millis > 0 && w.Status == "Finished" {
+		result.Time = time.Duration(millis) * time.Millisecond
+	}
+	if w.onGrid() {
+		if result.Grid, errGrid = count("grid", *w.Grid); errGrid == nil {
+			*grid = append(*grid, season.GridSlot{Driver: driver, Team: team, Position: result.Grid})
+		}
+	}
+	*results = append(*results, result)
+	return errors.Join(err, errPoints, errLaps, errPlace, errGrid)
+}
+
+// onGrid reports whether a row has a place on the grid. A driver without a start may have 0 there.
+func (w *row) onGrid() bool {
+	return w.Grid != nil && *w.Grid != "" && (*w.Grid != "0" || outcomes[w.PositionText] != season.DidNotStart)
+}
+
+// wholeGrid returns a grid by place. whole is false, and there is no grid, if a starter has no place on it.
+func wholeGrid(rows []row, grid []season.GridSlot) (sorted []season.GridSlot, whole bool) {
 	for i := range rows {
-		w := &rows[i]
-		driver, team, err := r.entrant(year, w)
-		if err != nil {
-			return nil, nil, err
+		if !rows[i].onGrid() && outcomes[rows[i].PositionText] != season.DidNotStart {
+			return nil, false
 		}
-		points, err := pointsOf(w.Points)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", driver, err)
-		}
-		result := season.Result{Driver: driver, Team: team, Points: points, Outcome: outcomes[w.PositionText]}
-		if result.Outcome == "" {
-			if result.Position, err = number("position", w.PositionText); err != nil || result.Position == 0 {
-				return nil, nil, fmt.Errorf("%s: position %q", driver, w.PositionText)
-			}
-		} else if w.Status != "Retired" {
-			result.Reason = string(w.Status)
-		}
-		result.Laps, _ = strconv.Atoi(string(w.Laps)) // optional: 0 if it is absent
-		if millis, err := strconv.ParseInt(string(w.Time.Millis), 10, 64); err == nil && millis > 0 && w.Status == "Finished" {
-			result.Time = time.Duration(millis) * time.Millisecond
-		}
-		switch {
-		case result.Outcome == season.DidNotStart && (w.Grid == nil || *w.Grid == "" || *w.Grid == "0"):
-		case w.Grid == nil || *w.Grid == "":
-			whole = false
-		default:
-			if result.Grid, err = number("grid", *w.Grid); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", driver, err)
-			}
-			grid = append(grid, season.GridSlot{Driver: driver, Team: team, Position: result.Grid})
-		}
-		results = append(results, result)
-	}
-	if len(rows) == 0 {
-		return nil, nil, nil
-	}
-	if !whole {
-		return results, nil, nil
 	}
 	season.SortGrid(grid)
-	return results, grid, nil
+	return grid, true
 }
 
-// pointsOf reads points: a finite number from 0 on.
-func pointsOf(t text) (float64, error) {
-	points, err := strconv.ParseFloat(string(t), 64)
-	if err != nil || !(points >= 0) || math.IsInf(points, 1) {
-		return 0, fmt.Errorf("points %q", t)
+func (r *reader) qualifying(year int, w *row, rows *[]season.QualifyingRow) error {
+	driver, team, err := r.entrant(year, w)
+	position, errPlace := optional("position", w.Position) // a driver without a time may have none
+	q := season.QualifyingRow{Driver: driver, Team: team, Position: position}
+	faults := []error{err, errPlace}
+	for n, t := range []text{w.Q1, w.Q2, w.Q3} {
+		q.Segments[n], err = lapTime(fmt.Sprintf("Q%d", n+1), t)
+		faults = append(faults, err)
 	}
-	return points, nil
+	*rows = append(*rows, q)
+	return errors.Join(faults...)
 }
 
-func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error) {
-	var out []season.QualifyingRow
-	for i := range rows {
-		w := &rows[i]
-		driver, team, err := r.entrant(year, w)
-		if err != nil {
-			return nil, err
-		}
-		q := season.QualifyingRow{Driver: driver, Team: team}
-		if w.Position != "" { // a driver without a time may have no position
-			if q.Position, err = number("position", w.Position); err != nil {
-				return nil, fmt.Errorf("%s: %w", driver, err)
-			}
-		}
-		for n, t := range []text{w.Q1, w.Q2, w.Q3} {
-			q.Segments[n] = lapTime(t)
-		}
-		out = append(out, q)
-	}
-	return out, nil
+func (r *reader) entry(year int, w *row, entries *[]season.Entry) error {
+	driver, team, err := r.entrant(year, w)
+	number, errNumber := count("number", w.Number) // on the car, which may differ from permanentNumber
+	*entries = append(*entries, season.Entry{Driver: driver, Team: team, Number: number})
+	return errors.Join(err, errNumber)
 }
 
-// lapTime reads a lap time. Other text gives no time, because times are optional.
-func lapTime(t text) time.Duration {
-	lap, _ := season.ParseLapTime(string(t))
-	return lap
+// fastest adds a fastest lap at its rank. Rows without a rank have none.
+func (r *reader) fastest(year int, w *row, ranked map[int]season.FastestLap) error {
+	rank, errRank := optional("rank", w.FastestLap.Rank)
+	if rank == 0 {
+		return errRank
+	}
+	driver, err := r.names.Driver(string(w.Driver.DriverID), year)
+	lap, errLap := optional("lap", w.FastestLap.Lap)
+	at, errTime := lapTime("time", w.FastestLap.Time.Time)
+	ranked[rank] = season.FastestLap{Driver: driver, Lap: lap, Time: at}
+	return errors.Join(err, errLap, errTime)
 }
 
-func (r *reader) entries(year int, rows []row) ([]season.Entry, error) {
-	var entries []season.Entry
-	for i := range rows {
-		driver, team, err := r.entrant(year, &rows[i])
-		if err != nil {
-			return nil, err
-		}
-		// The number on the car may differ from permanentNumber.
-		n, err := number("number", rows[i].Number)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", driver, err)
-		}
-		entries = append(entries, season.Entry{Driver: driver, Team: team, Number: n})
-	}
-	slices.SortStableFunc(entries, func(a, b season.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	return entries, nil
+func (r *reader) driverStanding(year int, w *row, rows *[]season.DriverStanding) error {
+	driver, err := r.names.Driver(string(w.Driver.DriverID), year)
+	points, errPoints := pointsOf(w.Points)
+	position, errPlace := optional("position", w.Position) // an unranked one has none
+	*rows = append(*rows, season.DriverStanding{Driver: driver, Position: position, Points: points})
+	return errors.Join(err, errPoints, errPlace)
 }
 
-// fastest lists the fastest laps by rank. It skips rows without a rank.
-func (r *reader) fastest(year int, rows []row) []season.FastestLap {
-	ranked := make(map[int]season.FastestLap)
-	for i := range rows {
-		w := &rows[i]
-		rank, errRank := strconv.Atoi(string(w.FastestLap.Rank))
-		lap, errLap := strconv.Atoi(string(w.FastestLap.Lap))
-		driver, errDriver := r.names.Driver(string(w.Driver.DriverID), year)
-		if errors.Join(errRank, errLap, errDriver) == nil && rank > 0 {
-			ranked[rank] = season.FastestLap{Driver: driver, Lap: lap, Time: lapTime(w.FastestLap.Time.Time)}
-		}
-	}
-	var laps []season.FastestLap
-	for rank := range len(rows) + 1 {
-		if lap, ok := ranked[rank]; ok {
-			laps = append(laps, lap)
-		}
-	}
-	return laps
+func (r *reader) teamStanding(year int, w *row, rows *[]season.TeamStanding) error {
+	team, err := r.names.Team(string(w.Constructor.ConstructorID), year)
+	points, errPoints := pointsOf(w.Points)
+	position, errPlace := optional("position", w.Position) // an unranked one has none
+	*rows = append(*rows, season.TeamStanding{Team: team, Position: position, Points: points})
+	return errors.Join(err, errPoints, errPlace)
 }

@@ -135,11 +135,8 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 			return source.Document{}, fmt.Errorf("read jolpica: %s of %d: %w", page.Resource, page.Year, err)
 		}
 	}
-	facts, err := r.facts()
-	if err != nil {
-		return source.Document{}, fmt.Errorf("read jolpica: %w", err)
-	}
+	facts := r.facts()
 	return source.Document{
-		Source: u.Name(), Revision: source.RevisionOf(packed), From: p.From, To: p.To, Facts: facts, Notes: r.notes, Sparse: true,
+		Source: u.Name(), Revision: source.RevisionOf(packed), From: p.From, To: p.To, Facts: facts, Unread: r.unread, Notes: r.notes, Sparse: true,
 	}, nil
 }
