@@ -49,6 +49,7 @@ var invariants = []invariant{
 	{name: "segments", scope: []Block{Qualifying, Sprint}, from: 2024, ofRecord: true, check: (*weekend).segments},
 	{name: "retirement", scope: []Block{Result, Sprint}, from: 2024, check: (*weekend).retirements},
 	{name: "grid", scope: []Block{Grid, Result, Sprint}, from: 2024, check: (*weekend).grid},
+	{name: "progress", scope: []Block{Result}, waits: true, from: 2024, check: (*weekend).progress},
 	{name: "unknown", scope: []Block{Result}, waits: true, from: 1950, check: (*weekend).unknowns},
 	{name: "person", scope: []Block{Practice, Entries, Qualifying, Sprint, Grid, Result}, from: 2025, check: (*weekend).people},
 	{name: "fastest_lap", scope: []Block{Result}, from: 2024, check: (*weekend).fastestLaps},
@@ -427,8 +428,8 @@ func (w *weekend) retirements(breach breach) {
 				breach(r.block, "%s: %s is %s and has the reason %q, expected none", r.name, row.Driver, row.Outcome, row.Reason)
 			case row.Outcome == season.DidNotFinish && w.row(r.part, row.Driver).Gap != "":
 				breach(r.block, "%s: %s is %s and has the gap %q, expected none", r.name, row.Driver, row.Outcome, w.row(r.part, row.Driver).Gap)
-			case row.Outcome == season.DidNotFinish && w.row(r.part, row.Driver).NoLaps:
-				breach(r.block, "%s: %s is %s without a number of laps", r.name, row.Driver, row.Outcome)
+			case row.Started() && row.Outcome != season.Disqualified && w.row(r.part, row.Driver).NoLaps:
+				breach(r.block, "%s: %s started and has no number of laps", r.name, row.Driver)
 			case row.Outcome == season.NotClassified && winner.Laps > 0 && row.Laps > winner.Laps*9/10:
 				breach(r.block, "%s: %s is %s with %d laps, and more than %d make a driver classified", r.name, row.Driver, row.Outcome, row.Laps, winner.Laps*9/10)
 			case row.Outcome == season.DidNotFinish && last.Outcome == season.DidNotFinish && row.Laps > last.Laps:
@@ -638,7 +639,8 @@ func (w *weekend) fastestLaps(breach breach) {
 	}
 	var last season.FastestLap
 	seen := make(map[season.DriverID]bool)
-	winner := w.races()[0]
+	first := w.races()[0]
+	winner := first.winner()
 	for i, row := range w.round.FastestLaps {
 		result, ok := w.result(row.Driver)
 		switch {
@@ -650,8 +652,8 @@ func (w *weekend) fastestLaps(breach breach) {
 			continue
 		case row.Time == 0:
 			breach(Result, "fastest laps, row %d: %s has lap %d without a time", i+1, row.Driver, row.Lap)
-		case row.Lap > winner.winner().Laps:
-			breach(Result, "fastest laps, row %d: %s has lap %d, and the race had %d", i+1, row.Driver, row.Lap, winner.winner().Laps)
+		case row.Lap > winner.Laps:
+			breach(Result, "fastest laps, row %d: %s has lap %d, and the race had %d", i+1, row.Driver, row.Lap, winner.Laps)
 		case result.Outcome == season.Disqualified:
 			continue
 		case row.Time < last.Time:
@@ -661,27 +663,39 @@ func (w *weekend) fastestLaps(breach breach) {
 	}
 }
 
+// progress notes a retired car with a fastest lap behind its last one. A car that waited in its garage may have one,
+// because the lap has the number of the race's lap.
+func (w *weekend) progress(breach breach) {
+	for _, row := range w.round.FastestLaps {
+		if result, _ := w.result(row.Driver); result.Outcome == season.DidNotFinish && row.Lap > result.Laps {
+			breach(Result, "%d %s: %s retired after %d laps and has the fastest lap %d", w.year, w.round.Name, row.Driver, result.Laps, row.Lap)
+		}
+	}
+}
+
 func (w *weekend) pitStops(breach breach) {
 	if len(w.round.Results) == 0 {
 		return
 	}
 	last := make(map[season.DriverID]season.PitStop)
 	first := w.races()[0]
-	laps := first.winner().Laps
 	stops := make(map[season.DriverID]int)
 	for _, row := range w.round.PitStops {
 		stops[row.Driver]++
 	}
 	for i, row := range w.round.PitStops {
 		result, ok := w.result(row.Driver)
-		before := last[row.Driver]
+		before, most := last[row.Driver], first.winner().Laps
+		if result.Outcome != season.Disqualified { // whose laps do not count
+			most = min(most, result.Laps+1)
+		}
 		switch {
 		case !ok || !result.Started():
 			breach(Result, "pit stops, row %d: %s did not start", i+1, row.Driver)
 		case row.Stop <= before.Stop || row.Stop > stops[row.Driver]+4:
 			breach(Result, "pit stops, row %d: %s has stop %d, expected %d", i+1, row.Driver, row.Stop, before.Stop+1)
-		case row.Lap == 0 || row.Lap < before.Lap || row.Lap > laps:
-			breach(Result, "pit stops, row %d: %s stops in lap %d, expected %d to %d", i+1, row.Driver, row.Lap, max(1, before.Lap), laps)
+		case row.Lap == 0 || row.Lap < before.Lap || row.Lap > most:
+			breach(Result, "pit stops, row %d: %s stops in lap %d, expected %d to %d", i+1, row.Driver, row.Lap, max(1, before.Lap), most)
 		case row.Time != 0 && row.Time < 8*time.Second:
 			breach(Result, "pit stops, row %d: %s takes %s, expected at least 8s in the pit lane", i+1, row.Driver, row.Time)
 		}

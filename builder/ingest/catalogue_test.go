@@ -68,7 +68,7 @@ var incidents = []incident{
 	{"2026-07-05", "a night after the race a driver is four places and a lap further back", "the revision once it has stood; the pick stays", "the revision, with its reason", "TestOvernightCorrection", here},
 
 	{"2026-08-20", "accounts of OpenF1 are locked out", unchanged, "refused: incorrect username or password; the others go on", "TestWrongDataOfAPIs: accounts are locked out", apis},
-	{"2026-03-15", "Jolpica gives a cancelled round the number 0, or none", unchanged, "nothing, or malformed: which round", "TestWrongDataOfAPIs: a cancelled round has", apis},
+	{"2026-03-15", "Jolpica gives a cancelled round the number 0, or none", unchanged, "nothing, or a change waits at gate unread", "TestWrongDataOfAPIs: a cancelled round has", apis},
 	{"2026-03-08", "Jolpica has no laps and no pit stops for weeks", "the result", "nothing: they are not asked for", "TestWrongDataOfAPIs: which may be missing for weeks", apis},
 	{"2026-05-04", "Jolpica puts a start onto another round", unchanged, "a change waits at gate start", "TestWrongDataOfAPIs: a start is put onto another round", apis},
 	{"2026-05-03", "Jolpica has a provisional qualifying with two drivers in P9", unchanged, "a change waits at gate positions", "TestWrongDataOfAPIs: provisional qualifying", apis},

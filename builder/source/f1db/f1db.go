@@ -117,9 +117,7 @@ func convert(rel *release, opts Options) (season.Facts, Report, error) {
 	c.report.born = make(map[season.DriverID]string)
 	c.facts.Source = Source
 	c.readThings()
-	if err := c.checkRows(); err != nil {
-		return season.Facts{}, Report{}, err
-	}
+	c.checkRows()
 	if err := c.seasons(); err != nil {
 		return season.Facts{}, Report{}, err
 	}
@@ -236,27 +234,42 @@ func (c *converter) readThings() {
 	}
 }
 
-// checkRows leaves out each table with a row that refers to nothing known or has a cell that cannot be read.
-func (c *converter) checkRows() error {
-	races := make(map[int]*race, len(c.rel.races))
-	years := make(map[int]bool)
+// checkRows leaves out each table with a row that refers to nothing known, has a cell that cannot be read, or names
+// another round than that of its race.
+func (c *converter) checkRows() {
+	type round struct{ year, number int }
+	races, rounds, years := make(map[int]*race), make(map[round]*race), make(map[int]bool)
 	for i := range c.rel.races {
 		r := &c.rel.races[i]
-		if _, ok := races[r.ID]; ok {
-			other := slices.IndexFunc(c.rel.races, func(other race) bool { return other.ID == r.ID })
-			return fmt.Errorf("%s: race %d is row %d already", c.at(racesTable, i+1), r.ID, other+1)
+		if other := races[r.ID]; other != nil {
+			err := fmt.Errorf("%s: race %d is row %d already", c.at(racesTable, i+1), r.ID, slices.IndexFunc(c.rel.races, func(o race) bool { return o.ID == r.ID })+1)
+			c.refuse(other, season.CalendarPart, err)
+			c.refuse(r, season.CalendarPart, err)
+			r.ID = -i - 1 // so that no row belongs to it
 		}
-		races[r.ID], years[r.Year] = r, true
+		races[r.ID], rounds[round{r.Year, r.Round}], years[r.Year] = r, r, true
 	}
 	for _, t := range raceTables {
 		for id, rows := range c.rel.rows[t] {
-			r, ok := races[id]
-			if !ok {
-				return fmt.Errorf("%s: unknown race %d", c.at(t, rows[0].n), id)
-			}
+			faults := make(map[*race]error)
 			if err := c.checkTable(t, id, rows); err != nil {
+				faults[races[id]] = err
+			}
+			for i := range rows {
+				own := rounds[round{rows[i].Year, rows[i].Round}]
+				if races[id] == nil || rows[i].Round != 0 && own != nil && own.ID != id {
+					err := fmt.Errorf("%s, row %d: race %d is not round %d of %d", t.file(), rows[i].n, id, rows[i].Round, rows[i].Year)
+					faults[own], faults[races[id]] = err, err
+				}
+			}
+			for r, err := range faults {
+				if r == nil {
+					c.report.skip(t.stem, "rows of unknown races", len(rows))
+					delete(c.rel.rows[t], id)
+					continue
+				}
 				c.refuse(r, t.part, err)
-				delete(c.rel.rows[t], id)
+				delete(c.rel.rows[t], r.ID)
 			}
 		}
 	}
@@ -270,7 +283,6 @@ func (c *converter) checkRows() error {
 			}
 		}
 	}
-	return nil
 }
 
 // checkTable returns the fault of the first row of a table that cannot be read.
@@ -299,6 +311,8 @@ func (c *converter) checkRow(t table, r *row) error {
 	place := r.Position > 0 || r.PositionText == "" || r.PositionText == pitLane && (t == startingGrid || t == sprintGrid) ||
 		slices.Contains(outcomes, season.Outcome(r.PositionText))
 	switch {
+	case r.unread != nil:
+		return r.unread
 	case (t == teamStandings || t == finalTeams) && r.Team == "":
 		return errors.New("no constructor")
 	case t != teamStandings && t != finalTeams && !driver:

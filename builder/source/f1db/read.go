@@ -31,11 +31,13 @@ type release struct {
 	rows         map[table]map[int][]row // by race id; tables of a season by year
 	report       Report
 
+	careful bool             // one by one, because a value of a wrong type was found; it takes twice the time
+	unread  map[string]error // things that cannot be read, by their file in a repository
+	faults  []fault
+
 	// Of a repository.
 	files   map[table]map[int]string // by race id or year, as for rows
-	unread  map[string]error         // files of things that cannot be read
-	faults  []fault
-	unknown map[string][]string // times by file that cannot be read and count as unknown
+	unknown map[string][]string      // times by file that cannot be read and count as unknown
 }
 
 // fault is a table or a part of a race that cannot be read.
@@ -57,12 +59,17 @@ func read(f files, opts Options) (*release, error) {
 	if _, ok := f[racesTable.file()]; !ok {
 		return nil, errNotF1DB
 	}
-	in := &reader{files: f, limit: cmp.Or(opts.MaxBytes, DefaultMaxBytes), progress: opts.Progress}
-	rel := &release{rows: make(map[table]map[int][]row)}
-	for _, t := range append(raceTables, seasonTables...) {
-		rel.rows[t] = make(map[int][]row)
+	for careful := false; ; careful = true {
+		in := &reader{files: f, limit: cmp.Or(opts.MaxBytes, DefaultMaxBytes), progress: opts.Progress}
+		rel := &release{rows: make(map[table]map[int][]row), unread: make(map[string]error), careful: careful}
+		for _, t := range append(raceTables, seasonTables...) {
+			rel.rows[t] = make(map[int][]row)
+		}
+		err := in.read(rel, opts)
+		if wrongType := new(json.SemanticError); careful || !errors.As(err, &wrongType) {
+			return rel, err
+		}
 	}
-	return rel, in.read(rel, opts)
 }
 
 func (in *reader) read(rel *release, opts Options) error {
@@ -72,14 +79,14 @@ func (in *reader) read(rel *release, opts Options) error {
 	}
 	races, seasons := rel.keys(opts)
 	readings := append(make([]reading, 0, 8+len(raceTables)+len(seasonTables)),
-		reading{countriesTable, appendTo(&rel.countries)},
-		reading{driversTable, appendTo(&rel.drivers)},
-		reading{constructorsTable, appendTo(&rel.constructors)},
-		reading{enginesTable, appendTo(&rel.engines)},
-		reading{circuitsTable, appendTo(&rel.circuits)},
-		reading{grandsPrixTable, appendTo(&rel.grandsPrix)},
-		reading{racesTable, appendTo(&rel.races)},
-		reading{chronologyTable, appendTo(&rel.chronology)},
+		reading{countriesTable, appendTo(rel, countriesTable, &rel.countries, func(c *country) string { return c.ID })},
+		reading{driversTable, appendTo(rel, driversTable, &rel.drivers, func(d *driver) string { return string(d.ID) })},
+		reading{constructorsTable, appendTo(rel, constructorsTable, &rel.constructors, func(c *constructor) string { return string(c.ID) })},
+		reading{enginesTable, appendTo(rel, enginesTable, &rel.engines, func(e *engine) string { return string(e.ID) })},
+		reading{circuitsTable, appendTo(rel, circuitsTable, &rel.circuits, func(c *circuit) string { return string(c.ID) })},
+		reading{grandsPrixTable, appendTo(rel, grandsPrixTable, &rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })},
+		reading{racesTable, rel.appendRace},
+		reading{chronologyTable, appendTo(rel, chronologyTable, &rel.chronology, func(l *link) string { return fmt.Sprint(l.Parent, "-", l.Order) })},
 	)
 	for _, t := range raceTables {
 		readings = append(readings, reading{t, rel.appendRow(t, races)})
@@ -118,16 +125,75 @@ func (in *reader) read(rel *release, opts Options) error {
 	return nil
 }
 
-// appendTo returns a function that decodes one row of a table into the list.
-func appendTo[T any](list *[]T) func(*jsontext.Decoder) error {
-	return func(d *jsontext.Decoder) error {
-		var value T
-		if err := json.UnmarshalDecode(d, &value); err != nil {
-			return err
+// decode decodes a row. A careful one leaves out a value of a wrong type and returns the error about it as unread.
+func (rel *release) decode(d *jsontext.Decoder, into any) (unread, err error) {
+	if !rel.careful {
+		return nil, json.UnmarshalDecode(d, into)
+	}
+	text, err := d.ReadValue()
+	if err != nil {
+		return nil, err
+	}
+	return rel.decodeText(text, into, d.Options())
+}
+
+func (rel *release) decodeText(text jsontext.Value, into any, opts json.Options) (unread, err error) {
+	wrongType := new(json.SemanticError)
+	if err = json.Unmarshal(text, into, opts); !rel.careful || !errors.As(err, &wrongType) {
+		return nil, err
+	}
+	var cells map[string]jsontext.Value
+	if json.Unmarshal(text, &cells) != nil {
+		return nil, err // no row at all
+	}
+	key, _, _ := strings.Cut(strings.TrimPrefix(string(wrongType.JSONPointer), "/"), "/")
+	unread = fmt.Errorf("%s %s cannot be read", key, cells[key])
+	for key, value := range cells {
+		if one, err := json.Marshal(map[string]jsontext.Value{key: value}); err == nil {
+			_ = json.Unmarshal(one, into, opts) // the values that can be read
 		}
-		*list = append(*list, value)
+	}
+	return unread, nil
+}
+
+// appendTo returns a function that decodes one row of a table of things into the list. A thing that cannot be read is in
+// rel.unread, under the file that it has in a repository.
+func appendTo[T any](rel *release, t table, list *[]T, id func(*T) string) func(*jsontext.Decoder) error {
+	n := 0
+	return func(d *jsontext.Decoder) error {
+		n++
+		var value T
+		unread, err := rel.decode(d, &value)
+		switch {
+		case err != nil:
+			return err
+		case unread != nil:
+			rel.unread[t.stem+"/"+id(&value)+".yml"] = fmt.Errorf("%s, row %d: %w", t.file(), n, unread)
+		default:
+			*list = append(*list, value)
+		}
 		return nil
 	}
+}
+
+// appendRace decodes a race. A value that cannot be read leaves out the part to which it belongs.
+func (rel *release) appendRace(d *jsontext.Decoder) error {
+	var r race
+	unread, err := rel.decode(d, &r)
+	if err != nil {
+		return err
+	}
+	if rel.races = append(rel.races, r); unread != nil {
+		part := season.CalendarPart
+		switch key, _, _ := strings.Cut(unread.Error(), " "); {
+		case key == "date", key == "time":
+			part = season.StartPart
+		case strings.HasSuffix(key, "Date"), strings.HasSuffix(key, "Time"):
+			part = season.SessionsPart
+		}
+		rel.faults = append(rel.faults, fault{r.ID, part, fmt.Errorf("%s, row %d: %w", racesTable.file(), len(rel.races), unread)})
+	}
+	return nil
 }
 
 // key is the number by which the rows of a table are filed.
@@ -164,7 +230,8 @@ func (rel *release) appendRow(t table, by key) func(*jsontext.Decoder) error {
 		n++
 		r := row{n: n}
 		if by.skip == nil {
-			if err := json.UnmarshalDecode(d, &r); err != nil {
+			var err error
+			if r.unread, err = rel.decode(d, &r); err != nil {
 				return err
 			}
 		} else {
@@ -175,7 +242,7 @@ func (rel *release) appendRow(t table, by key) func(*jsontext.Decoder) error {
 			if id, ok := by.in(text); ok && by.skip(id) {
 				return nil
 			}
-			if err := json.Unmarshal(text, &r, d.Options()); err != nil {
+			if r.unread, err = rel.decodeText(text, &r, d.Options()); err != nil {
 				return err
 			}
 		}

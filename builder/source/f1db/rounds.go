@@ -122,7 +122,7 @@ func (c *converter) sheets(r *race) {
 func sessions(r *race) ([]season.Session, error) {
 	qualifyingDate, qualifyingTime := r.QualifyingDate, r.QualifyingTime
 	for _, s := range [][2]string{{r.Qualifying2Date, r.Qualifying2Time}, {r.Qualifying1Date, r.Qualifying1Time}} {
-		if qualifyingDate == "" {
+		if qualifyingDate == "" && s[0] != "" {
 			qualifyingDate, qualifyingTime = s[0], s[1]
 		}
 	}

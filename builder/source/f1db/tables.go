@@ -143,6 +143,7 @@ type race struct {
 type row struct {
 	RaceID       int             `json:"raceId"`
 	Year         int             `json:"year"`
+	Round        int             `json:"round"` // 0 in a repository
 	Order        int             `json:"positionDisplayOrder"`
 	Position     int             `json:"positionNumber"`
 	PositionText string          `json:"positionText"`
@@ -169,5 +170,6 @@ type row struct {
 	// LapsText is the cell of Laps in a repository.
 	LapsText string `json:"-"`
 
-	n int // its place in the table, from 1
+	n      int   // its place in the table, from 1
+	unread error // about a cell that cannot be read
 }

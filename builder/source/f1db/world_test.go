@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"gridcast/builder/season"
+	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 )
@@ -174,7 +175,7 @@ func TestImportErrors(t *testing.T) {
 		},
 		{
 			"unknown race", "f1db-races-free-practice-1-results.json", `"raceId":7`, `"raceId":70`,
-			[]string{"f1db-races-free-practice-1-results.json", "row 1", "unknown race 70"},
+			[]string{"f1db-races-free-practice-1-results.json", "row 1", "race 70 is not round 1 of 2023"},
 		},
 		{
 			"unknown circuit", "f1db-races.json", `"circuitId":"ring"`, `"circuitId":"rang"`,
@@ -336,4 +337,76 @@ func FuzzImport(f *testing.F) {
 			t.Errorf("%d results in the archive, %d in the report", rows, report.Results)
 		}
 	})
+}
+
+// TestOneBadCellOfARelease: a cell that cannot be read leaves out its own part of the document, and the reason names file,
+// row and value. All other parts stay.
+func TestOneBadCellOfARelease(t *testing.T) {
+	const results, races = "f1db-races-race-results.json", "f1db-races.json"
+	whole := documentOf(t, world(t))
+	if len(whole.Unread) > 0 {
+		t.Fatal(whole.Unread)
+	}
+	for _, test := range []struct {
+		file, was, is string
+		want          []season.Part // of the first round; empty: a thing
+		says          []string
+	}{
+		{results, `"points":25`, `"points":"12,5"`, []season.Part{season.ResultPart}, []string{results, "row 1", "points", "12,5"}},
+		{results, `"laps":12`, `"laps":{"n":12}`, []season.Part{season.ResultPart}, []string{results, "row 2", "laps"}},
+		{results, `"raceId":7`, `"raceId":77`, []season.Part{season.ResultPart}, []string{results, "row 1", "race 77"}},
+		{results, `"raceId":7`, `"raceId":8`, []season.Part{season.ResultPart}, []string{results, "row 1", "race 8 is not round 1 of 2023"}},
+		{"f1db-races-qualifying-results.json", `"q2Millis":90500`, `"q2Millis":"1:30.5"`, []season.Part{season.Part(season.Qualifying)}, []string{"row 1", "q2Millis", "1:30.5"}},
+		{"f1db-races-driver-standings.json", `"points":25`, `"points":true`, []season.Part{season.DriverStandingsPart}, []string{"row 1", "points"}},
+		{races, `"courseLength":4.5`, `"courseLength":"4,5"`, []season.Part{season.CalendarPart}, []string{races, "row 1", "courseLength", "4,5"}},
+		{races, `"time":"13:00"`, `"time":1300`, []season.Part{season.StartPart}, []string{races, "row 1", "1300"}},
+		{races, `"qualifyingTime":"14:00"`, `"qualifyingTime":1400`, []season.Part{season.SessionsPart}, []string{races, "row 1", "1400"}},
+		{"f1db-drivers.json", `"abbreviation":"ARN"`, `"abbreviation":7`, nil, []string{"f1db-drivers.json", "row 1", "abbreviation", "7"}},
+		{"f1db-seasons-driver-standings.json", `"points":25`, `"points":"n/a"`, nil, []string{"f1db-seasons-driver-standings.json", "row 1", "n/a"}},
+	} {
+		t.Run(test.file+" "+test.is, func(t *testing.T) {
+			files := world(t)
+			if !strings.Contains(files[test.file], test.was) {
+				t.Fatalf("%s has no %s", test.file, test.was)
+			}
+			files[test.file] = strings.Replace(files[test.file], test.was, test.is, 1)
+			d := documentOf(t, files)
+			for _, says := range test.says {
+				if len(d.Unread) == 0 || !strings.Contains(d.Unread[0].Reason, says) {
+					t.Errorf("got %+v, want %q in the reason", d.Unread, says)
+				}
+			}
+			want, got := whole.Facts.Seasons[0].Rounds[0], d.Facts.Seasons[0].Rounds[0]
+			for _, part := range test.want {
+				want.Clear(part)
+				if part == season.ResultPart || part == season.Part(season.Qualifying) {
+					want.Entries = nil // they follow from both
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the first round (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1]); diff != "" {
+				t.Errorf("the second round (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// documentOf reads a release as a source gives it.
+func documentOf(t *testing.T, files map[string]string) source.Document {
+	t.Helper()
+	u, err := f1db.NewRelease(zipped(t, files), "", media.Media{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := u.Fetch(t.Context(), time.Now(), 2023, 2023, source.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := u.Read(payload.Packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
