@@ -340,7 +340,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		}
 		fill(d, version)
 		refused = append(refused, addFeeds(d, a, version)...)
-		if err := tiles.Add(d, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq]); err != nil {
+		if err := tiles.Add(d, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq], in.Ledger); err != nil {
 			return err
 		}
 		for _, document := range refused {

@@ -230,15 +230,23 @@ func (r *Reproducer) remake(ctx context.Context, m *snapshots.Manifest) (map[str
 
 // log adds the public log of the ledger, if the version has one. Nobody can sign its checkpoint again without the key.
 func (r *Reproducer) log(ctx context.Context, m *snapshots.Manifest, made map[string]remake) error {
-	i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == tiles.Checkpoint })
-	if i < 0 {
+	stored := map[string][]byte{}
+	for _, e := range m.Entries {
+		if e.Path != tiles.Checkpoint && e.Path != tiles.Keys && !strings.HasPrefix(e.Path, tiles.ProofFolder) {
+			continue
+		}
+		data, err := snapshots.Object{Key: e.Object, SHA256: e.SHA256, Size: e.Size}.Read(ctx, r.store)
+		if err != nil {
+			return err
+		}
+		stored[e.Path] = data
+	}
+	checkpoint, ok := stored[tiles.Checkpoint]
+	if !ok {
 		return nil
 	}
-	checkpoint, err := snapshots.Object{Key: m.Entries[i].Object, SHA256: m.Entries[i].SHA256, Size: m.Entries[i].Size}.Read(ctx, r.store)
-	if err != nil {
-		return err
-	}
-	files, err := tiles.Remake(r.ledger.Files(), checkpoint)
+	size := tiles.Size(checkpoint, len(r.ledger.Files()))
+	files, err := tiles.Remake(r.ledger.Files()[:size], r.ledger.UpTo(int64(size)), stored)
 	for path, data := range files {
 		made[path] = func(time.Time) ([]byte, error) { return data, nil }
 	}

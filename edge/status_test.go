@@ -8,11 +8,13 @@ import (
 	"flag"
 	"html"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -223,6 +225,49 @@ func TestPortraitsNeedNoKey(t *testing.T) {
 		if r := w.do("GET", path); r.StatusCode != http.StatusNotFound {
 			t.Errorf("got %d for %s, want 404", r.StatusCode, path)
 		}
+	}
+}
+
+// TestServiceAnswersAsDocumented asks every path outside of the API that the OpenAPI document has: the status is documented,
+// and 304 is documented exactly where a tag is answered with it.
+func TestServiceAnswersAsDocumented(t *testing.T) {
+	var api struct {
+		Paths map[string]struct {
+			Get struct {
+				Security   []any
+				Parameters []struct{ In, Name, Example string }
+				Responses  map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	w.await("version 1", func() bool { return w.edge.Status().Version == 1 })
+	asked := 0
+	for path, item := range api.Paths {
+		if item.Get.Security == nil {
+			continue
+		}
+		for _, p := range item.Get.Parameters {
+			path = strings.Replace(path, "{"+p.Name+"}", p.Example, 1)
+		}
+		first := w.do("GET", path)
+		if _, ok := item.Get.Responses[strconv.Itoa(first.StatusCode)]; !ok {
+			t.Errorf("%s: got %d, documented are %v", path, first.StatusCode, slices.Sorted(maps.Keys(item.Get.Responses)))
+		}
+		if first.StatusCode != http.StatusOK {
+			continue // of a version without signatures, and of the log
+		}
+		again := w.do("GET", path, "If-None-Match: "+first.Header.Get("ETag"))
+		if _, ok := item.Get.Responses["304"]; ok != (again.StatusCode == http.StatusNotModified) {
+			t.Errorf("%s: got %d for its tag, 304 documented: %t", path, again.StatusCode, ok)
+		}
+		asked++
+	}
+	if asked < 9 {
+		t.Errorf("asked %d paths", asked)
 	}
 }
 

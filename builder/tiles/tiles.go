@@ -12,7 +12,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +25,12 @@ import (
 // Checkpoint is the stored path of the signed head of the log. Tiles are stored beside it, below tile/, without
 // their width: the edge cuts a narrower tile from the stored one.
 const Checkpoint = snapshots.LogFolder + "checkpoint"
+
+// Keys is the stored path of the verifier keys of the log, one a line.
+const Keys = snapshots.LogFolder + "verifier-keys"
+
+// ProofFolder begins the stored path of the proof of a frozen pick. The session key of its round follows.
+const ProofFolder = snapshots.LogFolder + "proof/"
 
 // height is the height of a tile: 256 hashes.
 const height = 8
@@ -70,15 +75,18 @@ func (l *Log) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 }
 
 // Text returns the checkpoint of the log without signatures. name is that of the signing key.
-func (l *Log) Text(name string) (string, error) {
-	root, err := tlog.TreeHash(int64(len(l.leaves)), l)
+func (l *Log) Text(name string) (string, error) { return l.textAt(name, int64(len(l.leaves))) }
+
+// textAt returns the checkpoint of the log when it had size files.
+func (l *Log) textAt(name string, size int64) (string, error) {
+	root, err := tlog.TreeHash(size, l)
 	if err != nil {
 		return "", fmt.Errorf("log of the ledger: %w", err)
 	}
 	if l.kind == ledger.Simulated {
 		name += notes.Simulated
 	}
-	return fmt.Sprintf("%s\n%d\n%s\n", name, len(l.leaves), root), nil
+	return fmt.Sprintf("%s\n%d\n%s\n", name, size, root), nil
 }
 
 // Tiles returns every tile of hashes and of leaves, by stored path.
@@ -113,11 +121,10 @@ func place(n int64) string {
 
 const proofHead = "c2sp.org/tlog-proof@v1"
 
-// Prove returns the proof that a file of the ledger is in the log of a checkpoint. The proof holds the file.
-func (l *Log) Prove(file ledger.File, checkpoint []byte) ([]byte, error) {
-	if size := int64(len(l.leaves)); file.Seq > size {
-		return nil, fmt.Errorf("the log of the current version ends at ledger file %d, before file %d; the next build publishes it: gridcast build --sign FILE", size, file.Seq)
-	}
+// Prove returns the proof that a file of the ledger is in the log as it was when that file was its last one. sign signs
+// the checkpoint of that log. The proof holds the file. Equal files and keys give equal bytes, so a proof never changes
+// while the same keys sign.
+func (l *Log) Prove(file ledger.File, name string, sign func(text string) ([]byte, error)) ([]byte, error) {
 	data, err := file.Encode()
 	if err != nil {
 		return nil, err
@@ -125,9 +132,17 @@ func (l *Log) Prove(file ledger.File, checkpoint []byte) ([]byte, error) {
 	if got := snapshots.Digest(data); got != file.Hash {
 		return nil, fmt.Errorf("ledger file %d: %w: its hash is %s, the ledger has %s", file.Seq, snapshots.ErrDamaged, got, file.Hash)
 	}
-	hashes, err := tlog.ProveRecord(int64(len(l.leaves)), file.Seq-1, l)
+	hashes, err := tlog.ProveRecord(file.Seq, file.Seq-1, l)
 	if err != nil {
 		return nil, fmt.Errorf("prove ledger file %d: %w", file.Seq, err)
+	}
+	text, err := l.textAt(name, file.Seq)
+	if err != nil {
+		return nil, err
+	}
+	checkpoint, err := sign(text)
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofHead, base64.StdEncoding.EncodeToString(data), file.Seq-1)
@@ -153,7 +168,7 @@ func Verify(text []byte, trust notes.Trust) (Proven, error) {
 	head, checkpoint, whole := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
 	if !whole || len(lines) < 3 || lines[0] != proofHead {
-		return Proven{}, fmt.Errorf("it is no %s with a ledger file, as gridcast ledger prove prints it", proofHead)
+		return Proven{}, fmt.Errorf("it is no %s with a ledger file, as gridcast ledger prove prints it and /log/proof/KEY has it", proofHead)
 	}
 	n, size, root, err := ReadCheckpoint(checkpoint, trust)
 	if err != nil {
@@ -200,9 +215,10 @@ func ReadCheckpoint(data []byte, trust notes.Trust) (n notes.Note, size int64, r
 	return n, size, root, nil
 }
 
-// Add adds the log of the files to a draft, signed by the keys. Equal files and keys give equal bytes, so a version
-// without news in the ledger keeps the tiles and the checkpoint of its base.
-func Add(d *snapshots.Draft, s *notes.Signers, files []ledger.File) error {
+// Add adds the log of the files to a draft, signed by the keys, with the proof of each frozen pick that counts in the
+// state. Equal files and keys give equal bytes, so a version without news in the ledger keeps the log of its base, and a
+// proof stays as it was made at the freeze.
+func Add(d *snapshots.Draft, s *notes.Signers, files []ledger.File, state *ledger.Fold) error {
 	if s == nil {
 		return nil
 	}
@@ -221,10 +237,54 @@ func Add(d *snapshots.Draft, s *notes.Signers, files []ledger.File) error {
 	if all[Checkpoint], err = s.SignText(text); err != nil {
 		return err
 	}
+	all[Keys] = []byte(strings.Join(s.Public(), "\n") + "\n")
+	size, err := l.signedBy(d.Base, s)
+	if err != nil {
+		return err
+	}
+	for path, file := range picks(files, state) {
+		if entry, ok := d.Base.Entry(path); ok && file.Seq <= size {
+			d.Variants = append(d.Variants, snapshots.Reused(entry))
+		} else if all[path], err = l.Prove(file, s.Origin(), s.SignText); err != nil {
+			return err
+		}
+	}
 	for path, data := range all {
 		d.Variants = append(d.Variants, snapshots.New(path, data, nil, d.BuiltAt))
 	}
 	return nil
+}
+
+// signedBy returns the size of the log of a version, or 0 if the version has another log, or one by other keys.
+func (l *Log) signedBy(base *snapshots.Base, s *notes.Signers) (size int64, err error) {
+	entry, ok := base.Entry(Checkpoint)
+	if size = base.Manifest.Ledger.Seq; !ok || size > int64(len(l.leaves)) {
+		return 0, nil
+	}
+	text, err := l.textAt(s.Origin(), size)
+	if err != nil {
+		return 0, err
+	}
+	if checkpoint, err := s.SignText(text); err != nil || snapshots.Digest(checkpoint) != entry.SHA256 {
+		return 0, err
+	}
+	return size, nil
+}
+
+// picks returns the files with the frozen picks that count, by the stored paths of their proofs.
+func picks(files []ledger.File, state *ledger.Fold) map[string]ledger.File {
+	found := map[string]ledger.File{}
+	for _, file := range files {
+		for _, e := range file.Events {
+			if e.Type != ledger.PickFrozen {
+				continue
+			}
+			if r, _ := state.Record(e.Session); r.Pick != nil && r.Pick.EventID == e.ID {
+				found[fmt.Sprint(ProofFolder, e.Session)] = file
+			}
+		}
+	}
+	return found
 }
 
 // Size returns the number of ledger files in the log of a checkpoint, without looking at its signatures. It is at most
@@ -241,12 +301,13 @@ func Size(checkpoint []byte, files int) int {
 	return max(0, min(size, files))
 }
 
-// Remake makes the log of a version again from the files of its ledger: tiles and checkpoint by path. The key is not
-// at hand, so a checkpoint with the right text counts as made again.
-func Remake(files []ledger.File, checkpoint []byte) (map[string][]byte, error) {
-	text, _, _ := bytes.Cut(checkpoint, []byte("\n\n"))
-	origin, _, _ := strings.Cut(string(text), "\n")
-	l, err := New(files[:Size(checkpoint, len(files))])
+// Remake makes the log of a version again from the files of its ledger and the state after them, by path. stored has
+// the files of the log that are signed. The keys are not at hand, so a file with the right text counts as made again,
+// and so do keys that have signed the checkpoint.
+func Remake(files []ledger.File, state *ledger.Fold, stored map[string][]byte) (map[string][]byte, error) {
+	origin, _, _ := strings.Cut(string(stored[Checkpoint]), "\n")
+	name := strings.TrimSuffix(origin, notes.Simulated)
+	l, err := New(files)
 	if err != nil {
 		return nil, err
 	}
@@ -254,9 +315,28 @@ func Remake(files []ledger.File, checkpoint []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := l.Text(strings.TrimSuffix(origin, notes.Simulated))
-	if all[Checkpoint] = []byte(again); again == string(text)+"\n" {
-		all[Checkpoint] = slices.Clone(checkpoint)
+	again, err := l.Text(name)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	all[Checkpoint] = []byte(again)
+	if stored[Keys] == nil {
+		state = &ledger.Fold{} // a version of an earlier release has no proofs
+	}
+	for path, file := range picks(files, state) {
+		if all[path], err = l.Prove(file, name, func(text string) ([]byte, error) { return []byte(text), nil }); err != nil {
+			return nil, err
+		}
+	}
+	for path, data := range stored {
+		if i := bytes.LastIndex(data, []byte("\n\n")); i >= 0 && bytes.Equal(all[path], data[:i+1]) {
+			all[path] = data
+		}
+	}
+	if trust, err := notes.NewTrust(strings.Fields(string(stored[Keys]))...); err == nil {
+		if _, err = trust.Open(stored[Checkpoint]); err == nil {
+			all[Keys] = stored[Keys]
+		}
+	}
+	return all, nil
 }

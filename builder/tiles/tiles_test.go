@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -59,12 +60,19 @@ func TestProofs(t *testing.T) {
 	}
 	checkpoint := sign(signers, text)
 	for _, file := range files {
-		proof, err := l.Prove(file, checkpoint)
+		proof, err := l.Prove(file, signers.Origin(), signers.SignText)
 		if err != nil {
 			t.Fatal(err)
 		}
+		first, err := tiles.New(files[:file.Seq])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if earlier, err := first.Prove(file, signers.Origin(), signers.SignText); err != nil || !bytes.Equal(earlier, proof) {
+			t.Errorf("file %d: the proof changes as the log grows: %v", file.Seq, err)
+		}
 		proven, err := tiles.Verify(proof, signers.Trust())
-		if err != nil || proven.File.Seq != file.Seq || proven.Size != 9 || proven.File.Events[0].ID != file.Events[0].ID {
+		if err != nil || proven.File.Seq != file.Seq || proven.Size != file.Seq || proven.File.Events[0].ID != file.Events[0].ID {
 			t.Errorf("file %d: %+v, %v", file.Seq, proven, err)
 		}
 		for i := 0; i < len(proof); i += 7 {
@@ -75,15 +83,12 @@ func TestProofs(t *testing.T) {
 			}
 		}
 		file.Hash = strings.Repeat("0", 64)
-		if _, err := l.Prove(file, checkpoint); err == nil {
+		if _, err := l.Prove(file, signers.Origin(), signers.SignText); err == nil {
 			t.Errorf("file %d is proven by another hash", file.Seq)
 		}
 	}
 
-	if _, err := l.Prove(ledgerOf(t, ledger.Simulated, 10)[9], checkpoint); err == nil || !strings.Contains(err.Error(), "ends at ledger file 9, before file 10") {
-		t.Errorf("a file after the checkpoint: %v", err)
-	}
-	proof, err := l.Prove(files[4], checkpoint)
+	proof, err := l.Prove(files[5], signers.Origin(), signers.SignText)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,38 +98,44 @@ func TestProofs(t *testing.T) {
 		altered[number] = text
 		return strings.Join(altered, "\n")
 	}
-	forged, err := files[5].Encode()
+	forged, err := files[4].Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	another := strings.Replace(text, "\n9\n", "\n8\n", 1)
+	_, signed, _ := strings.Cut(string(proof), "\n\n")
+	text, _, _ = strings.Cut(signed, "\n\n")
+	text += "\n"
+	another := strings.Replace(text, "\n6\n", "\n5\n", 1)
 	for name, test := range map[string]struct{ proof, want string }{
 		"no proof":                {"", "it is no c2sp.org/tlog-proof@v1"},
 		"another pick":            {line(1, "extra "+base64.StdEncoding.EncodeToString(forged)), "the log of example.com/log/simulated does not have this ledger file"},
 		"no ledger file":          {line(1, "nothing"), "its ledger file or its index cannot be read"},
-		"another index":           {line(2, "index 5"), "does not have this ledger file"},
+		"another index":           {line(2, "index 4"), "does not have this ledger file"},
 		"no index":                {line(2, "index x"), "its ledger file or its index cannot be read"},
 		"another hash":            {line(3, lines[4]), "does not have this ledger file"},
 		"no hash":                 {line(3, "x"), `hash "x"`},
 		"a hash less":             {strings.Replace(string(proof), lines[3]+"\n", "", 1), "does not have this ledger file"},
 		"another size":            {strings.Replace(string(proof), text, another, 1), "checkpoint: not signed by a trusted key"},
-		"a checkpoint by another": {strings.Replace(string(proof), string(checkpoint), string(sign(other, text)), 1), "checkpoint: not signed by a trusted key"},
-		"an earlier checkpoint":   {strings.Replace(string(proof), string(checkpoint), string(sign(signers, another)), 1), "does not have this ledger file"},
-		"a note about a version":  {strings.Replace(string(proof), string(checkpoint), string(sign(signers, "example.com/log\nversion 1\nmanifest x\n")), 1), `checkpoint: size "version 1"`},
+		"a checkpoint by another": {strings.Replace(string(proof), signed, string(sign(other, text)), 1), "checkpoint: not signed by a trusted key"},
+		"an earlier checkpoint":   {strings.Replace(string(proof), signed, string(sign(signers, another)), 1), "does not have this ledger file"},
+		"a note about a version":  {strings.Replace(string(proof), signed, string(sign(signers, "example.com/log\nversion 1\nmanifest x\n")), 1), `checkpoint: size "version 1"`},
 	} {
 		if _, err := tiles.Verify([]byte(test.proof), signers.Trust()); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want an error with %q", name, err, test.want)
 		}
 	}
 
-	// The log of a version is made again without the key, and a checkpoint of another log is not.
-	again, err := tiles.Remake(files, checkpoint)
-	if err != nil || !bytes.Equal(again[tiles.Checkpoint], checkpoint) {
-		t.Errorf("made again: %q, %v", again[tiles.Checkpoint], err)
+	// The log of a version is made again without the key. A checkpoint of another log and foreign keys are not.
+	keys := []byte(signers.Public()[0] + "\n")
+	again, err := tiles.Remake(files, &ledger.Fold{}, map[string][]byte{tiles.Checkpoint: checkpoint, tiles.Keys: keys})
+	if err != nil || !bytes.Equal(again[tiles.Checkpoint], checkpoint) || !bytes.Equal(again[tiles.Keys], keys) {
+		t.Errorf("made again: %q, %v", again, err)
 	}
-	again, err = tiles.Remake(files, bytes.Replace(checkpoint, []byte("\n9\n"), []byte("\n8\n"), 1))
-	if err != nil || bytes.Contains(again[tiles.Checkpoint], []byte("—")) {
-		t.Errorf("another checkpoint made again: %q, %v", again[tiles.Checkpoint], err)
+	again, err = tiles.Remake(files, &ledger.Fold{}, map[string][]byte{
+		tiles.Checkpoint: bytes.Replace(checkpoint, []byte("\n9\n"), []byte("\n8\n"), 1), tiles.Keys: []byte(other.Public()[0]),
+	})
+	if err != nil || bytes.Contains(again[tiles.Checkpoint], []byte("—")) || again[tiles.Keys] != nil {
+		t.Errorf("another checkpoint made again: %q, %v", again, err)
 	}
 }
 
@@ -139,13 +150,13 @@ func TestLogOfAStore(t *testing.T) {
 		origin  string
 		written int // objects, without a claim
 	}{
-		{files: 3, keys: []string{one}, origin: "example.com/log", written: 3},
+		{files: 3, keys: []string{one}, origin: "example.com/log", written: 4},
 		{files: 3, keys: []string{one}, origin: "example.com/log", written: 0},
 		{files: 256, keys: []string{one}, origin: "example.com/log", written: 4},
 		{files: 300, keys: []string{one}, origin: "example.com/log", written: 3},
-		{files: 300, keys: []string{one, two}, origin: "example.com/log", written: 1},
-		{files: 300, keys: []string{two}, origin: "example.com/log", written: 1},
-		{files: 300, keys: []string{restored}, origin: "example.com/restored", written: 6},
+		{files: 300, keys: []string{one, two}, origin: "example.com/log", written: 2},
+		{files: 300, keys: []string{two}, origin: "example.com/log", written: 2},
+		{files: 300, keys: []string{restored}, origin: "example.com/restored", written: 7},
 	} {
 		s, err := notes.ReadSigners(step.keys...)
 		if err != nil {
@@ -161,7 +172,7 @@ func TestLogOfAStore(t *testing.T) {
 			BuiltAt: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC), CurrentSeason: 2024, Seasons: []int{2024},
 			Ledger: snapshots.Ledger{Kind: "real", Seq: int64(step.files), Hash: files[step.files-1].Hash},
 		}}
-		if err = tiles.Add(d, s, files[:step.files]); err != nil {
+		if err = tiles.Add(d, s, files[:step.files], &ledger.Fold{}); err != nil {
 			t.Fatal(err)
 		}
 		receipt, err := publisher.Publish(t.Context(), *d)
@@ -177,6 +188,94 @@ func TestLogOfAStore(t *testing.T) {
 		if err != nil || n.Origin != step.origin || size != int64(step.files) || len(n.Keys) != len(step.keys) {
 			t.Errorf("step %d: %+v of %d files, %v", i, n, size, err)
 		}
+	}
+}
+
+// TestProofsOfPicks: each frozen pick that counts has a proof in the version. Later files of the ledger do not change its
+// bytes. A void pick has none, and another key makes other ones.
+func TestProofsOfPicks(t *testing.T) {
+	opened := time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)
+	start := opened.Add(148 * time.Hour)
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, opened, "builder", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	happens := func(events ...ledger.Event) {
+		t.Helper()
+		fresh, err := l.Refresh(t.Context())
+		if err == nil {
+			_, err = fresh.Append(t.Context(), opened, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return events, nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := memblob.New()
+	proofs := func(s *notes.Signers) map[string]string { // of the next version, by session key
+		t.Helper()
+		s.New = true
+		publisher := snapshots.Publisher{Store: store, Signers: s}
+		base, err := publisher.LoadBase(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := snapshots.Draft{Base: base, About: snapshots.About{
+			BuiltAt: opened, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real", Seq: l.Head().Seq, Hash: l.Head().Hash},
+		}}
+		err = tiles.Add(&d, s, l.Files(), l.Fold())
+		if err == nil {
+			_, err = publisher.Publish(t.Context(), d)
+		}
+		if err == nil {
+			base, err = publisher.LoadBase(t.Context(), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, e := range base.Manifest.Entries {
+			if session, ok := strings.CutPrefix(e.Path, tiles.ProofFolder); ok {
+				text, err := base.Body(t.Context(), e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				proven, err := tiles.Verify(text, s.Trust())
+				if err != nil || fmt.Sprint(proven.File.Events[0].Session) != session || proven.File.Events[0].Type != ledger.PickFrozen {
+					t.Errorf("%s: %+v, %v", e.Path, proven, err)
+				}
+				found[session] = e.SHA256
+			}
+		}
+		return found
+	}
+	one, two := key(t, "example.com/log"), key(t, "example.com/log")
+	pick := ledger.Pick{P1: "leclerc", P2: "norris", P3: "russell", WinProbability: .41, Model: "r2/1"}
+	happens(ledger.Event{Type: ledger.KeysAssigned, Keys: []ledger.KeyAssignment{{Session: 2026007, Year: 2026, GrandPrix: "canada"}, {Session: 2026008, Year: 2026, GrandPrix: "monaco"}}})
+	if got := proofs(one); len(got) != 0 {
+		t.Errorf("without picks: %v", got)
+	}
+	happens(ledger.Freeze(2026007, pick, start, false))
+	first := proofs(one)
+	if len(first) != 1 || first["2026007"] == "" {
+		t.Fatalf("after the first freeze: %v", first)
+	}
+	happens(ledger.Freeze(2026008, pick, start, true))
+	if both := proofs(one); len(both) != 2 || both["2026007"] != first["2026007"] {
+		t.Errorf("after the second freeze: %v, want the first proof unchanged in it: %v", both, first)
+	}
+	if others := proofs(two); len(others) != 2 || others["2026007"] == first["2026007"] {
+		t.Errorf("by another key: %v", others)
+	}
+	canada, _ := l.Fold().Record(2026007)
+	happens(canada.Cancel("a storm")...)
+	if left := proofs(one); len(left) != 1 || left["2026008"] == "" {
+		t.Errorf("after the void: %v", left)
+	}
+	canada, _ = l.Fold().Record(2026007)
+	happens(canada.Reinstate(start, "the storm has gone"))
+	happens(ledger.Freeze(2026007, pick, start, true))
+	if again := proofs(one); len(again) != 2 || again["2026007"] == first["2026007"] {
+		t.Errorf("after another freeze: %v, want another proof than before the void: %v", again, first)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
@@ -27,48 +26,28 @@ type ledgerProveCmd struct {
 	Session int64 `arg:"" help:"The session key of the round, such as 2024022."`
 }
 
-// Run prints the proof that the frozen pick of a round is in the public log of the current version.
+// Run prints the proof that the public log has the frozen pick of a round, as edges serve it below /log/proof/.
 func (c *ledgerProveCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	base, err := snapshots.LoadBase(ctx, store, nil)
 	if err != nil {
 		return err
 	}
-	entry, ok := base.Entry(tiles.Checkpoint)
-	if !ok {
+	if _, ok := base.Entry(tiles.Checkpoint); !ok {
 		return errors.New("the current version has no public log, because no key has signed it: gridcast build --sign FILE")
 	}
-	checkpoint, err := base.Body(ctx, entry)
-	if err != nil {
-		return err
+	entry, ok := base.Entry(fmt.Sprint(tiles.ProofFolder, c.Session))
+	if !ok {
+		return fmt.Errorf("version %d has no proof of %d, because its ledger has no frozen pick of that round; gridcast ledger list shows the events, and the next build publishes them: gridcast build --sign FILE", base.Pointer.Version, c.Session)
 	}
-	l, err := ledger.Load(ctx, store, ledger.AnyKind)
-	if err != nil {
-		return err
+	proof, err := base.Body(ctx, entry)
+	if err == nil {
+		s.Print(map[string]string{"proof": string(proof)}, "%s", proof)
 	}
-	record, _ := l.Fold().Record(c.Session)
-	if record.Pick == nil {
-		return fmt.Errorf("the ledger has no frozen pick of %d; gridcast ledger list shows its events", c.Session)
-	}
-	log, err := tiles.New(l.Files()[:tiles.Size(checkpoint, len(l.Files()))])
-	if err != nil {
-		return err
-	}
-	for _, file := range l.Files() {
-		for _, e := range file.Events {
-			if e.ID == record.Pick.EventID {
-				proof, err := log.Prove(file, checkpoint)
-				if err == nil {
-					s.Print(map[string]string{"proof": string(proof)}, "%s", proof)
-				}
-				return err
-			}
-		}
-	}
-	return fmt.Errorf("the pick of %d is in no ledger file", c.Session)
+	return err
 }
 
 type ledgerVerifyCmd struct {
-	File string   `arg:"" help:"A proof from gridcast ledger prove." type:"path"`
+	File string   `arg:"" help:"A proof from gridcast ledger prove, or from /log/proof/ of an edge." type:"path"`
 	Keys []string `name:"key" required:"" help:"The publisher's verifier key; may be repeated." placeholder:"VKEY" env:"-"`
 }
 

@@ -68,6 +68,11 @@ type example struct{ Summary, JSON string }
 
 type service struct{ Path, Summary, Description string }
 
+// Pattern reports whether the path has a parameter, or is absent from some services, so that no page links to it.
+func (s service) Pattern() bool {
+	return strings.ContainsRune(s.Path, '{') || strings.HasPrefix(s.Path, "/log/") || strings.HasPrefix(s.Path, "/signed/")
+}
+
 type headerRow struct{ Name, Description, Example string }
 
 type errorRow struct {
