@@ -16,7 +16,7 @@ func CompileText(file string, text []byte) error {
 func Check(file string, body []byte) error {
 	for i := range contracts {
 		if contracts[i].file == file {
-			return contracts[i].schema().check(body)
+			return check(contracts[i].schema(), body)
 		}
 	}
 	panic("no contract has the file " + file)

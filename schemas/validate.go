@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -125,7 +126,7 @@ type contract struct {
 	endpoint catalog.Name
 	kind     string // of standings: the type; of others: the name
 	file     string
-	schema   func() *schema // compiled when first called
+	schema   func() *jsonschema.Schema // compiled when first called
 	// parse returns the content of a body, and the bytes that wire.Marshal makes of it.
 	parse func(body []byte) (content any, text []byte, err error)
 }
@@ -158,7 +159,7 @@ func (c *contract) decode(body []byte) (any, error) {
 			return nil, fmt.Errorf("not JSON: %w", syntax)
 		}
 	}
-	if err := c.schema().check(body); err != nil {
+	if err := check(c.schema(), body); err != nil {
 		return nil, err
 	}
 	if err != nil {
@@ -174,8 +175,8 @@ func (c *contract) decode(body []byte) (any, error) {
 	return content, nil
 }
 
-func lazily(file string) func() *schema {
-	return sync.OnceValue(func() *schema {
+func lazily(file string) func() *jsonschema.Schema {
+	return sync.OnceValue(func() *jsonschema.Schema {
 		schema, err := compile(file, source(file))
 		if err != nil {
 			panic("BUG: " + err.Error())

@@ -211,7 +211,7 @@ func TestValidateCoversTheCatalog(t *testing.T) {
 	known := catalog.Known{Seasons: []int{2023, 2024}, Current: 2024}
 	for _, v := range catalog.All(known, []int64{2024001}) {
 		_, err := schemas.Decode(v, []byte(`{}`))
-		if err == nil || !strings.Contains(err.Error(), "the body lacks ok, data and meta") {
+		if err == nil || !strings.Contains(err.Error(), "the body: missing properties 'ok', 'data', 'meta'") {
 			t.Errorf("%s: got %v, want a complaint about the missing envelope", v.Path(), err)
 		}
 	}
@@ -314,13 +314,13 @@ func TestValidateSaysWhere(t *testing.T) {
 func TestValidateSaysWhatIsWrong(t *testing.T) {
 	good := string(marshal(t, bodies[0].body))
 	for _, tt := range []struct{ old, bad, want string }{
-		{`"driver":"VER"`, `"driver":""`, `data[0].driver is "", which is not of the form ^[A-Z]{3}$`},
-		{`"driver":"VER",`, ``, `data[0] lacks driver`},
-		{`"wins":9`, `"wins":"9"`, `data[0].wins is of the type string, want integer`},
-		{`"wins":9`, `"wins":-1`, `data[0].wins is -1, want at least 0`},
-		{`"wins":9`, `"wins":9,"losses":1`, `data[0] has losses, which the contract does not know`},
-		{`"ok":true`, `"ok":false`, `ok is false, want true`},
-		{good, `{}`, `the body lacks ok, data and meta`},
+		{`"driver":"VER"`, `"driver":""`, `data[0].driver: '' does not match pattern '^[A-Z]{3}$'`},
+		{`"driver":"VER",`, ``, `data[0]: properties 'driver' required, if 'name' exists`},
+		{`"wins":9`, `"wins":"9"`, `data[0].wins: got string, want integer`},
+		{`"wins":9`, `"wins":-1`, `data[0].wins: minimum: got -1, want 0`},
+		{`"wins":9`, `"wins":9,"losses":1`, `data[0]: additional properties 'losses' not allowed`},
+		{`"ok":true`, `"ok":false`, `ok: is false: value must be true`},
+		{good, `{}`, `the body: missing properties 'ok', 'data', 'meta'`},
 	} {
 		body := strings.Replace(good, tt.old, tt.bad, 1)
 		if body == good {
