@@ -50,6 +50,7 @@ var invariants = []invariant{
 	{name: "retirement", scope: []Block{Result, Sprint}, from: 2024, check: (*weekend).retirements},
 	{name: "grid", scope: []Block{Grid, Result, Sprint}, from: 2024, check: (*weekend).grid},
 	{name: "progress", scope: []Block{Result}, waits: true, from: 2024, check: (*weekend).progress},
+	{name: "pit_lane", scope: []Block{Result}, waits: true, from: 2024, check: (*weekend).pitLane},
 	{name: "unknown", scope: []Block{Result}, waits: true, from: 1950, check: (*weekend).unknowns},
 	{name: "person", scope: []Block{Practice, Entries, Qualifying, Sprint, Grid, Result}, from: 2025, check: (*weekend).people},
 	{name: "fastest_lap", scope: []Block{Result}, from: 2024, check: (*weekend).fastestLaps},
@@ -485,6 +486,19 @@ func (w *weekend) grid(breach breach) {
 			if !slices.ContainsFunc(r.rows, func(row season.Result) bool { return row.Driver == slot.Driver }) {
 				breach(r.block, "%s: %s is on the grid and not in the classification", r.name, slot.Driver)
 				breach(r.gridBlock, "%s: %s is on the grid and not in the classification", r.name, slot.Driver)
+			}
+		}
+	}
+}
+
+// pitLane notes a car that has a place on only one of the grid and the classification. Sources often leave a car on the
+// grid that starts from the pit lane, or does not start.
+func (w *weekend) pitLane(breach breach) {
+	for _, r := range w.races() {
+		for _, slot := range r.grid {
+			i := slices.IndexFunc(r.rows, func(row season.Result) bool { return row.Driver == slot.Driver })
+			if i >= 0 && (r.rows[i].Grid == 0) != (slot.Position == 0) {
+				breach(Result, "%d %s: %s is at %d on the grid of the %s and started from %d (0: the pit lane)", w.year, w.round.Name, slot.Driver, slot.Position, r.name, r.rows[i].Grid)
 			}
 		}
 	}

@@ -141,26 +141,11 @@ var Columns = []string{
 // readTable reads a table with commas or semicolons. Its first line names the columns. A row without a day, a known
 // Grand Prix or a circuit is left out, and so is a cell that cannot be read.
 func readTable(file []byte, l *lexicon) (Reading, error) {
-	r := csv.NewReader(bytes.NewReader(file))
-	r.FieldsPerRecord, r.TrimLeadingSpace, r.Comment = -1, true, '#'
+	comma := ','
 	if first, _, _ := bytes.Cut(file, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
+		comma = ';'
 	}
-	header, err := r.Read()
-	if err != nil {
-		return Reading{}, fmt.Errorf("read the calendar: the first line names the columns: %w", err)
-	}
-	for i, name := range header {
-		header[i] = strings.ToLower(strings.TrimSpace(name))
-		if !slices.Contains(Columns, header[i]) {
-			return Reading{}, fmt.Errorf("line 1: unknown column %q; allowed are %s", name, strings.Join(Columns, ", "))
-		}
-	}
-	for _, needed := range []string{"grand_prix", "start"} {
-		if !slices.Contains(header, needed) {
-			return Reading{}, fmt.Errorf("line 1: the column %s is missing", needed)
-		}
-	}
+	var header []string
 	var read Reading
 	var faults []error
 	type edition struct {
@@ -168,16 +153,27 @@ func readTable(file []byte, l *lexicon) (Reading, error) {
 		year int
 	}
 	seen := make(map[edition]string)
-	for {
-		fields, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return Reading{}, fmt.Errorf("read the calendar: %w", err)
-		}
-		line, _ := r.FieldPos(0)
+	line := 0
+	for text := range strings.Lines(string(file)) {
+		line++
 		place := fmt.Sprintf("line %d", line)
+		r := csv.NewReader(strings.NewReader(text)) // of one line, so that a quote without an end costs no other
+		r.TrimLeadingSpace, r.Comment, r.Comma = true, '#', comma
+		fields, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF): // an empty line, or a remark
+			continue
+		case err != nil && header == nil:
+			return Reading{}, fmt.Errorf("%s: the first line names the columns: %w", place, errors.Unwrap(err))
+		case err != nil:
+			read.Left = append(read.Left, fmt.Sprintf("%s is left out: %q: %v", place, strings.TrimSpace(text), errors.Unwrap(err)))
+			continue
+		case header == nil:
+			if header, err = columnsOf(fields); err != nil {
+				return Reading{}, fmt.Errorf("%s: %w", place, err)
+			}
+			continue
+		}
 		row := make(map[string]string)
 		for i, value := range fields {
 			if i < len(header) {
@@ -202,12 +198,31 @@ func readTable(file []byte, l *lexicon) (Reading, error) {
 		read.Listed = append(read.Listed, fmt.Sprintf("%s: %s of %d, by %q", place, round.GrandPrix, round.Year, by))
 	}
 	switch {
+	case header == nil:
+		faults = append(faults, errors.New("the calendar is empty: the first line names the columns"))
 	case len(read.Rounds) == 0 && len(read.Left) == 0:
 		faults = append(faults, errors.New("the calendar has no rounds"))
 	case len(read.Left) > 0 && (len(read.Rounds) == 0 || len(faults) > 0):
 		faults = append(faults, errors.New(strings.Join(read.Left, "\n")))
 	}
 	return read, errors.Join(faults...)
+}
+
+// columnsOf returns the names of the columns in lower case.
+func columnsOf(fields []string) ([]string, error) {
+	header := make([]string, len(fields))
+	for i, name := range fields {
+		header[i] = strings.ToLower(strings.TrimSpace(name))
+		if !slices.Contains(Columns, header[i]) {
+			return nil, fmt.Errorf("unknown column %q; allowed are %s", name, strings.Join(Columns, ", "))
+		}
+	}
+	for _, needed := range []string{"grand_prix", "start"} {
+		if !slices.Contains(header, needed) {
+			return nil, fmt.Errorf("the column %s is missing", needed)
+		}
+	}
+	return header, nil
 }
 
 // readRow returns the round of a row, the word that names its Grand Prix, and the cells that cannot be read. The error is

@@ -104,6 +104,41 @@ func TestTableLeavesOut(t *testing.T) {
 	sourcetest.Sentences(t, "table.golden", sentences)
 }
 
+// TestOneBadLine: a line that cannot be read is left out, and the reason has its number and its text. All other rounds stay.
+func TestOneBadLine(t *testing.T) {
+	table := "grand_prix,start,qualifying\naustralia,2027-03-07,2027-03-06\nsao-paulo,2027-11-07,2027-11-06\nlas-vegas,2027-11-21,2027-11-20\n"
+	file := string(events("Australian Grand Prix|:20270307T040000Z|DESCRIPTION:long,\r\n and folded", "São Paulo Grand Prix|:20271107T170000Z", "Las Vegas Grand Prix|:20271121T040000Z"))
+	for _, test := range []struct {
+		text, was, is string
+		rounds        int
+		left          string
+	}{
+		{table, "sao-paulo,2027-11-07", `sao-paulo,"2027-11-07`, 2, `line 3 is left out: "sao-paulo,\"2027-11-07,2027-11-06": `},
+		{table, "sao-paulo,2027-11-07", `sao"paulo,2027-11-07`, 2, `line 3 is left out: "sao\"paulo,2027-11-07,2027-11-06": bare "`},
+		{table, "2027-11-07", "2027-13-07", 2, `line 3 is left out: start: "2027-13-07"`},
+		{table, "2027-11-06", "noon", 3, `line 3: the hour of qualifying is left out: "noon"`},
+		{file, "DTSTART:20271107", "DTSTART 20271107", 2, `line 15 is left out with its event: "DTSTART 20271107T170000Z" cannot be read`},
+		{file, "SUMMARY:São", "SUMMARY São", 2, `line 14 is left out with its event: "SUMMARY São Paulo Grand Prix" cannot be read`},
+		{file, " and folded", "not folded", 3, `line 9 is left out: "not folded" cannot be read`},
+		{file, "UID:0\r\nEND:VEVENT\r\n", "UID:0\r\n", 2, "the event of line 4 is left out: it does not end"},
+		{file, "UID:2\r\nEND:VEVENT\r\n", "UID:2\r\n", 2, "the event of line 18 is left out: it does not end"},
+		{file, "PRODID:-//organiser//EN", "-//organiser//EN", 3, `line 3 is left out: "-//organiser//EN" cannot be read`},
+		{file, "VERSION:2.0\r\n", "VERSION:2.0\r\n\r\nX-;=\r\n", 3, `line 4 is left out: "X-;=" cannot be read`},
+	} {
+		if !strings.Contains(test.text, test.was) {
+			t.Fatalf("no %q in the file", test.was)
+		}
+		read, err := calendar.Read([]byte(strings.Replace(test.text, test.was, test.is, 1)), known, nil)
+		if err != nil {
+			t.Errorf("%q: %v", test.is, err)
+			continue
+		}
+		if len(read.Rounds) != test.rounds || len(read.Left) != 1 || !strings.HasPrefix(read.Left[0], test.left) {
+			t.Errorf("%q: %d rounds, left out %q; want %d and %q", test.is, len(read.Rounds), read.Left, test.rounds, test.left)
+		}
+	}
+}
+
 // events returns an iCalendar file with an event a line: its title, its start and further lines, between bars.
 func events(lines ...string) []byte {
 	var text strings.Builder

@@ -1,7 +1,6 @@
 package calendar
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -61,12 +60,12 @@ const (
 
 // readEvents reads an iCalendar file: an event for each session, or for the race alone.
 func readEvents(file []byte, l *lexicon) (Reading, error) {
-	parsed, err := ics.ParseCalendar(bytes.NewReader(file))
+	var read Reading
+	parsed, err := ics.ParseCalendar(strings.NewReader(read.sound(file)))
 	if err != nil {
 		return Reading{}, fmt.Errorf("read the calendar: %w", err)
 	}
 	zones := zonesOf(parsed)
-	var read Reading
 	type edition struct {
 		gp   season.GrandPrixID
 		year int
@@ -100,6 +99,71 @@ func readEvents(file []byte, l *lexicon) (Reading, error) {
 			cmp.Or(strings.Join(read.Left, "; "), "it has no events")))
 	}
 	return read, errors.Join(faults...)
+}
+
+// needed are the properties of an event without which it may be another event.
+var needed = regexp.MustCompile(`(?i)^(BEGIN|END|DTSTART|DTEND|SUMMARY|LOCATION|STATUS|UID|SEQUENCE|RECURRENCE-ID|RRULE|RDATE)\b`)
+
+// sound returns an iCalendar file without the lines that cannot be read, and without the events that need them or do not
+// end.
+func (read *Reading) sound(file []byte) string {
+	var kept, event strings.Builder
+	began, fault, line := 0, "", 1 // the first line of an event, 0 outside of events; why the event is left out
+	leave := func(format string, args ...any) { read.Left = append(read.Left, fmt.Sprintf(format, args...)) }
+	for text := range unfolded(string(file)) {
+		content := folds.Replace(text)
+		property, err := ics.ParseProperty(ics.ContentLine(content))
+		begins, ends := strings.EqualFold(content, "BEGIN:VEVENT"), strings.EqualFold(content, "END:VEVENT")
+		if began > 0 && (begins || strings.EqualFold(content, "END:VCALENDAR")) {
+			leave("the event of line %d is left out: it does not end", began)
+			began = 0
+		}
+		switch readable := property != nil && err == nil; {
+		case begins:
+			began, fault = line, ""
+			event.Reset()
+			event.WriteString(text)
+		case content == "":
+		case !readable && began > 0 && needed.MatchString(content):
+			fault = cmp.Or(fault, fmt.Sprintf("line %d is left out with its event: %q cannot be read", line, content))
+		case !readable:
+			leave("line %d is left out: %q cannot be read", line, content)
+		case began == 0:
+			kept.WriteString(text)
+		case !ends:
+			event.WriteString(text)
+		case fault != "":
+			leave("%s", fault)
+			began = 0
+		default:
+			kept.WriteString(event.String() + text)
+			began = 0
+		}
+		line += strings.Count(text, "\n")
+	}
+	return kept.String()
+}
+
+// folds removes the ends of lines, and the folds of long ones.
+var folds = strings.NewReplacer("\r", "", "\n ", "", "\n\t", "", "\n", "")
+
+// unfolded yields the lines of an iCalendar file, each with the lines that go on with it.
+func unfolded(file string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		whole := ""
+		for line := range strings.Lines(file) {
+			if whole != "" && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+				if !yield(whole) {
+					return
+				}
+				whole = ""
+			}
+			whole += line
+		}
+		if whole != "" {
+			yield(whole)
+		}
+	}
 }
 
 // latest returns the events of a file without those that another revision of the same event replaces: a higher
