@@ -60,17 +60,17 @@ func decode(parts []content) (*season.Archive, error) {
 	var head header
 	frames := newDecoder()
 	defer frames.Close()
-	readers := sync.Pool{New: func() any { return newLineReader() }}
+	buffers := sync.Pool{New: func() any { return new([]byte) }}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range slices.Backward(parts) {
 		group.Go(func() error {
-			c, l, first := &parts[i], readers.Get().(*lineReader), (*header)(nil) //nolint:forcetypeassert // made above
-			defer readers.Put(l)
+			c, lines, first := &parts[i], buffers.Get().(*[]byte), (*header)(nil) //nolint:forcetypeassert // made above
+			defer buffers.Put(lines)
 			if i == 0 {
 				first = &head
 			}
-			if err := c.read(frames, l, first); err != nil {
+			if err := c.read(frames, lines, first); err != nil {
 				return fmt.Errorf("part %s: %w", cmp.Or(c.Name, strconv.Itoa(i+1)), err)
 			}
 			return nil
@@ -93,22 +93,24 @@ func decode(parts []content) (*season.Archive, error) {
 	return season.New(facts)
 }
 
-// read checks and reads the lines of a part that is not decoded yet. The first line is the header if head is given.
-func (c *content) read(frames *zstd.Decoder, l *lineReader, head *header) (err error) {
+// read checks and reads the lines of a part that is not decoded yet. The first line is the header if head is given. The
+// lines are unpacked into buffer, which grows with them.
+func (c *content) read(frames *zstd.Decoder, buffer *[]byte, head *header) (err error) {
 	if len(c.seasons) > 0 {
 		return nil
 	}
-	if l.lines, err = decompress(frames, c.frame, l.lines); err != nil {
+	lines, err := decompress(frames, c.frame, *buffer)
+	if err != nil {
 		return err
 	}
-	switch sum := chain.Hash(l.lines); c.SHA256 {
+	*buffer = lines
+	switch sum := chain.Hash(lines); c.SHA256 {
 	case sum:
 	case "":
-		c.part = part{SHA256: sum, Size: int64(len(l.lines))}
+		c.part = part{SHA256: sum, Size: int64(len(lines))}
 	default:
 		return fmt.Errorf("%w: its lines have the sum %s, the list says %s", ErrDamaged, sum, c.SHA256)
 	}
-	lines := l.lines
 	if head != nil {
 		line, rest, whole := bytes.Cut(lines, []byte("\n"))
 		if !whole {
@@ -121,7 +123,11 @@ func (c *content) read(frames *zstd.Decoder, l *lineReader, head *header) (err e
 	}
 	for line := range bytes.Lines(lines) {
 		var s season.Season
-		if c.fault = l.season(line, &s); c.fault != nil {
+		if line[len(line)-1] != '\n' {
+			c.fault = io.ErrUnexpectedEOF
+			break
+		}
+		if c.fault = json.Unmarshal(line, &s, spelling); c.fault != nil {
 			break
 		}
 		c.seasons = append(c.seasons, s)
