@@ -495,6 +495,9 @@ func (w *weekend) grid(breach breach) {
 // grid that starts from the pit lane, or does not start.
 func (w *weekend) pitLane(breach breach) {
 	for _, r := range w.races() {
+		if !slices.ContainsFunc(r.rows, func(row season.Result) bool { return row.Grid > 0 }) {
+			continue // the classification has no grid places
+		}
 		for _, slot := range r.grid {
 			i := slices.IndexFunc(r.rows, func(row season.Result) bool { return row.Driver == slot.Driver })
 			if i >= 0 && (r.rows[i].Grid == 0) != (slot.Position == 0) {

@@ -698,7 +698,7 @@ var unknowables = []struct {
 	operators     []string
 	reason        string
 }{
-	{"^pit-stops$", "^lap$", append([]string{"a tenth"}, within...), "the lap of a stop stands nowhere else; it only rises from stop to stop and is none that the driver did not complete"},
+	{"^pit-stops$", "^lap$", append([]string{"a tenth", "times ten"}, within...), "the lap of a stop stands nowhere else; it only rises from stop to stop and is none that the driver did not complete"},
 	{"^pit-stops$", "^time$", append([]string{"empty", "times ten", "minutes for seconds"}, within...), "the time in the pit lane stands nowhere else, and a repair or a red flag makes it long"},
 	{"^pit-stops$", "^stop$", within, "the source leaves stops out, so that the numbers of a driver's stops only rise"},
 	{"^fastest-laps$", "^lap$", append([]string{"a tenth", "empty"}, within...), "the number of the lap stands nowhere else; it is none that the driver did not complete"},
