@@ -38,7 +38,7 @@ func TestFactsState(t *testing.T) {
 	sourced := provenance.Summary{
 		Sources:  []provenance.SourceSummary{{Name: "f1db", Licence: "CC BY 4.0", Revision: "8c1f3a60d2e4", Changed: qualified}},
 		Disputed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "result", Source: "jolpica"}},
-		Borrowed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "grid", Source: "openf1", Licence: "CC BY-NC-SA 4.0"}},
+		Borrowed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "grid", Source: "jolpica", Licence: "CC BY-NC-SA 4.0"}},
 	}
 	b.Provenance = func(time.Time) provenance.Summary { return sourced }
 	for _, step := range []struct {

@@ -37,7 +37,6 @@ var arrows = map[string][]string{
 	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source", "snapshots/retry"},
-	"builder/source/openf1":         {"builder/live", "builder/names", "builder/season", "builder/source", "snapshots/blob"},
 	"builder/assemble":              {"builder/names", "builder/season", "builder/assemble"},
 	"builder/settings":              {"builder/season", "snapshots"},
 	"builder/provenance":            {"builder/season"},
@@ -82,7 +81,7 @@ var borders = map[string][]string{
 	"code.dny.dev/ssrf":               {"scheduler/webhook"},
 	"golang.org/x/mod":                {"snapshots/notes", "builder/tiles"},
 
-	"github.com/go-json-experiment/json": {"builder/archive", "builder/bulk", "builder/check", "builder/source/f1db", "builder/source/openf1", "schemas", "snapshots"},
+	"github.com/go-json-experiment/json": {"builder/archive", "builder/bulk", "builder/check", "builder/source/f1db", "schemas", "snapshots"},
 }
 
 // pure lists packages that may know neither files, network nor clock.

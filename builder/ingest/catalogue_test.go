@@ -67,7 +67,7 @@ var incidents = []incident{
 	{"2025-09-21, 2026-03-07", "cars that start minutes late turn countdowns negative", "the race after it, from lights out on", "nothing", "TestCalendarAsItIs: five minutes late", here},
 	{"2026-07-05", "a night after the race a driver is four places and a lap further back", "the revision once it has stood; the pick stays", "the revision, with its reason", "TestOvernightCorrection", here},
 
-	{"2026-08-20", "accounts of OpenF1 are locked out", unchanged, "refused: incorrect username or password; the others go on", "TestWrongDataOfAPIs: accounts are locked out", apis},
+	{"2026-08-20", "accounts of an API are locked out", unchanged, "refused: incorrect username or password; the others go on", "TestWrongDataOfAPIs: accounts are locked out", apis},
 	{"2026-03-15", "Jolpica gives a cancelled round the number 0, or none", unchanged, "nothing, or a change waits at gate unread", "TestWrongDataOfAPIs: a cancelled round has", apis},
 	{"2026-03-08", "Jolpica has no laps and no pit stops for weeks", "the result", "nothing: they are not asked for", "TestWrongDataOfAPIs: which may be missing for weeks", apis},
 	{"2026-05-04", "Jolpica puts a start onto another round", unchanged, "a change waits at gate start", "TestWrongDataOfAPIs: a start is put onto another round", apis},
@@ -75,14 +75,9 @@ var incidents = []incident{
 	{"2026-05-03", "of penalties one source knows for weeks and the other does not", "nothing of that result until both agree", "the disagreement, by driver", "TestDisagreementHoldsVerification: a source stands", compared},
 	{"2026-06-07", "the podium of a result that is verified is another in one source", unchanged, "the disagreement, by driver", "TestWrongDataOfAPIs: the podium of one source", apis},
 	{"2026-06-07", "both sources change a podium, and change it back", "each revision once it has stood; the pick stays", "the revisions, with their reasons", "TestDisagreementHoldsVerification: both have another podium", compared},
-	{"2025-09", "OpenF1 copies a starting grid with two cars in P19", "no grid; the pick on what else is known", "a change waits at gate positions", "TestGridOfOpenF1: a starting grid with two cars", compared},
-	{"2025-08-05", "OpenF1 has a disqualified winner still on top", unchanged, "a note: which car", "TestWrongDataOfAPIs: a disqualified winner still", apis},
-	{"2025-10-18", "OpenF1 has no results after a race", unchanged, "a note: no result yet, though it was over", "TestWrongDataOfAPIs: no results after a race", apis},
-	{"2026-03-08", "OpenF1 has nulls for new teams", unchanged, "a note: which car", "TestWrongDataOfAPIs: nulls for new teams", apis},
-	{"2026-08-21", "OpenF1 has one driver in two teams", unchanged, "a note: the driver and both teams", "TestWrongDataOfAPIs: one driver in two teams", apis},
+	{"2025-09", "an API copies a starting grid with two cars in a slot", "no grid; the pick on what else is known", "a change waits at gate positions", "TestGridOfOneSource: a starting grid with two cars", compared},
 	{"2026-03-08", "the grid of Jolpica is null", unchanged, "a note: the result is without the grid", "TestWrongDataOfAPIs: the grid is null", apis},
 	{"2026-03-14", "Jolpica ranks an unclassified driver", unchanged, "nothing", "TestWrongDataOfAPIs: a retired driver is ranked", apis},
-	{"2026-04", "latest is a cancelled session", unchanged, "nothing: it is not asked for", "TestWrongDataOfAPIs: latest was a cancelled race", apis},
 	{"2026", "the permanent number is not the car's", "the number on the car", "nothing", "TestWrongDataOfAPIs: the permanent number", apis},
 
 	{"2025-11-11, 2026-07-03", "the broker refuses, or drops its listeners", "", "", "", ""},
@@ -98,7 +93,7 @@ func TestCatalogue(t *testing.T) {
 	doc.WriteString(`# Incidents upstream, and their effect
 
 Each row happened to a source of racing data in 2025 or 2026. A test serves the source's answer of that time to
-the real client, and reads the published documents. ` + "`make season`" + ` lives through both years at once.
+the real client, or gives the same facts through a source of its own, and reads the published documents. ` + "`make season`" + ` lives through both years at once.
 
 | when | event | readers see | the operator sees | shown by |
 |-|-|-|-|-|

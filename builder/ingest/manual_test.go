@@ -34,6 +34,7 @@ type herald struct {
 	noncommercial bool
 	sparse        bool
 	unreadable    bool
+	told          int // revisions of tellOfAustria
 }
 
 func (h *herald) Name() string { return stdcmp.Or(h.name, "herald") }

@@ -71,13 +71,6 @@ type Fixture struct {
 	Grid    []season.DriverID // of the cars that start, the first place first; empty: unknown
 }
 
-// Health is the state of a source of the running order.
-type Health struct {
-	Answered time.Time // the last useful answer
-	Failures int       // since then
-	Problem  string    // of the last failure; empty: none
-}
-
 // Phase is a change of the race as a whole. It comes from race control or the status of the session, never
 // from a clock.
 type Phase string

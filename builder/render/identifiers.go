@@ -2,17 +2,26 @@ package render
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"maps"
 	"slices"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/season"
+	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
-	"gridcast/builder/source/openf1"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
+
+//go:embed openf1.txt
+var openF1Text string
+
+// openF1Names returns the names of OpenF1, which gridcast translates but never asks.
+func openF1Names() (source.Equivalents, error) {
+	return source.ReadEquivalents("builder/render/openf1.txt", openF1Text)
+}
 
 // foreignKinds are the names of the kinds of things in the tables of equivalents.
 var foreignKinds = map[string]string{
@@ -45,7 +54,7 @@ func identifiers(a *almanac.Almanac, kind string) ([]wire.Identity, error) {
 		}
 	}
 	theirs, err := jolpica.Names()
-	others, err2 := openf1.Names()
+	others, err2 := openF1Names()
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func TestFoldsOnAPhone(t *testing.T) {
 	})
 	sources = []operator.Source{
 		{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()},
-		{Name: "openf1 (running order)", Detail: "each lap of a race", Checked: w.now(), Running: true},
+		{Name: "jolpica", Detail: "revision 1234", Checked: w.now()},
 	}
 	b := browsertest.Open(t)
 	b.Phone()
@@ -96,8 +96,8 @@ func TestFoldsOnAPhone(t *testing.T) {
 	w.build("settled")
 	look("a result waits", "waiting")
 	sources[0].Problem = "F1DB answered 502"
-	sources[1].State = &ingest.PollState{Source: "openf1", Licence: "CC BY-NC-SA 4.0", Answered: w.now(), Held: []assemble.Proposal{{
-		ID: "c1", Year: 2024, GrandPrix: "las-vegas", Block: assemble.Grid, Source: "openf1", Refused: []assemble.Refusal{{Gate: "positions", Reason: "the results have P2 twice"}},
+	sources[1].State = &ingest.PollState{Source: "jolpica", Licence: "CC BY-NC-SA 4.0", Answered: w.now(), Held: []assemble.Proposal{{
+		ID: "c1", Year: 2024, GrandPrix: "las-vegas", Block: assemble.Grid, Source: "jolpica", Refused: []assemble.Refusal{{Gate: "positions", Reason: "the results have P2 twice"}},
 		Lines: []assemble.Line{{About: "lewis-hamilton", Was: "P2", Is: "P3"}, {About: "carlos-sainz-jr", Was: "P3", Is: "P2"}},
 	}}}
 	look("a source fails, a change is held", "waiting sources")
@@ -116,7 +116,7 @@ func TestFoldsOnAPhone(t *testing.T) {
 	}
 	// What becomes due opens its section, and a section that a person has opened stays open and is refreshed.
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#sources > .fold").open = false`))
-	sources[0].Problem = "OpenF1 answered 401 to laps"
+	sources[0].Problem = "Jolpica answered 401"
 	b.Await(`document.querySelector("#sources").innerHTML.includes("answered 401")`, "true")
 	b.Await(`document.querySelector("#keys > .fold").open`, "true")
 	if got := b.Text(".release"); got != "gridcast v4.5.6" {

@@ -19,7 +19,6 @@ type raceView struct {
 	Stale   bool
 	NextLap int
 	Next    *wire.LiveCheckpoint // the next live pick; nil: there is none
-	Source  *operator.Source     // of the running order; nil: orders come by hand alone
 	Chances chart                // of the likeliest winners, by lap
 	Leaders []raceLine           // of the chart, the likeliest first
 }
@@ -42,11 +41,6 @@ func (c *Console) collectRace(ctx context.Context, p *page) {
 	for i := range p.Race.Checkpoints {
 		if p.Race.Next == nil && p.Race.Checkpoints[i].Status == wire.CheckpointPending {
 			p.Race.Next = &p.Race.Checkpoints[i]
-		}
-	}
-	for i := range p.Sources.List {
-		if p.Sources.List[i].Running {
-			p.Race.Source = &p.Sources.List[i]
 		}
 	}
 	p.Race.plot()

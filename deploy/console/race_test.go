@@ -55,11 +55,11 @@ func TestRaceNamesTheFeed(t *testing.T) {
 	w.build("lap 3")
 	w.set(w.now().Add(14 * time.Second))
 	page := w.asOperator(http.MethodGet, "/race", nil).body
-	if !strings.Contains(page, "Last line 14 s ago, from openf1.") || strings.Contains(page, "enter orders by hand") {
+	if !strings.Contains(page, "Last line 14 s ago, from timing.") || strings.Contains(page, "enter orders by hand") {
 		t.Error("the page does not name the last line, or asks for orders by hand")
 	}
 	log := live.Log{Store: w.store}
-	over := live.Observation{Session: 2024022, At: w.now(), Received: w.now(), Source: "openf1", Phase: live.Over}
+	over := live.Observation{Session: 2024022, At: w.now(), Received: w.now(), Source: "timing", Phase: live.Over}
 	if _, _, err := log.Append(t.Context(), live.Fixture{Laps: 50}, over); !errors.Is(err, live.ErrHeld) {
 		t.Fatalf("over at lap 3: %v, want it held", err)
 	}
@@ -79,7 +79,7 @@ func (w *world) runs(laps int) {
 	log := live.Log{Store: w.store}
 	for lap := 1; lap <= laps; lap++ {
 		at := w.weekend.StartsAt().Add(time.Duration(lap) * 95 * time.Second)
-		o := live.Observation{Session: 2024022, At: at, Received: at, Source: "openf1", Lap: lap, Laps: 50}
+		o := live.Observation{Session: 2024022, At: at, Received: at, Source: "timing", Lap: lap, Laps: 50}
 		for i, row := range w.weekend.Results {
 			gap := i * (300 + 40*lap)
 			o.Cars = append(o.Cars, live.Car{Driver: row.Driver, GapMS: &gap})

@@ -10,8 +10,9 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
+	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/jolpica"
-	"gridcast/builder/source/openf1"
+	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
@@ -32,14 +33,17 @@ func TestSourcesOnAPhone(t *testing.T) {
 		}
 		return upstream
 	}
-	shut := sourcetest.OpenF1(t)
-	shut.Instead(sourcetest.Answer(401, "application/json", `{"detail":"Session in progress, access is restricted to authenticated users."}`))
+	shut := sourcetest.Jolpica(t)
+	shut.Instead(sourcetest.Answer(401, "application/json", `{"detail":"Access is restricted to authenticated users."}`))
+	repository := func(base, agent string) (source.Upstream, error) {
+		return f1db.NewRepository(base, agent, media.Default())
+	}
 	var in *ingest.Ingest
 	w := newWorld(t, func(c *console.Config) {
 		in = c.Operator.Ingest
 		in.Sources = []ingest.Source{
 			{Upstream: open(jolpica.New, sourcetest.Jolpica(t))},
-			{Upstream: open(openf1.New, shut), CheckOnly: true},
+			{Upstream: open(repository, shut), CheckOnly: true},
 		}
 		c.Sources = func() []operator.Source { return operator.SourcesOf(in) }
 	})

@@ -52,8 +52,6 @@ func TestStates(t *testing.T) {
 	w.set(w.weekend.StartsAt().Add(time.Minute))
 	w.build("lights_out 2024022")
 	see("06-live", "#waiting")
-	const fails = "OpenF1 answered 401 to laps"
-	sources = append(sources, operator.Source{Name: "openf1 (running order)", Detail: "each lap of a race", Checked: w.now(), Problem: fails, Running: true})
 	w.runs(24)
 	w.build("the race goes on")
 	b.Do(chromedp.Navigate(w.console.URL+"/race"), browsertest.Visible(chromedp.CSS(`#race polyline`)))

@@ -45,7 +45,7 @@ type Doctor struct {
 	flags.Builder
 	flags.Edge
 	flags.Console
-	flags.Watching
+	flags.Sources
 	flags.Webhooks
 	Role string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
 }

@@ -22,7 +22,6 @@ var update = flag.Bool("update", false, "write testdata/messages.txt anew")
 func TestWrongFlags(t *testing.T) {
 	clocked := func(f flags.Clock) error { _, err := f.Race(); return err }
 	polled := func(f flags.Sources) error { _, err := f.Upstreams(true, "test"); return err }
-	watched := func(f flags.Watching) error { _, err := f.Watcher(nil); return err }
 	configured := func(f flags.Edge) error { _, err := f.Config(); return err }
 	ruled := func(f flags.Builder) error { _, err := f.Policy(); return err }
 	var b strings.Builder
@@ -36,11 +35,6 @@ func TestWrongFlags(t *testing.T) {
 		{"--source ergast", polled(flags.Sources{Source: []string{"ergast"}})},
 		{"--source f1db twice", polled(flags.Sources{Source: []string{"f1db", "f1db=http://127.0.0.1:1"}})},
 		{"--accept-terms alone", polled(flags.Sources{AcceptTerms: []string{"jolpica"}})},
-		{"--accept-terms openf1 alone", watched(flags.Watching{Sources: flags.Sources{AcceptTerms: []string{"openf1"}}})},
-		{"--running-order sportradar", watched(flags.Watching{RunningOrder: "sportradar"})},
-		{"--running-order openf1 without --accept-terms", watched(flags.Watching{RunningOrder: "openf1"})},
-		{"--running-order openf1 without an account", watched(flags.Watching{RunningOrder: "openf1", Sources: flags.Sources{AcceptTerms: []string{"openf1"}}})},
-		{"--running-order openf1 in the clear", watched(flags.Watching{RunningOrder: "openf1=http://example.org", Sources: flags.Sources{AcceptTerms: []string{"openf1"}}})},
 		{"--trusted-proxies without a length", configured(flags.Edge{Listen: "127.0.0.1:0", TrustedProxies: []string{"10.0.0.0"}})},
 		{"--auto-verify-after -1h", ruled(flags.Builder{Model: "v2", AutoVerifyAfter: -time.Hour})},
 		{"--auto-revise-after -1h", ruled(flags.Builder{Model: "v2", AutoReviseAfter: -time.Hour})},

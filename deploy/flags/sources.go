@@ -5,10 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +15,6 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/media"
-	"gridcast/builder/source/openf1"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/scheduler/webhook"
@@ -27,16 +22,9 @@ import (
 
 // Sources names the sources of facts.
 type Sources struct {
-	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica and openf1 have non-commercial terms: their facts are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
+	Source      []string `help:"A source of facts: f1db, f1db-release or jolpica, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica has non-commercial terms: its facts are only compared with the others, unless --accept-terms names it." placeholder:"NAME[=URL]" sep:" "`
 	AcceptTerms []string `help:"Accept the non-commercial terms of a source: its facts may be published. /status names it." placeholder:"NAME" sep:" "`
 	NoSources   bool     `help:"Poll no source unless --source names one: facts come only by import and by hand."`
-}
-
-// Watching names the source of the running order, beside the sources of facts.
-type Watching struct {
-	Sources
-	RunningOrder    string `help:"The source of the running order of a race: openf1, also as openf1=URL. Its terms are non-commercial: --accept-terms openf1 accepts them. It needs an account: --openf1-login-file, or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD." placeholder:"NAME[=URL]"`
-	OpenF1LoginFile string `name:"openf1-login-file" env:"GRIDCAST_OPENF1_LOGIN_FILE" help:"A file with the e-mail address of an OpenF1 account on its first line and the password on its second." placeholder:"FILE" type:"path"`
 }
 
 // freshFor is how long a source's document counts as fresh. The schedule decides when to poll;
@@ -74,11 +62,8 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 		case "jolpica":
 			upstream, err = jolpica.New(cmp.Or(place, jolpica.URL), agent)
 			every = jolpica.Every
-		case "openf1":
-			upstream, err = openf1.New(cmp.Or(place, openf1.URL), agent)
-			every = openf1.Every
 		default:
-			err = fmt.Errorf("unknown source %q: must be f1db, f1db-release, jolpica or openf1", name)
+			err = fmt.Errorf("unknown source %q: must be f1db, f1db-release or jolpica", name)
 		}
 		if err != nil {
 			return nil, terminal.Usagef("--source %s: %w", text, err)
@@ -88,55 +73,11 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 		})
 	}
 	for _, name := range f.AcceptTerms {
-		if !seen[name] && name != openF1 { // Watcher looks at that name
-			return nil, notPolled(name)
+		if !seen[name] {
+			return nil, terminal.Usagef("--accept-terms %s: this source is not polled; name it with --source too", name)
 		}
 	}
 	return sources, nil
-}
-
-const openF1 = "openf1"
-
-func notPolled(name string) error {
-	return terminal.Usagef("--accept-terms %s: this source is not polled; name it with --source too", name)
-}
-
-// Watcher returns the source of the running order, nil if there is none.
-func (f Watching) Watcher(log *slog.Logger) (*openf1.Watcher, error) {
-	name, place, _ := strings.Cut(f.RunningOrder, "=")
-	polled := slices.ContainsFunc(f.Source, func(text string) bool { return strings.HasPrefix(text, openF1) })
-	switch {
-	case name == "" && slices.Contains(f.AcceptTerms, openF1) && !polled:
-		return nil, notPolled(openF1)
-	case name == "":
-		return nil, nil //nolint:nilnil // without a source, orders come by hand and by push
-	case name != openF1:
-		return nil, terminal.Usagef("--running-order %s: unknown source; must be openf1", name)
-	case !slices.Contains(f.AcceptTerms, name):
-		return nil, terminal.Usagef("--running-order openf1: its terms are non-commercial; --accept-terms openf1 accepts them")
-	}
-	base, err := url.Parse(cmp.Or(place, openf1.URL))
-	if err != nil || base.Host == "" || base.User != nil || base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
-		return nil, terminal.Usagef("--running-order %s: must be an https address without a user, or http on this machine", f.RunningOrder)
-	}
-	user, password := os.Getenv("GRIDCAST_OPENF1_USER"), os.Getenv("GRIDCAST_OPENF1_PASSWORD")
-	if f.OpenF1LoginFile != "" {
-		text, err := os.ReadFile(f.OpenF1LoginFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the OpenF1 account: %w", err)
-		}
-		user, password, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
-		user, password = strings.TrimSpace(user), strings.TrimSpace(password)
-	}
-	if user == "" || password == "" {
-		return nil, terminal.Usagef("--running-order openf1: needs an account, with --openf1-login-file or GRIDCAST_OPENF1_USER and GRIDCAST_OPENF1_PASSWORD")
-	}
-	return &openf1.Watcher{Base: strings.TrimSuffix(base.String(), "/"), User: user, Password: password, Client: &http.Client{}, Log: log}, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Ingest returns the ingest that polls the sources and brings their facts into the store of b.

@@ -32,7 +32,7 @@ type initCmd struct {
 	flags.Builder
 	flags.Edge
 	flags.Console
-	flags.Watching
+	flags.Sources
 	flags.Webhooks
 	flags.Action
 	File    string `help:"The environment file to write." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`

@@ -23,8 +23,7 @@ type Source struct {
 	Detail  string            // its revision or content
 	Checked time.Time         // race time of the last poll; zero: never
 	Problem string            // of the last poll; empty: none
-	State   *ingest.PollState // the state of the last poll; nil for the archive and for the running order
-	Running bool              // the source of the running order
+	State   *ingest.PollState // the state of the last poll; nil for the archive
 }
 
 // SourcesOf returns the polled sources with their states as of the last poll.

@@ -18,14 +18,8 @@ import (
 // result, because no archive has the laps.
 type demoOrder struct{ archive *season.Archive }
 
-// Name names the source for operators.
-func (demoOrder) Name() string { return "demo, made from grid, pit stops and result" }
-
-// Health has nothing to report.
-func (demoOrder) Health() live.Health { return live.Health{} }
-
 // Watch hands over the laps of a race at their instants.
-func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture, _ time.Time) error {
+func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture) error {
 	for _, year := range d.archive.Facts().Seasons {
 		for i := range year.Rounds {
 			if r := &year.Rounds[i]; r.StartsAt().Equal(race.Start) {

@@ -16,7 +16,7 @@ import (
 type Scheduler struct {
 	flags.Builder
 	flags.Console
-	flags.Watching
+	flags.Sources
 	flags.Webhooks
 	flags.KeyTiers
 	AdminListen string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
@@ -42,7 +42,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 			return err
 		}
 	}
-	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Watching, webhooks: &c.Webhooks}
+	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
 	if w.port, err = listen(ctx, &c.Console, w); err != nil {
 		return err
 	}

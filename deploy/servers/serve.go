@@ -25,7 +25,7 @@ type Serve struct {
 	flags.Builder
 	flags.Edge
 	flags.Console
-	flags.Watching
+	flags.Sources
 	flags.Webhooks
 	NewStore  bool    `help:"Open a new ledger in an empty store although this machine has served versions of that store. The edge then forgets its copy." env:"-"`
 	Demo      bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
@@ -125,7 +125,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Watching, webhooks: &c.Webhooks, order: c.order}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, order: c.order}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: builder.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {

@@ -154,7 +154,7 @@ type worker struct {
 	registry *prometheus.Registry
 	streams  *terminal.Streams
 	port     *operatorPort
-	sources  *flags.Watching
+	sources  *flags.Sources
 	webhooks *flags.Webhooks
 	order    service.Watcher // of the running races of a demo; nil: none
 
@@ -197,16 +197,10 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			if err != nil {
 				return err
 			}
-			watcher, err := w.sources.Watcher(w.streams.Log)
-			if err != nil {
-				return err
-			}
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
 			running.Deliver(sender)
-			if watcher != nil {
-				running.Watch(watcher)
-			} else if w.order != nil {
+			if w.order != nil {
 				running.Watch(w.order)
 			}
 			if w.port != nil {

@@ -540,9 +540,6 @@ func (s *Service) Sources() []operator.Source {
 		}
 	}
 	list := []operator.Source{source}
-	if s.watcher != nil {
-		list = append(list, s.runningOrder())
-	}
 	if s.sources != nil {
 		list = append(list, operator.SourcesOf(s.sources)...)
 	}

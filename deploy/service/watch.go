@@ -6,19 +6,16 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/live"
-	"gridcast/deploy/operator"
 	"gridcast/scheduler"
 )
 
 // watchFrom is the time before lights out from which the source of the running order is read.
 const watchFrom = 10 * time.Minute
 
-// Watcher is a source of the running order. Watch hands the observations of a race to the host until the race is over, or
-// until ctx or the time for it ends. Health is safe for concurrent use.
+// Watcher is a source of the running order in this process. Watch hands the observations of a race to the host until the
+// race is over or ctx ends.
 type Watcher interface {
-	Name() string
-	Health() live.Health
-	Watch(ctx context.Context, host live.Host, race live.Fixture, until time.Time) error
+	Watch(ctx context.Context, host live.Host, race live.Fixture) error
 }
 
 // Watch makes the service read the running order of races from a source. Call it before Start.
@@ -42,7 +39,7 @@ func (s *Service) watchRaces(ctx context.Context) error {
 	over := map[int64]bool{} // watched to the end
 	minute := time.Duration(float64(time.Minute) / s.clock.Speed())
 	return scheduler.Every(ctx, max(minute, time.Millisecond), func(ctx context.Context) {
-		race, until, ok := s.raceNow()
+		race, ok := s.raceNow()
 		if !ok || over[race.Session] {
 			return
 		}
@@ -55,7 +52,7 @@ func (s *Service) watchRaces(ctx context.Context) error {
 			return actions.Observe(ctx, o, o.Source)
 		}}
 		s.log.Info("watching a race", "session_key", race.Session, "lights_out", race.Start)
-		if err := s.watcher.Watch(ctx, host, race, until); err == nil {
+		if err := s.watcher.Watch(ctx, host, race); err == nil {
 			over[race.Session] = true
 			s.log.Info("the race is over, or its time is", "session_key", race.Session)
 		} else if ctx.Err() == nil {
@@ -64,18 +61,12 @@ func (s *Service) watchRaces(ctx context.Context) error {
 	})
 }
 
-func (s *Service) runningOrder() operator.Source {
-	health := s.watcher.Health()
-	return operator.Source{Name: s.watcher.Name() + " (running order)", Detail: "each lap of a race", Checked: health.Answered, Problem: health.Problem, Running: true}
-}
-
 // raceNow returns the race that starts in the next minutes or has started, and has no verified result.
-func (s *Service) raceNow() (race live.Fixture, until time.Time, ok bool) {
+func (s *Service) raceNow() (race live.Fixture, ok bool) {
 	now := s.clock.Now()
 	r := builder.LiveRound(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
 	if r == nil || r.Result != nil || now.Before(r.Start.Add(-watchFrom)) {
-		return live.Fixture{}, time.Time{}, false
+		return live.Fixture{}, false
 	}
-	until = builder.WatchedUntil(r, s.builder.Observed().Known(r.Session))
-	return builder.Fixture(r), until, !now.After(until)
+	return builder.Fixture(r), !now.After(builder.WatchedUntil(r, s.builder.Observed().Known(r.Session)))
 }

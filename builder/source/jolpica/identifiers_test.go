@@ -5,15 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"gridcast/builder/source/jolpica"
-	"gridcast/builder/source/openf1"
-	"gridcast/schemas"
 )
 
 // dataFolder holds real data, beside the checkout.
@@ -76,28 +72,5 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 	}
 	if joined < 820 {
 		t.Errorf("joined %d of %d drivers, want at least 820", joined, len(rows)-1)
-	}
-}
-
-// TestCoverageIsSaid: the document of the API says how many drivers, teams and circuits have names of the other sources.
-func TestCoverageIsSaid(t *testing.T) {
-	theirs, err := jolpica.Names()
-	if err != nil {
-		t.Fatal(err)
-	}
-	others, err := openf1.Names()
-	if err != nil {
-		t.Fatal(err)
-	}
-	document := strings.Join(strings.Fields(string(schemas.OpenAPIYAML())), " ")
-	for _, source := range []struct {
-		name string
-		of   func(kind string) map[string][]string
-	}{{"Jolpica", theirs.Foreign}, {"OpenF1", others.Foreign}} {
-		want := fmt.Sprintf("%s's names are known of %d drivers, %d teams, %d circuits and %d Grands Prix", source.name,
-			len(source.of("driver")), len(source.of("team")), len(source.of("circuit")), len(source.of("grand_prix")))
-		if !strings.Contains(document, want) {
-			t.Errorf("the document does not say that %s", want)
-		}
 	}
 }

@@ -18,16 +18,3 @@ func Jolpica(t testing.TB) *Replay {
 	}
 	return p
 }
-
-// OpenF1 starts the recordings of OpenF1: the seasons 2023 to 2025, with the grids, drivers and
-// results of the races of the first two.
-func OpenF1(t testing.TB) *Replay {
-	t.Helper()
-	p := NewReplay(t, "/v1", "openf1")
-	p.Missing = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"detail":"No results found."}`))
-	}
-	return p
-}

@@ -21,7 +21,6 @@ type Replay struct {
 	mu       sync.Mutex
 	instead  func(w http.ResponseWriter, r *http.Request) bool
 	rewrite  func(target, body string) string
-	alias    map[string]string
 	requests []string
 }
 
@@ -34,7 +33,7 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 	for i, folder := range folders {
 		paths[i] = Path(t, folder)
 	}
-	p := &Replay{Missing: http.NotFound, alias: make(map[string]string)}
+	p := &Replay{Missing: http.NotFound}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		instead, rewrite := p.instead, p.rewrite
@@ -43,13 +42,7 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 		if instead != nil && instead(w, r) {
 			return
 		}
-		p.mu.Lock()
-		target, ok := p.alias[r.URL.RequestURI()]
-		p.mu.Unlock()
-		if !ok {
-			target = r.URL.RequestURI()
-		}
-		name, query, _ := strings.Cut(strings.TrimPrefix(target, "/"), "?")
+		name, query, _ := strings.Cut(strings.TrimPrefix(r.URL.RequestURI(), "/"), "?")
 		if name = strings.TrimSuffix(name, ".json"); query != "" {
 			name += "__" + strings.ReplaceAll(query, "&", "__")
 		}
@@ -95,13 +88,6 @@ func (p *Replay) Rewrite(change func(target, body string) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rewrite = change
-}
-
-// Alias answers a target with the recording of another.
-func (p *Replay) Alias(target, recorded string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.alias[target] = recorded
 }
 
 // Requests returns the requested targets in order.
