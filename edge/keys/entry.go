@@ -126,9 +126,7 @@ type index struct {
 
 // newIndex returns an index with room for at least n entries.
 func newIndex(n int) *index {
-	x := &index{slots: make([]Key, 1<<bits.Len(uint(2*n)))}
-	adviseHugePages(x.slots)
-	return x
+	return &index{slots: make([]Key, 1<<bits.Len(uint(2*n)))}
 }
 
 // full reports whether n more entries are too many.
