@@ -3,8 +3,6 @@ SHELL    := /bin/bash
 BIN      := .var/bin
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
-# Stores and sources are asked by HTTP/1.1: half a megabyte less.
-TAGS     := nethttpomithttp2
 FUZZTIME ?= 10s
 
 .PHONY: run build test season mutants trust arm64 lies race lint fuzz openapi bench cost check tools release image clean
@@ -14,7 +12,7 @@ run: build            ## the whole service on embedded seasons, no configuration
 
 build:                ## the one binary
 	@[ -x $(BIN)/gridcast ] || echo 'Compiling gridcast: the first time this fetches modules and takes one to two minutes, later some seconds.'
-	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/gridcast ./deploy/gridcast
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gridcast ./deploy/gridcast
 
 test:                 ## every test that needs nothing but Go; lists what was skipped
 	@deploy/test.sh $(ARGS)

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # The linters read packages as make build and make test compile them, so no package is compiled a second time.
-export GOFLAGS="$(go env GOFLAGS) -trimpath -tags=nethttpomithttp2" CGO_ENABLED=0
+export GOFLAGS="$(go env GOFLAGS) -trimpath" CGO_ENABLED=0
 tool() { go tool -modfile=deploy/tools/go.mod "$@"; }
 
 echo "gofumpt"

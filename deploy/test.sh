@@ -16,7 +16,7 @@ export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 echo "All tests take some minutes on two cores; make test ARGS=-short skips the longest." >&2
 tools=$PWD/deploy/tools/go.mod
 # Compiled as make build compiles, no package is compiled a second time for tests. Only the race detector needs C.
-export GOFLAGS="$(go env GOFLAGS) -trimpath -tags=nethttpomithttp2"
+export GOFLAGS="$(go env GOFLAGS) -trimpath"
 case " $* " in *" -race "*) ;; *) export CGO_ENABLED=0 ;; esac
 # Without symbols and debug information, which no test reads, a test binary links in two thirds of the CPU time.
 # Many tests wait for servers, clocks and browsers, so two packages more than there are cores run at a time.

@@ -27,7 +27,7 @@ func TestArm64(t *testing.T) {
 		t.Skip("needs qemu-aarch64-static, of the package qemu-user-static")
 	}
 	here, arm64 := binary(t), filepath.Join(t.TempDir(), "gridcast")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-o", arm64, ".")
+	build := exec.Command("go", "build", "-trimpath", "-o", arm64, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=arm64")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build for arm64: %v\n%s", err, output)

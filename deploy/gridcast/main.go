@@ -39,7 +39,9 @@ const (
 // GRIDCAST_; the flag wins. The flags of a single action, such as --yes, --reason or --file, have no
 // variable, so that nobody confirms an action by accident.
 type cli struct {
-	Every everyCommand `embed:""`
+	LogFormat   string           `help:"How servers log: text or json." enum:"text,json" default:"text"`
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
+	JSON        bool             `help:"Print machine-readable JSON instead of tables." name:"json"`
 
 	Serve        servers.Serve     `cmd:"" help:"Builder, scheduler and edge in one process."`
 	Edge         servers.Edge      `cmd:"" help:"Serve the published version from memory."`
@@ -75,24 +77,6 @@ type cli struct {
 	Grid         gridCmds          `cmd:"" help:"The starting grid, entered by hand."`
 }
 
-type everyCommand struct {
-	LogFormat   string           `help:"How servers log: text or json." enum:"text,json" default:"text"`
-	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
-	JSON        bool             `help:"Print machine-readable JSON instead of tables." name:"json"`
-}
-
-// grammar returns a pointer to a new cli. If the first argument names a command, the struct has only that command,
-// because kong takes 20 ms of CPU time to read all commands. Completion needs all of them.
-func grammar(args []string) reflect.Value {
-	whole := reflect.TypeFor[cli]()
-	for i := 1; i < whole.NumField() && len(args) > 0 && args[0] != "completion" && os.Getenv("COMP_LINE") == ""; i++ {
-		if field := whole.Field(i); args[0] == strings.ToLower(field.Name) {
-			return reflect.New(reflect.StructOf([]reflect.StructField{whole.Field(0), field}))
-		}
-	}
-	return reflect.New(whole)
-}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal stops the command in order. AfterFunc then removes the handler, so that a
@@ -111,9 +95,9 @@ func main() {
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := grammar(args)
+	var c cli
 	exited := -1
-	parser, err := kong.New(c.Interface(),
+	parser, err := kong.New(&c,
 		kong.Name("gridcast"),
 		kong.Description("A read-only JSON API over a motor-racing season."),
 		kong.DefaultEnvars("GRIDCAST"),
@@ -150,8 +134,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	s := terminal.New(stdout, stderr)
-	every, _ := c.Elem().Field(0).Interface().(everyCommand)
-	s.JSON, s.Log, s.Given, s.Version = every.JSON, newLogger(s.Err, every.LogFormat), given, version
+	s.JSON, s.Log, s.Given, s.Version = c.JSON, newLogger(s.Err, c.LogFormat), given, version
 	watch.Log(s.Log)
 	switch args[0] {
 	case "serve", "edge", "scheduler", "doctor":

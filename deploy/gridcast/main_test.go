@@ -93,7 +93,7 @@ func TestBinarySize(t *testing.T) {
 }
 
 // asMakeBuild are the flags of make build. What tests compile with them has its packages in the cache.
-var asMakeBuild = []string{"-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w"}
+var asMakeBuild = []string{"-trimpath", "-ldflags", "-s -w"}
 
 // built is the real binary.
 var built = sync.OnceValues(func() (string, error) {

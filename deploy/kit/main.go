@@ -109,7 +109,7 @@ func (r release) build(arch, binary string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.Version, "-o", binary, "./deploy/gridcast") //nolint:gosec // G204: the version comes from the command line
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.Version, "-o", binary, "./deploy/gridcast") //nolint:gosec // G204: the version comes from the command line
 	cmd.Dir = r.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {

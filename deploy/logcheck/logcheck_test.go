@@ -129,7 +129,7 @@ func (m memory) ReadEntryBundle(_ context.Context, index uint64, p uint8) ([]byt
 // TestEdge checks the log of a replayed season as an edge serves it, and the proof of a pick.
 func TestEdge(t *testing.T) {
 	binary, folder := filepath.Join(t.TempDir(), "gridcast"), t.TempDir()
-	run(t, "../..", "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", binary, "./deploy/gridcast")
+	run(t, "../..", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./deploy/gridcast")
 	verifierKey := strings.TrimSpace(run(t, folder, binary, "signing", "new", "version.key"))
 	seasons := filepath.Join(folder, "seasons.archive")
 	if err := archive.WriteFile(seasons, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024))); err != nil {

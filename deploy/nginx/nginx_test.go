@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -83,11 +81,9 @@ func TestTLS(t *testing.T) {
 	).Replace(string(shipped)))
 	roots := x509.NewCertPool()
 	roots.AddCert(certified.Certificate())
-	transport := &http.Transport{}
-	transport.RegisterProtocol("https", &http2.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}}) //nolint:staticcheck // net/http is compiled without HTTP/2
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     transport,
+		Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}},
 	}
 	get := func(url string) (*http.Response, string, error) {
 		request, err := http.NewRequest(http.MethodGet, url, nil)
