@@ -117,6 +117,14 @@ func framing(head []byte) (fault *resident.Response, last bool) {
 		}
 		line := rest[:end-1]
 		rest = rest[end+1:]
+		if len(line) == 0 {
+			continue
+		}
+		switch line[0] | 0x20 {
+		case 't', 'o', 'c': // the rest of the line is read for these names alone
+		default:
+			continue
+		}
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		switch {
 		case negotiate.EqualFold(name, "transfer-encoding"):
