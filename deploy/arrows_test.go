@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"builder/assemble":              {"builder/names", "builder/season", "builder/assemble"},
 	"builder/settings":              {"builder/season", "snapshots"},
 	"builder/provenance":            {"builder/season"},
-	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
+	"builder/ingest":                {"snapshots/blob", "snapshots/retry", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
 	"builder/predict":               {"builder/season", "builder/predict"},
 	"builder/predict/laps":          {"builder/names", "builder/predict", "builder/season"},
 	"builder/tiles":                 {"snapshots", "builder/ledger"},

@@ -19,7 +19,7 @@ import (
 
 	"gridcast/edge/resident"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 // Downloads makes the files of seasons from the documents of a version. Edges make them, because they are a function
@@ -76,7 +76,7 @@ func (d *downloads) look() {
 // run makes the missing files of the served version, until ctx ends.
 func (d *downloads) run(ctx context.Context) error {
 	var logged string
-	backoff := blob.Backoff{First: 5 * time.Second, Longest: time.Minute}
+	backoff := retry.Rule{First: 5 * time.Second, Longest: time.Minute}
 	for failures := 0; ; {
 		var retry <-chan time.Time
 		if err := d.sync(ctx); err != nil && ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (d *downloads) run(ctx context.Context) error {
 				d.log.Warn("downloads are missing and will be made again", "err", err)
 			}
 			failures++
-			retry = time.After(backoff.Jittered(failures))
+			retry = time.After(backoff.Pause(failures))
 		} else {
 			logged, failures = "", 0
 		}

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 	"gridcast/snapshots/watch"
 )
 
@@ -28,13 +28,13 @@ type retryListener struct {
 }
 
 func (l retryListener) Accept() (net.Conn, error) {
-	backoff := blob.Backoff{First: 5 * time.Millisecond, Longest: time.Second}
+	backoff := retry.Rule{First: 5 * time.Millisecond, Longest: time.Second}
 	for failures := 1; ; failures++ {
 		c, err := l.Listener.Accept()
 		if err == nil || !passes(err) {
 			return c, err
 		}
-		pause := backoff.After(failures)
+		pause := backoff.Full(failures)
 		l.log.Warn("connection not accepted", "err", err, "again_in", pause)
 		time.Sleep(pause)
 	}
@@ -76,7 +76,7 @@ type certificate struct {
 }
 
 func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logger) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, config: config, log: log, watcher: watch.New(certFile, keyFile)}
+	c := &certificate{certFile: certFile, keyFile: keyFile, config: config, log: log, watcher: watch.New(log, certFile, keyFile)}
 	c.watcher.Settle = 50 * time.Millisecond
 	_, err := c.load()
 	if err == nil {

@@ -32,7 +32,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/scheduler/cadence"
-	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 // The errors of Trigger, of its channel, and of Stop.
@@ -264,7 +264,7 @@ func (s *Scheduler) record(q *queue, err error) []request {
 
 // wait returns the wait after a failed run.
 func (s *Scheduler) wait(t Trigger, now time.Time) time.Duration {
-	w := blob.Backoff{First: s.cfg.RetryMin, Longest: s.cfg.RetryMax}.After(t.Attempt)
+	w := retry.Rule{First: s.cfg.RetryMin, Longest: s.cfg.RetryMax}.Full(t.Attempt)
 	for _, d := range t.Due {
 		if !d.Until.IsZero() {
 			w = max(min(w, d.Until.Sub(now)/4), s.cfg.RetryMin)

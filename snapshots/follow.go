@@ -9,6 +9,7 @@ import (
 
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/notes"
+	"gridcast/snapshots/retry"
 )
 
 // FollowConfig configures Follow. Only Store and Deliver are required.
@@ -351,7 +352,7 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 			f.refusals = 0
 		}
 		f.refusals++
-		again := blob.Backoff{First: time.Second, Longest: time.Minute}.After(f.refusals)
+		again := retry.Rule{First: time.Second, Longest: time.Minute}.Full(f.refusals)
 		f.refused, f.offerAgainAt = v, time.Now().Add(again)
 		f.refusal = fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotAccepted, err)
 		return f.refusal
@@ -394,7 +395,7 @@ func (f *follower) watch(ctx context.Context) error {
 	if f.delivered || time.Since(began) >= firstPause {
 		f.falseAlarms = 0
 	} else if f.falseAlarms++; f.falseAlarms > maxFalseAlarms {
-		blob.Sleep(ctx, firstPause)
+		retry.Sleep(ctx, firstPause)
 	}
 	f.delivered = false
 	return nil
@@ -440,7 +441,7 @@ func (f *follower) cacheFailed(err error) {
 // pause waits before the next poll: longer with every failure, and never in step with other
 // edges. After a refusal it watches the pointer meanwhile, because the next version may be good.
 func (f *follower) pause(ctx context.Context, failures int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, blob.Backoff{First: firstPause, Longest: longestPause}.Jittered(failures))
+	ctx, cancel := context.WithTimeout(ctx, retry.Rule{First: firstPause, Longest: longestPause}.Pause(failures))
 	defer cancel()
 	if stateOf(err) == Refused {
 		began := time.Now()

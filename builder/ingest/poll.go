@@ -11,16 +11,17 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/source"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 // backOff returns the wait after a number of faults in a row. A source that refuses us gets the
 // longest wait at once.
 func backOff(failures int, fault *source.Fault) time.Duration {
-	backoff := blob.Backoff{First: 30 * time.Second, Longest: 30 * time.Minute}
+	backoff := retry.Rule{First: 30 * time.Second, Longest: 30 * time.Minute}
 	if fault.Kind == source.Refused {
 		backoff.First = backoff.Longest
 	}
-	return max(backoff.After(failures), fault.RetryAfter)
+	return max(backoff.Full(failures), fault.RetryAfter)
 }
 
 // polled is the outcome of a poll of one source.

@@ -78,7 +78,7 @@ func (t *Token) read() (replaced bool, err error) {
 
 // Follow takes each good token that replaces the one in the file, until ctx ends.
 func (t *Token) Follow(ctx context.Context, log *slog.Logger) {
-	w := watch.New(t.file)
+	w := watch.New(log, t.file)
 	defer w.Close()
 	w.Settle = 50 * time.Millisecond // a file that is written in place is empty for a moment
 	for ctx.Err() == nil {

@@ -52,5 +52,5 @@ func (f *Edge) Lost(ctx context.Context, storage Storage) error {
 
 // OpenUnmounted opens the store for reading. Its folder may be missing: reads then fail until it is there.
 func (f Storage) OpenUnmounted(ctx context.Context) (blob.Store, error) {
-	return open.Store(ctx, f.Store, open.Unmounted)
+	return f.open(ctx, open.Unmounted)
 }

@@ -8,6 +8,7 @@ package flags
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -16,22 +17,32 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/open"
 )
 
 // Storage names the store that holds published versions, ledger, keys and archive.
 type Storage struct {
-	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R; default ${default}." default:"dir:.var/store" placeholder:"URL"`
+	Log   *slog.Logger `kong:"-"` // of a directory's notices of changes; nil: none
+	Store string       `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R; default ${default}." default:"dir:.var/store" placeholder:"URL"`
 }
 
 // Open opens the store for reading and writing, and makes it if it is missing. It is for commands that may begin a store.
 func (f Storage) Open(ctx context.Context) (blob.Store, error) {
-	return open.Store(ctx, f.Store, open.ReadWrite)
+	return f.open(ctx, open.ReadWrite)
 }
 
 // OpenToRead opens the store without the checks that writing needs, which change the store.
 func (f Storage) OpenToRead(ctx context.Context) (blob.Store, error) {
-	return open.Store(ctx, f.Store, open.ReadOnly)
+	return f.open(ctx, open.ReadOnly)
+}
+
+func (f Storage) open(ctx context.Context, access open.Access) (blob.Store, error) {
+	store, err := open.Store(ctx, f.Store, access)
+	if dir, ok := store.(*dirblob.Store); ok && err == nil {
+		dir.Log = f.Log
+	}
+	return store, err
 }
 
 // ProvideStore opens the store for a command that only reads.
@@ -39,7 +50,7 @@ func (f Storage) ProvideStore(ctx context.Context) (blob.Store, error) { return 
 
 // Operator opens the store for actions that need nothing else. A missing store is an error, and nothing is made.
 func (f Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.Operator, error) {
-	store, err := open.Store(ctx, f.Store, open.Existing)
+	store, err := f.open(ctx, open.Existing)
 	if err != nil {
 		return nil, err
 	}

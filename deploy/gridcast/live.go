@@ -22,6 +22,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 type liveCmds struct {
@@ -50,7 +51,7 @@ func (c *livePushCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		if !told {
 			_, _ = fmt.Fprintf(s.Err, "waiting until the store has a ledger: %v\n", err) // the lines wait in the pipe
 		}
-		if told = true; !blob.Sleep(ctx, time.Second) {
+		if told = true; !retry.Sleep(ctx, time.Second) {
 			return err
 		}
 	}
@@ -123,7 +124,7 @@ func (c *liveRecordCmd) Run(ctx context.Context, s *terminal.Streams) (err error
 			s.Printf("%d observations of %d are in %s\n", written, c.Session, c.File)
 			return nil
 		}
-		if !blob.Sleep(ctx, time.Second) {
+		if !retry.Sleep(ctx, time.Second) {
 			s.Printf("%d observations of %d are in %s; the race is not over\n", written, c.Session, c.File)
 			return nil
 		}
@@ -238,7 +239,7 @@ func (c *liveReplayCmd) play(ctx context.Context, b *builder.Builder, recording 
 	out, first := replayed{}, set.Version().Manifest.Version
 	var waits []float64
 	for _, seen := range recording {
-		if c.Speed > 0 && !blob.Sleep(ctx, time.Duration(float64(seen.Received.Sub(at))/c.Speed)) {
+		if c.Speed > 0 && !retry.Sleep(ctx, time.Duration(float64(seen.Received.Sub(at))/c.Speed)) {
 			return nil, ctx.Err()
 		}
 		at = seen.Received

@@ -22,7 +22,6 @@ import (
 	"gridcast/deploy/doctor"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
-	"gridcast/snapshots/watch"
 )
 
 // version is set when the binary is built.
@@ -135,7 +134,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	s := terminal.New(stdout, stderr)
 	s.JSON, s.Log, s.Given, s.Version = c.JSON, newLogger(s.Err, c.LogFormat), given, version
-	watch.Log(s.Log)
 	switch args[0] {
 	case "serve", "edge", "scheduler", "doctor":
 		s.Unread = unreadVariables(os.Environ())

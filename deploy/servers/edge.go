@@ -37,6 +37,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	c.Storage.Log = s.Log
 	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		if store, err = unmounted(ctx, s, &c.Edge, c.Storage, err); err != nil {

@@ -18,7 +18,6 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob/memblob"
-	"gridcast/snapshots/watch"
 )
 
 // TestObserverRefuses names the answers to requests that store nothing.
@@ -116,8 +115,6 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 	var log lockedBuffer
 	s := terminal.New(&log, &log)
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	watch.Log(s.Log)
-	defer watch.Log(nil)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -32,6 +32,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	c.Storage.Log = s.Log
 	store, err := c.Open(ctx)
 	if err != nil {
 		return err

@@ -54,6 +54,7 @@ func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	// Open creates a store that does not exist, unless it was lost. The edge only reads, so a store that cannot be
 	// written is served too.
+	c.Storage.Log = s.Log
 	store, err := c.open(ctx)
 	if err != nil {
 		var readErr error

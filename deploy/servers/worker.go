@@ -26,6 +26,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/notes"
+	"gridcast/snapshots/retry"
 )
 
 // operatorPort serves the console. It listens from the start of the process; until the service runs it
@@ -220,7 +221,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		}
 		return running.Start(ctx, w.streams.Progress)
 	}
-	backoff := blob.Backoff{First: time.Second, Longest: 30 * time.Second}
+	backoff := retry.Rule{First: time.Second, Longest: 30 * time.Second}
 	for failures := 1; ; failures++ {
 		err := attempt()
 		w.streams.EndProgress()
@@ -240,9 +241,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		}
 		text := err.Error()
 		w.problem.Store(&text)
-		pause := backoff.Jittered(failures)
+		pause := backoff.Pause(failures)
 		w.streams.Log.Error("versions are not built; what is published is served meanwhile", "err", err, "again_in", pause)
-		if !blob.Sleep(ctx, pause) {
+		if !retry.Sleep(ctx, pause) {
 			return nil
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"gridcast/snapshots/retry"
 )
 
 // Document is an object that several processes read, edit and replace, such as settings.json.
@@ -65,7 +67,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 	var none, content T
 	var written []byte // by the last attempt, if its outcome is not known for certain
 	var doubt error    // of the last write with an unknown outcome
-	backoff := Backoff{First: 20 * time.Millisecond, Longest: time.Second}
+	backoff := retry.Rule{First: 20 * time.Millisecond, Longest: time.Second}
 	for attempt := 1; ; attempt++ {
 		current, object, err := d.read(ctx)
 		if err != nil {
@@ -107,7 +109,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		if attempt == updateAttempts {
 			return none, fmt.Errorf("update %s: %d attempts: %w", d.Key, attempt, withDoubt(err, doubt))
 		}
-		if !backoff.Pause(ctx, attempt) {
+		if !backoff.Wait(ctx, attempt) {
 			return none, fmt.Errorf("update %s: %w", d.Key, withDoubt(context.Cause(ctx), doubt))
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"gridcast/snapshots/retry"
 )
 
 // FollowConfig names the object of Follow and its callbacks.
@@ -53,7 +55,7 @@ func Guard(do func() error) (err error) {
 // that is whole by itself; versions, a pointer and the objects it names, have snapshots.Follow.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := follower{FollowConfig: config}
-	backoff := Backoff{First: 100 * time.Millisecond, Longest: 5 * time.Second}
+	backoff := retry.Rule{First: 100 * time.Millisecond, Longest: 5 * time.Second}
 	for failures := 0; ; {
 		err := Guard(func() error { return f.look(ctx, failures) })
 		if ctx.Err() != nil {
@@ -69,7 +71,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		default:
 			failures++
 		}
-		backoff.Pause(ctx, failures)
+		backoff.Wait(ctx, failures)
 	}
 }
 

@@ -20,7 +20,8 @@
 // repeated before that time, and not at all if the time lies behind the deadline.
 //
 // Longer waits are schedules and not retries: those of jobs, sources and webhooks. They are kept, shown and ended by an
-// operator, and use [After] for Retry-After.
+// operator, and use [After] for Retry-After and the pauses of a [Rule]. So do loops that are no repetition of one
+// request: followers of an object, and edits of a document that another process has changed meanwhile.
 package retry
 
 import (
@@ -39,7 +40,7 @@ import (
 // Rule has the figures of an operation.
 type Rule struct {
 	First, Longest time.Duration // pauses
-	Max            int           // attempts after the first; 0: until the context ends
+	Max            int           // attempts of Do and RoundTripper after the first; 0: until the context ends
 }
 
 // Passing is a fault that may pass by itself.
@@ -91,7 +92,7 @@ func (r Rule) Do(ctx context.Context, attempt func(context.Context) error) error
 			return ok && (!bounded || time.Until(deadline) >= passing.After)
 		}).
 		WithDelayFunc(func(e failsafe.ExecutionAttempt[any]) time.Duration {
-			pause := r.pause(e.Attempts())
+			pause := r.Pause(e.Attempts())
 			if passing, ok := errors.AsType[*Passing](e.LastError()); ok {
 				pause = max(pause, passing.After)
 			}
@@ -115,7 +116,7 @@ func (r Rule) RoundTripper(next http.RoundTripper, final func(error) bool) http.
 			}
 			return Temporary(response.StatusCode) && response.StatusCode != http.StatusTooManyRequests && response.Header.Get("Retry-After") == ""
 		}).
-		WithDelayFunc(func(e failsafe.ExecutionAttempt[*http.Response]) time.Duration { return r.pause(e.Attempts()) }).Build())
+		WithDelayFunc(func(e failsafe.ExecutionAttempt[*http.Response]) time.Duration { return r.Pause(e.Attempts()) }).Build())
 }
 
 func (r Rule) most() int {
@@ -125,12 +126,32 @@ func (r Rule) most() int {
 	return r.Max
 }
 
-// pause is the wait after failures in a row.
-func (r Rule) pause(failures int) time.Duration {
+// Full returns the pause after failures in a row, without its random part.
+func (r Rule) Full(failures int) time.Duration {
 	wait := r.First
 	for n := 1; n < failures && wait < r.Longest; n++ {
 		wait *= 2
 	}
-	wait = min(wait, r.Longest)
+	return min(wait, r.Longest)
+}
+
+// Pause returns the pause after failures in a row.
+func (r Rule) Pause(failures int) time.Duration {
+	wait := r.Full(failures)
 	return wait - rand.N(wait/2+1) //nolint:gosec // G404: jitter
+}
+
+// Wait pauses. It returns false if ctx ends first. It is for loops whose next attempt is not the same operation.
+func (r Rule) Wait(ctx context.Context, failures int) bool { return Sleep(ctx, r.Pause(failures)) }
+
+// Sleep waits. It returns false if ctx ends first.
+func Sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -33,6 +32,7 @@ type Watcher struct {
 	// Settle is how long no further notice may come before Wait returns: a pair of files changes one after the other.
 	Settle time.Duration
 
+	log    *slog.Logger
 	paths  []string
 	names  map[string]bool   // paths whose change concerns the reader: files, links and folders
 	source *fsnotify.Watcher // nil: none could be made
@@ -40,9 +40,10 @@ type Watcher struct {
 	deaf   bool // some folder is without notices
 }
 
-// New returns a watcher of the paths, which need not exist. Read the files after New, not before. Call Close.
-func New(paths ...string) *Watcher {
-	w := &Watcher{}
+// New returns a watcher of the paths, which need not exist. It logs faults; nil: it only counts them. Read the files
+// after New, not before. Call Close.
+func New(log *slog.Logger, paths ...string) *Watcher {
+	w := &Watcher{log: log}
 	for _, path := range paths {
 		if absolute, err := filepath.Abs(path); err == nil { // it fails without a working directory
 			path = absolute
@@ -50,7 +51,7 @@ func New(paths ...string) *Watcher {
 		w.paths = append(w.paths, path)
 	}
 	source, err := newSource()
-	note(faultStart, filepath.Dir(w.paths[0]), err)
+	w.note(faultStart, filepath.Dir(w.paths[0]), err)
 	if err == nil {
 		w.source, w.errors = source, source.Errors
 	}
@@ -92,8 +93,8 @@ func (w *Watcher) Wait(ctx context.Context, interval time.Duration) error {
 				tick.Reset(w.Settle)
 			}
 		case err := <-w.errors: // such as an overflow: notices are lost
-			note(faultLost, filepath.Dir(w.paths[0]), err)
-			note(faultLost, filepath.Dir(w.paths[0]), nil)
+			w.note(faultLost, filepath.Dir(w.paths[0]), err)
+			w.note(faultLost, filepath.Dir(w.paths[0]), nil)
 			return nil
 		case <-tick.C:
 			return nil
@@ -104,7 +105,7 @@ func (w *Watcher) Wait(ctx context.Context, interval time.Duration) error {
 }
 
 // Refuse records that the files cannot be used as they are now; nil: they can. A fault is logged and counted once.
-func (w *Watcher) Refuse(err error) { note(faultRefused, w.paths[0], err) }
+func (w *Watcher) Refuse(err error) { w.note(faultRefused, w.paths[0], err) }
 
 // arm asks for notices about the paths as they lead now.
 func (w *Watcher) arm() {
@@ -127,7 +128,7 @@ func (w *Watcher) arm() {
 		if errors.Is(err, fs.ErrNotExist) { // looks find out when it is made
 			err = nil
 		}
-		note(faultStart, folder, err)
+		w.note(faultStart, folder, err)
 	}
 }
 
@@ -186,16 +187,12 @@ var meaning = map[string]string{
 func Collector() prometheus.Collector { return faults }
 
 var (
-	logger atomic.Pointer[slog.Logger]
 	mu     sync.Mutex
 	faulty = map[string]bool{} // by kind and path: watchers come and go, and a fault is said once
 )
 
-// Log sets the log of all watchers of this process; nil: none.
-func Log(log *slog.Logger) { logger.Store(log) }
-
 // note records a fault of a folder or file, or its end.
-func note(kind, path string, err error) {
+func (w *Watcher) note(kind, path string, err error) {
 	mu.Lock()
 	defer mu.Unlock()
 	before, key := faulty[kind+path], kind+path
@@ -208,7 +205,7 @@ func note(kind, path string, err error) {
 		return
 	}
 	faults.WithLabelValues(kind).Inc()
-	if log := logger.Load(); log != nil {
-		log.Warn(meaning[kind], "path", path, "err", err)
+	if w.log != nil {
+		w.log.Warn(meaning[kind], "path", path, "err", err)
 	}
 }

@@ -132,7 +132,7 @@ func TestChanges(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "live")); err == nil {
 				path = filepath.Join(dir, "live", "file")
 			}
-			w := watch.New(path)
+			w := watch.New(nil, path)
 			defer w.Close()
 			for _, text := range []string{"first", "second"} {
 				tt.change(dir, text)
@@ -145,7 +145,7 @@ func TestChanges(t *testing.T) {
 // TestMissingFolder makes the folder of a file after the watcher.
 func TestMissingFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "later", "file")
-	w := watch.New(path)
+	w := watch.New(nil, path)
 	defer w.Close()
 	write(t, path, "here")
 	wakes(t, w, path, "here")
@@ -156,7 +156,7 @@ func TestMissingFolder(t *testing.T) {
 // TestOtherFiles wake nobody.
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	w := watch.New(filepath.Join(dir, "file"))
+	w := watch.New(nil, filepath.Join(dir, "file"))
 	defer w.Close()
 	write(t, filepath.Join(dir, "other"), "text")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -169,8 +169,7 @@ func TestOtherFiles(t *testing.T) {
 // TestNoNotices: a watcher that cannot start, and one that loses notices, say so once and wake the reader.
 func TestNoNotices(t *testing.T) {
 	var log bytes.Buffer
-	watch.Log(slog.New(slog.NewTextHandler(&log, nil)))
-	defer watch.Log(nil)
+	logger := slog.New(slog.NewTextHandler(&log, nil))
 	count := func() float64 {
 		n := 0.0
 		for _, kind := range []string{"start", "lost"} {
@@ -181,7 +180,7 @@ func TestNoNotices(t *testing.T) {
 	before := count()
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "begin")
-	lossy := watch.New(path)
+	lossy := watch.New(logger, path)
 	defer lossy.Close()
 	lossy.Fail(fsnotify.ErrEventOverflow)
 	if err := lossy.Wait(t.Context(), never); err != nil {
@@ -189,7 +188,7 @@ func TestNoNotices(t *testing.T) {
 	}
 	watch.Sources(t, func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE })
 	for range 3 {
-		w := watch.New(path)
+		w := watch.New(logger, path)
 		if err := w.Wait(t.Context(), never); err != nil {
 			t.Errorf("without notices: %v", err)
 		}

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -33,6 +34,7 @@ import (
 	"time"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 var (
@@ -51,6 +53,9 @@ const (
 
 // Store is a directory of objects.
 type Store struct {
+	// Log gets faults of the notices by which Watch learns of changes. Set it before the first Watch; nil: none.
+	Log *slog.Logger
+
 	root     string
 	readOnly bool
 	writing  chan struct{} // holds one token for the writer of this process that may take @lock
@@ -334,13 +339,13 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 		_ = f.Close()
 		return nil, err
 	}
-	backoff := blob.Backoff{First: time.Millisecond, Longest: 50 * time.Millisecond}
+	backoff := retry.Rule{First: time.Millisecond, Longest: 50 * time.Millisecond}
 	for failures := 1; ; failures++ {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			break
 		}
-		if !backoff.Pause(ctx, failures) {
+		if !backoff.Wait(ctx, failures) {
 			_ = f.Close()
 			return nil, fmt.Errorf("wait for %s, which another process holds: %w", name, context.Cause(ctx))
 		}

@@ -114,7 +114,7 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	if err != nil {
 		return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
 	}
-	notices := watch.New(path)
+	notices := watch.New(s.Log, path)
 	defer notices.Close()
 	file := watched{path: path, limit: limit, seen: seen}
 	defer file.close()

@@ -27,6 +27,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/retry"
 )
 
 var (
@@ -227,7 +228,7 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 			}
 		}
 		jitter := s.config.Poll / 10
-		if !blob.Sleep(ctx, time.Until(last.at.Add(s.config.Poll-jitter+rand.N(2*jitter+1)))) { //nolint:gosec // G404: jitter
+		if !retry.Sleep(ctx, time.Until(last.at.Add(s.config.Poll-jitter+rand.N(2*jitter+1)))) { //nolint:gosec // G404: jitter
 			return blob.Object{}, fmt.Errorf("watch %s in %s: %w", key, s, context.Cause(ctx))
 		}
 	}
