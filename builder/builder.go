@@ -328,31 +328,21 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 	if draft.State, err = b.stateOf(a, in.Base); err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	fill(&draft, version)
-	var refused []units.Refused
-	draft.Finish = func(d *snapshots.Draft) (err error) { // while the objects are uploaded
-		if refused, err = version.Refuse(ctx, in.Base, a); err != nil {
-			return err
-		}
-		b.memory.Keep(version)
-		if d.CurrentSeason = units.Current(in.Base, a); d.CurrentSeason != a.Current {
-			d.DefaultYears = in.Base.Manifest.DefaultYears
-		}
-		fill(d, version)
-		refused = append(refused, addFeeds(d, a, version)...)
-		if err := tiles.Add(d, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq], in.Ledger); err != nil {
-			return err
-		}
-		for _, document := range refused {
-			d.Refused = append(d.Refused, snapshots.RefusedEntry{Path: document.Path, Version: in.Base.Keeps(document.Path), Reason: document.Err.Error()})
-		}
-		return nil
+	refused, err := version.Refuse(ctx, in.Base, a)
+	if err != nil {
+		return snapshots.Receipt{}, nil, err
 	}
-	if version.Faulty() || len(in.Base.Manifest.Refused) > 0 { // then the version would probably not use all objects that are uploaded early
-		if err := draft.Finish(&draft); err != nil {
-			return snapshots.Receipt{}, nil, err
-		}
-		draft.Finish = nil
+	b.memory.Keep(version)
+	if draft.CurrentSeason = units.Current(in.Base, a); draft.CurrentSeason != a.Current {
+		draft.DefaultYears = in.Base.Manifest.DefaultYears
+	}
+	fill(&draft, version)
+	refused = append(refused, addFeeds(&draft, a, version)...)
+	if err := tiles.Add(&draft, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq], in.Ledger); err != nil {
+		return snapshots.Receipt{}, nil, err
+	}
+	for _, document := range refused {
+		draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: document.Path, Version: in.Base.Keeps(document.Path), Reason: document.Err.Error()})
 	}
 	receipt, err := b.publisher(r.Progress).Publish(ctx, draft)
 	if receipt.Base != nil {

@@ -18,11 +18,6 @@ type Draft struct {
 	About
 	Variants []Variant // every variant of the version, in any order
 	EndHold  bool      // publish although the pointer is held, and end the hold
-
-	// Finish completes the draft while Publish uploads the objects that it needs so far. Publish
-	// calls it once, in its own goroutine. It may change every field except Base. Nil: the draft is
-	// complete.
-	Finish func(d *Draft) error
 }
 
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or Reused.

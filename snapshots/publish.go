@@ -89,15 +89,11 @@ type Receipt struct {
 // Publish makes the draft the current version. Either all of it becomes visible to readers,
 // by one swap of the pointer, or nothing does.
 //
-// If the draft has a Finish, Publish calls it once and meanwhile uploads the objects that the
-// draft needs so far. Readers see none of them before the swap. Publish uploads nothing early if
-// the draft may not be published as it is.
-//
 // Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive,
 // ledger head, due time, missing facts and refused entries equal the base's, there is no hold to end, every
 // key of the publisher has signed the base, and the base has no Damage.
 //
-// The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
+// The error is ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
 // ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
 // could not learn whether the version is current; a later LoadBase tells. After blob.ErrUnsynced a crash may bring the
 // base back. After any error the caller can publish again, under the next number.
@@ -118,10 +114,6 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	if d.Base.Pointer.Signed && p.Signers == nil {
 		return Receipt{}, ErrNoSigner
 	}
-	early, err := p.finish(ctx, &d)
-	if err != nil {
-		return Receipt{}, err
-	}
 	if err := errors.Join(d.validate(), d.mayPublish()); err != nil {
 		return Receipt{}, err
 	}
@@ -140,16 +132,13 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	}
 
 	// Upload the objects, and read them back.
-	version, missing, progress := early.version, early.missing(objects), Progress(nil)
-	if version == 0 || missing == nil {
-		if version, err = p.claim(ctx, base.Version, d.Builder); err != nil {
-			return Receipt{}, err
-		}
-		missing, progress = objects, p.Progress
+	version, err := p.claim(ctx, base.Version, d.Builder)
+	if err != nil {
+		return Receipt{}, err
 	}
 	// If we crash here, the number is lost and nothing else: nobody uses it again.
 
-	if err := p.upload(ctx, version, missing, progress); err != nil {
+	if err := p.upload(ctx, version, objects); err != nil {
 		return Receipt{}, err
 	}
 	// If we crash during or after the upload, objects remain that no manifest names, below a
@@ -194,64 +183,13 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	return receipt, nil
 }
 
-// uploaded are the objects that were uploaded while a draft was finished.
-type uploaded struct {
-	version int64              // the number claimed for them; 0: there are none
-	objects map[string]Variant // by the key that they have in version 0
-}
-
-// finish calls the draft's Finish, and uploads meanwhile the objects that the draft needs so far.
-func (p *Publisher) finish(ctx context.Context, d *Draft) (uploaded, error) {
-	var early uploaded
-	if d.Finish == nil {
-		return early, nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var uploading sync.WaitGroup
-	defer uploading.Wait()
-	defer cancel() // before the wait, however Finish ends
-	var uploadErr error
-	if objects := fresh(d.resolve()); len(objects) > 0 && d.mayPublish() == nil {
-		early.objects = make(map[string]Variant, len(objects))
-		for _, o := range objects {
-			early.objects[o.objectKey(0)] = o
-		}
-		base, builder := d.Base.Pointer.Version, d.Builder // Finish may change d meanwhile
-		uploading.Go(func() {
-			if early.version, uploadErr = p.claim(ctx, base, builder); uploadErr == nil {
-				uploadErr = p.upload(ctx, early.version, objects, p.Progress)
-			}
-		})
-	}
-	if err := d.Finish(d); err != nil {
-		return uploaded{}, err
-	}
-	uploading.Wait()
-	return early, uploadErr
-}
-
-// missing returns the objects that were not uploaded, never nil. It returns nil if one of them was
-// uploaded with other bytes: these are never overwritten, so the version needs another number.
-func (u uploaded) missing(objects []Variant) []Variant {
-	missing := []Variant{}
-	for _, o := range objects {
-		switch early, ok := u.objects[o.objectKey(0)]; {
-		case !ok:
-			missing = append(missing, o)
-		case !early.entry.equal(o.entry):
-			return nil
-		}
-	}
-	return missing
-}
-
 // upload writes the objects of a version and reads them back.
-func (p *Publisher) upload(ctx context.Context, version int64, objects []Variant, progress Progress) error {
-	err := Each(ctx, Upload, objects, p.workers(), progress, func(ctx context.Context, o Variant) error {
+func (p *Publisher) upload(ctx context.Context, version int64, objects []Variant) error {
+	err := Each(ctx, Upload, objects, p.workers(), p.Progress, func(ctx context.Context, o Variant) error {
 		return p.create(ctx, o.objectKey(version), o.data)
 	})
 	if err == nil {
-		err = Each(ctx, Check, objects, p.workers(), progress, func(ctx context.Context, o Variant) error {
+		err = Each(ctx, Check, objects, p.workers(), p.Progress, func(ctx context.Context, o Variant) error {
 			o.entry.Object = o.objectKey(version)
 			data, err := o.entry.object().Read(ctx, p.Store)
 			if err == nil {

@@ -21,16 +21,6 @@ type Refused struct {
 	Err  error
 }
 
-// Faulty reports whether a document could not be rendered.
-func (v *Version) Faulty() bool {
-	for _, d := range v.Documents() {
-		if d.Fault != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // Refuse checks the version and replaces each document that fails with the one of the base, so that a wrong
 // document keeps no other from being published. It repeats this until nothing fails but documents of the
 // base.
