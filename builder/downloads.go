@@ -73,7 +73,7 @@ func seasonsToDownload(v *snapshots.Version) ([]bulk.Season, error) {
 	}
 	seasons := make([]bulk.Season, len(m.Seasons))
 	for i, year := range m.Seasons {
-		seasons[i].Year = year
+		seasons[i].Year, seasons[i].Rounds = year, map[catalog.Name][]int64{}
 		for _, fact := range state.NonCommercial {
 			if int(fact.SessionKey/catalog.KeysPerSeason) == year {
 				seasons[i].Without = append(seasons[i].Without, bulk.Borrowed{SessionKey: fact.SessionKey, GPName: fact.GPName})
@@ -83,10 +83,12 @@ func seasonsToDownload(v *snapshots.Version) ([]bulk.Season, error) {
 		seasons[i].Without = slices.Compact(seasons[i].Without) // several parts of a round
 	}
 	for _, entry := range m.Entries { // by ascending path, and so by session key
-		if variant, err := catalog.ParsePath(entry.Path); err == nil && variant.Endpoint == catalog.Sessions && variant.SessionKey > 0 {
-			if i, ok := slices.BinarySearch(m.Seasons, variant.Season()); ok {
-				seasons[i].Sessions = append(seasons[i].Sessions, variant.SessionKey)
-			}
+		variant, err := catalog.ParsePath(entry.Path)
+		if byRound := variant.Endpoint == catalog.Sessions || variant.Endpoint == catalog.ForecastHistory; err != nil || !byRound || variant.SessionKey <= 0 {
+			continue
+		}
+		if i, ok := slices.BinarySearch(m.Seasons, variant.Season()); ok {
+			seasons[i].Rounds[variant.Endpoint] = append(seasons[i].Rounds[variant.Endpoint], variant.SessionKey)
 		}
 	}
 	return seasons, nil

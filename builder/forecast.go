@@ -21,23 +21,10 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// weekStep is a step of a race week, with the public name of the facts that a forecast then rests on.
-type weekStep struct {
-	step  season.SessionKind
-	basis string
-}
-
-// weekSteps are the steps, the last one first.
-var weekSteps = []weekStep{
-	{ledger.StepGrid, "grid"},
-	{season.Qualifying, "qualifying"},
-	{season.Sprint, "sprint"},
-	{season.SprintQualifying, "sprint"},
-	{season.Practice4, "practice"},
-	{season.Practice3, "practice"},
-	{season.Practice2, "practice"},
-	{season.Practice1, "practice"},
-	{ledger.StepForm, "form"},
+// weekSteps are the steps of a race week, the last one first.
+var weekSteps = []season.SessionKind{
+	ledger.StepGrid, season.Qualifying, season.Sprint, season.SprintQualifying,
+	season.Practice4, season.Practice3, season.Practice2, season.Practice1, ledger.StepForm,
 }
 
 // bases are the bases of forecasts, in the order in which a week gives them.
@@ -75,16 +62,11 @@ func notedForecast(n ledger.NotedForecast) predict.Forecast {
 // stepOf returns the latest step of which a round's facts are known.
 func stepOf(r *season.Round) season.SessionKind {
 	for _, s := range weekSteps {
-		if s.step == ledger.StepGrid && len(r.Grid) > 0 || r.Held(s.step) {
-			return s.step
+		if s == ledger.StepGrid && len(r.Grid) > 0 || r.Held(s) {
+			return s
 		}
 	}
 	return ledger.StepForm
-}
-
-// basisOf returns the public name of the facts of a step.
-func basisOf(step season.SessionKind) string {
-	return weekSteps[slices.IndexFunc(weekSteps, func(s weekStep) bool { return s.step == step })].basis
 }
 
 // nextSession returns the first session of the weekend whose outcome is still to come, nil if there is none.
@@ -105,8 +87,8 @@ func nextSession(r *almanac.Round, at time.Time) *season.Session {
 func foreknown(r *almanac.Round, at time.Time) string {
 	known := []string{r.Start.UTC().Format(time.RFC3339), fmt.Sprint(r.Provisional, len(r.Facts.Entries), len(r.Facts.Grid))}
 	for _, s := range weekSteps {
-		if r.Facts.Held(s.step) {
-			known = append(known, string(s.step))
+		if r.Facts.Held(s) {
+			known = append(known, string(s))
 		}
 	}
 	if next := nextSession(r, at); next != nil {
@@ -231,7 +213,7 @@ func (d *deriver) forecasts(ctx context.Context, s *ledger.Fold, model predict.M
 // forecastRecord is the public form of a forecast.
 func forecastRecord(v *season.View, s *ledger.Fold, r *almanac.Round, f predict.Forecast) wire.ForecastRecord {
 	rec := wire.ForecastRecord{
-		SessionKey: r.Session, GPName: r.Facts.Name, Date: r.Start.UTC().Format(time.DateOnly), Basis: basisOf(stepOf(r.Facts)),
+		SessionKey: r.Session, GPName: r.Facts.Name, Date: r.Start.UTC().Format(time.DateOnly), Basis: almanac.BasisOf(stepOf(r.Facts)),
 		EntriesFrom: entriesFrom(v, s, r),
 	}
 	if !r.Provisional {

@@ -83,7 +83,7 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 			}
 			for _, f := range r.Record.Forecasts {
 				if f.At.Before(r.Start) {
-					s.noted[basisOf(f.Step)] = backtest.ScoreOf(notedForecast(f), podium)
+					s.noted[almanac.BasisOf(f.Step)] = backtest.ScoreOf(notedForecast(f), podium)
 				}
 			}
 			var err error

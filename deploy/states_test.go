@@ -284,6 +284,32 @@ func (s *states) cells(state string, key int64) []string {
 		}
 	}
 	cell("forecast", "%d%s", len(forecast), text)
+	history, _ := answer[[]wire.ForecastHistory](s, catalog.ForecastHistory, session)
+	text = "none"
+	if len(history) > 0 {
+		text = ""
+		before := time.Time{}
+		for _, noted := range history[0].Forecasts {
+			sum := 0.
+			for _, c := range noted.Drivers {
+				sum += float64(c.WinPct) / 10
+			}
+			s.hundred(state, "/forecast-history", sum)
+			if at := time.Time(noted.NotedAt); at.Before(before) || at.After(s.now) {
+				fault("/forecast-history has %s of %s after %s", noted.Step, at, before)
+			}
+			before = time.Time(noted.NotedAt)
+			text += fmt.Sprintf(", %s at %s", noted.Step, before.UTC().Format("2 January 15:04"))
+		}
+		text = text[2:]
+		for _, f := range forecast {
+			if last := history[0].Forecasts[len(history[0].Forecasts)-1]; f.SessionKey == key && f.Basis != last.Basis {
+				fault("/forecast is on %s, the last of /forecast-history on %s", f.Basis, last.Basis)
+			}
+		}
+	}
+	latest, _ := answer[[]wire.ForecastHistory](s, catalog.ForecastHistory, "")
+	cell("forecast-history", "%d; of the round %s", len(latest), text)
 	results, _ := answer[[]wire.ResultRecord](s, catalog.Results, "")
 	oneResult, _ := answer[[]wire.ResultRecord](s, catalog.Results, session)
 	text = "none of this round"

@@ -74,6 +74,7 @@ var contracts = []contract{
 	newContract[wire.Success[wire.TrackRecord]](catalog.TrackRecord, "", "v1/track-record.schema.json"),
 	newContract[wire.Success[wire.TitleOdds]](catalog.TitleOdds, "", "v1/title-odds.schema.json"),
 	newContract[wire.Success[[]wire.ForecastRecord]](catalog.Forecast, "", "v1/forecast.schema.json"),
+	newContract[wire.Success[[]wire.ForecastHistory]](catalog.ForecastHistory, "", "v1/forecast-history.schema.json"),
 	newContract[wire.Success[[]wire.ResultRecord]](catalog.Results, "", "v1/results.schema.json"),
 	newContract[wire.Success[[]wire.Weekend]](catalog.Weekends, "", "v1/weekends.schema.json"),
 	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),

@@ -54,7 +54,7 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 			Engines []season.Engine
 		}{Session: r.Session, Vouched: r.vouchable(), Differs: r.Differs(), State: r.State, Record: r.Record}
 		if !r.Vouched() { // a vouched result is part of the facts, and its round has no other record
-			for _, id := range spokenOf(y.Rounds[i : i+1]) {
+			for _, id := range append(spokenOf(y.Rounds[i:i+1]), r.foreseen()...) {
 				inputs.Drivers = append(inputs.Drivers, r.view.Driver(id))
 			}
 		}

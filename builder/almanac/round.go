@@ -255,6 +255,37 @@ func (r *Round) Code(driver season.DriverID) string { return r.codes()[driver] }
 // Lasting returns the identifier that a driver keeps for ever.
 func (r *Round) Lasting(driver season.DriverID) string { return string(r.state.Lasting(driver)) }
 
+// ForecastCodes returns the codes of the drivers in the noted forecasts. A driver who has not started in the season yet
+// gets the code that the season would probably give, as in the present forecast.
+func (r *Round) ForecastCodes() map[season.DriverID]string {
+	codes, drivers := r.codes(), r.foreseen()
+	if slices.ContainsFunc(drivers, func(id season.DriverID) bool { return codes[id] == "" }) {
+		return r.view.Codes(r.Year, append(slices.Sorted(maps.Keys(codes)), drivers...)...)
+	}
+	return codes
+}
+
+// foreseen lists the drivers in the noted forecasts.
+func (r *Round) foreseen() (drivers []season.DriverID) {
+	for _, f := range r.Record.Forecasts {
+		for _, c := range f.Chances {
+			drivers = append(drivers, c.Driver)
+		}
+	}
+	return drivers
+}
+
+// BasisOf returns the public name of the facts that a forecast rests on after a step of the weekend.
+func BasisOf(step season.SessionKind) string {
+	switch step {
+	case season.Sprint, season.SprintQualifying:
+		return "sprint"
+	case season.Practice1, season.Practice2, season.Practice3, season.Practice4:
+		return "practice"
+	}
+	return string(step) // form, qualifying or grid
+}
+
 // Driver returns a driver of the archive.
 func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Driver(driver) }
 

@@ -31,13 +31,13 @@ import (
 )
 
 // format changes whenever the same documents would give other bytes.
-const format = "bulk-2"
+const format = "bulk-3"
 
 // Season is the input of a season's download.
 type Season struct {
-	Year     int
-	Sessions []int64    // the session keys with a document of their own in /sessions, ascending
-	Without  []Borrowed // rounds that are left out, by ascending session key
+	Year    int
+	Rounds  map[catalog.Name][]int64 // of /sessions and /forecast-history: the session keys with a document of their own, ascending
+	Without []Borrowed               // rounds that are left out, by ascending session key
 }
 
 // Borrowed is a round with a part from a source with non-commercial terms.
@@ -92,9 +92,12 @@ func (t table) document(documents map[string][]byte) ([]byte, bool) {
 // tables lists the tables of a season.
 func (s Season) tables() []table {
 	of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: s.Year} }
-	sessions := listOf[wire.WeekendSessions]("sessions", catalog.Variant{Endpoint: catalog.Sessions, SessionKey: catalog.NoSession}, false, "session_key")
-	for _, key := range s.Sessions {
-		sessions.more = append(sessions.more, catalog.Variant{Endpoint: catalog.Sessions, SessionKey: key})
+	byRound := func(t table, endpoint catalog.Name) table {
+		t.variant = catalog.Variant{Endpoint: endpoint, SessionKey: catalog.NoSession}
+		for _, key := range s.Rounds[endpoint] {
+			t.more = append(t.more, catalog.Variant{Endpoint: endpoint, SessionKey: key})
+		}
+		return t
 	}
 	return []table{
 		listOf[wire.CalendarEntry]("calendar", of(catalog.Calendar), false, "session_key"),
@@ -103,7 +106,8 @@ func (s Season) tables() []table {
 			name: "results", variant: of(catalog.Results), row: reflect.TypeFor[wire.ResultRecord](), list: true,
 			keys: []string{"session_key", "gp_name"}, rows: "results_race",
 		},
-		sessions,
+		byRound(listOf[wire.WeekendSessions]("sessions", catalog.Variant{}, false, "session_key"), catalog.Sessions),
+		byRound(listOf[wire.ForecastHistory]("forecast_history", catalog.Variant{}, false, "session_key", "step"), catalog.ForecastHistory),
 		listOf[wire.DriverStanding]("standings_drivers", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: s.Year}, true),
 		listOf[wire.ConstructorStanding]("standings_constructors", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: s.Year}, true),
 		listOf[wire.DriverProgress]("standings_progress_drivers", catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: s.Year}, true, "driver_id"),

@@ -151,6 +151,23 @@ func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord
 	return rec
 }
 
+// forecastHistory renders the noted forecasts of a round. The ledger notes one at each step of the weekend.
+func forecastHistory(r *almanac.Round) wire.ForecastHistory {
+	rec := wire.ForecastHistory{SessionKey: r.Session, GPName: r.Facts.Name}
+	codes := r.ForecastCodes()
+	for _, f := range r.Record.Forecasts {
+		noted := wire.NotedForecast{NotedAt: wire.Instant(f.At), Step: sessionName(f.Step), Basis: almanac.BasisOf(f.Step), Model: f.Model}
+		for _, c := range f.Chances {
+			noted.Drivers = append(noted.Drivers, wire.ForecastChance{
+				Driver: codes[c.Driver], DriverID: r.Lasting(c.Driver), WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
+			})
+		}
+		slices.SortStableFunc(noted.Drivers, func(a, b wire.ForecastChance) int { return int(b.WinPct - a.WinPct) })
+		rec.Forecasts = append(rec.Forecasts, noted)
+	}
+	return rec
+}
+
 // accuracy scores the frozen picks of a year, or of all years if year is 0, against verified
 // results.
 func accuracy(a *almanac.Almanac, year int) wire.Accuracy {

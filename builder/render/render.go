@@ -57,6 +57,8 @@ func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 		return hasResult(r)
 	case catalog.Sessions:
 		return hasSessions(r)
+	case catalog.ForecastHistory:
+		return hasForecasts(r)
 	}
 	return true
 }
@@ -103,20 +105,16 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		}
 		return driverStandings(y)
 	}),
-	catalog.Calendar:      ofYear(func(y *almanac.Year, _ catalog.Variant) any { return calendar(y) }),
-	catalog.Drivers:       func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return drivers(a.Grid), nil },
-	catalog.Predictions:   records(hasPick, predictionRecord),
-	catalog.Probabilities: records(hasChances, probabilityRecord),
-	catalog.NextRace:      func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
-	catalog.Accuracy:      func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
-	catalog.Results:       records(hasResult, resultRecord),
-	catalog.Weekends:      records(func(*almanac.Round) bool { return true }, func(_ *almanac.Year, r *almanac.Round) wire.Weekend { return weekend(r) }),
-	catalog.Sessions: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
-		if v.SessionKey != 0 {
-			return records(hasSessions, func(_ *almanac.Year, r *almanac.Round) wire.WeekendSessions { return sessionsRecord(r) })(a, v)
-		}
-		return sessions(a), nil
-	},
+	catalog.Calendar:        ofYear(func(y *almanac.Year, _ catalog.Variant) any { return calendar(y) }),
+	catalog.Drivers:         func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return drivers(a.Grid), nil },
+	catalog.Predictions:     records(hasPick, predictionRecord),
+	catalog.Probabilities:   records(hasChances, probabilityRecord),
+	catalog.NextRace:        func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
+	catalog.Accuracy:        func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
+	catalog.Results:         records(hasResult, resultRecord),
+	catalog.Weekends:        records(func(*almanac.Round) bool { return true }, func(_ *almanac.Year, r *almanac.Round) wire.Weekend { return weekend(r) }),
+	catalog.Sessions:        latest(hasSessions, sessionsRecord),
+	catalog.ForecastHistory: latest(hasForecasts, forecastHistory),
 	catalog.StandingsProgress: ofYear(func(y *almanac.Year, v catalog.Variant) any {
 		if v.Type == catalog.ConstructorsType {
 			return constructorProgress(y)
@@ -162,8 +160,32 @@ func records[T any](has func(*almanac.Round) bool, record func(*almanac.Year, *a
 	}
 }
 
+// latest renders the round of a session key, and without one the latest round of which an endpoint has something to say.
+func latest[T any](has func(*almanac.Round) bool, record func(*almanac.Round) T) func(*almanac.Almanac, catalog.Variant) (any, error) {
+	return func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		if v.SessionKey != 0 {
+			return records(has, func(_ *almanac.Year, r *almanac.Round) T { return record(r) })(a, v)
+		}
+		var last *almanac.Round
+		for i := range a.Years {
+			for j := range a.Years[i].Rounds {
+				if r := &a.Years[i].Rounds[j]; has(r) && (last == nil || r.Start.After(last.Start)) {
+					last = r
+				}
+			}
+		}
+		list := []T{}
+		if last != nil {
+			list = append(list, record(last))
+		}
+		return list, nil
+	}
+}
+
 func hasPick(r *almanac.Round) bool { return r.Pick != nil }
 
 func hasChances(r *almanac.Round) bool { return r.Pick != nil && r.Pick.Chances != nil }
+
+func hasForecasts(r *almanac.Round) bool { return len(r.Record.Forecasts) > 0 }
 
 func hasResult(r *almanac.Round) bool { return r.Result != nil }

@@ -11,22 +11,6 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// sessions returns the latest round of which a session is known, as a list of one record or none.
-func sessions(a *almanac.Almanac) []wire.WeekendSessions {
-	var latest *almanac.Round
-	for i := range a.Years {
-		for j := range a.Years[i].Rounds {
-			if r := &a.Years[i].Rounds[j]; hasSessions(r) && (latest == nil || r.Start.After(latest.Start)) {
-				latest = r
-			}
-		}
-	}
-	if latest == nil {
-		return []wire.WeekendSessions{}
-	}
-	return []wire.WeekendSessions{sessionsRecord(latest)}
-}
-
 // hasSessions reports whether the outcome of any session is known.
 func hasSessions(r *almanac.Round) bool {
 	f := r.Facts

@@ -164,6 +164,17 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return records
 	},
+	catalog.ForecastHistory: func(v catalog.Variant, n int64) any {
+		records := []wire.ForecastHistory{}
+		if v.SessionKey > 0 {
+			noted := wire.NotedForecast{NotedAt: wire.Instant(generatedAt(n)), Step: "practice_1", Basis: "practice", Model: "test"}
+			for i, driver := range []string{"NOR", "PIA", "VER"} {
+				noted.Drivers = append(noted.Drivers, wire.ForecastChance{Driver: driver, DriverID: strings.ToLower(driver), WinPct: wire.Percent(1000 - n%100 - int64(i)), PodiumPct: 1000})
+			}
+			records = append(records, wire.ForecastHistory{SessionKey: v.SessionKey, GPName: "Abu Dhabi Grand Prix", Forecasts: []wire.NotedForecast{noted}})
+		}
+		return records
+	},
 	catalog.Results: func(v catalog.Variant, n int64) any {
 		records := []wire.ResultRecord{}
 		if v.SessionKey > 0 {

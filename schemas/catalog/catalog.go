@@ -42,10 +42,11 @@ const (
 	NextRace    Name = "next-race"
 	Accuracy    Name = "accuracy"
 
-	Probabilities Name = "probabilities"
-	TrackRecord   Name = "track-record"
-	TitleOdds     Name = "title-odds"
-	Forecast      Name = "forecast"
+	Probabilities   Name = "probabilities"
+	TrackRecord     Name = "track-record"
+	TitleOdds       Name = "title-odds"
+	Forecast        Name = "forecast"
+	ForecastHistory Name = "forecast-history"
 
 	Results    Name = "results"
 	Weekends   Name = "weekends"
@@ -141,6 +142,7 @@ var Endpoints = []Endpoint{
 	endpoint(Endpoint{Name: TrackRecord, Params: []Param{season}, Additive: true, Derived: true}, "/{year}", "/{year=all}"),
 	endpoint(Endpoint{Name: TitleOdds, Params: []Param{season}, Additive: true, Derived: true, Past: true}, "/{year}"),
 	endpoint(Endpoint{Name: Forecast, Params: []Param{sessionKey}, Additive: true, Derived: true}, "", "/session/{session_key}", "/{session_key=none}"),
+	endpoint(Endpoint{Name: ForecastHistory, Params: []Param{sessionKey}, Additive: true}, "", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Results, Params: []Param{season, sessionKey}, Additive: true, Past: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Weekends, Params: []Param{season, sessionKey}, Additive: true}, "/{year}", "/session/{session_key}", "/{session_key=none}"),
 	endpoint(Endpoint{Name: Changes, Params: []Param{season}, Additive: true}, "/{year}", "/{year=all}"),

@@ -68,7 +68,9 @@ func TestAll(t *testing.T) {
 		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
 		changes/2025 changes/2026 changes/all changes/log/1 changes/log/2 changes/log/none
 		drivers
-		forecast forecast/none
+		forecast forecast-history forecast-history/none
+		forecast-history/session/2025001 forecast-history/session/2026002
+		forecast/none
 		forecast/session/2025001 forecast/session/2026002
 		former-careers/constructors former-careers/drivers
 		head-to-head/2025 head-to-head/2026

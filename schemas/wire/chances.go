@@ -55,6 +55,22 @@ type ForecastChance struct {
 	PodiumPct Percent `json:"podium_pct"`
 }
 
+// ForecastHistory is one record of /forecast-history: the forecasts of a race that the service noted through its week.
+type ForecastHistory struct {
+	SessionKey int64           `json:"session_key"`
+	GPName     string          `json:"gp_name"`
+	Forecasts  []NotedForecast `json:"forecasts"` // the earliest first; at most one for each step
+}
+
+// NotedForecast is a forecast as the ledger has it since an instant.
+type NotedForecast struct {
+	NotedAt Instant          `json:"noted_at"`
+	Step    string           `json:"step"`    // form, grid, or the session after which it was made
+	Basis   string           `json:"basis"`   // as in ForecastRecord
+	Model   string           `json:"model"`   // name and version
+	Drivers []ForecastChance `json:"drivers"` // the likeliest winner first
+}
+
 // TitleOdds is the body of /title-odds. Low and high are the 10th and 90th percentile of the
 // points at the end of the season.
 type TitleOdds struct {
