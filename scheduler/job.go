@@ -58,11 +58,12 @@ func (t Trigger) String() string {
 	return strings.Join(append(reasons, t.Requested...), "; ")
 }
 
-// coming lists the instants after now at which the job is due by itself, in order, of each interval only the first.
-func (j Job) coming(cal cadence.Calendar, now time.Time) []cadence.Due {
+// coming lists the instants after now at which the job is due by itself, in order, of each interval only the first. all
+// is the work of the calendar, see cadence.Coming.
+func (j Job) coming(all []cadence.Due, now time.Time) []cadence.Due {
 	switch {
 	case j.Work != "":
-		return j.own(cadence.Coming(cal, now))
+		return j.own(all)
 	case j.Every > 0:
 		return []cadence.Due{{At: now.UTC().Truncate(j.Every).Add(j.Every), Reason: Interval, Every: j.Every}}
 	default:
@@ -168,8 +169,8 @@ func (q *queue) ready(cal cadence.Calendar, now time.Time) bool {
 }
 
 // coming lists the instants after now at which a run is needed, in order.
-func (q *queue) coming(cal cadence.Calendar, now time.Time) []cadence.Due {
-	coming := q.job.coming(cal, now)
+func (q *queue) coming(all []cadence.Due, now time.Time) []cadence.Due {
+	coming := q.job.coming(all, now)
 	if q.retryAt.After(now) {
 		retry := cadence.Due{At: q.retryAt.UTC(), Work: q.job.Work, Reason: Retry}
 		i, _ := slices.BinarySearchFunc(coming, retry, func(a, b cadence.Due) int { return a.At.Compare(b.At) })

@@ -27,6 +27,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,7 +85,8 @@ type Scheduler struct {
 	cron     cron
 	active   sync.WaitGroup // counts runs; added to under mu, and not once stopped
 
-	updating sync.Mutex // serialises updates, so that no calendar replaces a later one
+	updating sync.Mutex  // serialises updates, so that no calendar replaces a later one
+	woken    atomic.Bool // an update that wake has asked for has not begun yet
 
 	mu      sync.Mutex // guards the following and the content of the queues; never held during a run
 	queues  []*queue   // one for each job, in the order given to New
@@ -146,25 +148,33 @@ func (s *Scheduler) Start() {
 func (s *Scheduler) Update() {
 	s.updating.Lock()
 	defer s.updating.Unlock()
+	s.woken.Store(false)
 	calendar, now := s.calendar(), s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.started || s.stopped {
 		return
 	}
-	overtaken := cadence.Overtaken(s.current, calendar, now)
+	overtaken, coming := cadence.Overtaken(s.current, calendar, now), cadence.Coming(calendar, now)
 	s.current = calendar
 	for _, q := range s.queues {
 		if now.Before(q.seen) { // a clock was set back: the job must not wait until the old instant
 			q.seen = now
 		}
 		q.overtaken = append(q.overtaken, q.job.own(overtaken)...)
-		if err := q.table.update(q.coming(calendar, now), now, s.Update); err != nil {
+		if err := q.table.update(q.coming(coming, now), now, s.wake); err != nil {
 			s.log.Error("BUG: instants of a job are not planned", "job", q.job.Name, "err", err)
 		}
 	}
 	for _, q := range s.queues { // last, because an instant may have passed while it was planned
 		s.ask(q)
+	}
+}
+
+// wake updates at an instant of the calendar. One update serves all instants that have passed before it begins.
+func (s *Scheduler) wake() {
+	if !s.woken.Swap(true) {
+		s.Update()
 	}
 }
 
@@ -298,11 +308,11 @@ func (s *Scheduler) Status() []JobStatus {
 	now := s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]JobStatus, len(s.queues))
+	all, planned := make([]JobStatus, len(s.queues)), cadence.Coming(s.current, now)
 	for i, q := range s.queues {
 		all[i] = q.status
 		all[i].Pending = q.ready(s.current, now)
-		if coming := q.coming(s.current, now); len(coming) > 0 {
+		if coming := q.coming(planned, now); len(coming) > 0 {
 			all[i].Next, all[i].NextReason, all[i].NextRound = coming[0].At, coming[0].Reason, coming[0].Round
 		}
 	}

@@ -401,7 +401,8 @@ func (s *Service) statusChange() (string, error) {
 	return "the state of the facts changed", nil
 }
 
-// lookEvery is the number of followEvery after which follow reads the pointer of the store and the audit log.
+// lookEvery is the number of followEvery after which follow reads the pointer of the store and the audit log, and plans
+// the jobs anew.
 const lookEvery = 10
 
 // pointerMoved reports whether somebody has damaged the pointer, or has moved it to a version that no builder published
@@ -421,8 +422,10 @@ func (s *Service) pointerMoved(ctx context.Context) bool {
 }
 
 // follow triggers a build when another process appends to the ledger, changes the archive or observes a lap of a
-// race, or when the pointer is damaged, until ctx ends. It moves the jobs to the instants of what it has read.
+// race, or when the pointer is damaged, until ctx ends. It moves the jobs to the instants of what it has read. It plans
+// them only after a change, after the clock was set back, or at every lookEvery, because a plan reads two seasons.
 func (s *Service) follow(ctx context.Context) error {
+	var last time.Time // the clock at the last tick
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
 	ticks := 0
@@ -443,8 +446,11 @@ func (s *Service) follow(ctx context.Context) error {
 			}
 			return
 		}
-		reason, newHead, newFacts := "", s.builder.Ledger.Head(), s.facts.Load().SHA256
-		s.jobs.Load().Update()
+		reason, newHead, newFacts, now := "", s.builder.Ledger.Head(), s.facts.Load().SHA256, s.clock.Now()
+		if newHead != head || newFacts != facts || now.Before(last) || ticks%lookEvery == 0 {
+			s.jobs.Load().Update()
+		}
+		last = now
 		if newHead != head {
 			head = newHead
 			if head.Seq > s.published.Load().Manifest.Ledger.Seq {
@@ -454,7 +460,7 @@ func (s *Service) follow(ctx context.Context) error {
 		if newFacts != facts {
 			facts, reason = newFacts, "archive changed"
 		}
-		if seen := s.builder.Look(ctx, *s.facts.Load(), s.clock.Now()); seen != observed {
+		if seen := s.builder.Look(ctx, *s.facts.Load(), now); seen != observed {
 			if observed = seen; seen != s.published.Load().Manifest.Live {
 				reason = cmp.Or(reason, "the race goes on")
 			}

@@ -84,6 +84,46 @@ func TestOnPublish(t *testing.T) {
 	}
 }
 
+// TestPlansOnChange: the service reads the calendar after a change, after the clock was set back, and else every ten
+// seconds.
+func TestPlansOnChange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it renders twenty seasons")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var plans atomic.Int64 // Arrived is asked once a plan for each round
+		s, now, _ := belgianWeekend(t, io.Discard)
+		s.CountPlans(&plans)
+		s.WithoutDerived()
+		if err := s.Start(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		after := func(wait time.Duration) int64 {
+			plans.Store(0)
+			time.Sleep(wait)
+			synctest.Wait()
+			return plans.Load()
+		}
+		after(5 * time.Second)
+		if n := after(100 * time.Second); n < 9 || n > 11 {
+			t.Errorf("in 100 s without a change there are %d plans, want one each ten seconds", n)
+		}
+		now.set(now.Now().Add(30 * time.Minute))
+		after(15 * time.Second)
+		now.set(now.Now().Add(-10 * time.Minute))
+		if n := after(2 * time.Second); n < 1 || n > 2 {
+			t.Errorf("in two seconds after the clock was set back there are %d plans, want one", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestHold: background work begins when the last hold is released.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
