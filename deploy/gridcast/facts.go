@@ -51,7 +51,7 @@ func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.St
 			return err
 		}
 		text, err := o.Template(ctx, c.Key, c.Block)
-		s.Printf("%s", text) // empty after an error
+		s.Printf("%s", terminal.Lines(text)) // empty after an error
 		return err
 	}
 	switch {
@@ -192,7 +192,7 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 			c.Year = o.Now().UTC().Year()
 		}
 		text, err := o.CalendarTemplate(ctx, c.Year)
-		s.Printf("%s", text) // empty after an error
+		s.Printf("%s", terminal.Lines(text)) // empty after an error
 		return err
 	}
 	if c.File == "" {

@@ -133,7 +133,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 	if out.TokenFile != "" {
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
-	s.Printf("%s configures every process.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+	s.Printf("%s configures every process.\n\n%s\n\nNext:\n\n  %s\n", out.File, terminal.Lines(key), terminal.Lines(strings.Join(out.Next, "\n  ")))
 	return nil
 }
 

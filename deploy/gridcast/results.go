@@ -181,7 +181,7 @@ func printClassification(s *terminal.Streams, r *almanac.Round, title string, va
 	if valid == nil {
 		return false
 	}
-	s.Printf("\n%s", title)
+	s.Printf("\n%s", terminal.Lines(title))
 	header := []any{"place", "driver", "name", "team", "points", "picked", "source"}
 	s.PrintTable(header, view.Each(view.Compare(r, source, valid), func(row view.Result) []any {
 		counts := ""
@@ -281,7 +281,7 @@ func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, key int
 		return err
 	}
 	text, err := o.ResultTemplate(ctx, key, sprint)
-	s.Printf("%s", text) // empty after an error
+	s.Printf("%s", terminal.Lines(text)) // empty after an error
 	return err
 }
 
@@ -371,7 +371,7 @@ func printDifference(s *terminal.Streams, r *almanac.Round, title string, before
 	if len(drivers) == 0 {
 		return false
 	}
-	s.Printf("\n%s", title)
+	s.Printf("\n%s", terminal.Lines(title))
 	s.PrintTable([]any{"driver", "name", "was", "is", "points"}, drivers)
 	for _, t := range almanac.CompareTeams(before, after) {
 		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})

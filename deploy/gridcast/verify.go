@@ -41,7 +41,7 @@ func (c *ledgerProveCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 	}
 	proof, err := base.Body(ctx, entry)
 	if err == nil {
-		s.Print(map[string]string{"proof": string(proof)}, "%s", proof)
+		s.Print(map[string]string{"proof": string(proof)}, "%s", terminal.Lines(proof))
 	}
 	return err
 }

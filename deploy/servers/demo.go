@@ -129,7 +129,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		}
 		select {
 		case <-time.After(time.Until(race.Real(w.Round.ResultKnownAt()))):
-			s.Printf("%s", shown.raceOver())
+			s.Printf("%s", terminal.Lines(shown.raceOver()))
 		case <-ctx.Done():
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -58,22 +59,37 @@ func (s *Streams) Write(p []byte) (n int, err error) {
 	return n, s.outError
 }
 
-// Printf prints to the standard output. It escapes control characters, because a server may have sent them.
+// Lines is a text of several lines that this program has made.
+type Lines string
+
+// Printf prints to the standard output. It escapes control characters, because a server may have sent them, and line
+// ends in arguments that are strings, so that no name of a server begins a line of its own. Lines keeps them.
 func (s *Streams) Printf(format string, args ...any) {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			args[i] = oneLine.Replace(text)
+		}
+	}
 	_, _ = s.Write([]byte(printable(fmt.Sprintf(format, args...))))
 }
+
+var oneLine = strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`)
 
 // PrintJSON prints a value as one indented JSON document. A nil slice is an empty array.
 func (s *Streams) PrintJSON(v any) {
 	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
 		v = []any{}
 	}
-	enc := json.NewEncoder(s)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil && s.outError == nil {
 		s.outError = err
+		return
 	}
+	s.Printf("%s", Lines(text.String()))
 }
 
 // PrintedJSON prints v and reports true if JSON is wanted.
@@ -119,7 +135,7 @@ func (s *Streams) PrintTable(header []any, rows [][]any) {
 	if out, ok := s.out.(*os.File); ok {
 		width, _, _ = term.GetSize(int(out.Fd())) // 0 if it is no terminal
 	}
-	s.Printf("%s\n", Table(header, rows, width))
+	s.Printf("%s\n", Lines(Table(header, rows, width)))
 }
 
 // Table aligns columns under a header. It wraps the last column, so that no line is wider than width. 0 wraps nothing.
@@ -163,6 +179,9 @@ func shown(row []any) []string {
 	texts := make([]string, len(row))
 	for i, cell := range row {
 		texts[i] = printable(fmt.Sprint(cell))
+		if text, ok := cell.(string); ok {
+			texts[i] = printable(oneLine.Replace(text))
+		}
 	}
 	return texts
 }
@@ -227,27 +246,28 @@ func wrap(text string, width int) string {
 	return out.String()
 }
 
-// printable escapes control characters, so that a client's name cannot send commands such as ESC to
-// the terminal.
+// printable escapes control characters as JSON does, so that no text of another side, such as a client's name, sends
+// commands such as ESC to the terminal. An escaped JSON document means the same.
 func printable(text string) string {
 	var out strings.Builder
 	for _, r := range text {
 		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
 			out.WriteRune(r)
-		} else {
-			quoted := strconv.QuoteRune(r)
-			out.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
 		}
 	}
 	return out.String()
 }
 
-// Time is an instant in a table; empty for the zero time.
+// Time is an instant in UTC, which its Z says; empty for the zero time.
 func Time(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02 15:04:05")
+	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
 // Number is a number in a table; empty for 0.
