@@ -9,7 +9,6 @@
 package edge
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -255,23 +254,24 @@ func (e *Edge) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// warnWaiting logs the missing part and the command that brings it.
+// warnWaiting logs the missing part and the command that helps. An edge only reads, so it advises nobody to build: another
+// process may build that very moment, or publish to another store.
 func (e *Edge) warnWaiting(why string) {
-	problem, command := e.keys.Health().Problem, "gridcast keys create --name NAME --tier standard --store "+e.deps.Store.String()
+	problem, read, command := e.keys.Health().Problem, true, "gridcast keys create --name NAME --tier standard"
 	if e.keys.Table() != nil {
 		status := e.Status()
-		problem, command = status.StoreProblem, "gridcast build --store "+e.deps.Store.String()
-		if e.versions.confirmed.Load() == nil {
-			problem = cmp.Or(problem, "it is still being read")
-		}
+		problem, read, command = status.StoreProblem, e.versions.confirmed.Load() != nil, "gridcast doctor edge"
 		if status.Refused != nil {
 			problem = status.Refused.Reason
 		}
 	}
-	if problem == "" {
-		problem = "the store has none"
+	switch {
+	case problem == "" && !read:
+		problem = "it is still being read"
+	case problem == "":
+		problem = "the store has none: is it the store of the scheduler, and does the scheduler run?"
 	}
-	e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "if_it_was_never_made", command)
+	e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "remedy", command+" --store "+e.deps.Store.String())
 }
 
 // stop drains the server of the API.

@@ -561,7 +561,7 @@ func TestWaitingEdgeSaysWhy(t *testing.T) {
 		want string // the command that helps
 	}{
 		{"keys", withoutKeys, "gridcast keys create --name NAME --tier standard --store mem:"},
-		{"a version", withoutVersion, "gridcast build --store mem:"},
+		{"a version", withoutVersion, "gridcast doctor edge --store mem:"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log lines
@@ -596,7 +596,7 @@ func TestSlowStartIsNotAMissingVersion(t *testing.T) {
 		})
 		d.Log, s.warnAfter, s.version = slog.New(slog.NewTextHandler(&log, nil)), time.Millisecond, false
 	})
-	w.await("a warning", func() bool { return strings.Contains(log.String(), "gridcast build") })
+	w.await("a warning", func() bool { return strings.Contains(log.String(), "gridcast doctor edge --store") })
 	close(answers)
 	w.await("the version", func() bool { return w.edge.Status().Version == 1 })
 	if strings.Contains(log.String(), "the store has none") {

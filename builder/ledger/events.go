@@ -232,7 +232,7 @@ func (e Event) When() time.Time {
 func (e Event) String() string {
 	to := ""
 	if !e.Start.IsZero() {
-		to = "to " + e.Start.UTC().Format("2006-01-02 15:04:05")
+		to = "to " + e.Start.UTC().Format("2006-01-02 15:04:05Z")
 	}
 	switch {
 	case e.Type == Opened:

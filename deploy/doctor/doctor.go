@@ -139,7 +139,7 @@ func printFindings(s *terminal.Streams, findings []Finding) {
 	}
 	s.PrintTable([]any{"check", "state", "found"}, rows)
 	if fix.Len() > 0 {
-		s.Printf("\nCommands that help:\n\n%s", fix.String())
+		s.Printf("\nCommands that help:\n\n%s", terminal.Lines(fix.String()))
 	}
 }
 
@@ -572,7 +572,7 @@ func (d *doctor) token() {
 	case err != nil:
 		d.failed("token", "ls -l "+d.OperatorTokenFile, err)
 	case unusable != nil:
-		d.failed("token", "rm "+d.OperatorTokenFile+"   # the next start creates a new one", unusable)
+		d.failed("token", again(unusable, "without a copy remove it: the next start creates a new one", d.OperatorTokenFile), unusable)
 	case info.Mode().Perm()&0o077 != 0:
 		d.found("token", Problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
 	default:

@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -56,11 +59,21 @@ func (d *doctor) versionSigned(ctx context.Context, trust notes.Trust) error {
 	return snapshots.CheckNote(ctx, d.store, pointer.Version, trust)
 }
 
+// again returns the command that makes the files of an identity readable again, and last the words about another identity,
+// which edges or people would have to learn.
+func again(err error, last string, files ...string) string {
+	list := strings.Join(files, " ")
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Sprintf("chown %d %s   # as root, if that user runs the service", os.Getuid(), list)
+	}
+	return "cp COPY " + list + "   # from where the copies of secrets are; " + last
+}
+
 // signer checks the private keys of a flag: that only their owner can read them, and that they have signed.
 func (d *doctor) signer(ctx context.Context, check, flag string, files []string, read func() (*notes.Signers, error), missing, sign string, signed func(context.Context, notes.Trust) error) {
 	key, err := read()
 	if err != nil {
-		d.failed(check, "gridcast signing new FILE   # or restore the earlier file: deploy/docs/signing.md", err)
+		d.failed(check, again(err, "a new key only without a copy: deploy/docs/signing.md", files...), err)
 		return
 	}
 	if key == nil {

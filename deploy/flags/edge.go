@@ -31,7 +31,7 @@ type Edge struct {
 	TLSKey         string         `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
 	TrustedProxies []string       `help:"Trust X-Forwarded-For from these networks, such as 10.0.0.0/8." placeholder:"CIDR"`
 	StartPage      []string       `help:"Show the data of these endpoints on the start page, to readers without a key: next-race, results, standings, title-odds, track-record; default: none." placeholder:"NAME"`
-	Tiers          map[string]int `help:"Requests a minute of a tier of keys, if not the default; may be repeated. Every process needs the same tiers." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
+	Tiers          map[string]int `help:"Requests a minute of a tier of keys, if not the default; may be repeated. Every process needs the same tiers." name:"tiers" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 	Redis          string         `help:"Count requests of all edges together in this Redis; default: each edge counts for itself." placeholder:"URL"`
 	RedisPassword  string         `help:"Password of the user in --redis, read again for each connection." name:"redis-password-file" placeholder:"FILE" type:"path"`
 	RedisCA        string         `help:"Certificates of the authorities for Redis, PEM; default: the system's." name:"redis-ca" placeholder:"FILE" type:"path"`

@@ -87,6 +87,7 @@ func main() {
 			_ = os.Unsetenv(name)
 		}
 	}
+	time.Local = time.UTC // so that logs of several hosts compare, and no time is printed in another zone
 	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
@@ -120,8 +121,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		hint := ""
-		if strings.HasPrefix(err.Error(), "--tiers: expected") { // init takes the tiers of all keys, too
+		switch misread := strings.HasPrefix(err.Error(), "--tiers: expected"); {
+		case misread && args[0] == "init":
 			hint = "; --key-tier TIER chooses the tier of the first key"
+		case misread:
+			hint = "; --tiers NAME=N sets the requests a minute of a tier"
+			if args[0] == "keys" {
+				hint += ", --tier TIER chooses the tier of the key"
+			}
 		}
 		_, _ = fmt.Fprintf(stderr, "gridcast: %v%s; try %s --help\n", err, hint, helpFor(err))
 		return exitUsage
@@ -154,12 +161,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
+		complain(s, err)
 		return exitUsage
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		_, _ = fmt.Fprintln(s.Err, "gridcast: a signal stopped the command; its writes so far stay, and running it again continues from there")
 	default:
-		_, _ = fmt.Fprintf(s.Err, "gridcast: %v\n", err)
+		complain(s, err)
 	}
 	return exitFailed
 }
@@ -218,6 +225,11 @@ func helpFor(err error) string {
 		}
 	}
 	return strings.Join(command, " ")
+}
+
+// complain prints an error. It indents all lines but the first, because a storage may have sent them.
+func complain(s *terminal.Streams, err error) {
+	_, _ = fmt.Fprintf(s.Err, "gridcast: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
 func newLogger(w io.Writer, format string) *slog.Logger {

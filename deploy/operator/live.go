@@ -139,21 +139,32 @@ func (o *Operator) observed() *live.Log {
 // observed now. Session 0 stands for any round.
 func (o *Operator) running(ctx context.Context, session int64) (*almanac.Round, *live.Tape, error) {
 	r, now, err := o.liveRound(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case session != 0 && r.Session != session:
-		return nil, nil, fmt.Errorf("%d is not the race that runs: %d is, the %s", session, r.Session, label(r))
+	}
+	tape, err := o.watched(ctx, r, now)
+	switch {
+	case session == 0 || r.Session == session:
+		return r, tape, err
+	case err != nil:
+		return nil, nil, fmt.Errorf("no race runs now, so nothing is observed of %d; gridcast rounds list shows the starts", session)
+	}
+	return nil, nil, fmt.Errorf("%d is not the race that runs: %d is, the %s", session, r.Session, label(r))
+}
+
+// watched returns the observations of a round. It fails if nothing may be observed of it at now.
+func (o *Operator) watched(ctx context.Context, r *almanac.Round, now time.Time) (*live.Tape, error) {
+	switch {
 	case r.Result != nil:
-		return nil, nil, fmt.Errorf("the result of the %s is verified: nothing more is observed", label(r))
+		return nil, fmt.Errorf("the result of the %s is verified: nothing more is observed", label(r))
 	case now.Before(r.Start.Add(-builder.WatchedBefore)) || now.After(r.Start.Add(builder.WatchedStopped+builder.Watched)):
-		return nil, nil, fmt.Errorf("nothing is observed of the %s now: lights out is at %s", label(r), minute(r.Start))
+		return nil, fmt.Errorf("nothing is observed of the %s now: lights out is at %s", label(r), minute(r.Start))
 	}
 	tape, err := o.observed().Refresh(ctx, r.Session)
 	if until := builder.WatchedUntil(r, tape); err == nil && now.After(until) {
 		err = fmt.Errorf("nothing is observed of the %s since %s, because its time was over", label(r), minute(until))
 	}
-	return r, tape, err
+	return tape, err
 }
 
 // RunningRace is a race that may be observed now, with every observed lap, and what its sources last sent.
