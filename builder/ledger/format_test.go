@@ -733,7 +733,7 @@ func TestWhatAnEventSays(t *testing.T) {
 		"1 keys":                          keyEvent(monaco, 2026, "monaco"),
 		"leclerc 41.0 %, norris, russell": ledger.Freeze(monaco, pick, start, true),
 		"revision 1, won by norris":       s.Verify(rows("norris", "leclerc"), start, ""),
-		"to 2026-06-07 13:00:00Z storm":    s.Move(opened, start, "storm"),
+		"to 2026-06-07 13:00:00Z storm":   s.Move(opened, start, "storm"),
 		"dry":                             s.Reinstate(time.Time{}, "dry"),
 		"flood":                           s.Cancel("flood")[0],
 		"antonelli to kimi-antonelli":     ledger.Rename("antonelli", "kimi-antonelli"),
