@@ -41,7 +41,7 @@ func Toggle(kind Kind, permission string) {
 // Breaches returns the broken invariants of a round of a season with its sheets.
 func Breaches(f *season.Facts, s *season.Season, i int, sheets []season.Sheet) (sentences, waits []string) {
 	r := &s.Rounds[i]
-	w := weekend{year: s.Year, round: *r, before: r, rounds: s.Rounds, earlier: s.Rounds, sheets: sheets, began: true, ofRecord: true}
+	w := weekend{year: s.Year, round: *r, before: r, rounds: s.Rounds, earlier: s.Rounds, sheets: sheets, began: true, numbers: regularNumbers(f.Seasons, s.Year)}
 	if before, ok := f.Season(s.Year - 1); ok {
 		w.last = &before.Rounds[len(before.Rounds)-1]
 	}

@@ -139,7 +139,7 @@ func (j *judgement) judgeWhole(p *Proposal) {
 
 // weekend returns the round with everything that the document says of it.
 func (j *judgement) weekend() *weekend {
-	w := &weekend{year: j.season.Year, round: *j.ours, before: j.ours, earlier: j.season.Rounds, circuits: j.out.Facts.Circuits, ofRecord: j.may.wholeSeasons}
+	w := &weekend{year: j.season.Year, round: *j.ours, before: j.ours, earlier: j.season.Rounds, circuits: j.out.Facts.Circuits}
 	for _, b := range blocks {
 		Copy(b, &w.round, j.theirs)
 	}
@@ -149,6 +149,7 @@ func (j *judgement) weekend() *weekend {
 	if s, ok := j.document.Facts.Season(j.season.Year); ok {
 		w.rounds = s.Rounds
 	}
+	w.numbers = regularNumbers(j.out.Facts.Seasons, w.year)
 	if s, ok := j.out.Facts.Season(w.year - 1); ok && len(s.Rounds) > 0 {
 		w.last = &s.Rounds[len(s.Rounds)-1]
 	}

@@ -20,9 +20,6 @@ type invariant struct {
 	scope []Block // the blocks that a breach may name
 	waits bool    // a breach holds nothing: the result waits --auto-verify-after twice
 	from  int     // the first season that is held to it; races of earlier ones break it or lack its columns
-	// ofRecord says that only a source of record is held to it. An API with fewer details gives times to cars that retired,
-	// and ranks a qualifying after its penalties.
-	ofRecord bool
 	// except names the later races in which it was truly broken, with the reason.
 	except map[string]string
 	check  func(w *weekend, breach breach)
@@ -40,13 +37,13 @@ var invariants = []invariant{
 	{name: "distance", scope: []Block{Result, Sprint}, from: 1990, except: map[string]string{
 		"1993 japan": "the source gives the 18th no laps",
 	}, check: (*weekend).distance},
-	{name: "gaps", scope: []Block{Result, Sprint}, from: 1990, ofRecord: true, check: (*weekend).gaps},
+	{name: "gaps", scope: []Block{Result, Sprint}, from: 1990, check: (*weekend).gaps},
 	{name: "columns", scope: []Block{Practice, Qualifying, Sprint, Result}, from: 2025, check: (*weekend).columns},
 	{name: "order", scope: []Block{Practice, Qualifying, Sprint, Grid, Result}, from: 2024, check: (*weekend).order},
 	{name: "pace", scope: []Block{Result, Sprint}, from: 1990, check: (*weekend).pace},
 	{name: "slow", scope: []Block{Result}, waits: true, from: 1990, check: (*weekend).slow},
 	{name: "lap_times", scope: []Block{Practice, Qualifying, Sprint, Result}, from: 2007, check: (*weekend).lapTimes},
-	{name: "segments", scope: []Block{Qualifying, Sprint}, from: 2024, ofRecord: true, check: (*weekend).segments},
+	{name: "segments", scope: []Block{Qualifying, Sprint}, from: 2024, check: (*weekend).segments},
 	{name: "retirement", scope: []Block{Result, Sprint}, from: 2024, check: (*weekend).retirements},
 	{name: "grid", scope: []Block{Grid, Result, Sprint}, from: 2024, check: (*weekend).grid},
 	{name: "progress", scope: []Block{Result}, waits: true, from: 2024, check: (*weekend).progress},
@@ -64,7 +61,8 @@ var invariants = []invariant{
 
 // weekend is a round as it is with everything that a document says of it.
 type weekend struct {
-	last     *season.Round // of the season before, nil if it is unknown
+	last     *season.Round           // of the season before, nil if it is unknown
+	numbers  map[season.DriverID]int // of the regular drivers of the two seasons before
 	year     int
 	round    season.Round                        // ours with all blocks of the document
 	before   *season.Round                       // ours
@@ -73,7 +71,6 @@ type weekend struct {
 	circuits map[season.CircuitID]season.Circuit // ours
 	sheets   []season.Sheet                      // of the document's round
 	began    bool                                // the first session has started
-	ofRecord bool                                // the document is one of a source of record
 }
 
 // mostSentences is the number of breaches of one invariant that a held block names.
@@ -83,7 +80,7 @@ const mostSentences = 3
 func (w *weekend) breaches() (held map[Block][]Refusal, waits []string) {
 	held = make(map[Block][]Refusal)
 	for _, inv := range invariants {
-		if w.year < inv.from || inv.ofRecord && !w.ofRecord || inv.except[fmt.Sprintf("%d %s", w.year, w.round.GrandPrix)] != "" {
+		if w.year < inv.from || inv.except[fmt.Sprintf("%d %s", w.year, w.round.GrandPrix)] != "" {
 			continue
 		}
 		inv.check(w, func(b Block, format string, args ...any) {
@@ -377,7 +374,8 @@ func (w *weekend) qualifyings() []qualifyingTable {
 	return []qualifyingTable{{"qualifying", Qualifying, w.round.Qualifying, false}, {"sprint qualifying", Sprint, w.round.SprintQualifying, true}}
 }
 
-// segments holds the places of a knockout qualifying against the times of its segments.
+// segments holds the places of a knockout qualifying against the times of its segments. A decision may put both cars of a
+// team behind all others, with their times.
 func (w *weekend) segments(breach breach) {
 	for _, q := range w.qualifyings() {
 		reached := func(row season.QualifyingRow) int {
@@ -406,7 +404,7 @@ func (w *weekend) segments(breach breach) {
 			switch before := reached(last); {
 			case n > before && before == 0 && row.Time == 0:
 				breach(q.block, "%s: P%d %s has a time and P%d %s has none", q.name, row.Position, row.Driver, last.Position, last.Driver)
-			case n > before && before > 0 && i+1 < len(q.rows) && reached(q.rows[i+1]) >= n, n == before && n > 0 && row.Segments[n-1] < last.Segments[n-1]:
+			case n > before && before > 0 && i < len(q.rows)-2 && reached(q.rows[i+1]) >= n, n == before && n > 0 && row.Segments[n-1] < last.Segments[n-1]:
 				breach(q.block, "%s: P%d %s has %s in segment %d and P%d %s in segment %d: times rise with the place", q.name, row.Position, row.Driver, deciding(row), n, last.Position, deciding(last), before)
 			}
 			last = row
@@ -582,6 +580,11 @@ func (w *weekend) people(breach breach) {
 		}
 	}
 	for _, s := range w.sheets {
+		for _, row := range s.Rows {
+			if had := w.numbers[row.Driver]; had > 1 && row.Number > 1 && had != row.Number {
+				breach(blockOf(s.Part), "%s: %s has car %d and had car %d before, which is kept for two seasons", s.File, row.Driver, row.Number, had)
+			}
+		}
 		if s.Part == season.PitStopsPart {
 			continue
 		}
@@ -616,6 +619,24 @@ func (w *weekend) people(breach breach) {
 			}
 		}
 	}
+}
+
+// regularNumbers returns the numbers of the regular drivers of the two seasons before a year: those of eight rounds. Others
+// may have had the number of a reserve driver. Source: FIA Formula One Sporting Regulations, competition numbers.
+func regularNumbers(seasons []season.Season, year int) map[season.DriverID]int {
+	rounds, numbers := make(map[season.DriverID]int), make(map[season.DriverID]int)
+	for i := range seasons {
+		for _, r := range seasons[i].Rounds {
+			for _, e := range r.Entries {
+				if seasons[i].Year >= year-2 && seasons[i].Year < year {
+					rounds[e.Driver]++
+					numbers[e.Driver] = e.Number
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(numbers, func(driver season.DriverID, _ int) bool { return rounds[driver] < 8 })
+	return numbers
 }
 
 func tied(counts map[string]int, most int) bool {

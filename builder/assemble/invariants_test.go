@@ -144,8 +144,12 @@ func newSmall() *small {
 		r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: team, Engine: "v6", Position: i + 1, Points: []float64{58, 38, 25}[i]})
 	}
 	earlier := season.Round{Number: 1, GrandPrix: "monaco", Date: day.AddDate(0, 0, -14), Start: at(-14, 13)}
-	w.facts.Seasons = []season.Season{{Year: 2026, Rounds: []season.Round{earlier, r}}}
-	w.round = &w.facts.Seasons[0].Rounds[1]
+	before := season.Season{Year: 2025}
+	for range 8 {
+		before.Rounds = append(before.Rounds, season.Round{GrandPrix: "monaco", Entries: []season.Entry{{Driver: "gil", Team: "giallo", Number: 77}}})
+	}
+	w.facts.Seasons = []season.Season{before, {Year: 2026, Rounds: []season.Round{earlier, r}}}
+	w.round = &w.facts.Seasons[1].Rounds[1]
 	return w
 }
 
@@ -154,7 +158,7 @@ func (w *small) breaches() (held, waits []string) {
 	for _, s := range w.sheets {
 		sheets = append(sheets, *s)
 	}
-	return assemble.Breaches(&w.facts, &w.facts.Seasons[0], 1, sheets)
+	return assemble.Breaches(&w.facts, &w.facts.Seasons[1], 1, sheets)
 }
 
 // TestInvariants: each invariant holds a weekend that breaks it, and none holds a whole one.
@@ -209,6 +213,10 @@ func TestInvariants(t *testing.T) {
 		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) {
 			s[season.Part(season.Sprint)].Rows[3].Team = "blu"
 		}, "sprint.yml: blu has three cars"},
+		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) {
+			practice := s[season.Part(season.Practice1)]
+			practice.Rows = append(practice.Rows, season.SheetRow{Driver: "gil", Team: "rosso", Engine: "v6", Number: 34, Place: "7"})
+		}, "practice-1.yml: gil has car 34 and had car 77 before"},
 		{"fastest_lap", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.FastestLaps[2].Lap = 54 }, "row 3: cid has lap 54, and the race had 53"},
 		{"fastest_lap", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.FastestLaps[2].Driver = "ann" }, "row 3: ann is there twice"},
 		{"pit_stop", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.PitStops[2].Lap = 230 }, "row 3: cid stops in lap 230, expected 1 to 53"},

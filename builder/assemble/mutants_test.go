@@ -386,7 +386,7 @@ func revisions(t *testing.T) []*revision {
 	t.Helper()
 	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	base := archiveUpTo(t, sourcetest.F1DB2026, 2025)
-	base.Seasons = slices.DeleteFunc(base.Seasons, func(s season.Season) bool { return s.Year < 2025 })
+	base.Seasons = slices.DeleteFunc(base.Seasons, func(s season.Season) bool { return s.Year < 2024 })
 	subjects := mutantCommits
 	if only := os.Getenv("GRIDCAST_MUTANTS_COMMITS"); only != "" {
 		subjects = strings.Split(only, ";")

@@ -224,6 +224,9 @@ func (r *reader) round(year int, gp season.GrandPrixID, said *race) season.Round
 			table(season.TeamStandingsPart, list.ConstructorStandings, func(w *row) error { return r.teamStanding(year, w, &round.TeamStandings) })
 		}
 	}
+	slices.SortStableFunc(round.Qualifying, func(a, b season.QualifyingRow) int { return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) }) // without a place: last
+	finished(round.Results)
+	finished(round.SprintResults)
 	round.SprintGrid, _ = wholeGrid(said.SprintResults, round.SprintGrid)
 	whole := true
 	if round.Grid, whole = wholeGrid(said.Results, round.Grid); !whole {
@@ -315,8 +318,17 @@ var outcomes = map[text]season.Outcome{
 	"E": season.ExcludedBeforeStart, "N": season.NotClassified, "-": season.NotClassified,
 }
 
-// classified adds a row of a race or sprint, and its place on the grid. A retired car keeps no time, because Jolpica
-// gives some of them the time of their last lap.
+// finished removes the times of cars that retired and were classified: Jolpica gives them the time of their last lap, which
+// is below the winner's or of fewer laps.
+func finished(rows []season.Result) {
+	for i := range rows {
+		if rows[i].Time < rows[0].Time || rows[i].Laps < rows[0].Laps {
+			rows[i].Time = 0
+		}
+	}
+}
+
+// classified adds a row of a race or sprint, and its place on the grid.
 func (r *reader) classified(year int, w *row, results *[]season.Result, grid *[]season.GridSlot) error {
 	driver, team, err := r.entrant(year, w)
 	points, errPoints := pointsOf(w.Points)
