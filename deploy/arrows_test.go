@@ -3,6 +3,7 @@
 package deploy_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -148,6 +148,20 @@ func TestTopLevel(t *testing.T) {
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	packages := map[string][]string{}
+	for pkg, files := range sources(t) {
+		for _, file := range files {
+			for _, spec := range file.Imports {
+				packages[pkg] = append(packages[pkg], strings.Trim(spec.Path.Value, `"`))
+			}
+		}
+	}
+	return packages
+}
+
+// sources maps each package of the project, by its path, to its files outside tests.
+func sources(t *testing.T) map[string][]*ast.File {
+	t.Helper()
+	packages := map[string][]*ast.File{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -157,19 +171,10 @@ func imports(t *testing.T) map[string][]string {
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		pkg := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			packages[pkg] = append(packages[pkg], imported)
-		}
-		return nil
+		packages[pkg] = append(packages[pkg], file)
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

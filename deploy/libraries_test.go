@@ -2,12 +2,7 @@ package deploy_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -118,45 +113,26 @@ func cutSymbol(name string) (path, symbol string, ok bool) {
 func names(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	used := map[string]map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != ".." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "tools"):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		pkg := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
-		if used[pkg] == nil {
-			used[pkg] = map[string]bool{}
-		}
-		imported := map[string]string{} // path by name
-		for _, spec := range file.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
+	for pkg, files := range sources(t) {
+		used[pkg] = map[string]bool{}
+		for _, file := range files {
+			imported := map[string]string{} // path by name
+			for _, spec := range file.Imports {
+				path := strings.Trim(spec.Path.Value, `"`)
+				imported[importName(path, spec.Name)] = path
 			}
-			imported[importName(path, spec.Name)] = path
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if selector, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := selector.X.(*ast.Ident); ok && imported[x.Name] != "" {
-					used[pkg][imported[x.Name]+"."+selector.Sel.Name] = true
-				} else {
-					used[pkg]["."+selector.Sel.Name] = true
+			ast.Inspect(file, func(n ast.Node) bool {
+				if selector, ok := n.(*ast.SelectorExpr); ok {
+					x, _ := selector.X.(*ast.Ident)
+					if x != nil && imported[x.Name] != "" {
+						used[pkg][imported[x.Name]+"."+selector.Sel.Name] = true
+					} else {
+						used[pkg]["."+selector.Sel.Name] = true
+					}
 				}
-			}
-			return true
-		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+				return true
+			})
+		}
 	}
 	return used
 }
