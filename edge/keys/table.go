@@ -13,14 +13,13 @@ import (
 	"gridcast/edge/limit"
 )
 
-// Table finds keys by their hash. It is safe for concurrent use. It shares its entries and
-// their counters with the tables before and after it, and answers by the latest list of
-// all of them, so replace it by the next one.
+// Table finds keys by their hash. It is immutable, but for the counters, which it shares with the tables before and
+// after it. It is safe for concurrent use.
 type Table struct {
 	number   uint64
-	serial   int64 // of the list
-	index    *index
-	records  []tableRecord // in the order of the document
+	serial   int64           // of the list
+	keys     map[uint64]*Key // by the bits of their ID
+	records  []tableRecord   // in the order of the document
 	accepted int
 	skipped  []string
 }
@@ -46,31 +45,25 @@ const unknownSum = 0
 // again. With a previous table it pauses between pieces of work, so that it
 // leaves the processor to the running requests.
 //
-// NewTable refuses a list with a lower serial number than the previous one with ErrOlder. It changes
-// the previous table only if there is no error.
+// NewTable refuses a list with a lower serial number than the previous one with ErrOlder.
 func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*Table, error) {
 	b := tableBuilder{tiers: tiers, names: tiers.Names(), source: source, previous: previous, serving: previous != nil, since: time.Now()}
 	if previous == nil {
-		b.previous = &Table{index: newIndex(0)}
+		b.previous = &Table{}
 	}
 	o, err := open(list, b.yield)
-	if err == nil {
-		b.table.serial = o.serial
-		err = b.readLines(o.lines)
-	}
-	if err == nil && previous != nil && b.table.serial < previous.serial {
+	if err == nil && previous != nil && o.serial < previous.serial {
 		// Keys that were revoked in between would be accepted again.
-		err = fmt.Errorf("%w: serial number %d, in use is %d", ErrOlder, b.table.serial, previous.serial)
+		err = fmt.Errorf("%w: serial number %d, in use is %d", ErrOlder, o.serial, previous.serial)
 	}
 	if err == nil {
-		err = b.checkIDs()
+		err = b.readLines(o.lines)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode keys: %w", err)
 	}
-	b.apply()
-	b.table.number = tables.Add(1)
-	table := b.table // a pointer into b would keep the decoded lines in memory, and all previous tables
+	b.table.number, b.table.serial = tables.Add(1), o.serial
+	table := b.table // a pointer into b would keep all previous tables in memory
 	return &table, nil
 }
 
@@ -90,7 +83,7 @@ func (t *Table) Len() int { return t.accepted }
 // Skipped names the keys that the table refuses although they are not revoked, with the reason.
 func (t *Table) Skipped() []string { return t.skipped }
 
-// tableBuilder makes one table: it reads the whole list, and then changes the index.
+// tableBuilder makes one table.
 type tableBuilder struct {
 	tiers    Tiers
 	names    []string // of tiers
@@ -100,137 +93,82 @@ type tableBuilder struct {
 	serving bool      // previous answers requests meanwhile
 	since   time.Time // end of the last pause
 
-	table   Table           // its changed records have no entry yet
-	changed []changedRecord // records that differ from the previous table
-	dropped []*Key          // entries of the previous table that differ from the list
-	added   int             // changed records of keys that are new to the index
-}
-
-// changedRecord is a record that the previous table does not hold in this place.
-type changedRecord struct {
-	at     int // in the document
-	record *StoredKey
-	hash   Hash
+	table Table
 }
 
 // lineSeed is secret, so that nobody can find two lines with one sum.
 var lineSeed = maphash.MakeSeed()
 
-// readLines reads the records of a sealed list. It does not decode a line that the previous table
-// has in the same place, because that line is valid.
+// readLines fills the table with the records of a sealed list. It does not decode a line that the previous table has in
+// the same place, because that line is valid.
 func (b *tableBuilder) readLines(lines []byte) error {
 	previous := b.previous.records
 	b.table.records = make([]tableRecord, 0, len(previous)+1)
+	b.table.keys = make(map[uint64]*Key, len(previous)+1)
 	var errs []error
 	n := 0
 	for line := range bytes.Lines(lines) {
 		b.step(n)
-		sum := maphash.Bytes(lineSeed, textOf(line))
-		if n < len(previous) && previous[n].sum == sum && sum != unknownSum {
-			b.table.records = append(b.table.records, previous[n])
+		r := tableRecord{sum: maphash.Bytes(lineSeed, textOf(line))}
+		var err error
+		if n < len(previous) && previous[n].sum == r.sum && r.sum != unknownSum {
+			r.entry = previous[n].entry
 		} else {
-			if n < len(previous) {
-				b.dropped = append(b.dropped, previous[n].entry)
-			}
-			r, err := decodeLine(line)
-			if err == nil {
-				err = b.add(r, sum)
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("key %d: %.300s", n, err.Error())) // it quotes the line, of any length
-			}
-			if len(errs) >= maxFaults {
-				return errors.Join(errs...)
-			}
+			err = b.read(line, &r)
+		}
+		if err == nil {
+			err = b.add(r)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("key %d: %.300s", n, err.Error())) // it quotes the line, of any length
+		}
+		if len(errs) >= maxFaults {
+			break
 		}
 		n++
-	}
-	for _, r := range previous[min(n, len(previous)):] {
-		b.dropped = append(b.dropped, r.entry)
 	}
 	return errors.Join(errs...)
 }
 
-// add notes a record that differs from the previous table.
-func (b *tableBuilder) add(r *StoredKey, sum uint64) error {
-	c := changedRecord{at: len(b.table.records), record: r}
-	if _, err := hex.Decode(c.hash[:], []byte(r.SHA256)); err != nil {
-		return fmt.Errorf("%q: %w", r.ID, err)
+// read makes the entry of a line that differs from the previous table's.
+func (b *tableBuilder) read(line []byte, r *tableRecord) error {
+	stored, err := decodeLine(line)
+	if err != nil {
+		return err
 	}
-	b.changed = append(b.changed, c)
-	b.table.records = append(b.table.records, tableRecord{sum: sum})
-	return nil
-}
-
-// checkIDs refuses two records with one ID: both changed, or one unchanged.
-func (b *tableBuilder) checkIDs() error {
-	free := make(map[uint64]bool, len(b.dropped)) // IDs of the previous table that are free again
-	for i, e := range b.dropped {
-		b.step(i)
-		free[idBits(e.hash.prefix())] = true
+	text, err := hex.DecodeString(stored.SHA256)
+	if err != nil {
+		return fmt.Errorf("%q: %w", stored.ID, err)
 	}
-	taken := make(map[uint64]bool, len(b.changed))
-	for i, c := range b.changed {
-		b.step(i)
-		id := idBits(c.hash.prefix())
-		if taken[id] || !free[id] && b.previous.index.hasID(&c.hash) {
-			return fmt.Errorf("key %d (%q): id is taken", c.at, c.record.ID)
-		}
-		taken[id] = true
-		if b.previous.index.find(&c.hash) == nil {
-			b.added++
-		}
+	e := &Key{hash: Hash(text), end: always}
+	r.entry = e
+	if old := b.previous.find(&e.hash); old != nil {
+		e.Counter, e.Usage = old.Counter, old.Usage
 	}
-	return nil
-}
-
-// apply makes the entries of the changed records current, and fills the table with all.
-func (b *tableBuilder) apply() {
-	previous := b.previous.index
-	b.table.index = previous
-	if previous.full(b.added) {
-		// A moved entry keeps its counters in place, because requests go on counting there.
-		b.table.index = newIndex(len(b.table.records))
-		for i := range b.table.records {
-			b.step(i)
-			if r := &b.table.records[i]; r.entry != nil {
-				old := r.entry
-				r.entry = b.table.index.put(&old.hash, func(e *Key) { e.move(old) })
-			}
-		}
-	}
-	kept := make(map[*Key]bool, len(b.changed)) // dropped entries with a new line or place only
-	for i, c := range b.changed {
-		b.step(i)
-		old := previous.find(&c.hash)
-		entry := b.table.index.put(&c.hash, func(e *Key) { b.fill(e, &c, old) })
-		b.table.records[c.at].entry, kept[entry] = entry, true
-	}
-	for _, e := range b.dropped {
-		if slot := b.table.index.slot(&e.hash); slot.current.Load() == e && !kept[e] {
-			slot.current.Store(gone)
-		}
-	}
-	for _, r := range b.table.records {
-		if r.entry.end != always {
-			b.table.accepted++
-		}
-	}
-}
-
-// fill makes e the entry of a changed record. Call it before e is published.
-func (b *tableBuilder) fill(e *Key, c *changedRecord, old *Key) {
-	tier, configured := slices.BinarySearch(b.names, c.record.Tier)
+	tier, configured := slices.BinarySearch(b.names, stored.Tier)
 	switch {
-	case !c.record.Revoked.IsZero():
-		e.refuse(c.hash, old)
+	case !stored.Revoked.IsZero():
 	case !configured:
-		e.refuse(c.hash, old)
-		b.table.records[c.at].sum = unknownSum // so that the next table names it too
-		b.table.skipped = append(b.table.skipped, fmt.Sprintf("%s: tier %q is not configured", c.record.ID, c.record.Tier))
+		r.sum = unknownSum // so that the next table names it too
+		b.table.skipped = append(b.table.skipped, fmt.Sprintf("%s: tier %q is not configured", stored.ID, stored.Tier))
 	default:
-		e.fill(c.record, c.hash, tier, b.tiers[c.record.Tier], b.source, old)
+		e.accept(stored, tier, b.tiers[stored.Tier], b.source)
 	}
+	return nil
+}
+
+// add puts a record into the table. It refuses a second one with the same ID.
+func (b *tableBuilder) add(r tableRecord) error {
+	id := r.entry.hash.idBits()
+	if b.table.keys[id] != nil {
+		return fmt.Errorf("%q: id is taken", r.entry.id())
+	}
+	b.table.keys[id] = r.entry
+	b.table.records = append(b.table.records, r)
+	if r.entry.end != always {
+		b.table.accepted++
+	}
+	return nil
 }
 
 // timeSlice is the longest work on a table without a pause while requests are running.

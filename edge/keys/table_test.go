@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,12 +31,10 @@ type model struct {
 	requests map[string]int       // by ID
 }
 
-// record returns a record of a new key. Many of them have neighbouring places in
-// an index, or the same place.
+// record returns a record of a new key.
 func (m *model) record() keys.StoredKey {
 	m.serial++
 	hash := keys.Hash(sha256.Sum256(fmt.Append(nil, m.serial)))
-	binary.BigEndian.PutUint16(hash[4:], uint16(m.random.IntN(4)))
 	text := hash.String()
 	m.hashes[text[:12]] = hash
 	r := keys.StoredKey{
@@ -369,12 +365,5 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 		next++
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
-	}
-}
-
-// An entry of another size would share cache lines with its neighbours.
-func TestEntryFillsTwoCacheLines(t *testing.T) {
-	if size := reflect.TypeFor[keys.Key]().Size(); size <= 112 || size > 128 {
-		t.Errorf("got %d bytes, want it in the size class of 128", size)
 	}
 }
