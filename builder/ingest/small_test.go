@@ -124,6 +124,7 @@ func TestOneBadCell(t *testing.T) {
 		{result, "position: 3", "position: third", "held alps result (unread)", []string{"01-alps/race-results.yml", "row 3", "third", "DNF"}},
 		{result, "driverNumber: 2", "driverNumber: two", "held alps result (unread)", []string{"row 2", "driverNumber", "two"}},
 		{result, "driverId: carl-coda", "driverId: nobody", "held alps result (unread)", []string{"row 3", `"nobody"`}},
+		{bay, "round: 2", "round: -2", "held bay calendar (unread)", []string{"02-bay/race.yml", "round -2 of bay", "begin with 1"}},
 		{bay, "courseLength: 4.5", "courseLength: .nan", "held bay calendar (unread)", []string{"02-bay/race.yml", "NaN"}},
 		{bay, "time: 13:00", "time: 900", "held bay start (unread)", []string{"02-bay/race.yml", `"900"`, "15:04"}},
 		{bay, "date: 2030", "date: 2030-2", "held bay start (unread)", []string{"02-bay/race.yml", "2006-01-02"}},

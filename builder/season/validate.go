@@ -160,11 +160,6 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 	held, rows := make(map[GrandPrixID]int), checker{Facts: f, known: known, drives: map[DriverID]int{}, teams: map[entrant]bool{}}
 	for i := range s.Rounds {
 		r := &s.Rounds[i]
-		// Numbers are for display and may repeat: a source renumbers when it drops a round, and the
-		// archive keeps that round.
-		if r.Number < 1 {
-			return fmt.Errorf("round %d of %s: numbers begin with 1", r.Number, r.GrandPrix)
-		}
 		if i > 0 && r.StartsAt().Before(s.Rounds[i-1].StartsAt()) {
 			return fmt.Errorf("round %d, %s, starts before round %d, which stands before it", r.Number, r.GrandPrix, s.Rounds[i-1].Number)
 		}
@@ -207,6 +202,10 @@ func (f *Facts) validateCalendar(year int, r *Round) error {
 func (f *Facts) validateEntry(r *Round) error {
 	if r.GrandPrix == "" || r.Name == "" {
 		return fmt.Errorf("grand prix %q, name %q: both are needed", r.GrandPrix, r.Name)
+	}
+	// Numbers are for display and may repeat: a source renumbers when it drops a round, and the archive keeps that round.
+	if r.Number < 1 {
+		return fmt.Errorf("round %d of %s: numbers begin with 1", r.Number, r.GrandPrix)
 	}
 	if err := plain(string(r.GrandPrix), r.Name); err != nil {
 		return fmt.Errorf("name: %w", err)
