@@ -67,6 +67,36 @@ func (w *world) audit() []string {
 	return lines
 }
 
+// TestSessionTakenBack: the console offers each cancelled session of a weekend to be reinstated, with a preview, and the
+// audit log has both actions.
+func TestSessionTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.build("start")
+	const offered = `<form method="post" action="/rounds/2024024/reinstate" data-run class="stack"><label>Which <select name="part"><option>practice-1</option></select>`
+	page := func() string { return w.do("GET", "/", nil, "Accept: text/html", "Authorization: Bearer "+token).body }
+	if strings.Contains(page(), offered) {
+		t.Fatal("a session that is held is offered")
+	}
+	form := url.Values{"part": {"practice-1"}, "reason": {"fog"}, "confirm": {"yes"}}
+	w.wait("/rounds/2024024/cancel", form)
+	if round := w.round(2024024); !round.Facts.Cancelled("practice-1") || !strings.Contains(page(), offered) {
+		t.Fatalf("cancelled: %t, and the page offers it: %t", round.Facts.Cancelled("practice-1"), strings.Contains(page(), offered))
+	}
+	preview := w.asOperator("POST", "/rounds/2024024/reinstate", url.Values{"part": {"practice-1"}, "reason": {"the fog is gone"}})
+	if preview.StatusCode != http.StatusPreconditionRequired || !strings.Contains(preview.body, "Put the practice-1 back?") {
+		t.Errorf("without a confirmation: %s, %s; want the question", preview.Status, preview.body)
+	}
+	form.Set("reason", "the fog is gone")
+	w.wait("/rounds/2024024/reinstate", form)
+	if w.round(2024024).Facts.Cancelled("practice-1") || strings.Contains(page(), offered) {
+		t.Error("the session is still cancelled, or offered")
+	}
+	want := []string{"claimed:anna|cancel_round|2024024 practice-1|fog", "claimed:anna|reinstate_round|2024024 practice-1|the fog is gone"}
+	if diff := cmp.Diff(want, w.audit()); diff != "" {
+		t.Errorf("the audit log (-want +got):\n%s", diff)
+	}
+}
+
 func TestSignIn(t *testing.T) {
 	w := newWorld(t)
 	form := func(name, token string) url.Values { return url.Values{"name": {name}, "token": {token}} }

@@ -162,6 +162,7 @@ type Round struct {
 	Pick         *Pick // nil: none yet
 	Allowed      []almanac.Decision
 	Sessions     []string // of the weekend, that can be cancelled
+	Cancelled    []string // of the weekend
 }
 
 // RoundOf describes a round.
@@ -171,7 +172,10 @@ func RoundOf(r *almanac.Round) Round {
 		State: State(r.State), Pick: PickOf(r), Allowed: r.Allowed(),
 	}
 	for _, s := range r.Facts.Sessions {
-		if !s.Cancelled && !r.Facts.Held(s.Kind) {
+		switch {
+		case s.Cancelled:
+			row.Cancelled = append(row.Cancelled, string(s.Kind))
+		case !r.Facts.Held(s.Kind):
 			row.Sessions = append(row.Sessions, string(s.Kind))
 		}
 	}
