@@ -31,7 +31,7 @@ import (
 type liar struct {
 	blob.Store
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the following
 	key string
 	lie func(blob.Object, error) (blob.Object, error) // nil: it is honest
 }

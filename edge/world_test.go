@@ -56,7 +56,7 @@ type world struct {
 	real     *clock
 	race     *clock
 	key      map[string]string // by tier, and "expired", "revoked", "widget"
-	stop     func() error      // ends the edge and returns what Run returned
+	stop     func() error      // ends the edge and returns the error of Run
 }
 
 type option func(*edge.Config, *edge.Deps, *setup)

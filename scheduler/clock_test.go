@@ -103,8 +103,8 @@ func TestClockIsSetBack(t *testing.T) {
 	})
 }
 
-// A restart in the middle of a run leads to the same work: what the first process began and did not finish, the second
-// does at its start.
+// A restart in the middle of a run leads to the same work: the second process does the unfinished run of the first at
+// its start.
 func TestRestartInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)

@@ -248,7 +248,7 @@ func (s *Scheduler) end(q *queue, err error) {
 	}
 }
 
-// record sets the status after a run, and returns those who wait for its outcome.
+// record sets the status after a run, and returns the waiters for its outcome.
 func (s *Scheduler) record(q *queue, err error) []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

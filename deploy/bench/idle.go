@@ -20,24 +20,18 @@ const idleConnections = 10_000
 // idle returns a sentence with the resident memory of an idle connection in each server, five seconds after its request.
 func (f *fixture) idle(ctx context.Context) (string, error) {
 	c := cases[0]
-	servers, err := f.start(ctx, c)
-	defer func() {
-		for _, s := range servers {
-			s.stop()
-		}
-	}()
-	if err != nil {
-		return "", err
-	}
 	var parts []string
-	for _, s := range servers {
-		each, err := f.idleOf(s, c)
-		if err != nil {
-			return "", fmt.Errorf("idle connections of %s: %w", s.name, err)
+	err := f.with(ctx, c, func(servers []*process) error {
+		for _, s := range servers {
+			each, err := f.idleOf(s, c)
+			if err != nil {
+				return fmt.Errorf("idle connections of %s: %w", s.name, err)
+			}
+			parts = append(parts, fmt.Sprintf("%s %.1f KB", s.name, each))
 		}
-		parts = append(parts, fmt.Sprintf("%s %.1f KB", s.name, each))
-	}
-	return fmt.Sprintf("%d idle connections, each: %s", idleConnections, strings.Join(parts, ", ")), nil
+		return nil
+	})
+	return fmt.Sprintf("%d idle connections, each: %s", idleConnections, strings.Join(parts, ", ")), err
 }
 
 func (f *fixture) idleOf(p *process, c benchCase) (kilobytes float64, err error) {

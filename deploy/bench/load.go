@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,16 @@ func (f *fixture) load(ctx context.Context, p *process, c benchCase, length time
 	if err != nil {
 		return sample{}, fmt.Errorf("server to load: %w", err)
 	}
+	request := f.request(c)
+	if c.conditional {
+		tag, err := p.tag(request)
+		if err != nil {
+			return sample{}, err
+		}
+		request = slices.Concat(request[:len(request)-len("\r\n")], []byte("If-None-Match: "+tag+"\r\n\r\n"))
+	}
 	input, err := json.Marshal(loadRequest{Connect: c.connect, Config: loadgen.Config{
-		Server: server, Connections: c.connections, Length: length, Request: f.request(c), TLS: c.tls, PerSecond: c.perSecond,
+		Server: server, Connections: c.connections, Length: length, Request: request, TLS: c.tls, PerSecond: c.perSecond,
 	}})
 	if err != nil {
 		return sample{}, fmt.Errorf("load: %w", err)
@@ -75,14 +84,11 @@ func (f *fixture) load(ctx context.Context, p *process, c benchCase, length time
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// request returns the bytes of the request of a case.
+// request returns the bytes of the request of a case, without its ETag.
 func (f *fixture) request(c benchCase) []byte {
 	lines := []string{"GET " + f.target(c) + " HTTP/1.1", "Host: " + host, "X-API-Key: " + f.key}
 	if c.gzip {
 		lines = append(lines, "Accept-Encoding: gzip")
-	}
-	if c.conditional {
-		lines = append(lines, `If-None-Match: "`+f.body(c).Entry.ETag+`"`)
 	}
 	if c.connect != keepAlive {
 		lines = append(lines, "Connection: close")

@@ -151,34 +151,30 @@ func (o *options) measure(ctx context.Context) ([]row, error) {
 
 // measureCase starts the servers of a case and loads them in turn. Every other round goes the other way, so
 // that a machine that gets slower during a round favours no server.
-func (o *options) measureCase(ctx context.Context, f *fixture, c benchCase, label string) ([]row, error) {
-	servers, err := f.start(ctx, c)
-	defer func() {
-		for _, s := range servers {
-			s.stop()
+func (o *options) measureCase(ctx context.Context, f *fixture, c benchCase, label string) (rows []row, err error) {
+	err = f.with(ctx, c, func(servers []*process) error {
+		samples := make([][]sample, len(servers))
+		for round := range o.rounds {
+			for turn := range servers {
+				i := turn
+				if round%2 == 1 {
+					i = len(servers) - 1 - turn
+				}
+				fmt.Fprintf(os.Stderr, "%s: round %d of %d, %s\n", label, round+1, o.rounds, servers[i].name)
+				s, err := f.load(ctx, servers[i], c, time.Second)
+				if err != nil {
+					return fmt.Errorf("%s: %w", servers[i].name, err)
+				}
+				samples[i] = append(samples[i], s)
+			}
 		}
-	}()
+		for i, s := range servers {
+			rows = append(rows, newRow(s.name, c, samples[i]))
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", label, err)
-	}
-	samples := make([][]sample, len(servers))
-	for round := range o.rounds {
-		for turn := range servers {
-			i := turn
-			if round%2 == 1 {
-				i = len(servers) - 1 - turn
-			}
-			fmt.Fprintf(os.Stderr, "%s: round %d of %d, %s\n", label, round+1, o.rounds, servers[i].name)
-			s, err := f.load(ctx, servers[i], c, time.Second)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", label, servers[i].name, err)
-			}
-			samples[i] = append(samples[i], s)
-		}
-	}
-	rows := make([]row, len(servers))
-	for i, s := range servers {
-		rows[i] = newRow(s.name, c, samples[i])
 	}
 	return rows, nil
 }

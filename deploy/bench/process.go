@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -83,6 +84,23 @@ func (p *process) ready() bool {
 	}
 	_ = answer.Body.Close()
 	return answer.StatusCode == http.StatusOK
+}
+
+// tag returns the ETag of the answer to a request.
+func (p *process) tag(request []byte) (string, error) {
+	c, err := net.Dial("tcp", p.address)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write(request); err != nil {
+		return "", err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return "", fmt.Errorf("ETag of %s: %w", p.name, err)
+	}
+	return answer.Header.Get("ETag"), answer.Body.Close()
 }
 
 func (p *process) stop() {

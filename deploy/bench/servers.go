@@ -15,9 +15,15 @@ import (
 	"gridcast/snapshots"
 )
 
-// start starts the servers of a case and warms each up for a second. It leaves out nginx and HAProxy where they are not
-// installed. It also returns the servers that it started before an error.
-func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, err error) {
+// with starts the servers of a case, warms each up for a second, calls use, and stops them. It leaves out nginx and
+// HAProxy where they are not installed.
+func (f *fixture) with(ctx context.Context, c benchCase, use func([]*process) error) error {
+	var started []*process
+	defer func() {
+		for _, s := range started {
+			s.stop()
+		}
+	}()
 	names := c.servers
 	if f.before != "" {
 		names = append([]string{before}, names...)
@@ -25,28 +31,28 @@ func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, e
 	for _, name := range names {
 		address, err := freeAddress()
 		if err != nil {
-			return started, err
+			return err
 		}
 		command, err := f.command(name, c, address)
 		if errors.Is(err, exec.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return started, err
+			return err
 		}
 		p, err := startProcess(ctx, name, c, address, command)
 		if err != nil {
-			return started, err
+			return err
 		}
 		started = append(started, p)
 		if err := p.settle(); err != nil {
-			return started, err
+			return err
 		}
 		if _, err := f.load(ctx, p, c, time.Second); err != nil {
-			return started, fmt.Errorf("warm up %s: %w", name, err)
+			return fmt.Errorf("warm up %s: %w", name, err)
 		}
 	}
-	return started, nil
+	return use(started)
 }
 
 // command returns the command of a server that answers a case on an address.
@@ -71,7 +77,7 @@ func (f *fixture) command(name string, c benchCase, address string) ([]string, e
 func (f *fixture) gridcast(binary string, c benchCase, address string) []string {
 	command := []string{
 		binary, "edge", "--store", "dir:" + f.file("store"), "--now", raceTime,
-		"--tier", "pro=1000000000", "--log-format", "json", "--listen", address,
+		"--tiers", "pro=1000000000", "--log-format", "json", "--listen", address,
 	}
 	if c.tls {
 		command = append(command, "--tls-cert", f.file(certFile), "--tls-key", f.file(keyFile))

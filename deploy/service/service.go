@@ -422,7 +422,7 @@ func (s *Service) pointerMoved(ctx context.Context) bool {
 }
 
 // follow triggers a build when another process appends to the ledger, changes the archive or observes a lap of a
-// race, or when the pointer is damaged, until ctx ends. It moves the jobs to the instants of what it has read. It plans
+// race, or when the pointer is damaged, until ctx ends. It moves the jobs to the instants of the calendar that it has read. It plans
 // them only after a change, after the clock was set back, or at every lookEvery, because a plan reads two seasons.
 func (s *Service) follow(ctx context.Context) error {
 	var last time.Time // the clock at the last tick

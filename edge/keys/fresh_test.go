@@ -125,7 +125,7 @@ func heldBack(t *testing.T, trusting bool) {
 	want("the hash of the list", f, 2, false, false)
 	stop()
 
-	// Anybody who may write to the bucket puts the first list back, or writes one of any number.
+	// A writer of the bucket puts the first list back, or writes one of any number.
 	write(t, store, first)
 	if kept := fresh(word) == word; kept != trusting {
 		t.Errorf("the first list put back: the text stays %t, want %t", kept, trusting)

@@ -68,7 +68,7 @@ func read(t *testing.T, store blob.Store) []byte {
 	return o.Data
 }
 
-// write replaces the stored list as anybody can who may write to the bucket.
+// write replaces the stored list as any writer of the bucket can.
 func write(t *testing.T, store blob.Store, data []byte) {
 	t.Helper()
 	o, err := store.Get(t.Context(), keys.Object, keys.MaxSize)

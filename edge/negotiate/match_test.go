@@ -42,7 +42,7 @@ func TestNoneMatch(t *testing.T) {
 		{`"a;gzip"`, 0},
 		{`"a-zstd"`, 0},
 		{`"a-br-gzip"`, 2},
-		{`"a-gzip", "a-gz"`, 1}, // what is listed as it is counts first
+		{`"a-gzip", "a-gz"`, 1}, // an exact tag counts before a changed one
 		{`"a-gzip", "a-br-gzip"`, 0},
 		{`"a-zip"`, negotiate.None},
 		{`"a-gzip-gzip"`, negotiate.None},

@@ -29,14 +29,15 @@ const flights = 8
 var errShifted = errors.New("redis answered another question")
 
 // client asks Redis in batches: questions that arrive during a round trip travel together in the next one. go-redis
-// holds the connections, signs in, and follows the redirects of a cluster. It never repeats a question, because Redis
-// may have counted one whose answer is lost. A single server is known as part of a cluster by its first redirect.
+// holds the connections, signs in, and follows the redirects of a cluster. Its own batches, AutoPipeline, are
+// experimental. It never repeats a question, because Redis may have counted one whose answer is lost. The first redirect
+// of a single server shows that the server is part of a cluster.
 type client struct {
 	servers
 	patience time.Duration // with an answer
 	number   int64         // of the first question; random, so that answers to other edges differ
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following
 	redis   redis.UniversalClient
 	cluster bool
 	asked   int64 // questions so far

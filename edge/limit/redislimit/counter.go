@@ -27,7 +27,7 @@ type counter struct {
 	// opened is the latest window in which a request has asked Redis.
 	opened atomic.Int64
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following
 	next   *call      // the next question, which requests can join until Redis is asked; or nil
 	asking bool       // a goroutine runs ask
 }

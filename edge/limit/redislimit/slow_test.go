@@ -63,7 +63,7 @@ func (s *server) behind(held *sync.Mutex) *server {
 	})
 }
 
-// proxy puts a network in front of the server that forwards what it is sent, and returns a server at its near end.
+// proxy puts a network in front of the server that forwards all bytes, and returns a server at its near end.
 func (s *server) proxy(forward func(to io.Writer, from io.Reader)) *server {
 	s.t.Helper()
 	return listening(s.t, func(near net.Conn, group *sync.WaitGroup) {
