@@ -7,4 +7,4 @@ import (
 )
 
 // NewRaceTime returns the clock that gocron gets.
-func NewRaceTime(c Clock, look time.Duration) clockwork.Clock { return raceTime{c, look} }
+func NewRaceTime(c Clock, look time.Duration) clockwork.Clock { return raceTime{race: c, look: look} }
