@@ -61,10 +61,10 @@ func (l *acceptor) Accept() (net.Conn, error) {
 func (l *acceptor) makeRoom() bool {
 	for {
 		select {
-		case <-l.freed: // by a connection that full does not count any more
+		case <-l.freed: // by a connection that is not counted any more
 		default:
 		}
-		if !l.full() {
+		if l.connections() < l.places {
 			return true
 		}
 		var again <-chan time.Time
@@ -85,8 +85,6 @@ func (l *acceptor) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
-
-func (l *acceptor) full() bool { return l.connections() >= l.places }
 
 // connections returns the number of open connections.
 func (l *acceptor) connections() int {
@@ -191,12 +189,6 @@ func (c *connection) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline implements [net.Conn] for the next write.
 func (c *connection) SetWriteDeadline(t time.Time) error {
 	c.writing.wanted = t
-	return nil
-}
-
-// SetDeadline implements [net.Conn].
-func (c *connection) SetDeadline(t time.Time) error {
-	c.reading.wanted, c.writing.wanted = t, t
 	return nil
 }
 

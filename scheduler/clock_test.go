@@ -68,7 +68,7 @@ func TestClockIsSetBack(t *testing.T) {
 		for i := range jobs {
 			jobs[i].Since = clock.Now()
 		}
-		s := start(t, w, everySecond(), jobs...)
+		s := start(t, w, scheduler.DefaultConfig(), jobs...)
 		var parts [][]string
 		clock.sleepUntil(start22.Add(30 * time.Second))
 		clock.jump(-5 * 24 * time.Hour)
@@ -119,14 +119,14 @@ func TestRestartInTheMiddle(t *testing.T) {
 			return ctx.Err()
 		})
 		job.Since = since
-		first := start(t, w, everySecond(), job)
+		first := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(start22.Add(time.Minute))
 		killed, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := first.Stop(killed); err == nil {
 			t.Error("stop: no error, want the run to be cancelled")
 		}
-		second := start(t, w, everySecond(), job)
+		second := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(start22.Add(time.Hour))
 		stop(t, second)
 		want := []string{"2026-11-22 04:00:00  build: lights_out 2026022", "2026-11-22 04:01:00  build: lights_out 2026022"}

@@ -30,7 +30,7 @@ func TestRunsBeginOnTime(t *testing.T) {
 		freeze.Since = clock.Now()
 		build := w.record("build", cadence.Build, nil)
 		build.Since = clock.Now()
-		s := start(t, w, everySecond(), freeze, build)
+		s := start(t, w, scheduler.DefaultConfig(), freeze, build)
 		synctest.Wait()
 
 		for _, step := range []struct {
@@ -102,7 +102,7 @@ func TestTriggersCoalesce(t *testing.T) {
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		cfg := everySecond()
+		cfg := scheduler.DefaultConfig()
 		cfg.RetryMin, cfg.RetryMax = 10*time.Second, 30*time.Second
 		broken := errors.New("store does not answer")
 		s := start(t, w, cfg, w.record("build", "", func(_ context.Context, tr scheduler.Trigger) error {
@@ -148,7 +148,7 @@ func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 			last, attempts = tr.At, tr.Attempt
 			return errors.New("ledger does not answer")
 		}}
-		s := start(t, w, everySecond(), job)
+		s := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(start22.Add(time.Hour))
 		synctest.Wait()
 		if !last.Before(start22) || start22.Sub(last) > 5*time.Second {
@@ -195,7 +195,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 				if tt.since != "" {
 					jobs[0].Since, jobs[1].Since = at(t, tt.since), at(t, tt.since)
 				}
-				s := start(t, w, everySecond(), jobs...)
+				s := start(t, w, scheduler.DefaultConfig(), jobs...)
 				synctest.Wait()
 				stop(t, s)
 				if diff := cmp.Diff(tt.want, w.ran()); diff != "" {
@@ -214,10 +214,10 @@ func TestCatchUpAfterSuspension(t *testing.T) {
 		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
 		jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
 		jobs[0].Since, jobs[1].Since = clock.Now(), clock.Now()
-		s := start(t, w, everySecond(), jobs...)
-		time.Sleep(30*time.Second + everySecond().Look/2) // between two looks at the clock
+		s := start(t, w, scheduler.DefaultConfig(), jobs...)
+		time.Sleep(30*time.Second + scheduler.DefaultConfig().Look/2) // between two looks at the clock
 		clock.jump(8 * time.Hour)
-		time.Sleep(everySecond().Look)
+		time.Sleep(scheduler.DefaultConfig().Look)
 		synctest.Wait()
 		want := []string{"2026-11-22 09:00:31  build: lights_out 2026022; race_window_end 2026022"}
 		if diff := cmp.Diff(want, w.ran()); diff != "" {
@@ -239,7 +239,7 @@ func TestInterval(t *testing.T) {
 			return nil
 		})
 		job.Every, job.Since = 10*time.Minute, clock.Now()
-		s := start(t, w, everySecond(), job)
+		s := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(at(t, "2026-11-22 05:00:30"))
 		stop(t, s)
 		want := []string{

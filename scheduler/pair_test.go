@@ -94,7 +94,7 @@ func (n *node) start(t *testing.T, rounds []cadence.Round) *scheduler.Scheduler 
 	if done := n.store.read(); len(done) > 0 {
 		since = done[len(done)-1].at
 	}
-	cfg := everySecond()
+	cfg := scheduler.DefaultConfig()
 	cfg.Look = time.Minute
 	s, err := scheduler.New(cfg, n.clock, func() cadence.Calendar { return n.calendar(rounds) }, discard,
 		scheduler.Job{Name: "freeze", Work: cadence.Freeze, Run: n.do, Since: since},

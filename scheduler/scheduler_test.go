@@ -20,13 +20,13 @@ func TestStopWaitsForRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
 		var s *scheduler.Scheduler
-		s = start(t, w, everySecond(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+		s = start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
 			time.Sleep(20 * time.Second)
 			_, err := s.Trigger("build", "after this one") // which is too late by then
 			return errors.Join(ctx.Err(), err)
 		}))
 		running := trigger(t, s, "build", "operator")
-		time.Sleep(everySecond().Look)
+		time.Sleep(scheduler.DefaultConfig().Look)
 		synctest.Wait()
 		waiting := trigger(t, s, "build", "ledger")
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -53,12 +53,12 @@ func TestStopWaitsForRuns(t *testing.T) {
 func TestStopCancelsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		s := start(t, w, everySecond(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}))
 		running := trigger(t, s, "build", "operator")
-		time.Sleep(everySecond().Look)
+		time.Sleep(scheduler.DefaultConfig().Look)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -77,7 +77,7 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 
 // Stop names a job that ignores its context.
 func TestStopNamesWhatHangs(t *testing.T) {
-	cfg := everySecond()
+	cfg := scheduler.DefaultConfig()
 	cfg.StopGrace = time.Millisecond
 	begun, release := make(chan bool), make(chan bool)
 	s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, cfg,
@@ -103,7 +103,7 @@ func TestStopNamesWhatHangs(t *testing.T) {
 func TestPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		s := start(t, w, everySecond(),
+		s := start(t, w, scheduler.DefaultConfig(),
 			w.record("build", "", func(context.Context, scheduler.Trigger) error { panic("no such driver") }),
 			w.record("poll", "", nil))
 		if err := <-trigger(t, s, "build", "operator"); err == nil || !strings.Contains(err.Error(), "no such driver") {
@@ -118,7 +118,7 @@ func TestPanicIsAnError(t *testing.T) {
 
 func TestUnknownJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, everySecond())
+		s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, scheduler.DefaultConfig())
 		if _, err := s.Trigger("biuld", "typo"); !errors.Is(err, scheduler.ErrUnknownJob) {
 			t.Errorf("trigger: %v, want %v", err, scheduler.ErrUnknownJob)
 		}
@@ -139,7 +139,7 @@ func TestStatusAndMetrics(t *testing.T) {
 			return nil
 		})
 		build.Since = clock.Now()
-		cfg := everySecond()
+		cfg := scheduler.DefaultConfig()
 		cfg.Look = 10 * time.Millisecond
 		s := start(t, w, cfg, build)
 		registry := prometheus.NewPedanticRegistry()

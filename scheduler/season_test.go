@@ -43,7 +43,7 @@ func testSeason(t *testing.T, speed int) {
 		w.freeze(tr)
 		return nil
 	})
-	cfg := everySecond()
+	cfg := scheduler.DefaultConfig()
 	cfg.CatchUp = time.Minute
 
 	s := start(t, w, cfg,

@@ -79,13 +79,6 @@ func (w *world) ran() []string {
 
 var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// everySecond is the default, with a look at the clock each second.
-func everySecond() scheduler.Config {
-	cfg := scheduler.DefaultConfig()
-	cfg.Look = time.Second
-	return cfg
-}
-
 func start(t *testing.T, w *world, cfg scheduler.Config, jobs ...scheduler.Job) *scheduler.Scheduler {
 	t.Helper()
 	s, err := scheduler.New(cfg, w.clock, w.calendar, discard, jobs...)
