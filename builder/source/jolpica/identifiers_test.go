@@ -5,15 +5,155 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"gridcast/builder/season"
 	"gridcast/builder/source/jolpica"
 )
 
 // dataFolder holds real data, beside the checkout.
 const dataFolder = "../../../../shared/data"
+
+// TestCircuitsAreTheSamePlaces: each circuit of Jolpica is one of F1DB, within fifteen kilometres of it, and no two are one.
+func TestCircuitsAreTheSamePlaces(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(dataFolder, "jolpica", "ergast", "f1", "circuits__limit=100.json"))
+	if err != nil {
+		t.Skip("no circuits of Jolpica: ", err)
+	}
+	var theirs struct {
+		MRData struct {
+			CircuitTable struct {
+				Circuits []struct {
+					CircuitID string `json:"circuitId"`
+					Location  struct {
+						Lat  float64 `json:"lat,string"`
+						Long float64 `json:"long,string"`
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &theirs); err != nil {
+		t.Fatal(err)
+	}
+	var circuits []struct {
+		ID                  string
+		Latitude, Longitude float64
+	}
+	readF1DB(t, "f1db-circuits.json", &circuits)
+	names, err := jolpica.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string][2]float64{}
+	for _, c := range circuits {
+		places[c.ID] = [2]float64{c.Latitude, c.Longitude}
+	}
+	seen := map[string]string{}
+	for _, c := range theirs.MRData.CircuitTable.Circuits {
+		id, err := names.Circuit(c.CircuitID, 2024)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		at, ok := places[string(id)]
+		if !ok {
+			t.Errorf("%s is %s, which F1DB does not have", c.CircuitID, id)
+			continue
+		}
+		north := c.Location.Lat - at[0]
+		east := (c.Location.Long - at[1]) * math.Cos(c.Location.Lat*math.Pi/180)
+		if apart := 111 * math.Hypot(north, east); apart > 15 {
+			t.Errorf("%s is %.0f km from %s", c.CircuitID, apart, id)
+		}
+		if other := seen[string(id)]; other != "" {
+			t.Errorf("%s and %s are both %s", other, c.CircuitID, id)
+		}
+		seen[string(id)] = c.CircuitID
+	}
+	if len(seen) != 77 {
+		t.Errorf("joined %d circuits, want 77", len(seen))
+	}
+}
+
+// TestTeamsAreTheSameTeams: each driver in a standings table of Jolpica raced in that season for the teams of F1DB that the
+// table of equivalents names.
+func TestTeamsAreTheSameTeams(t *testing.T) {
+	raced := map[string]bool{}
+	var rows []struct {
+		Year                    int
+		DriverID, ConstructorID string
+	}
+	readF1DB(t, "f1db-races-race-results.json", &rows)
+	for _, r := range rows {
+		raced[fmt.Sprint(r.Year, r.DriverID, r.ConstructorID)] = true
+	}
+	names, err := jolpica.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := map[season.TeamID]bool{}
+	for _, file := range []string{"1980/14/driverstandings__limit=21.json", "2023/driverstandings.json"} {
+		text, err := os.ReadFile(filepath.Join(dataFolder, "jolpica", "ergast", "f1", filepath.FromSlash(file)))
+		if err != nil {
+			t.Skip("no standings of Jolpica: ", err)
+		}
+		var table struct {
+			MRData struct {
+				StandingsTable struct {
+					StandingsLists []struct {
+						Season          int `json:"season,string"`
+						DriverStandings []struct {
+							Driver       struct{ DriverID string }
+							Constructors []struct{ ConstructorID string }
+						}
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(text, &table); err != nil {
+			t.Fatal(err)
+		}
+		list := table.MRData.StandingsTable.StandingsLists[0]
+		for _, s := range list.DriverStandings {
+			driver, err := names.Driver(s.Driver.DriverID, list.Season)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, c := range s.Constructors {
+				team, err := names.Team(c.ConstructorID, list.Season)
+				if err != nil || !raced[fmt.Sprint(list.Season, driver, team)] {
+					t.Errorf("%d: %s of %s is %s, for whom %s did not race, %v", list.Season, s.Driver.DriverID, c.ConstructorID, team, driver, err)
+				}
+				joined[team] = true
+			}
+		}
+	}
+	if len(joined) < 17 {
+		t.Errorf("joined %d teams", len(joined))
+	}
+}
+
+// readF1DB reads a file of F1DB's release.
+func readF1DB(t *testing.T, name string, into any) {
+	t.Helper()
+	release, err := zip.OpenReader(filepath.Join(dataFolder, "f1db", "f1db-json-splitted.zip"))
+	if err != nil {
+		t.Skip("no release of F1DB: ", err)
+	}
+	defer release.Close()
+	part, err := release.Open(name)
+	if err == nil {
+		err = json.NewDecoder(part).Decode(into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestDriversAreTheSamePersons: each driver whom the Ergast tables and the table of equivalents name has the birth date
 // that F1DB has for the identifier, and no two have one identifier.
@@ -31,22 +171,11 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := zip.OpenReader(filepath.Join(dataFolder, "f1db", "f1db-json-splitted.zip"))
-	if err != nil {
-		t.Skip("no release of F1DB: ", err)
-	}
-	defer facts.Close()
-	part, err := facts.Open("f1db-drivers.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var drivers []struct {
 		ID   string `json:"id"`
 		Born string `json:"dateOfBirth"`
 	}
-	if err := json.NewDecoder(part).Decode(&drivers); err != nil {
-		t.Fatal(err)
-	}
+	readF1DB(t, "f1db-drivers.json", &drivers)
 	born := map[string]string{}
 	for _, d := range drivers {
 		born[d.ID] = d.Born
