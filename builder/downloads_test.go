@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/bulk"
+	"gridcast/builder/bulk/bulktest"
 	"gridcast/builder/check"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -147,6 +148,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	build(t, b, verified)
 	second, later := download(t, b), sourcesOf(t, b)
 	for year, d := range second {
+		bulktest.CheckKeys(t, d)
 		if bytes.Equal(d, first[year]) != (year != 2024) || (sources[year] == later[year]) != (year != 2024) {
 			t.Errorf("%d: input %s after %s, and %d bytes after %d", year, later[year], sources[year], len(d), len(first[year]))
 		}

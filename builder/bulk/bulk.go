@@ -31,7 +31,7 @@ import (
 )
 
 // format changes whenever the same documents would give other bytes.
-const format = "bulk-3"
+const format = "bulk-4"
 
 // Season is the input of a season's download.
 type Season struct {
@@ -119,9 +119,52 @@ func (s Season) tables() []table {
 		listOf[wire.PredictionRecord]("predictions", of(catalog.Predictions), false, "session_key"),
 		listOf[wire.ProbabilityRecord]("probabilities", of(catalog.Probabilities), false, "session_key"),
 		{name: "accuracy", variant: of(catalog.Accuracy), row: reflect.TypeFor[wire.Accuracy](), sum: true},
-		{name: "track_record", variant: of(catalog.TrackRecord), row: reflect.TypeFor[wire.TrackRecord](), sum: true},
+		{name: "track_record", variant: of(catalog.TrackRecord), row: reflect.TypeFor[wire.TrackRecord](), sum: true, keys: []string{"checkpoint_pct", "by_hand"}},
 		{name: "title_odds", variant: of(catalog.TitleOdds), row: reflect.TypeFor[wire.TitleOdds](), sum: true, keys: []string{"session_key"}},
 	}
+}
+
+// identified lists the tables by the columns that together identify a row. A table without any is one row, or
+// a list whose rows have no key: decisions, and the bins of a reliability.
+var identified = map[string]string{
+	"session_key":                              "calendar weekends sessions predictions probabilities forecast_history title_odds_after_rounds",
+	"session_key session":                      "weekends_sessions",
+	"session_key driver_id number":             "results results_sprint", // drivers who share a car, or take over another one, have a row for each car
+	"session_key revision":                     "results_revisions",
+	"session_key driver_id":                    "sessions_drivers sessions_qualifying sessions_grid sessions_sprint_qualifying sessions_sprint_grid sessions_fastest_laps probabilities_drivers title_odds_after_rounds_drivers",
+	"session_key session driver_id":            "sessions_practice",
+	"session_key driver_id stop":               "sessions_pit_stops",
+	"session_key step":                         "forecast_history_forecasts",
+	"session_key step driver_id":               "forecast_history_forecasts_drivers",
+	"session_key team_id":                      "title_odds_after_rounds_constructors",
+	"session_key kind at driver_id":            "changes",
+	"session_key kind at driver_id position":   "changes_old_race changes_old_sprint changes_new_race changes_new_sprint",
+	"driver":                                   "standings_drivers",
+	"driver_id":                                "standings_progress_drivers title_odds_drivers",
+	"driver_id session_key":                    "standings_progress_drivers_rounds",
+	"team engine position":                     "standings_constructors", // a team that was excluded and entered anew has a row without a position
+	"team_id":                                  "title_odds_constructors",
+	"team_id engine entry":                     "standings_progress_constructors",
+	"team_id engine session_key":               "standings_progress_constructors_rounds",
+	"team_id first_driver_id second_driver_id": "head_to_head",
+	"id":                     "careers_drivers careers_constructors",
+	"id driver_id":           "careers_drivers_drivers careers_constructors_drivers",
+	"id team_id":             "careers_drivers_teams careers_constructors_teams",
+	"year":                   "track_record_real_seasons track_record_hindsight_seasons",
+	"basis":                  "track_record_real_as_frozen track_record_real_forecasts track_record_hindsight_as_frozen track_record_hindsight_forecasts",
+	"checkpoint_pct by_hand": "track_record_real_live track_record_hindsight_live",
+	"": "accuracy track_record title_odds standings_progress_drivers_decisions standings_progress_constructors_decisions " +
+		"track_record_real_reliability track_record_hindsight_reliability track_record_real_live_reliability track_record_hindsight_live_reliability",
+}
+
+// keyOf returns the columns that identify a row of a table, and false for a table that identified lacks.
+func keyOf(name string) (columns []string, ok bool) {
+	for key, tables := range identified {
+		if slices.Contains(strings.Fields(tables), name) {
+			return strings.Fields(key), true
+		}
+	}
+	return nil, false
 }
 
 // Paths lists the documents of the download, by catalog path. A version may lack some.
@@ -202,7 +245,7 @@ func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
 	}
 	name, text := schemas.CommonFile()
 	described := map[string][]byte{name: text}
-	columns := [][]string{{"file", "column", "type", "optional"}}
+	columns := [][]string{{"file", "column", "type", "optional", "key"}}
 	for _, t := range s.tables() {
 		body, ok := t.document(documents)
 		if !ok || t.sum && len(s.Without) > 0 {
@@ -320,13 +363,11 @@ func (s *sheet) header() []string {
 }
 
 func (s *sheet) described() [][]string {
+	word := map[bool]string{true: "yes", false: "no"}
+	key, _ := keyOf(s.name)
 	rows := make([][]string, len(s.columns))
 	for i, c := range s.columns {
-		optional := "no"
-		if c.optional {
-			optional = "yes"
-		}
-		rows[i] = []string{s.name + ".csv", c.name, c.kind, optional}
+		rows[i] = []string{s.name + ".csv", c.name, c.kind, word[c.optional], word[slices.Contains(key, c.name)]}
 	}
 	return rows
 }

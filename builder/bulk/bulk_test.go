@@ -1,6 +1,10 @@
 package bulk_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"flag"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -30,6 +34,63 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 		if reason := without[e.Name]; has == (reason != "") {
 			t.Errorf("%s: in the download %t, reason to leave it out %q: add a row to the function tables in bulk.go", e.Name, has, reason)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write schemas/docs/columns.csv anew")
+
+// TestDocumentationHasTheColumns compares the columns of a download with those that the documentation shows. Each table
+// has a key or a reason to have none, and its columns exist.
+func TestDocumentationHasTheColumns(t *testing.T) {
+	season := bulk.Season{Year: 2024}
+	documents := map[string][]byte{}
+	for _, path := range season.Paths() {
+		documents[path] = []byte(`{"ok":true,"data":[]}`)
+		if name, _, _ := strings.Cut(path, "/"); name == "accuracy" || name == "track-record" || name == "title-odds" {
+			documents[path] = []byte(`{"ok":true,"data":{}}`)
+		}
+	}
+	data, err := season.Zip(documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := fs.ReadFile(packed, "gridcast-2024/columns.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	const shown = "../../schemas/docs/columns.csv"
+	if *update {
+		if err := os.WriteFile(shown, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(shown); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("%s has other columns than a download (%v); -update writes it anew", shown, err)
+	}
+	columns := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		file, rest, _ := strings.Cut(line, ".csv,")
+		column, _, _ := strings.Cut(rest, ",")
+		columns[file] = append(columns[file], column)
+	}
+	for table, has := range columns {
+		key, ok := bulk.KeyOf(table)
+		if table != "file,column,type,optional,key\n" && !ok {
+			t.Errorf("%s has no key: add it to identified in bulk.go", table)
+		}
+		for _, column := range key {
+			if !slices.Contains(has, column) {
+				t.Errorf("%s has no column %s, which is in its key", table, column)
+			}
+		}
+	}
+	if len(columns) < 50 {
+		t.Errorf("got %d tables", len(columns))
 	}
 }
 

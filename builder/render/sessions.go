@@ -89,6 +89,10 @@ func qualifying(rows []season.QualifyingRow, name naming) []wire.QualifyingRow {
 		if row.Segments == ([3]time.Duration{}) {
 			q.TimeMS = row.Time.Milliseconds()
 		}
+		empty := wire.QualifyingRow{DriverID: q.DriverID}
+		if q == empty && slices.ContainsFunc(out, func(r wire.QualifyingRow) bool { return r.DriverID == q.DriverID }) {
+			continue // the source lists a driver without a place twice, as in Austria 2023
+		}
 		out = append(out, q)
 	}
 	return out

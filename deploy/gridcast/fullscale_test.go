@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"gridcast/builder/bulk"
+	"gridcast/builder/bulk/bulktest"
 	"gridcast/builder/check"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
@@ -297,6 +299,9 @@ func compareRows(t *testing.T, published map[string][]byte, table func(name stri
 		for session, round := range rounds {
 			for _, table := range []string{race, sprint, qualifying, sprintQualifying, laps, stops} {
 				at := key{table, year, round}
+				if session == 2023010 && table == qualifying { // F1DB lists a driver without a place a second time
+					want[at] = slices.DeleteFunc(want[at], func(row string) bool { return row == "0 valtteri-bottas 0 0 0 0" })
+				}
 				sameRows(t, fmt.Sprintf("%s of %d", table, session), got[at], want[at])
 			}
 		}
@@ -315,7 +320,15 @@ type figures struct {
 // It makes the downloads of every tenth season, with GRIDCAST_SEASONS=all of each.
 func compareTables(t *testing.T, published map[string][]byte) {
 	t.Helper()
-	whole := map[string]figures{} // of all seasons, by driver
+	whole := map[string]figures{}       // of all seasons, by driver
+	covered := map[int][]docs.Covered{} // by the first season of the fact, and by the one before
+	for _, c := range docs.Coverage() {
+		from, err := strconv.Atoi(c.From)
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered[from], covered[from-1] = append(covered[from], c), append(covered[from-1], c)
+	}
 	compared := 0
 	for year := 1950; year <= 2024; year++ {
 		variant := func(endpoint catalog.Name, kind string) catalog.Variant {
@@ -405,7 +418,7 @@ func compareTables(t *testing.T, published map[string][]byte) {
 			}
 			compared++
 		}
-		if year%10 != 4 && os.Getenv("GRIDCAST_SEASONS") != "all" {
+		if year%10 != 4 && covered[year] == nil && os.Getenv("GRIDCAST_SEASONS") != "all" {
 			continue // a download takes much longer than the rest of its season
 		}
 		season := bulk.Season{Year: year, Rounds: map[catalog.Name][]int64{}}
@@ -421,6 +434,12 @@ func compareTables(t *testing.T, published map[string][]byte) {
 		}
 		if err != nil {
 			t.Errorf("download of %d: %v", year, err)
+		}
+		bulktest.CheckKeys(t, zipped)
+		for _, c := range covered[year] {
+			if has, want := bulktest.Has(t, zipped, c.File, c.Column), c.From == strconv.Itoa(year); has != want {
+				t.Errorf("%d: %s has a value of %s: %t; the documentation says %s from %s", year, c.File, c.Column, has, c.Fact, c.From)
+			}
 		}
 	}
 	for _, endpoint := range []catalog.Name{catalog.Careers, catalog.FormerCareers} {

@@ -17,7 +17,7 @@ import (
 // runSamples runs the programs of the documentation as their readers do, against a running service.
 // A program is skipped if its language is not on the machine.
 func runSamples(t *testing.T, url, key string) {
-	all := slices.Concat(docs.Samples(), docs.Downloads(), requests(t, url))
+	all := slices.Concat(docs.Samples(), docs.Downloads(), []docs.Sample{docs.Seasons()}, requests(t, url))
 	commands := map[string][]string{"curl": {"sh"}, "JavaScript": {"node"}, "Python": {"python3"}, "Go": append([]string{"go", "run"}, asMakeBuild...)}
 	for _, s := range all {
 		t.Run(s.File, func(t *testing.T) {
@@ -49,6 +49,14 @@ func runSamples(t *testing.T, url, key string) {
 				}
 				if prints := s.Language == "Python" || s.Language == "Go"; prints && !strings.Contains(string(printed), "Bahrain Grand Prix: VER") {
 					t.Errorf("it printed no winners:\n%s", printed)
+				}
+				return
+			}
+			if strings.HasPrefix(s.File, "seasons") {
+				for _, year := range []string{"2007", "2024"} { // the first and the current one
+					if season, err := zip.OpenReader(filepath.Join(dir, "season-"+year+".zip")); err != nil || season.File[0].Name != "gridcast-"+year+"/README.txt" {
+						t.Errorf("season %s: %v", year, err)
+					}
 				}
 				return
 			}

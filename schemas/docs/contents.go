@@ -26,6 +26,21 @@ type contents struct {
 	Requests  []string // request targets worth trying, of all endpoints
 
 	Samples, Verifiers, Downloads []Sample
+
+	Seasons  Sample
+	Coverage []Covered
+}
+
+// table is a file of a download.
+type table struct {
+	File    string
+	Key     []string // the columns that identify a row
+	Columns []column
+}
+
+type column struct {
+	Name, Type string
+	Optional   bool
 }
 
 type endpoint struct {
@@ -36,6 +51,8 @@ type endpoint struct {
 	Body     *bodyTable // nil: the answer is a file
 
 	Downloads []Sample // the programs that keep that file
+	Seasons   Sample
+	Tables    []table // in that file
 	Examples  []example
 }
 
@@ -85,7 +102,7 @@ func (d *document) contents() *contents {
 		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
 		Description: strings.Split(d.Info.Description, "\n"),
 		Requests:    []string{"/api/v1/next-race"},
-		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(),
+		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Coverage: Coverage(),
 	}
 	for _, path := range d.Paths {
 		get := path.Value.Get
@@ -136,7 +153,7 @@ func (d *document) endpoint(path string, get operation) endpoint {
 	ok, _ := get.Responses.Get("200")
 	content, document := ok.Content["application/json"]
 	if !document {
-		e.Downloads = Downloads()
+		e.Downloads, e.Seasons, e.Tables = Downloads(), Seasons(), tables()
 		return e // a file
 	}
 	e.Body = d.bodyTable(content.Schema)

@@ -7,6 +7,7 @@ package docs
 
 import (
 	"embed"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -19,7 +20,7 @@ import (
 	"gridcast/schemas/frame"
 )
 
-//go:embed page.html guide.html page.css page.js samples
+//go:embed page.html guide.html page.css page.js samples columns.csv coverage.csv
 var assets embed.FS
 
 // Document is one document about the API, under an address that does not change.
@@ -91,6 +92,7 @@ var guide = []struct{ template, title string }{
 	{"webhooks", "Webhooks"},
 	{"widget", "Widget and charts"},
 	{"downloads", "Downloads"},
+	{"coverage", "Coverage"},
 	{"errors", "Errors and headers"},
 	{"stability", "Stability"},
 	{"service", "Service and attribution"},
@@ -183,6 +185,43 @@ func Verifiers() []Sample { return samples("webhook", "Shell") }
 
 // Downloads returns the programs that keep a season in the file season.zip.
 func Downloads() []Sample { return samples("download", "curl") }
+
+// Seasons returns the program that gets every season, as files season-YEAR.zip.
+func Seasons() Sample { return Sample{"curl", "seasons.sh", asset("samples/seasons.sh")} }
+
+// Covered is a fact that the archive has from a season on.
+type Covered struct{ Fact, Request, File, Column, From, Note string }
+
+// Coverage lists facts by the first season that has them. Column is one of File in the download of a season.
+func Coverage() []Covered {
+	var all []Covered
+	for _, row := range rowsOf("coverage.csv") {
+		all = append(all, Covered{row[0], row[1], row[2], row[3], row[4], row[5]})
+	}
+	return all
+}
+
+// tables lists the files of a download with their columns.
+func tables() (all []table) {
+	for _, row := range rowsOf("columns.csv") {
+		if len(all) == 0 || all[len(all)-1].File != row[0] {
+			all = append(all, table{File: row[0]})
+		}
+		t := &all[len(all)-1]
+		c := column{Name: row[1], Type: row[2], Optional: row[3] == "yes"}
+		if t.Columns = append(t.Columns, c); row[4] == "yes" {
+			t.Key = append(t.Key, c.Name)
+		}
+	}
+	return all
+}
+
+// rowsOf returns the rows of a table of this folder, without the first.
+func rowsOf(name string) [][]string {
+	rows, err := csv.NewReader(strings.NewReader(asset(name))).ReadAll()
+	check(err)
+	return rows[1:]
+}
 
 // samples returns the program of a name in every language. shell is the name of the first one.
 func samples(name, shell string) []Sample {
