@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -269,6 +270,56 @@ func TestServiceAnswersAsDocumented(t *testing.T) {
 	if asked < 9 {
 		t.Errorf("asked %d paths", asked)
 	}
+}
+
+// TestStatusIsDocumented: the OpenAPI document has every field of /status that everybody sees.
+func TestStatusIsDocumented(t *testing.T) {
+	var api struct {
+		Components struct {
+			Schemas map[string]documented
+		}
+	}
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
+		t.Fatal(err)
+	}
+	hidden := map[string]bool{"missing.mend": true, "refused_documents.reason": true, "keys.skipped": true} // see forStrangers
+	fields := 0
+	var walk func(path string, typ reflect.Type, s documented)
+	walk = func(path string, typ reflect.Type, s documented) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if s.Items != nil {
+			s = *s.Items
+		}
+		if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+			s = api.Components.Schemas[name]
+		}
+		if typ.Kind() != reflect.Struct || s.Properties == nil {
+			return
+		}
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			at := strings.TrimPrefix(path+"."+name, ".")
+			property, ok := s.Properties[name]
+			if ok == hidden[at] && typ.Field(i).IsExported() {
+				t.Errorf("%s: documented %t, for everybody %t", at, ok, !hidden[at])
+			}
+			fields++
+			walk(at, typ.Field(i).Type, property)
+		}
+	}
+	walk("", reflect.TypeFor[edge.StatusDocument](), api.Components.Schemas["Status"])
+	if fields < 50 {
+		t.Errorf("compared %d fields", fields)
+	}
+}
+
+// documented is the part of a schema that names fields.
+type documented struct {
+	Ref        string `json:"$ref"`
+	Properties map[string]documented
+	Items      *documented
 }
 
 // TestFeedsAreThoseOfTheVersion: the feeds change with the version, any website may read them, and an

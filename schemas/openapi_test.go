@@ -619,3 +619,56 @@ func TestEveryBodyHasOneSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestExamplesAgree: the examples of one round show one pick, with one basis and one instant.
+func TestExamplesAgree(t *testing.T) {
+	d := parse(t)
+	example := func(path, name string, into any) {
+		t.Helper()
+		content := d.Paths[path]["get"].Responses["200"].Content["application/json"]
+		text := content.Example
+		if name != "" {
+			text = content.Examples[name].Value
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	const key = 2024024
+	var next wire.Success[wire.NextRace]
+	var picks wire.Success[[]wire.PredictionRecord]
+	var chances wire.Success[[]wire.ProbabilityRecord]
+	var status wire.Success[struct {
+		Facts wire.FactsState `json:"facts"`
+	}]
+	example(catalog.BasePath+"/next-race", "published", &next)
+	example(catalog.BasePath+"/probabilities", "frozen", &chances)
+	example("/status", "", &status)
+	for name := range d.Paths[catalog.BasePath+"/predictions"]["get"].Responses["200"].Content["application/json"].Examples {
+		var more wire.Success[[]wire.PredictionRecord]
+		example(catalog.BasePath+"/predictions", name, &more)
+		picks.Data = append(picks.Data, more.Data...)
+	}
+	frozen := chances.Data[0]
+	want := wire.Prediction{
+		Winner: frozen.Drivers[0].Driver, ConfidencePct: frozen.Drivers[0].WinPct,
+		Podium: wire.Podium{P1: frozen.Drivers[0].Driver, P2: frozen.Drivers[1].Driver, P3: frozen.Drivers[2].Driver},
+	}
+	compared := 0
+	for _, p := range picks.Data {
+		if p.SessionKey == key {
+			compared++
+			if p.Prediction != want {
+				t.Errorf("/predictions has %+v, /probabilities %+v", p.Prediction, want)
+			}
+		}
+	}
+	if frozen.SessionKey != key || compared == 0 || *next.Data.Prediction != want {
+		t.Errorf("/next-race has %+v, /probabilities %+v of %d", *next.Data.Prediction, want, frozen.SessionKey)
+	}
+	for _, r := range status.Data.Facts.Rounds {
+		if r.SessionKey == key && (r.PickBasis != frozen.Basis || r.FrozenAt != frozen.FrozenAt) {
+			t.Errorf("/status has a pick on %s of %v, /probabilities one on %s of %v", r.PickBasis, r.FrozenAt, frozen.Basis, frozen.FrozenAt)
+		}
+	}
+}

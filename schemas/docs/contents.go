@@ -29,6 +29,7 @@ type contents struct {
 
 	Seasons  Sample
 	Coverage []Covered
+	Status   []fieldRow // of /status
 }
 
 // table is a file of a download.
@@ -107,6 +108,10 @@ func (d *document) contents() *contents {
 	for _, path := range d.Paths {
 		get := path.Value.Get
 		if !slices.Contains(get.Tags, "data") {
+			if path.Name == "/status" {
+				ok, _ := get.Responses.Get("200")
+				c.Status = d.bodyTable(ok.Content["application/json"].Schema).Fields
+			}
 			c.Services = append(c.Services, service{path.Name, get.Summary, get.Description})
 			continue
 		}
