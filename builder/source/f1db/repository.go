@@ -121,12 +121,10 @@ func (t *Tree) readRace(name string, year int, rel *release, refer references) {
 // is a fault of the release and has no rows.
 func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) {
 	rel.files[of][key] = name
-	rows, plain := plainRows(string(t.files[name]))
-	if !plain {
-		if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
-			rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s: %w", name, err)})
-			return
-		}
+	var rows []yamlRow
+	if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
+		rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s: %w", name, err)})
+		return
 	}
 	for i, y := range rows {
 		r := base
