@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 // judgeIdentity refuses a block with an identifier that the archive does not have and that may be another name of a known
-// driver, team, engine or circuit: one that is absent from the same table and shares what people and teams keep. It also
+// driver, team, engine or circuit: one that is absent from the same table and shares a lasting attribute. It also
 // refuses a table after qualifying in which a car has another driver. A person merges the two, or accepts the block.
 func (j *judgement) judgeIdentity(p *Proposal, after *season.Round) {
 	if j.may.archiveNames {
@@ -33,28 +34,30 @@ func (j *judgement) judgeIdentity(p *Proposal, after *season.Round) {
 		return
 	}
 	seen := make(map[string]bool) // of this block
+	first := func(kind AliasKind, id string) bool {
+		before := seen[string(kind)+id]
+		seen[string(kind)+id] = true
+		return !before
+	}
 	for _, t := range tablesOf(p.Block, after) {
 		rows := rowsIn(&t.round)
 		for _, driver := range slices.Sorted(maps.Keys(rows.drivers)) {
 			known, shared := j.driverLike(driver, t.part, rows)
 			switch {
-			case known == "" || seen["d "+string(driver)]:
+			case known == "" || !first(DriverAlias, string(driver)):
 			case j.known().drivers[driver] != "":
-				p.refuse(IdentityGate, "%s has the %s of %s, who was in qualifying and is absent here: gridcast source accept %s --reason TEXT if the car changed its driver",
+				p.refuse(IdentityGate, "%s has the %s of %s; that driver was in qualifying and is absent here: gridcast source accept %s --reason TEXT if the car changed its driver",
 					driver, shared, known, p.ID)
 			default:
 				refuse(DriverAlias, string(driver), string(known), shared)
 			}
-			seen["d "+string(driver)] = seen["d "+string(driver)] || known != ""
 		}
 		for _, team := range slices.Sorted(maps.Keys(rows.teams)) {
-			if known, shared := j.teamLike(team, rows); known != "" && !seen["t "+string(team)] {
-				seen["t "+string(team)] = true
+			if known, shared := j.teamLike(team, rows); known != "" && first(TeamAlias, string(team)) {
 				refuse(TeamAlias, string(team), string(known), shared)
 			}
 			engine := rows.teams[team]
-			if was := j.thingsFrom(j.season.Year).teams[team]; engine != "" && was != "" && was != engine && !j.known().engines[engine] && !rows.has(was) && !seen["e "+string(engine)] {
-				seen["e "+string(engine)] = true
+			if was := j.thingsFrom(j.season.Year).teams[team]; engine != "" && was != "" && was != engine && !j.known().engines[engine] && !rows.engines[was] && first(EngineAlias, string(engine)) {
 				refuse(EngineAlias, string(engine), string(was), "team "+string(team))
 			}
 		}
@@ -67,30 +70,25 @@ type tablePart struct {
 	round season.Round
 }
 
+// partOf holds the parts that have another name than their field.
+var partOf = map[string]season.Part{
+	"results": season.ResultPart, "sprint results": season.Part(season.Sprint), "sprint qualifying": season.Part(season.SprintQualifying),
+}
+
 // tablesOf returns the tables of a block.
 func tablesOf(b Block, r *season.Round) (tables []tablePart) {
-	switch b {
-	case Practice:
+	if b == Practice {
 		for i, laps := range r.Practice {
 			tables = append(tables, tablePart{season.Part(fmt.Sprintf("practice-%d", i+1)), season.Round{Practice: [4][]season.TimedLap{laps}}})
 		}
-	case Entries:
-		tables = append(tables, tablePart{season.EntriesPart, season.Round{Entries: r.Entries}})
-	case Qualifying:
-		tables = append(tables, tablePart{season.Part(season.Qualifying), season.Round{Qualifying: r.Qualifying}})
-	case Grid:
-		tables = append(tables, tablePart{season.GridPart, season.Round{Grid: r.Grid}})
-	case Sprint:
-		tables = append(
-			tables, tablePart{season.Part(season.SprintQualifying), season.Round{SprintQualifying: r.SprintQualifying}},
-			tablePart{season.SprintGridPart, season.Round{SprintGrid: r.SprintGrid}}, tablePart{season.Part(season.Sprint), season.Round{SprintResults: r.SprintResults}},
-		)
-	case Result:
-		tables = append(
-			tables, tablePart{season.ResultPart, season.Round{Results: r.Results}}, tablePart{season.FastestLapsPart, season.Round{FastestLaps: r.FastestLaps}},
-			tablePart{season.PitStopsPart, season.Round{PitStops: r.PitStops}}, tablePart{season.DriverStandingsPart, season.Round{DriverStandings: r.DriverStandings}},
-			tablePart{season.TeamStandingsPart, season.Round{TeamStandings: r.TeamStandings}},
-		)
+		return tables
+	}
+	for _, f := range fields {
+		if f.block == b {
+			t := tablePart{part: cmp.Or(partOf[f.name], season.Part(f.name))}
+			f.copy(&t.round, r)
+			tables = append(tables, t)
+		}
 	}
 	return tables
 }
@@ -103,8 +101,6 @@ type things struct {
 	circuits map[season.CircuitID]bool
 	numbers  map[season.DriverID]int
 }
-
-func (t *things) has(e season.EngineID) bool { return t.engines[e] }
 
 // unknownTeam marks a driver in a table without teams.
 const unknownTeam season.TeamID = "?"
@@ -171,7 +167,7 @@ func (j *judgement) thingsFrom(year int) *things {
 	return j.things[year]
 }
 
-// driverLike returns the known driver who may be a driver of a table, and what both share.
+// driverLike returns the known driver that a driver of a table may be, and their shared attribute.
 func (j *judgement) driverLike(driver season.DriverID, part season.Part, rows *things) (season.DriverID, string) {
 	number, team := j.car(driver, part)
 	after := slices.Contains([]season.Part{season.GridPart, season.ResultPart, season.Part(season.Sprint), season.SprintGridPart}, part)
@@ -225,7 +221,7 @@ func (j *judgement) car(driver season.DriverID, part season.Part) (int, season.T
 	return 0, ""
 }
 
-// teamLike returns the known team that may be a team of a table, and what both share.
+// teamLike returns the known team that a team of a table may be, and their shared attribute.
 func (j *judgement) teamLike(team season.TeamID, rows *things) (season.TeamID, string) {
 	if _, ok := j.known().teams[team]; ok {
 		return "", ""
@@ -254,7 +250,7 @@ func (j *judgement) teamLike(team season.TeamID, rows *things) (season.TeamID, s
 	return "", ""
 }
 
-// circuitLike returns the known circuit that may be the circuit of a round, and what both share.
+// circuitLike returns the known circuit that the circuit of a round may be, and their shared attribute.
 func (j *judgement) circuitLike(after *season.Round) (season.CircuitID, string) {
 	circuits := j.known().circuits
 	if after.Circuit == "" || circuits[after.Circuit] {

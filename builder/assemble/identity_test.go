@@ -160,7 +160,7 @@ func TestIdentity(t *testing.T) {
 			driver := f.Drivers["valtteri-bottas"]
 			called(f, r, d, known, "valtteri-bottas", "results")
 			f.Drivers["valtteri-bottas"] = driver
-		}, "valtteri-bottas has the car 5 of kick-sauber of gabriel-bortoleto, who was in qualifying"},
+		}, "valtteri-bottas has the car 5 of kick-sauber of gabriel-bortoleto; that driver was in qualifying"},
 		{"a stand-in with a number of his own", func(f *season.Facts, r *season.Round, d *assemble.Document) {
 			called(f, r, d, known, other, "")
 			for i := range r.Entries {

@@ -271,11 +271,10 @@ func (w *weekend) order(breach breach) {
 	}
 }
 
-// pace refuses a winner who was faster on average than the fastest lap.
+// pace refuses a result in which the winner's mean lap is below the fastest lap.
 func (w *weekend) pace(breach breach) {
 	for _, r := range w.races() {
-		mean, fastest := w.mean(r)
-		if mean > 0 && mean < fastest {
+		if mean, fastest := w.mean(r); mean > 0 && mean < fastest {
 			breach(r.block, "%s: the winner %s took %s a lap, less than the fastest lap of %s", r.name, r.winner().Driver, mean, fastest)
 		}
 	}
@@ -295,39 +294,44 @@ func (w *weekend) mean(r race) (mean, fastest time.Duration) {
 	if winner.Laps == 0 || winner.Time == 0 {
 		return 0, 0
 	}
-	best := func(t time.Duration) {
+	var times []time.Duration
+	if r.block == Result {
+		times = each(w.round.FastestLaps, func(row season.FastestLap) time.Duration { return row.Time })
+	} else {
+		times = each(w.round.SprintQualifying, deciding)
+	}
+	for _, t := range times {
 		if t > 0 && (fastest == 0 || t < fastest) {
 			fastest = t
 		}
 	}
-	if r.block == Result {
-		for _, row := range w.round.FastestLaps {
-			best(row.Time)
-		}
-	} else {
-		for _, row := range w.round.SprintQualifying {
-			best(deciding(row))
-		}
-	}
 	return winner.Time / time.Duration(winner.Laps), fastest
+}
+
+func each[T, V any](rows []T, value func(T) V) []V {
+	values := make([]V, len(rows))
+	for i, row := range rows {
+		values[i] = value(row)
+	}
+	return values
 }
 
 func deciding(row season.QualifyingRow) time.Duration {
 	return cmp.Or(row.Segments[2], row.Segments[1], row.Segments[0], row.Time)
 }
 
-// lapTimes refuses a lap far from the median of its session.
+// lapTimes refuses a lap far from the median of its session, and more laps of a practice than fit into it.
 func (w *weekend) lapTimes(breach breach) {
-	session := func(b Block, name string, times []time.Duration, drivers []season.DriverID) {
-		known := slices.DeleteFunc(slices.Clone(times), func(t time.Duration) bool { return t == 0 })
+	session := func(b Block, name string, laps []season.TimedLap) {
+		known := slices.DeleteFunc(each(laps, func(l season.TimedLap) time.Duration { return l.Time }), func(t time.Duration) bool { return t == 0 })
 		if len(known) < 3 {
 			return
 		}
 		slices.Sort(known)
 		median := known[len(known)/2]
-		for i, t := range times {
-			if t != 0 && (t < median*8/10 || t > 3*median) {
-				breach(b, "%s: %s has the lap time %s, expected .8 to 3 times the median of %s", name, drivers[i], t, median)
+		for _, l := range laps {
+			if l.Time != 0 && (l.Time < median*8/10 || l.Time > 3*median) {
+				breach(b, "%s: %s has the lap time %s, expected .8 to 3 times the median of %s", name, l.Driver, l.Time, median)
 			}
 		}
 	}
@@ -339,39 +343,28 @@ func (w *weekend) lapTimes(breach breach) {
 				}
 			}
 		}
-		var times []time.Duration
-		var drivers []season.DriverID
-		for _, row := range laps {
-			times, drivers = append(times, row.Time), append(drivers, row.Driver)
-		}
-		session(Practice, fmt.Sprintf("practice %d", i+1), times, drivers)
+		session(Practice, fmt.Sprintf("practice %d", i+1), laps)
 	}
 	for _, q := range w.qualifyings() {
 		for segment := range 4 {
-			var times []time.Duration
-			var drivers []season.DriverID
-			for _, row := range q.rows {
-				times, drivers = append(times, append(row.Segments[:], row.Time)[segment]), append(drivers, row.Driver)
-			}
-			session(q.block, fmt.Sprintf("%s %d", q.name, segment+1), times, drivers)
+			session(q.block, fmt.Sprintf("%s %d", q.name, segment+1), each(q.rows, func(row season.QualifyingRow) season.TimedLap {
+				return season.TimedLap{Driver: row.Driver, Time: append(row.Segments[:], row.Time)[segment]}
+			}))
 		}
 	}
-	times, drivers := make([]time.Duration, 0, len(w.round.FastestLaps)), make([]season.DriverID, 0, len(w.round.FastestLaps))
-	for _, row := range w.round.FastestLaps {
-		times, drivers = append(times, row.Time), append(drivers, row.Driver)
-	}
-	session(Result, "fastest laps", times, drivers)
+	session(Result, "fastest laps", each(w.round.FastestLaps, func(row season.FastestLap) season.TimedLap {
+		return season.TimedLap{Driver: row.Driver, Time: row.Time}
+	}))
 }
 
 type qualifyingTable struct {
-	name   string
-	block  Block
-	rows   []season.QualifyingRow
-	sprint bool
+	name  string
+	block Block
+	rows  []season.QualifyingRow
 }
 
 func (w *weekend) qualifyings() []qualifyingTable {
-	return []qualifyingTable{{"qualifying", Qualifying, w.round.Qualifying, false}, {"sprint qualifying", Sprint, w.round.SprintQualifying, true}}
+	return []qualifyingTable{{"qualifying", Qualifying, w.round.Qualifying}, {"sprint qualifying", Sprint, w.round.SprintQualifying}}
 }
 
 // segments holds the places of a knockout qualifying against the times of its segments. A decision may put both cars of a
@@ -432,7 +425,7 @@ func (w *weekend) retirements(breach breach) {
 			case row.Outcome == season.NotClassified && winner.Laps > 0 && row.Laps > winner.Laps*9/10:
 				breach(r.block, "%s: %s is %s with %d laps, and more than %d make a driver classified", r.name, row.Driver, row.Outcome, row.Laps, winner.Laps*9/10)
 			case row.Outcome == season.DidNotFinish && last.Outcome == season.DidNotFinish && row.Laps > last.Laps:
-				breach(r.block, "%s: %s retired after %d laps and stands behind one who did after %d", r.name, row.Driver, row.Laps, last.Laps)
+				breach(r.block, "%s: %s retired after %d laps and stands behind a retirement after %d", r.name, row.Driver, row.Laps, last.Laps)
 			}
 			last = row
 		}
@@ -448,22 +441,22 @@ func (w *weekend) grid(breach breach) {
 			at[slot.Position] = slot.Driver
 		}
 		for _, s := range w.sheets {
-			if !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Grid != "" }) {
+			if s.Part != r.part || !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Grid != "" }) {
 				continue
 			}
 			for i, row := range s.Rows {
-				if _, ok := slots[row.Driver]; s.Part == r.part && ok && row.Grid == "" && row.Place != string(season.DidNotStart) {
+				if _, ok := slots[row.Driver]; ok && row.Grid == "" && row.Place != string(season.DidNotStart) {
 					breach(r.block, "%s, row %d: %s is on the grid and has no gridPosition, expected a number or PL", s.File, i+1, row.Driver)
 				}
 			}
 		}
+		both := func(format string, args ...any) {
+			breach(r.block, format, args...)
+			breach(r.gridBlock, format, args...)
+		}
 		taken := make(map[int]season.DriverID)
 		for _, row := range r.rows {
 			slot, ok := slots[row.Driver]
-			both := func(format string, args ...any) {
-				breach(r.block, format, args...)
-				breach(r.gridBlock, format, args...)
-			}
 			switch {
 			case row.Grid > len(r.rows):
 				breach(r.block, "%s: %s started from %d, expected at most the %d cars", r.name, row.Driver, row.Grid, len(r.rows))
@@ -482,8 +475,7 @@ func (w *weekend) grid(breach breach) {
 		}
 		for _, slot := range r.grid {
 			if !slices.ContainsFunc(r.rows, func(row season.Result) bool { return row.Driver == slot.Driver }) {
-				breach(r.block, "%s: %s is on the grid and not in the classification", r.name, slot.Driver)
-				breach(r.gridBlock, "%s: %s is on the grid and not in the classification", r.name, slot.Driver)
+				both("%s: %s is on the grid and not in the classification", r.name, slot.Driver)
 			}
 		}
 	}
@@ -610,12 +602,13 @@ func (w *weekend) people(breach breach) {
 		if len(counts) == 1 {
 			continue
 		}
-		most := slices.Max(slices.Collect(maps.Values(counts)))
+		// The values of most tables are right, unless two values have as many.
+		ordered := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+		tied := counts[ordered[0]] == counts[ordered[1]]
 		for _, v := range all {
-			if counts[v.value] < most || counts[v.value] == most && tied(counts, most) {
-				if v.block != "" {
-					breach(v.block, "%s is %s in the %s, and %s elsewhere in the weekend", about, v.value, v.block, others(counts, v.value))
-				}
+			if v.block != "" && (v.value != ordered[0] || tied) {
+				others := slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(ordered), func(value string) bool { return value == v.value })))
+				breach(v.block, "%s is %s in the %s, and %s elsewhere in the weekend", about, v.value, v.block, strings.Join(others, " or "))
 			}
 		}
 	}
@@ -637,28 +630,6 @@ func regularNumbers(seasons []season.Season, year int) map[season.DriverID]int {
 	}
 	maps.DeleteFunc(numbers, func(driver season.DriverID, _ int) bool { return rounds[driver] < 8 })
 	return numbers
-}
-
-func tied(counts map[string]int, most int) bool {
-	n := 0
-	for _, count := range counts {
-		if count == most {
-			n++
-		}
-	}
-	return n > 1
-}
-
-// others lists the values but one.
-func others(counts map[string]int, but string) string {
-	var list []string
-	for value := range counts {
-		if value != but {
-			list = append(list, value)
-		}
-	}
-	slices.Sort(list)
-	return strings.Join(list, " or ")
 }
 
 // result returns the rows of a driver in the race.
@@ -743,33 +714,12 @@ func (w *weekend) pitStops(breach breach) {
 
 // standings holds the places of the championships against their points, and their rows against the results.
 func (w *weekend) standings(breach breach) {
-	table := func(name string, n int, row func(i int) (string, int, float64)) map[string]bool {
-		seen := make(map[string]bool)
-		points := math.Inf(1)
-		for i := range n {
-			who, position, p := row(i)
-			seen[who] = true
-			switch {
-			case position != i+1:
-				breach(Result, "%s standings, row %d: %s has place %d, expected %d", name, i+1, who, position, i+1)
-			case p > points:
-				breach(Result, "%s standings, row %d: %s has %g points behind %g: points never rise down the places", name, i+1, who, p, points)
-			case p < 0 || p != math.Trunc(2*p)/2:
-				breach(Result, "%s standings, row %d: %s has %g points, expected halves from 0 on", name, i+1, who, p)
-			}
-			points = p
-		}
-		return seen
+	type row struct {
+		who      string
+		position int
+		points   float64
 	}
-	driver := func(i int) (string, int, float64) {
-		row := w.round.DriverStandings[i]
-		return string(row.Driver), row.Position, row.Points
-	}
-	team := func(i int) (string, int, float64) {
-		row := w.round.TeamStandings[i]
-		return string(row.Team) + " " + string(row.Engine), row.Position, row.Points
-	}
-	drivers, teams := table("driver", len(w.round.DriverStandings), driver), table("team", len(w.round.TeamStandings), team)
+	car := func(team season.TeamID, engine season.EngineID) string { return string(team) + " " + string(engine) }
 	raced, finishes := make(map[string]bool), make(map[string][]int)
 	for i := range w.rounds {
 		r := &w.rounds[i]
@@ -780,28 +730,47 @@ func (w *weekend) standings(breach breach) {
 			continue
 		}
 		for _, row := range slices.Concat(r.Results, r.SprintResults) {
-			raced[string(row.Driver)], raced[string(row.Team)+" "+string(row.Engine)] = true, true
+			raced[string(row.Driver)], raced[car(row.Team, row.Engine)] = true, true
 		}
 		for _, row := range r.Results {
 			if row.Position > 0 {
-				car := string(row.Team) + " " + string(row.Engine)
-				finishes[string(row.Driver)] = append(finishes[string(row.Driver)], row.Position)
-				finishes[car] = append(finishes[car], row.Position)
+				for _, who := range []string{string(row.Driver), car(row.Team, row.Engine)} {
+					finishes[who] = append(finishes[who], row.Position)
+				}
 			}
 		}
 	}
-	for _, who := range slices.Sorted(maps.Keys(drivers)) {
-		if !raced[who] {
-			breach(Result, "driver standings: %s is there and did not race", who)
+	places := func(of string) []int { return append(slices.Sorted(slices.Values(finishes[of])), math.MaxInt) }
+	table := func(name string, rows []row) map[string]bool {
+		seen, last := make(map[string]bool), row{points: math.Inf(1)}
+		for i, r := range rows {
+			seen[r.who] = true
+			say := func(format string, args ...any) {
+				breach(Result, "%s standings, row %d: %s has %s", name, i+1, r.who, fmt.Sprintf(format, args...))
+			}
+			switch {
+			case r.position != i+1:
+				say("place %d, expected %d", r.position, i+1)
+			case r.points > last.points:
+				say("%g points behind %g: points never rise down the places", r.points, last.points)
+			case r.points < 0 || r.points != math.Trunc(2*r.points)/2:
+				say("%g points, expected halves from 0 on", r.points)
+			}
+			if i > 0 && r.points == last.points && slices.Compare(places(r.who), places(last.who)) < 0 {
+				say("the points of %s and better places, and stands behind", last.who)
+			}
+			last = r
 		}
-	}
-	for _, who := range slices.Sorted(maps.Keys(teams)) {
-		if !raced[who] {
-			breach(Result, "team standings: %s is there and did not race", who)
+		for _, who := range slices.Sorted(maps.Keys(seen)) {
+			if !raced[who] {
+				breach(Result, "%s standings: %s is there and did not race", name, who)
+			}
 		}
+		return seen
 	}
-	// A driver of the latest standings stays in them.
-	var latest []season.DriverStanding
+	drivers := table("driver", each(w.round.DriverStandings, func(r season.DriverStanding) row { return row{string(r.Driver), r.Position, r.Points} }))
+	teams := table("team", each(w.round.TeamStandings, func(r season.TeamStanding) row { return row{car(r.Team, r.Engine), r.Position, r.Points} }))
+	var latest []season.DriverStanding // whose drivers stay in the table
 	for i := range w.earlier {
 		if r := &w.earlier[i]; r.StartsAt().Before(w.round.StartsAt()) && len(r.DriverStandings) > 0 {
 			latest = r.DriverStandings
@@ -812,23 +781,11 @@ func (w *weekend) standings(breach breach) {
 			breach(Result, "driver standings: %s was there after the race before and is not there", row.Driver)
 		}
 	}
-	countback := func(name string, n int, row func(i int) (string, int, float64)) {
-		for i := 1; i < n; i++ {
-			above, _, most := row(i - 1)
-			who, _, points := row(i)
-			better := func(of string) []int { return append(slices.Sorted(slices.Values(finishes[of])), math.MaxInt) }
-			if points == most && slices.Compare(better(who), better(above)) < 0 {
-				breach(Result, "%s standings, row %d: %s has the points of %s and better places, and stands behind", name, i+1, who, above)
-			}
-		}
-	}
-	countback("driver", len(w.round.DriverStandings), driver)
-	countback("team", len(w.round.TeamStandings), team)
 	for _, row := range w.round.Results {
 		if row.Points > 0 && 2*len(drivers) > len(w.round.Results) && !drivers[string(row.Driver)] {
 			breach(Result, "driver standings: %s has points and is not there", row.Driver)
 		}
-		if team := string(row.Team) + " " + string(row.Engine); row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
+		if team := car(row.Team, row.Engine); row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
 			breach(Result, "team standings: %s raced and is not there", team)
 		}
 	}
@@ -849,49 +806,45 @@ func (w *weekend) timetable(breach breach) {
 			breach(Sessions, "%s is without its start, which was %s", was.Kind, instant(was.Start))
 		}
 	}
-	type slot struct {
-		kind  season.SessionKind
-		start time.Time
-	}
-	var slots []slot
+	var slots []season.Session
 	for _, kind := range []season.SessionKind{season.Practice1, season.SprintQualifying, season.Practice2, season.Practice3, season.Sprint, season.Qualifying, "race"} {
 		s, ok := w.round.Session(kind)
 		if kind == "race" {
 			s, ok = season.Session{Kind: kind, Start: w.round.Start}, true
 		}
 		if ok && !s.Start.IsZero() && !s.Cancelled {
-			slots = append(slots, slot{kind, s.Start})
+			slots = append(slots, s)
 		}
 	}
 	for i, s := range slots {
 		block := Sessions
-		if s.kind == "race" {
+		if s.Kind == "race" {
 			block = Start
 		}
-		local := s.start.In(zone)
+		local := s.Start.In(zone)
 		if season.TimeZone(w.round.Circuit) != "" && (local.Hour() < 9 || local.Hour() > 22) {
-			breach(block, "%s starts at %s, which is %s at the circuit: expected between 9:00 and 23:00", s.kind, instant(s.start), local.Format("15:04"))
+			breach(block, "%s starts at %s, which is %s at the circuit: expected between 9:00 and 23:00", s.Kind, instant(s.Start), local.Format("15:04"))
 		}
-		if s.start.Minute()%5 != 0 {
-			breach(block, "%s starts at %s, expected a multiple of five minutes", s.kind, instant(s.start))
+		if s.Start.Minute()%5 != 0 {
+			breach(block, "%s starts at %s, expected a multiple of five minutes", s.Kind, instant(s.Start))
 		}
 		if i == 0 {
 			continue
 		}
 		before := slots[i-1]
-		apart := s.start.Sub(before.start)
+		apart := s.Start.Sub(before.Start)
 		least, most := 90*time.Minute, 30*time.Hour
 		switch {
-		case s.kind == "race":
+		case s.Kind == "race":
 			least, most = 15*time.Hour, 54*time.Hour // a race may be postponed by a day
-		case s.kind == season.Practice2 || s.kind == season.SprintQualifying,
-			s.kind == season.Qualifying && (before.kind == season.Practice3 || before.kind == season.Sprint):
+		case s.Kind == season.Practice2 || s.Kind == season.SprintQualifying,
+			s.Kind == season.Qualifying && (before.Kind == season.Practice3 || before.Kind == season.Sprint):
 			most = 6 * time.Hour // of the same day
 		}
 		if apart < least || apart > most {
-			sentence := fmt.Sprintf("%s starts at %s, %s after %s at %s: expected %s to %s", s.kind, instant(s.start), apart, before.kind, instant(before.start), least, most)
+			sentence := fmt.Sprintf("%s starts at %s, %s after %s at %s: expected %s to %s", s.Kind, instant(s.Start), apart, before.Kind, instant(before.Start), least, most)
 			breach(Sessions, "%s", sentence)
-			if s.kind == "race" {
+			if s.Kind == "race" {
 				breach(Start, "%s", sentence)
 			}
 		}

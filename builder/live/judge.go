@@ -12,15 +12,15 @@ import (
 )
 
 var (
-	// ErrImplausible says that an observation cannot be true after those before, so that its source is wrong.
-	ErrImplausible = errors.New("impossible after what was observed before")
-	// ErrHeld says that an observation is stored, but does not count, or not fully. The text says what makes it count.
+	// ErrImplausible says that an observation contradicts the earlier ones, so that its source is wrong.
+	ErrImplausible = errors.New("impossible after the observations before")
+	// ErrHeld says that an observation is stored, but does not count, or not fully. The text names the condition and the command.
 	ErrHeld = errors.New("held")
 	// ErrNoEffect says that a person's order or phase would change nothing.
 	ErrNoEffect = errors.New("it would change nothing")
 )
 
-// The limits of what follows in a race.
+// The limits of a possible race.
 const (
 	// fastestLap is a time that no leader beats.
 	fastestLap = 40 * time.Second
@@ -72,7 +72,7 @@ func (r *reduction) turn(state State) {
 	r.State, r.Turns = state, append(r.Turns, r.Lap)
 }
 
-// phase applies a phase. What a source says of an ended race changes nothing; a person can reopen it.
+// phase applies a phase. A source cannot change an ended race; a person can reopen it.
 func (r *reduction) phase(o *Stored) {
 	to := Running
 	switch {
@@ -103,7 +103,7 @@ func (r *reduction) phase(o *Stored) {
 	}
 }
 
-// doubtful says whether over needs a second line: before half distance, and after a person has reopened the race until
+// doubtful reports whether over needs a second line: before half distance, and after a person has reopened the race until
 // the leader completes another lap.
 func (r *reduction) doubtful(o *Stored) bool {
 	if r.reopened >= 0 && r.Lap <= r.reopened {
@@ -164,7 +164,7 @@ func (r *reduction) cars(again bool) []Car {
 	return grid
 }
 
-// suspect says why an order cannot follow at once on the cars before; empty: it can.
+// suspect returns the reason why an order cannot follow at once on the cars before. It is empty if the order can.
 func (r *reduction) suspect(before, now []Car) string {
 	place, ran, gone := map[season.DriverID]int{}, 0, 0
 	for i, c := range before {
@@ -254,7 +254,7 @@ func (r *reduction) moment(before []Car, o *Stored) Moment {
 // its mind without end cannot fill the store.
 const maxAlike = 10
 
-// judge says whether the log is to have the observation, and what is wrong with it.
+// judge reports whether the log takes the observation, and returns its fault.
 func (t *Tape) judge(of Fixture, o *Observation) (news bool, verdict error) {
 	var earlier []Stored // than the observation, which may come late
 	alike := 0           // lines of sources about the same lap, or phases within a minute

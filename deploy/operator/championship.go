@@ -164,7 +164,7 @@ func (c Competitor) find(ctx context.Context, o *Operator) (*almanac.Year, ledge
 	return y, is, name, err
 }
 
-// plan plans the decision. Its text is what is done to the competitor; from is the key of the round, 0 for the default.
+// plan plans the decision. text is the verb phrase of its title; from is the key of the round, 0 for the default.
 func (c Competitor) plan(ctx context.Context, o *Operator, verb auditlog.Verb, text string, from int64, what ledger.Championship) (*Plan, error) {
 	y, is, name, err := c.find(ctx, o)
 	if err != nil {
