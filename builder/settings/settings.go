@@ -43,7 +43,7 @@ func (s Settings) Digest() string {
 
 // document returns the object of the store that holds the settings. With anew, damaged ones are empty.
 func document(store blob.Store, anew bool) blob.Document[Settings] {
-	return blob.Document[Settings]{Store: store, Key: Key, Decode: func(data []byte) (s Settings, err error) {
+	return blob.Document[Settings]{Store: store, Key: Key, Copied: true, Decode: func(data []byte) (s Settings, err error) {
 		switch err := blob.DecodeJSON(data, &s); {
 		case err == nil:
 			return s, nil
@@ -62,6 +62,11 @@ func Load(ctx context.Context, store blob.Store) (Settings, error) {
 		return Settings{}, fmt.Errorf("load settings: %w", err)
 	}
 	return s, nil
+}
+
+// Heal replaces damaged settings by their copy in the store; see [blob.Document.Heal].
+func Heal(ctx context.Context, store blob.Store) (bool, error) {
+	return document(store, false).Heal(ctx)
 }
 
 // Update applies edit to the settings of a store and returns the new ones; see [blob.Document.Update] for

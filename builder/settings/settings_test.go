@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gridcast/builder/settings"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -40,8 +41,11 @@ func TestUpdateAndLoad(t *testing.T) {
 	if _, err := settings.Load(t.Context(), store); err == nil {
 		t.Error("Load accepts a damaged document")
 	}
+	if err := store.Delete(t.Context(), blob.CopyOf("settings.json")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := settings.Update(t.Context(), store, false, change); err == nil {
-		t.Error("Update replaces a damaged document")
+		t.Error("Update replaces a damaged document without a copy")
 	}
 }
 

@@ -311,7 +311,13 @@ const failureTimeout = 10 * time.Second
 // Printable makes any text, such as an error, fit for a line of the log.
 func Printable(text string) string { return chain.Printable(text, chain.MaxText) }
 
-// append adds a line at the head, and before it a line for each damage without one. If another process has taken the
+// Note records each damage that no line has recorded.
+func (l *Log) Note(ctx context.Context) error {
+	_, err := l.append(ctx, AuditLine{})
+	return err
+}
+
+// append adds a line at the head, unless it has no action, and before it a line for each damage without one. If another process has taken the
 // place, append reads its lines and tries again. The random id makes the bytes of a line unique, as chain.Append
 // requires.
 func (l *Log) append(ctx context.Context, e AuditLine) (AuditLine, error) {
@@ -323,6 +329,8 @@ func (l *Log) append(ctx context.Context, e AuditLine) (AuditLine, error) {
 		if noted >= 0 {
 			d := l.damage[noted]
 			next = AuditLine{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
+		} else if e.Action == "" {
+			return AuditLine{}, nil
 		}
 		next.ID, next.At = rand.Text(), time.Now().UTC().Round(0)
 		next.Seq, next.Previous = l.head.Seq+1, l.head.Hash

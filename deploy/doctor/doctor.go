@@ -384,6 +384,7 @@ func (d *doctor) objects(ctx context.Context) {
 func (d *doctor) documents(ctx context.Context) {
 	at := " --store '" + d.Store + "'"
 	restore := "gridcast store restore BACKUP" + at + "   # keeps the files that are whole; deploy/docs/store-lost.md"
+	const copied = "; a running scheduler puts the copy back within 30 seconds"
 	for _, document := range []struct {
 		check, fix string
 		read       func(context.Context) error
@@ -392,7 +393,7 @@ func (d *doctor) documents(ctx context.Context) {
 			_, err := archive.NewStore(d.store).Load(ctx)
 			return err
 		}},
-		{"settings", "gridcast settings set --model v2" + at + "   # and every other setting that you had", func(ctx context.Context) error {
+		{"settings", "gridcast settings set --model v2" + at + "   # and every other setting that you had" + copied, func(ctx context.Context) error {
 			_, err := settings.Load(ctx, d.store)
 			return err
 		}},
@@ -407,7 +408,7 @@ func (d *doctor) documents(ctx context.Context) {
 			_, err := ingest.LoadFactsLog(ctx, d.store)
 			return err
 		}},
-		{"operators", restore, func(ctx context.Context) error {
+		{"operators", restore + copied, func(ctx context.Context) error {
 			_, err := operator.LoadPeople(ctx, d.store)
 			return err
 		}},
@@ -478,7 +479,7 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	document, _, err := keys.Load(ctx, d.store)
 	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
 	if err != nil {
-		d.failed("keys", "gridcast store restore BACKUP --store '"+d.Store+"'   # puts the keys of the backup back; deploy/docs/store-lost.md", err)
+		d.failed("keys", "gridcast store restore BACKUP --store '"+d.Store+"'   # if no running scheduler puts the copy back within 30 seconds; deploy/docs/store-lost.md", err)
 		return
 	}
 	active, ending := 0, 0

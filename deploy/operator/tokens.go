@@ -67,9 +67,14 @@ func LoadPeople(ctx context.Context, store blob.Store) ([]Person, error) {
 	return p.Operators, nil
 }
 
+// HealPeople replaces a damaged list of operators by its copy in the store; see [blob.Document.Heal].
+func HealPeople(ctx context.Context, store blob.Store) (bool, error) {
+	return peopleOf(store).Heal(ctx)
+}
+
 // peopleOf returns the object of the store that holds the operators.
 func peopleOf(store blob.Store) blob.Document[people] {
-	return blob.Document[people]{Store: store, Key: PeopleKey, Decode: func(data []byte) (people, error) {
+	return blob.Document[people]{Store: store, Key: PeopleKey, Copied: true, Decode: func(data []byte) (people, error) {
 		p := people{Format: 1}
 		if err := blob.DecodeJSON(data, &p); err != nil {
 			return people{}, err

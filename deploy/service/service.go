@@ -21,6 +21,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
+	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
@@ -28,6 +29,7 @@ import (
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/notes"
 )
 
@@ -402,7 +404,7 @@ func (s *Service) statusChange() (string, error) {
 }
 
 // lookEvery is the number of followEvery after which follow reads the pointer of the store and the audit log, and plans
-// the jobs anew.
+// the jobs anew. Each third time it heals documents.
 const lookEvery = 10
 
 // pointerMoved reports whether somebody has damaged the pointer, or has moved it to a version that no builder published
@@ -431,8 +433,8 @@ func (s *Service) follow(ctx context.Context) error {
 	ticks := 0
 	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
 		ticks++
-		if log := s.audit.Load(); log != nil && ticks%lookEvery == 0 {
-			_ = log.Refresh(ctx) // commands write to it too; the next operator's action reports a fault
+		if ticks%(3*lookEvery) == 0 {
+			s.heal(ctx)
 		}
 		if ticks%lookEvery == 0 && s.pointerMoved(ctx) {
 			if _, err := s.jobs.Load().Trigger(buildJob, "the pointer of the store is damaged"); err != nil {
@@ -472,6 +474,25 @@ func (s *Service) follow(ctx context.Context) error {
 			s.log.Error("build not triggered", "reason", reason, "err", err)
 		}
 	})
+}
+
+// heal puts the copies of damaged documents back, and records damage of the audit log in it.
+func (s *Service) heal(ctx context.Context) {
+	for what, heal := range map[string]func(context.Context, blob.Store) (bool, error){
+		"API keys": keys.Heal, "operators": operator.HealPeople, "settings": settings.Heal, "webhooks": webhook.Heal,
+	} {
+		switch healed, err := heal(ctx, s.builder.Store); {
+		case healed:
+			s.log.Warn("a damaged document was replaced by its copy", "what", what)
+		case err != nil && ctx.Err() == nil:
+			s.log.Debug("document not compared with its copy", "what", what, "err", err) // its readers warn
+		}
+	}
+	if log := s.audit.Load(); log != nil {
+		if err := log.Refresh(ctx); err == nil { // commands write to it too; the next operator's action reports a fault
+			_ = log.Note(ctx)
+		}
+	}
 }
 
 func (s *Service) loadFacts(ctx context.Context) error {

@@ -95,6 +95,7 @@ type world struct {
 	api       string   // host:port
 	admin     string
 	operator  string
+	clock     string // --now of the processes; empty: now
 	processes map[string]*exec.Cmd
 	limit     string // of shell for the next process, such as ulimit -n 20
 	logs      logs
@@ -171,7 +172,7 @@ func (w *world) signal(name string, s os.Signal) {
 }
 
 func (w *world) startScheduler() {
-	w.start("scheduler", "scheduler", "--store", w.store, "--now", now, "--sign", "version.key", "--operator-listen", w.operator, "--admin-listen", "127.0.0.1:0", "--operator-token-file", "token")
+	w.start("scheduler", "scheduler", "--store", w.store, "--now", cmp.Or(w.clock, now), "--sign", "version.key", "--operator-listen", w.operator, "--admin-listen", "127.0.0.1:0", "--operator-token-file", "token")
 }
 
 func (w *world) edgeFlags() []string {
@@ -179,11 +180,11 @@ func (w *world) edgeFlags() []string {
 }
 
 func (w *world) startEdge() {
-	w.start("edge", append([]string{"edge", "--store", w.store, "--now", now}, w.edgeFlags()...)...)
+	w.start("edge", append([]string{"edge", "--store", w.store, "--now", cmp.Or(w.clock, now)}, w.edgeFlags()...)...)
 }
 
 func (w *world) startServe() {
-	w.start("serve", append([]string{"serve", "--store", w.store, "--now", now, "--sign", "version.key", "--operator-listen", "127.0.0.1:0", "--operator-token-file", "token"}, w.edgeFlags()...)...)
+	w.start("serve", append([]string{"serve", "--store", w.store, "--now", cmp.Or(w.clock, now), "--sign", "version.key", "--operator-listen", "127.0.0.1:0", "--operator-token-file", "token"}, w.edgeFlags()...)...)
 }
 
 func (w *world) text(file string) string {
@@ -292,6 +293,7 @@ type cell struct {
 	mend           []string              // the command that doctor names, which a person runs
 	person         string                // why the person is needed; empty: a build would mend it within a day
 	remove         string                // the damaged file, which the person removes first
+	heals          string                // the row of doctor that is well again without a person
 }
 
 // flip changes a bit in the middle of the first file that a pattern matches, below the folder of the installation.
@@ -379,6 +381,16 @@ func robbed(name string, again func(*world)) func(w *world) func() {
 	}
 }
 
+// clocked restarts a process under a wrong clock, and then under the right one.
+func clocked(name, clock string, again func(*world)) func(w *world) func() {
+	return func(w *world) func() {
+		w.signal(name, os.Kill)
+		w.clock = clock
+		again(w)
+		return func() { w.clock = ""; w.signal(name, os.Kill); again(w) }
+	}
+}
+
 // repaired is the command that mends every file of a version.
 var repaired = []string{"snapshots", "repair", "--yes", "--sign", "version.key", "--now", now}
 
@@ -406,6 +418,12 @@ func matrix() []cell {
 			_ = os.Rename(store, store+".away")
 			return func() { _ = os.RemoveAll(store); _ = os.Rename(store+".away", store) }
 		}},
+	}
+	for fault, clock := range map[string]string{"clock an hour behind": "2024-07-01T11:00:00Z", "clock an hour ahead": "2024-07-01T13:00:00Z", "clock a year ahead": "2025-07-01T12:00:00Z"} {
+		cells = append(cells,
+			cell{subject: "scheduler", fault: fault, hurt: clocked("scheduler", clock, scheduler)},
+			cell{subject: "serve", fault: fault, silent: true, hurt: clocked("serve", clock, serve)},
+			cell{subject: "edge", fault: fault, silent: true, hurt: clocked("edge", clock, edge)})
 	}
 	for _, copied := range []string{"version/current.json", "version/manifests/*.gz", "version/*/*/current.json", "keys/keys.json", "ratchet/versions.json", "ratchet/keys.json"} {
 		cells = append(cells, cell{subject: "edge", fault: "corrupt copy: " + copied, silent: true, hurt: func(w *world) func() {
@@ -435,10 +453,10 @@ func matrix() []cell {
 		{fault: "object and its delta", fast: true, hurt: flip("store/objects/*/standings/drivers/2024.json.gz", "store/deltas/*"), doctor: "objects", mend: repaired},
 		{fault: "claim", hurt: flip("store/versions/*.json")},
 		{fault: "derived documents", hurt: flip("store/derived/*.zst")},
-		{fault: "settings", hurt: garbled("store/settings.json"), doctor: "settings", mend: []string{"settings", "set", "--model", "grid-frequency", "--yes"}, person: "the settings are an operator's; meanwhile the last ones read go on"},
-		{fault: "API keys", hurt: flip("store/keys/keys.json"), doctor: "keys", mend: []string{"store", "restore", "copy", "--yes", "--reason", "damage", "--sign", "version.key", "--sign-keys", "keys.key"}, person: "a list of keys comes from a copy; meanwhile edges keep theirs"},
-		{fault: "operators", hurt: garbled("store/operators/operators.json"), doctor: "operators", mend: []string{"store", "restore", "copy", "--yes", "--reason", "damage", "--sign", "version.key", "--sign-keys", "keys.key"}, person: "tokens come from a copy"},
-		{fault: "audit log", hurt: flip("store/audit/00000001.json"), doctor: "audit log", mend: []string{"rebuild", "--wait", "--now", now, "--operator-listen", "OPERATOR", "--operator-token-file", "token"}, person: "a line of the log must record the damage"},
+		{fault: "settings", hurt: garbled("store/settings.json"), heals: "settings"},
+		{fault: "API keys", hurt: flip("store/keys/keys.json"), heals: "keys"},
+		{fault: "operators", hurt: garbled("store/operators/operators.json"), heals: "operators"},
+		{fault: "audit log", hurt: flip("store/audit/00000001.json"), heals: "audit log"},
 		{fault: "ledger", hurt: flip("store/ledger/00000001.json"), doctor: "ledger", remove: "store/ledger/00000001.json", mend: []string{"store", "restore", "copy", "--yes", "--reason", "damage", "--sign", "version.key", "--sign-keys", "keys.key"}, person: "damage of the ledger: its file comes from a copy"},
 		{fault: "archive", hurt: flip("store/archives/[0-9a-f]*[0-9a-f]", "store/archives/parts/*"), doctor: "archive", mend: []string{"store", "restore", "copy", "--yes", "--reason", "damage", "--sign", "version.key", "--sign-keys", "keys.key"}, person: "damage of an archive: its file comes from a copy or an import"},
 		{fault: "archive in use names none", fast: true, hurt: func(w *world) func() {
@@ -553,7 +571,16 @@ func (c cell) run(t *testing.T) outcome {
 		return false
 	})
 	seconds := time.Since(healthy).Seconds()
-	r.stop()
+	r.stop() // before the wait, because the reader's key has a limit
+	if c.heals != "" {
+		w.await("doctor finds "+c.heals+" well", time.Minute, func() bool {
+			time.Sleep(time.Second)
+			last = nil
+			out, _ := w.examine()
+			return !problem(c.heals).MatchString(out)
+		})
+		seconds = time.Since(healthy).Seconds()
+	}
 	c.judge(t, r)
 	if c.subject == "directory" { // a new edge starts from the store alone
 		api := porttest.Address(t)
@@ -584,15 +611,24 @@ func (c cell) judge(t *testing.T, r *reader) {
 // doctor returns the row that names the fault, and the command that it names.
 func (w *world) doctor(c cell) string {
 	w.t.Helper()
-	out, err := w.run("doctor", "--store", w.store, "--now", now, "--sign", "version.key", "--sign-keys", "keys.key", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-		"--operator-listen", "", "--cache-dir", "doctor", "--trust", w.text("version.pub"), "--trust-keys", w.text("keys.pub"))
-	row := regexp.MustCompile(`(?m)^ ` + c.doctor + ` +PROBLEM +(.*)$`).FindString(out)
+	out, err := w.examine()
+	row := problem(c.doctor).FindString(out)
 	fix := regexp.MustCompile(`(?m)^  ` + c.doctor + ` +(gridcast [^#\n]*)`).FindStringSubmatch(out)
 	if err == nil || row == "" || fix == nil {
 		w.t.Errorf("doctor names no problem of %s with a command that helps: %v\n%s", c.doctor, err, out)
 		return ""
 	}
 	return "doctor: " + c.doctor + ", `" + strings.TrimSpace(strings.ReplaceAll(fix[1], "--store '"+w.store+"'", "")) + "`"
+}
+
+func (w *world) examine() (string, error) {
+	return w.run("doctor", "--store", w.store, "--now", now, "--sign", "version.key", "--sign-keys", "keys.key", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--operator-listen", "", "--cache-dir", "doctor", "--trust", w.text("version.pub"), "--trust-keys", w.text("keys.pub"))
+}
+
+// problem matches a row of doctor that names a problem.
+func problem(row string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ ` + row + ` +PROBLEM +(.*)$`)
 }
 
 func glob(dir, pattern string) []string {

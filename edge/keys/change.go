@@ -141,7 +141,7 @@ func wholeSecond(t time.Time) time.Time {
 // document returns the object of the store that holds the keys.
 func document(store blob.Store) blob.Document[List] {
 	return blob.Document[List]{
-		Store: store, Key: Object, Limit: MaxSize,
+		Store: store, Key: Object, Limit: MaxSize, Copied: true,
 		Decode: func(data []byte) (List, error) {
 			if len(data) == 0 {
 				return List{}, nil
@@ -151,6 +151,9 @@ func document(store blob.Store) blob.Document[List] {
 		Encode: List.Encode,
 	}
 }
+
+// Heal replaces a damaged list by its copy in the store; see [blob.Document.Heal].
+func Heal(ctx context.Context, store blob.Store) (bool, error) { return document(store).Heal(ctx) }
 
 // Load reads the list and the tag of its object. A store without one yields an empty list and an empty tag.
 func Load(ctx context.Context, store blob.Store) (List, blob.Tag, error) {

@@ -193,9 +193,12 @@ func Find(hooks []Hook, id string) (*Hook, error) {
 	return &hooks[i], nil
 }
 
+// Heal replaces a damaged list of webhooks by its copy in the store; see [blob.Document.Heal].
+func Heal(ctx context.Context, store blob.Store) (bool, error) { return document(store).Heal(ctx) }
+
 // document returns the object of the store that holds the hooks.
 func document(store blob.Store) blob.Document[hooks] {
-	return blob.Document[hooks]{Store: store, Key: Key, Decode: decode}
+	return blob.Document[hooks]{Store: store, Key: Key, Copied: true, Decode: decode}
 }
 
 // decode reads the content of Key; without data it returns a document without hooks.

@@ -28,7 +28,14 @@ type Document[T any] struct {
 	// Encode returns the bytes to store. Equal content must have equal bytes, because Update
 	// recognises its own write by them. A nil Encode stands for indented JSON.
 	Encode func(T) ([]byte, error)
+
+	// Copied makes Update write the new content to CopyOf(Key) first, so that Heal can put it back. Update heals a damaged
+	// object before its edit.
+	Copied bool
 }
+
+// CopyOf returns the key of the copy of a document.
+func CopyOf(key string) string { return "copies/" + key }
 
 // updateAttempts limits the writes of one Update. The store retries within each of them.
 const updateAttempts = 50
@@ -70,6 +77,11 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 	backoff := retry.Rule{First: 20 * time.Millisecond, Longest: time.Second}
 	for attempt := 1; ; attempt++ {
 		current, object, err := d.read(ctx)
+		if err != nil && d.Copied {
+			if healed, _ := d.Heal(ctx); healed {
+				current, object, err = d.read(ctx)
+			}
+		}
 		if err != nil {
 			return none, withDoubt(err, doubt)
 		}
@@ -95,6 +107,11 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 			}
 			return content, err
 		}
+		if d.Copied { // before the object, because an older copy would bring a revoked key back
+			if err := d.copy(ctx, written); err != nil {
+				return none, withDoubt(err, doubt)
+			}
+		}
 		switch _, err = d.Store.Swap(ctx, d.Key, object.Tag, written); {
 		case err == nil:
 			return content, nil
@@ -115,6 +132,43 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 	}
 }
 
+// Heal replaces a damaged object by its copy, and reports whether it did. The copy of a whole object follows it. Without
+// an object, or without a copy that can be read, Heal does nothing: then a person decides.
+func (d Document[T]) Heal(ctx context.Context) (healed bool, err error) {
+	object, err := d.Store.Get(ctx, d.Key, cmp.Or(d.Limit, MaxDocument))
+	if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		return false, err
+	}
+	if _, damaged := d.decode(object.Data); damaged == nil {
+		return false, d.copy(ctx, object.Data)
+	}
+	kept, err := d.Store.Get(ctx, CopyOf(d.Key), cmp.Or(d.Limit, MaxDocument))
+	if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		return false, err
+	}
+	if _, damaged := d.decode(kept.Data); damaged != nil {
+		return false, nil //nolint:nilerr // the check of the document reports it
+	}
+	_, err = Replace(ctx, d.Store, d.Key, object.Tag, kept.Data)
+	return err == nil, err
+}
+
+// copy makes the copy of the object hold data.
+func (d Document[T]) copy(ctx context.Context, data []byte) error {
+	limit := cmp.Or(d.Limit, MaxDocument)
+	if kept, err := d.Store.Get(ctx, CopyOf(d.Key), limit); err == nil && bytes.Equal(kept.Data, data) {
+		return nil
+	}
+	_, err := Put(ctx, d.Store, CopyOf(d.Key), limit, data)
+	return err
+}
+
 // withDoubt adds the error of an earlier write with an unknown outcome to err.
 func withDoubt(err, doubt error) error {
 	if doubt == nil || errors.Is(err, ErrUnknown) {
@@ -130,15 +184,17 @@ func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return content, Object{}, err
 	}
-	if d.Decode != nil {
-		content, err = d.Decode(object.Data)
-	} else {
-		err = DecodeJSON(object.Data, &content)
-	}
-	if err != nil {
+	if content, err = d.decode(object.Data); err != nil {
 		return content, Object{}, fmt.Errorf("%s in %s is damaged: %w", d.Key, d.Store, err)
 	}
 	return content, object, nil
+}
+
+func (d Document[T]) decode(data []byte) (content T, err error) {
+	if d.Decode != nil {
+		return d.Decode(data)
+	}
+	return content, DecodeJSON(data, &content)
 }
 
 func (d Document[T]) encode(content T) ([]byte, error) {

@@ -253,3 +253,59 @@ func TestDamagedDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentHeals damages a document that has a copy, and its copy. Only an exact copy comes back.
+func TestDocumentHeals(t *testing.T) {
+	s := memblob.New()
+	d := blob.Document[map[string]int]{Store: s, Key: "keys/keys.json", Copied: true}
+	edit := func(n int) {
+		t.Helper()
+		if _, err := d.Update(t.Context(), func(m *map[string]int) error { *m = map[string]int{"n": n}; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heal := func(want bool) {
+		t.Helper()
+		if healed, err := d.Heal(t.Context()); healed != want || err != nil {
+			t.Fatalf("got %t, %v; want %t", healed, err, want)
+		}
+	}
+	holds := func(n int) {
+		t.Helper()
+		if m, _, err := d.Load(t.Context()); err != nil || m["n"] != n {
+			t.Fatalf("got %v, %v; want %d", m, err, n)
+		}
+	}
+	heal(false) // there is no object
+	edit(1)
+	edit(2)
+	s.Corrupt(d.Key, []byte("{"))
+	heal(true) // by the copy of the last change
+	holds(2)
+
+	s.Corrupt(d.Key, []byte(`{"n": 3}`)) // a program without copies
+	heal(false)
+	s.Corrupt(d.Key, []byte("["))
+	heal(true)
+	holds(3)
+
+	s.Corrupt(blob.CopyOf(d.Key), []byte("["))
+	holds(3)
+	heal(false) // the copy follows the object
+	s.Corrupt(d.Key, []byte("["))
+	heal(true)
+	holds(3)
+
+	s.Corrupt(d.Key, []byte("["))
+	if _, err := d.Update(t.Context(), func(m *map[string]int) error { (*m)["n"]++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	holds(4) // a change heals first
+
+	s.Corrupt(d.Key, []byte("["))
+	s.Corrupt(blob.CopyOf(d.Key), []byte("["))
+	heal(false)
+	if _, _, err := d.Load(t.Context()); err == nil {
+		t.Error("a damaged document with a damaged copy can be read")
+	}
+}
