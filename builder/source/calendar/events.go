@@ -110,8 +110,8 @@ func (read *Reading) sound(file []byte) string {
 	var kept, event strings.Builder
 	began, fault, line := 0, "", 1 // the first line of an event, 0 outside of events; why the event is left out
 	leave := func(format string, args ...any) { read.Left = append(read.Left, fmt.Sprintf(format, args...)) }
-	for text := range unfolded(string(file)) {
-		content := folds.Replace(text)
+	for text := range strings.Lines(folded.Replace(string(file))) {
+		content := strings.TrimRight(strings.ReplaceAll(text, "\x00", ""), "\r\n")
 		property, err := ics.ParseProperty(ics.ContentLine(content))
 		begins, ends := strings.EqualFold(content, "BEGIN:VEVENT"), strings.EqualFold(content, "END:VEVENT")
 		if began > 0 && (begins || strings.EqualFold(content, "END:VCALENDAR")) {
@@ -122,49 +122,30 @@ func (read *Reading) sound(file []byte) string {
 		case begins:
 			began, fault = line, ""
 			event.Reset()
-			event.WriteString(text)
+			event.WriteString(content + "\n")
 		case content == "":
 		case !readable && began > 0 && needed.MatchString(content):
 			fault = cmp.Or(fault, fmt.Sprintf("line %d is left out with its event: %q cannot be read", line, content))
 		case !readable:
 			leave("line %d is left out: %q cannot be read", line, content)
 		case began == 0:
-			kept.WriteString(text)
+			kept.WriteString(content + "\n")
 		case !ends:
-			event.WriteString(text)
+			event.WriteString(content + "\n")
 		case fault != "":
 			leave("%s", fault)
 			began = 0
 		default:
-			kept.WriteString(event.String() + text)
+			kept.WriteString(event.String() + content + "\n")
 			began = 0
 		}
-		line += strings.Count(text, "\n")
+		line += 1 + strings.Count(text, "\x00")
 	}
 	return kept.String()
 }
 
-// folds removes the ends of lines, and the folds of long ones.
-var folds = strings.NewReplacer("\r", "", "\n ", "", "\n\t", "", "\n", "")
-
-// unfolded yields the lines of an iCalendar file, each with the lines that go on with it.
-func unfolded(file string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		whole := ""
-		for line := range strings.Lines(file) {
-			if whole != "" && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
-				if !yield(whole) {
-					return
-				}
-				whole = ""
-			}
-			whole += line
-		}
-		if whole != "" {
-			yield(whole)
-		}
-	}
-}
+// folded marks the folds of long lines with a zero byte, so that they still count as lines.
+var folded = strings.NewReplacer("\r\n ", "\x00", "\r\n\t", "\x00", "\n ", "\x00", "\n\t", "\x00")
 
 // latest returns the events of a file without those that another revision of the same event replaces: a higher
 // SEQUENCE, or the later place in the file.

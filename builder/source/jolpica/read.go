@@ -228,7 +228,7 @@ func (r *reader) round(year int, gp season.GrandPrixID, said *race) season.Round
 	finished(round.Results)
 	finished(round.SprintResults)
 	round.SprintGrid, _ = wholeGrid(said.SprintResults, round.SprintGrid)
-	whole := true
+	var whole bool
 	if round.Grid, whole = wholeGrid(said.Results, round.Grid); !whole {
 		r.notes = append(r.notes, fmt.Sprintf("%d %s: the result is without the grid", year, said.RaceName))
 	}
@@ -374,13 +374,13 @@ func (r *reader) qualifying(year int, w *row, rows *[]season.QualifyingRow) erro
 	driver, team, err := r.entrant(year, w)
 	position, errPlace := optional("position", w.Position) // a driver without a time may have none
 	q := season.QualifyingRow{Driver: driver, Team: team, Position: position}
-	faults := []error{err, errPlace}
+	fault := errors.Join(err, errPlace)
 	for n, t := range []text{w.Q1, w.Q2, w.Q3} {
 		q.Segments[n], err = lapTime(fmt.Sprintf("Q%d", n+1), t)
-		faults = append(faults, err)
+		fault = errors.Join(fault, err)
 	}
 	*rows = append(*rows, q)
-	return errors.Join(faults...)
+	return fault
 }
 
 func (r *reader) entry(year int, w *row, entries *[]season.Entry) error {
