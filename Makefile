@@ -5,7 +5,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
 
-.PHONY: run build test season mutants trust arm64 lies race lint fuzz openapi bench cost check tools release image clean
+.PHONY: run build test season predictions mutants trust arm64 lies race lint fuzz openapi bench backtest replay cost crosscheck check tools release image clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -21,9 +21,9 @@ season:               ## 2025 and 2026 as they happened, unattended: picks, thei
 	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026|TestQualifying|TestGrowth' ./deploy/service
 
 predictions:          ## the figures of deploy/docs/predictions.md, computed anew (needs F1DB's release and lap times); ARGS=-update writes them
-	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestPredictionsFigures' ./deploy $(ARGS)
-	@go test -count=1 -run 'TestPredictionsPage' ./deploy $(ARGS)
-	@GRIDCAST_SEASONS=all go test -count=1 -timeout 30m -run 'TestGridIsWorth|TestEmbeddedFigures|TestRecord' ./builder/predict/...
+	@GRIDCAST_SEASONS=all go -C deploy/lab test -count=1 -v -timeout 30m -run 'TestPredictionsFigures' . $(ARGS)
+	@go -C deploy/lab test -count=1 -run 'TestPredictionsPage' . $(ARGS)
+	@GRIDCAST_SEASONS=all go -C deploy/lab test -count=1 -timeout 30m -run 'TestGridIsWorth|TestEmbeddedFigures|TestRecord' ./backtest ./titles
 
 arm64: build          ## versions of this machine made again by the program of arm64, byte for byte (needs qemu-user-static)
 	@GOARCH=arm64 go test -count=1 -exec qemu-aarch64-static ./builder/predict/portable ./builder/predict/matrix ./schemas/wire
@@ -54,11 +54,15 @@ openapi:              ## the OpenAPI document before redocly, spectral and TypeS
 	@deploy/openapi/check.sh
 
 bench: build          ## request path and servers side by side
-	@deploy/bench/run.sh $(ARGS)
+	@deploy/lab/bench/run.sh $(ARGS)
+
+backtest replay:      ## a model on past seasons; a recorded race timed. ARGS='--from 2010 --to 2026 --basis grid --archive FILE --json'
+	@CGO_ENABLED=0 go -C deploy/lab build -trimpath -o ../../$(BIN)/lab .
+	@$(BIN)/lab $@ $(ARGS)
 
 cost: build           ## memory, starts and bytes on this machine, as a table or with ARGS=--json; fills deploy/docs/capacity.md, but not with ROWS=keys
 	@GRIDCAST_COST=$(CURDIR)/$(BIN)/gridcast GRIDCAST_COST_DOCUMENT=$(if $(ROWS),,$(CURDIR)/deploy/docs/capacity.md) \
-		go test -count=1 -timeout 30m -run '^TestCost$$$(if $(ROWS),/$(ROWS))' ./deploy/cost >&2 && cat .var/cost.$(if $(filter --json,$(ARGS)),json,txt)
+		go -C deploy/lab test -count=1 -timeout 30m -run '^TestCost$$$(if $(ROWS),/$(ROWS))' ./cost >&2 && cat .var/cost.$(if $(filter --json,$(ARGS)),json,txt)
 
 check: build lint openapi test race fuzz   ## everything CI runs except the servers it installs
 

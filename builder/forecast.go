@@ -15,7 +15,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -31,12 +31,12 @@ var weekSteps = []season.SessionKind{
 var bases = []string{"form", "practice", "sprint", "qualifying", "grid"}
 
 // recordsByBasis sums up the races that have a score for a basis.
-func recordsByBasis(races []scored, of func(scored) map[string]backtest.Score) (records []wire.BasisRecord) {
+func recordsByBasis(races []scored, of func(scored) map[string]score.Score) (records []wire.BasisRecord) {
 	for _, basis := range bases {
-		var scores []backtest.Score
+		var scores []score.Score
 		for _, race := range races {
-			if score, ok := of(race)[basis]; ok {
-				scores = append(scores, score)
+			if own, ok := of(race)[basis]; ok {
+				scores = append(scores, own)
 			}
 		}
 		if len(scores) > 0 {

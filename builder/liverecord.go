@@ -8,7 +8,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 	"gridcast/schemas/wire"
 )
@@ -16,11 +16,11 @@ import (
 // livePick holds the scores of a live pick, and of two simpler picks of the same race: the first three at that moment, and
 // the pick before the race.
 type livePick struct {
-	Percent int            `json:"checkpoint_pct"`
-	ByHand  bool           `json:"by_hand,omitzero"` // a person entered the order
-	Pick    backtest.Score `json:"pick"`
-	Leader  backtest.Score `json:"leader"`
-	Before  backtest.Score `json:"before"`
+	Percent int         `json:"checkpoint_pct"`
+	ByHand  bool        `json:"by_hand,omitzero"` // a person entered the order
+	Pick    score.Score `json:"pick"`
+	Leader  score.Score `json:"leader"`
+	Before  score.Score `json:"before"`
 }
 
 // scoreLive scores the live picks of a verified race. A pick whose observation is gone has no score; the audit names it.
@@ -50,8 +50,8 @@ func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season
 				leading.Podium[place] = d.ledger.Driver(order.Cars[place].Driver)
 			}
 			made.Live = append(made.Live, livePick{
-				Percent: p.Checkpoint, ByHand: order.Hand, Pick: backtest.ScoreOf(frozenForecast(p), podium),
-				Leader: backtest.ScoreOf(leading, podium), Before: backtest.ScoreOf(frozenForecast(r.Pick), podium),
+				Percent: p.Checkpoint, ByHand: order.Hand, Pick: score.Of(frozenForecast(p), podium),
+				Leader: score.Of(leading, podium), Before: score.Of(frozenForecast(r.Pick), podium),
 			})
 		}
 		return made, nil
@@ -63,7 +63,7 @@ func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season
 func liveRecords(races []scored) (records []wire.LiveRecord) {
 	for _, percent := range predict.Checkpoints {
 		for _, byHand := range []bool{false, true} {
-			var picks, leader, before []backtest.Score
+			var picks, leader, before []score.Score
 			for _, race := range races {
 				for _, p := range race.live {
 					if p.Percent == percent && p.ByHand == byHand {

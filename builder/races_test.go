@@ -1,8 +1,6 @@
 package builder_test
 
 import (
-	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -10,12 +8,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/laps"
-	"gridcast/builder/season"
 	"gridcast/schemas/wire"
 )
 
@@ -93,86 +88,4 @@ func TestVerifiedWhileTheFeedRuns(t *testing.T) {
 	if record, _ := r.Ledger.Fold().Record(austriaKey); len(record.Live) != 3 {
 		t.Errorf("got %d live picks, want the three from before the verification", len(record.Live))
 	}
-}
-
-// TestCheckpointsOfSeasons runs the races of 2023 and 2024 by lap times of the Ergast database, of which one in twenty laps is
-// lost: at least 99 of 100 checkpoints are frozen. Without GRIDCAST_SEASONS it runs one race.
-func TestCheckpointsOfSeasons(t *testing.T) {
-	const ergast = "../../shared/data/ergast-laps"
-	if _, err := os.Stat(ergast); err != nil {
-		t.Skipf("no lap times at %s", ergast)
-	}
-	stored := archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024))
-	races, err := laps.Read(ergast, stored.Archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("GRIDCAST_SEASONS") == "" {
-		races = races[len(races)-1:]
-	}
-	made, due := 0, 0
-	for _, race := range races {
-		m, d := checkpointsOf(t, stored, race)
-		if made, due = made+m, due+d; m < d {
-			t.Logf("%d %s: %d of %d checkpoints", race.Year, race.GrandPrix, m, d)
-		}
-	}
-	t.Logf("%d races: %d of %d checkpoints", len(races), made, due)
-	if due < 5*len(races)-10 || 100*made < 99*due {
-		t.Errorf("%d races: %d of %d checkpoints are frozen, want 99 of 100", len(races), made, due)
-	}
-}
-
-// checkpointsOf runs a race lap by lap, received ten seconds late. It returns the number of frozen live picks, and of
-// checkpoints that the race reached.
-func checkpointsOf(t *testing.T, stored archive.Stored, race *laps.Race) (made, due int) {
-	t.Helper()
-	view := season.View{Facts: stored.Archive.Facts()}
-	round, ok := view.Round(race.Year, race.GrandPrix)
-	if !ok {
-		t.Fatalf("no %s of %d", race.GrandPrix, race.Year)
-	}
-	b := serviceOf(t, stored, round.GridKnownAt().Add(-time.Hour), builder.Policy{Model: predict.GridFrequency()})
-	rules := b.Rules(t.Context())
-	settle := func(at time.Time) {
-		t.Helper()
-		fresh, err := b.Ledger.Refresh(t.Context())
-		if err == nil {
-			_, err = rules.Settle(t.Context(), fresh, stored, at)
-		}
-		if err != nil {
-			t.Fatalf("%s %d at %s: %v", race.GrandPrix, race.Year, at, err)
-		}
-	}
-	settle(round.GridKnownAt().Add(-time.Minute))
-	settle(round.GridKnownAt().Add(time.Minute))
-	settle(round.StartsAt().Add(-time.Minute))
-	at := builder.LiveRound(stored.Archive.AsOf(round.StartsAt()), b.Ledger.Fold())
-	random := rand.New(rand.NewPCG(uint64(at.Session), 5))
-	for lap := 1; ; lap++ {
-		state, ok := race.At(lap, round.ScheduledLaps)
-		if !ok {
-			break
-		}
-		for _, percent := range predict.Checkpoints {
-			if predict.CheckpointLap(percent, round.ScheduledLaps) == lap {
-				due++
-			}
-		}
-		if random.IntN(20) == 0 {
-			continue // lost
-		}
-		o := live.Observation{Session: at.Session, At: round.StartsAt().Add(race.Completed[state.Cars[0].Driver][lap-1]), Source: "ergast", Lap: lap}
-		o.Received = o.At.Add(10 * time.Second)
-		for _, c := range state.Cars {
-			gap, stops := int(c.Gap.Milliseconds()), c.Stops
-			o.Cars = append(o.Cars, live.Car{Driver: c.Driver, GapMS: &gap, Stops: &stops})
-		}
-		if _, _, err := b.Observed().Append(t.Context(), live.Fixture{}, o); err != nil {
-			t.Fatalf("%s %d: %v", race.GrandPrix, race.Year, err)
-		}
-		settle(o.Received.Add(time.Second))
-	}
-	record, _ := b.Ledger.Fold().Record(at.Session)
-	return len(record.Live), due
 }

@@ -7,7 +7,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -19,20 +19,20 @@ const hindsightFrom = 2010
 // hindsight scores three forecasts of a race that were made after it, from the facts that were known
 // when the grid was.
 type hindsight struct {
-	Model backtest.Score `json:"model"`
-	Pole  backtest.Score `json:"pole"`
-	F0    backtest.Score `json:"f0"`
+	Model score.Score `json:"model"`
+	Pole  score.Score `json:"pole"`
+	F0    score.Score `json:"f0"`
 }
 
 // scored is a race with a verified result and the scores of its forecasts.
 type scored struct {
 	year              int
 	hindsight         *hindsight
-	real              *backtest.Score // of the frozen pick; a pick without chances has only hits
+	real              *score.Score // of the frozen pick; a pick without chances has only hits
 	realHasAllChances bool
 
 	// The scores of the frozen pick, if it has all chances, and of the noted forecasts: by basis, the last one counts.
-	asFrozen, noted map[string]backtest.Score
+	asFrozen, noted map[string]score.Score
 	live            []livePick
 }
 
@@ -74,16 +74,16 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 				return nil, err
 			}
 			podium := almanac.Podium(r.Result.Rows)
-			s := scored{year: y.Year, asFrozen: map[string]backtest.Score{}, noted: map[string]backtest.Score{}}
+			s := scored{year: y.Year, asFrozen: map[string]score.Score{}, noted: map[string]score.Score{}}
 			if r.Pick != nil {
-				score := backtest.ScoreOf(frozenForecast(r.Pick), podium)
-				if s.real, s.realHasAllChances = &score, r.Pick.Chances != nil; s.realHasAllChances {
-					s.asFrozen[string(r.Pick.Basis)] = score
+				frozen := score.Of(frozenForecast(r.Pick), podium)
+				if s.real, s.realHasAllChances = &frozen, r.Pick.Chances != nil; s.realHasAllChances {
+					s.asFrozen[string(r.Pick.Basis)] = frozen
 				}
 			}
 			for _, f := range r.Record.Forecasts {
 				if f.At.Before(r.Start) {
-					s.noted[almanac.BasisOf(f.Step)] = backtest.ScoreOf(notedForecast(f), podium)
+					s.noted[almanac.BasisOf(f.Step)] = score.Of(notedForecast(f), podium)
 				}
 			}
 			var err error
@@ -119,7 +119,7 @@ func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID
 		return part{}, err
 	}
 	return part{Hindsight: &hindsight{
-		Model: backtest.ScoreOf(e.Forecast, podium), Pole: backtest.ScoreOf(first, podium), F0: backtest.ScoreOf(e.Qualified(), podium),
+		Model: score.Of(e.Forecast, podium), Pole: score.Of(first, podium), F0: score.Of(e.Qualified(), podium),
 	}}, nil
 }
 
@@ -141,9 +141,9 @@ func candidates(chances []ledger.Chance) (all []predict.Candidate) {
 
 // ofReal and ofHindsight return the score of a race in one of the two records, nil if it has none, and whether the
 // forecast has all chances.
-func ofReal(s *scored) (*backtest.Score, bool) { return s.real, s.realHasAllChances }
+func ofReal(s *scored) (*score.Score, bool) { return s.real, s.realHasAllChances }
 
-func ofHindsight(s *scored) (*backtest.Score, bool) {
+func ofHindsight(s *scored) (*score.Score, bool) {
 	if s.hindsight == nil {
 		return nil, false
 	}
@@ -153,24 +153,24 @@ func ofHindsight(s *scored) (*backtest.Score, bool) {
 // realRecord sums up the picks and the noted forecasts.
 func realRecord(races []scored) wire.Record {
 	record := recordOf(races, ofReal)
-	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.asFrozen })
-	record.Forecasts = recordsByBasis(races, func(s scored) map[string]backtest.Score { return s.noted })
+	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]score.Score { return s.asFrozen })
+	record.Forecasts = recordsByBasis(races, func(s scored) map[string]score.Score { return s.noted })
 	record.Live = liveRecords(races)
 	return record
 }
 
 // recordOf sums up the races with a score. It leaves out pole and f0 unless every race has their forecasts.
-func recordOf(races []scored, of func(*scored) (score *backtest.Score, allChances bool)) wire.Record {
-	var all, withChances, poles, f0s []backtest.Score
+func recordOf(races []scored, of func(*scored) (own *score.Score, allChances bool)) wire.Record {
+	var all, withChances, poles, f0s []score.Score
 	for i := range races {
 		s := &races[i]
-		score, allChances := of(s)
-		if score == nil {
+		own, allChances := of(s)
+		if own == nil {
 			continue
 		}
-		all = append(all, *score)
+		all = append(all, *own)
 		if allChances {
-			withChances = append(withChances, *score)
+			withChances = append(withChances, *own)
 		}
 		if s.hindsight != nil {
 			poles, f0s = append(poles, s.hindsight.Pole), append(f0s, s.hindsight.F0)
@@ -188,8 +188,8 @@ func recordOf(races []scored, of func(*scored) (score *backtest.Score, allChance
 }
 
 // wireBins compares the chances of the picked winners with the shares of them that won.
-func wireBins(picked []backtest.Score) (bins []wire.ReliabilityBin) {
-	for _, b := range backtest.Reliability(picked) {
+func wireBins(picked []score.Score) (bins []wire.ReliabilityBin) {
+	for _, b := range score.Reliability(picked) {
 		bins = append(bins, wire.ReliabilityBin{
 			Races: b.Races, SaidPct: wire.PercentFrom(b.Said), WonPct: wire.PercentFrom(b.Won),
 			LowPct: wire.PercentFrom(b.Interval[0]), HighPct: wire.PercentFrom(b.Interval[1]),
@@ -199,9 +199,9 @@ func wireBins(picked []backtest.Score) (bins []wire.ReliabilityBin) {
 }
 
 // wireScores sums up hits over all races, and log-loss and Brier over the races with all chances.
-func wireScores(all, withChances []backtest.Score) *wire.Scores {
-	m := backtest.WithoutCalibration(all)
-	percent := func(v float64, i backtest.Interval) wire.PercentInterval {
+func wireScores(all, withChances []score.Score) *wire.Scores {
+	m := score.WithoutCalibration(all)
+	percent := func(v float64, i score.Interval) wire.PercentInterval {
 		return wire.PercentInterval{Value: wire.PercentFrom(v / 100), Low: wire.PercentFrom(i[0] / 100), High: wire.PercentFrom(i[1] / 100)}
 	}
 	s := &wire.Scores{
@@ -212,9 +212,9 @@ func wireScores(all, withChances []backtest.Score) *wire.Scores {
 		return s
 	}
 	if len(withChances) < len(all) { // else m covers the same races
-		m = backtest.WithoutCalibration(withChances)
+		m = score.WithoutCalibration(withChances)
 	}
-	number := func(v float64, i backtest.Interval) *wire.NumberInterval {
+	number := func(v float64, i score.Interval) *wire.NumberInterval {
 		return &wire.NumberInterval{Value: wire.ThousandthsOf(v), Low: wire.ThousandthsOf(i[0]), High: wire.ThousandthsOf(i[1])}
 	}
 	s.LogLoss, s.Brier = number(m.LogLoss, m.Intervals.LogLoss), number(m.Brier, m.Intervals.Brier)

@@ -27,7 +27,6 @@ var excused = []struct{ begins, because string }{
 	{"gridcast serves", "is a line that gridcast prints"},
 	{"gridcast source", "asks the world, or has a placeholder"},
 	{"gridcast archive import", "needs a release of F1DB, which tests with real data import"},
-	{"gridcast backtest", "takes minutes, and has tests of its own"},
 	{"make bench", "takes minutes"},
 }
 

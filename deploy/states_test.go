@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math"
@@ -33,6 +34,8 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
+
+var update = flag.Bool("update", false, "write testdata/states.txt and its page anew")
 
 // states drives one season through every state that readers meet, and writes down the answers of every endpoint.
 type states struct {

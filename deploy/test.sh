@@ -22,15 +22,15 @@ case " $* " in *" -race "*) ;; *) export CGO_ENABLED=0 ;; esac
 # Many tests wait for servers, clocks and browsers, so two packages more than there are cores run at a time.
 tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 2))" "$@"; }
 # The slowest packages start first, and those that mostly wait run beside them.
-slowest='./deploy/gridcast ./deploy/console ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./snapshots ./builder ./builder/ingest ./deploy/service ./builder/predict/backtest ./builder/predict ./scheduler'
+slowest='./deploy/gridcast ./deploy/console ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./snapshots ./builder ./builder/ingest ./deploy/service ./builder/predict ./scheduler'
 packages="$slowest ./..."
-modules='bench kit logcheck'                       # modules of their own, tested beside the rest
+modules='lab kit logcheck'                         # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the
 # tests of deploy/cdn, widget and browsertest run nginx and Chromium.
 case " $* " in *" -race "*)
-  modules='bench'
+  modules='lab/bench'
   packages=$(grep -rlE --include='*.go' '\bgo (func\(|[a-z][A-Za-z.]*\()|\.Go\(|t\.Parallel\(' builder edge snapshots scheduler schemas deploy |
-    grep -vE '^deploy/(bench|kit|logcheck|tools|gridcast|cdn|widget|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#')
+    grep -vE '^deploy/(lab|kit|logcheck|tools|gridcast|cdn|widget|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#')
   packages="$(tr ' ' '\n' <<<"$slowest" | grep -xF "$packages") $packages" ;;
 esac
 for module in $modules; do (cd "deploy/$module" && tests "$@" ./...) || exit; done &

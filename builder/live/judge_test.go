@@ -8,10 +8,7 @@ import (
 	"time"
 
 	"gridcast/builder/live"
-	"gridcast/builder/predict/laps"
 	"gridcast/builder/season"
-	"gridcast/builder/source/f1db"
-	"gridcast/builder/source/sourcetest"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -246,57 +243,4 @@ func TestLinesGoOn(t *testing.T) {
 			t.Errorf("%d bytes: read lines %v, faults %v, %v; want 1 and 4, and a fault in 2", long, read, faults, err)
 		}
 	}
-}
-
-// TestTrueRaces: no line of the true races with lap times is held, and none is refused. A source names the cars that run.
-func TestTrueRaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: reduces all laps of 500 races")
-	}
-	archive, _, err := f1db.Import(sourcetest.Path(t, "f1db/f1db-json-splitted.zip"), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	races, err := laps.Read(sourcetest.Path(t, "ergast-laps"), archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, partial := 0, 0
-	for _, race := range races {
-		v := archive.AsOf(time.Date(race.Year+1, 1, 1, 0, 0, 0, 0, time.UTC))
-		round, ok := v.Round(race.Year, race.GrandPrix)
-		if !ok {
-			t.Fatalf("%d %s is no round", race.Year, race.GrandPrix)
-		}
-		of := live.Fixture{Session: 1, Start: start, Laps: round.ScheduledLaps}
-		slots := slices.Clone(round.Grid)
-		season.SortGrid(slots)
-		for _, slot := range slots {
-			of.Grid = append(of.Grid, slot.Driver)
-		}
-		var seen []live.Stored
-		for lap := 1; ; lap++ {
-			state, ok := race.At(lap, round.ScheduledLaps)
-			if !ok {
-				break
-			}
-			at := start.Add(time.Duration(lap) * 100 * time.Second)
-			o := live.Observation{Session: 1, At: at, Received: at, Lap: lap}
-			for _, c := range state.Cars {
-				o.Cars = append(o.Cars, live.Car{Driver: c.Driver})
-			}
-			lines++
-			seen = append(seen, live.Stored{Observation: o})
-		}
-		r := live.Reduce(seen, of)
-		for _, m := range r.Moments {
-			if m.Partial {
-				partial++
-			}
-		}
-		if len(r.Moments) != len(seen) || r.Held != "" {
-			t.Errorf("%d %s: %d of %d lines count, %s", race.Year, race.GrandPrix, len(r.Moments), len(seen), r.Held)
-		}
-	}
-	t.Logf("%d lines of %d races, %d of them without chances", lines, len(races), partial)
 }

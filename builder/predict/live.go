@@ -252,7 +252,7 @@ func fitLive(samples []LiveSample, set []int, stageWeights []float64) (weights [
 
 // DefaultLiveWeights returns the weights of the published model, with gaps and stops or from the order alone. They were
 // learnt from 289 races of 2011 to 2024 with twenty moments each, from lap times of the Ergast database and walk-forward
-// forecasts of V2. A test of package backtest learns them again.
+// forecasts of V2. A test of deploy/lab/backtest learns them again.
 func DefaultLiveWeights(orderOnly bool) LiveWeights {
 	if orderOnly {
 		return LiveWeights{

@@ -5,7 +5,7 @@
 // the work used. Models are safe for concurrent use.
 //
 // NewV2 makes the model of the published picks; ByName makes the models that can replace it. The
-// baselines are GridFrequency, Pole, Leader and PreviousWinner; package backtest compares them.
+// baselines are GridFrequency, Pole, Leader and PreviousWinner; deploy/lab/backtest compares them.
 package predict
 
 import (

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/score"
 	"gridcast/deploy/view"
 )
 
@@ -17,7 +17,7 @@ type recordView struct {
 	PoleHits   int
 	Running    chart // hits and those of the pole, race by race
 	Calibrated chart // predicted against observed frequency
-	Bins       []backtest.Bin
+	Bins       []score.Bin
 }
 
 // PolePct is how often the driver on pole won the same races.
@@ -25,7 +25,7 @@ func (r recordView) PolePct() string { return share(r.PoleHits, r.Races) }
 
 func newRecord(a *almanac.Almanac) recordView {
 	var record recordView
-	var forecasts []backtest.Score
+	var forecasts []score.Score
 	var hits, pole []int // cumulative
 	for _, y := range a.Years {
 		for _, r := range a.Rounds(y.Year) {
@@ -41,13 +41,13 @@ func newRecord(a *almanac.Almanac) recordView {
 			}
 			record.To = r.Year
 			hits, pole = append(hits, record.Hits), append(pole, record.PoleHits)
-			forecasts = append(forecasts, backtest.Score{Confidence: r.Pick.WinProbability, Hit: hit})
+			forecasts = append(forecasts, score.Score{Confidence: r.Pick.WinProbability, Hit: hit})
 		}
 	}
 	if record.Races == 0 {
 		return record
 	}
-	record.Bins = backtest.Reliability(forecasts)
+	record.Bins = score.Reliability(forecasts)
 	record.Running = runningChart(hits, pole)
 	record.Calibrated = calibrationChart(record.Bins)
 	return record
@@ -149,7 +149,7 @@ func runningChart(hits, pole []int) chart {
 }
 
 // calibrationChart shows the share of correct picks by confidence. Calibrated picks lie on the diagonal.
-func calibrationChart(bins []backtest.Bin) chart {
+func calibrationChart(bins []score.Bin) chart {
 	c := newChart()
 	c.ticks(100, 100)
 	x0, y0 := c.at(0, 0)

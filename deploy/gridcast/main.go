@@ -49,7 +49,6 @@ type cli struct {
 	Rebuild      rebuildCmd        `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
 	Status       doctor.Status     `cmd:"" help:"Show the state of the service, from the store and the edges."`
 	Replay       replayCmd         `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
-	Backtest     backtestCmd       `cmd:"" help:"Score a model on past seasons, race by race, with only the facts known before each race."`
 	Source       sourceCmds        `cmd:"" help:"The sources of facts."`
 	Archive      archiveCmds       `cmd:"" help:"The facts that every version is built from."`
 	Keys         keysCmds          `cmd:"" help:"API keys of clients."`

@@ -47,7 +47,6 @@ func TestScripts(t *testing.T) {
 		"SEASONS_2024":        seasons(t, 2024, 2025),
 		"SEASONS_2025":        seasons(t, 2025, 2026),
 		"ALL_SEASONS":         seasons(t, 2023, 2026),
-		"EIGHT_ROUNDS":        eightRounds(t),
 		"SILENT_SATURDAY":     silentSaturday(t),
 	}
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
@@ -58,15 +57,6 @@ func TestScripts(t *testing.T) {
 		env.Values[worldOf{}] = &world{TB: env.T().(testing.TB)} //nolint:forcetypeassert // as testscript documents it
 		return nil
 	}})
-}
-
-// eightRounds is an archive of 2023, and of 2024 as a season of eight rounds, because a simulation of their titles
-// takes a fifth of the time.
-func eightRounds(t testing.TB) string {
-	t.Helper()
-	facts := archivetest.Seasons(t, 2023, 2024)
-	facts.Seasons[1].Rounds = facts.Seasons[1].Rounds[:8]
-	return archiveFile(t, facts)
 }
 
 // silentSaturday is an archive of 2024 up to the Saturday noon of Las Vegas, of which nothing is known but when

@@ -15,7 +15,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/auditlog"
@@ -77,7 +77,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		}
 		races, onQualifying := 0, 0
 		var frozen, qualifying float64
-		var scores []backtest.Score
+		var scores []score.Score
 		for _, r := range almanac.Rounds(happened.Archive.AsOf(end), u.ledger.Fold(), 2025) {
 			if r.Year != 2025 || r.Start.Before(from) || r.Pick == nil {
 				continue
@@ -91,7 +91,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 			for _, c := range r.Pick.Chances {
 				f.Candidates = append(f.Candidates, predict.Candidate{Driver: c.Driver, Win: float64(c.Win) / ledger.Certain, Podium: float64(c.Podium) / ledger.Certain})
 			}
-			scores = append(scores, backtest.ScoreOf(f, podium))
+			scores = append(scores, score.Of(f, podium))
 			as := scores[len(scores)-1].LogLoss
 			could := onQualifyingAlone(t, happened, r)
 			frozen, qualifying = frozen+as, qualifying+could
@@ -103,7 +103,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 			t.Errorf("%d races with a pick, %d entries by hand", races, entered)
 		}
 		if whole {
-			m, service := backtest.WithoutCalibration(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
+			m, service := score.WithoutCalibration(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
 			row := fmt.Sprintf(`{"name":"as frozen in 2025, with %s","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, service, races, m.WinnerHitPct, m.PodiumPct, m.LogLoss)
 			if text, err := os.ReadFile("../docs/predictions.json"); err != nil || !strings.Contains(string(text), row) {
 				t.Errorf("deploy/docs/predictions.json lacks %s: %v", row, err)
@@ -136,7 +136,7 @@ func onQualifyingAlone(t *testing.T, facts archive.Stored, r *almanac.Round) flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return backtest.ScoreOf(f, r.Facts.Podium()).LogLoss
+	return score.Of(f, r.Facts.Podium()).LogLoss
 }
 
 var hindsightModel = predict.NewV2(predict.DefaultParams())

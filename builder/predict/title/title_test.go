@@ -2,11 +2,8 @@ package title_test
 
 import (
 	"errors"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
-	"gridcast/builder/source/f1db"
 )
 
 // model is shared because learning is slow; sharing does not change its forecasts.
@@ -158,54 +154,6 @@ func TestSimulateRefuses(t *testing.T) {
 		if _, err := title.Simulate(after(t, a, 2016, 2), year, model, quick()); err == nil {
 			t.Errorf("%d: got no error", year)
 		}
-	}
-}
-
-const release = "../../../../shared/data/f1db/f1db-2026-json-splitted.zip"
-
-var importRelease = sync.OnceValues(func() (*season.Archive, error) {
-	a, _, err := f1db.Import(release, f1db.Options{})
-	return a, err
-})
-
-// TestRecord is the bar of the odds: walk-forward, at three stages of every season.
-func TestRecord(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
-	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release with the season 2025 there", release)
-	}
-	a, err := importRelease()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := title.DefaultConfig()
-	if os.Getenv("GRIDCAST_SEASONS") == "" {
-		c.Runs /= 20 // the scores differ by hundredths, in a tenth of the time
-	}
-	record, err := title.Score(t.Context(), a, 2010, 2025, model, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	within, counted := 0, 0
-	for i, most := range []float64{.340, .475, .380} {
-		if s := record.Stages[i]; s.Drivers.LogLoss > most || s.Drivers.LogLoss >= s.Drivers.Replay {
-			t.Errorf("drivers after %.0f %%: log-loss %.3f, want at most %.3f and less than the %.3f of drawn rounds", 100*s.Part, s.Drivers.LogLoss, most, s.Drivers.Replay)
-		}
-	}
-	for _, stage := range record.Stages {
-		for name, s := range map[string]title.Scores{"drivers": stage.Drivers, "teams": stage.Teams} {
-			t.Logf("%s after %.0f %%: log-loss %.3f, replay %.3f, leader %.3f, share %.3f; %d hits, leader %d of %d; said %.2f; within %d of %d",
-				name, 100*stage.Part, s.LogLoss, s.Replay, s.Leader, s.Share, s.Hits, s.LeadHits, s.Seasons, s.Said, s.Within, s.Counted)
-			if s.Seasons != 16 || s.LogLoss >= s.Leader || s.LogLoss >= s.Share || s.Hits < s.LeadHits {
-				t.Errorf("%s after %.0f %%: not better than the leader, or than the share of points: %+v", name, 100*stage.Part, s)
-			}
-			within, counted = within+s.Within, counted+s.Counted
-		}
-	}
-	if share := float64(within) / float64(counted); share < .70 || share > .90 {
-		t.Errorf("%.0f %% of the points at the end are within their interval of 80 %%", 100*share)
 	}
 }
 

@@ -5,6 +5,7 @@ package sourcetest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -45,19 +46,20 @@ func Path(t testing.TB, file string) string {
 	return path
 }
 
-// root returns the folder of the module: a test runs in the folder of its package.
+// root returns the folder of the product's module: a test runs in the folder of its package, and a module below
+// deploy has a go.mod of its own.
 func root(t testing.TB) string {
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), "module gridcast\n") {
 			return dir
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			t.Fatal("no go.mod above the test")
+			t.Fatal("no go.mod of gridcast above the test")
 		}
 		dir = parent
 	}

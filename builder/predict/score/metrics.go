@@ -1,4 +1,4 @@
-package backtest
+package score
 
 import (
 	"math/rand/v2"
@@ -71,15 +71,15 @@ func newMetrics(scores []Score, calibration bool) Metrics {
 	for k := range drawn {
 		drawn[k] = make([]float64, 0, resamples)
 	}
-	for times := range draws(len(scores)) {
+	for times := range Draws(len(scores)) {
 		d := add(times)
 		for k, v := range [7]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.PodiumBrier, d.ECEPct} {
 			drawn[k] = append(drawn[k], v)
 		}
 	}
 	m.Intervals = &Intervals{
-		interval(drawn[0]), interval(drawn[1]), interval(drawn[2]),
-		interval(drawn[3]), interval(drawn[4]), interval(drawn[5]), corrected(drawn[6], m.ECEPct),
+		Middle(drawn[0]), Middle(drawn[1]), Middle(drawn[2]),
+		Middle(drawn[3]), Middle(drawn[4]), Middle(drawn[5]), corrected(drawn[6], m.ECEPct),
 	}
 	return m
 }
@@ -117,8 +117,8 @@ func sum(sorted []Score, times []int) Metrics {
 	return m
 }
 
-// draws yields how often each of n races is in a resample; the resamples are the same each time.
-func draws(n int) func(yield func([]int) bool) {
+// Draws yields how often each of n races is in a resample; the resamples are the same each time.
+func Draws(n int) func(yield func([]int) bool) {
 	return func(yield func([]int) bool) {
 		rng := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // to be repeated, not to be secret
 		times := make([]int, n)
@@ -134,8 +134,8 @@ func draws(n int) func(yield func([]int) bool) {
 	}
 }
 
-// interval returns the middle 95 % of the values.
-func interval(values []float64) Interval {
+// Middle returns the middle 95 % of the values, which it sorts.
+func Middle(values []float64) Interval {
 	slices.Sort(values)
 	n := len(values)
 	return Interval{values[n*25/1000], values[min(n-1, n*975/1000)]}
@@ -148,7 +148,7 @@ func corrected(values []float64, estimate float64) Interval {
 	for _, v := range values {
 		mean += v / float64(len(values))
 	}
-	i := interval(values)
+	i := Middle(values)
 	return Interval{max(0, i[0]-mean+estimate), max(0, i[1]-mean+estimate)}
 }
 

@@ -6,9 +6,10 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/laps"
 	"gridcast/builder/predict/portable"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
+	"gridcast/deploy/lab/laps"
 )
 
 // LiveConfig selects the seasons and the model of the live picks.
@@ -40,7 +41,7 @@ type Checkpoint struct {
 	Percent int `json:"checkpoint_pct"` // of the scheduled distance; 0 is the end of the first lap
 	Part
 	Differences map[string]Difference `json:"differences"`
-	Reliability []Bin                 `json:"reliability"`
+	Reliability []score.Bin           `json:"reliability"`
 }
 
 // The baselines: the first three of the running order, the pick before the race, and the model without gaps and stops.
@@ -76,8 +77,8 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	if err != nil {
 		return nil, err
 	}
-	model := map[int][]Score{}
-	baselines := map[string]map[int][]Score{leaderNow: {}, beforeRace: {}, orderOnly: {}}
+	model := map[int][]score.Score{}
+	baselines := map[string]map[int][]score.Score{leaderNow: {}, beforeRace: {}, orderOnly: {}}
 	n := 0
 	for year := c.From; year <= c.To; year++ {
 		samples := samplesBefore(held, year, c.HalfLife)
@@ -103,13 +104,13 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 				if err != nil {
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
-				model[percent] = append(model[percent], NewScore(f, r.round))
+				model[percent] = append(model[percent], score.New(f, r.round))
 				order, err := ofOrder.Live(state, r.before)
 				if err != nil {
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
 				for name, f := range map[string]predict.Forecast{leaderNow: positionFrequency(held[:i], state, percent), beforeRace: r.before, orderOnly: order} {
-					baselines[name][percent] = append(baselines[name][percent], NewScore(f, r.round))
+					baselines[name][percent] = append(baselines[name][percent], score.New(f, r.round))
 				}
 			}
 		}
@@ -120,11 +121,11 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	report := &LiveReport{From: c.From, To: c.To, ModelName: c.Model.Name()}
 	for _, percent := range predict.Checkpoints {
 		c := Checkpoint{
-			Percent: percent, Reliability: Reliability(model[percent]), Differences: map[string]Difference{},
-			Part: Part{Races: len(model[percent]), Model: NewMetrics(model[percent]), Baselines: map[string]Metrics{}},
+			Percent: percent, Reliability: score.Reliability(model[percent]), Differences: map[string]Difference{},
+			Part: Part{Races: len(model[percent]), Model: score.NewMetrics(model[percent]), Baselines: map[string]score.Metrics{}},
 		}
 		for name, scores := range baselines {
-			c.Baselines[name], c.Differences[name] = NewMetrics(scores[percent]), Compare(model[percent], scores[percent])
+			c.Baselines[name], c.Differences[name] = score.NewMetrics(scores[percent]), Compare(model[percent], scores[percent])
 		}
 		report.Checkpoints = append(report.Checkpoints, c)
 	}

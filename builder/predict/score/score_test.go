@@ -1,4 +1,4 @@
-package backtest_test
+package score_test
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 )
 
@@ -28,16 +28,16 @@ func TestScore(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		round *season.Round
-		want  backtest.Score
+		want  score.Score
 	}{
-		{"all right", result("ann", "bob", "cat"), backtest.Score{Hit: true, Podium: 3, Exact: 3, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01, PodiumBrier: .50}},
-		{"podium in another order", result("bob", "ann", "cat"), backtest.Score{Podium: 3, Exact: 1, LogLoss: -math.Log(.3), Brier: .36 + .49 + .01, PodiumBrier: .50}},
-		{"one of three", result("ann", "dan", "eve"), backtest.Score{Hit: true, Podium: 1, Exact: 1, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01, PodiumBrier: 2.30}},
-		{"winner held for impossible", result("dan", "bob", "eve"), backtest.Score{Podium: 1, Exact: 1, LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1, PodiumBrier: 2.50}},
-		{"winner no candidate", result("eve", "dan", "fay"), backtest.Score{LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1, PodiumBrier: 4.10}},
+		{"all right", result("ann", "bob", "cat"), score.Score{Hit: true, Podium: 3, Exact: 3, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01, PodiumBrier: .50}},
+		{"podium in another order", result("bob", "ann", "cat"), score.Score{Podium: 3, Exact: 1, LogLoss: -math.Log(.3), Brier: .36 + .49 + .01, PodiumBrier: .50}},
+		{"one of three", result("ann", "dan", "eve"), score.Score{Hit: true, Podium: 1, Exact: 1, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01, PodiumBrier: 2.30}},
+		{"winner held for impossible", result("dan", "bob", "eve"), score.Score{Podium: 1, Exact: 1, LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1, PodiumBrier: 2.50}},
+		{"winner no candidate", result("eve", "dan", "fay"), score.Score{LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1, PodiumBrier: 4.10}},
 	} {
 		tc.want.Confidence = .6
-		got := backtest.NewScore(forecast, tc.round)
+		got := score.New(forecast, tc.round)
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-12), cmpopts.IgnoreFields(got, "Podiums")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
@@ -47,7 +47,7 @@ func TestScore(t *testing.T) {
 // TestScoreOfWholeOrders: a car that does not finish counts as behind the last place.
 func TestScoreOfWholeOrders(t *testing.T) {
 	r := &season.Round{Results: []season.Result{{Driver: "ann", Position: 1}, {Driver: "eve", Position: 2}, {Driver: "bob"}}}
-	got := backtest.NewScore(predict.Forecast{Candidates: []predict.Candidate{
+	got := score.New(predict.Forecast{Candidates: []predict.Candidate{
 		{Driver: "ann", Win: .6, Podium: .9, Places: []float64{.6, .3}, Out: .1}, {Driver: "bob", Win: .4, Podium: .8, Places: []float64{.4, .4}, Out: .2},
 	}}, r)
 	if want := (.16 + .01 + .16 + .64) / 4; math.Abs(got.RPS-want) > 1e-12 {
@@ -56,23 +56,23 @@ func TestScoreOfWholeOrders(t *testing.T) {
 	if want := .01 + .64 + 1; math.Abs(got.PointsBrier-want) > 1e-12 { // eve was no candidate
 		t.Errorf("got a Brier score of the points of %v, want %v", got.PointsBrier, want)
 	}
-	if bins := backtest.PodiumReliability([]backtest.Score{got}); len(bins) != 2 || bins[0].Said != .8 || bins[0].Won != 0 || bins[1].Said != .9 || bins[1].Won != 1 {
+	if bins := score.PodiumReliability([]score.Score{got}); len(bins) != 2 || bins[0].Said != .8 || bins[0].Won != 0 || bins[1].Said != .9 || bins[1].Won != 1 {
 		t.Errorf("got %+v, want a bin for each driver", bins)
 	}
 }
 
 // twenty are scores whose sums are easy: half are hits, with confidence 0.05 to 1.
-func twenty() []backtest.Score {
-	scores := make([]backtest.Score, 20)
+func twenty() []score.Score {
+	scores := make([]score.Score, 20)
 	for i := range scores {
-		scores[i] = backtest.Score{Confidence: float64(i+1) / 20, Hit: i >= 10, Podium: i % 4, Exact: i % 2, LogLoss: float64(i), Brier: .5}
+		scores[i] = score.Score{Confidence: float64(i+1) / 20, Hit: i >= 10, Podium: i % 4, Exact: i % 2, LogLoss: float64(i), Brier: .5}
 	}
 	return scores
 }
 
 func TestMetrics(t *testing.T) {
-	got := backtest.NewMetrics(twenty())
-	want := backtest.Metrics{
+	got := score.NewMetrics(twenty())
+	want := score.Metrics{
 		WinnerHitPct: 50, PodiumPct: 50, ExactPodiumPct: 50. / 3, LogLoss: 9.5, Brier: .5,
 		// The bins say .075, .175 … .975; the lower half won nothing, the upper half all.
 		ECEPct: 100 * (.075 + .175 + .275 + .375 + .475 + .425 + .325 + .225 + .125 + .025) / 10,
@@ -84,24 +84,24 @@ func TestMetrics(t *testing.T) {
 	if i := got.Intervals.LogLoss; math.Abs(i[0]-(9.5-2.53)) > .35 || math.Abs(i[1]-(9.5+2.53)) > .35 {
 		t.Errorf("log-loss interval: got %v, want about [6.97 12.03]", i)
 	}
-	if diff := cmp.Diff(got, backtest.NewMetrics(twenty())); diff != "" {
+	if diff := cmp.Diff(got, score.NewMetrics(twenty())); diff != "" {
 		t.Errorf("a second run differs:\n%s", diff)
 	}
 }
 
 func TestNoRacesHaveNoMetrics(t *testing.T) {
-	if diff := cmp.Diff(backtest.Metrics{}, backtest.NewMetrics(nil)); diff != "" {
+	if diff := cmp.Diff(score.Metrics{}, score.NewMetrics(nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestReliabilityHasBinsOfEqualCount(t *testing.T) {
 	for _, n := range []int{1, 3, 10, 19, 20, 305} {
-		scores := make([]backtest.Score, n)
+		scores := make([]score.Score, n)
 		for i := range scores {
-			scores[i] = backtest.Score{Confidence: float64(n-i) / float64(n+1)}
+			scores[i] = score.Score{Confidence: float64(n-i) / float64(n+1)}
 		}
-		table := backtest.Reliability(scores)
+		table := score.Reliability(scores)
 		if len(table) != min(n, 10) {
 			t.Fatalf("%d races: got %d bins, want %d", n, len(table), min(n, 10))
 		}
@@ -120,28 +120,14 @@ func TestReliabilityHasBinsOfEqualCount(t *testing.T) {
 }
 
 func TestACalibratedForecasterIsNotFreeOfError(t *testing.T) {
-	scores := make([]backtest.Score, 300)
+	scores := make([]score.Score, 300)
 	for i := range scores {
 		scores[i].Confidence = .5
 	}
 	// The mean absolute deviation of a share of 30 around one half is 7.2 %.
-	got := backtest.CalibratedECE(scores)
+	got := score.CalibratedECE(scores)
 	if math.Abs(got.Mean-7.2) > .3 || got.Interval[0] > 5 || got.Interval[1] < 9 {
 		t.Errorf("got %+v, want a mean of about 7.2", got)
-	}
-}
-
-func TestPairingShowsASmallSteadyDifference(t *testing.T) {
-	better := twenty()
-	for i := range better {
-		better[i].LogLoss -= .1 + .01*float64(i%3)
-	}
-	d := backtest.Compare(better, twenty())
-	if d.LogLoss.Mean > -.1 || d.LogLoss.Interval[1] >= 0 {
-		t.Errorf("log-loss: got %+v, want an interval below 0", d.LogLoss)
-	}
-	if d.WinnerHitPct != (backtest.Paired{}) {
-		t.Errorf("hits: got %+v, want no difference", d.WinnerHitPct)
 	}
 }
 
@@ -150,16 +136,16 @@ func TestPairingShowsASmallSteadyDifference(t *testing.T) {
 func TestIntervalsHoldTheirEstimate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, n := range []int{10, 35, 340} {
-		scores := make([]backtest.Score, n)
+		scores := make([]score.Score, n)
 		for i := range scores {
 			said := .2 + .6*rng.Float64()
 			hit := rng.Float64() < said
-			scores[i] = backtest.Score{Confidence: said, Hit: hit, LogLoss: rng.Float64(), Brier: rng.Float64(), PodiumBrier: rng.Float64(), Podium: rng.IntN(4)}
+			scores[i] = score.Score{Confidence: said, Hit: hit, LogLoss: rng.Float64(), Brier: rng.Float64(), PodiumBrier: rng.Float64(), Podium: rng.IntN(4)}
 		}
-		m := backtest.NewMetrics(scores)
+		m := score.NewMetrics(scores)
 		for name, v := range map[string]struct {
 			estimate float64
-			interval backtest.Interval
+			interval score.Interval
 		}{
 			"winner":       {m.WinnerHitPct, m.Intervals.WinnerHitPct},
 			"podium":       {m.PodiumPct, m.Intervals.PodiumPct},
@@ -172,7 +158,7 @@ func TestIntervalsHoldTheirEstimate(t *testing.T) {
 				t.Errorf("%d races, %s: %v does not hold %v", n, name, v.interval, v.estimate)
 			}
 		}
-		for _, b := range backtest.Reliability(scores) {
+		for _, b := range score.Reliability(scores) {
 			if b.Won < b.Interval[0] || b.Won > b.Interval[1] || b.Interval[0] < 0 || b.Interval[1] > 1 {
 				t.Errorf("%d races: the interval of %+v", n, b)
 			}

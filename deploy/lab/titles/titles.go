@@ -1,4 +1,5 @@
-package title
+// Package titles scores the title odds of past seasons, each simulated from the facts that were known at that time.
+package titles
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/portable"
+	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
 )
 
@@ -52,7 +54,7 @@ type Scores struct {
 // Score simulates the seasons at each of Stages and scores the odds against the champion. It does not
 // score a season that is not over. It counts the leader's share of titles from
 // two made-up seasons, of which the leader won one, and the seasons scored before.
-func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Ranked, c Config) (Record, error) {
+func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Ranked, c title.Config) (Record, error) {
 	record := Record{From: from, To: to}
 	for _, part := range Stages {
 		record.Stages = append(record.Stages, Stage{Part: part})
@@ -73,7 +75,7 @@ func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Rank
 			stage := &record.Stages[k]
 			held := s.Rounds[:int(math.Round(stage.Part*float64(len(s.Rounds))))]
 			after := &held[len(held)-1]
-			odds, err := Simulate(a.AsOf(after.ResultKnownAt()), s.Year, m, c)
+			odds, err := title.Simulate(a.AsOf(after.ResultKnownAt()), s.Year, m, c)
 			if err != nil {
 				return Record{}, err
 			}
@@ -167,9 +169,9 @@ type one struct {
 	within, counted     int
 }
 
-func scoreOf[ID season.DriverID | season.TeamID](list []Chance[ID], champion ID, ends map[ID]float64) one {
+func scoreOf[ID season.DriverID | season.TeamID](list []title.Chance[ID], champion ID, ends map[ID]float64) one {
 	s := one{rivals: len(list) - 1, said: list[0].Title, hit: list[0].ID == champion}
-	leader := slices.MaxFunc(list, func(a, b Chance[ID]) int { return int(math.Copysign(1, a.Points-b.Points)) })
+	leader := slices.MaxFunc(list, func(a, b title.Chance[ID]) int { return int(math.Copysign(1, a.Points-b.Points)) })
 	s.leadHit = leader.ID == champion
 	total := 0.0
 	for i, c := range list {

@@ -5,28 +5,29 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
+	"gridcast/builder/predict/score"
 )
 
 // Report is the outcome of a run. Its JSON form is stable.
 type Report struct {
-	From        int                   `json:"from"`
-	To          int                   `json:"to"`
-	Races       int                   `json:"races"`
-	ModelName   string                `json:"model_name"`
-	Basis       predict.Order         `json:"basis"` // the known part of each weekend
-	Model       Metrics               `json:"model"`
-	Baselines   map[string]Metrics    `json:"baselines"`
-	Differences map[string]Difference `json:"differences"` // the model minus each baseline, paired
-	Reliability []Bin                 `json:"reliability"`
-	Podiums     []Bin                 `json:"podium_reliability"`
-	Calibrated  Expected              `json:"calibrated_ece_pct"` // ECE of a perfectly calibrated forecaster
-	Seasons     []Season              `json:"seasons"`
-	Subsets     []Subset              `json:"subsets"`
+	From        int                      `json:"from"`
+	To          int                      `json:"to"`
+	Races       int                      `json:"races"`
+	ModelName   string                   `json:"model_name"`
+	Basis       predict.Order            `json:"basis"` // the known part of each weekend
+	Model       score.Metrics            `json:"model"`
+	Baselines   map[string]score.Metrics `json:"baselines"`
+	Differences map[string]Difference    `json:"differences"` // the model minus each baseline, paired
+	Reliability []score.Bin              `json:"reliability"`
+	Podiums     []score.Bin              `json:"podium_reliability"`
+	Calibrated  score.Expected           `json:"calibrated_ece_pct"` // ECE of a perfectly calibrated forecaster
+	Seasons     []Season                 `json:"seasons"`
+	Subsets     []Subset                 `json:"subsets"`
 
 	// The scores of each race, for plots.
-	Scored     []Race             `json:"-"`
-	Scores     []Score            `json:"-"`
-	BaseScores map[string][]Score `json:"-"`
+	Scored     []Race                   `json:"-"`
+	Scores     []score.Score            `json:"-"`
+	BaseScores map[string][]score.Score `json:"-"`
 }
 
 // Season holds the figures of one season.
@@ -43,22 +44,22 @@ type Subset struct {
 
 // Part sums up some of the races.
 type Part struct {
-	Races     int                `json:"races"`
-	Model     Metrics            `json:"model"`
-	Baselines map[string]Metrics `json:"baselines"`
+	Races     int                      `json:"races"`
+	Model     score.Metrics            `json:"model"`
+	Baselines map[string]score.Metrics `json:"baselines"`
 }
 
 // earlyRounds is the number of first rounds of a season, in which form says least.
 const earlyRounds = 4
 
-func newReport(c Config, races []Race, scores [][]Score) *Report {
+func newReport(c Config, races []Race, scores [][]score.Score) *Report {
 	r := &Report{
 		From: c.From, To: c.To, ModelName: c.Model.Name(), Basis: cmp.Or(c.Basis, predict.FromGrid),
 		Differences: map[string]Difference{},
-		Reliability: Reliability(scores[0]),
-		Podiums:     PodiumReliability(scores[0]),
-		Calibrated:  CalibratedECE(scores[0]),
-		Scored:      races, Scores: scores[0], BaseScores: map[string][]Score{},
+		Reliability: score.Reliability(scores[0]),
+		Podiums:     score.PodiumReliability(scores[0]),
+		Calibrated:  score.CalibratedECE(scores[0]),
+		Scored:      races, Scores: scores[0], BaseScores: map[string][]score.Score{},
 	}
 	for i, b := range c.Baselines {
 		r.BaseScores[b.Name] = scores[i+1]
@@ -90,8 +91,8 @@ func newReport(c Config, races []Race, scores [][]Score) *Report {
 }
 
 func (r *Report) part(in func(Race) bool) Part {
-	keep := func(scores []Score) []Score {
-		var kept []Score
+	keep := func(scores []score.Score) []score.Score {
+		var kept []score.Score
 		for i, s := range scores {
 			if in(r.Scored[i]) {
 				kept = append(kept, s)
@@ -100,9 +101,9 @@ func (r *Report) part(in func(Race) bool) Part {
 		return kept
 	}
 	mine := keep(r.Scores)
-	p := Part{Races: len(mine), Model: NewMetrics(mine), Baselines: map[string]Metrics{}}
+	p := Part{Races: len(mine), Model: score.NewMetrics(mine), Baselines: map[string]score.Metrics{}}
 	for name, scores := range r.BaseScores {
-		p.Baselines[name] = NewMetrics(keep(scores))
+		p.Baselines[name] = score.NewMetrics(keep(scores))
 	}
 	return p
 }

@@ -3,6 +3,6 @@
 # works, --help lists the rest. nginx and HAProxy (apt-get install nginx-light haproxy) are left out where they are not
 # installed.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
-go -C deploy/bench build -o ../../.var/bin/bench . # a module of its own
+cd "$(dirname "$0")/../../.."
+go -C deploy/lab build -o ../../.var/bin/bench ./bench # of a module of its own
 exec .var/bin/bench "$@"

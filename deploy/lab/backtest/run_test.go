@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
 	"gridcast/builder/season"
+	"gridcast/deploy/lab/backtest"
 )
 
 // race names the forecast of a model in backtests of one archive and one basis.

@@ -1,4 +1,8 @@
-package backtest
+// Package score scores forecasts by the results of their races, and sums the scores up with intervals. The service scores
+// its picks with it, and the lab its models.
+//
+// The bootstrap is seeded, so the same scores give the same figures.
+package score
 
 import (
 	"slices"
@@ -36,9 +40,9 @@ type Outcome struct {
 	Came bool
 }
 
-// NewScore scores a forecast by the official result of its round.
-func NewScore(f predict.Forecast, r *season.Round) Score {
-	s := ScoreOf(f, r.Podium())
+// New scores a forecast by the official result of its round.
+func New(f predict.Forecast, r *season.Round) Score {
+	s := Of(f, r.Podium())
 	if len(f.Candidates) == 0 || f.Candidates[0].Places == nil {
 		return s
 	}
@@ -67,8 +71,8 @@ func NewScore(f predict.Forecast, r *season.Round) Score {
 // scored is the number of places that give points since 2010.
 const scored = 10
 
-// ScoreOf scores a forecast by the podium of its race.
-func ScoreOf(f predict.Forecast, podium season.Podium) Score {
+// Of scores a forecast by the podium of its race.
+func Of(f predict.Forecast, podium season.Podium) Score {
 	s := Score{Confidence: f.Winner().Win}
 	s.Hit, s.Podium = podium.Score(f.Podium)
 	for i, picked := range f.Podium {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/laps"
 	"gridcast/builder/season"
+	"gridcast/deploy/lab/laps"
 )
 
 // QualifiedAlone is the baseline f0 of a model with these explanations.

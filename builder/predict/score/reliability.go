@@ -1,4 +1,4 @@
-package backtest
+package score
 
 import (
 	"cmp"
@@ -144,6 +144,6 @@ func CalibratedECE(scores []Score) Expected {
 		errs = append(errs, 100*calibrationError(table))
 		e.Mean += errs[len(errs)-1] / resamples
 	}
-	e.Interval = interval(errs)
+	e.Interval = Middle(errs)
 	return e
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/deploy/bench/loadgen"
+	"gridcast/deploy/lab/bench/loadgen"
 )
 
 // loadCommand makes this program the load generator.

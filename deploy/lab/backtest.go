@@ -10,11 +10,13 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
-	"gridcast/builder/predict/laps"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
+	"gridcast/deploy/lab/backtest"
+	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/lab/titles"
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"
 )
@@ -117,7 +119,7 @@ func (c *backtestCmd) titles(ctx context.Context, s *terminal.Streams, a *season
 	if !ok {
 		return terminal.Usagef("--model %s: has no title odds", c.Model)
 	}
-	record, err := title.Score(ctx, a, c.From, c.To, ranked, title.DefaultConfig())
+	record, err := titles.Score(ctx, a, c.From, c.To, ranked, title.DefaultConfig())
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (c *backtestCmd) titles(ctx context.Context, s *terminal.Streams, a *season
 	for _, stage := range record.Stages {
 		for _, of := range []struct {
 			title string
-			title.Scores
+			titles.Scores
 		}{{"drivers", stage.Drivers}, {"constructors", stage.Teams}} {
 			rows = append(rows, []any{
 				fmt.Sprintf("%s after %.0f %%", of.title, 100*stage.Part), of.Seasons, decimals(of.LogLoss), decimals(of.Replay), decimals(of.Leader), decimals(of.Share),
@@ -167,8 +169,8 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 }
 
 // binRow is a bin of chances with the share that came true.
-func binRow(bin backtest.Bin) []any {
-	return []any{bin.Races, percent(100 * bin.Said), withInterval("%.1f", 100*bin.Won, backtest.Interval{100 * bin.Interval[0], 100 * bin.Interval[1]})}
+func binRow(bin score.Bin) []any {
+	return []any{bin.Races, percent(100 * bin.Said), withInterval("%.1f", 100*bin.Won, score.Interval{100 * bin.Interval[0], 100 * bin.Interval[1]})}
 }
 
 // printDifferences prints the differences between a model and the baselines on the same races.
@@ -191,7 +193,7 @@ func paired(format string, p backtest.Paired) string {
 	return text
 }
 
-func withInterval(format string, value float64, interval backtest.Interval) string {
+func withInterval(format string, value float64, interval score.Interval) string {
 	return fmt.Sprintf(format+" ["+format+", "+format+"]", value, interval[0], interval[1])
 }
 
@@ -206,7 +208,7 @@ func printLive(s *terminal.Streams, r *backtest.LiveReport) {
 }
 
 // printMetrics prints the scores of a model, and below it those of the baselines, the best first.
-func printMetrics(s *terminal.Streams, title, model string, of backtest.Metrics, baselines map[string]backtest.Metrics) {
+func printMetrics(s *terminal.Streams, title, model string, of score.Metrics, baselines map[string]score.Metrics) {
 	names := slices.SortedFunc(maps.Keys(baselines), func(a, b string) int {
 		return cmp.Or(cmp.Compare(baselines[a].LogLoss, baselines[b].LogLoss), cmp.Compare(a, b))
 	})
@@ -215,8 +217,8 @@ func printMetrics(s *terminal.Streams, title, model string, of backtest.Metrics,
 	s.PrintTable([]any{title, "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}, rows)
 }
 
-func metricsRow(name string, m backtest.Metrics) []any {
-	var i backtest.Intervals
+func metricsRow(name string, m score.Metrics) []any {
+	var i score.Intervals
 	if m.Intervals != nil {
 		i = *m.Intervals
 	}

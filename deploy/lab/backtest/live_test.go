@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
-	"gridcast/builder/predict/laps"
+	"gridcast/deploy/lab/backtest"
+	"gridcast/deploy/lab/laps"
 )
 
 // ergast holds the lap times of the live picks.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 )
 
@@ -84,7 +85,7 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 	if len(races) == 0 {
 		return nil, fmt.Errorf("backtest from %d to %d: the archive has no finished race there", c.From, c.To)
 	}
-	scores := make([][]Score, len(models))
+	scores := make([][]score.Score, len(models))
 	for i, r := range races {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("backtest %d %s: %w", r.Year, r.GrandPrix, err)
@@ -95,7 +96,7 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 			if err != nil {
 				return nil, fmt.Errorf("backtest of %s: %w", m.Name(), err)
 			}
-			scores[k] = append(scores[k], NewScore(f, r.Round))
+			scores[k] = append(scores[k], score.New(f, r.Round))
 		}
 		if c.Progress != nil {
 			c.Progress("races", i+1, len(races))

@@ -1,4 +1,4 @@
-package deploy_test
+package main
 
 import (
 	"encoding/json"
@@ -17,19 +17,21 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/backtest"
-	"gridcast/builder/predict/laps"
+	"gridcast/builder/predict/score"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/lab/backtest"
+	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/lab/titles"
 )
 
 var update = flag.Bool("update", false, "write deploy/docs/predictions.json and the tables of predictions.md anew")
 
 // The page, and the figures behind it.
 const (
-	page        = "docs/predictions.md"
-	pageFigures = "docs/predictions.json"
+	page        = "../docs/predictions.md"
+	pageFigures = "../docs/predictions.json"
 )
 
 // figures is the content of predictions.json: the answers of the commands that the page names, without the parts that
@@ -39,7 +41,7 @@ type figures struct {
 	Qualifying backtest.Report     `json:"qualifying"`
 	Form       backtest.Report     `json:"form"`
 	Known      backtest.Report     `json:"grid_to_2024"`
-	Titles     title.Record        `json:"titles"`
+	Titles     titles.Record       `json:"titles"`
 	Live       backtest.LiveReport `json:"live"`
 	Frozen     []frozen            `json:"as_frozen"` // printed by make season
 }
@@ -92,7 +94,7 @@ func TestPredictionsPage(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			t.Errorf("%s differs from %s (-want +got); go test ./deploy -run TestPredictionsPage -update writes the tables\n%s", page, pageFigures, diff)
+			t.Errorf("%s differs from %s (-want +got); go -C deploy/lab test . -run TestPredictionsPage -update writes the tables\n%s", page, pageFigures, diff)
 		}
 	}
 	for _, number := range regexp.MustCompile(`\b\d*\.\d+\b`).FindAllString(block.ReplaceAllString(string(text), ""), -1) {
@@ -129,7 +131,7 @@ func TestPredictionsFigures(t *testing.T) {
 		}
 		*run.into = *report
 	}
-	if got.Titles, err = title.Score(t.Context(), a, 2010, 2025, predict.NewV2(predict.DefaultParams()), title.DefaultConfig()); err != nil {
+	if got.Titles, err = titles.Score(t.Context(), a, 2010, 2025, predict.NewV2(predict.DefaultParams()), title.DefaultConfig()); err != nil {
 		t.Fatal(err)
 	}
 	races, err := laps.Read(sourcetest.Path(t, "ergast-laps"), a)
@@ -167,7 +169,7 @@ func (f figures) text(t *testing.T) []byte {
 			s.Model.Intervals = nil
 			slot := s.Baselines["grid_frequency"]
 			slot.Intervals = nil
-			s.Baselines = map[string]backtest.Metrics{"grid_frequency": slot}
+			s.Baselines = map[string]score.Metrics{"grid_frequency": slot}
 		}
 	}
 	f.Known.Seasons = nil
@@ -193,7 +195,7 @@ func tablesOf(f figures) map[string]string {
 	}
 	pct := func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	num := func(v float64) string { return fmt.Sprintf("%.3f", v) }
-	in := func(format string, v float64, i backtest.Interval) string {
+	in := func(format string, v float64, i score.Interval) string {
 		return fmt.Sprintf(format+" ["+format+", "+format+"]", v, i[0], i[1])
 	}
 
@@ -216,7 +218,7 @@ func tablesOf(f figures) map[string]string {
 	head("scores", "", "winner %", "podium %", "log-loss", "Brier", "podium Brier", "ECE %", "ECE of all drivers %")
 	for _, r := range []struct {
 		name string
-		of   backtest.Metrics
+		of   score.Metrics
 	}{
 		{"gridcast, qualifying", f.Qualifying.Model},
 		{"gridcast, grid", f.Grid.Model},
@@ -245,7 +247,7 @@ func tablesOf(f figures) map[string]string {
 
 	head("reliability", "drivers", "podium said %", "came % [95 %]")
 	for _, b := range f.Grid.Podiums {
-		row("reliability", strconv.Itoa(b.Races), pct(100*b.Said), in("%.1f", 100*b.Won, backtest.Interval{100 * b.Interval[0], 100 * b.Interval[1]}))
+		row("reliability", strconv.Itoa(b.Races), pct(100*b.Said), in("%.1f", 100*b.Won, score.Interval{100 * b.Interval[0], 100 * b.Interval[1]}))
 	}
 
 	head("seasons", "", "races", "winner %", "pole's", "podium %", "grid's", "LL", "slot", "qualifying", "form")
@@ -259,7 +261,7 @@ func tablesOf(f figures) map[string]string {
 	for _, s := range f.Titles.Stages {
 		for _, of := range []struct {
 			name string
-			title.Scores
+			titles.Scores
 		}{{"drivers", s.Drivers}, {"constructors", s.Teams}} {
 			row("titles", fmt.Sprintf("%s after %.0f %%", of.name, 100*s.Part), num(of.LogLoss), num(of.Replay), num(of.Leader), num(of.Share),
 				fmt.Sprintf("%d of %d", of.Hits, of.Seasons), pct(100*of.Said))
@@ -269,7 +271,7 @@ func tablesOf(f figures) map[string]string {
 	head("live", "distance %", "races", "winner %", "log-loss", "podium Brier", "order alone: winner %", "log-loss", "podium Brier", "positions: winner %", "log-loss", "podium Brier")
 	for _, c := range f.Live.Checkpoints {
 		cells := []string{strconv.Itoa(c.Percent), strconv.Itoa(c.Races)}
-		for _, m := range []backtest.Metrics{c.Model, c.Baselines["order_only"], c.Baselines["leader"]} {
+		for _, m := range []score.Metrics{c.Model, c.Baselines["order_only"], c.Baselines["leader"]} {
 			cells = append(cells, pct(m.WinnerHitPct), num(m.LogLoss), num(m.PodiumBrier))
 		}
 		row("live", cells...)

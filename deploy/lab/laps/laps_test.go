@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/laps"
 	"gridcast/builder/season"
+	"gridcast/deploy/lab/laps"
 )
 
 func seconds(s ...float64) []time.Duration {

@@ -1,0 +1,27 @@
+package backtest_test
+
+import (
+	"slices"
+	"testing"
+
+	"gridcast/builder/predict/score"
+	"gridcast/deploy/lab/backtest"
+)
+
+func TestPairingShowsASmallSteadyDifference(t *testing.T) {
+	scores := make([]score.Score, 20)
+	for i := range scores {
+		scores[i] = score.Score{Hit: i >= 10, LogLoss: float64(i)}
+	}
+	better := slices.Clone(scores)
+	for i := range better {
+		better[i].LogLoss -= .1 + .01*float64(i%3)
+	}
+	d := backtest.Compare(better, scores)
+	if d.LogLoss.Mean > -.1 || d.LogLoss.Interval[1] >= 0 {
+		t.Errorf("log-loss: got %+v, want an interval below 0", d.LogLoss)
+	}
+	if d.WinnerHitPct != (backtest.Paired{}) {
+		t.Errorf("hits: got %+v, want no difference", d.WinnerHitPct)
+	}
+}
