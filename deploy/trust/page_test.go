@@ -30,9 +30,9 @@ is an answer wrong, and in none does a version fall. Of %d cells, %d need a pers
 The seconds count from the end of the fault until a change by an operator reaches the reader. The fault lasts two seconds.
 
 API keys, operators, settings and webhooks have a copy in `+"`copies/`"+` of the store, written before each change. A scheduler
-puts the copy back within 30 seconds, and records a damaged line of the audit log in the next line. A person is needed only where no
-copy exists in the store: the ledger and the archives are too large and too important for a copy beside the original that one fault
-would hit too.
+puts the copy back within 30 seconds, and records a damaged line of the audit log in the next line. Only damage of the
+ledger or of an archive needs a person. The store has no second copy of them, because it would double the store; the nightly
+backup has one.
 
 | Part | Fault | Readers | Seconds | The operator sees | A person |
 |---|---|---|---|---|---|

@@ -122,7 +122,8 @@ func (l *logs) said() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if found := regexp.MustCompile(`level=(?:ERROR|WARN) msg="?([^"\n]*)`).FindSubmatch(l.text.Bytes()); found != nil {
-		return "log: " + string(found[1])
+		message, _, _ := strings.Cut(string(found[1]), ": ") // an error may name a folder of this machine
+		return "log: " + message
 	}
 	return ""
 }
