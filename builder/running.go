@@ -321,8 +321,8 @@ func liveData(now time.Time, r *almanac.Round, race *live.Race) wire.LiveRace {
 	if r.Result != nil {
 		data.State = wire.LiveOver
 		places := almanac.Podium(r.Result.Rows)
-		podium := wire.Podium{P1: r.Code(places[0]), P2: r.Code(places[1]), P3: r.Code(places[2])}
-		data.Result = &wire.Result{Winner: podium.P1, Podium: podium}
+		podium := wire.LivePodium{P1: r.Code(places[0]), P2: r.Code(places[1]), P3: r.Code(places[2])}
+		data.Result = &wire.LiveResult{Winner: podium.P1, Podium: podium}
 		for _, row := range r.Result.Rows {
 			points := row.Points
 			car := carOf(r, row.Driver)

@@ -26,6 +26,7 @@ var arrows = map[string][]string{
 	"schemas/ordered":               {},
 	"schemas/docs":                  {"schemas"},
 	"schemas/frame":                 {},
+	"schemas/generate":              {"schemas/catalog", "schemas/wire"},
 	"snapshots":                     {"schemas", "snapshots/blob"},
 	"snapshots/backup":              {"snapshots"},
 	"snapshots/blob":                {"snapshots/blob", "snapshots/retry", "snapshots/watch"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"gridcast/schemas/catalog"
 )
 
 // bundle returns the OpenAPI document with every schema file moved into its components, so
@@ -15,6 +17,7 @@ import (
 // The schemas of messages to webhooks are inline.
 func bundle() *yaml.Node {
 	document := parse("openapi.yaml")
+	insertPaths(member(document, "paths"), parse("paths.yaml"))
 	schemas := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	messages := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	titles := map[string]string{} // file -> name in components
@@ -30,6 +33,15 @@ func bundle() *yaml.Node {
 	redirect(messages, titles)
 	inline(document, messages)
 	return document
+}
+
+// insertPaths adds the generated paths behind the endpoints among the paths that are written by hand.
+func insertPaths(paths, generated *yaml.Node) {
+	at := 0
+	for at < len(paths.Content) && strings.HasPrefix(paths.Content[at].Value, catalog.BasePath) {
+		at += 2
+	}
+	paths.Content = slices.Insert(paths.Content, at, generated.Content...)
 }
 
 // inline replaces each reference to a schema of messages by the schema. oapi-codegen drops a component that
@@ -91,9 +103,9 @@ func parse(file string) *yaml.Node {
 	return document.Content[0]
 }
 
-// plain drops the layout of the source, so that the whole bundle has one layout.
+// plain drops the layout of the source and the comment at its head, so that the whole bundle has one layout.
 func plain(n *yaml.Node) {
-	n.Style = 0
+	n.Style, n.HeadComment = 0, ""
 	for _, child := range n.Content {
 		plain(child)
 	}

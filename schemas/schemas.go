@@ -1,9 +1,12 @@
 // Package schemas is the public contract in machine-readable form: the OpenAPI document, the
 // JSON Schema of every body, and the check that a body keeps to them.
 //
-// The sources are openapi.yaml and v1/*.schema.json, which this package embeds. It parses and
+// The sources are openapi.yaml, paths.yaml and v1/*.schema.json, which this package embeds. It parses and
 // compiles each of them on first use. All functions are safe for concurrent use.
 // An embedded file that does not parse is a bug that the tests find; the program panics.
+//
+// Package generate makes paths.yaml and the schema files of the additive endpoints. All other sources are written by hand:
+// openapi.yaml with its six first endpoints, their schemas, and those of the service, of errors and of webhooks.
 package schemas
 
 import (
@@ -11,7 +14,8 @@ import (
 	"regexp"
 )
 
-//go:embed openapi.yaml v1/*.schema.json
+//go:generate go run ./generate
+//go:embed openapi.yaml paths.yaml v1/*.schema.json
 var sources embed.FS
 
 func source(name string) []byte {

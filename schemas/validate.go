@@ -61,8 +61,11 @@ func ValidateBody(kind string, body []byte) error {
 }
 
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
-// order of the OpenAPI document. Endpoints with the parameter type have two.
-var contracts = []contract{
+// order of the OpenAPI document. Endpoints with the parameter type have one for each type.
+var contracts = slices.Concat(written, generated)
+
+// written are the contracts whose schema files are written by hand.
+var written = []contract{
 	newContract[wire.Success[[]wire.DriverStanding]](catalog.Standings, catalog.DriversType, "v1/standings.schema.json"),
 	newContract[wire.Success[[]wire.ConstructorStanding]](catalog.Standings, catalog.ConstructorsType, "v1/standings.schema.json"),
 	newContract[wire.Success[[]wire.CalendarEntry]](catalog.Calendar, "", "v1/calendar.schema.json"),
@@ -70,28 +73,6 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.PredictionRecord]](catalog.Predictions, "", "v1/predictions.schema.json"),
 	newContract[wire.Success[wire.NextRace]](catalog.NextRace, "", "v1/next-race.schema.json"),
 	newContract[wire.Success[wire.Accuracy]](catalog.Accuracy, "", "v1/accuracy.schema.json"),
-	newContract[wire.Success[[]wire.ProbabilityRecord]](catalog.Probabilities, "", "v1/probabilities.schema.json"),
-	newContract[wire.Success[wire.TrackRecord]](catalog.TrackRecord, "", "v1/track-record.schema.json"),
-	newContract[wire.Success[wire.TitleOdds]](catalog.TitleOdds, "", "v1/title-odds.schema.json"),
-	newContract[wire.Success[[]wire.ForecastRecord]](catalog.Forecast, "", "v1/forecast.schema.json"),
-	newContract[wire.Success[[]wire.ForecastHistory]](catalog.ForecastHistory, "", "v1/forecast-history.schema.json"),
-	newContract[wire.Success[[]wire.ResultRecord]](catalog.Results, "", "v1/results.schema.json"),
-	newContract[wire.Success[[]wire.Weekend]](catalog.Weekends, "", "v1/weekends.schema.json"),
-	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),
-	newContract[wire.Success[wire.ChangesPage]](catalog.ChangesLog, "", "v1/changes-log.schema.json"),
-	newContract[wire.Success[wire.LiveRace]](catalog.Live, "", "v1/live.schema.json"),
-	newContract[wire.Success[[]wire.WeekendSessions]](catalog.Sessions, "", "v1/sessions.schema.json"),
-	newContract[wire.Success[[]wire.DriverProgress]](catalog.StandingsProgress, catalog.DriversType, "v1/standings-progress.schema.json"),
-	newContract[wire.Success[[]wire.ConstructorProgress]](catalog.StandingsProgress, catalog.ConstructorsType, "v1/standings-progress.schema.json"),
-	newContract[wire.Success[[]wire.HeadToHead]](catalog.HeadToHead, "", "v1/head-to-head.schema.json"),
-	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.DriversType, "v1/careers.schema.json"),
-	newContract[wire.Success[[]wire.Career]](catalog.Careers, catalog.ConstructorsType, "v1/careers.schema.json"),
-	newContract[wire.Success[[]wire.Career]](catalog.FormerCareers, catalog.DriversType, "v1/careers.schema.json"),
-	newContract[wire.Success[[]wire.Career]](catalog.FormerCareers, catalog.ConstructorsType, "v1/careers.schema.json"),
-	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.DriversType, "v1/identifiers.schema.json"),
-	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.ConstructorsType, "v1/identifiers.schema.json"),
-	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.CircuitsType, "v1/identifiers.schema.json"),
-	newContract[wire.Success[[]wire.Identity]](catalog.Identifiers, catalog.GrandsPrixType, "v1/identifiers.schema.json"),
 }
 
 // ErrorKind is the kind of the body of an error.

@@ -5,12 +5,16 @@ package edgetest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -96,7 +100,8 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 
 func generatedAt(n int64) time.Time { return AbuDhabi.Add(time.Duration(n-86400) * time.Second) }
 
-// samples say the data of each endpoint's variants in version n.
+// samples say the data of an endpoint's variants in version n. An endpoint without a sample has the data of an example in
+// the OpenAPI document.
 var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 	catalog.Standings: func(v catalog.Variant, n int64) any {
 		if v.Type == catalog.ConstructorsType {
@@ -164,17 +169,6 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return records
 	},
-	catalog.ForecastHistory: func(v catalog.Variant, n int64) any {
-		records := []wire.ForecastHistory{}
-		if v.SessionKey > 0 {
-			noted := wire.NotedForecast{NotedAt: wire.Instant(generatedAt(n)), Step: "practice_1", Basis: "practice", Model: "test"}
-			for i, driver := range []string{"NOR", "PIA", "VER"} {
-				noted.Drivers = append(noted.Drivers, wire.ForecastChance{Driver: driver, DriverID: strings.ToLower(driver), WinPct: wire.Percent(1000 - n%100 - int64(i)), PodiumPct: 1000})
-			}
-			records = append(records, wire.ForecastHistory{SessionKey: v.SessionKey, GPName: "Abu Dhabi Grand Prix", Forecasts: []wire.NotedForecast{noted}})
-		}
-		return records
-	},
 	catalog.Results: func(v catalog.Variant, n int64) any {
 		records := []wire.ResultRecord{}
 		if v.SessionKey > 0 {
@@ -213,21 +207,6 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return []wire.DriverProgress{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren", Rounds: rounds}}
 	},
-	catalog.HeadToHead: func(_ catalog.Variant, n int64) any {
-		return []wire.HeadToHead{{
-			Team: "McLaren", TeamID: "mclaren", PointsRounds: 1, First: wire.Teammate{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Points: float64(n)},
-			Second: wire.Teammate{Driver: "PIA", DriverID: "oscar-piastri", Name: "Oscar Piastri"},
-		}}
-	},
-	catalog.Careers: func(_ catalog.Variant, n int64) any {
-		return []wire.Career{{ID: "lando-norris", Name: "Lando Norris", Points: float64(n), FirstSession: 2019001, LastSession: 2024024}}
-	},
-	catalog.Identifiers: func(_ catalog.Variant, n int64) any {
-		return []wire.Identity{{ID: "lando-norris", Name: "Lando Norris", F1DB: "lando-norris", Codes: []wire.SeasonCode{{Code: "NOR", From: 2019, To: 2024 + int(n)}}}}
-	},
-	catalog.FormerCareers: func(_ catalog.Variant, n int64) any {
-		return []wire.Career{{ID: "jim-clark", Name: "Jim Clark", Points: float64(n), FirstSession: 1960004, LastSession: 1968001}}
-	},
 	catalog.Live: func(v catalog.Variant, n int64) any {
 		if v.SessionKey == catalog.NoSession {
 			return wire.LiveRace{State: wire.LiveNone}
@@ -259,7 +238,7 @@ func render(t testing.TB, v catalog.Variant, n int64) []byte {
 	} else if sample := samples[v.Endpoint]; sample != nil {
 		content = wire.Wrap(sample(v, n), generatedAt(n))
 	} else {
-		t.Fatalf("edgetest has no sample of %s", v.Endpoint)
+		content = wire.Wrap(example(t, v.Endpoint), generatedAt(n))
 	}
 	body, err := wire.Marshal(content)
 	if err != nil {
@@ -267,6 +246,39 @@ func render(t testing.TB, v catalog.Variant, n int64) []byte {
 	}
 	return body
 }
+
+// example returns the data of an endpoint's first example in the OpenAPI document.
+func example(t testing.TB, endpoint catalog.Name) json.RawMessage {
+	t.Helper()
+	path, ok := documented().Paths[catalog.BasePath+"/"+string(endpoint)]
+	examples := path.Get.Responses["200"].Content["application/json"].Examples
+	if !ok || len(examples) == 0 {
+		t.Fatalf("the OpenAPI document has no example of %s", endpoint)
+	}
+	return examples[slices.Min(slices.Collect(maps.Keys(examples)))].Value.Data
+}
+
+// document is the part of the OpenAPI document that has the examples.
+type document struct {
+	Paths map[string]struct {
+		Get struct {
+			Responses map[string]struct {
+				Content map[string]struct {
+					Examples map[string]struct {
+						Value struct{ Data json.RawMessage }
+					}
+				}
+			}
+		}
+	}
+}
+
+var documented = sync.OnceValue(func() (d document) {
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &d); err != nil {
+		panic("BUG: edgetest: " + err.Error())
+	}
+	return d
+})
 
 // Countdown returns the coming rounds of every version.
 func Countdown(t testing.TB) wire.Countdown {

@@ -1,19 +1,35 @@
 package wire
 
-// Identity is a record of /identifiers: a driver, a constructor, a circuit or a Grand Prix, and its names elsewhere.
+// IdentifiersBody are the identifiers of drivers, constructors, circuits or Grands Prix, with the names that other
+// sources have for them.
+//
+// By identifier.
+type IdentifiersBody = Success[[]Identity]
+
+// Identity is one driver, constructor, circuit or Grand Prix.
 type Identity struct {
-	ID      string       `json:"id"` // the same for ever
-	Name    string       `json:"name"`
-	F1DB    string       `json:"f1db"` // the present identifier there
-	Jolpica []string     `json:"jolpica,omitzero"`
-	OpenF1  []string     `json:"openf1,omitzero"`
-	Aliases []string     `json:"aliases,omitzero"` // further identifiers that F1DB had in between
-	Codes   []SeasonCode `json:"codes,omitzero"`   // of a driver
+	// The driver_id, team_id, gp_id or circuit.id of the other documents, the same for ever.
+	ID string `json:"id"`
+	// Present name.
+	Name string `json:"name"`
+	// F1DB's present identifier.
+	F1DB string `json:"f1db"`
+	// Jolpica's identifiers; of a Grand Prix, its names. Absent if unknown.
+	Jolpica []string `json:"jolpica,omitzero"`
+	// OpenF1's names: acronyms of drivers, names of teams, circuits and meetings. Absent if unknown.
+	OpenF1 []string `json:"openf1,omitzero"`
+	// Further identifiers that F1DB had in between; absent if there are none.
+	Aliases []string `json:"aliases,omitzero"`
+	// Three-letter codes of a driver by season; absent without a race weekend.
+	Codes []SeasonCode `json:"codes,omitzero"`
 }
 
-// SeasonCode is a three-letter code and the seasons in which it named a driver at a race.
+// SeasonCode is a code and the seasons in which it named the driver.
 type SeasonCode struct {
-	Code string `json:"code"`
-	From int    `json:"from"`
-	To   int    `json:"to"`
+	// Three letters, unique within a season.
+	Code DriverCode `json:"code"`
+	// First season.
+	From int `json:"from" minimum:"1950"`
+	// Last season so far.
+	To int `json:"to" minimum:"1950"`
 }

@@ -12,49 +12,85 @@ const (
 	LiveOver      LiveState = "over"
 )
 
-// LiveRace is the data of /live: the race that runs, or ran last. The order is that of the grid before the first
-// observation, and the verified classification once there is one. Timeline is present with a session key alone.
+// LiveBody is a running race, lap by lap.
+type LiveBody = Success[LiveRace]
+
+// LiveRace is the race that runs, or ran last.
+//
+//schema:name Live
 type LiveRace struct {
-	State       LiveState        `json:"state"`
-	Provisional bool             `json:"provisional"` // true until the result is verified
-	SessionKey  int64            `json:"session_key,omitzero"`
-	GPName      string           `json:"gp_name,omitzero"`
-	Lap         int              `json:"lap,omitzero"`         // completed by the leader
-	Laps        int              `json:"laps,omitzero"`        // scheduled
-	ObservedAt  Instant          `json:"observed_at,omitzero"` // of the latest observation
-	ValidUntil  Instant          `json:"valid_until,omitzero"` // from then on the order is stale
-	ByHand      bool             `json:"by_hand,omitzero"`     // a person entered the order that is shown
-	Order       []LiveCar        `json:"order,omitzero"`
-	Checkpoints []LiveCheckpoint `json:"checkpoints,omitzero"`
-	Result      *Result          `json:"result,omitzero"` // verified
-	Timeline    []LiveLap        `json:"timeline,omitzero"`
+	// none: no race is near, or nothing was observed of the last one. waiting: the pick is frozen, and nothing has
+	// been observed yet.
+	State LiveState `json:"state"`
+	// True until the result is verified. Everything that is provisional stands on this endpoint alone.
+	Provisional bool       `json:"provisional"`
+	SessionKey  SessionKey `json:"session_key,omitzero"`
+	GPName      GPName     `json:"gp_name,omitzero"`
+	// Laps that the leader has completed.
+	Lap int `json:"lap,omitzero"`
+	// Laps of the race as scheduled.
+	Laps int `json:"laps,omitzero"`
+	// The instant of the latest observation, by the clock of its source.
+	ObservedAt Instant `json:"observed_at,omitzero"`
+	// From this instant on the order is stale: later by 180 seconds or two laps than the observation, whichever is
+	// longer, and by ten minutes while the race is suspended. Absent before the first observation and after the
+	// end.
+	ValidUntil Instant `json:"valid_until,omitzero"`
+	// A person entered the order that is shown.
+	ByHand bool `json:"by_hand,omitzero"`
+	// Every car, the leader first: the grid before the first observation, the verified classification after the
+	// last.
+	Order []LiveCar `json:"order,omitzero"`
+	// The shares of the distance at which live picks are frozen.
+	Checkpoints []LiveCheckpoint `json:"checkpoints,omitzero" minItems:"5" maxItems:"5"`
+	Result      *LiveResult      `json:"result,omitzero"`
+	// Every observed lap, with session_key alone. The timeline of a race is published when the race is over.
+	Timeline []LiveLap `json:"timeline,omitzero" minItems:"0"`
 }
 
-// LiveCar is a car in running order. Cars that are out have no position and come last.
+// LiveCar is a car in running order; a car that is out has no position.
 type LiveCar struct {
-	Position  int      `json:"position,omitzero"`
-	Driver    string   `json:"driver"`
-	DriverID  string   `json:"driver_id"`
-	TeamID    string   `json:"team_id,omitzero"` // absent if the driver's team is not known
-	GapMS     *int     `json:"gap_ms,omitzero"`  // behind the leader; absent if it is not known
-	GapLaps   int      `json:"gap_laps,omitzero"`
-	Stops     *int     `json:"stops,omitzero"`
-	WinPct    *Percent `json:"win_pct,omitzero"`
+	// Place; absent if the car is out or was not classified.
+	Position int        `json:"position,omitzero"`
+	Driver   DriverCode `json:"driver"`
+	DriverID DriverID   `json:"driver_id"`
+	// Identifier of the team, the same for ever; absent if the driver's team is not known.
+	TeamID string `json:"team_id,omitzero"`
+	// The time behind the leader, in milliseconds; absent if it is not known.
+	GapMS *int `json:"gap_ms,omitzero"`
+	// Whole laps behind the leader, for a lapped car.
+	GapLaps int `json:"gap_laps,omitzero"`
+	// Pit stops made; absent if the number is not known.
+	Stops *int `json:"stops,omitzero"`
+	// The probability that this driver wins.
+	WinPct *Percent `json:"win_pct,omitzero"`
+	// The probability that this driver is among the first three.
 	PodiumPct *Percent `json:"podium_pct,omitzero"`
-	Points    *float64 `json:"points,omitzero"` // if the race ended in this order, or as verified
-	Out       bool     `json:"out,omitzero"`
-	Carried   bool     `json:"carried,omitzero"` // the source's line does not name the car: it stands where it was
+	// The points of this place over the full distance; once the result is verified, the points scored.
+	Points *float64 `json:"points,omitzero"`
+	// The car no longer runs, or was not classified.
+	Out bool `json:"out,omitzero"`
+	// The line of the source does not name the car. It stands where it was, for two laps; then it is out until a
+	// line names it.
+	Carried bool `json:"carried,omitzero"`
 }
 
-// LiveCheckpoint is a share of the distance at which a live pick is frozen.
+// LiveCheckpoint is a share of the scheduled distance at which a live pick is frozen.
 type LiveCheckpoint struct {
-	Percent    int         `json:"checkpoint_pct"` // 0 is the end of the first lap
-	Lap        int         `json:"lap"`            // at whose end the pick is due
-	Status     string      `json:"status"`         // pending, frozen or missed
-	ObservedAt Instant     `json:"observed_at,omitzero"`
+	// Percent of the scheduled distance: 0, 25, 50, 75 or 90; 0 is the end of the first lap. The pick at 50 counts
+	// in /accuracy.
+	Percent int `json:"checkpoint_pct" maximum:"99"`
+	// The lap at whose end the pick is due.
+	Lap int `json:"lap" minimum:"1"`
+	// A pick that could not be frozen in time is never frozen later.
+	Status string `json:"status" enum:"pending,frozen,missed"`
+	// The observation that the pick was made from.
+	ObservedAt Instant `json:"observed_at,omitzero"`
+	// When the pick was frozen.
 	FrozenAt   Instant     `json:"frozen_at,omitzero"`
 	Prediction *Prediction `json:"prediction,omitzero"`
-	Reason     string      `json:"reason,omitzero"` // why it was missed
+	// Why the pick was not frozen.
+	Reason string `json:"reason,omitzero"`
 }
 
 // The statuses of a checkpoint.
@@ -64,10 +100,31 @@ const (
 	CheckpointMissed  = "missed"
 )
 
-// LiveLap is the order and the chances at the end of a lap of the leader.
+// LiveLap is the race when its leader completed a lap.
 type LiveLap struct {
-	Lap        int       `json:"lap"`
-	ObservedAt Instant   `json:"observed_at"`
-	ByHand     bool      `json:"by_hand,omitzero"`
-	Order      []LiveCar `json:"order"`
+	// Laps that the leader had completed.
+	Lap int `json:"lap" minimum:"1"`
+	// The instant of the observation.
+	ObservedAt Instant `json:"observed_at"`
+	// A person entered the order.
+	ByHand bool `json:"by_hand,omitzero"`
+	// Every car, the leader first.
+	Order []LiveCar `json:"order" minItems:"1"`
+}
+
+// LiveResult is a verified race result.
+type LiveResult struct {
+	// The winner; the same as podium.p1.
+	Winner DriverCode `json:"winner"`
+	Podium LivePodium `json:"podium"`
+}
+
+// LivePodium are the drivers on the first three places; a place nobody holds is absent.
+type LivePodium struct {
+	// First place.
+	P1 DriverCode `json:"p1"`
+	// Second place.
+	P2 DriverCode `json:"p2,omitzero"`
+	// Third place.
+	P3 DriverCode `json:"p3,omitzero"`
 }

@@ -1,100 +1,166 @@
 package wire
 
-// WeekendSessions is one record of /sessions: what a round's sessions brought beside the classifications of its
-// race and sprint, which /results has. A list of a session without a known outcome is absent. Rows name drivers by
-// identifier, because a driver who took part in practice alone has no code.
+// SessionsBody are the sessions of one round beside the classifications of race and sprint.
+//
+// One round; empty where no session has a known outcome.
+type SessionsBody = Success[[]WeekendSessions]
+
+// WeekendSessions is the sessions of one round. A list is absent while its session has no known outcome.
 type WeekendSessions struct {
-	SessionKey       int64           `json:"session_key"`
-	GPName           string          `json:"gp_name"`
-	Drivers          []SessionDriver `json:"drivers"`
-	Practice         []PracticeRow   `json:"practice,omitzero"` // by session, then by lap time
+	SessionKey SessionKey `json:"session_key"`
+	GPName     GPName     `json:"gp_name"`
+	// The drivers in the rows below.
+	Drivers []SessionDriver `json:"drivers"`
+	// Practice, session by session, the fastest first.
+	Practice []PracticeRow `json:"practice,omitzero"`
+	// The qualifying of the sprint.
 	SprintQualifying []QualifyingRow `json:"sprint_qualifying,omitzero"`
-	SprintGrid       []GridRow       `json:"sprint_grid,omitzero"`
-	Qualifying       []QualifyingRow `json:"qualifying,omitzero"`
-	Grid             []GridRow       `json:"grid,omitzero"`
-	FastestLaps      []FastestLap    `json:"fastest_laps,omitzero"` // of a verified race
-	PitStops         []PitStop       `json:"pit_stops,omitzero"`    // of a verified race
+	// The starting grid of the sprint.
+	SprintGrid []GridRow `json:"sprint_grid,omitzero"`
+	// The qualifying of the race.
+	Qualifying []QualifyingRow `json:"qualifying,omitzero"`
+	// The starting grid of the race, penalties applied.
+	Grid []GridRow `json:"grid,omitzero"`
+	// Each driver's fastest lap of the race, in the order of the source: the fastest first, but the lap of a
+	// disqualified driver may be last. Absent until the result is verified.
+	FastestLaps []FastestLap `json:"fastest_laps,omitzero"`
+	// The stops of the race; absent until the result is verified.
+	PitStops []PitStop `json:"pit_stops,omitzero"`
 }
 
-// SessionDriver is a driver in the rows of a round's sessions.
+// SessionDriver is a driver of the round.
 type SessionDriver struct {
-	DriverID string `json:"driver_id"`       // the same for ever; see Identity
-	Driver   string `json:"driver,omitzero"` // three-letter code
-	Name     string `json:"name"`
-	Team     string `json:"team"`
-	TeamID   string `json:"team_id"`
+	DriverID DriverID `json:"driver_id"`
+	// Three letters that name the driver within the season; absent for a driver who took part in practice alone.
+	Driver DriverCode `json:"driver,omitzero"`
+	// Name of the driver.
+	Name string `json:"name"`
+	// Name of the team.
+	Team   string `json:"team"`
+	TeamID TeamID `json:"team_id"`
 }
 
-// PracticeRow is a driver's best lap of a practice session.
+// PracticeRow is a driver's practice session.
 type PracticeRow struct {
-	Session  string `json:"session"`           // practice_1 … practice_4
-	Position int    `json:"position,omitzero"` // absent without a lap time
-	DriverID string `json:"driver_id"`
-	TimeMS   int64  `json:"time_ms,omitzero"`
-	Laps     int    `json:"laps,omitzero"`
+	// The practice session.
+	Session string `json:"session" enum:"practice_1,practice_2,practice_3,practice_4"`
+	// Place by lap time; absent without a lap time.
+	Position int      `json:"position,omitzero"`
+	DriverID DriverID `json:"driver_id"`
+	// The best lap, in milliseconds.
+	TimeMS int64 `json:"time_ms,omitzero"`
+	// Completed laps; absent if unknown.
+	Laps int `json:"laps,omitzero"`
 }
 
-// QualifyingRow is a driver's qualifying: the best lap of each part, or of a session without parts.
+// QualifyingRow is a driver's qualifying.
 type QualifyingRow struct {
-	Position int    `json:"position,omitzero"` // absent if unranked
-	DriverID string `json:"driver_id"`
-	TimeMS   int64  `json:"time_ms,omitzero"` // of a session without parts
-	Q1MS     int64  `json:"q1_ms,omitzero"`
-	Q2MS     int64  `json:"q2_ms,omitzero"`
-	Q3MS     int64  `json:"q3_ms,omitzero"`
+	// Place; absent if unranked.
+	Position int      `json:"position,omitzero"`
+	DriverID DriverID `json:"driver_id"`
+	// The best lap of a qualifying without parts, in milliseconds. At Indianapolis until 1960 it is the time of
+	// four laps, in the first six races of 2005 the sum of two.
+	TimeMS int64 `json:"time_ms,omitzero"`
+	// The best lap of the first part, in milliseconds.
+	Q1MS int64 `json:"q1_ms,omitzero"`
+	// The best lap of the second part, in milliseconds.
+	Q2MS int64 `json:"q2_ms,omitzero"`
+	// The best lap of the third part, in milliseconds.
+	Q3MS int64 `json:"q3_ms,omitzero"`
 }
 
 // GridRow is a place on a starting grid.
 type GridRow struct {
-	Position   int    `json:"position,omitzero"` // absent: starts from the pit lane
-	DriverID   string `json:"driver_id"`
-	PitLane    bool   `json:"pit_lane,omitzero"`
-	Qualified  int    `json:"qualified,omitzero"`   // the place in qualifying
-	PlacesLost *int   `json:"places_lost,omitzero"` // between qualifying and grid; below zero: won. Absent unless both are known
-	Penalty    int    `json:"penalty,omitzero"`     // places, as the stewards gave it; the driver may lose fewer
-	ToTheBack  bool   `json:"to_the_back,omitzero"` // the stewards sent the driver to the back
+	// Place; absent for a start from the pit lane.
+	Position int      `json:"position,omitzero"`
+	DriverID DriverID `json:"driver_id"`
+	// The driver starts from the pit lane; absent otherwise.
+	PitLane bool `json:"pit_lane,omitzero"`
+	// The driver's place in qualifying: on the grid of a sprint in its own, which was that of the race in 2021 and
+	// 2022. Absent if there is none.
+	Qualified int `json:"qualified,omitzero"`
+	// Places lost between qualifying and grid; negative if won. In the sprint weekends of 2021 and 2022 the sprint
+	// set the grid of the race, so its places count too. Absent unless both are known.
+	PlacesLost *int `json:"places_lost,omitzero" minimum:"none"`
+	// Places by which the stewards moved the driver back; the driver may lose fewer. Absent if there is none or it
+	// is unknown.
+	Penalty int `json:"penalty,omitzero"`
+	// The stewards sent the driver to the back of the grid; absent otherwise.
+	ToTheBack bool `json:"to_the_back,omitzero"`
 }
 
 // FastestLap is a driver's fastest lap of the race.
 type FastestLap struct {
-	Position int    `json:"position"`
-	DriverID string `json:"driver_id"`
-	Lap      int    `json:"lap,omitzero"`
-	TimeMS   int64  `json:"time_ms,omitzero"`
+	// Place in this order; every driver with the time of the first has place 1.
+	Position int      `json:"position" minimum:"1"`
+	DriverID DriverID `json:"driver_id"`
+	// The number of the lap; absent if unknown.
+	Lap int `json:"lap,omitzero"`
+	// The lap time, in milliseconds.
+	TimeMS int64 `json:"time_ms,omitzero"`
 }
 
-// PitStop is one stop in the race. The time is that in the pit lane.
+// PitStop is one stop in the race.
 type PitStop struct {
-	DriverID string `json:"driver_id"`
-	Stop     int    `json:"stop"`
-	Lap      int    `json:"lap"`
-	TimeMS   int64  `json:"time_ms,omitzero"`
+	DriverID DriverID `json:"driver_id"`
+	// The number of the driver's stop.
+	Stop int `json:"stop" minimum:"1"`
+	// The lap on which the driver stopped.
+	Lap int `json:"lap"`
+	// The time in the pit lane, in milliseconds.
+	TimeMS int64 `json:"time_ms,omitzero"`
 }
 
-// DriverProgress is a driver's way through the championship of a season.
+// StandingsProgressBody is one championship after every verified round of a season. Before 2010: up to the first
+// round whose result is not verified. The last round has the figures of /standings.
+//
+// Rows by their last position; empty before the season's first result, and for constructors in seasons without
+// their championship.
+type StandingsProgressBody = Success[[]DriverProgress]
+
+// StandingsProgressConstructorsBody is the body for the constructors.
+type StandingsProgressConstructorsBody = Success[[]ConstructorProgress]
+
+// DriverProgress is one driver or one team through the season. A row of a driver has driver, driver_id and name; a
+// row of a team has none of them. A team whose entry was excluded, and which entered anew, has a row for each
+// entry.
+//
+//schema:name StandingProgress
 type DriverProgress struct {
-	Driver     string          `json:"driver"`
-	DriverID   string          `json:"driver_id"`
-	Name       string          `json:"name"`
-	Team       string          `json:"team"`
-	TeamID     string          `json:"team_id"`
-	TeamColour string          `json:"team_colour,omitzero"`
-	Rounds     []RoundProgress `json:"rounds"`
-
-	Decisions []ChampionshipDecision `json:"decisions,omitzero"` // those that stand
+	// Code of the driver; absent in the constructors' championship.
+	Driver DriverCode `json:"driver"`
+	// Identifier of the driver, the same for ever; absent in the constructors' championship.
+	DriverID string `json:"driver_id"`
+	// Full name of the driver; absent in the constructors' championship.
+	Name string `json:"name"`
+	// The team; of a driver, that of the latest race.
+	Team   string `json:"team"`
+	TeamID TeamID `json:"team_id"`
+	// The team's colour; absent if unknown.
+	TeamColour Colour `json:"team_colour,omitzero"`
+	// The rounds since the driver or team is in the championship, in order of their start.
+	Rounds []RoundProgress `json:"rounds" minItems:"1"`
+	// The decisions that count in the points or the rank, and that no race shows; absent without any.
+	Decisions []ChampionshipDecision `json:"decisions,omitzero"`
 }
 
-// ConstructorProgress is a constructor's way through the championship of a season. A team whose entry was excluded, and
-// which entered anew, has one for each entry.
+// ConstructorProgress is a row of a team. It shares its schema with DriverProgress.
+//
+//schema:name StandingProgress
 type ConstructorProgress struct {
-	Team       string          `json:"team"`
-	TeamID     string          `json:"team_id"`
-	Engine     string          `json:"engine,omitzero"`
-	Entry      int             `json:"entry,omitzero"` // from 1; absent: the team has one entry
-	TeamColour string          `json:"team_colour,omitzero"`
-	Rounds     []RoundProgress `json:"rounds"`
-
-	Decisions []ChampionshipDecision `json:"decisions,omitzero"` // those that stand
+	// The team; of a driver, that of the latest race.
+	Team   string `json:"team"`
+	TeamID TeamID `json:"team_id"`
+	// The engine, in every round of a season that ranks the team with several engines apart.
+	Engine string `json:"engine,omitzero"`
+	// Number of the entry, where the team has several in the season.
+	Entry int `json:"entry,omitzero"`
+	// The team's colour; absent if unknown.
+	TeamColour Colour `json:"team_colour,omitzero"`
+	// The rounds since the driver or team is in the championship, in order of their start.
+	Rounds []RoundProgress `json:"rounds" minItems:"1"`
+	// The decisions that count in the points or the rank, and that no race shows; absent without any.
+	Decisions []ChampionshipDecision `json:"decisions,omitzero"`
 }
 
 // Ruling is the kind of a decision about a championship.
@@ -138,61 +204,109 @@ type RoundProgress struct {
 	Wins       int     `json:"wins"`
 }
 
-// HeadToHead compares two drivers of a team over the rounds of a season in which both took part for it. First is
-// the driver with the lower identifier.
+// HeadToHeadBody are team-mates of one season compared over the rounds in which both took part for their team.
+//
+// Pairs of team-mates, by team; empty before the season's first qualifying.
+type HeadToHeadBody = Success[[]HeadToHead]
+
+// HeadToHead are two drivers of a team. The first is the one with the lower identifier.
 type HeadToHead struct {
-	Team             string   `json:"team"`
-	TeamID           string   `json:"team_id"`
-	TeamColour       string   `json:"team_colour,omitzero"`
-	QualifyingRounds int      `json:"qualifying_rounds"`      // both have a place in qualifying
-	MedianGapMS      *int64   `json:"median_gap_ms,omitzero"` // of second to first in the last part in which both have a time
-	RaceRounds       int      `json:"race_rounds"`            // both are classified in the verified race
-	PointsRounds     int      `json:"points_rounds"`          // both are in the verified race or sprint
-	First            Teammate `json:"first"`
-	Second           Teammate `json:"second"`
+	// Name of the team.
+	Team   string `json:"team"`
+	TeamID TeamID `json:"team_id"`
+	// The team's colour; absent if unknown.
+	TeamColour Colour `json:"team_colour,omitzero"`
+	// Rounds in which both have a place in qualifying.
+	QualifyingRounds int `json:"qualifying_rounds"`
+	// Median of the second driver's gap to the first in qualifying, in milliseconds, each in the last part in
+	// which both set a time, or of time_ms in /sessions; negative if the second is faster. Absent without such a
+	// round.
+	MedianGapMS *int64 `json:"median_gap_ms,omitzero" minimum:"none"`
+	// Verified races in which both are classified.
+	RaceRounds int `json:"race_rounds"`
+	// Verified races whose classification, with its sprint, has both for the team, also without a start.
+	PointsRounds int `json:"points_rounds"`
+	// The first driver.
+	First Teammate `json:"first"`
+	// The second driver.
+	Second Teammate `json:"second"`
 }
 
-// Teammate is one side of a HeadToHead.
+// Teammate is one side of a comparison.
 type Teammate struct {
-	Driver          string  `json:"driver"`
-	DriverID        string  `json:"driver_id"`
-	Name            string  `json:"name"`
-	QualifyingAhead int     `json:"qualifying_ahead"`
-	RaceAhead       int     `json:"race_ahead"`
-	Points          float64 `json:"points"`
+	Driver   DriverCode `json:"driver"`
+	DriverID DriverID   `json:"driver_id"`
+	// Name of the driver.
+	Name string `json:"name"`
+	// Rounds ahead in qualifying.
+	QualifyingAhead int `json:"qualifying_ahead"`
+	// Races ahead, of those in which both are classified.
+	RaceAhead int `json:"race_ahead"`
+	// Points of races and sprints in the counted rounds.
+	Points float64 `json:"points"`
 }
 
-// Career is a record of /careers and /former-careers: that of a driver or a constructor over verified rounds: of one season, or
-// of all. Points are those of every classification of race and sprint, also where only the best results counted for the title.
+// CareersBody are the records of drivers, or of constructors, over verified rounds: of one season or of all.
+//
+// Most wins first, then most podiums, then most starts.
+type CareersBody = Success[[]Career]
+
+// FormerCareersBody are the careers that have ended.
+type FormerCareersBody = CareersBody
+
+// Career is one driver or constructor.
 type Career struct {
-	ID           string         `json:"id"` // the same for ever; see Identity
-	Name         string         `json:"name"`
-	Country      string         `json:"country,omitzero"` // ISO 3166-1 alpha-3
-	Starts       int            `json:"starts"`           // races; of a constructor: races with a car at the start
-	Classified   int            `json:"classified"`       // races; of a constructor: cars
-	Retired      int            `json:"retired"`
-	Wins         int            `json:"wins"`
-	Podiums      int            `json:"podiums"`
-	Poles        int            `json:"poles"` // first places on the grid
-	FastestLaps  int            `json:"fastest_laps"`
-	Points       float64        `json:"points"`
-	Titles       int            `json:"titles"` // of finished seasons
-	FirstSession int64          `json:"first_session_key"`
-	LastSession  int64          `json:"last_session_key"`
-	Teams        []CareerTeam   `json:"teams,omitzero"`   // of a driver, in the order of the first race
-	Drivers      []CareerDriver `json:"drivers,omitzero"` // of a constructor, in the order of the first race
+	// The driver_id or team_id of the other documents, the same for ever.
+	ID string `json:"id"`
+	// Full name.
+	Name string `json:"name"`
+	// ISO 3166-1 alpha-3 code of the nationality; absent if unknown.
+	Country string `json:"country,omitzero" pattern:"^[A-Z]{3}$"`
+	// Races started, that is, with the status classified, not_classified, did_not_finish or disqualified in
+	// /results; of a constructor, races with a car at the start.
+	Starts int `json:"starts"`
+	// Races classified, also without reaching the flag. A driver of several cars counts once, with the best place.
+	// Of a constructor, cars.
+	Classified int `json:"classified"`
+	// Races with the status did_not_finish: neither finished nor classified. Of a constructor, cars.
+	Retired int `json:"retired"`
+	// Races won.
+	Wins int `json:"wins"`
+	// Races finished among the first three; of a constructor, cars.
+	Podiums int `json:"podiums"`
+	// First places on the starting grid of a race; in the sprint weekends of 2022, in qualifying.
+	Poles int `json:"poles"`
+	// First places among the fastest laps of a race, as in /sessions; several drivers may share one.
+	FastestLaps int `json:"fastest_laps"`
+	// Points of every race and sprint, also where only the best results count for the championship, and without
+	// decisions about it; of a constructor, those of its drivers.
+	Points float64 `json:"points"`
+	// Championships won in seasons that are over.
+	Titles int `json:"titles"`
+	// The first race with a row in /results, also without a start.
+	FirstSession SessionKey `json:"first_session_key"`
+	// The latest race with a row in /results, also without a start.
+	LastSession SessionKey `json:"last_session_key"`
+	// The teams of a driver, in order of the first race; absent before the first start.
+	Teams []CareerTeam `json:"teams,omitzero"`
+	// The drivers of a constructor, in order of the first race; absent before the first start.
+	Drivers []CareerDriver `json:"drivers,omitzero"`
 }
 
 // CareerTeam is a team of a driver.
 type CareerTeam struct {
-	TeamID string `json:"team_id"`
-	Name   string `json:"name"`
-	Starts int    `json:"starts"` // of the driver for the team
+	TeamID TeamID `json:"team_id"`
+	// Name of the team.
+	Name string `json:"name"`
+	// Races that the driver started for the team.
+	Starts int `json:"starts" minimum:"1"`
 }
 
 // CareerDriver is a driver of a constructor.
 type CareerDriver struct {
-	DriverID string `json:"driver_id"`
-	Name     string `json:"name"`
-	Starts   int    `json:"starts"` // of the driver for the team
+	DriverID DriverID `json:"driver_id"`
+	// Name of the driver.
+	Name string `json:"name"`
+	// Races that the driver started for the team.
+	Starts int `json:"starts" minimum:"1"`
 }

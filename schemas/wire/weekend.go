@@ -1,20 +1,35 @@
 package wire
 
-// ResultRecord is one record of /results: the verified classification of a round.
+// ResultsBody are verified classifications.
+//
+// Rounds with a verified result, in the order of the calendar; empty where there is none.
+type ResultsBody = Success[[]ResultRecord]
+
+// ResultRecord is the verified classification of one round.
 type ResultRecord struct {
-	SessionKey int64       `json:"session_key"`
-	GPName     string      `json:"gp_name"`
-	Revisions  []Revision  `json:"revisions"` // oldest first; empty: as the archive had it from the beginning
-	Race       []ResultRow `json:"race"`
-	Sprint     []ResultRow `json:"sprint,omitzero"`
+	SessionKey SessionKey `json:"session_key"`
+	GPName     GPName     `json:"gp_name"`
+	// When the result was verified and revised, oldest first. The rows are those of the last one. Empty: the
+	// result was there when the service began, and nobody has revised it.
+	Revisions []Revision `json:"revisions"`
+	// The classification of the race.
+	Race []ResultRow `json:"race" minItems:"1"`
+	// The classification of the weekend's sprint, which is verified together with the race; absent if there was
+	// none.
+	Sprint []ResultRow `json:"sprint,omitzero"`
 }
 
-// Revision is a verification of a classification, or its correction.
+// Revision is one verification of a result.
 type Revision struct {
-	Revision int     `json:"revision"` // 1 for the first
-	At       Instant `json:"at"`
-	By       string  `json:"by"`              // operator, rule, archive
-	Reason   string  `json:"reason,omitzero"` // of a correction
+	// 1 for the first.
+	Revision int `json:"revision" minimum:"1"`
+	// When it was verified.
+	At Instant `json:"at"`
+	// The actor of the verification: a person; a rule, once the result had been unchanged for some time; or the
+	// archive, which had it long before.
+	By string `json:"by" enum:"operator,rule,archive,source,builder"`
+	// Why the result was revised.
+	Reason string `json:"reason,omitzero"`
 }
 
 // ResultStatus is the reason for a driver's place in a classification, or for having none.
@@ -33,58 +48,93 @@ const (
 	Excluded         ResultStatus = "excluded"
 )
 
-// ResultRow is one line of a classification. Only the winner has a time; the others have a gap to
-// it, in time or in laps.
+// ResultRow is the result of one driver.
 type ResultRow struct {
-	Position   int          `json:"position,omitzero"` // absent if not classified
-	Driver     string       `json:"driver"`            // three-letter code
-	DriverID   string       `json:"driver_id"`
-	Name       string       `json:"name"`
-	Team       string       `json:"team"`
-	TeamID     string       `json:"team_id"`
-	TeamColour string       `json:"team_colour,omitzero"` // #RRGGBB, upper case
-	Number     int          `json:"number,omitzero"`      // the one on the car
-	Status     ResultStatus `json:"status"`
-	Grid       int          `json:"grid,omitzero"` // absent: from the pit lane, or unknown
-	Laps       *int         `json:"laps,omitzero"` // completed
-	TimeMS     int64        `json:"time_ms,omitzero"`
-	GapMS      int64        `json:"gap_ms,omitzero"`
-	GapLaps    int          `json:"gap_laps,omitzero"`
-	Points     float64      `json:"points"`
-	Reason     string       `json:"reason,omitzero"` // why the driver retired, did not start, or was disqualified
-	Shared     bool         `json:"shared,omitzero"` // another driver had started in the car
+	// Place; absent if not classified.
+	Position int        `json:"position,omitzero"`
+	Driver   DriverCode `json:"driver"`
+	DriverID DriverID   `json:"driver_id"`
+	// Name of the driver.
+	Name string `json:"name"`
+	// Name of the team.
+	Team       string `json:"team"`
+	TeamID     TeamID `json:"team_id"`
+	TeamColour Colour `json:"team_colour,omitzero"`
+	// The number on the car; absent if unknown, and for number 0 of 1973, 1993 and 1994.
+	Number int `json:"number,omitzero" minimum:"0"`
+	// Whether the driver was classified, and if not, why.
+	Status ResultStatus `json:"status"`
+	// Place on the grid; absent if the driver started from the pit lane, or it is not known.
+	Grid int `json:"grid,omitzero"`
+	// Laps completed; absent if unknown, as for a driver in another's car.
+	Laps *int `json:"laps,omitzero"`
+	// Time of the winner, in milliseconds.
+	TimeMS int64 `json:"time_ms,omitzero"`
+	// The time behind the winner, in milliseconds; absent for a lapped driver.
+	GapMS int64 `json:"gap_ms,omitzero" minimum:"0"`
+	// Laps behind the winner, for a lapped driver.
+	GapLaps int `json:"gap_laps,omitzero"`
+	// Points scored.
+	Points float64 `json:"points"`
+	// Why the driver retired, did not start, or was disqualified, in the words of the source. A driver may retire
+	// and be classified.
+	Reason string `json:"reason,omitzero"`
+	// Another driver had started in this car.
+	Shared bool `json:"shared,omitzero"`
 }
 
-// Weekend is one record of /weekends: where and when a round is held, session by session.
+// WeekendsBody is where and when rounds are held, session by session.
+//
+// In the order of the calendar.
+type WeekendsBody = Success[[]Weekend]
+
+// Weekend is one round with all its sessions.
 type Weekend struct {
-	SessionKey int64            `json:"session_key"`
-	Round      int              `json:"round"`
-	GPName     string           `json:"gp_name"`
-	GPID       string           `json:"gp_id"` // F1DB's, the same every year
-	Circuit    Circuit          `json:"circuit"`
-	Sprint     bool             `json:"sprint"`
-	Status     Status           `json:"status"`
-	Reason     string           `json:"reason,omitzero"` // of the last decision that moved, postponed, cancelled or reinstated it
-	Was        Instant          `json:"was,omitzero"`    // its start before it was last moved or postponed; absent if it had none, or has it again
-	Sessions   []WeekendSession `json:"sessions"`        // in order of time; the race is the last
+	SessionKey SessionKey `json:"session_key"`
+	// Number in the calendar; may change when the calendar does.
+	Round  int    `json:"round" minimum:"1"`
+	GPName GPName `json:"gp_name"`
+	// Identifier of the Grand Prix, the same for ever. /identifiers has the names that other sources have for it.
+	GPID    string  `json:"gp_id"`
+	Circuit Circuit `json:"circuit"`
+	// Whether the weekend has a sprint.
+	Sprint bool `json:"sprint"`
+	// Where the round stands, as in /calendar.
+	Status Status `json:"status"`
+	// Why the round was moved, postponed, cancelled or reinstated last; absent if it stands as first published.
+	Reason string `json:"reason,omitzero"`
+	// The start of the race before it was last moved or postponed; absent if it had none, or has it again.
+	Was Instant `json:"was,omitzero"`
+	// In order of time; the race is the last. Sessions of which not even the day is known are left out.
+	Sessions []WeekendSession `json:"sessions" minItems:"1"`
 }
 
 // Circuit is where a round is held.
 type Circuit struct {
-	ID       string `json:"id"` // F1DB's
-	Name     string `json:"name"`
+	// Identifier of the circuit, the same for ever. /identifiers has the names that other sources have for it.
+	ID string `json:"id"`
+	// Name of the circuit.
+	Name string `json:"name"`
+	// Town of the circuit.
 	Locality string `json:"locality"`
-	Country  string `json:"country"`
-	TimeZone string `json:"time_zone,omitzero"` // IANA name
+	// Country of the circuit, which is not always the one the Grand Prix is named for.
+	Country string `json:"country"`
+	// IANA name of the time zone, by whose clocks the weekend is run.
+	TimeZone string `json:"time_zone,omitzero" pattern:"^[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_]+)+$"`
 }
 
 // WeekendSession is one session of a weekend.
 type WeekendSession struct {
-	Session   string  `json:"session"`             // practice_1 … practice_4, sprint_qualifying, sprint, qualifying, race
-	Date      string  `json:"date"`                // YYYY-MM-DD, UTC day of the start
-	DateStart Instant `json:"date_start,omitzero"` // absent if the hour is unknown
-	Status    Status  `json:"status"`
-	// ProvisionalStart is the start that gridcast assumes for a race of unknown hour: the local hour of the last edition.
+	// Which session.
+	Session string `json:"session" enum:"practice_1,practice_2,practice_3,practice_4,sprint_qualifying,sprint,qualifying,race"`
+	// UTC day of the start.
+	Date string `json:"date" format:"date" pattern:"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"`
+	// Start of the session; of the race, of its formation lap. Absent if the hour is unknown.
+	DateStart Instant `json:"date_start,omitzero"`
+	// The status of the race is that of the round. Another session is finished once its outcome is known, or the
+	// race is under way.
+	Status Status `json:"status"`
+	// Assumed start of a race of unknown hour: the local hour of the last edition. Absent once the hour is known.
 	ProvisionalStart Instant `json:"provisional_start,omitzero"`
 }
 
@@ -107,70 +157,117 @@ const (
 	DriverReturned  ChangeKind = "driver_returned"  // a driver who had withdrawn starts after all
 )
 
-// Change is one record of /changes. Old and New hold only the differing fields.
+// ChangesBody are changes of published rounds.
+//
+// The newest first; empty where nothing has changed.
+type ChangesBody = Success[[]Change]
+
+// Change is one decision about a round or a championship.
+//
+//schema:when kind=driver_withdrawn,driver_returned: +driver +driver_id -old -new -championship
+//schema:else -driver -driver_id
+//schema:when kind=championship_decided: +championship -old -new
+//schema:else -championship
+//schema:when kind=round_added: -old +new
+//schema:else +old
+//schema:when kind=pick_voided: -new
+//schema:else +new
 type Change struct {
-	SessionKey int64        `json:"session_key"`
-	GPName     string       `json:"gp_name"`
-	Kind       ChangeKind   `json:"kind"`
-	At         Instant      `json:"at"`
-	By         string       `json:"by"` // operator, source, rule, archive or builder
-	Reason     string       `json:"reason,omitzero"`
-	Old        *ChangeState `json:"old,omitzero"`
-	New        *ChangeState `json:"new,omitzero"`
-
+	// The round; of a decision about a championship, the first round whose table has it.
+	SessionKey SessionKey `json:"session_key"`
+	GPName     GPName     `json:"gp_name"`
+	// The kind of change.
+	Kind ChangeKind `json:"kind"`
+	// When it was decided.
+	At Instant `json:"at"`
+	// The actor: a person; a source of the facts; a rule; or the service itself.
+	By string `json:"by" enum:"operator,rule,archive,source,builder"`
+	// Why.
+	Reason string `json:"reason,omitzero"`
+	// The published values before, as far as they differ.
+	Old *ChangeState `json:"old,omitzero"`
+	// The published values now, as far as they differ.
+	New *ChangeState `json:"new,omitzero"`
+	// The competitor and the decision; only of a decision about a championship.
 	Championship *ChangedChampionship `json:"championship,omitzero"`
-
-	Driver   string `json:"driver,omitzero"`    // code of the driver who withdrew or returned
-	DriverID string `json:"driver_id,omitzero"` // the same for ever
+	// The driver of the frozen pick who does not start, or starts after all; only of these two kinds.
+	Driver DriverCode `json:"driver,omitzero"`
+	// Identifier of that driver, the same for ever.
+	DriverID string `json:"driver_id,omitzero"`
 }
 
-// ChangesPage is the body of /changes with page: changes in the order in which they became known. A page with a next one
-// is full and never changes again.
+// ChangesLogBody is a page of the log of changes: at most 200, in the order in which they became known.
+type ChangesLogBody = Success[ChangesPage]
+
+// ChangesPage is one page of the log.
 type ChangesPage struct {
-	Page    int            `json:"page,omitzero"` // absent: the page is to come
-	Next    string         `json:"next,omitzero"` // the address of the next page; absent until this one is full
-	Changes []LoggedChange `json:"changes"`
+	// Number of the page; absent while there is no such page.
+	Page int `json:"page,omitzero"`
+	// Address of the next page; absent until this page is full. Then this page never changes again.
+	Next string `json:"next,omitzero" pattern:"^/api/v1/changes/log\\?page=[1-9][0-9]{0,5}$"`
+	// The changes, oldest first.
+	Changes []LoggedChange `json:"changes" maxItems:"200"`
 }
 
-// LoggedChange is one change of a page. It holds nothing that can change later, such as a name: the documents of the
-// session key have that.
+// LoggedChange is a change of a published round. It has nothing that can change later, such as a name; the
+// documents of the session key have that.
 type LoggedChange struct {
-	SessionKey int64        `json:"session_key"`
-	Kind       ChangeKind   `json:"kind"`
-	At         Instant      `json:"at"`
-	By         string       `json:"by"` // operator, source, rule, archive or builder
-	Reason     string       `json:"reason,omitzero"`
-	Old        *LoggedState `json:"old,omitzero"`
-	New        *LoggedState `json:"new,omitzero"`
-
-	Championship *ChangedChampionship `json:"championship,omitzero"` // without the name
-
-	DriverID string `json:"driver_id,omitzero"` // of the driver who withdrew or returned, the same for ever
+	// The round; of a decision about a championship, the first round whose table has it.
+	SessionKey SessionKey `json:"session_key"`
+	// The kind of change.
+	Kind ChangeKind `json:"kind"`
+	// When it was decided.
+	At Instant `json:"at"`
+	// The actor: a person; a source of the facts; a rule; or the service itself.
+	By string `json:"by" enum:"operator,rule,archive,source,builder"`
+	// Why.
+	Reason string `json:"reason,omitzero"`
+	// Before the change.
+	Old *LoggedState `json:"old,omitzero"`
+	// After the change.
+	New *LoggedState `json:"new,omitzero"`
+	// The competitor and the decision; only of a decision about a championship.
+	Championship *ChangedChampionship `json:"championship,omitzero"`
+	// Identifier, the same for ever, of the driver of the frozen pick who does not start, or starts after all;
+	// only of these two kinds.
+	DriverID string `json:"driver_id,omitzero"`
 }
 
-// LoggedState is one side of a LoggedChange.
+// LoggedState is one side of a change, with the fields that differ.
 type LoggedState struct {
-	Status    Status  `json:"status,omitzero"`
+	// Of the round.
+	Status Status `json:"status,omitzero" enum:"scheduled,live,awaiting_result,postponed,cancelled"`
+	// Start of the race; absent if the hour is unknown, or the start is as before.
 	DateStart Instant `json:"date_start,omitzero"`
-	Revision  int     `json:"revision,omitzero"` // of the result; absent before the first
+	// Of the result; absent for the one that was there when the service began.
+	Revision int `json:"revision,omitzero"`
 }
 
-// ChangeState is one side of a change.
+// ChangeState is one side of a change: only the differing values.
 type ChangeState struct {
-	Status     Status       `json:"status,omitzero"`
-	DateStart  Instant      `json:"date_start,omitzero"` // absent if the hour is unknown
-	Revision   int          `json:"revision,omitzero"`   // of the result; absent before the first
-	Race       []ChangedRow `json:"race,omitzero"`       // the rows that differ
-	Sprint     []ChangedRow `json:"sprint,omitzero"`
-	Prediction *Prediction  `json:"prediction,omitzero"` // a pick that no longer counts
+	// Of the round.
+	Status Status `json:"status,omitzero" enum:"scheduled,live,awaiting_result,postponed,cancelled"`
+	// Start of the race; absent if the hour is unknown, or the start is as before.
+	DateStart Instant `json:"date_start,omitzero"`
+	// Of the result; absent for the one that was there when the service began.
+	Revision int `json:"revision,omitzero"`
+	// The rows of the race that differ.
+	Race []ChangedRow `json:"race,omitzero"`
+	// The rows of the sprint that differ.
+	Sprint []ChangedRow `json:"sprint,omitzero"`
+	// The pick that no longer counts.
+	Prediction *Prediction `json:"prediction,omitzero"`
 }
 
 // ChangedRow is a driver's row on one side of a change.
 type ChangedRow struct {
-	Position int     `json:"position,omitzero"` // absent if not classified
-	Driver   string  `json:"driver"`
-	DriverID string  `json:"driver_id"`
-	Team     string  `json:"team"`
-	TeamID   string  `json:"team_id"`
-	Points   float64 `json:"points"`
+	// Place; absent if not classified.
+	Position int        `json:"position,omitzero"`
+	Driver   DriverCode `json:"driver"`
+	DriverID DriverID   `json:"driver_id"`
+	// Name of the team.
+	Team   string `json:"team"`
+	TeamID TeamID `json:"team_id"`
+	// Points scored.
+	Points float64 `json:"points"`
 }
