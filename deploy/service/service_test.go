@@ -124,6 +124,48 @@ func TestPlansOnChange(t *testing.T) {
 	})
 }
 
+// TestClockJumpsDuringABuild: the clock is set back or forward while a build runs. No version is built for an earlier instant
+// than the one before. Only a clock that is behind the
+// ledger may refuse a build.
+func TestClockJumpsDuringABuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it renders twenty seasons")
+	}
+	s, now, _ := belgianWeekend(t, io.Discard)
+	jump, jumped := time.Duration(0), 0
+	s.DuringBuilds(func() {
+		if jump != 0 {
+			now.set(now.Now().Add(jump))
+			jump = 0
+			jumped++
+		}
+	})
+	var last time.Time
+	right := now.Now()
+	for version, by := range []time.Duration{-30 * time.Minute, 0, 2 * time.Hour, -3 * time.Hour, 0, 0} {
+		if by == 0 {
+			right = right.Add(4 * time.Hour)
+			now.set(right)
+		}
+		jump = by
+		o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
+		if err != nil {
+			if !now.Now().Before(last) {
+				t.Fatalf("build %d, jump by %v: %v", version+1, by, err)
+			}
+			continue
+		}
+		if built := o.Base.Manifest.BuiltAt; built.Before(last) {
+			t.Errorf("build %d, jump by %v: built for %v, after %v", version+1, by, built, last)
+		} else {
+			last = built
+		}
+	}
+	if jumped != 3 {
+		t.Errorf("the clock jumped in %d builds, want 3", jumped)
+	}
+}
+
 // TestHold: background work begins when the last hold is released.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
