@@ -706,7 +706,7 @@ var unknowables = []struct {
 	{"^free-practice-", "^laps$", append([]string{"empty", "a tenth", "times ten", "exchanged with the next column"}, within...), "the number of laps in practice stands nowhere else"},
 	{"qualifying-results$", "^q[12]$", append([]string{"empty", "exchanged with the next column"}, within...), "only the last time of a driver decides the place; an earlier one is between those of others"},
 	{"-results$", "^reasonRetired$", []string{"empty", "exchanged with the next row", "the neighbour's"}, "the words for a retirement stand nowhere else, and a first revision often lacks them"},
-	{"-results$", "^laps$", within, "of a retired car alone: its laps stand nowhere else and are between those of its neighbours"},
+	{"race-results$", "^laps$", []string{"one more", "one less", "the neighbour's"}, "of a retired car alone: its laps stand nowhere else and are between those of its neighbours"},
 	{"^starting-grid-positions$|^sprint-starting-grid-positions$", "^gridPenalty$", nil, "the size of a penalty is the word of the stewards and stands nowhere else"},
 	{"^race$", "^(freePractice.|qualifying|sprintQualifying|sprintRace)Time$", []string{"an hour off"}, "organisers move sessions by an hour"},
 	{"^race$", "^courseLength$", []string{"a thousandth more"}, "sources correct a length by some metres"},
