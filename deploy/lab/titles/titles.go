@@ -120,7 +120,7 @@ func teamRow(s season.TeamStanding) (season.TeamID, int, float64) {
 // at random. A tie counts for each of the leaders in part.
 func replay[ID season.DriverID | season.TeamID](now map[ID]float64, held []map[ID]float64, remaining int, champion ID) float64 {
 	const runs = 2000
-	rng := rand.New(rand.NewPCG(uint64(remaining), uint64(len(held)))) //nolint:gosec // to be repeated, not to be secret
+	rng := rand.New(rand.NewPCG(uint64(remaining), uint64(len(held)))) // to be repeated, not to be secret
 	at := map[ID]int{champion: 0}
 	for _, round := range append(slices.Clone(held), now) {
 		for id := range round {
