@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -240,7 +239,7 @@ func TestProofsOfPicks(t *testing.T) {
 					t.Fatal(err)
 				}
 				proven, err := tiles.Verify(text, s.Trust())
-				if err != nil || fmt.Sprint(proven.File.Events[0].Session) != session || proven.File.Events[0].Type != ledger.PickFrozen {
+				if err != nil || strconv.FormatInt(proven.File.Events[0].Session, 10) != session || proven.File.Events[0].Type != ledger.PickFrozen {
 					t.Errorf("%s: %+v, %v", e.Path, proven, err)
 				}
 				found[session] = e.SHA256

@@ -108,5 +108,6 @@ func recordAndOdds(t *testing.T, d demo) {
 			b.Await(`document.querySelector("gridcast-odds").shadowRoot.querySelector("svg")?.getAttribute("aria-label")`, "Chances of the title "+want)
 		}
 	})
+	t.Run("proxy", func(t *testing.T) { proxied(t, d.url, d.keys["standard"]) })
 	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"archive/zip"
 	"html"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gridcast/schemas/docs"
 )
@@ -79,6 +82,64 @@ func runSamples(t *testing.T, url, key string) {
 				}
 			}
 		})
+	}
+}
+
+// proxied runs the configuration of nginx that the page of keys shows, and asks through it without a key.
+func proxied(t *testing.T, url, key string) {
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skip("no nginx on this machine")
+	}
+	var shown string
+	for _, d := range docs.Documents() {
+		if d.Path == "/docs/keys" {
+			shown = html.UnescapeString(regexp.MustCompile(`(?s)<code>(proxy_cache_path.*?)</code>`).FindStringSubmatch(string(d.Body))[1])
+		}
+	}
+	dir, address := t.TempDir(), "127.0.0.1:"+freePort(t)
+	shown = strings.NewReplacer(`<span class="origin">https://HOST</span>`, url, "gc_live_…", key, "/var/cache/nginx", dir, "server {", "server {\n  listen "+address+";").Replace(shown)
+	temporary := strings.ReplaceAll("client_body_temp_path DIR/b; proxy_temp_path DIR/p; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;\n", "DIR", dir)
+	workers := "" // of another user than root by default, who cannot write to dir
+	if os.Geteuid() == 0 {
+		workers = "user root; "
+	}
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(workers+"daemon off; error_log stderr; pid "+dir+"/pid; events {}\nhttp { access_log off;\n"+temporary+shown+"\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nginx := exec.CommandContext(t.Context(), program, "-c", file)
+	if err := nginx.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = nginx.Process.Kill()
+		_ = nginx.Wait()
+	})
+	ask := func() (body, left string) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/racing/api/v1/calendar", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Origin", "https://www.example.com")
+			response, err := http.DefaultClient.Do(request)
+			if err == nil {
+				text, readErr := io.ReadAll(response.Body)
+				_ = response.Body.Close()
+				if err = readErr; response.StatusCode == http.StatusOK && err == nil {
+					return string(text), response.Header.Get("X-RateLimit-Remaining")
+				}
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no answer through nginx: %v", err)
+			}
+		}
+	}
+	first, left := ask()
+	second, again := ask()
+	if !strings.Contains(first, "Bahrain Grand Prix") || first != second || left != again {
+		t.Errorf("through nginx: %d and %d bytes, %s and %s requests left, want one answer from its cache", len(first), len(second), left, again)
 	}
 }
 

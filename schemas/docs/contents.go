@@ -186,7 +186,7 @@ func (d *document) message(post operation) message {
 	body := d.schema(content.Schema)
 	kind, _ := body.Properties.Get("type")
 	m.Type = typeWords(kind)
-	m.Fields, m.Examples = d.fields(body, map[string]bool{}), examples(content)
+	m.Fields, m.Examples = d.fields(body, map[string]string{}), examples(content)
 	return m
 }
 
@@ -200,13 +200,13 @@ func (d *document) bodyTable(body schema) *bodyTable {
 		table.List = true
 		data = d.schema(*data.Items)
 	}
-	table.Fields = d.fields(data, map[string]bool{})
+	table.Fields = d.fields(data, map[string]string{})
 	return table
 }
 
 // fields lists the fields of an object, of nested objects and of rows in lists. It does not repeat
 // an object that the table already shows.
-func (d *document) fields(object schema, shown map[string]bool) []fieldRow {
+func (d *document) fields(object schema, shown map[string]string) []fieldRow {
 	rows := make([]fieldRow, 0, len(object.Properties))
 	for _, property := range object.Properties {
 		s := d.schema(property.Value)
@@ -219,10 +219,10 @@ func (d *document) fields(object schema, shown map[string]bool) []fieldRow {
 			row.Type = "list"
 			inner, ref = d.schema(*s.Items), s.Items.Ref
 		}
-		if ref != "" && len(inner.Properties) > 0 && shown[ref] {
-			row.Type += ", as above"
+		if ref != "" && len(inner.Properties) > 0 && shown[ref] != "" {
+			row.Type += ", with the fields of " + shown[ref] + " above"
 		} else {
-			shown[ref] = true
+			shown[ref] = row.Name
 			row.Fields = d.fields(inner, shown)
 		}
 		rows = append(rows, row)

@@ -105,7 +105,7 @@ func render() []Document {
 	var api document
 	check(json.Unmarshal(schemas.OpenAPIJSON(), &api))
 	contents := api.contents()
-	parsed := template.Must(frame.New(asset("page.css")).Funcs(template.FuncMap{"prose": prose}).ParseFS(assets, "page.html", "guide.html"))
+	parsed := template.Must(frame.New(asset("page.css")).Funcs(template.FuncMap{"prose": prose, "paragraphs": paragraphs}).ParseFS(assets, "page.html", "guide.html"))
 	fill := func(name string, data any) string {
 		var b strings.Builder
 		check(parsed.ExecuteTemplate(&b, name, data))
@@ -167,6 +167,28 @@ func prose(text string) template.HTML {
 	return template.HTML(strings.Join(parts, "")) //nolint:gosec // its text is escaped
 }
 
+// sentence finds the ends of sentences.
+var sentence = regexp.MustCompile(`\. `)
+
+// paragraphs splits a long text between sentences, so that most parts have at most 45 words.
+func paragraphs(text string) []string {
+	var parts []string
+	words := 0
+	for text != "" {
+		end := len(text)
+		if m := sentence.FindStringIndex(text); m != nil {
+			end = m[1]
+		}
+		more := len(strings.Fields(text[:end]))
+		if words += more; len(parts) == 0 || words > 45 {
+			parts, words = append(parts, ""), more
+		}
+		parts[len(parts)-1] += text[:end]
+		text = text[end:]
+	}
+	return parts
+}
+
 // Sample is a program that reads the API, in one language. It needs GRIDCAST_URL and GRIDCAST_KEY in
 // the environment.
 type Sample struct {
@@ -194,8 +216,9 @@ type Covered struct{ Fact, Request, File, Column, From, Note string }
 
 // Coverage lists facts by the first season that has them. Column is one of File in the download of a season.
 func Coverage() []Covered {
-	var all []Covered
-	for _, row := range rowsOf("coverage.csv") {
+	rows := rowsOf("coverage.csv")
+	all := make([]Covered, 0, len(rows))
+	for _, row := range rows {
 		all = append(all, Covered{row[0], row[1], row[2], row[3], row[4], row[5]})
 	}
 	return all

@@ -349,3 +349,18 @@ func TestNoDocumentNamesALocalHost(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTextIsOneBlock: a paragraph of an endpoint's page has at most 90 words.
+func TestNoTextIsOneBlock(t *testing.T) {
+	paragraph := regexp.MustCompile(`(?s)<p>(.*?)</p>`)
+	for _, d := range docs.Documents() {
+		if !strings.HasPrefix(d.ContentType, "text/html") {
+			continue
+		}
+		for _, m := range paragraph.FindAllStringSubmatch(string(d.Body), -1) {
+			if n := len(strings.Fields(m[1])); n > 90 {
+				t.Errorf("%s: a paragraph of %d words: %.60s…", d.Path, n, m[1])
+			}
+		}
+	}
+}

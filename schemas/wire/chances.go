@@ -285,7 +285,8 @@ type SeasonRecord struct {
 	Races int     `json:"races" minimum:"1"`
 	Picks *Scores `json:"picks"`
 	Pole  *Scores `json:"pole,omitzero"`
-	F0    *Scores `json:"f0,omitzero"`
+	// On the same races: a model that knows the outcome of qualifying alone.
+	F0 *Scores `json:"f0,omitzero"`
 }
 
 // Scores are means over the races.

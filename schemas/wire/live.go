@@ -33,8 +33,9 @@ type LiveRace struct {
 	// The instant of the latest observation, by the clock of its source.
 	ObservedAt Instant `json:"observed_at,omitzero"`
 	// From this instant on the order is stale: later by 180 seconds or two laps than the observation, whichever is
-	// longer, and by ten minutes while the race is suspended. Absent before the first observation and after the
-	// end.
+	// longer, and by ten minutes while the race is suspended. By the clock of the service: compare it with the
+	// header Date of the answer, in a replay or a demonstration with race_time in /status. Absent before the first
+	// observation and after the end.
 	ValidUntil Instant `json:"valid_until,omitzero"`
 	// A person entered the order that is shown.
 	ByHand bool `json:"by_hand,omitzero"`

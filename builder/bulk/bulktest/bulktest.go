@@ -25,7 +25,7 @@ func CheckKeys(t testing.TB, download []byte) {
 	for name, rows := range tables {
 		seen := map[string]int{}
 		for line, row := range rows[1:] {
-			var key []string
+			key := make([]string, 0, len(keys[name]))
 			for _, part := range keys[name] {
 				key = append(key, row[slices.Index(rows[0], part)])
 			}
