@@ -276,7 +276,7 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 	)
 	key = derivedKey(in.Model, in.Facts, a)
 	reading.Go(func() { derived, found, derivedErr = b.derived(ctx, key) })
-	version, err = b.memory.Render(ctx, in.Base, a, func(done, total int) { progress.Tell(Render, done, total) })
+	version, err = b.memory.Render(ctx, in.Base, a, func(done, total int) { progress.Report(Render, done, total) })
 	reading.Wait()
 	if err != nil {
 		return nil, "", from, err

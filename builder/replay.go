@@ -30,7 +30,7 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stor
 		if _, err := p.Settle(ctx, fresh, facts, t); err != nil {
 			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
 		}
-		progress.Tell("replaying", i+1, len(instants))
+		progress.Report("replaying", i+1, len(instants))
 	}
 	return nil
 }

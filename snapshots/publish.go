@@ -46,8 +46,8 @@ type Publisher struct {
 // jobs share this signature, so that the terminal and the console show any of them.
 type Progress func(phase string, done, total int)
 
-// Tell calls p unless it is nil.
-func (p Progress) Tell(phase string, done, total int) {
+// Report calls p unless it is nil.
+func (p Progress) Report(phase string, done, total int) {
 	if p != nil {
 		p(phase, done, total)
 	}
@@ -264,7 +264,7 @@ func Each[T any](ctx context.Context, phase string, list []T, parallel int, prog
 	}
 	var mu sync.Mutex // guards done
 	done := 0
-	progress.Tell(phase, done, len(list))
+	progress.Report(phase, done, len(list))
 	group, groupCtx := errgroup.WithContext(ctx)
 	spread(groupCtx, group, list, parallel, func(one T) error {
 		if err := do(groupCtx, one); err != nil {
@@ -273,7 +273,7 @@ func Each[T any](ctx context.Context, phase string, list []T, parallel int, prog
 		mu.Lock()
 		defer mu.Unlock()
 		done++
-		progress.Tell(phase, done, len(list))
+		progress.Report(phase, done, len(list))
 		return nil
 	})
 	if err := group.Wait(); err != nil {
@@ -360,7 +360,7 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 	if err != nil {
 		return "", fmt.Errorf("pointer: %w", err)
 	}
-	p.Progress.Tell(Swap, 0, 1)
+	p.Progress.Report(Swap, 0, 1)
 	var unknown error // of a swap that may arrive yet
 	for attempt := 1; ; attempt++ {
 		_, swapErr := p.Store.Swap(ctx, PointerKey, old, data)
@@ -376,7 +376,7 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 		case err != nil:
 			return "", fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
 		case outcome == won:
-			p.Progress.Tell(Swap, 1, 1)
+			p.Progress.Report(Swap, 1, 1)
 			if p.Signers != nil {
 				p.Signers.Advance(next.Version)
 			}

@@ -332,7 +332,7 @@ func (m *serviceMetrics) begin(next snapshots.Progress) *phaseTimer {
 // progress enters the reported phase and forwards the report.
 func (t *phaseTimer) progress(phase string, done, total int) {
 	t.enter(phase)
-	t.next.Tell(phase, done, total)
+	t.next.Report(phase, done, total)
 }
 
 func (t *phaseTimer) enter(phase string) {

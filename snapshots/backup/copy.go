@@ -72,7 +72,7 @@ func (r *run) records(ctx context.Context) ([]snapshots.Object, error) {
 
 // copyAll copies objects, several at once. rest is the number of objects that are written after them.
 func (r *run) copyAll(ctx context.Context, objects []snapshots.Object, rest int) error {
-	progress := func(phase string, done, total int) { r.progress.Tell(phase, done, total+rest) }
+	progress := func(phase string, done, total int) { r.progress.Report(phase, done, total+rest) }
 	return snapshots.Each(ctx, Copy, objects, workers, progress, func(ctx context.Context, o snapshots.Object) error {
 		err := r.copy(ctx, o)
 		if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {

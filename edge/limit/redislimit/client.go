@@ -34,8 +34,8 @@ var errShifted = errors.New("redis answered another question")
 // of a single server shows that the server is part of a cluster.
 type client struct {
 	servers
-	patience time.Duration // with an answer
-	number   int64         // of the first question; random, so that answers to other edges differ
+	timeout time.Duration // with an answer
+	number  int64         // of the first question; random, so that answers to other edges differ
 
 	mu      sync.Mutex // guards the following
 	redis   redis.UniversalClient
@@ -54,9 +54,9 @@ type question struct {
 // NoRetry overrides the method of the command: go-redis must not send it twice.
 func (*question) NoRetry() bool { return true }
 
-func newClient(s servers, patience time.Duration) *client {
-	logging.Disable()                                                          // errors are returned, too
-	c := &client{servers: s, patience: patience, number: rand.Int64N(1 << 52)} //nolint:gosec // G404: it need not be secret
+func newClient(s servers, timeout time.Duration) *client {
+	logging.Disable()                                                        // errors are returned, too
+	c := &client{servers: s, timeout: timeout, number: rand.Int64N(1 << 52)} //nolint:gosec // G404: it need not be secret
 	c.cluster = len(s.addresses) > 1 && s.masterSet == ""
 	c.redis = s.open(c.cluster)
 	return c
@@ -145,7 +145,7 @@ func (c *client) fly() {
 			return
 		}
 		c.mu.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+		ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 		for _, q := range batch {
 			_ = pipe.Process(ctx, q) // it only queues
 		}

@@ -11,7 +11,7 @@ import (
 
 // Patient returns cfg for a source that waits for each answer, however late: no question fails on a busy machine.
 func Patient(cfg Config) Config {
-	cfg.patience = time.Hour
+	cfg.timeout = time.Hour
 	return cfg
 }
 

@@ -93,7 +93,7 @@ type Config struct {
 	Mode    Mode
 	Log     *slog.Logger
 
-	patience time.Duration // with an answer; zero: callTimeout
+	timeout time.Duration // with an answer; zero: callTimeout
 }
 
 // The waits for Redis.
@@ -148,7 +148,7 @@ func (cfg Config) client() (*client, error) {
 	if _, _, err := s.credentials(context.Background()); err != nil {
 		return nil, fmt.Errorf("password of Redis: %w", err)
 	}
-	return newClient(s, cmp.Or(cfg.patience, callTimeout)), nil
+	return newClient(s, cmp.Or(cfg.timeout, callTimeout)), nil
 }
 
 // checkKey is the key under which Check counts. Redis forgets it after two minutes.
@@ -163,14 +163,14 @@ func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
 	}
 	defer client.close()
 	name := rand.Text()
-	_, ahead, err = client.greet(ctx, name)
+	_, ahead, err = client.register(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := client.do(ctx, "zrem", edgesKey, name); err != nil {
 		return 0, fmt.Errorf("take leave of Redis: %w", err)
 	}
-	if _, err := reservation.ask(ctx, client, 3, checkKey, 0, 0, 1, 1, -1, 0, -1, 0); err != nil {
+	if _, err := reservation.run(ctx, client, 3, checkKey, 0, 0, 1, 1, -1, 0, -1, 0); err != nil {
 		return 0, fmt.Errorf("count in Redis: %w", err)
 	}
 	return ahead, nil
@@ -263,9 +263,9 @@ func (s *Source) run() {
 // beat registers this edge in Redis, and reads the number of edges and Redis' time.
 // Its outcome decides whether edges ask Redis until the next beat.
 func (s *Source) beat() {
-	ctx, cancel := context.WithTimeout(s.ctx, s.client.patience)
+	ctx, cancel := context.WithTimeout(s.ctx, s.client.timeout)
 	defer cancel()
-	edges, ahead, err := s.client.greet(ctx, s.name)
+	edges, ahead, err := s.client.register(ctx, s.name)
 	if s.ctx.Err() != nil {
 		return // Close is running
 	}
@@ -284,12 +284,12 @@ func (s *Source) beat() {
 	s.down = err != nil
 }
 
-// greet registers an edge. It returns the number of edges, and the lead of Redis' clock over this machine's.
-func (c *client) greet(ctx context.Context, edge string) (edges int64, ahead time.Duration, err error) {
+// register registers an edge. It returns the number of edges, and the lead of Redis' clock over this machine's.
+func (c *client) register(ctx context.Context, edge string) (edges int64, ahead time.Duration, err error) {
 	began := time.Now()
-	reply, err := greeting.ask(ctx, c, 2, edgesKey, edge)
+	reply, err := registration.run(ctx, c, 2, edgesKey, edge)
 	if err != nil {
-		return 0, 0, fmt.Errorf("greet Redis: %w", err)
+		return 0, 0, fmt.Errorf("register at Redis: %w", err)
 	}
 	return reply[0], time.UnixMilli(reply[1]).Sub(began.Add(time.Since(began) / 2)), nil
 }
@@ -299,14 +299,14 @@ func (s *Source) reserve(c *counter, q *call) error {
 	if !s.answering.Load() {
 		return errors.New("redis does not answer")
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, q.started.Add(s.client.patience))
+	ctx, cancel := context.WithDeadline(s.ctx, q.started.Add(s.client.timeout))
 	defer cancel()
 	divisor := int64(0)
 	if s.mode == Lease {
 		divisor = portions * s.edges.Load()
 	}
 	reset, count := c.local.Latest()
-	reply, err := reservation.ask(ctx, s.client, 3, c.key,
+	reply, err := reservation.run(ctx, s.client, 3, c.key,
 		divisor, c.offset, int64(q.perMinute), int64(q.wanted),
 		c.window(reset), int64(count), q.unreported.window, int64(q.unreported.n))
 	if err != nil {

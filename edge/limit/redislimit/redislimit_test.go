@@ -353,7 +353,7 @@ func TestSpentAloneIsTold(t *testing.T) {
 		take()
 	}
 	if failed := metric(t, sources[0], "gridcast_edge_limit_redis_asks_total", "failed") - before; failed > 2 {
-		t.Errorf("%v of 20 requests waited for a Redis that hangs, want the patience once", failed)
+		t.Errorf("%v of 20 requests waited for a Redis that hangs, want the timeout once", failed)
 	}
 	redis.signal(syscall.SIGCONT)
 	await(t, "Redis counts again", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 1 })

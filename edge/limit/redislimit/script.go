@@ -17,8 +17,8 @@ type script struct{ text, sha string }
 
 func newScript(text string) script { return script{text, redis.NewScript(text).Hash()} }
 
-// ask runs the script, and returns its answer of n numbers. It sends the text if Redis does not know the script.
-func (s script) ask(ctx context.Context, client *client, n int, key string, args ...any) ([]int64, error) {
+// run runs the script, and returns its answer of n numbers. It sends the text if Redis does not know the script.
+func (s script) run(ctx context.Context, client *client, n int, key string, args ...any) ([]int64, error) {
 	used, number := client.next()
 	words := append(append([]any{"evalsha", s.sha, 1, key}, args...), number)
 	reply, err := client.do(ctx, words...)
@@ -44,9 +44,9 @@ func (s script) ask(ctx context.Context, client *client, n int, key string, args
 	return numbers, nil
 }
 
-// greeting notes a sign of life of ARGV[1], removes the edges without one for 5 s, and returns the number
+// registration notes a sign of life of ARGV[1], removes the edges without one for 5 s, and returns the number
 // of the rest and the time in milliseconds.
-var greeting = newScript(`
+var registration = newScript(`
 local t = redis.call('TIME')
 redis.call('ZADD', KEYS[1], t[1], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', t[1] - 6)

@@ -59,7 +59,7 @@ type Store struct {
 	root     string
 	readOnly bool
 	writing  chan struct{} // holds one token for the writer of this process that may take @lock
-	patience time.Duration // for @lock
+	timeout  time.Duration // for @lock
 	read     atomic.Bool   // an object was read from it
 	owner    *Owner        // gets the new files of a process of root; nil: they stay the process's own
 	disk     disk
@@ -116,7 +116,7 @@ func open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
 	}
-	return &Store{root: absolute, writing: make(chan struct{}, 1), patience: lockTime, disk: disk{syncOne: (*os.File).Sync, syncAll: syncAll}}, nil
+	return &Store{root: absolute, writing: make(chan struct{}, 1), timeout: lockTime, disk: disk{syncOne: (*os.File).Sync, syncAll: syncAll}}, nil
 }
 
 // Writers implements blob.Grouper.
@@ -318,8 +318,8 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 		return nil, errReadOnly
 	}
 	name := filepath.Join(s.root, lockFile)
-	ctx, cancel := context.WithTimeoutCause(ctx, s.patience,
-		fmt.Errorf("nothing was written, because a process has held it for %v, perhaps a stopped one: fuser -v %s shows it", s.patience, name))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout,
+		fmt.Errorf("nothing was written, because a process has held it for %v, perhaps a stopped one: fuser -v %s shows it", s.timeout, name))
 	defer cancel()
 	select {
 	case s.writing <- struct{}{}:

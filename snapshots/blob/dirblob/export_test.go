@@ -22,7 +22,7 @@ func (w *Watched) Look() (blob.Object, error) { return w.read() }
 func (w *Watched) Close() { w.close() }
 
 // SetPatience sets the longest wait for the lock.
-func (s *Store) SetPatience(d time.Duration) { s.patience = d }
+func (s *Store) SetPatience(d time.Duration) { s.timeout = d }
 
 // MinGroup is the number of writers that wait for the disk together.
 const MinGroup = minGroup
