@@ -217,12 +217,12 @@ func makeBucket(t testing.TB, c s3blob.Config) {
 	}
 }
 
-// checkout returns the root of the source tree: the folder of go.mod above the test.
+// checkout returns the root of the source tree: the folder of the product's go.mod above the test.
 func checkout(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+		if text, err := os.ReadFile(filepath.Join(folder, "go.mod")); err == nil && strings.HasPrefix(string(text), "module gridcast\n") {
 			return folder
 		}
 		if parent := filepath.Dir(folder); parent != folder {
