@@ -371,6 +371,16 @@ func (s *states) cells(state string, key int64) []string {
 	former, _ := answer[[]json.RawMessage](s, catalog.FormerCareers, "")
 	identifiers, _ := answer[[]json.RawMessage](s, catalog.Identifiers, "")
 	cell("careers", "%d present, %d former; %d identifiers", len(careers), len(former), len(identifiers))
+	circuits, _ := answer[[]wire.CircuitRecord](s, catalog.Circuits, "")
+	held := 0 // in the season of /results
+	season, _ := answer[[]wire.CircuitRecord](s, catalog.Circuits, "year="+strconv.Itoa(s.season(catalog.Results)))
+	for _, c := range season {
+		held += c.RacesHeld
+	}
+	cell("circuits", "%d; %d races in %d", len(circuits), held, s.season(catalog.Results))
+	if held != len(results) {
+		fault("/circuits has %d races, /results %d rounds", held, len(results))
+	}
 	for _, f := range catalog.Feeds {
 		entry, ok := s.base.Entry(f.Stored)
 		if !ok {

@@ -31,4 +31,5 @@ var generated = []contract{
 	newContract[wire.IdentifiersBody](catalog.Identifiers, "constructors", "v1/identifiers.schema.json"),
 	newContract[wire.IdentifiersBody](catalog.Identifiers, "circuits", "v1/identifiers.schema.json"),
 	newContract[wire.IdentifiersBody](catalog.Identifiers, "grands-prix", "v1/identifiers.schema.json"),
+	newContract[wire.CircuitsBody](catalog.Circuits, "", "v1/circuits.schema.json"),
 }

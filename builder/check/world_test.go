@@ -177,6 +177,7 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 		put(of(catalog.Results), wire.Wrap(s.results, renderedAt))
 		put(of(catalog.Weekends), wire.Wrap(s.weekends, renderedAt))
 		put(of(catalog.HeadToHead), wire.Wrap(s.pairs, renderedAt))
+		put(of(catalog.Circuits), wire.Wrap([]wire.CircuitRecord{}, renderedAt))
 		put(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: year}, wire.Wrap(s.progress, renderedAt))
 		put(catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: year}, wire.Wrap(s.teamwise, renderedAt))
 		put(catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: year}, wire.Wrap(s.careers, renderedAt))

@@ -170,6 +170,14 @@ const (
 	// circuits by place. Of older teams they are mostly not known.
 	Identifiers Name = "identifiers" // lasting identifiers, other sources' names
 
+	// Circuits, their layouts, winners and lap records
+	//
+	// Every circuit of the championship: place, length, number of turns, direction, the layouts by year, verified
+	// races, winners, and the fastest race lap on the latest layout. With year: the circuits of that season, with the
+	// figures of that season alone. Turns and direction are F1DB's, and are absent for a layout that is newer than
+	// gridcast. Lap records are known of races whose fastest laps the source has.
+	Circuits Name = "circuits" // layouts, winners, lap records
+
 	// A whole season as one file
 	//
 	// A zip of the documents of one season, as NDJSON and as CSV, with the JSON Schemas, a list of the columns, the
@@ -271,6 +279,7 @@ var Endpoints = []Endpoint{
 	endpoint(Endpoint{Name: Careers, Params: []Param{championship, season}, Additive: true}, "/{type}/{year}", "/{type}/{year=all}"),
 	endpoint(Endpoint{Name: FormerCareers, Params: []Param{championship}, Additive: true}, "/{type}"),
 	endpoint(Endpoint{Name: Identifiers, Params: []Param{identified}, Additive: true}, "/{type}"),
+	endpoint(Endpoint{Name: Circuits, Params: []Param{season}, Additive: true}, "/{year}", "/{year=all}"),
 	endpoint(Endpoint{Name: Bulk, Params: []Param{season}, Additive: true, File: true}, "/{year}"),
 }
 

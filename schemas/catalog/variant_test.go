@@ -67,6 +67,7 @@ func TestAll(t *testing.T) {
 		careers/constructors/2025 careers/constructors/2026 careers/constructors/all
 		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
 		changes/2025 changes/2026 changes/all changes/log/1 changes/log/2 changes/log/none
+		circuits/2025 circuits/2026 circuits/all
 		drivers
 		forecast forecast-history forecast-history/none
 		forecast-history/session/2025001 forecast-history/session/2026002
