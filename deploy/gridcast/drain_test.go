@@ -29,7 +29,7 @@ func TestDrain(t *testing.T) {
 	key := manyKeys(t, s, 1)[0]
 	admin := porttest.Address(t)
 	drain(t, startServer(t, t.TempDir(), "edge", "--store", s.name, "--now", "2024-11-24T05:00:00Z",
-		"--tier", "pro=1000000000", "--admin-listen", admin), admin, key)
+		"--tiers", "pro=1000000000", "--admin-listen", admin), admin, key)
 }
 
 // drain checks the promises of a stopping edge. It answers every request that it counts in full, also

@@ -239,6 +239,7 @@ func (s storage) unneeded(t *testing.T) []string {
 	needed := map[string]bool{
 		snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true,
 		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "settings.json": true, "keys/keys.json": true,
+		"copies/settings.json": true, "copies/keys/keys.json": true,
 	}
 	for _, object := range base.Manifest.Objects() {
 		key := object.Key
