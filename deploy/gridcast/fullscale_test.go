@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -39,8 +40,8 @@ type sourceRow struct {
 	TotalRaceWins  int
 	TotalPodiums   int
 
-	TotalRaceStarts, TotalPolePositions, TotalFastestLaps, TotalChampionshipWins int
-	TotalPoints                                                                  float64
+	TotalRaceStarts, TotalPolePositions, TotalFastestLaps, TotalChampionshipWins, TotalRacesHeld int
+	TotalPoints                                                                                  float64
 
 	PositionText, GridPenalty string
 
@@ -166,6 +167,24 @@ func TestAllSeasons(t *testing.T) {
 		}
 		careers := slices.Concat(data[[]wire.Career](t, c.get(t, "/careers?type="+kind)), data[[]wire.Career](t, c.get(t, "/former-careers?type="+kind)))
 		compareCareers(t, kind, careers, want)
+	}
+	held := map[string]int{}
+	for _, r := range sourceTable(t, release, "circuits") {
+		held[r.ID] = r.TotalRacesHeld
+	}
+	for _, circuit := range data[[]wire.CircuitRecord](t, c.get(t, "/circuits")) {
+		wins := 0
+		for _, w := range circuit.Winners {
+			wins += w.Wins
+		}
+		if circuit.RacesHeld != held[circuit.ID] || wins < circuit.RacesHeld || circuit.LapRecord == nil {
+			t.Errorf("%s: %d races, %d wins, lap record %v; F1DB has %d races", circuit.ID, circuit.RacesHeld, wins, circuit.LapRecord, held[circuit.ID])
+		}
+		delete(held, circuit.ID)
+	}
+	maps.DeleteFunc(held, func(_ string, races int) bool { return races == 0 })
+	if len(held) > 0 {
+		t.Errorf("/circuits lacks %v", held)
 	}
 	if rounds != len(winners) || rounds != 1125 {
 		t.Errorf("compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
