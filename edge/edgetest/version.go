@@ -147,16 +147,6 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return records
 	},
-	catalog.TrackRecord: func(_ catalog.Variant, n int64) any {
-		return wire.TrackRecord{Real: wire.Record{Races: int(n), Picks: &wire.Scores{}}}
-	},
-	catalog.TitleOdds: func(_ catalog.Variant, n int64) any {
-		return wire.TitleOdds{
-			RacesCounted: 23, RacesRemaining: 1, Simulations: 10_000,
-			Drivers:      []wire.DriverOdds{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 25)}},
-			Constructors: []wire.ConstructorOdds{{Team: "McLaren", TeamID: "mclaren", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 43)}},
-		}
-	},
 	catalog.Forecast: func(v catalog.Variant, n int64) any {
 		records := []wire.ForecastRecord{}
 		if v.SessionKey > 0 {
@@ -200,13 +190,6 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		}
 		return records
 	},
-	catalog.StandingsProgress: func(v catalog.Variant, n int64) any {
-		rounds := []wire.RoundProgress{{SessionKey: int64(v.Year)*1000 + 1, Round: 1, Position: 1, Points: float64(n), Wins: 1}}
-		if v.Type == catalog.ConstructorsType {
-			return []wire.ConstructorProgress{{Team: "McLaren", TeamID: "mclaren", Rounds: rounds}}
-		}
-		return []wire.DriverProgress{{Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren", Rounds: rounds}}
-	},
 	catalog.Live: func(v catalog.Variant, n int64) any {
 		if v.SessionKey == catalog.NoSession {
 			return wire.LiveRace{State: wire.LiveNone}
@@ -218,15 +201,6 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			data.Timeline = []wire.LiveLap{{Lap: 3, ObservedAt: wire.Instant(AbuDhabi), Order: data.Order}}
 		}
 		return data
-	},
-	catalog.ChangesLog: func(_ catalog.Variant, n int64) any {
-		return wire.ChangesPage{Changes: []wire.LoggedChange{{SessionKey: 2024001, Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain"}}}
-	},
-	catalog.Changes: func(_ catalog.Variant, n int64) any {
-		return []wire.Change{{
-			SessionKey: 2024001, GPName: "Monaco Grand Prix", Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain",
-			Old: &wire.ChangeState{DateStart: wire.Instant(AbuDhabi)}, New: &wire.ChangeState{DateStart: wire.Instant(AbuDhabi.Add(time.Hour))},
-		}}
 	},
 }
 
