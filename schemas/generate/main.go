@@ -12,7 +12,10 @@
 //   - A tag that is named for a keyword of JSON Schema says otherwise: enum, format, pattern, minimum ("none" for no
 //     limit), maximum, minItems, maxItems, type.
 //   - A named type is a reference to the definition of its name, in common.schema.json if it is there. A named string
-//     has its constants as values.
+//     has its constants as values. An alias may have tags for all its fields, as directives such as //schema:enum.
+//   - //schema:name gives a struct's schema another name. Structs of one name share a schema, and a field that only some
+//     of them have is optional there. //schema:when FIELD=VALUE,VALUE: +NAME -NAME says which fields are there and which
+//     are not; the //schema:else after it is about all other values, and so is the next //schema:when.
 //   - A body is the alias with the name of its endpoint: ResultsBody of /results. The first paragraph of its comment
 //     describes the body, the second one its data. StandingsProgressConstructorsBody is the body for a value of the
 //     parameter type.

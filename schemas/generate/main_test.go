@@ -36,6 +36,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		{"\t// Completed laps.\n\tLaps int `json:\"laps\" minumum:\"1\"`", "field Laps: unknown tag minumum"},
 		{"\t// Completed laps.\n\tLaps int", "json tag of its own"},
 		{"\t// Completed laps.\n\tLaps map[string]int `json:\"laps\"`", "no schema for the type"},
+		{"\t// Completed laps.\n\tLaps Laps `json:\"laps\"`\n}\n\n// Laps are laps.\n//\n//schema:minumum 1\ntype Laps = int\n\ntype rest struct {", "unknown directive //schema:minumum"},
 		{"\t// Completed laps.\n\tLaps uint8 `json:\"laps\"`", "no schema for the type uint8"},
 	} {
 		dir := t.TempDir()

@@ -291,6 +291,13 @@ func (w *writer) value(typ ast.Expr, tag reflect.StructTag, least int, optional 
 		case kind == "Thousandths":
 			kind = "float64"
 		default:
+			for _, line := range directives(w.docs[kind]) {
+				keyword, value, _ := strings.Cut(line, " ")
+				if !slices.Contains(keywords, keyword) {
+					w.err = fmt.Errorf("type %s: unknown directive //schema:%s; allowed: %s", kind, keyword, strings.Join(keywords, ", "))
+				}
+				tag += reflect.StructTag(" " + keyword + ":" + strconv.Quote(value))
+			}
 			return w.value(spec.Type, tag, least, optional)
 		}
 	}

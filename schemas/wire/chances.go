@@ -54,14 +54,14 @@ type ForecastRecord struct {
 	SessionKey SessionKey `json:"session_key"`
 	GPName     GPName     `json:"gp_name"`
 	// UTC date of the start.
-	Date string `json:"date" format:"date" pattern:"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"`
+	Date Day `json:"date"`
 	// Start of the race; absent while the hour is unknown.
 	DateStart Instant `json:"date_start,omitzero"`
 	// Name and version of the model.
 	Model string `json:"model"`
 	// The latest facts of the weekend behind the forecast: the grid, qualifying, the sprint or its qualifying,
 	// practice, or none, so that form decided.
-	Basis string `json:"basis" enum:"grid,qualifying,sprint,practice,form"`
+	Basis Basis `json:"basis"`
 	// The race whose starters stand in for the entries of this one; absent once its entries are known.
 	EntriesFrom SessionKey `json:"entries_from,omitzero"`
 	// The next session from which the forecast learns; absent if no session before the race is to come.
@@ -116,7 +116,7 @@ type NotedForecast struct {
 	// The step of the week after which it was made: form as the week begins, a session, or the grid.
 	Step string `json:"step" enum:"form,practice_1,practice_2,practice_3,practice_4,sprint_qualifying,sprint,qualifying,grid"`
 	// The latest facts of the weekend behind it, in the words of /forecast.
-	Basis string `json:"basis" enum:"grid,qualifying,sprint,practice,form"`
+	Basis Basis `json:"basis"`
 	// Name and version of the model.
 	Model string `json:"model"`
 	// The starters as expected then, the likeliest winner first.
@@ -270,7 +270,7 @@ type LiveRecord struct {
 // BasisRecord is the part of a record about forecasts from the same kind of facts.
 type BasisRecord struct {
 	// The latest facts of the weekend behind the forecasts.
-	Basis string `json:"basis" enum:"grid,qualifying,sprint,practice,form"`
+	Basis Basis `json:"basis"`
 	// Races scored.
 	Races int `json:"races" minimum:"1"`
 	// Their scores.

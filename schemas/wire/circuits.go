@@ -17,13 +17,13 @@ type CircuitRecord struct {
 	// Country of the circuit.
 	Country string `json:"country"`
 	// IANA name of the time zone of the circuit.
-	TimeZone string `json:"time_zone,omitzero" pattern:"^[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_]+)+$"`
+	TimeZone TimeZone `json:"time_zone,omitzero"`
 	// Length of a lap of the latest layout, in kilometres; absent if unknown.
 	LengthKm float64 `json:"length_km,omitzero"`
 	// Turns of the latest layout; absent if unknown.
 	Turns int `json:"turns,omitzero"`
 	// Direction of the latest layout; absent if unknown.
-	Direction string `json:"direction,omitzero" enum:"clockwise,anticlockwise"`
+	Direction Direction `json:"direction,omitzero"`
 	// The latest layout is a street circuit.
 	Street bool `json:"street,omitzero"`
 	// Verified races.
@@ -49,7 +49,7 @@ type CircuitLayout struct {
 	// Number of turns; absent if unknown.
 	Turns int `json:"turns,omitzero"`
 	// Direction of driving; absent if unknown.
-	Direction string `json:"direction,omitzero" enum:"clockwise,anticlockwise"`
+	Direction Direction `json:"direction,omitzero"`
 	// The seasons with a round on it, ascending.
 	Years []int `json:"years" minItems:"1"`
 	// The fastest lap in a verified race on it; absent if no fastest lap is known.

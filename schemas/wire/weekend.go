@@ -27,7 +27,7 @@ type Revision struct {
 	At Instant `json:"at"`
 	// The actor of the verification: a person; a rule, once the result had been unchanged for some time; or the
 	// archive, which had it long before.
-	By string `json:"by" enum:"operator,rule,archive,source,builder"`
+	By Actor `json:"by"`
 	// Why the result was revised.
 	Reason string `json:"reason,omitzero"`
 }
@@ -120,7 +120,7 @@ type Circuit struct {
 	// Country of the circuit, which is not always the one the Grand Prix is named for.
 	Country string `json:"country"`
 	// IANA name of the time zone, by whose clocks the weekend is run.
-	TimeZone string `json:"time_zone,omitzero" pattern:"^[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_]+)+$"`
+	TimeZone TimeZone `json:"time_zone,omitzero"`
 }
 
 // WeekendSession is one session of a weekend.
@@ -128,7 +128,7 @@ type WeekendSession struct {
 	// Which session.
 	Session string `json:"session" enum:"practice_1,practice_2,practice_3,practice_4,sprint_qualifying,sprint,qualifying,race"`
 	// UTC day of the start.
-	Date string `json:"date" format:"date" pattern:"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"`
+	Date Day `json:"date"`
 	// Start of the session; of the race, of its formation lap. Absent if the hour is unknown.
 	DateStart Instant `json:"date_start,omitzero"`
 	// The status of the race is that of the round. Another session is finished once its outcome is known, or the
@@ -181,7 +181,7 @@ type Change struct {
 	// When it was decided.
 	At Instant `json:"at"`
 	// The actor: a person; a source of the facts; a rule; or the service itself.
-	By string `json:"by" enum:"operator,rule,archive,source,builder"`
+	By Actor `json:"by"`
 	// Why.
 	Reason string `json:"reason,omitzero"`
 	// The published values before, as far as they differ.
@@ -219,7 +219,7 @@ type LoggedChange struct {
 	// When it was decided.
 	At Instant `json:"at"`
 	// The actor: a person; a source of the facts; a rule; or the service itself.
-	By string `json:"by" enum:"operator,rule,archive,source,builder"`
+	By Actor `json:"by"`
 	// Why.
 	Reason string `json:"reason,omitzero"`
 	// Before the change.
@@ -236,7 +236,7 @@ type LoggedChange struct {
 // LoggedState is one side of a change, with the fields that differ.
 type LoggedState struct {
 	// Of the round.
-	Status Status `json:"status,omitzero" enum:"scheduled,live,awaiting_result,postponed,cancelled"`
+	Status OpenStatus `json:"status,omitzero"`
 	// Start of the race; absent if the hour is unknown, or the start is as before.
 	DateStart Instant `json:"date_start,omitzero"`
 	// Of the result; absent for the one that was there when the service began.
@@ -246,7 +246,7 @@ type LoggedState struct {
 // ChangeState is one side of a change: only the differing values.
 type ChangeState struct {
 	// Of the round.
-	Status Status `json:"status,omitzero" enum:"scheduled,live,awaiting_result,postponed,cancelled"`
+	Status OpenStatus `json:"status,omitzero"`
 	// Start of the race; absent if the hour is unknown, or the start is as before.
 	DateStart Instant `json:"date_start,omitzero"`
 	// Of the result; absent for the one that was there when the service began.
