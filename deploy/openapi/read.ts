@@ -8,10 +8,15 @@ import type { paths } from "./types";
 const [url, key] = process.argv.slice(2) as [string, string];
 const headers = { "X-API-Key": key };
 
+// A demonstration, which signs nothing, answers these with 404, or they need a part of the path.
+const unservedOperation = /^get(Checkpoint|ManifestFile|Note|Portrait|Proof|Tile|VerifierKeys)$/;
+const unservedPath = /^\/(log|signed|portraits)\//;
+
 async function main(): Promise<void> {
   client.setConfig({ baseUrl: url, headers });
   let read = 0;
   for (const [name, operation] of Object.entries(sdk)) {
+    if (unservedOperation.test(name)) continue;
     const { response, error } = await (operation as (options: object) => Promise<{ response: Response; error?: unknown }>)({});
     if (error || response.status !== 200) throw new Error(`${name}: ${response.status} ${JSON.stringify(error)}`);
     read++;
@@ -24,7 +29,7 @@ async function main(): Promise<void> {
 
   const typed = createClient<paths>({ baseUrl: url, headers });
   const { data: document } = await typed.GET("/openapi.json");
-  const all = Object.keys((document as { paths: object }).paths) as "/api/v1/next-race"[];
+  const all = Object.keys((document as { paths: object }).paths).filter((path) => !unservedPath.test(path)) as "/api/v1/next-race"[];
   for (const path of all) {
     const { response } = await typed.GET(path, { parseAs: "text" });
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
