@@ -23,7 +23,7 @@ type ProbabilityRecord struct {
 	NotStarting []DriverCode `json:"not_starting,omitzero"`
 }
 
-// DriverChance is a starter's chances.
+// DriverChance are a starter's chances.
 type DriverChance struct {
 	Driver   DriverCode `json:"driver"`
 	DriverID DriverID   `json:"driver_id"`
@@ -84,7 +84,7 @@ type ForecastStep struct {
 	KnownAt Instant `json:"known_at"`
 }
 
-// ForecastChance is an expected starter's chances.
+// ForecastChance are an expected starter's chances.
 type ForecastChance struct {
 	Driver   DriverCode `json:"driver"`
 	DriverID DriverID   `json:"driver_id"`
@@ -146,7 +146,7 @@ type TitleOdds struct {
 	AfterRounds []RoundOdds `json:"after_rounds,omitzero" minItems:"0"`
 }
 
-// RoundOdds is the odds after a round.
+// RoundOdds are the odds after a round.
 type RoundOdds struct {
 	SessionKey SessionKey `json:"session_key"`
 	GPName     GPName     `json:"gp_name"`
