@@ -153,7 +153,15 @@ func (s share) String() string {
 
 // plot draws gridcast's share of nginx's CPU time as a bar for each case, with its interval.
 func plot(rows []row) []byte {
-	const left, scale, line = 270, 420.0, 26
+	const left, width, line = 270, 480, 26
+	longest := 1.0
+	for i := range rows {
+		if other := find(rows, nginx, rows[i].Case, rows[i].Connections); other != nil && rows[i].Server == gridcast {
+			s := shareOf(&rows[i], other)
+			longest = max(longest, s.median, s.high)
+		}
+	}
+	scale := width / longest
 	var b strings.Builder
 	y := 60
 	for i := range rows {
