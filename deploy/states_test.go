@@ -290,7 +290,7 @@ func (s *states) cells(state string, key int64) []string {
 	history, _ := answer[[]wire.ForecastHistory](s, catalog.ForecastHistory, session)
 	text = "none"
 	if len(history) > 0 {
-		text = ""
+		var steps []string
 		before := time.Time{}
 		for _, noted := range history[0].Forecasts {
 			sum := 0.
@@ -302,9 +302,9 @@ func (s *states) cells(state string, key int64) []string {
 				fault("/forecast-history has %s of %s after %s", noted.Step, at, before)
 			}
 			before = time.Time(noted.NotedAt)
-			text += fmt.Sprintf(", %s at %s", noted.Step, before.UTC().Format("2 January 15:04"))
+			steps = append(steps, noted.Step+" at "+before.UTC().Format("2 January 15:04"))
 		}
-		text = text[2:]
+		text = strings.Join(steps, ", ")
 		for _, f := range forecast {
 			if last := history[0].Forecasts[len(history[0].Forecasts)-1]; f.SessionKey == key && f.Basis != last.Basis {
 				fault("/forecast is on %s, the last of /forecast-history on %s", f.Basis, last.Basis)

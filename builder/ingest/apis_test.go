@@ -71,12 +71,13 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		t.Run(test.incident, func(t *testing.T) {
 			asked, api, changed := "jolpica", jolpicaAPI, test.was == ""
 			now = now.Add(31 * time.Minute)
-			if test.second != nil {
+			switch {
+			case test.second != nil:
 				asked = "herald"
 				herald.tellOfAustria(t, now, test.second)
-			} else if test.target == "" {
+			case test.target == "":
 				api.Instead(sourcetest.Answer(test.status, "application/json", test.is))
-			} else {
+			default:
 				api.Rewrite(func(target, body string) string {
 					if !strings.Contains(target, test.target) {
 						return body
