@@ -21,7 +21,7 @@ work=.var/openapi
 rm -rf "$work"
 mkdir -p "$work/demo"
 go run -trimpath ./deploy/openapi >"$work/openapi.yaml"
-cp -r deploy/openapi/{usage.ts,read.ts,spectral.yaml,six.yaml,six-decided.txt,oapi,ogen} "$work"
+cp -r deploy/openapi/{usage.ts,read.ts,redocly.yaml,spectral.yaml,six.yaml,six-decided.txt,oapi,ogen} "$work"
 ln -s "$tools" "$work/node_modules"
 make -s build
 gridcast=$PWD/.var/bin/gridcast

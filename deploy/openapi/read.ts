@@ -23,7 +23,7 @@ async function main(): Promise<void> {
   }
   const { data: calendar } = await sdk.getCalendar();
   for (const round of calendar?.data ?? []) {
-    if (round.status === "finished" && !/^[A-Z]{3}$/.test(round.winner)) throw new Error(`${round.gp_name} has no winner`);
+    if (round.status === "finished" && !/^[A-Z]{3}$/.test(round.winner ?? "")) throw new Error(`${round.gp_name} has no winner`);
   }
   console.log(`@hey-api/openapi-ts: ${read} endpoints read`);
 
