@@ -42,7 +42,7 @@ func TestCostOfChanges(t *testing.T) {
 		{"lights out", "2024-11-24T06:00:01Z", []string{"calendar/2024", "next-race", "weekends/2024", "weekends/session/2024022"}, 0},
 		{"result verified", "2024-11-24T09:00:00Z", []string{
 			"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all", "careers/drivers/2024",
-			"careers/drivers/all", "head-to-head/2024", "live", predictions, session, "results/2024", "results/session/2024022", "sessions",
+			"careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", predictions, session, "results/2024", "results/session/2024022", "sessions",
 			"sessions/session/2024022", "standings-progress/constructors/2024", "standings-progress/drivers/2024", "standings/constructors/2024", "standings/drivers/2024", "weekends/2024", "weekends/session/2024022",
 		}, 1},
 	} {
