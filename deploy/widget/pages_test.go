@@ -150,7 +150,7 @@ func TestChartLetters(t *testing.T) {
 	url, _ := serve(t)
 	b.Do(chromedp.Navigate(url + "/"))
 	b.Await(`customElements.get("gridcast-progress") !== undefined`, "true")
-	b.Evaluate(`(document.querySelector("main").innerHTML = '<gridcast-progress><script type="application/json">' + JSON.stringify(
+	b.Evaluate(`(document.querySelector("main").innerHTML = '<h1>Progress</h1><gridcast-progress><script type="application/json">' + JSON.stringify(
 		[["Aston Martin Aramco", 612.5], ["Red Bull", 589], ["RB", 46]].map(([team, last]) => ({ team, rounds: [1, 2, 3].map((round) => ({ round, points: last * round / 3 })) }))) + '</script></gridcast-progress>', "")`)
 	b.Await(`document.querySelector("gridcast-progress").getAttribute("state")`, "ready")
 	const letters = `(() => {
@@ -182,7 +182,7 @@ func TestLiveElement(t *testing.T) {
 			drivers: [{ driver: "RUS", team: "Mercedes", team_colour: "#27F4D2" }, { driver: "HAM", team: "Mercedes", team_colour: "#27F4D2" }],
 		};
 		window.fetch = async (url) => new Response(JSON.stringify({ ok: true, data: answers[new URL(url).pathname.split("/").pop()], meta: { generated_at: new Date().toISOString() } }), { headers: { Date: new Date().toUTCString() } });
-		document.querySelector("main").innerHTML = '<gridcast-live key="k"></gridcast-live>';
+		document.querySelector("main").innerHTML = '<h1>Live</h1><gridcast-live key="k"></gridcast-live>';
 		return "";
 	})()`)
 	b.Await(`document.querySelector("gridcast-live").getAttribute("state")`, "running")

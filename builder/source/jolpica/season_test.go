@@ -33,6 +33,7 @@ var explained = []struct{ where, why string }{
 	{`^sessions.*\.(practice|pit_stops|drivers)`, "Jolpica has neither practice nor pit stops"},
 	{`^sessions.*\.sprint_(qualifying|grid)`, "Jolpica has no sprint qualifying"},
 	{`^sessions.*\.(qualifying|grid)\[[0-9]+\]|^head-to-head`, "Jolpica ranks every driver in qualifying and on the grid"},
+	{`^circuits/.*\.(layouts|layout_id|length_km|turns|direction|street|lap_record)`, "Jolpica has no layouts"},
 	{`^identifiers/drivers`, "F1DB names test drivers too, and Jolpica's archive only those of a weekend"},
 	{`\.reason: `, "Jolpica says of a retirement only that there was one"},
 	{`\.grid: ours <nil>, theirs (1[7-9]|20)$`, "Jolpica gives who starts from the pit lane the last places of the grid"},
