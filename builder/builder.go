@@ -316,11 +316,15 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
+	current, years := units.Current(in.Base, a), in.Base.Manifest.DefaultYears
+	if current == a.Current {
+		years = defaultYears(in.Base, a, version)
+	}
 	draft := snapshots.Draft{
 		Base: in.Base, EndHold: r.Release,
 		About: snapshots.About{
 			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
-			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, DefaultYears: defaultYears(in.Base, a, version), Archive: in.Facts.SHA256,
+			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: current, DefaultYears: years, Archive: in.Facts.SHA256,
 			Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
 			Expected: expected(a), Missing: b.missingUntilDue(v, in.Ledger, a),
 		},
@@ -333,9 +337,6 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		return snapshots.Receipt{}, nil, err
 	}
 	b.memory.Keep(version)
-	if draft.CurrentSeason = units.Current(in.Base, a); draft.CurrentSeason != a.Current {
-		draft.DefaultYears = in.Base.Manifest.DefaultYears
-	}
 	fill(&draft, version)
 	refused = append(refused, addFeeds(&draft, a, version)...)
 	if err := tiles.Add(&draft, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq], in.Ledger); err != nil {

@@ -20,17 +20,24 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// TestObserverRefuses names the answers to requests that store nothing.
-func TestObserverRefuses(t *testing.T) {
-	const token, line = "0123456789abcdef", `{"session_key":2024022,"at":"2024-11-24T06:03:30Z","phase":"started"}`
+// liveToken returns the token of live sources, read from a file.
+func liveToken(t *testing.T, text string) *flags.Token {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	live, err := (&flags.Console{LiveTokenFile: file}).LiveToken()
+	token, err := (&flags.Console{LiveTokenFile: file}).LiveToken()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return token
+}
+
+// TestObserverRefuses names the answers to requests that store nothing.
+func TestObserverRefuses(t *testing.T) {
+	const token, line = "0123456789abcdef", `{"session_key":2024022,"at":"2024-11-24T06:03:30Z","phase":"started"}`
+	live := liveToken(t, token)
 	running := &operator.Operator{Store: memblob.New()}
 	for _, tc := range []struct {
 		name, authorization, body string
@@ -59,14 +66,7 @@ func TestObserverRefuses(t *testing.T) {
 // TestGuessingTheLiveToken checks that after ten wrong tokens an address has to wait, and other addresses have not.
 func TestGuessingTheLiveToken(t *testing.T) {
 	const token = "0123456789abcdef"
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	live, err := (&flags.Console{LiveTokenFile: file}).LiveToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := liveToken(t, token)
 	synctest.Test(t, func(t *testing.T) {
 		o := &observer{token: live}
 		o.operator.Store(&operator.Operator{Store: memblob.New()})

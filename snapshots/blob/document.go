@@ -135,28 +135,33 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 // Heal replaces a damaged object by its copy, and reports whether it did. The copy of a whole object follows it. Without
 // an object, or without a copy that can be read, Heal does nothing: then a person decides.
 func (d Document[T]) Heal(ctx context.Context) (healed bool, err error) {
-	object, err := d.Store.Get(ctx, d.Key, cmp.Or(d.Limit, MaxDocument))
-	if err != nil {
-		if errors.Is(err, ErrNotFound) {
-			err = nil
-		}
+	object, whole, err := d.get(ctx, d.Key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return false, nil
+	case err != nil:
 		return false, err
-	}
-	if _, damaged := d.decode(object.Data); damaged == nil {
+	case whole:
 		return false, d.copy(ctx, object.Data)
 	}
-	kept, err := d.Store.Get(ctx, CopyOf(d.Key), cmp.Or(d.Limit, MaxDocument))
-	if err != nil {
-		if errors.Is(err, ErrNotFound) {
-			err = nil
-		}
+	kept, whole, err := d.get(ctx, CopyOf(d.Key))
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && !whole: // the check of the document reports it
+		return false, nil
+	case err != nil:
 		return false, err
-	}
-	if _, damaged := d.decode(kept.Data); damaged != nil {
-		return false, nil //nolint:nilerr // the check of the document reports it
 	}
 	_, err = Replace(ctx, d.Store, d.Key, object.Tag, kept.Data)
 	return err == nil, err
+}
+
+// get reads the object or its copy, and reports whether its content can be decoded.
+func (d Document[T]) get(ctx context.Context, key string) (object Object, whole bool, err error) {
+	if object, err = d.Store.Get(ctx, key, cmp.Or(d.Limit, MaxDocument)); err != nil {
+		return object, false, err
+	}
+	_, damaged := d.decode(object.Data)
+	return object, damaged == nil, nil
 }
 
 // copy makes the copy of the object hold data.
