@@ -196,7 +196,7 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 	return events, faults
 }
 
-// withdrawalsDue records the drivers of a frozen pick who do not start any more, and those who start after all, until the start.
+// withdrawalsDue records withdrawals of drivers of a frozen pick, and their returns, until the start.
 func withdrawalsDue(r *almanac.Round, now time.Time) (events []ledger.Event) {
 	if r.Pick == nil || r.State != almanac.Scheduled || !now.Before(r.Start) {
 		return nil

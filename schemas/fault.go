@@ -46,7 +46,7 @@ func leaves(e *jsonschema.ValidationError) (faults []string) {
 		return faults
 	}
 	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-	switch k := e.ErrorKind.(type) { // whose words lack the value
+	switch k := e.ErrorKind.(type) { // the library's words for these lack the value
 	case *kind.Const:
 		text = "is " + spelled(k.Got) + ": " + text
 	case *kind.Enum:

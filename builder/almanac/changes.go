@@ -21,7 +21,7 @@ type Change struct {
 	OldStart, NewStart time.Time            // zero: unknown or unchanged
 	Old, New           *ledger.Verification // of a revised result; Old is the vouched one if Old.Revision is 0
 	Pick               *ledger.FrozenPick   // the voided pick
-	Driver             season.DriverID      // the one who withdrew or returned
+	Driver             season.DriverID      // of a withdrawal or a return
 
 	Championship *ledger.Championship // the decision about a championship; the one that ended, if Restored
 	Restored     bool

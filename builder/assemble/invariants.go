@@ -695,7 +695,7 @@ func (w *weekend) pitStops(breach breach) {
 	for i, row := range w.round.PitStops {
 		result, ok := w.result(row.Driver)
 		before, most := last[row.Driver], first.winner().Laps
-		if result.Outcome != season.Disqualified { // whose laps do not count
+		if result.Outcome != season.Disqualified { // their laps do not count
 			most = min(most, result.Laps+1)
 		}
 		switch {
@@ -770,7 +770,7 @@ func (w *weekend) standings(breach breach) {
 	}
 	drivers := table("driver", each(w.round.DriverStandings, func(r season.DriverStanding) row { return row{string(r.Driver), r.Position, r.Points} }))
 	teams := table("team", each(w.round.TeamStandings, func(r season.TeamStanding) row { return row{car(r.Team, r.Engine), r.Position, r.Points} }))
-	var latest []season.DriverStanding // whose drivers stay in the table
+	var latest []season.DriverStanding // a table keeps its drivers
 	for i := range w.earlier {
 		if r := &w.earlier[i]; r.StartsAt().Before(w.round.StartsAt()) && len(r.DriverStandings) > 0 {
 			latest = r.DriverStandings

@@ -105,7 +105,7 @@ func (r *reader) contradictions(seasons []Season) {
 		}
 	}
 	changes := catalog.Variant{Endpoint: catalog.Changes}
-	out := map[string]bool{} // by round and driver who withdrew and has not returned
+	out := map[string]bool{} // withdrawn drivers by round, less those that returned
 	for _, c := range slices.Backward(decode[[]wire.Change](r, changes)) {
 		if withdrawn := c.Kind == wire.DriverWithdrawn; withdrawn || c.Kind == wire.DriverReturned {
 			name := fmt.Sprintf("%s of %d", c.DriverID, c.SessionKey)

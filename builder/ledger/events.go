@@ -63,7 +63,7 @@ const (
 	ChampionshipDecided Type = "championship_decided" // Year, Session, Championship, Reason; never by a source
 
 	DriverWithdrawn Type = "driver_withdrawn" // Session, Driver, Start: a driver of the frozen pick does not start
-	DriverReturned  Type = "driver_returned"  // Session, Driver, Start: a driver who had withdrawn starts after all
+	DriverReturned  Type = "driver_returned"  // Session, Driver, Start: a withdrawn driver starts after all
 )
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.

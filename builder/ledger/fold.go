@@ -90,7 +90,7 @@ type RoundRecord struct {
 	Withdrawals []Withdrawal // and returns, oldest first
 }
 
-// Withdrawal says that a driver of the frozen pick does not start, or that one who had withdrawn starts after all.
+// Withdrawal is a withdrawal of a driver of the frozen pick, or a return after one.
 type Withdrawal struct {
 	Driver   season.DriverID
 	Returned bool

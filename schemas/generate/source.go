@@ -105,7 +105,7 @@ func directives(doc *ast.CommentGroup) []string {
 	return all
 }
 
-// text is what the catalog says about an endpoint.
+// text is the catalog's description of an endpoint.
 type text struct {
 	constant, summary, description string
 	data                           string // for the README
