@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/schemas/wire"
@@ -54,9 +55,7 @@ func TestAnswersAsRecorded(t *testing.T) {
 			}[i/200%4])
 		}
 		if i == streams/2 {
-			if err := w.edge.Accept(other); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.edge.Accept(other))
 		}
 		c := trace{stream: g.stream(random, w.key)}
 		_ = serve(&c) // its error shows in the answers
@@ -87,14 +86,9 @@ func TestAnswersAsRecorded(t *testing.T) {
 	got.WriteString("\n" + strings.Join(lines, "\n") + "\n")
 	const file = "testdata/answers.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got.String()), 0o600))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
 		t.Errorf("the answers are not those of %s (-want +got):\n%s", file, diff)
 	}

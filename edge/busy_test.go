@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/snapshots"
@@ -119,9 +120,7 @@ func TestThousandSwaps(t *testing.T) {
 	}
 	for i := range swaps {
 		<-progress // so that responses come between any two swaps
-		if err := w.edge.Accept(versions[i%len(versions)]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.edge.Accept(versions[i%len(versions)]))
 	}
 	done.Store(true)
 	reading.Wait()

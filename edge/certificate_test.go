@@ -21,20 +21,16 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 )
 
 // overTLS asks the edge for its health on a new connection, and returns the state of that connection.
 func (w *world) overTLS(t *testing.T, client *tls.Config) tls.ConnectionState {
 	t.Helper()
-	c, err := tls.Dial("tcp", w.listener.Addr().String(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(tls.Dial("tcp", w.listener.Addr().String(), client))(t)
 	defer c.Close()
-	if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, request("GET", "/healthz")))(t)
 	if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("over TLS: got %v, %v", r.Response, err)
 	}
@@ -58,9 +54,7 @@ func TestTLSReload(t *testing.T) {
 		w.await(fmt.Sprintf("certificate %d is served", want), func() bool { return serial() == want })
 	}
 	serves(1)
-	if err := os.WriteFile(cert, []byte("half a certif"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(cert, []byte("half a certif"), 0o600))
 	w.await("the broken file is refused", func() bool { return strings.Contains(log.String(), "certificate not reloaded") })
 	serves(1)
 	if s := w.edge.Status(); s.Certificate == nil || !s.Certificate.Expiring || time.Until(time.Time(s.Certificate.Expires)) > time.Hour {
@@ -76,20 +70,14 @@ func TestTLSReloadInKubernetes(t *testing.T) {
 	put := func(serial int64) {
 		t.Helper()
 		folder := fmt.Sprintf("..%d", serial)
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 		writeCertificate(t, filepath.Join(dir, folder, "tls.crt"), filepath.Join(dir, folder, "tls.key"), serial)
 		data := filepath.Join(dir, "..data")
-		if err := errors.Join(os.Symlink(folder, data+"_tmp"), os.Rename(data+"_tmp", data)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.Symlink(folder, data+"_tmp"), os.Rename(data+"_tmp", data)))
 	}
 	put(1)
 	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	if err := errors.Join(os.Symlink("..data/tls.crt", cert), os.Symlink("..data/tls.key", key)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Symlink("..data/tls.crt", cert), os.Symlink("..data/tls.key", key)))
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
 	for want := int64(1); want <= 3; want++ {
 		w.await(fmt.Sprintf("certificate %d is served", want), func() bool {
@@ -158,16 +146,9 @@ func TestTicketsLastADay(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, cert, key, 1)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.LoadX509KeyPair(cert, key))(t)
 	keysAt := func(at time.Time) [][32]byte {
-		keys, err := edge.TicketKeys(&pair, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return keys
+		return must.Get(edge.TicketKeys(&pair, at))(t)
 	}
 	made := keysAt(realNow)[0]
 	for after, want := range map[time.Duration]bool{
@@ -209,10 +190,7 @@ func TestSuites(t *testing.T) {
 
 func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) *ecdsa.PrivateKey {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	writeCertificateOf(t, private, certFile, keyFile, serial)
 	return private
 }
@@ -220,19 +198,11 @@ func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) *ecd
 func writeCertificateOf(t testing.TB, private *ecdsa.PrivateKey, certFile, keyFile string, serial int64) {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
+	pkcs8 := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 )
 
@@ -52,13 +53,8 @@ func TestWindowsBehindAProxy(t *testing.T) {
 		}).dial()
 		reader := bufio.NewReader(c)
 		for i, client := range []string{"198.51.100.1", "203.0.113.9", "203.0.113.9"} {
-			if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-Forwarded-For: "+client)); err != nil {
-				t.Fatal(err)
-			}
-			r, err := read(reader, "GET")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(c, request("GET", "/api/v1/calendar", "X-Forwarded-For: "+client)))(t)
+			r := must.Get(read(reader, "GET"))(t)
 			if _, remaining, _ := rate(t, r); remaining != tt.want[i] {
 				t.Errorf("trusting %s, %s: got %d remaining, want %d", tt.proxies, client, remaining, tt.want[i])
 			}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 )
 
@@ -35,9 +36,7 @@ func (w *world) asker() *asker {
 // ask sends the rest of a request and returns the status of its response.
 func (a *asker) ask(t *testing.T, rest string) int {
 	t.Helper()
-	if _, err := io.WriteString(a, rest); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(a, rest))(t)
 	r, err := read(a.reader, "GET")
 	if err != nil {
 		t.Fatalf("%q: %v", rest, err)
@@ -92,15 +91,10 @@ func TestRefusalAfterALargeAnswer(t *testing.T) {
 					err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1)
 				}), err)
 			}}
-			c, err := dialer.Dial("tcp", w.listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(dialer.Dial("tcp", w.listener.Addr().String()))(t)
 			defer c.Close()
 			_ = c.SetDeadline(time.Now().Add(time.Minute))
-			if _, err := io.WriteString(c, request("GET", "/docs")+refused+strings.Repeat("more", 1<<10)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(c, request("GET", "/docs")+refused+strings.Repeat("more", 1<<10)))(t)
 			reader := bufio.NewReader(c)
 			first, err := read(reader, "GET")
 			if err != nil || first.StatusCode != http.StatusOK || len(first.body) < 10_000 {
@@ -142,25 +136,17 @@ func TestCopyAnswersFirst(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
 		return err == nil
 	})
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.stop())
+	inner := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	listener := &watchedListener{Listener: inner}
 	var second *edge.Edge
 	accepted := make(chan error, 1)
 	listener.first = func() { accepted <- second.Ready() }
-	second, err = edge.New(func() edge.Config {
+	second = must.Get(edge.New(func() edge.Config {
 		cfg := edge.DefaultConfig()
 		cfg.CacheDir = dir
 		return cfg
-	}(), edge.Deps{Store: deadStore{first.store}, Log: discard, Listener: listener})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}(), edge.Deps{Store: deadStore{first.store}, Log: discard, Listener: listener}))(t)
 	group := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { group <- second.Run(ctx) }()

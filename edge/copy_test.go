@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/snapshots/blob"
 )
@@ -35,9 +36,7 @@ func TestStartWithoutStorage(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
 		return err == nil
 	})
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.stop())
 	second := newWorld(t, cached, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store = deadStore{d.Store}
 		s.copied = true

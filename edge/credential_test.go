@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
 
@@ -125,22 +126,15 @@ func TestConnectionRemembersItsKey(t *testing.T) {
 	reader := bufio.NewReader(c)
 	ask := func(key string) int {
 		t.Helper()
-		if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+key)); err != nil {
-			t.Fatal(err)
-		}
-		r, err := read(reader, "GET")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+key)))(t)
+		r := must.Get(read(reader, "GET"))(t)
 		return r.StatusCode
 	}
 	var record keys.StoredKey
 	var key string
 	change := func(f func(*keys.List) error) {
 		t.Helper()
-		if err := keys.Update(t.Context(), w.store, f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), w.store, f))
 	}
 	change(func(d *keys.List) (err error) {
 		record, key, err = d.Create(keys.Request{Name: "n", Tier: "pro", Expires: realNow.Add(time.Hour)}, realNow)

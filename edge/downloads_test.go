@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/snapshots"
@@ -99,16 +100,12 @@ func TestDownload(t *testing.T) {
 		var status struct {
 			Data edge.StatusDocument `json:"data"`
 		}
-		if err := json.Unmarshal(w.do("GET", "/status").body, &status); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(w.do("GET", "/status").body, &status))
 		if got := status.Data.Downloads; len(got) != 2 || got[0].Year != 2023 || got[0].Size != 70_000 || !got[0].Ready || !strings.HasPrefix(got[0].SHA256, strings.Trim(tag, `"`)) {
 			t.Errorf("/status says %+v", got)
 		}
 		place := w.edge.DownloadFolder()
-		if err := w.stop(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.stop())
 		if _, err := os.Stat(place); (err == nil) != (dir != "") {
 			t.Errorf("after the end, the folder %s: %v", place, err)
 		}
@@ -151,9 +148,7 @@ func madeOnce(t *testing.T) {
 	if made := counted.made.Load(); made != 2 {
 		t.Errorf("made %d files, want those of the last version alone", made)
 	}
-	if err := w.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.stop())
 	again := start(func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store, s.keys, s.version, s.copied = w.store, false, false, true
 	})
@@ -185,9 +180,7 @@ func TestDamagedCopyIsNotSent(t *testing.T) {
 		{"cut short", func() error { return os.Truncate(copies[0], 10) }},
 		{"removed", func() error { return os.Remove(copies[0]) }},
 	} {
-		if err := tt.damage(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tt.damage())
 		if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: got %d with %d bytes, want a 503", tt.decision, r.StatusCode, len(r.body))
 		}
@@ -211,12 +204,8 @@ func TestDownloadsWithoutStorage(t *testing.T) {
 	})
 	older := file(100, 5)
 	damaged := filepath.Join(dir, "downloads", snapshots.Digest(older)+"-"+snapshots.Digest(older)+".zip")
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(damaged, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.stop())
+	must.Do(t, os.WriteFile(damaged, nil, 0o600))
 	second := newWorld(t, inDir(dir), withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store = deadStore{d.Store}
 		s.copied = true
@@ -242,9 +231,7 @@ func restoredDownloads(t *testing.T) {
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2023: same, 2024: before})
 	w.awaitDownloads(2)
 	place := memblob.New()
-	if _, err := backup.Make(t.Context(), w.store, place, time.Now(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(backup.Make(t.Context(), w.store, place, time.Now(), nil))(t)
 	lost := file(700, 13)
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2023: same, 2024: lost})
 	w.awaitDownloads(3)
@@ -259,17 +246,12 @@ func restoredDownloads(t *testing.T) {
 		keys = append(keys, info.Key)
 	}
 	for _, key := range keys {
-		if err := w.store.Delete(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.store.Delete(t.Context(), key))
 	}
 	if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, lost) {
 		t.Errorf("while the store is lost: got %d with %d bytes, want what the disk has", r.StatusCode, len(r.body))
 	}
-	restored, err := backup.Restore(t.Context(), backup.Restoring{Store: w.store, Backup: place, Builder: "test", Above: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	restored := must.Get(backup.Restore(t.Context(), backup.Restoring{Store: w.store, Backup: place, Builder: "test", Above: 3}))(t)
 	w.awaitDownloads(restored.Version)
 	for year, want := range map[string][]byte{"2023": same, "2024": before} {
 		if r := w.get("/api/v1/bulk?year=" + year); !bytes.Equal(r.body, want) {
@@ -286,14 +268,9 @@ func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
 
 func (w *world) beginOn(c net.Conn, key string) (status int, length int64, rest *bufio.Reader) {
 	w.t.Helper()
-	if _, err := io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key[key])); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key[key])))(w.t)
 	rest = bufio.NewReader(c)
-	r, err := http.ReadResponse(rest, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Get(http.ReadResponse(rest, nil))(w.t)
 	return r.StatusCode, r.ContentLength, rest
 }
 
@@ -308,14 +285,9 @@ func (w *world) stall(host byte, key string) {
 			}), err)
 		},
 	}
-	c, err := dialer.Dial("tcp", w.listener.Addr().String())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := must.Get(dialer.Dial("tcp", w.listener.Addr().String()))(w.t)
 	w.t.Cleanup(func() { c.Close() })
-	if _, err := io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key[key])); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key[key])))(w.t)
 }
 
 // TestDownloadsAreShared: neither a key nor an address with stalled downloads keeps the others from theirs.
@@ -377,9 +349,7 @@ func slowestEvicted(t *testing.T) {
 			t.Fatalf("%s: got %d, %d bytes", key, status, length)
 		}
 		if key != "standard" {
-			if _, err := io.CopyN(io.Discard, rest, 200<<10); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.CopyN(io.Discard, rest, 200<<10))(t)
 		}
 		rests = append(rests, rest)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -255,9 +256,7 @@ func TestHeaderExamplesAreServed(t *testing.T) {
 			Headers map[string]struct{ Example any }
 		}
 	}
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &api))
 	w := newWorld(t)
 	r, refused := w.get("/api/v1/standings"), w.do("POST", "/api/v1/standings", "X-API-Key: "+w.key["pro"], "Content-Length: 0")
 	for component, got := range map[string]string{

@@ -17,6 +17,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
@@ -87,9 +88,7 @@ func TestEdgeForgetsALie(t *testing.T) {
 		edgetest.Publish(t, store, int64(i+1), without...)
 		versions[i] = blobtest.Objects(t, store)
 	}
-	if _, err := edge.New(edge.DefaultConfig(), edge.Deps{Store: store, Log: discard}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(edge.New(edge.DefaultConfig(), edge.Deps{Store: store, Log: discard}))(t)
 	data := func(change func([]byte) []byte) func(blob.Object, error) (blob.Object, error) {
 		return func(o blob.Object, err error) (blob.Object, error) {
 			o.Data = change(append([]byte(nil), o.Data...))
@@ -156,9 +155,7 @@ func forget(t *testing.T, cache string, versions [2]map[string][]byte, key strin
 	var good, leaked, leakedID string
 	change := func(f func(*keys.List) error) {
 		t.Helper()
-		if err := keys.Update(t.Context(), store.Store, f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store.Store, f))
 	}
 	change(func(d *keys.List) (err error) {
 		if _, good, err = d.Create(keys.Request{Name: "a", Tier: "pro"}, time.Now()); err != nil {
@@ -218,10 +215,7 @@ func startEdge(t *testing.T, store blob.Store, cache string) (e *edge.Edge, stop
 	t.Helper()
 	cfg := edge.DefaultConfig()
 	cfg.CacheDir = cache
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: discard, Listener: newIdleListener()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e = must.Get(edge.New(cfg, edge.Deps{Store: store, Log: discard, Listener: newIdleListener()}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- e.Run(ctx) }()

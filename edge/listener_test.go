@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -29,10 +30,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 
 // TestOutOfDescriptors shows that an edge which cannot accept continues as soon as it can.
 func TestOutOfDescriptors(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	listener := &exhausted{Listener: inner}
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Listener = listener })
 	for range 3 {
@@ -48,20 +46,14 @@ func TestOutOfDescriptors(t *testing.T) {
 // TestAdminAddressInUse shows that an edge which cannot open its admin port accepts no connections of the API.
 func TestAdminAddressInUse(t *testing.T) {
 	listen := func() net.Listener {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		t.Cleanup(func() { _ = l.Close() })
 		return l
 	}
 	api, taken := listen(), listen()
 	cfg := edge.DefaultConfig()
 	cfg.AdminListen = taken.Addr().String()
-	e, err := edge.New(cfg, edge.Deps{Store: memblob.New(), Log: discard, Listener: api})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(edge.New(cfg, edge.Deps{Store: memblob.New(), Log: discard, Listener: api}))(t)
 	if err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--admin-listen") {
 		t.Errorf("Run: got %v, want the name of the flag", err)
 	}
@@ -94,18 +86,12 @@ func TestConnectionBound(t *testing.T) {
 // TestFewDescriptors starts an edge with fewer files than its connections need.
 func TestFewDescriptors(t *testing.T) {
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	few := before
 	few.Cur = 1000
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	defer func() {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before))
 	}()
 	var log lines
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/edgetest"
 	"gridcast/schemas/wire"
 )
@@ -37,9 +38,7 @@ func TestCountdownMovesByItself(t *testing.T) {
 			}
 			valid(t, "/api/v1/next-race", r.body)
 			var body wire.Success[wire.NextRace]
-			if err := json.Unmarshal(r.body, &body); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(r.body, &body))
 			d, generated := body.Data, time.Time(body.Meta.GeneratedAt)
 			if d.Name != tt.name || d.SecondsToLights != tt.seconds || !generated.Equal(tt.generated) || d.Provisional != tt.provisional {
 				t.Errorf("got %+v at %s, want %s with %d seconds to go at %s", d, generated, tt.name, tt.seconds, tt.generated)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -69,9 +70,7 @@ func TestParameters(t *testing.T) {
 				return
 			}
 			var body wire.Error
-			if err := json.Unmarshal(r.body, &body); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(r.body, &body))
 			if want := map[int]wire.Code{404: wire.NotFound, 422: wire.BadParam}[tt.status]; body.Error != want {
 				t.Errorf("got code %s, want %s", body.Error, want)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
@@ -16,10 +17,7 @@ func rate(t testing.TB, r response) (limit, remaining int, reset int64) {
 	t.Helper()
 	var numbers [3]int64
 	for i, name := range []string{"Limit", "Remaining", "Reset"} {
-		n, err := strconv.ParseInt(r.Header.Get("X-RateLimit-"+name), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseInt(r.Header.Get("X-RateLimit-"+name), 10, 64))(t)
 		numbers[i] = n
 	}
 	return int(numbers[0]), int(numbers[1]), numbers[2]
@@ -27,12 +25,10 @@ func rate(t testing.TB, r response) (limit, remaining int, reset int64) {
 
 func TestLimitOfEachTier(t *testing.T) {
 	w := newWorld(t)
-	if err := keys.Update(t.Context(), w.store, func(d *keys.List) (err error) {
+	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) (err error) {
 		_, w.key["cache"], err = d.Create(keys.Request{Name: "cache", Tier: "cache"}, realNow)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	w.await("the new key is known", func() bool { return w.edge.Status().Keys.Count == 7 })
 	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600, "cache": 6000} {
 		limit, remaining, reset := rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key[tier]))

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/schemas/wire"
 )
@@ -48,9 +49,7 @@ func TestHTTPLayer(t *testing.T) {
 func refused(t *testing.T, r response, status int, code wire.Code) {
 	t.Helper()
 	var body wire.Error
-	if err := json.Unmarshal(r.body, &body); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(r.body, &body))
 	if r.StatusCode != status || body.Error != code || !r.Close {
 		t.Errorf("got %d %s, close %t, want %d %s and the connection closed", r.StatusCode, body.Error, r.Close, status, code)
 	}
@@ -80,13 +79,8 @@ func TestBugIsAnError(t *testing.T) {
 		{"/api/v1/next-race", 500, `{"ok":false,"error":"internal_error","message":"something went wrong on our side"}`},
 		{"/api/v1/nothing", 404, ""}, // on the same connection: the server goes on
 	} {
-		if _, err := io.WriteString(c, request("GET", tt.target, "X-API-Key: "+w.key["pro"])); err != nil {
-			t.Fatal(err)
-		}
-		r, err := read(reader, "GET")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(c, request("GET", tt.target, "X-API-Key: "+w.key["pro"])))(t)
+		r := must.Get(read(reader, "GET"))(t)
 		check(t, r, tt.target)
 		if r.StatusCode != tt.status || tt.body != "" && string(r.body) != tt.body {
 			t.Errorf("%s: got %d %s, want %d %s", tt.target, r.StatusCode, r.body, tt.status, tt.body)
@@ -110,10 +104,7 @@ func TestPipelinedRequests(t *testing.T) {
 		method string
 		status int
 	}{{"GET", 200}, {"POST", 405}, {"HEAD", 200}, {"GET", 200}} {
-		r, err := read(reader, want.method)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(read(reader, want.method))(t)
 		if r.StatusCode != want.status {
 			t.Errorf("response %d: got %d, want %d", i, r.StatusCode, want.status)
 		}
@@ -121,10 +112,7 @@ func TestPipelinedRequests(t *testing.T) {
 }
 
 func TestAddressTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	w := newWorld(t) // for its store
 	for _, admin := range []bool{false, true} {
@@ -133,10 +121,7 @@ func TestAddressTaken(t *testing.T) {
 		if admin {
 			cfg.Listen, cfg.AdminListen = "127.0.0.1:0", taken.Addr().String()
 		}
-		e, err := edge.New(cfg, edge.Deps{Store: w.store, Log: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(edge.New(cfg, edge.Deps{Store: w.store, Log: discard}))(t)
 		if err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listen") {
 			t.Errorf("admin %t: got %v, want an error that says what could not be listened for", admin, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/snapshots"
@@ -22,13 +23,8 @@ import (
 // current.
 func TestTrust(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "version.key")
-	if err := notes.MakeKey(file, "example.com/gridcast"); err != nil {
-		t.Fatal(err)
-	}
-	key, err := notes.ReadSigners(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, "example.com/gridcast"))
+	key := must.Get(notes.ReadSigners(file))(t)
 	folder := t.TempDir()
 	trusting := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Trust, c.CacheDir = key.Trust(), folder }
 
@@ -50,9 +46,7 @@ func TestTrust(t *testing.T) {
 		note, noteErr := key.Sign(fmt.Sprintf("version %d", pointer.Version), "manifest "+pointer.Manifest,
 			fmt.Sprintf("ledger %s %d %s", m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash))
 		_, createErr := store.Create(t.Context(), snapshots.NoteKey(pointer.Version), note)
-		if err := errors.Join(err, manifestErr, noteErr, createErr); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, manifestErr, noteErr, createErr))
 	}
 	sign(w.store)
 	w.await("signed version served", func() bool { return w.edge.Status().Version == 1 })
@@ -92,9 +86,5 @@ func TestTrust(t *testing.T) {
 
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Get(os.ReadFile(name))(t)
 }

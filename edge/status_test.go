@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
@@ -241,9 +242,7 @@ func TestServiceAnswersAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &api))
 	w := newWorld(t)
 	w.await("version 1", func() bool { return w.edge.Status().Version == 1 })
 	asked := 0
@@ -279,9 +278,7 @@ func TestStatusIsDocumented(t *testing.T) {
 			Schemas map[string]documented
 		}
 	}
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &api); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &api))
 	hidden := map[string]bool{"missing.mend": true, "refused_documents.reason": true, "keys.skipped": true} // see forStrangers
 	fields := 0
 	var walk func(path string, typ reflect.Type, s documented)
@@ -332,9 +329,7 @@ func TestFeedsAreThoseOfTheVersion(t *testing.T) {
 	}
 	store := memblob.New()
 	publish := func(n int64, without ...string) {
-		if err := w.edge.Accept(edgetest.Publish(t, store, n, without...)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.edge.Accept(edgetest.Publish(t, store, n, without...)))
 	}
 	publish(2)
 	second := w.do("GET", "/calendar.ics", "If-None-Match: "+first.Header.Get("ETag"))
@@ -393,9 +388,7 @@ func TestStatus(t *testing.T) {
 		r := w.do("GET", "/status", "Accept: application/json")
 		service(t, "/status", r)
 		var body wire.Success[edge.StatusDocument]
-		if err := json.Unmarshal(r.body, &body); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(r.body, &body))
 		return body.Data
 	}
 	s := status()
@@ -431,10 +424,7 @@ func TestStatus(t *testing.T) {
 // overdue, and operators see the command that fixes it.
 func TestStatusSaysWhatIsMissing(t *testing.T) {
 	w := newWorld(t)
-	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), w.store, nil))(t)
 	m := base.Manifest
 	draft := snapshots.Draft{Base: base, About: m.About}
 	draft.Missing = []snapshots.Missing{
@@ -446,9 +436,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		draft.Variants = append(draft.Variants, snapshots.Reused(e))
 	}
 	publisher := snapshots.Publisher{Store: w.store}
-	if _, err := publisher.Publish(t.Context(), draft); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Publish(t.Context(), draft))(t)
 	m.Missing, m.Refused = draft.Missing, draft.Refused
 	w.await("version 2", func() bool { return w.edge.Status().Version == 2 })
 	for _, tt := range []struct {
@@ -492,18 +480,10 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 // hold holds the pointer, like an operator who wants no automatic builds.
 func hold(t testing.TB, store blob.Store, reason string) {
 	t.Helper()
-	pointer, tag, err := snapshots.LoadPointer(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pointer, tag := must.Get2(snapshots.LoadPointer(t.Context(), store))(t)
 	pointer.Held, pointer.Reason = true, reason
-	data, err := json.Marshal(pointer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Swap(t.Context(), snapshots.PointerKey, tag, data); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(pointer))(t)
+	must.Get(store.Swap(t.Context(), snapshots.PointerKey, tag, data))(t)
 }
 
 func TestStatusPage(t *testing.T) {
@@ -532,14 +512,9 @@ func golden(t *testing.T, file string, r response) {
 	page = realTime.ReplaceAllString("<main"+page+"</main>\n", "since …")
 	path := filepath.Join("testdata", file)
 	if *update {
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(page), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(page, "\n")); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
@@ -549,20 +524,13 @@ func golden(t *testing.T, file string, r response) {
 // the details.
 func TestStatusNeverNamesTheStore(t *testing.T) {
 	dir := t.TempDir()
-	store, err := dirblob.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(dir))(t)
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = store, true }, func(_ *edge.Config, _ *edge.Deps, s *setup) {
 		s.keys, s.version = false, false
 		edgetest.Publish(t, store, 1)
-		if err := keys.Update(t.Context(), store, func(*keys.List) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store, func(*keys.List) error { return nil }))
 	})
-	if err := os.Remove(filepath.Join(dir, snapshots.PointerKey)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, snapshots.PointerKey)))
 	w.await("the pointer is missed", func() bool { return w.edge.Status().Refused != nil })
 	if reason := w.edge.Status().Refused.Reason; !strings.Contains(reason, dir) {
 		t.Errorf("operators read %q, want the place of the store", reason)
@@ -578,27 +546,18 @@ func TestStatusNeverNamesTheStore(t *testing.T) {
 // follows again once the disk is back.
 func TestDirectoryGoesAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	store, err := dirblob.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(dir))(t)
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store, s.copied, s.keys, s.version = store, true, false, false
 		edgetest.Publish(t, store, 1)
-		if err := keys.Update(t.Context(), store, func(*keys.List) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store, func(*keys.List) error { return nil }))
 	})
-	if err := os.Rename(dir, dir+"-elsewhere"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(dir, dir+"-elsewhere"))
 	w.await("the store is missed", func() bool { return w.edge.Status().StoreProblem != "" && w.edge.Status().Keys.Problem != "" })
 	if s := w.edge.Status(); s.Version != 1 || s.Refused != nil || !strings.Contains(s.StoreProblem, dir) {
 		t.Errorf("without its disk: got %+v, want version 1 served and the store unreachable", s)
 	}
-	if err := os.Rename(dir+"-elsewhere", dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(dir+"-elsewhere", dir))
 	edgetest.Publish(t, store, 2)
 	w.await("version 2", func() bool { return w.edge.Status().Version == 2 && w.edge.Status().StoreProblem == "" })
 }
@@ -680,9 +639,7 @@ func TestKeysAreReloaded(t *testing.T) {
 		id, key string
 		change  = func(f func(*keys.List) error) {
 			t.Helper()
-			if err := keys.Update(t.Context(), w.store, f); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, keys.Update(t.Context(), w.store, f))
 		}
 		status = func() int { return w.do("GET", "/api/v1/calendar", "X-API-Key: "+key).StatusCode }
 	)

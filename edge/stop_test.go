@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 )
 
@@ -25,16 +26,12 @@ func drain(t *testing.T) {
 	c := w.dial()
 	reader := bufio.NewReader(c)
 	half := request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])
-	if _, err := io.WriteString(c, half[:20]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, half[:20]))(t)
 	synctest.Wait() // the edge has read the half
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
-	if _, err := io.WriteString(c, half[20:]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, half[20:]))(t)
 	r, err := read(reader, "GET")
 	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("got %v, %v, want the response to the request under way", r.Response, err)
@@ -58,14 +55,8 @@ func TestStopBeforeStart(t *testing.T) {
 		edges = 10
 	}
 	for range edges {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: discard, Listener: listener})
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		e := must.Get(edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: discard, Listener: listener}))(t)
 		ended.Go(func() {
 			if err := e.Run(stopped); err != nil {
 				t.Errorf("Run: %v", err)
@@ -105,9 +96,7 @@ func drainCutsConnections(t *testing.T) {
 		d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
 	c := w.dial()
-	if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])[:20]); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])[:20]))(t)
 	synctest.Wait() // the edge has read the half
 	if err := w.stop(); err != nil {
 		t.Errorf("Run: got %v, want no error", err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
 
@@ -28,13 +29,10 @@ func TestUsageOfEachKey(t *testing.T) {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 	before := w.edge.Status().Keys.Count
-	err := keys.Update(t.Context(), w.store, func(d *keys.List) error {
+	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: "new", Tier: "pro"}, realNow)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	w.await("another table", func() bool { return w.edge.Status().Keys.Count == before+1 })
 	if diff := cmp.Diff(want, usage(w)); diff != "" {
 		t.Errorf("usage after a reload (-want +got):\n%s", diff)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
@@ -93,10 +94,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		o(&cfg, &deps, &want)
 	}
 	if deps.Listener == nil {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		deps.Listener = listener
 	}
 	w.listener = deps.Listener
@@ -106,10 +104,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	if want.version {
 		w.publish(want.lacks)
 	}
-	e, err := edge.New(cfg, deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(edge.New(cfg, deps))(t)
 	if want.warnAfter > 0 {
 		e.WarnAfter(want.warnAfter)
 	}
@@ -163,7 +158,7 @@ func (w *world) publish(lacks string) {
 // createKeys creates keys of the tiers that tests use most. Others may be added to the defaults.
 func (w *world) createKeys() {
 	w.t.Helper()
-	err := keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
+	must.Do(w.t, keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
 		for _, tier := range []string{"pro", "sandbox", "standard", "trial"} {
 			_, key, err := d.Create(keys.Request{Name: tier, Tier: tier}, realNow)
 			if err != nil {
@@ -187,10 +182,7 @@ func (w *world) createKeys() {
 		w.key["revoked"] = key
 		_, err = d.Revoke(record.ID, realNow)
 		return err
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
 // response is a response as it came over the wire.
@@ -221,9 +213,7 @@ func (w *world) raw(method, bytes string) response {
 	w.t.Helper()
 	c := w.dial()
 	defer c.Close()
-	if _, err := io.WriteString(c, bytes); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, bytes))(w.t)
 	r, err := read(bufio.NewReader(c), method)
 	if err != nil {
 		w.t.Fatalf("%q: %v", bytes, err)
@@ -329,11 +319,7 @@ func variant(t testing.TB, target string) catalog.Variant {
 	if !ok {
 		t.Fatalf("no endpoint for %s", target)
 	}
-	v, err := catalog.Endpoints[i].Select([]byte(query), edgetest.Known)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(catalog.Endpoints[i].Select([]byte(query), edgetest.Known))(t)
 }
 
 // valid checks a 200 body against the contract.
@@ -382,12 +368,8 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	warm := fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, Logger: debugless{}}
 	client, served := net.Pipe()
 	go func() { _ = warm.ServeConn(served) }()
-	if _, err := io.WriteString(client, request("GET", "/")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(client, request("GET", "/")))(t)
+	must.Get(http.ReadResponse(bufio.NewReader(client), nil))(t)
 	client.Close()
 	// So do its compressors, and their state from one bubble is useless in the next.
 	edge.CompressDocuments()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -96,12 +97,9 @@ func (n *node) start(t *testing.T, rounds []cadence.Round) *scheduler.Scheduler 
 	}
 	cfg := scheduler.DefaultConfig()
 	cfg.Look = time.Minute
-	s, err := scheduler.New(cfg, n.clock, func() cadence.Calendar { return n.calendar(rounds) }, discard,
+	s := must.Get(scheduler.New(cfg, n.clock, func() cadence.Calendar { return n.calendar(rounds) }, discard,
 		scheduler.Job{Name: "freeze", Work: cadence.Freeze, Run: n.do, Since: since},
-		scheduler.Job{Name: "build", Work: cadence.Build, Run: n.do, Since: since})
-	if err != nil {
-		t.Fatal(err)
-	}
+		scheduler.Job{Name: "build", Work: cadence.Build, Run: n.do, Since: since}))(t)
 	s.Start()
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -178,10 +179,7 @@ func TestStatusAndMetrics(t *testing.T) {
 // instant whole seconds.
 func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	values := make(map[string]float64)
 	for _, f := range families {
 		m := f.GetMetric()[0]

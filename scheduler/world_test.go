@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -81,10 +82,7 @@ var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func start(t *testing.T, w *world, cfg scheduler.Config, jobs ...scheduler.Job) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(cfg, w.clock, w.calendar, discard, jobs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(scheduler.New(cfg, w.clock, w.calendar, discard, jobs...))(t)
 	s.Start()
 	return s
 }
@@ -99,21 +97,13 @@ func stop(t *testing.T, s *scheduler.Scheduler) {
 
 func trigger(t *testing.T, s *scheduler.Scheduler, name, reason string) <-chan error {
 	t.Helper()
-	done, err := s.Trigger(name, reason)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return done
+	return must.Get(s.Trigger(name, reason))(t)
 }
 
 // at parses an instant such as "2026-11-22 04:00:00".
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
-	v, err := time.Parse(time.DateTime, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(time.Parse(time.DateTime, s))(t)
 }
 
 // raceClock runs speed times as fast as real time, from race on.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
@@ -33,9 +34,7 @@ func record(t *testing.T, s blob.Store, seq int64) snapshots.Ledger {
 
 func create(t *testing.T, s blob.Store, key, data string) {
 	t.Helper()
-	if _, err := s.Create(t.Context(), key, []byte(data)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Create(t.Context(), key, []byte(data)))(t)
 }
 
 // publishWith publishes on a ledger that ends at head.
@@ -44,10 +43,7 @@ func publishWith(t *testing.T, s blob.Store, head snapshots.Ledger, content bodi
 	d := draftOf(loadBase(t, s), content)
 	d.Ledger = head
 	p := snapshots.Publisher{Store: s}
-	r, err := p.Publish(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.Publish(t.Context(), d))(t)
 	return r.Version
 }
 
@@ -57,10 +53,7 @@ var partKey = "archives/parts/" + snapshots.Digest([]byte("a part")) + ".zst"
 // zipped returns the part as a zstd frame.
 func zipped(t *testing.T) string {
 	t.Helper()
-	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zstd.NewWriter(nil))(t)
 	return string(z.EncodeAll([]byte("a part"), nil))
 }
 
@@ -79,10 +72,7 @@ func furnish(t *testing.T, s blob.Store) {
 
 func backUp(t *testing.T, s, to blob.Store) backup.Info {
 	t.Helper()
-	info, err := backup.Make(t.Context(), s, to, raceDay, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(backup.Make(t.Context(), s, to, raceDay, nil))(t)
 	if len(info.Faults) > 0 {
 		t.Fatalf("faults: %v", info.Faults)
 	}
@@ -92,11 +82,7 @@ func backUp(t *testing.T, s, to blob.Store) backup.Info {
 func restoreFrom(t *testing.T, s, from blob.Store, above int64, since snapshots.Ledger) backup.Restored {
 	t.Helper()
 	p := snapshots.Publisher{Store: s}
-	r, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: from, Builder: "operator", Above: above, Since: since})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: from, Builder: "operator", Above: above, Since: since}))(t)
 }
 
 // TestDisasterDrill backs a store up, publishes two more versions, loses the store and restarts an edge that has
@@ -107,9 +93,7 @@ func TestDisasterDrill(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "store")
 			s := openDirectory(t, root)
 			return s, func() {
-				if err := os.RemoveAll(root); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(root))
 				openDirectory(t, root)
 			}
 		},
@@ -119,9 +103,7 @@ func TestDisasterDrill(t *testing.T) {
 			s := s3test.Store(t, config)
 			return s, func() {
 				for _, key := range keysOf(t, s) {
-					if err := s.Delete(t.Context(), key); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, s.Delete(t.Context(), key))
 				}
 			}
 		},
@@ -212,10 +194,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 			t.Errorf("ledger %+v restored, %+v backed up; lost %v", got.Ledger, info.Ledger, got.Lost)
 		}
 		_, content := served(t, fresh)
-		m, err := snapshots.LoadManifest(t.Context(), fresh, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(snapshots.LoadManifest(t.Context(), fresh, 0))(t)
 		if content["count"] != strconv.FormatInt(m.Ledger.Seq, 10) || m.Ledger.Seq > info.Ledger.Seq {
 			t.Errorf("count %s on the ledger up to %d; the backup's ends at %d", content["count"], m.Ledger.Seq, info.Ledger.Seq)
 		}
@@ -358,13 +337,8 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	for version := 2; version <= 4; version++ {
 		create(t, s, fmt.Sprintf("versions/%d.json", version), `{"builder":"killed"}`)
 	}
-	keys, err := s.Get(t.Context(), "keys/keys.json", blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Swap(t.Context(), "keys/keys.json", keys.Tag, []byte(`{"keys":[]}`)); err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(s.Get(t.Context(), "keys/keys.json", blob.MaxDocument))(t)
+	must.Get(s.Swap(t.Context(), "keys/keys.json", keys.Tag, []byte(`{"keys":[]}`)))(t)
 	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	s.Corrupt("settings.json", []byte("{"))
 	s.Corrupt("archives/"+snapshots.Digest([]byte("the archive")), nil)
@@ -414,9 +388,7 @@ func TestRestoreOfALog(t *testing.T) {
 	d := draftOf(loadBase(t, s), bodies{"drivers": "d1", "log/checkpoint": "1"})
 	d.Ledger = record(t, s, 1)
 	publisher := snapshots.Publisher{Store: s, Signers: key}
-	if _, err := publisher.Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Publish(t.Context(), d))(t)
 	backUp(t, s, place)
 	for seq, lost := range map[int64]int{1: 0, 2: 2} {
 		got, err := backup.Restore(t.Context(), backup.Restoring{Store: memblob.New(), Backup: place, Signers: key, Since: snapshots.Ledger{Seq: seq}})
@@ -436,9 +408,7 @@ func TestRestoreOfARecord(t *testing.T) {
 	backUp(t, s, place)
 	publishWith(t, s, head, bodies{"drivers": "d2"})
 	for _, key := range []string{"ledger/00000001.json", "ledger/00000002.json", "keys/keys.json"} {
-		if err := s.Delete(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Delete(t.Context(), key))
 	}
 	got := restoreFrom(t, s, place, 0, head)
 	if got.Version != 2 || !got.Unchanged || got.ObjectsWritten != 3 || got.Ledger != head || len(got.Lost) > 0 {
@@ -459,13 +429,8 @@ func TestBackupOfADamagedStore(t *testing.T) {
 	record(t, s, 3)
 	record(t, s, 4)
 	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
-	if err := s.Delete(t.Context(), "ledger/00000003.json"); err != nil {
-		t.Fatal(err)
-	}
-	info, err := backup.Make(t.Context(), s, place, raceDay, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Delete(t.Context(), "ledger/00000003.json"))
+	info := must.Get(backup.Make(t.Context(), s, place, raceDay, nil))(t)
 	// The object is good in the backup, so only the hole is a fault.
 	if len(info.Faults) != 1 || !strings.Contains(info.Faults[0], "ledger/00000003.json") {
 		t.Errorf("faults %q, want the hole in the ledger", info.Faults)

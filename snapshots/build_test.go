@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -25,14 +26,8 @@ func TestVersionOfAnotherBuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := gzip.NewReader(strings.NewReader(string(packed.Data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(gzip.NewReader(strings.NewReader(string(packed.Data))))(t)
+		text := must.Get(io.ReadAll(r))(t)
 		other := strings.Replace(string(text), `"format":5`, format, 1)
 		if other == string(text) {
 			t.Fatal("the manifest does not begin with its format")
@@ -40,19 +35,11 @@ func TestVersionOfAnotherBuild(t *testing.T) {
 		var b strings.Builder
 		w := gzip.NewWriter(&b)
 		_, err = w.Write([]byte(other))
-		if err := errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, w.Close()))
 		s.Corrupt(key, []byte(b.String()))
-		pointer, _, err := snapshots.LoadPointer(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pointer, _ := must.Get2(snapshots.LoadPointer(t.Context(), s))(t)
 		pointer.Manifest = snapshots.Digest([]byte(b.String()))
-		data, err := json.Marshal(pointer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(pointer))(t)
 		s.Corrupt(snapshots.PointerKey, data)
 
 		_, reader := snapshots.LoadBase(t.Context(), s, nil)

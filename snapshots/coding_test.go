@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/molecule-man/go-brrr"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -51,11 +52,7 @@ func rows(n, seed int) []byte {
 // packs returns the stored form of a body.
 func packs(t *testing.T, body []byte) []byte {
 	t.Helper()
-	packed, err := snapshots.Pack(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return packed
+	return must.Get(snapshots.Pack(body))(t)
 }
 
 // TestCodings shows that a larger body is served in every coding and a small one in none, also by compressors
@@ -71,13 +68,8 @@ func TestCodings(t *testing.T) {
 		d.Variants = append(d.Variants, snapshots.New(path, body, packs(t, body), raceDay))
 	}
 	p := snapshots.Publisher{Store: s}
-	if _, err := p.Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	v, err := snapshots.Open(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Publish(t.Context(), d))(t)
+	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	if diff := cmp.Diff(content, contentOf(v)); diff != "" {
 		t.Errorf("bodies (-published +served):\n%s", diff)
 	}
@@ -110,13 +102,8 @@ func TestCodingsStay(t *testing.T) {
 	body := rows(300, 31)
 	d := draftOf(loadBase(t, s), nil)
 	d.Variants = []snapshots.Variant{snapshots.New("drivers", body, packs(t, body), raceDay)}
-	if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	v, err := snapshots.Open(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
+	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	b, _ := v.Body("drivers")
 	got := map[string]string{}
 	for coding, data := range b.Encoded {
@@ -155,10 +142,7 @@ func TestPackedIsChecked(t *testing.T) {
 
 			s = memblob.New()
 			publish(t, s, bodies{"drivers": "d1"})
-			m, err := snapshots.LoadManifest(t.Context(), s, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(snapshots.LoadManifest(t.Context(), s, 1))(t)
 			m.Entries[0].Packed = snapshots.Packed{SHA256: snapshots.Digest(wrong), Size: int64(len(wrong))}
 			s.Corrupt("objects/1/drivers.json.gz", wrong)
 			point(t, s, m)
@@ -189,10 +173,7 @@ func edited(file []byte, before, after string) []byte {
 // point replaces the manifest of a store with one version, and the pointer to it.
 func point(t *testing.T, s *memblob.Store, m snapshots.Manifest) {
 	t.Helper()
-	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(m))(t)
 	data := packed(string(text))
 	s.Corrupt(snapshots.ManifestKey(m.Version), data)
 	s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-11-22T00:00:00Z"}`, m.Version, snapshots.Digest(data)))
@@ -210,10 +191,7 @@ func TestEarlierManifest(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memblob.New()
 				publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
-				m, err := snapshots.LoadManifest(t.Context(), s, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(snapshots.LoadManifest(t.Context(), s, 1))(t)
 				m.Format = format
 				point(t, s, m)
 				if _, err := snapshots.Open(t.Context(), s, nil); !errors.Is(err, want) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -119,9 +120,7 @@ func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 	_ = e.stop()
 
 	clock.now = clock.now.Add(2 * snapshots.PruneAge)
-	if _, err := snapshots.Prune(t.Context(), s, 1, clock.now, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(snapshots.Prune(t.Context(), s, 1, clock.now, false))(t)
 	checkNothingLeftOver(t, s)
 	return died()
 }

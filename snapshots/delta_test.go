@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -33,10 +34,7 @@ func TestDelta(t *testing.T) {
 	}
 	inner := memblob.New(memblob.Strict(t, snapshots.Immutable))
 	publish(t, inner, decades())
-	before, err := snapshots.Open(t.Context(), inner, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(snapshots.Open(t.Context(), inner, nil))(t)
 	publish(t, inner, decades().with(verified("now")))
 	_, published := served(t, inner)
 	for _, c := range []struct {
@@ -63,10 +61,7 @@ func TestDelta(t *testing.T) {
 				}
 				return faultblob.Fate{}
 			})
-			v, err := snapshots.Open(t.Context(), s, before)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(snapshots.Open(t.Context(), s, before))(t)
 			want := maps.Clone(c.want)
 			want[snapshots.PointerKey], want[snapshots.ManifestKey(2)] = 1, 1
 			if diff := cmp.Diff(want, read); diff != "" {
@@ -110,10 +105,7 @@ func TestReadsOfAnEdge(t *testing.T) {
 	open := func(what string, before *snapshots.Version, want map[string]int) *snapshots.Version {
 		t.Helper()
 		take()
-		v, err := snapshots.Open(t.Context(), s, before)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(snapshots.Open(t.Context(), s, before))(t)
 		if diff := cmp.Diff(want, take()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
@@ -133,9 +125,7 @@ func TestReadsOfAnEdge(t *testing.T) {
 	}
 	d.Archive = "another archive with the same documents"
 	p := snapshots.Publisher{Store: inner}
-	if _, err := p.Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Publish(t.Context(), d))(t)
 	v = open("a version with the same documents", v, map[string]int{".": 1, "manifests": 1})
 
 	publish(t, inner, all.with(verified("then")))
@@ -166,9 +156,7 @@ func TestDeltaIsDropped(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 3}, got); diff != "" {
 		t.Errorf("deltas of version 3 (-want +got):\n%s", diff)
 	}
-	if _, err := snapshots.Prune(t.Context(), inner, 1, time.Now().Add(48*time.Hour), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(snapshots.Prune(t.Context(), inner, 1, time.Now().Add(48*time.Hour), false))(t)
 	left := map[string]bool{}
 	for info, err := range inner.List(t.Context(), "deltas/") {
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -167,9 +168,7 @@ func TestFleet(t *testing.T) {
 			}
 		})
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	t.Log("\n" + table.String())
 }
 
@@ -186,10 +185,7 @@ func TestFleetOverS3(t *testing.T) {
 	f := &fleet{inner: s3test.Store(t, config), edges: edges, take: func() (map[string]int, int) { return access.take(t) }}
 	config.Poll = time.Second + delay // as if lateStore were on the way of each poll
 	f.follow(t, func() blob.Store {
-		s, err := s3blob.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(s3blob.New(config))(t)
 		return lateStore{s, delay}
 	})
 	var table strings.Builder
@@ -203,9 +199,7 @@ func TestFleetOverS3(t *testing.T) {
 			rest.perSecond(), rest.each(rest.server), rest.each(rest.edges),
 			changed.forChange(), changed.most, changed.each(changed.server), changed.each(changed.edges))
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	t.Log("\n" + table.String())
 }
 
@@ -238,15 +232,9 @@ type accessLog struct {
 // take returns the answers since the last call, by the first folder of their key, and the most in one second.
 func (l *accessLog) take(t *testing.T) (reads map[string]int, most int) {
 	t.Helper()
-	file, err := os.Open(l.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(l.name))(t)
 	defer file.Close()
-	data, err := io.ReadAll(io.NewSectionReader(file, l.read, math.MaxInt64-l.read))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(io.ReadAll(io.NewSectionReader(file, l.read, math.MaxInt64-l.read)))(t)
 	data = data[:bytes.LastIndexByte(data, '\n')+1] // one may be half written
 	l.read += int64(len(data))
 	reads, seconds := map[string]int{}, map[string]int{}
@@ -322,9 +310,7 @@ func (f *fleet) publish(t *testing.T, text string) {
 		}
 		d.Variants = append(d.Variants, variant(fmt.Sprintf("calendar/%d", 2010+i), text))
 	}
-	if _, err := (&snapshots.Publisher{Store: f.inner}).Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Get((&snapshots.Publisher{Store: f.inner}).Publish(t.Context(), d))(t)
 }
 
 // settle waits until all edges serve the published version, and returns when each began to.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -171,9 +172,7 @@ func TestFollowLean(t *testing.T) {
 		for _, path := range []string{"calendar/2023", "calendar/2024"} {
 			d.Variants = append(d.Variants, snapshots.New(path, text, packs(t, text), raceDay))
 		}
-		if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 		for range 2 {
 			e := followAs(t, snapshots.FollowConfig{Store: s, Cache: cache, Lean: func(m *snapshots.Manifest, path string) bool {
 				return m.CurrentSeason == 2024 && path == "calendar/2023"
@@ -256,23 +255,15 @@ func TestFollowRefuses(t *testing.T) {
 // restore writes an earlier pointer, as a restored backup would.
 func restore(t *testing.T, s blob.Store, pointer []byte) {
 	t.Helper()
-	now, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Swap(t.Context(), snapshots.PointerKey, now.Tag, pointer); err != nil {
-		t.Fatal(err)
-	}
+	now := must.Get(s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument))(t)
+	must.Get(s.Swap(t.Context(), snapshots.PointerKey, now.Tag, pointer))(t)
 }
 
 func TestFollowRefusesLowerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := strict(t)
 		publish(t, s, bodies{"drivers": "d1"})
-		old, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := must.Get(s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument))(t)
 		publish(t, s, bodies{"drivers": "d2"})
 		e := follow(t, s, nil)
 		restore(t, s, old.Data)
@@ -297,19 +288,11 @@ func TestSamePointerIsDeliveredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memblob.New()
 		publish(t, s, bodies{"drivers": "d1"})
-		o, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument))(t)
 		var p snapshots.Pointer
-		if err := json.Unmarshal(o.Data, &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(o.Data, &p))
 		p.At = p.At.In(time.FixedZone("", 1800))
-		data, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(p))(t)
 		s.Corrupt(snapshots.PointerKey, data)
 		e := follow(t, s, nil)
 		time.Sleep(time.Minute)

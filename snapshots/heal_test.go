@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -68,15 +69,8 @@ func TestHeal(t *testing.T) {
 				}
 				build := func(content bodies) snapshots.Receipt {
 					t.Helper()
-					base, err := ownBase(t, p).Heal(t.Context(), nil, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
-					r, err := p.Publish(t.Context(), draftOf(base, content))
-					if err != nil {
-						t.Fatal(err)
-					}
-					return r
+					base := must.Get(ownBase(t, p).Heal(t.Context(), nil, nil))(t)
+					return must.Get(p.Publish(t.Context(), draftOf(base, content)))(t)
 				}
 				again()
 				build(decades())
@@ -118,9 +112,7 @@ func TestHealFromMemory(t *testing.T) {
 		}
 		return faultblob.Fate{}
 	})}
-	if _, err := p.Publish(t.Context(), draftOf(ownBase(t, &p), decades())); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Publish(t.Context(), draftOf(ownBase(t, &p), decades())))(t)
 	base := ownBase(t, &p)
 	for info := range s.List(t.Context(), "manifests/") {
 		flip(t, s, info.Key)
@@ -185,10 +177,7 @@ func TestNumbersAreCountedFromOurNotes(t *testing.T) {
 					manifest := edited(read(t, thief, snapshots.ManifestKey(1)), `"version":1,`, fmt.Sprintf(`"version":%d,`, test.number))
 					s.Corrupt(snapshots.ManifestKey(test.number), manifest)
 					if test.signer != "" {
-						note, err := signers(t, test.signer).Sign(fmt.Sprintf("version %d", test.number), "manifest "+snapshots.Digest(manifest), "ledger simulated 3 "+snapshots.Digest([]byte("ledger")))
-						if err != nil {
-							t.Fatal(err)
-						}
+						note := must.Get(signers(t, test.signer).Sign(fmt.Sprintf("version %d", test.number), "manifest "+snapshots.Digest(manifest), "ledger simulated 3 "+snapshots.Digest([]byte("ledger"))))(t)
 						s.Corrupt(snapshots.NoteKey(test.number), note)
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
@@ -83,10 +84,7 @@ func TestKilledBuilders(t *testing.T) {
 	if r.Version <= current {
 		t.Errorf("the next run published %d over %d", r.Version, current)
 	}
-	got, err := snapshots.Prune(t.Context(), s, 1, time.Now().Add(2*snapshots.PruneAge), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(snapshots.Prune(t.Context(), s, 1, time.Now().Add(2*snapshots.PruneAge), false))(t)
 	checkNothingLeftOver(t, s)
 	t.Logf("%d builders killed, version %d reached, %d objects pruned", kills, r.Version, len(got.Removed))
 }
@@ -97,22 +95,15 @@ func killAfter(t *testing.T, root string, n int) {
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), victimStore+"="+root)
 	victim.Stderr = os.Stderr
-	output, err := victim.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	output := must.Get(victim.StdoutPipe())(t)
+	must.Do(t, victim.Start())
 	lines := bufio.NewScanner(output)
 	for range n {
 		if !lines.Scan() {
 			break
 		}
 	}
-	if err := victim.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, victim.Process.Kill())
 	_, _ = io.Copy(io.Discard, output)
 	if err := victim.Wait(); err == nil || victim.ProcessState.Exited() {
 		t.Fatalf("the builder ended by itself: %v", err)
@@ -121,9 +112,5 @@ func killAfter(t *testing.T, root string, n int) {
 
 func openDirectory(t testing.TB, root string) blob.Store {
 	t.Helper()
-	s, err := dirblob.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(dirblob.Open(root))(t)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
@@ -133,10 +134,7 @@ func TestFollowOutlivesEveryLie(t *testing.T) {
 	old := memblob.New()
 	publish(t, old, first)
 	get := func(s blob.Store, key string) []byte {
-		o, err := s.Get(t.Context(), key, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(s.Get(t.Context(), key, blob.MaxDocument))(t)
 		return o.Data
 	}
 	for key, like := range map[string]string{
@@ -357,10 +355,7 @@ func TestWrongByteInTheCache(t *testing.T) {
 			for _, key := range keysOf(t, filled) {
 				cache := memblob.New()
 				blobtest.Copy(t, cache, filled)
-				o, err := cache.Get(t.Context(), key, blob.MaxDocument)
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := must.Get(cache.Get(t.Context(), key, blob.MaxDocument))(t)
 				o.Data[len(o.Data)/2] ^= 1
 				cache.Corrupt(key, o.Data)
 
@@ -467,10 +462,7 @@ func unluckyLife(t *testing.T, random *rand.Rand) {
 			_ = e.stop()
 			if keys := keysOf(t, cache); len(keys) > 0 {
 				key := keys[random.IntN(len(keys))]
-				o, err := cache.Get(t.Context(), key, blob.MaxDocument)
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := must.Get(cache.Get(t.Context(), key, blob.MaxDocument))(t)
 				if len(o.Data) > 0 {
 					o.Data[random.IntN(len(o.Data))] ^= 1 << random.IntN(8)
 				}

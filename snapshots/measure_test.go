@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3test"
@@ -44,9 +45,7 @@ func TestScale(t *testing.T) {
 				seconds, float64(resident)/1e6)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
 	t.Log("\n" + table.String())
 }
 
@@ -57,10 +56,7 @@ func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, ma
 		d.Variants = append(d.Variants, sized(i, "before"))
 	}
 	p := snapshots.Publisher{Store: s}
-	all, err := p.Publish(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all = must.Get(p.Publish(t.Context(), d))(t)
 	base := loadBase(t, s)
 	next := draftOf(base, nil)
 	next.Variants = append(next.Variants, sized(0, "after"))
@@ -69,16 +65,11 @@ func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, ma
 			next.Variants = append(next.Variants, snapshots.Reused(e))
 		}
 	}
-	if one, err = p.Publish(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
+	one = must.Get(p.Publish(t.Context(), next))(t)
 	if one.ObjectsWritten != 1 || one.ObjectsReused != size-1 {
 		t.Errorf("one variant of %d changed: %d objects written, %d reused; want 1 and %d", size, one.ObjectsWritten, one.ObjectsReused, size-1)
 	}
-	o, err := s.Get(t.Context(), snapshots.ManifestKey(one.Version), blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(s.Get(t.Context(), snapshots.ManifestKey(one.Version), blob.MaxDocument))(t)
 	return all, one, len(o.Data)
 }
 
@@ -87,10 +78,7 @@ func load(t *testing.T, s blob.Store) (seconds float64, resident int64) {
 	t.Helper()
 	before := heap()
 	start := time.Now()
-	v, err := snapshots.Open(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	seconds = time.Since(start).Seconds()
 	resident = heap() - before
 	checkWhole(t, v)
@@ -159,11 +147,7 @@ func release(t *testing.T, s blob.Store, content bodies) snapshots.Receipt {
 	d := draftOf(loadBase(t, s), content)
 	d.EndHold, d.BuiltAt = true, raceDay.Add(time.Hour)
 	p := snapshots.Publisher{Store: s}
-	r, err := p.Publish(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(p.Publish(t.Context(), d))(t)
 }
 
 func quantiles(times []time.Duration) string {

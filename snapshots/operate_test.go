@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/klauspost/compress/zstd"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -25,11 +26,7 @@ import (
 func rollback(t *testing.T, s blob.Store, to int64) snapshots.Receipt {
 	t.Helper()
 	p := snapshots.Publisher{Store: s}
-	r, err := p.Rollback(t.Context(), to, "operator", "wrong result", raceDay.Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(p.Rollback(t.Context(), to, "operator", "wrong result", raceDay.Add(time.Hour)))(t)
 }
 
 func TestRollbackHolds(t *testing.T) {
@@ -71,9 +68,7 @@ func TestReleaseWithoutChange(t *testing.T) {
 	d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
 	d.BuiltAt, d.EndHold = raceDay.Add(2*time.Hour), true
 	p := snapshots.Publisher{Store: s}
-	if _, err := p.Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Publish(t.Context(), d))(t)
 	if base := loadBase(t, s); base.Pointer.Held || base.Pointer.Version != 4 {
 		t.Errorf("pointer %+v, want version 4, not held", base.Pointer)
 	}
@@ -110,10 +105,7 @@ func TestRollbackFromAnImpossiblePointer(t *testing.T) {
 		for _, body := range []string{"d1", "d2", "d3"} {
 			publish(t, s, bodies{"drivers": body})
 		}
-		pointer, _, err := snapshots.LoadPointer(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pointer, _ := must.Get2(snapshots.LoadPointer(t.Context(), s))(t)
 		s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-01-01T00:00:00Z"}`, number, pointer.Manifest))
 		if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, snapshots.ErrNoBase) {
 			t.Errorf("%d: build from it: got %v, want ErrNoBase", number, err)
@@ -136,9 +128,7 @@ func TestRollbackFromDamage(t *testing.T) {
 				publish(t, s, bodies{"drivers": body})
 			}
 			if key == "no pointer" {
-				if err := s.Delete(t.Context(), snapshots.PointerKey); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Delete(t.Context(), snapshots.PointerKey))
 			} else {
 				s.Corrupt(key, []byte("{"))
 			}
@@ -158,10 +148,7 @@ func TestList(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d22"})
 	abandon(t, s, bodies{"drivers": "d3"})
 	rollback(t, s, 1)
-	got, err := snapshots.List(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(snapshots.List(t.Context(), s))(t)
 	want := []snapshots.Summary{
 		{Version: 4, Status: snapshots.Current, Held: true, Builder: "operator", Reason: "wrong result", BuiltAt: raceDay.Add(time.Hour), Base: 2, RollbackOf: 1, Variants: 1, Bytes: packedSize("d1")},
 		{Version: 3, Status: snapshots.Unpublished},
@@ -203,9 +190,7 @@ func TestVerify(t *testing.T) {
 	}
 
 	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
-	if err := s.Delete(t.Context(), "objects/1/calendar/2024.json.gz"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Delete(t.Context(), "objects/1/calendar/2024.json.gz"))
 	got, err = snapshots.Verify(t.Context(), s, 1, nil)
 	if err != nil || len(got.Faults) != 2 {
 		t.Fatalf("got faults %v, %v; want 2", got.Faults, err)
@@ -234,18 +219,9 @@ func TestDiff(t *testing.T) {
 		"here":                   "1",
 		"next-race":              "still none",
 	})
-	from, err := snapshots.LoadManifest(t.Context(), s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to, err := snapshots.LoadManifest(t.Context(), s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := snapshots.Diff(t.Context(), s, from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(snapshots.LoadManifest(t.Context(), s, 1))(t)
+	to := must.Get(snapshots.LoadManifest(t.Context(), s, 0))(t)
+	got := must.Get(snapshots.Diff(t.Context(), s, from, to))(t)
 	want := []snapshots.Difference{
 		{Path: "calendar/2024", Kind: snapshots.Changed, Values: []snapshots.ValueChange{
 			{At: "data.sessions[1]", Old: "2", New: "3"},
@@ -286,17 +262,11 @@ func TestPrune(t *testing.T) {
 	probe(t, s, "alive")
 	before := keysOf(t, s)
 
-	dry, err := snapshots.Prune(t.Context(), s, 1, c.now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dry := must.Get(snapshots.Prune(t.Context(), s, 1, c.now, true))(t)
 	if diff := cmp.Diff(before, keysOf(t, s)); diff != "" {
 		t.Errorf("the dry run changed the store (-before +after):\n%s", diff)
 	}
-	real, err := snapshots.Prune(t.Context(), s, 1, c.now, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := must.Get(snapshots.Prune(t.Context(), s, 1, c.now, false))(t)
 	if diff := cmp.Diff(dry, real); diff != "" {
 		t.Errorf("the dry run said something else (-dry +real):\n%s", diff)
 	}
@@ -327,9 +297,7 @@ func TestPrune(t *testing.T) {
 // probe leaves an object of a process that was killed while it checked the server.
 func probe(t *testing.T, s blob.Store, name string) {
 	t.Helper()
-	if _, err := s.Create(t.Context(), blob.ProbeFolder+name, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Create(t.Context(), blob.ProbeFolder+name, []byte("one")))(t)
 }
 
 func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
@@ -340,19 +308,13 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 		d := draftOf(base, bodies{"drivers": body})
 		d.Derived = fmt.Sprintf("%s%d.json", snapshots.DerivedFolder, n+1)
 		for _, key := range []string{d.Derived, d.Derived + ".unused", fmt.Sprintf("%s%d", snapshots.SharedFolder, n+1)} {
-			if _, err := s.Create(t.Context(), key, []byte("{}")); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Create(t.Context(), key, []byte("{}")))(t)
 			c.now = c.now.Add(time.Hour)
 		}
-		if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 	}
 	c.now = c.now.Add(48 * time.Hour)
-	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := derivedKeys(t, s)
 	// The derived documents of the kept versions stay, and the latest ones.
 	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused", "derived/parts/3"}, left); diff != "" {
@@ -368,16 +330,11 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 	create := func(key, text string) {
 		t.Helper()
 		packed := bytes.NewBuffer(nil)
-		z, err := zstd.NewWriter(packed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := must.Get(zstd.NewWriter(packed))(t)
 		if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Create(t.Context(), key, packed.Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Create(t.Context(), key, packed.Bytes()))(t)
 		c.now = c.now.Add(time.Hour)
 	}
 	part := func(n int) string { return fmt.Sprintf("%s%d", snapshots.SharedFolder, n) }
@@ -389,15 +346,11 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 		d := draftOf(base, bodies{"drivers": body})
 		d.Derived = fmt.Sprintf("%s%d.zst", snapshots.DerivedFolder, n)
 		create(d.Derived, fmt.Sprintf(`{"data":{},"shared":%q}`, part(n)))
-		if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 	}
 	create(snapshots.DerivedFolder+"latest.zst", fmt.Sprintf(`{"shared":%q}`, part(3)))
 	c.now = c.now.Add(48 * time.Hour)
-	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := derivedKeys(t, s)
 	want := []string{"derived/1.zst", "derived/2.zst", "derived/latest.zst", part(1), part(2), part(3), part(5)}
 	if diff := cmp.Diff(want, left); diff != "" {
@@ -412,10 +365,7 @@ func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
 		publish(t, s, bodies{"drivers": body})
 	}
 	c.now = c.now.Add(48 * time.Hour)
-	got, err := snapshots.Prune(t.Context(), s, 3, c.now, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(snapshots.Prune(t.Context(), s, 3, c.now, false))(t)
 	if diff := cmp.Diff([]int64{4, 3, 2}, got.Kept, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
@@ -437,10 +387,7 @@ func TestPruneCountsChanges(t *testing.T) {
 	rollback(t, s, 4) // version 7, which has the documents of 4
 	c.now = c.now.Add(48 * time.Hour)
 	for keep, want := range map[int][]int64{1: {7}, 2: {7, 6, 5}, 3: {7, 6, 5, 4, 3}, 9: {7, 6, 5, 4, 3, 2, 1}} {
-		got, err := snapshots.Prune(t.Context(), s, keep, c.now, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(snapshots.Prune(t.Context(), s, keep, c.now, true))(t)
 		if diff := cmp.Diff(want, got.Kept); diff != "" {
 			t.Errorf("%d to keep (-want +got):\n%s", keep, diff)
 		}

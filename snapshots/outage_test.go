@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
@@ -100,9 +101,7 @@ func TestOutage(t *testing.T) {
 	t.Run("copy", func(t *testing.T) {
 		cache := openDirectory(t, root)
 		followReal(t, s, cache).wantVersion(t, 1, bodies{"drivers": "d1"})
-		if _, err := cache.Watch(t.Context(), snapshots.PointerKey, "", blob.MaxDocument); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(cache.Watch(t.Context(), snapshots.PointerKey, "", blob.MaxDocument))(t)
 	})
 
 	server.Stop()
@@ -132,10 +131,7 @@ func TestFollowThroughFaults(t *testing.T) {
 	direct := s3test.Store(t, config)
 	proxy := s3test.Front(t, server)
 	config.Endpoint, config.Poll, config.Attempt = proxy.URL(), 50*time.Millisecond, 300*time.Millisecond
-	through, err := s3blob.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	through := must.Get(s3blob.New(config))(t)
 	proxy.Seeded(11, 0.2, s3test.Faults)
 	publish(t, direct, bodies{"drivers": "d0", "calendar/2024": "c"})
 	f := followReal(t, through, nil)

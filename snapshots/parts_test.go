@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -42,10 +43,7 @@ func (b bodies) with(changes bodies) bodies {
 // written returns the manifest's own file of a version, and the parts that are in the store.
 func written(t *testing.T, s blob.Store, version int64) (own snapshots.Manifest, size int, parts []string) {
 	t.Helper()
-	o, err := s.Get(t.Context(), snapshots.ManifestKey(version), blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(s.Get(t.Context(), snapshots.ManifestKey(version), blob.MaxDocument))(t)
 	text, err := decoders[snapshots.GZ](o.Data)
 	if err == nil {
 		err = json.Unmarshal(text, &own)
@@ -132,9 +130,7 @@ func TestPartsGrow(t *testing.T) {
 	next := func(changes bodies) {
 		d := draftOf(loadBase(t, s), all.with(changes))
 		d.CurrentSeason, d.Seasons = 2026, seasons
-		if _, err := p.Publish(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Publish(t.Context(), d))(t)
 	}
 	for year := 1950; year <= 2026; year++ {
 		seasons = append(seasons, year)
@@ -209,10 +205,7 @@ func TestFollowParts(t *testing.T) {
 		down = false
 		mu.Unlock()
 		_, _, parts := written(t, s, 1)
-		whole, err := s.Get(t.Context(), parts[0], blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(s.Get(t.Context(), parts[0], blob.MaxDocument))(t)
 		s.Corrupt(parts[0], []byte(`{"name":"1950s","entries":[]}`))
 		e = follow(t, store, nil)
 		if last := e.lastReport(); last.State != snapshots.Refused || last.Public() != "version 2 is damaged" {
@@ -235,9 +228,7 @@ func TestPruneParts(t *testing.T) {
 	_, _, before := written(t, s, 1)
 	publish(t, s, decades().with(bodies{"calendar/1950": ""})) // the part of the 1950s is written anew
 	c.now = c.now.Add(48 * time.Hour)
-	if _, err := snapshots.Prune(t.Context(), s, 1, c.now, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(snapshots.Prune(t.Context(), s, 1, c.now, false))(t)
 	_, _, after := written(t, s, 2)
 	if len(before) != 8+4+1 || len(after) != 8+4+1 || cmp.Equal(before, after) {
 		t.Errorf("parts before %v\nafter %v\nwant the 1950s of version 1 gone and no other", before, after)

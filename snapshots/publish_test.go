@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -70,30 +71,19 @@ func packedSize(bodies ...string) (size int64) {
 
 func loadBase(t *testing.T, s blob.Store) *snapshots.Base {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return base
+	return must.Get(snapshots.LoadBase(t.Context(), s, nil))(t)
 }
 
 func publish(t *testing.T, s blob.Store, content bodies) snapshots.Receipt {
 	t.Helper()
 	p := snapshots.Publisher{Store: s}
-	r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(p.Publish(t.Context(), draftOf(loadBase(t, s), content)))(t)
 }
 
 // served reads the current version as an edge does.
 func served(t *testing.T, s blob.Store) (int64, bodies) {
 	t.Helper()
-	v, err := snapshots.Open(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	return v.Pointer.Version, contentOf(v)
 }
 
@@ -184,10 +174,7 @@ func TestUnchanged(t *testing.T) {
 			d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
 			test.change(&d)
 			p := snapshots.Publisher{Store: s}
-			r, err := p.Publish(t.Context(), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(p.Publish(t.Context(), d))(t)
 			if r.Unchanged == test.publish {
 				t.Errorf("unchanged: got %v, want %v", r.Unchanged, !test.publish)
 			}
@@ -207,9 +194,7 @@ func TestReuse(t *testing.T) {
 	d := draftOf(base, bodies{"calendar/2024": "c2"})
 	d.Variants = append(d.Variants, snapshots.Reused(entry))
 	p := snapshots.Publisher{Store: s}
-	if _, err := p.Publish(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Publish(t.Context(), d))(t)
 	if got, _ := loadBase(t, s).Entry("drivers"); !cmp.Equal(got, entry) {
 		t.Errorf("reused entry (-want +got):\n%s", cmp.Diff(entry, got))
 	}
@@ -279,9 +264,7 @@ func TestProgress(t *testing.T) {
 	p := snapshots.Publisher{Store: s, Workers: 4, Progress: func(phase string, done, total int) {
 		got = append(got, fmt.Sprintf("%s %d/%d", phase, done, total))
 	}}
-	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1", "calendar/2024": "c1", "calendar/2023": "c0"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1", "calendar/2024": "c1", "calendar/2023": "c0"})))(t)
 	want := []string{"upload 0/3", "upload 1/3", "upload 2/3", "upload 3/3", "check 0/3", "check 1/3", "check 2/3", "check 3/3", "swap 0/1", "swap 1/1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
@@ -319,9 +302,7 @@ func TestStrayNumbers(t *testing.T) {
 func TestClaimsAboveAreRespected(t *testing.T) {
 	s := strict(t)
 	publish(t, s, bodies{"drivers": "d1"})
-	if _, err := s.Create(t.Context(), "versions/900000.json", []byte(`{}`)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Create(t.Context(), "versions/900000.json", []byte(`{}`)))(t)
 	if r := publish(t, s, bodies{"drivers": "d2"}); r.Version != 900001 {
 		t.Errorf("published under %d, want 900001", r.Version)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
@@ -54,11 +55,7 @@ func openers(t *testing.T) map[string]func(t *testing.T) opener {
 func s3Opener(t *testing.T, config s3blob.Config) opener {
 	config.Poll = 50 * time.Millisecond
 	return func() blob.Store {
-		s, err := s3blob.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(s3blob.New(config))(t)
 	}
 }
 
@@ -98,10 +95,7 @@ func race(t *testing.T, open opener, builders int) {
 	cancel()
 	following.Wait()
 
-	v, err := snapshots.Open(t.Context(), open(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(snapshots.Open(t.Context(), open(), nil))(t)
 	checkWhole(t, v)
 	if got, want := counted(t, v), len(l.published)+l.doubtful; got < len(l.published) || got > want {
 		t.Errorf("the count is %d after %d publishes and %d in doubt", got, len(l.published), l.doubtful)
@@ -141,10 +135,7 @@ func (e *racingEdge) wait(version int64) {
 func raceUntil(t *testing.T) (goOn func() bool, stop func()) {
 	t.Helper()
 	if text := os.Getenv(raceTime); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(time.ParseDuration(text))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), d)
 		return func() bool { return ctx.Err() == nil }, cancel
 	}
@@ -212,9 +203,5 @@ func counted(t *testing.T, v *snapshots.Version) int {
 	if !ok {
 		t.Fatal("no count in the last version")
 	}
-	count, err := strconv.Atoi(string(b.Identity))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
+	return must.Get(strconv.Atoi(string(b.Identity)))(t)
 }

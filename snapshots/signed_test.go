@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -28,19 +29,13 @@ const origin = "gridcast/test"
 func keyFile(t *testing.T, origin string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "version.key")
-	if err := notes.MakeKey(file, origin); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, origin))
 	return file
 }
 
 func signers(t *testing.T, files ...string) *notes.Signers {
 	t.Helper()
-	s, err := notes.ReadSigners(files...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(notes.ReadSigners(files...))(t)
 }
 
 // publishSigned is publish with a version key. It bases nothing on a version that the key has not signed.
@@ -49,21 +44,14 @@ func publishSigned(t *testing.T, s blob.Store, key *notes.Signers, content bodie
 	key.New = true
 	defer func() { key.New = false }()
 	p := snapshots.Publisher{Store: s, Signers: key}
-	r, err := p.Publish(t.Context(), draftOf(ownBase(t, &p), content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.Publish(t.Context(), draftOf(ownBase(t, &p), content)))(t)
 	return r.Version
 }
 
 // ownBase is the base of a publisher.
 func ownBase(t *testing.T, p *snapshots.Publisher) *snapshots.Base {
 	t.Helper()
-	base, err := p.LoadBase(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return base
+	return must.Get(p.LoadBase(t.Context(), nil))(t)
 }
 
 // signedEdge is an edge with trusted keys, and a disk of its own.
@@ -97,10 +85,7 @@ func (e *signedEdge) start(t *testing.T, keys ...*notes.Signers) {
 	for _, key := range keys {
 		public = append(public, key.Public()...)
 	}
-	trust, err := notes.NewTrust(public...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(notes.NewTrust(public...))(t)
 	e.config.Trust = trust
 	e.until.Store(nil)
 	e.edge = followAs(t, e.config, nil)
@@ -140,19 +125,13 @@ func movePointer(t *testing.T, s *memblob.Store, version int64, edit func(*snaps
 	if edit != nil {
 		edit(&p)
 	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(p))(t)
 	s.Corrupt(snapshots.PointerKey, data)
 }
 
 func read(t *testing.T, s blob.Store, key string) []byte {
 	t.Helper()
-	o, err := s.Get(t.Context(), key, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(s.Get(t.Context(), key, 1<<20))(t)
 	return o.Data
 }
 
@@ -163,9 +142,7 @@ func TestWritersOfTheBucket(t *testing.T) {
 	unsigned := func(t *testing.T, s *memblob.Store, key *notes.Signers) {
 		movePointer(t, s, 2, func(p *snapshots.Pointer) { p.Signed = false })
 		p := snapshots.Publisher{Store: s, Signers: key}
-		if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), forged)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Publish(t.Context(), draftOf(loadBase(t, s), forged)))(t)
 	}
 	tests := []struct {
 		name    string
@@ -297,9 +274,7 @@ func TestFresh(t *testing.T) {
 		publisher := snapshots.Publisher{Store: s, Signers: key}
 		freshen := func() {
 			t.Helper()
-			if err := publisher.Freshen(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, publisher.Freshen(t.Context(), nil))
 		}
 		publishSigned(t, s, key, bodies{"drivers": "d1"})
 		e := followSigned(t, s, key)
@@ -397,10 +372,7 @@ func TestStolenKey(t *testing.T) {
 		for _, key := range []string{"objects/1/drivers.json.gz"} {
 			s.Corrupt(key, read(t, thief, key))
 		}
-		note, err := stolen.Sign(fmt.Sprintf("version %d", highest), "manifest "+snapshots.Digest(manifest), "ledger simulated 3 "+snapshots.Digest([]byte("ledger")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		note := must.Get(stolen.Sign(fmt.Sprintf("version %d", highest), "manifest "+snapshots.Digest(manifest), "ledger simulated 3 "+snapshots.Digest([]byte("ledger"))))(t)
 		s.Corrupt(snapshots.NoteKey(highest), note)
 		honest := read(t, s, snapshots.PointerKey)
 		movePointer(t, s, highest, nil)
@@ -450,9 +422,7 @@ func TestRatchetBeforeUse(t *testing.T) {
 
 		// The edge dies between the ratchet and its copy, which is then lower. It serves the copy meanwhile.
 		_ = e.stop()
-		if err := e.config.Ratchet.Raise(t.Context(), []string{e.onlyKey(t, s)}, notes.Mark{Number: 3, Content: "of version 3"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.config.Ratchet.Raise(t.Context(), []string{e.onlyKey(t, s)}, notes.Mark{Number: 3, Content: "of version 3"}))
 		e.start(t, key)
 		e.want(t, "copy below the ratchet", 2, notes.ErrLower)
 		_ = e.stop()
@@ -538,9 +508,7 @@ func TestTwoSigningPublishers(t *testing.T) {
 	publishSigned(t, s, key, bodies{"drivers": "d1"})
 	base := loadBase(t, s)
 	first, second := snapshots.Publisher{Store: s, Signers: key}, snapshots.Publisher{Store: s, Signers: signers(t, keyFile(t, origin))}
-	if _, err := first.Publish(t.Context(), draftOf(base, bodies{"drivers": "d2"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(first.Publish(t.Context(), draftOf(base, bodies{"drivers": "d2"})))(t)
 	if _, err := second.Publish(t.Context(), draftOf(base, bodies{"drivers": "d3"})); !errors.Is(err, snapshots.ErrBaseChanged) {
 		t.Errorf("second publisher on the same base: got %v, want ErrBaseChanged", err)
 	}
@@ -560,9 +528,7 @@ func TestPruneRemovesNotes(t *testing.T) {
 	for _, body := range []string{"d1", "d2", "d3"} {
 		publishSigned(t, s, key, bodies{"drivers": body})
 	}
-	if _, err := snapshots.Prune(t.Context(), s, 2, clock.now.Add(2*snapshots.PruneAge), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(snapshots.Prune(t.Context(), s, 2, clock.now.Add(2*snapshots.PruneAge), false))(t)
 	var left []string
 	for info, err := range s.List(t.Context(), "notes/") {
 		if err != nil {
@@ -597,9 +563,7 @@ func TestRollbackKeepsTheLog(t *testing.T) {
 			test.alter(s)
 			test.by.New = test.by == other
 			p := snapshots.Publisher{Store: s, Signers: test.by}
-			if _, err := p.Rollback(t.Context(), 1, "test", "why", raceDay); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Rollback(t.Context(), 1, "test", "why", raceDay))(t)
 			_, content := served(t, s)
 			if diff := cmp.Diff(test.want, content); diff != "" {
 				t.Errorf("after the rollback (-want +got):\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -73,10 +74,7 @@ func TestPublishTrips(t *testing.T) {
 			trips int
 		}{{"first", 8}, {"second", 8}} {
 			began := time.Now()
-			base, err := snapshots.LoadBase(t.Context(), s, receipt.Base)
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
 			if diff := cmp.Diff(map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take()); diff != "" {
 				t.Errorf("to learn that nothing was published (-want +got):\n%s", diff)
 			}
@@ -84,9 +82,7 @@ func TestPublishTrips(t *testing.T) {
 				t.Error("it is another base, though nothing was published")
 			}
 			p := snapshots.Publisher{Store: s}
-			if receipt, err = p.Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))); err != nil {
-				t.Fatal(err)
-			}
+			receipt = must.Get(p.Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
 			if got := int(time.Since(began) / time.Second); got != 1+c.trips {
 				t.Errorf("the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
 			}
@@ -103,10 +99,7 @@ func TestPublishTrips(t *testing.T) {
 		// Another builder publishes: only the new files of its manifest are read.
 		publish(t, s, decades().with(verified("theirs")))
 		s.take()
-		base, err := snapshots.LoadBase(t.Context(), s, receipt.Base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
 		want := map[faultblob.Call]int{
 			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(4)}: 1,
 		}
@@ -167,17 +160,11 @@ func TestHistoryTrips(t *testing.T) {
 		receipt := publish(t, inner, decades())
 		for i := range 39 {
 			p := snapshots.Publisher{Store: inner}
-			var err error
-			if receipt, err = p.Publish(t.Context(), draftOf(receipt.Base, decades().with(verified(strconv.Itoa(i))))); err != nil {
-				t.Fatal(err)
-			}
+			receipt = must.Get(p.Publish(t.Context(), draftOf(receipt.Base, decades().with(verified(strconv.Itoa(i))))))(t)
 		}
 		s := newTrips(inner)
 		began := time.Now()
-		list, err := snapshots.List(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(snapshots.List(t.Context(), s))(t)
 		if len(list) != 40 {
 			t.Errorf("got %d versions, want 40", len(list))
 		}
@@ -202,9 +189,7 @@ func TestPruneTrips(t *testing.T) {
 				publish(t, s, bodies{"calendar/2026": strconv.Itoa(n)})
 			}
 			began := time.Now()
-			if _, err := snapshots.Prune(t.Context(), s, versions, began, true); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(snapshots.Prune(t.Context(), s, versions, began, true))(t)
 			return time.Since(began)
 		}
 		if few, many := trips(2), trips(10); many != few {

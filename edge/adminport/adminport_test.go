@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/adminport"
 )
 
@@ -103,10 +104,7 @@ func TestServeFinishesRunningAnswers(t *testing.T) {
 func dialFrom(t *testing.T, host byte, to net.Listener, sent string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
-	conn, err := dialer.Dial("tcp", to.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(dialer.Dial("tcp", to.Addr().String()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_, _ = io.WriteString(conn, sent) // the answer shows whether it arrived
 	return conn
@@ -124,10 +122,7 @@ func answered(conn net.Conn) bool {
 // listen serves a private port on which a connection loses its place after a silence.
 func listen(t *testing.T, silence time.Duration) net.Listener {
 	t.Helper()
-	listener, err := adminport.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(adminport.Listen(t.Context(), "127.0.0.1:0"))(t)
 	adminport.SetSilence(listener, silence)
 	server := adminport.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -189,10 +184,7 @@ func TestLocalHosts(t *testing.T) {
 		{"127.0.0.1:9090", "", http.StatusMisdirectedRequest},
 		{"10.0.0.1:9090", "metrics.internal", http.StatusOK}, // a network that an operator chose
 	} {
-		at, err := net.ResolveTCPAddr("tcp", tt.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(net.ResolveTCPAddr("tcp", tt.at))(t)
 		answer, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.Host = tt.host
 		adminport.LocalHosts(at, ok).ServeHTTP(answer, r)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
@@ -83,19 +84,12 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		}
 		change := func(name string) {
 			t.Helper()
-			if err := keys.Update(t.Context(), inner, add(name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, keys.Update(t.Context(), inner, add(name)))
 		}
 		replace := func(data []byte) {
 			t.Helper()
-			object, err := inner.Get(t.Context(), keys.Object, blob.MaxDocument)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := inner.Swap(t.Context(), keys.Object, object.Tag, data); err != nil {
-				t.Fatal(err)
-			}
+			object := must.Get(inner.Get(t.Context(), keys.Object, blob.MaxDocument))(t)
+			must.Get(inner.Swap(t.Context(), keys.Object, object.Tag, data))(t)
 		}
 
 		want("an empty store", -1, "")
@@ -104,10 +98,7 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		change("b")
 		want("two keys", 2, "")
 
-		good, err := inner.Get(t.Context(), keys.Object, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		good := must.Get(inner.Get(t.Context(), keys.Object, blob.MaxDocument))(t)
 		replace([]byte("half a docu"))
 		want("a damaged document", 2, "decode keys")
 		replace(good.Data)
@@ -120,9 +111,7 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		want("the store is still down", 3, "connection refused")
 		down.Store(false)
 		want("the store is back", 4, "")
-		if err := inner.Delete(t.Context(), keys.Object); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, inner.Delete(t.Context(), keys.Object))
 		want("the document is gone", 4, "no such object")
 	})
 }
@@ -202,15 +191,10 @@ func TestFollowerAfterALie(t *testing.T) {
 					store := &lyingStore{Store: memblob.New()}
 					change := func(name string) {
 						t.Helper()
-						if err := keys.Update(t.Context(), store.Store, add(name)); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, keys.Update(t.Context(), store.Store, add(name)))
 					}
 					change("a")
-					var err error
-					if older, err = store.Store.Get(t.Context(), keys.Object, keys.MaxSize); err != nil {
-						t.Fatal(err)
-					}
+					older = must.Get(store.Store.Get(t.Context(), keys.Object, keys.MaxSize))(t)
 					change("b")
 					meanwhile := 2
 					var f *keys.Follower
@@ -271,34 +255,22 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
 		var id, key string
-		if err := keys.Update(t.Context(), store, func(d *keys.List) error {
+		must.Do(t, keys.Update(t.Context(), store, func(d *keys.List) error {
 			record, secret, err := d.Create(keys.Request{Name: "leaked", Tier: "pro"}, now)
 			id, key = record.ID, secret
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		backup, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
+		backup := must.Get(store.Get(t.Context(), keys.Object, keys.MaxSize))(t)
 		f := follow(t, store, "")
-		if err := keys.Update(t.Context(), store, func(d *keys.List) error {
+		must.Do(t, keys.Update(t.Context(), store, func(d *keys.List) error {
 			_, err := d.Revoke(id, now)
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		settle()
 		copied := func() {
 			t.Helper()
-			current, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := store.Swap(t.Context(), keys.Object, current.Tag, backup.Data); err != nil {
-				t.Fatal(err)
-			}
+			current := must.Get(store.Get(t.Context(), keys.Object, keys.MaxSize))(t)
+			must.Get(store.Swap(t.Context(), keys.Object, current.Tag, backup.Data))(t)
 			settle()
 		}
 		accepted := func() bool {
@@ -308,21 +280,13 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 		if copied(); accepted() || count(f) != 0 || !strings.Contains(f.Health().Problem, "older") {
 			t.Errorf("the backup was copied into the store: got %d keys, problem %q, want the revocation to stay", count(f), f.Health().Problem)
 		}
-		document, err := keys.Decode(backup.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := keys.Restore(t.Context(), store, document, f.Table().Serial(), nil); err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(keys.Decode(backup.Data))(t)
+		must.Do(t, keys.Restore(t.Context(), store, document, f.Table().Serial(), nil))
 		if settle(); !accepted() || count(f) != 1 || f.Health().Problem != "" {
 			t.Errorf("restored: got %d keys, problem %q, want the key of the backup", count(f), f.Health().Problem)
 		}
 		// A list in an earlier format is refused.
-		backup.Data, err = os.ReadFile("testdata/before.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		backup.Data = must.Get(os.ReadFile("testdata/before.json"))(t)
 		if copied(); !accepted() || count(f) != 1 || f.Health().Problem == "" {
 			t.Errorf("an earlier format: got %d keys, problem %q, want the last table and a problem", count(f), f.Health().Problem)
 		}
@@ -333,9 +297,7 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		store := named{memblob.New(), "one"}
-		if err := keys.Update(t.Context(), store, add("a")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store, add("a")))
 		f := follow(t, store, folder)
 		settle()
 		if count(f) != 1 || f.Health().Copied {
@@ -361,20 +323,13 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 	start("two", "without another store", -1)
 	start("one", "without the store, again", 1)
 	document := filepath.Join(folder, "keys", "keys.json")
-	data, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(document))(t)
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(document, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(document, data, 0o600))
 	start("one", "from a damaged copy", -1)
 	synctest.Test(t, func(t *testing.T) {
 		store := named{memblob.New(), "two"}
-		if err := keys.Update(t.Context(), store, add("b")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store, add("b")))
 		follow(t, store, folder)
 		settle()
 	})

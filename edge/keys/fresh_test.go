@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob/memblob"
@@ -35,18 +36,12 @@ func heldBack(t *testing.T, trusting bool) {
 	store, seen := memblob.New(), memblob.New() // the publisher's view, and the edge's
 	change := func(edit func(*keys.List) error) []byte {
 		t.Helper()
-		if err := keys.Update(t.Context(), store, signed(operator, edit)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store, signed(operator, edit)))
 		return read(t, store)
 	}
 	fresh := func(before string) string {
 		t.Helper()
-		text, err := keys.FreshText(store, trust)(t.Context(), before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return must.Get(keys.FreshText(store, trust)(t.Context(), before))(t)
 	}
 	word := ""
 	follow := func(folder string) (*keys.Follower, func()) {
@@ -71,9 +66,7 @@ func heldBack(t *testing.T, trusting bool) {
 	}
 	change(add("one"))
 	first := change(add("two"))
-	if _, err := seen.Create(t.Context(), keys.Object, first); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(seen.Create(t.Context(), keys.Object, first))(t)
 	word = fresh("")
 	folder := t.TempDir()
 	f, stop := follow(folder)
@@ -107,18 +100,10 @@ func heldBack(t *testing.T, trusting bool) {
 		t.Fatal(err)
 	}
 	list.Serial = f.Table().Serial()
-	forged, err := list.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	forged := must.Get(list.Encode())(t)
 	other := memblob.New()
-	if _, err := other.Create(t.Context(), keys.Object, forged); err != nil {
-		t.Fatal(err)
-	}
-	text, err := keys.FreshText(other, trust)(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(other.Create(t.Context(), keys.Object, forged))(t)
+	text := must.Get(keys.FreshText(other, trust)(t.Context(), ""))(t)
 	f.Freshen(t.Context(), text)
 	want("another hash", f, 2, true, false)
 	f.Freshen(t.Context(), word)
@@ -130,14 +115,9 @@ func heldBack(t *testing.T, trusting bool) {
 	if kept := fresh(word) == word; kept != trusting {
 		t.Errorf("the first list put back: the text stays %t, want %t", kept, trusting)
 	}
-	if list, err = keys.Decode(third); err != nil {
-		t.Fatal(err)
-	}
+	list = must.Get(keys.Decode(third))(t)
 	list.Serial, list.Signature = 1<<62, nil
-	unsigned, err := list.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unsigned := must.Get(list.Encode())(t)
 	write(t, store, unsigned)
 	if kept := fresh(word) == word; kept != trusting {
 		t.Errorf("an unsigned list: the text stays %t, want %t", kept, trusting)
@@ -166,11 +146,7 @@ func heldBack(t *testing.T, trusting bool) {
 func withAnother(t *testing.T, operator *notes.Signers, list []byte) []byte {
 	t.Helper()
 	store := memblob.New()
-	if _, err := store.Create(t.Context(), keys.Object, list); err != nil {
-		t.Fatal(err)
-	}
-	if err := keys.Update(t.Context(), store, signed(operator, add("four"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Create(t.Context(), keys.Object, list))(t)
+	must.Do(t, keys.Update(t.Context(), store, signed(operator, add("four"))))
 	return read(t, store)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob/memblob"
@@ -20,10 +21,7 @@ var now = time.Date(2026, 11, 20, 12, 0, 0, 500, time.UTC)
 
 func create(t testing.TB, d *keys.List, r keys.Request) (keys.StoredKey, string) {
 	t.Helper()
-	record, key, err := d.Create(r, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	record, key := must.Get2(d.Create(r, now))(t)
 	return record, key
 }
 
@@ -40,17 +38,11 @@ func TestCreate(t *testing.T) {
 	if diff := cmp.Diff(want, record); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	data, err := d.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(d.Encode())(t)
 	if strings.Contains(string(data), key) || strings.Contains(string(data), key[8:40]) {
 		t.Errorf("the document holds the key:\n%s", data)
 	}
-	decoded, err := keys.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := must.Get(keys.Decode(data))(t)
 	if diff := cmp.Diff(d, decoded); diff != "" {
 		t.Errorf("Decode is not the inverse of Encode: -want +got:\n%s", diff)
 	}
@@ -88,10 +80,7 @@ func TestCreateRefuses(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	var d keys.List
 	create(t, &d, keys.Request{Name: "n", Tier: "pro"})
-	data, err := d.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(d.Encode())(t)
 	good := string(data)
 	for name, bad := range map[string]string{
 		"cut short":        good[:len(good)/2],
@@ -124,10 +113,7 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	d := keys.List{Serial: 17}
 	create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
 	create(t, &d, keys.Request{Name: "m", Tier: "trial"})
-	good, err := d.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(d.Encode())(t)
 	check := func(what string, data []byte) {
 		t.Helper()
 		got, err := keys.Decode(data)
@@ -155,20 +141,14 @@ func TestEveryByteIsGuarded(t *testing.T) {
 // TestEarlierFormat shows that a list in the format of an earlier release is refused, and that an update does not
 // replace it.
 func TestEarlierFormat(t *testing.T) {
-	data, err := os.ReadFile("testdata/before.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/before.json"))(t)
 	for name, data := range map[string][]byte{
 		"by hand":              data,
 		"by a program":         []byte("{\"format\":1,\"keys\":[\n]}\n"),
 		"format 1 in one line": []byte("{\"format\":1,\"serial\":0,\"keys\":[\n],\"sha256\":\"\"}\n"),
 	} {
 		store := memblob.New()
-		tag, err := store.Create(t.Context(), keys.Object, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tag := must.Get(store.Create(t.Context(), keys.Object, data))(t)
 		if _, _, err := keys.Load(t.Context(), store); err == nil {
 			t.Errorf("%s: it is loaded", name)
 		}
@@ -187,10 +167,7 @@ func TestEarlierFormat(t *testing.T) {
 func TestRevokeAndRotate(t *testing.T) {
 	var d keys.List
 	old, oldKey := create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
-	fresh, freshKey, err := d.Rotate(old.ID, 24*time.Hour, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh, freshKey := must.Get2(d.Rotate(old.ID, 24*time.Hour, now))(t)
 	if fresh.Name != "n" || fresh.Tier != "pro" || !fresh.Expires.IsZero() || fresh.Origins[0] != "https://example.org" || freshKey == oldKey {
 		t.Errorf("rotated into %+v, want a new key for the same client", fresh)
 	}
@@ -261,9 +238,7 @@ func TestTable(t *testing.T) {
 	if got := find(table(first), widgetKey, now).Counter.Take(now, 600).Remaining; got != 598 {
 		t.Errorf("after a reload: got %d remaining, want 598", got)
 	}
-	if _, err := d.Revoke(widget.ID, now); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(d.Revoke(widget.ID, now))(t)
 	if find(table(first), widgetKey, now) != nil {
 		t.Error("a revoked key is found")
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 )
@@ -28,15 +29,8 @@ func document(n int) (*keys.List, []keys.Hash) {
 // tableOf returns the table of a valid list.
 func tableOf(t testing.TB, d *keys.List, tiers keys.Tiers, previous *keys.Table) *keys.Table {
 	t.Helper()
-	data, err := d.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := keys.NewTable(data, tiers, limit.Memory{}, previous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+	data := must.Get(d.Encode())(t)
+	return must.Get(keys.NewTable(data, tiers, limit.Memory{}, previous))(t)
 }
 
 // BenchmarkLookup is the work of a request with a known hash: finding the key, and counting the
@@ -67,13 +61,8 @@ func BenchmarkNewTable(b *testing.B) {
 	d, _ := document(100_000)
 	tiers := keys.Tiers{"pro": 1e9}
 	before := tableOf(b, d, tiers, nil)
-	if _, err := d.Revoke(d.Keys[50_000].ID, now); err != nil {
-		b.Fatal(err)
-	}
-	data, err := d.Encode()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Get(d.Revoke(d.Keys[50_000].ID, now))(b)
+	data := must.Get(d.Encode())(b)
 	for name, previous := range map[string]*keys.Table{"first": nil, "next": before} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

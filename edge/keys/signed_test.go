@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
@@ -22,14 +23,8 @@ import (
 func signingKey(t *testing.T) *notes.Signers {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "keys.key")
-	if err := notes.MakeKey(file, "gridcast/test/keys"); err != nil {
-		t.Fatal(err)
-	}
-	s, err := notes.ReadSigners(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	must.Do(t, notes.MakeKey(file, "gridcast/test/keys"))
+	return must.Get(notes.ReadSigners(file))(t)
 }
 
 // signed is an edit that the keys of s sign.
@@ -49,10 +44,7 @@ func followSigned(t *testing.T, store blob.Store, folder string, s ...*notes.Sig
 	for _, key := range s {
 		public = append(public, key.Public()...)
 	}
-	trust, err := notes.NewTrust(public...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(notes.NewTrust(public...))(t)
 	f = keys.NewFollower(keys.FollowerConfig{
 		Store: store, CacheDir: folder, Trust: trust, Tiers: keys.DefaultTiers(), Limits: limit.Memory{}, Log: slog.New(slog.DiscardHandler),
 	})
@@ -61,10 +53,7 @@ func followSigned(t *testing.T, store blob.Store, folder string, s ...*notes.Sig
 
 func read(t *testing.T, store blob.Store) []byte {
 	t.Helper()
-	o, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(store.Get(t.Context(), keys.Object, keys.MaxSize))(t)
 	return o.Data
 }
 
@@ -86,26 +75,16 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 	operator := signingKey(t)
 	for name, attack := range map[string]func(t *testing.T, store *memblob.Store, first []byte){
 		"key added, no signature": func(t *testing.T, store *memblob.Store, _ []byte) {
-			list, err := keys.Decode(read(t, store))
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(keys.Decode(read(t, store)))(t)
 			list.Serial++
-			if err := add("attacker")(&list); err != nil {
-				t.Fatal(err)
-			}
-			data, err := list.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, add("attacker")(&list))
+			data := must.Get(list.Encode())(t)
 			write(t, store, data)
 		},
 		"wrong key of the same origin": func(t *testing.T, store *memblob.Store, _ []byte) {
-			if err := keys.Update(t.Context(), store, func(list *keys.List) error {
+			must.Do(t, keys.Update(t.Context(), store, func(list *keys.List) error {
 				return errors.Join(list.Sign(signingKey(t), true), add("attacker")(list))
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		},
 		"the list before a revocation": func(t *testing.T, store *memblob.Store, first []byte) { write(t, store, first) },
 		"an earlier note below the list": func(t *testing.T, store *memblob.Store, first []byte) {
@@ -132,17 +111,13 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, folder := memblob.New(), t.TempDir()
 				for _, client := range []string{"one", "two"} {
-					if err := keys.Update(t.Context(), store, signed(operator, add(client))); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, keys.Update(t.Context(), store, signed(operator, add(client))))
 				}
 				first := read(t, store)
-				if err := keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
+				must.Do(t, keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
 					_, err := list.Revoke(list.Keys[0].ID, time.Now())
 					return err
-				})); err != nil {
-					t.Fatal(err)
-				}
+				})))
 				last := read(t, store)
 				f, stop := followSigned(t, store, folder, operator)
 				if settle(); count(f) != 1 || f.Health().Problem != "" {
@@ -158,9 +133,7 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 					t.Errorf("attacked and started again: %d keys, problem %q", count(f), f.Health().Problem)
 				}
 				write(t, store, last)
-				if err := keys.Update(t.Context(), store, signed(operator, add("three"))); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, keys.Update(t.Context(), store, signed(operator, add("three"))))
 				if settle(); count(f) != 2 || f.Health().Problem != "" {
 					t.Errorf("healed: %d keys, problem %q", count(f), f.Health().Problem)
 				}
@@ -175,24 +148,18 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 func TestRatchetThatCannotBeOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, folder, operator := memblob.New(), t.TempDir(), signingKey(t)
-		if err := keys.Update(t.Context(), store, signed(operator, add("one"))); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "ratchet"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, keys.Update(t.Context(), store, signed(operator, add("one"))))
+		must.Do(t, os.WriteFile(filepath.Join(folder, "ratchet"), nil, 0o600))
 		f, stop := followSigned(t, store, folder, operator)
 		defer stop()
 		if settle(); count(f) != 1 {
 			t.Fatalf("problem %q, want the list of one key", f.Health().Problem)
 		}
 		first := read(t, store)
-		if err := keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
+		must.Do(t, keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
 			_, err := list.Revoke(list.Keys[0].ID, time.Now())
 			return err
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		if settle(); count(f) != 0 {
 			t.Error("the revoked key is accepted, because the disk keeps no number")
 		}
@@ -207,9 +174,7 @@ func TestRatchetThatCannotBeOpened(t *testing.T) {
 func TestSigningAList(t *testing.T) {
 	store, operator := memblob.New(), signingKey(t)
 	update := func(edit func(*keys.List) error) error { return keys.Update(t.Context(), store, edit) }
-	if err := update(add("before")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, update(add("before")))
 	if err := update(signed(operator, add("after"))); !errors.Is(err, keys.ErrUntrusted) || !strings.Contains(err.Error(), "gridcast keys sign") {
 		t.Errorf("change of an unsigned list: %v", err)
 	}
@@ -232,19 +197,12 @@ func TestSigningAList(t *testing.T) {
 
 	// A thief of the key signs the highest serial number. A new key goes on from below it.
 	thief := list
-	if err := thief.Sign(operator, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, thief.Sign(operator, false))
 	thief.Serial = 1<<63 - 1
-	data, err := thief.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(thief.Encode())(t)
 	write(t, store, data)
 	next, folder := signingKey(t), t.TempDir()
-	if err := update(func(list *keys.List) error { return list.Sign(next, true) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, update(func(list *keys.List) error { return list.Sign(next, true) }))
 	synctest.Test(t, func(t *testing.T) {
 		f, stop := followSigned(t, store, folder, next)
 		if settle(); count(f) != 2 || f.Table().Serial() < 1_000_000_000 || f.Table().Serial() > 1<<40 {
@@ -255,9 +213,7 @@ func TestSigningAList(t *testing.T) {
 	if marks, err := os.ReadFile(filepath.Join(folder, "ratchet", "keys.json")); err != nil || !strings.Contains(string(marks), `"number": 1`) {
 		t.Errorf("ratchet: %s, %v", marks, err)
 	}
-	if thief, err = keys.Decode(data); err != nil {
-		t.Fatal(err)
-	}
+	thief = must.Get(keys.Decode(data))(t)
 	if err := thief.Sign(operator, false); err == nil || !strings.Contains(err.Error(), "stolen") {
 		t.Errorf("the stolen key alone goes on from its number: %v", err)
 	}
@@ -272,29 +228,19 @@ func TestRevokeAfterAnAttack(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store, folder, operator := memblob.New(), t.TempDir(), signingKey(t)
 					for _, client := range []string{"one", "two"} {
-						if err := keys.Update(t.Context(), store, signed(operator, add(client))); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, keys.Update(t.Context(), store, signed(operator, add(client))))
 					}
 					_, stop := followSigned(t, store, folder, operator)
 					settle()
 					stop()
-					list, err := keys.Decode(read(t, store))
-					if err != nil {
-						t.Fatal(err)
-					}
+					list := must.Get(keys.Decode(read(t, store)))(t)
 					by := signingKey(t)
 					if stolen {
 						by = operator
 					}
-					if err := list.Sign(by, true); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, list.Sign(by, true))
 					list.Serial = serial
-					data, err := list.Encode()
-					if err != nil {
-						t.Fatal(err)
-					}
+					data := must.Get(list.Encode())(t)
 					write(t, store, data)
 					next := operator
 					if stolen {
@@ -302,18 +248,14 @@ func TestRevokeAfterAnAttack(t *testing.T) {
 					}
 					f, stop := followSigned(t, store, folder, next)
 					defer stop()
-					if err := keys.Update(t.Context(), store, func(list *keys.List) error { return list.Sign(next, true) }); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, keys.Update(t.Context(), store, func(list *keys.List) error { return list.Sign(next, true) }))
 					if settle(); count(f) != 2 || f.Health().Problem != "" {
 						t.Errorf("after keys sign: %d keys, problem %q", count(f), f.Health().Problem)
 					}
-					if err := keys.Update(t.Context(), store, signed(next, func(list *keys.List) error {
+					must.Do(t, keys.Update(t.Context(), store, signed(next, func(list *keys.List) error {
 						_, err := list.Revoke(list.Keys[0].ID, time.Now())
 						return err
-					})); err != nil {
-						t.Fatal(err)
-					}
+					})))
 					if settle(); count(f) != 1 || f.Health().Problem != "" {
 						t.Errorf("after keys revoke: %d keys, problem %q; want 1", count(f), f.Health().Problem)
 					}

@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 )
@@ -159,11 +160,7 @@ func TestNewTableRefuses(t *testing.T) {
 		t.Helper()
 		changed := &keys.List{Serial: serial, Keys: slices.Clone(good.Keys)}
 		changed.Keys[0].Revoked = now
-		data, err := changed.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
+		return must.Get(changed.Encode())(t)
 	}
 	replace := func(from, to string) []byte { return bytes.Replace(encode(8), []byte(from), []byte(to), 1) }
 	first, last := good.Keys[0].SHA256, good.Keys[4].SHA256
@@ -207,10 +204,7 @@ func FuzzNewTable(f *testing.F) {
 	d, _ := document(3)
 	d.Keys[1].Origins = []string{"https://example.org"}
 	d.Keys[2].Revoked = now
-	good, err := d.Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	good := must.Get(d.Encode())(f)
 	begin := bytes.IndexByte(good, '\n') + 1
 	end := bytes.LastIndexByte(bytes.TrimSuffix(good, []byte("\n")), '\n') + 1
 	f.Add(good[begin:end], true)
@@ -236,10 +230,7 @@ func FuzzNewTable(f *testing.F) {
 			data = keys.Seal(append(append([]byte{}, good[:begin]...), data...))
 		}
 		want, wantErr := keys.Decode(data)
-		previous, err := keys.NewTable(good, keys.Tiers{"pro": 1}, limit.Memory{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		previous := must.Get(keys.NewTable(good, keys.Tiers{"pro": 1}, limit.Memory{}, nil))(t)
 		for _, previous := range []*keys.Table{nil, previous} {
 			table, err := keys.NewTable(data, keys.Tiers{"pro": 1}, limit.Memory{}, previous)
 			if (err == nil) != (wantErr == nil) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -23,9 +24,7 @@ func TestUpdateStops(t *testing.T) {
 	if err := keys.Update(t.Context(), store, func(*keys.List) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("got %v, want the error of the change", err)
 	}
-	if _, err := store.Create(t.Context(), keys.Object, []byte("nonsense")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Create(t.Context(), keys.Object, []byte("nonsense")))(t)
 	if err := keys.Update(t.Context(), store, add("n")); err == nil {
 		t.Error("a damaged document was overwritten")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/resident"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
@@ -17,18 +18,10 @@ import (
 // TestProof checks the log of a version, its narrower tiles, and the note with the files of the manifest.
 func TestProof(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
-	if err := notes.MakeKey(file, "example.com/log"); err != nil {
-		t.Fatal(err)
-	}
-	key, err := notes.ReadSigners(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, "example.com/log"))
+	key := must.Get(notes.ReadSigners(file))(t)
 	store := memblob.New()
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	now := time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC)
 	draft := snapshots.Draft{
 		Base: base, About: snapshots.About{BuiltAt: now, CurrentSeason: 2024, Seasons: []int{2024}, Ledger: snapshots.Ledger{Kind: "real", Seq: 3}},
@@ -45,13 +38,8 @@ func TestProof(t *testing.T) {
 		draft.Variants = append(draft.Variants, snapshots.New(path, data, nil, now))
 	}
 	publisher := snapshots.Publisher{Store: store, Signers: key}
-	if _, err := publisher.Publish(t.Context(), draft); err != nil {
-		t.Fatal(err)
-	}
-	v, err := snapshots.Open(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Publish(t.Context(), draft))(t)
+	v := must.Get(snapshots.Open(t.Context(), store, nil))(t)
 	s := resident.SetOf(v)
 	for path, want := range map[string]string{
 		"/log/checkpoint":             "a checkpoint",

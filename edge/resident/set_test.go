@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/resident"
 	"gridcast/schemas/catalog"
@@ -15,11 +16,7 @@ import (
 
 func load(t testing.TB) *resident.Set {
 	t.Helper()
-	set, err := resident.Load(edgetest.Publish(t, memblob.New(), 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return must.Get(resident.Load(edgetest.Publish(t, memblob.New(), 1), nil))(t)
 }
 
 // TestFind lists targets that one look-up must find, and some that it must not.
@@ -103,10 +100,7 @@ func TestAdditiveEndpointsMayBeMissing(t *testing.T) {
 	index, _ := catalog.Lookup("/drivers")
 	catalog.Endpoints[index].Additive = true
 	defer func() { catalog.Endpoints[index].Additive = false }()
-	set, err := resident.Load(edgetest.Publish(t, memblob.New(), 1, "drivers"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(resident.Load(edgetest.Publish(t, memblob.New(), 1, "drivers"), nil))(t)
 	if page := set.Page(catalog.Variant{Endpoint: catalog.Drivers}); page != nil || set.Find([]byte("/api/v1/drivers")) != nil {
 		t.Errorf("got %+v, want no page", page)
 	}
@@ -129,22 +123,13 @@ func TestAnswerDoesNotAllocate(t *testing.T) {
 func TestPagesAreKept(t *testing.T) {
 	store := memblob.New()
 	first := edgetest.Publish(t, store, 1)
-	set, err := resident.Load(first, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(resident.Load(first, nil))(t)
 	target := []byte("/api/v1/standings")
-	same, err := resident.Load(first, set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	same := must.Get(resident.Load(first, set))(t)
 	if same.Find(target) != set.Find(target) {
 		t.Error("the same content has another page")
 	}
-	other, err := resident.Load(edgetest.Publish(t, store, 2), set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(resident.Load(edgetest.Publish(t, store, 2), set))(t)
 	if other.Find(target) == set.Find(target) {
 		t.Error("other content has the same page")
 	}
@@ -154,14 +139,8 @@ func TestPagesAreKept(t *testing.T) {
 // before.
 func TestLapKeepsOtherPages(t *testing.T) {
 	store := memblob.New()
-	set, err := resident.Load(edgetest.Publish(t, store, 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(resident.Load(edgetest.Publish(t, store, 1), nil))(t)
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	m := base.Manifest
 	draft := snapshots.Draft{Base: base, About: m.About}
 	for _, e := range m.Entries {
@@ -169,24 +148,13 @@ func TestLapKeepsOtherPages(t *testing.T) {
 			draft.Variants = append(draft.Variants, snapshots.Reused(e))
 			continue
 		}
-		body, err := base.Body(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(base.Body(t.Context(), e))(t)
 		body = bytes.Replace(body, []byte(`"lap":`), []byte(`"lap":1`), 1)
 		draft.Variants = append(draft.Variants, snapshots.New(e.Path, body, nil, e.GeneratedAt))
 	}
-	if _, err := (&snapshots.Publisher{Store: store}).Publish(t.Context(), draft); err != nil {
-		t.Fatal(err)
-	}
-	lap, err := snapshots.Open(t.Context(), store, set.Version())
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := resident.Load(lap, set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get((&snapshots.Publisher{Store: store}).Publish(t.Context(), draft))(t)
+	lap := must.Get(snapshots.Open(t.Context(), store, set.Version()))(t)
+	after := must.Get(resident.Load(lap, set))(t)
 	for target := range set.Targets() {
 		if target = strings.TrimSuffix(target, "/"); target == "/api/v1/next-race" { // completed for each request
 			continue
@@ -203,13 +171,8 @@ func TestLoadAfterAnother(t *testing.T) {
 	var set *resident.Set
 	for n, without := range []string{"", "", "probabilities/session/2024001", ""} {
 		v := edgetest.Publish(t, store, int64(n), without)
-		alone, err := resident.Load(v, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if set, err = resident.Load(v, set); err != nil {
-			t.Fatal(err)
-		}
+		alone := must.Get(resident.Load(v, nil))(t)
+		set = must.Get(resident.Load(v, set))(t)
 		want, got := alone.Targets(), set.Targets()
 		for target, body := range want {
 			if body == nil || got[target] != body {
@@ -225,17 +188,12 @@ func TestLoadAfterAnother(t *testing.T) {
 // BenchmarkLoad loads a version without and after one with the same bodies.
 func BenchmarkLoad(b *testing.B) {
 	v := edgetest.Publish(b, memblob.New(), 1)
-	set, err := resident.Load(v, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	set := must.Get(resident.Load(v, nil))(b)
 	for name, previous := range map[string]*resident.Set{"first": nil, "again": set} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := resident.Load(v, previous); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(resident.Load(v, previous))(b)
 			}
 		})
 	}
@@ -245,10 +203,7 @@ func BenchmarkLoad(b *testing.B) {
 // request for the identity allocates nothing.
 func TestLeanPage(t *testing.T) {
 	text := []byte(strings.Repeat(`{"position":1,"driver":"NOR"},`, 100))
-	body, err := snapshots.NewBody(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(snapshots.NewBody(text))(t)
 	page := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
 	before := map[string]*resident.Response{}
 	for _, accepted := range []string{"", "gzip", "br", "identity"} {
@@ -283,10 +238,7 @@ func TestIdentitiesAreBounded(t *testing.T) {
 	const size = 1 << 20
 	for i := range 20 {
 		text := bytes.Repeat([]byte{byte('a' + i)}, size)
-		body, err := snapshots.NewBody(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(snapshots.NewBody(text))(t)
 		page := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
 		page.Slim(kept)
 		for range 2 {
@@ -302,10 +254,7 @@ func TestIdentitiesAreBounded(t *testing.T) {
 
 // TestIdentityIsKeptOnce has two requests for the same page make its identity at once.
 func TestIdentityIsKeptOnce(t *testing.T) {
-	body, err := snapshots.NewBody(bytes.Repeat([]byte("a"), 1<<10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(snapshots.NewBody(bytes.Repeat([]byte("a"), 1<<10)))(t)
 	page := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
 	kept := resident.NewIdentities()
 	first, second := resident.New(200, nil, nil, body.Plain()), resident.New(200, nil, nil, body.Plain())
@@ -320,10 +269,7 @@ func TestIdentityIsKeptOnce(t *testing.T) {
 // TestNextVersionForgetsIdentities asks for the identity of a past season before and after a version.
 func TestNextVersionForgetsIdentities(t *testing.T) {
 	store := memblob.New()
-	first, err := resident.Load(edgetest.Publish(t, store, 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(resident.Load(edgetest.Publish(t, store, 1), nil))(t)
 	var past []byte
 	for target, body := range first.Targets() {
 		if resident.Lean(&first.Version().Manifest, body.Entry.Path) && len(body.Encoded) > 0 {
@@ -334,10 +280,7 @@ func TestNextVersionForgetsIdentities(t *testing.T) {
 	if first.Find(past).Answer(nil, nil); first.Identities().Size() == 0 {
 		t.Fatal("the identity of a past season is not kept")
 	}
-	second, err := resident.Load(edgetest.Publish(t, store, 2), first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(resident.Load(edgetest.Publish(t, store, 2), first))(t)
 	if got := second.Identities().Size(); got != 0 {
 		t.Errorf("the next version keeps %d bytes that nobody asked for", got)
 	}

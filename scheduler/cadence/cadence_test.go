@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
 )
@@ -14,11 +15,7 @@ import (
 // at parses an instant such as 2026-11-22T04:00:00Z.
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
-	v, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(time.Parse(time.RFC3339, s))(t)
 }
 
 // lasVegas starts on Saturday evening local time, which is Sunday in UTC.
@@ -180,10 +177,7 @@ func TestTimeZonesNeverMatter(t *testing.T) {
 	zones := []string{"America/Los_Angeles", "Europe/London", "Australia/Melbourne", "Asia/Kathmandu"}
 	switches := []string{"2026-03-08T09:59:59Z", "2026-03-29T00:59:59Z", "2026-10-25T00:59:59Z", "2026-11-01T08:59:59Z"}
 	for _, name := range zones {
-		zone, err := time.LoadLocation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := must.Get(time.LoadLocation(name))(t)
 		for _, s := range switches {
 			now := at(t, s).UTC()
 			round := cadencetest.Weekend(1, now.Add(26*time.Hour))

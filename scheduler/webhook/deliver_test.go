@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"gridcast/deploy/must"
 	"gridcast/scheduler/webhook"
 	"gridcast/schemas"
 	"gridcast/schemas/wire"
@@ -36,10 +37,7 @@ type bodies map[string]string
 // publish publishes a version with these bodies.
 func publish(t testing.TB, s blob.Store, content bodies) int64 {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), s, nil))(t)
 	at := time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)
 	d := snapshots.Draft{Base: base, About: snapshots.About{
 		Builder: "test", BuiltAt: at, CurrentSeason: 2024, Seasons: []int{2023, 2024},
@@ -53,10 +51,7 @@ func publish(t testing.TB, s blob.Store, content bodies) int64 {
 		d.Variants = append(d.Variants, snapshots.New(path, []byte(body), nil, at))
 	}
 	p := snapshots.Publisher{Store: s}
-	r, err := p.Publish(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.Publish(t.Context(), d))(t)
 	return r.Version
 }
 
@@ -173,19 +168,14 @@ func newDesk(t *testing.T, store blob.Store, endpoints ...string) *desk {
 // add puts another hook into the store.
 func (d *desk) add(since int64, endpoints ...string) webhook.Hook {
 	d.t.Helper()
-	h, err := webhook.New(d.sender, "https://receiver.example/hook/token-in-the-path", endpoints, since)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	h := must.Get(webhook.New(d.sender, "https://receiver.example/hook/token-in-the-path", endpoints, since))(d.t)
 	d.edit(func(hooks *[]webhook.Hook) { *hooks = append(*hooks, h) })
 	return h
 }
 
 func (d *desk) edit(f func(hooks *[]webhook.Hook)) {
 	d.t.Helper()
-	if err := webhook.Update(d.t.Context(), d.store, func(hooks *[]webhook.Hook) error { f(hooks); return nil }); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Do(d.t, webhook.Update(d.t.Context(), d.store, func(hooks *[]webhook.Hook) error { f(hooks); return nil }))
 }
 
 // run runs a deliverer until stop is called.
@@ -199,23 +189,13 @@ func (d *desk) run() (stop func()) {
 
 func (d *desk) state() webhook.Delivery {
 	d.t.Helper()
-	s, err := webhook.LoadDelivery(d.t.Context(), d.store, d.hook)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return s
+	return must.Get(webhook.LoadDelivery(d.t.Context(), d.store, d.hook))(d.t)
 }
 
 func (d *desk) now() webhook.Hook {
 	d.t.Helper()
-	hooks, err := webhook.Load(d.t.Context(), d.store)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	h, err := webhook.Find(hooks, d.hook.ID)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	hooks := must.Get(webhook.Load(d.t.Context(), d.store))(d.t)
+	h := must.Get(webhook.Find(hooks, d.hook.ID))(d.t)
 	return *h
 }
 
@@ -385,10 +365,7 @@ func TestRetrySchedule(t *testing.T) {
 
 func gauge(t *testing.T, reg *prometheus.Registry, name, label string) float64 {
 	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(reg.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if f.GetName() == name && (label == "" || m.Label[0].GetValue() == label) {
@@ -616,9 +593,7 @@ func TestWhatCannotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, memblob.New())
 		publish(t, d.store, season.with("drivers", "21"))
-		if err := d.store.Delete(t.Context(), snapshots.ManifestKey(1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.store.Delete(t.Context(), snapshots.ManifestKey(1)))
 		defer d.run()()
 		time.Sleep(time.Minute)
 		got := d.line.sent()
@@ -699,9 +674,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	h := newHook(t, s, "https://example.org", webhook.Topics()...)
-	if _, err := store.Create(t.Context(), webhook.DeliveryKey(h.ID), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Create(t.Context(), webhook.DeliveryKey(h.ID), []byte("{")))(t)
 	if state, err := webhook.LoadDelivery(t.Context(), store, h); err != nil || state.Told != 0 {
 		t.Errorf("a damaged state: got %+v, %v; want one that was told nothing", state, err)
 	}
@@ -716,9 +689,7 @@ func TestDocuments(t *testing.T) {
 	}
 	for _, damaged := range []string{"{", `{"format":2,"hooks":[]}`, `{"format":1,"hooks":[{"id":"a","restriction":true}]}`} {
 		store := memblob.New()
-		if _, err := store.Create(t.Context(), webhook.Key, []byte(damaged)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), webhook.Key, []byte(damaged)))(t)
 		if _, err := webhook.Load(t.Context(), store); err == nil {
 			t.Errorf("%s is read", damaged)
 		}

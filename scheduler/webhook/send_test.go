@@ -24,6 +24,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"gridcast/deploy/must"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -35,11 +36,7 @@ func newSender(t testing.TB, o webhook.SenderOptions) *webhook.Sender {
 	if o.Master == nil {
 		o.Master = master
 	}
-	s, err := webhook.NewSender(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(webhook.NewSender(o))(t)
 }
 
 func TestCheckURL(t *testing.T) {
@@ -255,10 +252,7 @@ func (r *receiver) at(path string) string {
 // resolver asks a name server in this process.
 func resolver(t *testing.T, answer func(name string) []string) *net.Resolver {
 	t.Helper()
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = server.Close() })
 	go func() {
 		packet := make([]byte, 1500)
@@ -295,20 +289,12 @@ func loopback(string) []string { return []string{"127.0.0.1"} }
 
 func newHook(t testing.TB, s *webhook.Sender, address string, endpoints ...string) webhook.Hook {
 	t.Helper()
-	h, err := webhook.New(s, address, endpoints, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return must.Get(webhook.New(s, address, endpoints, 0))(t)
 }
 
 func secret(t testing.TB, s *webhook.Sender, h webhook.Hook) string {
 	t.Helper()
-	text, err := s.Secret(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return must.Get(s.Secret(h))(t)
 }
 
 // A name that points elsewhere at the second look-up does not reach the
@@ -321,11 +307,7 @@ func TestRebinding(t *testing.T) {
 	h, store := newHook(t, s, r.at("/hook")), memblob.New()
 	attempt := func() webhook.Attempt {
 		t.Helper()
-		a, err := webhook.Test(t.Context(), store, s, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
+		return must.Get(webhook.Test(t.Context(), store, s, h))(t)
 	}
 	if a := attempt(); a.Outcome != webhook.Delivered {
 		t.Fatalf("the first time: got %+v", a)
@@ -478,11 +460,7 @@ func TestSecrets(t *testing.T) {
 
 func mustSender(t *testing.T) *webhook.Sender {
 	t.Helper()
-	s, err := webhook.NewSender(webhook.SenderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(webhook.NewSender(webhook.SenderOptions{}))(t)
 }
 
 // goldenSecret comes from another implementation of HKDF (RFC 5869).
@@ -501,9 +479,7 @@ func TestReadMaster(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	if got, err := webhook.ReadMaster(write("good", string(master)+"\n")); err != nil || !slices.Equal(got, master) {

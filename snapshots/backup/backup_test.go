@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
@@ -24,9 +25,7 @@ func holding(t *testing.T, objects ...string) blob.Store {
 	t.Helper()
 	s := memblob.New()
 	for pair := range slices.Chunk(objects, 2) {
-		if _, err := s.Create(t.Context(), pair[0], []byte(pair[1])); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Create(t.Context(), pair[0], []byte(pair[1])))(t)
 	}
 	return s
 }
@@ -97,24 +96,16 @@ var errUnreachable = errors.New("unreachable")
 func TestOrderOfWrites(t *testing.T) {
 	store := holding(t, "ledger/00000001.json", `{"kind":"real"}`, "settings.json", "{}", "keys/keys.json", "{}", "probe/left", "x")
 	publisher := snapshots.Publisher{Store: store}
-	packed, err := snapshots.Pack([]byte("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := publisher.Publish(t.Context(), snapshots.Draft{
+	packed := must.Get(snapshots.Pack([]byte("{}")))(t)
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
+	must.Get(publisher.Publish(t.Context(), snapshots.Draft{
 		Base: base,
 		About: snapshots.About{
 			Builder: "test", BuiltAt: at, CurrentSeason: 2026, Seasons: []int{2026},
 			Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: snapshots.Digest([]byte(`{"kind":"real"}`))},
 		},
 		Variants: []snapshots.Variant{snapshots.New("calendar/2026", []byte("{}"), packed, at)},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var (
 		mu      sync.Mutex // Make copies several objects at a time
 		written []string

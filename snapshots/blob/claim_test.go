@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
@@ -47,9 +48,7 @@ func TestClaim(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inner := memblob.New()
 			if test.before != "" {
-				if _, err := inner.Create(t.Context(), "a/b", []byte(test.before)); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(inner.Create(t.Context(), "a/b", []byte(test.before)))(t)
 			}
 			writes := 0
 			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
@@ -98,14 +97,9 @@ func TestReplace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inner := memblob.New()
-			tag, err := inner.Create(t.Context(), "a/b", []byte("earlier"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tag := must.Get(inner.Create(t.Context(), "a/b", []byte("earlier")))(t)
 			if test.stale {
-				if _, err := inner.Swap(t.Context(), "a/b", tag, []byte("theirs, longer")); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(inner.Swap(t.Context(), "a/b", tag, []byte("theirs, longer")))(t)
 			}
 			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 				if call.Op == faultblob.Get {
@@ -190,9 +184,7 @@ func TestPut(t *testing.T) {
 	} {
 		s := memblob.New()
 		if tt.before != nil {
-			if _, err := s.Create(t.Context(), "key", tt.before); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Create(t.Context(), "key", tt.before))(t)
 		}
 		wrote, err := blob.Put(t.Context(), s, "key", 4, []byte("new"))
 		if o, getErr := s.Get(t.Context(), "key", 4); err != nil || getErr != nil || wrote != tt.wrote || string(o.Data) != "new" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
@@ -34,10 +35,7 @@ func add(name string) func(*list) error {
 // storedNames returns the content of the list; nil if the store has none.
 func storedNames(t *testing.T, store blob.Store) []string {
 	t.Helper()
-	l, _, err := blob.Document[list]{Store: store, Key: listKey}.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, _ := must.Get2(blob.Document[list]{Store: store, Key: listKey}.Load(t.Context()))(t)
 	return l.Names
 }
 
@@ -92,9 +90,7 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				inner := memblob.New()
 				if tt.before != nil {
-					if _, err := (blob.Document[list]{Store: inner, Key: listKey}).Update(t.Context(), func(l *list) error { l.Names = tt.before; return nil }); err != nil {
-						t.Fatal(err)
-					}
+					must.Get((blob.Document[list]{Store: inner, Key: listKey}).Update(t.Context(), func(l *list) error { l.Names = tt.before; return nil }))(t)
 				}
 				calls := map[faultblob.Op]int{}
 				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
@@ -217,13 +213,8 @@ func TestUpdateEndsWithItsContext(t *testing.T) {
 // TestDocumentSwap shows that a swap against an old tag writes nothing.
 func TestDocumentSwap(t *testing.T) {
 	d := blob.Document[list]{Store: memblob.New(), Key: listKey}
-	tag, err := d.Swap(t.Context(), "", list{Names: []string{"a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Swap(t.Context(), tag, list{Names: []string{"b"}}); err != nil {
-		t.Fatal(err)
-	}
+	tag := must.Get(d.Swap(t.Context(), "", list{Names: []string{"a"}}))(t)
+	must.Get(d.Swap(t.Context(), tag, list{Names: []string{"b"}}))(t)
 	if _, err := d.Swap(t.Context(), tag, list{Names: []string{"c"}}); !errors.Is(err, blob.ErrConflict) {
 		t.Errorf("got %v, want %v", err, blob.ErrConflict)
 	}
@@ -237,10 +228,7 @@ func TestDocumentSwap(t *testing.T) {
 func TestDamagedDocument(t *testing.T) {
 	for _, damaged := range []string{"nonsense", `{"names":["a"]} {}`, `{"names":["a"],"owner":"b"}`, strings.Repeat(" ", 101)} {
 		store := memblob.New()
-		tag, err := store.Create(t.Context(), listKey, []byte(damaged))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tag := must.Get(store.Create(t.Context(), listKey, []byte(damaged)))(t)
 		d := blob.Document[list]{Store: store, Key: listKey, Limit: 100}
 		if _, _, err := d.Load(t.Context()); err == nil {
 			t.Errorf("%.30q was loaded", damaged)
@@ -260,9 +248,7 @@ func TestDocumentHeals(t *testing.T) {
 	d := blob.Document[map[string]int]{Store: s, Key: "keys/keys.json", Copied: true}
 	edit := func(n int) {
 		t.Helper()
-		if _, err := d.Update(t.Context(), func(m *map[string]int) error { *m = map[string]int{"n": n}; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(d.Update(t.Context(), func(m *map[string]int) error { *m = map[string]int{"n": n}; return nil }))(t)
 	}
 	heal := func(want bool) {
 		t.Helper()
@@ -297,9 +283,7 @@ func TestDocumentHeals(t *testing.T) {
 	holds(3)
 
 	s.Corrupt(d.Key, []byte("["))
-	if _, err := d.Update(t.Context(), func(m *map[string]int) error { (*m)["n"]++; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(d.Update(t.Context(), func(m *map[string]int) error { (*m)["n"]++; return nil }))(t)
 	holds(4) // a change heals first
 
 	s.Corrupt(d.Key, []byte("["))

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -72,9 +73,7 @@ func TestFollow(t *testing.T) {
 			if o, err := store.Get(t.Context(), key, 100); err == nil {
 				old = o.Tag
 			}
-			if _, err := store.Swap(t.Context(), key, old, []byte(data)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(store.Swap(t.Context(), key, old, []byte(data)))(t)
 		}
 		set := func(err error) {
 			mu.Lock()
@@ -103,9 +102,7 @@ func TestFollow(t *testing.T) {
 		within(time.Minute, "panic", func() bool { return now() == "three" && errors.As(last, &panicked) && len(panicked.Stack) > 0 })
 		put("too large")
 		within(time.Minute, "too large", func() bool { return now() == "three" && errors.Is(last, blob.ErrTooLarge) })
-		if err := store.Delete(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, store.Delete(t.Context(), key))
 		within(time.Minute, "gone", func() bool { return now() == "three" && errors.Is(last, blob.ErrNotFound) })
 		put("three")
 		within(time.Second, "back", func() bool { return len(taken) == 4 && last == nil })

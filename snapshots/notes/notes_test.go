@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
@@ -18,13 +19,8 @@ import (
 func key(t *testing.T, origin string) (file string, s *notes.Signers) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "key")
-	if err := notes.MakeKey(file, origin); err != nil {
-		t.Fatal(err)
-	}
-	s, err := notes.ReadSigners(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, origin))
+	s = must.Get(notes.ReadSigners(file))(t)
 	return file, s
 }
 
@@ -33,17 +29,10 @@ func TestOpen(t *testing.T) {
 	oneFile, one := key(t, "example.com/one")
 	twoFile, two := key(t, "example.com/one")
 	_, other := key(t, "example.com/other")
-	both, err := notes.ReadSigners(oneFile, twoFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must.Get(notes.ReadSigners(oneFile, twoFile))(t)
 	sign := func(s *notes.Signers, text string) []byte {
 		t.Helper()
-		data, err := s.SignText(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
+		return must.Get(s.SignText(text))(t)
 	}
 	good := sign(one, "example.com/one\nversion 1\n")
 	for name, test := range map[string]struct {
@@ -87,10 +76,7 @@ func TestKeys(t *testing.T) {
 	if _, err := notes.NewTrust(append(s.Public(), s.Public()...)...); err != nil {
 		t.Errorf("a key twice: %v", err)
 	}
-	twice, err := notes.ReadSigners(file, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	twice := must.Get(notes.ReadSigners(file, file))(t)
 	if signed, err := twice.Sign("version 1"); err != nil || bytes.Count(signed, []byte("— ")) != 1 || len(twice.Public()) != 1 {
 		t.Errorf("a file twice: keys %v sign\n%s, %v, want one signature", twice.Public(), signed, err)
 	}

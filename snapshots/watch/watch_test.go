@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/watch"
 )
 
@@ -23,23 +24,17 @@ const never = time.Hour
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 func link(t *testing.T, target, path string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.Symlink(target, path+".new"), os.Rename(path+".new", path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.Symlink(target, path+".new"), os.Rename(path+".new", path)))
 }
 
 func rename(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(from, to))
 }
 
 // wakes waits until the watcher has woken its reader and the file has the text.
@@ -69,9 +64,7 @@ func TestChanges(t *testing.T) {
 			rename(t, filepath.Join(dir, "new"), filepath.Join(dir, "file"))
 		}},
 		"removed and made": {nil, func(dir, text string) {
-			if err := os.Remove(filepath.Join(dir, "file")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(dir, "file")))
 			write(t, filepath.Join(dir, "file"), text)
 		}},
 		"Kubernetes' link to a folder": {

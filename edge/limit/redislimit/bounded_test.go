@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/limit/redislimit"
 )
 
@@ -50,12 +51,9 @@ func TestFalseLengths(t *testing.T) {
 		redis := answering(t, answer)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		source, err := redislimit.Open(t.Context(), redislimit.Config{
+		source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 			URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || source.Fault() == "" {
 			t.Errorf("%q: got %+v, %s, want the edge to count for itself", answer, d, source)
 		}
@@ -79,12 +77,9 @@ func TestFalseServers(t *testing.T) {
 	} {
 		redis := answering(t, answer)
 		for _, query := range []string{"", "?addr=" + redis.address, "?master_set=limits"} {
-			source, err := redislimit.Open(t.Context(), redislimit.Config{
+			source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 				URL: "redis://" + redis.address + "/" + query, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || d.Remaining != 1 || source.Fault() == "" {
 				t.Errorf("%q, %q: got %+v, %s, want the edge to count for itself", answer, query, d, source)
 			}

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 	"gridcast/snapshots/blob/porttest"
@@ -112,10 +113,7 @@ func TestTLS(t *testing.T) {
 		"another name":         {URL: "rediss://localhost:" + port, RootCAs: roots},
 	} {
 		cfg.Mode, cfg.Log = redislimit.Strict, slog.New(slog.DiscardHandler)
-		source, err := redislimit.Open(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(redislimit.Open(t.Context(), cfg))(t)
 		defer source.Close()
 		if metric(t, source, "gridcast_edge_limit_redis_up") != 0 {
 			t.Errorf("%s: Redis is believed", name)
@@ -135,10 +133,7 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 			t.Fatal(err)
 		}
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -150,10 +145,7 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 	write("cert.pem", "CERTIFICATE", signed, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	write("key.pem", "PRIVATE KEY", private, err)
-	parsed, err := x509.ParseCertificate(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(x509.ParseCertificate(root))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return pool
@@ -246,17 +238,11 @@ func TestCluster(t *testing.T) {
 // clusterState returns a node's state of its cluster: ok when each node knows the others.
 func clusterState(t *testing.T, node *server) string {
 	t.Helper()
-	c, err := net.Dial("tcp", node.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", node.address))(t)
 	defer c.Close()
 	fmt.Fprint(c, "CLUSTER INFO\r\n")
 	buffer := make([]byte, 1<<12)
-	n, err := c.Read(buffer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(c.Read(buffer))(t)
 	text := string(buffer[:n])
 	if !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_ok:16384") {
 		return text
@@ -273,9 +259,7 @@ func TestSentinel(t *testing.T) {
 	sentinel := &server{t: t, address: porttest.Address(t)}
 	_, own, _ := net.SplitHostPort(sentinel.address)
 	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	sentinel.run(file, "--sentinel")
 	t.Cleanup(sentinel.kill)
 	exact(t, open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2))
@@ -292,9 +276,7 @@ func TestFailover(t *testing.T) {
 	sentinel := &server{t: t, address: porttest.Address(t)}
 	_, own, _ := net.SplitHostPort(sentinel.address)
 	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	sentinel.run(file, "--sentinel")
 	t.Cleanup(sentinel.kill)
 	sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2)
@@ -330,9 +312,7 @@ func TestPasswordChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	write := func(password string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(password+"\n"), 0o600))
 	}
 	write("one")
 	config := redislimit.Patient(redislimit.Config{URL: "redis://edge@" + redis.address, PasswordFile: file, Mode: redislimit.Strict})
@@ -477,12 +457,9 @@ func TestStartWhileRedisHangs(t *testing.T) {
 	redis := newServer(t)
 	redis.signal(syscall.SIGSTOP)
 	began := time.Now()
-	source, err := redislimit.Open(t.Context(), redislimit.Config{
+	source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 		URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || d.Remaining != 1 {
 		t.Errorf("got %+v", d)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 	"gridcast/snapshots/blob/porttest"
@@ -44,14 +45,9 @@ func newServer(t testing.TB, options ...string) *server {
 // do runs a command of words without spaces, and returns the first line of the reply, or that of a text.
 func (s *server) do(words ...string) string {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", s.address))(s.t)
 	defer c.Close()
-	if _, err := fmt.Fprintf(c, "%s\r\n", strings.Join(words, " ")); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(fmt.Fprintf(c, "%s\r\n", strings.Join(words, " ")))(s.t)
 	reader := bufio.NewReader(c)
 	line, err := reader.ReadString('\n')
 	if strings.HasPrefix(line, "$") {
@@ -74,9 +70,7 @@ func (s *server) start() {
 func (s *server) run(args ...string) {
 	s.t.Helper()
 	s.cmd = exec.Command("redis-server", args...)
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.cmd.Start())
 	await(s.t, "redis accepts", func() bool {
 		c, err := net.Dial("tcp", s.address)
 		if err == nil {
@@ -88,9 +82,7 @@ func (s *server) run(args ...string) {
 
 func (s *server) signal(sig syscall.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.cmd.Process.Signal(sig))
 }
 
 func (s *server) kill() {
@@ -127,10 +119,7 @@ func open(t testing.TB, cfg redislimit.Config, edges int) []*redislimit.Source {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	var sources []*redislimit.Source
 	for range edges {
-		source, err := redislimit.Open(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(redislimit.Open(t.Context(), cfg))(t)
 		t.Cleanup(source.Close)
 		sources = append(sources, source)
 	}
@@ -164,10 +153,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(source)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	sum, found := 0.0, false
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -400,12 +386,9 @@ func TestRedisComesBackEmpty(t *testing.T) {
 
 func TestStartWithoutRedis(t *testing.T) {
 	var log bytes.Buffer
-	source, err := redislimit.Open(t.Context(), redislimit.Config{
+	source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 		URL: "redis://" + porttest.Address(t), Mode: redislimit.Lease, Log: slog.New(slog.NewTextHandler(&log, nil)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	c := async(source, "key", 0)
 	now := time.Now()
 	for want := 2; want >= 0; want-- {
@@ -483,12 +466,9 @@ func TestTryTakeNeverAsks(t *testing.T) {
 // TestTryTakeDecidesWithoutRedis counts in memory while there is no Redis.
 func TestTryTakeDecidesWithoutRedis(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		source, err := redislimit.Open(t.Context(), redislimit.Config{
+		source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 			URL: "redis://" + porttest.Address(t), Mode: mode, Log: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		defer source.Close()
 		c := async(source, "key", 0)
 		now := time.Now()

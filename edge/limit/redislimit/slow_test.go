@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 )
@@ -18,10 +19,7 @@ import (
 // The test ends after the whole group.
 func listening(t testing.TB, serve func(near net.Conn, group *sync.WaitGroup)) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var group sync.WaitGroup
 	t.Cleanup(func() { l.Close(); group.Wait() })
 	group.Go(func() {

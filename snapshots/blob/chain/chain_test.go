@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -24,11 +25,7 @@ type note struct {
 
 func encode(t *testing.T, head chain.Head, text string) []byte {
 	t.Helper()
-	data, err := chain.Encode(note{head.Next(), text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Get(chain.Encode(note{head.Next(), text}))(t)
 }
 
 func mustAppend(t *testing.T, c chain.Chain, head chain.Head, texts ...string) chain.Head {
@@ -61,9 +58,7 @@ func texts(t *testing.T, c chain.Chain) []string {
 			t.Fatal(damage)
 		}
 		var n note
-		if err := chain.Decode(f.Data, &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, chain.Decode(f.Data, &n))
 		head, all = next, append(all, n.Text)
 	}
 	return all
@@ -227,14 +222,10 @@ func TestGap(t *testing.T) {
 			c := chain.Chain{Store: inner, Prefix: "log/"}
 			mustAppend(t, c, chain.Head{}, "one", "two", "three", "four")
 			if tt.remove > 0 {
-				if err := inner.Delete(t.Context(), c.Key(tt.remove)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, inner.Delete(t.Context(), c.Key(tt.remove)))
 			}
 			if tt.add != "" {
-				if _, err := inner.Create(t.Context(), tt.add, []byte("{}")); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(inner.Create(t.Context(), tt.add, []byte("{}")))(t)
 			}
 			var mu sync.Mutex
 			c.Store = faultblob.Wrap(inner, func(context.Context, faultblob.Call) faultblob.Fate {
@@ -243,10 +234,7 @@ func TestGap(t *testing.T) {
 				reads++
 				return faultblob.Fate{}
 			})
-			files, rest, err := c.Load(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			files, rest := must.Get2(c.Load(t.Context()))(t)
 			if len(files) != tt.whole || rest.Gap == nil || rest.Gap.Key != tt.gap {
 				t.Errorf("got %d files, gap %v; want %d, a gap at %s", len(files), rest.Gap, tt.whole, tt.gap)
 			}
@@ -290,9 +278,7 @@ func TestForeignKeysAndUnreadableFiles(t *testing.T) {
 	c := chain.Chain{Store: inner, Prefix: "log/"}
 	mustAppend(t, c, chain.Head{}, "one", "two")
 	for _, key := range []string{"log/3.json", "log/000000004.json", "log/notes/1"} {
-		if _, err := inner.Create(t.Context(), key, []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(inner.Create(t.Context(), key, []byte("{}")))(t)
 	}
 	broken := errors.New("bad sector")
 	c.Store = faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
@@ -301,10 +287,7 @@ func TestForeignKeysAndUnreadableFiles(t *testing.T) {
 		}
 		return faultblob.Fate{}
 	})
-	files, rest, err := c.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	files, rest := must.Get2(c.Load(t.Context()))(t)
 	if len(files) != 2 || !errors.Is(files[0].Err, broken) || files[1].Err != nil || rest.Gap != nil {
 		t.Errorf("got %+v, gap %v; want the first of two unreadable", files, rest.Gap)
 	}

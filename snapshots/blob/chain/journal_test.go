@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
@@ -36,15 +37,11 @@ func TestJournal(t *testing.T) {
 	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "late"}); err != nil || won {
 		t.Fatalf("without a refresh: got %t, %v, want it lost", won, err)
 	}
-	if err := two.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, two.Refresh(t.Context()))
 	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "second"}); err != nil || !won {
 		t.Fatalf("second: got %t, %v, want it appended", won, err)
 	}
-	if err := one.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, one.Refresh(t.Context()))
 	want := []string{"first", "second"}
 	if diff := cmp.Diff([][]string{want, want, want}, [][]string{memos(one), memos(two), folded}); diff != "" {
 		t.Errorf("entries of the writers, and folded (-want +got):\n%s", diff)
@@ -65,9 +62,7 @@ func TestJournalDamage(t *testing.T) {
 		"no JSON":             {`{`, true},
 	} {
 		store := memblob.New()
-		if _, err := store.Create(t.Context(), "notes/00000001.json", []byte(test.file)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), "notes/00000001.json", []byte(test.file)))(t)
 		j := &chain.Journal[memo]{Name: "notes", Chain: chain.Chain{Store: store, Prefix: "notes/"}}
 		err := j.Refresh(t.Context())
 		var damage *chain.DamageError
@@ -81,9 +76,7 @@ func TestJournalDamage(t *testing.T) {
 func TestJournalTooLarge(t *testing.T) {
 	store := memblob.New()
 	j := &chain.Journal[memo]{Name: "notes", Chain: chain.Chain{Store: store, Prefix: "notes/"}}
-	if _, err := store.Create(t.Context(), j.Chain.Key(1), make([]byte, blob.MaxDocument+1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Create(t.Context(), j.Chain.Key(1), make([]byte, blob.MaxDocument+1)))(t)
 	err := j.Refresh(t.Context())
 	if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || !strings.Contains(err.Error(), blob.ErrTooLarge.Error()) {
 		t.Errorf("got %v, want damage that says %q", err, blob.ErrTooLarge)

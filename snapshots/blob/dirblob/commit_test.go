@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -69,9 +70,7 @@ func TestSyncCoversEarlierWrites(t *testing.T) {
 func TestCreateWaitsForTheDisk(t *testing.T) {
 	for _, failing := range []int{0, 1, 2} {
 		root := t.TempDir()
-		if err := os.Mkdir(filepath.Join(root, "a"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(root, "a"), 0o700))
 		s := open(t, root)
 		var synced []string
 		s.SetDisk(func(f *os.File) error {
@@ -116,9 +115,7 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 			root := t.TempDir()
 			s := open(t, root)
 			if before != "" {
-				if _, err := s.Create(t.Context(), "a/b", []byte(before)); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(s.Create(t.Context(), "a/b", []byte(before)))(t)
 			} else if err := os.Mkdir(filepath.Join(root, "a"), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/dirblob"
@@ -18,9 +19,7 @@ func TestStore(t *testing.T) {
 func TestOpenMakesTheFolder(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, root)
-	if _, err := s.Create(t.Context(), "c/d.json", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Create(t.Context(), "c/d.json", []byte("x")))(t)
 	if data, err := os.ReadFile(filepath.Join(root, "c", "d.json")); err != nil || string(data) != "x" {
 		t.Errorf("file of the object: got %q, %v; want the bytes as they are", data, err)
 	}
@@ -28,9 +27,7 @@ func TestOpenMakesTheFolder(t *testing.T) {
 
 func TestOpenRefusesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	if _, err := dirblob.Open(path); err == nil {
 		t.Error("a file was opened as a store")
 	}
@@ -43,14 +40,10 @@ func TestAbandonedFiles(t *testing.T) {
 	s := open(t, root)
 	young, old := filepath.Join(root, "@new", "object-1"), filepath.Join(root, "@new", "object-2")
 	for _, path := range []string{young, old} {
-		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("half"), 0o600))
 	}
 	yesterday := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(old, yesterday, yesterday); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(old, yesterday, yesterday))
 	for info, err := range s.List(t.Context(), "") {
 		t.Errorf("listed %v, %v in an empty store", info, err)
 	}
@@ -66,12 +59,8 @@ func TestAbandonedFiles(t *testing.T) {
 func TestDeleteRemovesEmptyFolders(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
-	if _, err := s.Create(t.Context(), "objects/1/a.json", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Delete(t.Context(), "objects/1/a.json"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Create(t.Context(), "objects/1/a.json", []byte("x")))(t)
+	must.Do(t, s.Delete(t.Context(), "objects/1/a.json"))
 	if _, err := os.Stat(filepath.Join(root, "objects")); !os.IsNotExist(err) {
 		t.Errorf("folder objects: got %v, want it removed with its last object", err)
 	}
@@ -82,9 +71,5 @@ func TestDeleteRemovesEmptyFolders(t *testing.T) {
 
 func open(t *testing.T, root string) *dirblob.Store {
 	t.Helper()
-	s, err := dirblob.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(dirblob.Open(root))(t)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -18,14 +19,9 @@ func TestOwner(t *testing.T) {
 		t.Skip("only root can write to the store of another user")
 	}
 	home := t.TempDir()
-	if err := os.Chown(home, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(home, nobody, nobody))
 	root := filepath.Join(home, "new/store")
-	store, err := dirblob.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(root))(t)
 	tag, err := store.Create(t.Context(), "a/b/c", []byte("one"))
 	if err == nil {
 		_, err = store.Swap(t.Context(), "a/b/c", tag, []byte("two"))
@@ -39,9 +35,7 @@ func TestOwner(t *testing.T) {
 	if count, first, err := dirblob.Foreign(t.Context(), root); err != nil || count != 0 {
 		t.Errorf("got %d files of other users, such as %s, %v; want none", count, first, err)
 	}
-	if err := os.Chown(filepath.Join(root, "a/b"), 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(filepath.Join(root, "a/b"), 0, 0))
 	if count, first, err := dirblob.Foreign(t.Context(), root); err != nil || count != 1 || first != filepath.Join(root, "a/b") {
 		t.Errorf("got %d files of other users, first %s, %v; want the folder a/b", count, first, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -49,9 +50,7 @@ func TestPublishOnAFailingDisk(t *testing.T) {
 				}
 				return v.Pointer.Version
 			}
-			if err := publish(1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, publish(1))
 			var syncs atomic.Int32
 			var confirmed names
 			confirmed.below(t, root)
@@ -124,7 +123,7 @@ func (n *names) below(t *testing.T, root string) {
 // copy returns a copy of root without the names that a crash undoes.
 func (n *names) copy(t *testing.T, root string) string {
 	to := t.TempDir()
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
 		}
@@ -140,9 +139,6 @@ func (n *names) copy(t *testing.T, root string) string {
 		}
 		data, err := os.ReadFile(path)
 		return errors.Join(err, os.WriteFile(name, data, 0o600))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return to
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -21,9 +22,7 @@ import (
 func TestOpenWhereNothingCanBeMade(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")
-	if err := os.Symlink(filepath.Join(folder, "not-mounted"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(folder, "not-mounted"), link))
 	for path, want := range map[string]string{
 		link:                       "is the disk mounted?",
 		filepath.Join(link, "a/b"): "is the disk mounted?",
@@ -44,20 +43,11 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("the directory after that: %v, want that nobody made it", err)
 	}
 	writer := open(t, root)
-	if _, err := writer.Create(t.Context(), "a", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(writer.Create(t.Context(), "a", []byte("x")))(t)
 	abandoned := filepath.Join(root, "@new", "object-1")
-	if err := os.WriteFile(abandoned, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(abandoned, time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	reader, err := dirblob.OpenReadOnly(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(abandoned, nil, 0o600))
+	must.Do(t, os.Chtimes(abandoned, time.Time{}, time.Now().Add(-48*time.Hour)))
+	reader := must.Get(dirblob.OpenReadOnly(root))(t)
 	o, err := reader.Get(t.Context(), "a", blob.MaxDocument)
 	if err != nil || string(o.Data) != "x" {
 		t.Errorf("get: got %q, %v", o.Data, err)
@@ -81,27 +71,15 @@ func TestStoreGoesAway(t *testing.T) {
 	if _, err := writer.Get(t.Context(), "a", blob.MaxDocument); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("get from a new store: got %v, want %v", err, blob.ErrNotFound)
 	}
-	if _, err := writer.Create(t.Context(), "a", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	reader, err := dirblob.OpenReadOnly(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := reader.Get(t.Context(), "a", blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(writer.Create(t.Context(), "a", []byte("x")))(t)
+	reader := must.Get(dirblob.OpenReadOnly(root))(t)
+	o := must.Get(reader.Get(t.Context(), "a", blob.MaxDocument))(t)
 	unmount := func(t *testing.T) {
-		if err := os.Rename(root, root+"-elsewhere"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(root, root+"-elsewhere"))
 	}
 	mount := func(t *testing.T) {
 		_ = os.Remove(root) // the mount point
-		if err := os.Rename(root+"-elsewhere", root); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(root+"-elsewhere", root))
 	}
 	for name, leave := range map[string]func() error{
 		"no directory":    func() error { return nil },
@@ -109,9 +87,7 @@ func TestStoreGoesAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			unmount(t)
-			if err := leave(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, leave())
 			_, getErr := reader.Get(t.Context(), "a", blob.MaxDocument)
 			_, watchErr := reader.Watch(t.Context(), "a", o.Tag, blob.MaxDocument)
 			_, firstErr := reader.Watch(t.Context(), "b", "", blob.MaxDocument)
@@ -132,12 +108,8 @@ func TestStoreGoesAway(t *testing.T) {
 func TestOpenGoesOnIfItCannotCleanUp(t *testing.T) {
 	root := t.TempDir()
 	stuck := filepath.Join(root, "@new", "object-1") // a folder with a file in it stands for a file that cannot be removed
-	if err := os.MkdirAll(filepath.Join(stuck, "file"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(stuck, time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(stuck, "file"), 0o700))
+	must.Do(t, os.Chtimes(stuck, time.Time{}, time.Now().Add(-48*time.Hour)))
 	open(t, root)
 }
 
@@ -146,9 +118,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
 	path := filepath.Join(root, "current.json")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	done := make(chan error, 1)
 	go func() {
 		_, getErr := s.Get(t.Context(), "current.json", blob.MaxDocument)
@@ -166,9 +136,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("a pipe in place of a file is read for ever")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	if _, err := s.Create(t.Context(), "current.json", []byte("x")); err != nil {
 		t.Errorf("create when the pipe is gone: %v", err)
 	}
@@ -178,9 +146,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 func TestHugeFile(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
-	if err := os.WriteFile(filepath.Join(root, "huge"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, "huge"), nil, 0o600))
 	if err := os.Truncate(filepath.Join(root, "huge"), 1<<42); err != nil {
 		t.Skipf("the file system has no files of 4 TiB: %v", err)
 	}
@@ -192,14 +158,9 @@ func TestHugeFile(t *testing.T) {
 // heldLock takes the lock of a store as another writer does. Closing the file releases it.
 func heldLock(t *testing.T, root string) *os.File {
 	t.Helper()
-	lock, err := os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600))(t)
 	t.Cleanup(func() { lock.Close() })
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	return lock
 }
 
@@ -207,10 +168,7 @@ func heldLock(t *testing.T, root string) *os.File {
 func TestLockHeldByAnother(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
-	tag, err := s.Create(t.Context(), "a", []byte("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tag := must.Get(s.Create(t.Context(), "a", []byte("one")))(t)
 	lock := heldLock(t, root)
 	stopped := errors.New("told to stop")
 	for name, write := range map[string]func(context.Context) error{
@@ -230,9 +188,7 @@ func TestLockHeldByAnother(t *testing.T) {
 		}
 		cancel()
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lock.Close())
 	if _, err := s.Swap(t.Context(), "a", tag, []byte("two")); err != nil {
 		t.Errorf("swap when the lock is free: %v", err)
 	}
@@ -244,25 +200,17 @@ func TestBesideAStoppedWriter(t *testing.T) {
 	if root := os.Getenv("DIRBLOB_WRITER"); root != "" {
 		s := open(t, root)
 		for old := blob.Tag(""); ; {
-			tag, err := s.Swap(context.Background(), "theirs", old, []byte(rand.Text()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tag := must.Get(s.Swap(context.Background(), "theirs", old, []byte(rand.Text())))(t)
 			old = tag
 		}
 	}
 	root := t.TempDir()
 	s := open(t, root)
 	s.SetPatience(100 * time.Millisecond)
-	tag, err := s.Create(t.Context(), "ours", []byte("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tag := must.Get(s.Create(t.Context(), "ours", []byte("one")))(t)
 	writer := exec.Command(os.Args[0], "-test.run=^TestBesideAStoppedWriter$")
 	writer.Env = append(os.Environ(), "DIRBLOB_WRITER="+root)
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Start())
 	t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := s.Get(t.Context(), "theirs", 100); err == nil {
@@ -274,9 +222,7 @@ func TestBesideAStoppedWriter(t *testing.T) {
 	}
 	refused := 0
 	for range 60 {
-		if err := writer.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writer.Process.Signal(syscall.SIGSTOP))
 		next, err := s.Swap(t.Context(), "ours", tag, []byte(rand.Text()))
 		switch {
 		case err == nil:
@@ -286,9 +232,7 @@ func TestBesideAStoppedWriter(t *testing.T) {
 		default:
 			t.Fatal(err)
 		}
-		if err := writer.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writer.Process.Signal(syscall.SIGCONT))
 		time.Sleep(time.Duration(mathrand.IntN(3000)) * time.Microsecond)
 	}
 	t.Logf("the stopped writer held the lock in %d of 60 trials", refused)
@@ -303,10 +247,7 @@ func TestLockIsNotAwaitedForEver(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
 	s.SetPatience(50 * time.Millisecond)
-	tag, err := s.Create(t.Context(), "a", []byte("one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tag := must.Get(s.Create(t.Context(), "a", []byte("one")))(t)
 	heldLock(t, root)
 	for name, write := range map[string]func() error{
 		"swap":   func() error { _, err := s.Swap(t.Context(), "a", tag, []byte("two")); return err },

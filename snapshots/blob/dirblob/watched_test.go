@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -20,13 +21,8 @@ const watchedKey = "keys/keys.json"
 func watched(t testing.TB, data []byte) (s *dirblob.Store, w *dirblob.Watched, path string, tag blob.Tag) {
 	t.Helper()
 	root := t.TempDir()
-	s, err := dirblob.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tag, err = s.Create(t.Context(), watchedKey, data); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(dirblob.Open(root))(t)
+	tag = must.Get(s.Create(t.Context(), watchedKey, data))(t)
 	path = filepath.Join(root, filepath.FromSlash(watchedKey))
 	w = dirblob.NewWatched(path)
 	t.Cleanup(w.Close)
@@ -55,10 +51,7 @@ func TestWatchedSeesEverySwap(t *testing.T) {
 	for i := range 100 {
 		wantUnchanged(t, w)
 		for _, data := range []string{"x", string(rune('a' + i%26))} {
-			var err error
-			if tag, err = s.Swap(t.Context(), watchedKey, tag, []byte(data)); err != nil {
-				t.Fatal(err)
-			}
+			tag = must.Get(s.Swap(t.Context(), watchedKey, tag, []byte(data)))(t)
 		}
 		wantRead(t, w, string(rune('a'+i%26)))
 	}
@@ -67,15 +60,11 @@ func TestWatchedSeesEverySwap(t *testing.T) {
 func TestWatchedSeesRemovalAndReturn(t *testing.T) {
 	s, w, _, _ := watched(t, []byte("a"))
 	wantRead(t, w, "a")
-	if err := s.Delete(t.Context(), watchedKey); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Delete(t.Context(), watchedKey))
 	if _, err := w.Look(); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("removed: got %v", err)
 	}
-	if _, err := s.Create(t.Context(), watchedKey, []byte("b")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Create(t.Context(), watchedKey, []byte("b")))(t)
 	wantRead(t, w, "b")
 	wantUnchanged(t, w)
 }
@@ -84,17 +73,11 @@ func TestWatchedSeesRemovalAndReturn(t *testing.T) {
 func TestWatchedSeesAFileWrittenInPlace(t *testing.T) {
 	_, w, path, _ := watched(t, []byte("a"))
 	wantRead(t, w, "a")
-	if err := os.WriteFile(path, []byte("longer"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("longer"), 0o600))
 	wantRead(t, w, "longer")
-	if err := os.WriteFile(path, []byte("length"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("length"), 0o600))
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(path, later, later); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(path, later, later))
 	wantRead(t, w, "length")
 	wantUnchanged(t, w)
 }
@@ -123,9 +106,7 @@ func TestWatchOfALargeSeenObject(t *testing.T) {
 // of 100,000 keys, is unchanged.
 func BenchmarkLook(b *testing.B) {
 	_, w, _, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
-	if _, err := w.Look(); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(w.Look())(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := w.Look(); !errors.Is(err, dirblob.ErrUnchanged) {
@@ -139,9 +120,7 @@ func BenchmarkGet(b *testing.B) {
 	s, _, _, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Get(b.Context(), watchedKey, blob.MaxDocument); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(s.Get(b.Context(), watchedKey, blob.MaxDocument))(b)
 	}
 }
 
@@ -151,9 +130,7 @@ func BenchmarkFirstLook(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w := dirblob.NewWatched(path)
-		if _, err := w.Look(); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(w.Look())(b)
 		w.Close()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/memblob"
@@ -36,10 +37,7 @@ func TestStrict(t *testing.T) {
 	}
 	swap := func(key string) step {
 		return func(t *testing.T, s *memblob.Store) {
-			o, err := s.Get(t.Context(), key, blob.MaxDocument)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(s.Get(t.Context(), key, blob.MaxDocument))(t)
 			_, _ = s.Swap(t.Context(), key, o.Tag, []byte("y"))
 		}
 	}

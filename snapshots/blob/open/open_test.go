@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/open"
 	"gridcast/snapshots/blob/s3test"
@@ -13,13 +14,8 @@ import (
 
 func TestDirectory(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
-	s, err := open.Store(t.Context(), "dir:"+root, open.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Create(t.Context(), "a", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(open.Store(t.Context(), "dir:"+root, open.ReadWrite))(t)
+	must.Get(s.Create(t.Context(), "a", []byte("x")))(t)
 	if data, err := os.ReadFile(filepath.Join(root, "a")); err != nil || string(data) != "x" {
 		t.Errorf("file of the object: got %q, %v", data, err)
 	}
@@ -43,17 +39,9 @@ func TestS3(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
 	name := "s3://" + config.Bucket + "/live?region=us-east-1&endpoint=" + config.Endpoint
-	s, err := open.Store(t.Context(), name, open.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Create(t.Context(), "a", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	readOnly, err := open.Store(t.Context(), name, open.ReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(open.Store(t.Context(), name, open.ReadWrite))(t)
+	must.Get(s.Create(t.Context(), "a", []byte("x")))(t)
+	readOnly := must.Get(open.Store(t.Context(), name, open.ReadOnly))(t)
 	if o, err := readOnly.Get(t.Context(), "a", blob.MaxDocument); err != nil || string(o.Data) != "x" {
 		t.Errorf("read back: got %q, %v", o.Data, err)
 	}

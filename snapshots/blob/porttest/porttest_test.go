@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -16,10 +17,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s is given out twice", address)
 		}
 		given[address] = true
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := must.Get(net.Listen("tcp", address))(t)
 		_ = listener.Close()
 	}
 }

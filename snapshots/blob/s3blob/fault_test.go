@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
 	"gridcast/snapshots/blob/s3test"
@@ -101,9 +102,7 @@ func TestFaults(t *testing.T) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "fault\toperation\tonce: caller saw\tin the store\talways: caller saw\tin the store")
 	fmt.Fprint(table, strings.Join(rows, ""))
-	if err := table.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.Flush())
 }
 
 func faultRows(t *testing.T, server *s3test.Server, fault s3test.Fault) string {
@@ -131,16 +130,10 @@ func faulty(t *testing.T, server *s3test.Server, proxy *s3test.Proxy, op operati
 	t.Helper()
 	config := server.Config(t)
 	direct := s3test.Store(t, config)
-	tag, err := direct.Create(t.Context(), "there", []byte("old"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tag := must.Get(direct.Create(t.Context(), "there", []byte("old")))(t)
 	config.Endpoint = proxy.URL()
 	config.Deadline, config.Attempt = deadline, attempt
-	through, err := s3blob.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	through := must.Get(s3blob.New(config))(t)
 	arrange()
 	result, err := op.do(t.Context(), through, tag)
 	proxy.First(0, s3test.None)

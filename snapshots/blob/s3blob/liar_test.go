@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
 	"gridcast/snapshots/blob/s3test"
@@ -20,10 +21,7 @@ import (
 // goes away.
 func liar(t *testing.T, head string, length int, deadline time.Duration) *s3blob.Store {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -44,14 +42,10 @@ func liar(t *testing.T, head string, length int, deadline time.Duration) *s3blob
 			}()
 		}
 	}()
-	s, err := s3blob.New(s3blob.Config{
+	return must.Get(s3blob.New(s3blob.Config{
 		Bucket: "data", Endpoint: "http://" + listener.Addr().String(), Region: "eu-1", AccessKey: "key", SecretKey: "secret",
 		Deadline: deadline, Attempt: deadline / 2,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	}))(t)
 }
 
 // A read ends within its limit, for every stated length and every amount of data.
@@ -135,17 +129,11 @@ func TestStoreTime(t *testing.T) {
 				w.WriteHeader(http.StatusForbidden) // a refusal has a date too
 			}))
 			t.Cleanup(server.Close)
-			s, err := s3blob.New(s3blob.Config{Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(s3blob.New(s3blob.Config{Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret"}))(t)
 			began := time.Now()
 			for range 3 {
 				before := time.Now().Add(ahead)
-				at, within, err := s.StoreTime(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				at, within := must.Get2(s.StoreTime(t.Context()))(t)
 				after := time.Now().Add(ahead)
 				if at.Before(before.Add(-within)) || at.After(after.Add(within)) || within > 2*time.Second+after.Sub(before) {
 					t.Errorf("between %s and %s it says %s, and claims to be within %v", before, after, at, within)
@@ -210,12 +198,9 @@ func TestAnswersToConditions(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			s, err := s3blob.New(s3blob.Config{
+			s := must.Get(s3blob.New(s3blob.Config{
 				Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret", Deadline: time.Minute,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			_, created := s.Create(t.Context(), "a", []byte("x"))
 			_, swapped := s.Swap(t.Context(), "a", "tag", []byte("x"))
 			for _, err := range []error{created, swapped} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/s3test"
@@ -31,9 +32,7 @@ func TestStore(t *testing.T) {
 func pages(t *testing.T, s blob.Store) {
 	const objects = 1003
 	for i := range objects {
-		if _, err := s.Create(t.Context(), fmt.Sprintf("ledger/%04d.json", i), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Create(t.Context(), fmt.Sprintf("ledger/%04d.json", i), nil))(t)
 	}
 	seen := 0
 	for info, err := range s.List(t.Context(), "ledger/") {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
 	"gridcast/snapshots/blob/s3test"
@@ -65,9 +66,7 @@ func TestRacyServerIsRefused(t *testing.T) {
 			for info := range store.List(t.Context(), "") {
 				t.Errorf("the check left %s behind", info.Key)
 			}
-			if _, err := store.Create(t.Context(), "used", nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(store.Create(t.Context(), "used", nil))(t)
 			if err := store.CheckConditions(t.Context()); err != nil {
 				t.Errorf("a later start, which has no time for rounds: %v", err)
 			}
@@ -80,10 +79,7 @@ func TestTLS(t *testing.T) {
 	server := s3test.Versity(t, "--cert", certificate, "--key", key)
 	config := server.Config(t)
 
-	untrusting, err := s3blob.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	untrusting := must.Get(s3blob.New(config))(t)
 	start := time.Now()
 	if _, err := untrusting.Get(t.Context(), "a", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server of unknown authority: got %v, want an error about the certificate", err)
@@ -101,9 +97,7 @@ func TestTLS(t *testing.T) {
 
 func TestCAMustBeCertificates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, []byte("none"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("none"), 0o600))
 	for _, path := range []string{file, file + ".missing"} {
 		if _, err := s3blob.New(s3blob.Config{Bucket: "data", CA: path}); err == nil {
 			t.Errorf("certificates from %s: no error", path)
@@ -114,30 +108,19 @@ func TestCAMustBeCertificates(t *testing.T) {
 // selfSigned writes a certificate for 127.0.0.1 and its key, and returns their files.
 func selfSigned(t *testing.T) (certificate, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "gridcast test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	public, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
+	secret := must.Get(x509.MarshalECPrivateKey(private))(t)
 	folder := t.TempDir()
 	write := func(name, kind string, data []byte) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600))
 		return path
 	}
 	return write("cert.pem", "CERTIFICATE", public), write("key.pem", "EC PRIVATE KEY", secret)
@@ -153,13 +136,10 @@ func init() {
 
 // With virtual-host addressing the bucket is a part of the host's name.
 func TestHostAddressing(t *testing.T) {
-	s, err := s3blob.New(s3blob.Config{
+	s := must.Get(s3blob.New(s3blob.Config{
 		Bucket: "data", Prefix: "live", Endpoint: "http://storage.invalid", Region: "eu-1", Addressing: s3blob.Host,
 		AccessKey: "key", SecretKey: "secret", Deadline: time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	const want = "http://data.storage.invalid/live/current.json"
 	if _, err := s.Get(t.Context(), "current.json", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a host that does not exist: got %v, want an error about %s", err, want)
@@ -174,9 +154,7 @@ func TestCredentialsFromTheEnvironment(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	file := filepath.Join(t.TempDir(), "credentials")
 	content := "[gridcast]\naws_access_key_id = " + s3test.AccessKey + "\naws_secret_access_key = " + s3test.SecretKey + "\n"
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 	for name, environment := range map[string]map[string]string{
 		"variables": {"AWS_ACCESS_KEY_ID": s3test.AccessKey, "AWS_SECRET_ACCESS_KEY": s3test.SecretKey},
 		"file":      {"AWS_SHARED_CREDENTIALS_FILE": file, "AWS_PROFILE": "gridcast"},
@@ -200,10 +178,7 @@ func TestCredentialsFromTheEnvironment(t *testing.T) {
 
 func TestMissingBucket(t *testing.T) {
 	server := s3test.Versity(t)
-	s, err := s3blob.New(server.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(s3blob.New(server.Config(t)))(t)
 	if _, err := s.Get(t.Context(), "a", blob.MaxDocument); !errors.Is(err, s3blob.ErrNoBucket) || errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("get: got %v, want that the bucket does not exist", err)
 	}
@@ -222,10 +197,7 @@ func TestRefusedCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := good
 			spoil(&config)
-			s, err := s3blob.New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(s3blob.New(config))(t)
 			_, getErr := s.Get(t.Context(), "a", blob.MaxDocument)
 			_, createErr := s.Create(t.Context(), "a", []byte("x"))
 			_, swapErr := s.Swap(t.Context(), "a", "0123456789abcdef0123456789abcdef", []byte("x"))
@@ -255,10 +227,7 @@ func TestCredentialsAreNoWrite(t *testing.T) {
 	for _, variable := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "MINIO_ROOT_USER", "MINIO_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED"} {
 		t.Setenv(variable, "")
 	}
-	s, err := s3blob.New(s3blob.Config{Bucket: "data", Endpoint: "http://127.0.0.1:1", Region: "eu-1", Deadline: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(s3blob.New(s3blob.Config{Bucket: "data", Endpoint: "http://127.0.0.1:1", Region: "eu-1", Deadline: 300 * time.Millisecond}))(t)
 	if _, err := s.Create(t.Context(), "a", []byte("x")); err == nil || errors.Is(err, blob.ErrUnknown) {
 		t.Errorf("create without a server: got %v, want an error that leaves no doubt", err)
 	}
@@ -276,12 +245,9 @@ func TestWatchCountsTheReadBefore(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	s, err := s3blob.New(s3blob.Config{
+	s := must.Get(s3blob.New(s3blob.Config{
 		Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret", Poll: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	get := func(read func() (blob.Object, error)) {
 		t.Helper()
 		if o, err := read(); err != nil || string(o.Tag) != strings.Trim(tag, `"`) {
