@@ -2,22 +2,17 @@ package builder_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/golden"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestGolden compares the versions at the turning points of a weekend with a readable file. It has the
 // documents that differ from the version before, as a whole.
@@ -77,18 +72,5 @@ func TestGolden(t *testing.T) {
 			archive.Files = append(archive.Files, txtar.File{Name: step.name + "/" + e.Path, Data: append(body, '\n')})
 		}
 	}
-	path := filepath.Join("testdata", "austria-2024.txtar")
-	got := txtar.Format(archive)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("published something else than %s (-want +got); -update writes it anew\n%s", path, diff)
-	}
+	golden.File(t, "testdata/austria-2024.txtar", txtar.Format(archive))
 }

@@ -7,18 +7,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
@@ -28,14 +24,13 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
-
-var update = flag.Bool("update", false, "write testdata/states.txt and its page anew")
 
 // states drives one season through every state that readers meet, and writes down the answers of every endpoint.
 type states struct {
@@ -540,17 +535,5 @@ func TestStates(t *testing.T) {
 	s.build(s.now)
 	s.is("last race verified", 2024006)
 
-	const golden = "testdata/states.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(s.told.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(s.told.String(), "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", golden, diff)
-	}
+	golden.File(t, "testdata/states.txt", s.told.String())
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +16,7 @@ import (
 	"testing/cryptotest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
@@ -84,14 +82,7 @@ func TestAnswersAsRecorded(t *testing.T) {
 		fmt.Fprintf(&got, "%d: %s\n", i, head)
 	}
 	got.WriteString("\n" + strings.Join(lines, "\n") + "\n")
-	const file = "testdata/answers.txt"
-	if *update {
-		must.Do(t, os.WriteFile(file, []byte(got.String()), 0o600))
-	}
-	want := must.Get(os.ReadFile(file))(t)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
-		t.Errorf("the answers are not those of %s (-want +got):\n%s", file, diff)
-	}
+	golden.File(t, "testdata/answers.txt", got.String())
 }
 
 // nextAnswer reads an answer. It returns the parts that do not change with data and time, and the remaining requests.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"html"
 	"log/slog"
 	"maps"
@@ -21,8 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
@@ -494,30 +492,21 @@ func TestStatusPage(t *testing.T) {
 	if r.Header.Get("Content-Type") != "text/html; charset=utf-8" || r.Header.Get("Vary") != "Accept" {
 		t.Errorf("got\n%swant a page that varies by Accept", r.head)
 	}
-	golden(t, "status.html", r)
-	golden(t, "status-empty.html", newWorld(t, withoutKeys, withoutVersion).do("GET", "/status", browser))
+	goldenPage(t, "status.html", r)
+	goldenPage(t, "status-empty.html", newWorld(t, withoutKeys, withoutVersion).do("GET", "/status", browser))
 }
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // realTime is an instant of real time in a page: when the keys were loaded.
 var realTime = regexp.MustCompile(`since <time[^>]*>[^<]*</time>`)
 
-// golden compares the main part of a page with a file that a person can read.
-func golden(t *testing.T, file string, r response) {
+// goldenPage compares the main part of a page with a file that a person can read.
+func goldenPage(t *testing.T, file string, r response) {
 	t.Helper()
 	page := string(r.body)
 	_, page, _ = strings.Cut(page, "<main")
 	page, _, _ = strings.Cut(page, "</main>")
 	page = realTime.ReplaceAllString("<main"+page+"</main>\n", "since …")
-	path := filepath.Join("testdata", file)
-	if *update {
-		must.Do(t, os.WriteFile(path, []byte(page), 0o644))
-	}
-	want := must.Get(os.ReadFile(path))(t)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(page, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.File(t, "testdata/"+file, page)
 }
 
 // TestStatusNeverNamesTheStore breaks everything in the store of a running edge: only operators see

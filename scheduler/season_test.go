@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/golden"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -86,5 +87,5 @@ func testSeason(t *testing.T, speed int) {
 	if nights != 20 {
 		t.Errorf("verified in %d nights, want 20", nights)
 	}
-	cadencetest.Golden(t, "testdata/season.txt", summary(runs))
+	golden.File(t, "testdata/season.txt", summary(runs))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gridcast/builder/check"
+	"gridcast/deploy/golden"
 )
 
 // file is a file of a download.
@@ -79,7 +80,7 @@ func TestBulkFaults(t *testing.T) {
 			fmt.Fprintf(&got, "\t%v\n", err)
 		}
 	}
-	golden(t, "testdata/bulk-faults.txt", got.String())
+	golden.File(t, "testdata/bulk-faults.txt", got.String())
 }
 
 // zipped makes a download of files that are not compressed.

@@ -2,14 +2,10 @@ package check_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
@@ -17,6 +13,7 @@ import (
 	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
+	"gridcast/deploy/golden"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/memblob"
@@ -77,8 +74,6 @@ func TestWholeVersionPasses(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestFaults breaks one document of a small version after the other. The golden file has the faults: the
 // path of each document at fault and the sentence.
@@ -248,24 +243,7 @@ func TestFaults(t *testing.T) {
 			fmt.Fprintf(&got, "\t%s\n", strings.ReplaceAll(err.Error(), "\n", "\n\t"))
 		}
 	}
-	golden(t, "testdata/faults.txt", got.String())
-}
-
-// golden compares a text with a file. With -update it writes the file.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); -update writes it\n%s", path, diff)
-	}
+	golden.File(t, "testdata/faults.txt", got.String())
 }
 
 // withPlaces gives the first driver of a season's chances a chance of every place, and returns them.

@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 )
 
 // readBy2024 are the published bodies of the season of Austria.
@@ -129,7 +130,7 @@ func TestWrongDataOfAPIs(t *testing.T) {
 			}
 		})
 	}
-	sourcetest.Sentences(t, "wrong_data_of_apis.golden", sentences)
+	golden.Inputs(t, "testdata/wrong_data_of_apis.golden", sentences)
 	for _, target := range jolpicaAPI.Requests() {
 		if strings.Contains(target, "/laps") || strings.Contains(target, "/pitstops") {
 			t.Errorf("asked for %s, which may be missing for weeks", target)

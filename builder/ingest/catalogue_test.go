@@ -1,16 +1,13 @@
 package ingest_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"gridcast/deploy/golden"
 )
-
-var update = flag.Bool("update", false, "write deploy/docs/incidents.md anew")
 
 // incident is an event at an upstream in 2025 or 2026 with its effect here. Rows with the same effect
 // share a test.
@@ -120,17 +117,5 @@ These concern live timing and accounts. No source of either is asked yet, and no
 |-|-|
 ` + waiting.String())
 	t.Log("\n" + doc.String())
-	const name = "../../deploy/docs/incidents.md"
-	if *update {
-		if err := os.WriteFile(name, []byte(doc.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(doc.String(), string(got)); diff != "" {
-		t.Errorf("%s is behind; go test ./builder/ingest -run Catalogue -update writes it anew (-want +got):\n%s", name, diff)
-	}
+	golden.File(t, "../../deploy/docs/incidents.md", doc.String())
 }

@@ -23,7 +23,7 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/builder/source"
 	"gridcast/builder/source/codehosttest"
-	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -257,7 +257,7 @@ func TestWrongData(t *testing.T) {
 			}
 		})
 	}
-	sourcetest.Sentences(t, "wrong_data.golden", said)
+	golden.Inputs(t, "testdata/wrong_data.golden", said)
 }
 
 // TestHarmlessOddities: additions, gaps and repetitions without an effect on results change nothing

@@ -7,8 +7,8 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
-	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/stewards"
+	"gridcast/deploy/golden"
 )
 
 // written is a classification as somebody writes it down: codes, places and points.
@@ -90,5 +90,5 @@ func TestClassificationsThatAreRefused(t *testing.T) {
 		}
 		sentences[name] = err.Error()
 	}
-	sourcetest.Sentences(t, "document.golden", sentences)
+	golden.Inputs(t, "testdata/document.golden", sentences)
 }

@@ -9,8 +9,8 @@ import (
 
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/season"
-	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/stewards"
+	"gridcast/deploy/golden"
 )
 
 // qatar is the roster of the penultimate round of 2024, on its Saturday morning.
@@ -127,5 +127,5 @@ func TestRosterRefuses(t *testing.T) {
 		}
 		sentences[text] = err.Error()
 	}
-	sourcetest.Sentences(t, "roster.golden", sentences)
+	golden.Inputs(t, "testdata/roster.golden", sentences)
 }

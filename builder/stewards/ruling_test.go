@@ -11,8 +11,8 @@ import (
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
-	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/stewards"
+	"gridcast/deploy/golden"
 )
 
 // points of a race since 2010.
@@ -175,7 +175,7 @@ func TestRulingsThatAreRefused(t *testing.T) {
 		}
 		sentences["points that do not follow from the places"] = err.Error()
 	})
-	sourcetest.Sentences(t, "ruling.golden", sentences)
+	golden.Inputs(t, "testdata/ruling.golden", sentences)
 }
 
 // In every race of the embedded seasons a disqualified winner leaves a classification with the

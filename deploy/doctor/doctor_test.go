@@ -3,23 +3,18 @@ package doctor_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/doctor"
+	"gridcast/deploy/golden"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/blob/s3blob"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestConditions probes stores that differ in rights and in how they treat a condition. testdata/conditions.txt
 // holds the findings.
@@ -64,22 +59,5 @@ func TestConditions(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "testdata/conditions.txt", b.String())
-}
-
-// golden compares a text with a file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	golden.File(t, "testdata/conditions.txt", b.String())
 }

@@ -1,7 +1,6 @@
 package flags_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,14 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/ledger"
 	"gridcast/deploy/flags"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/terminal"
 )
-
-var update = flag.Bool("update", false, "write testdata/messages.txt anew")
 
 // TestWrongFlags compares the messages about wrong flags with testdata/messages.txt.
 func TestWrongFlags(t *testing.T) {
@@ -42,19 +38,7 @@ func TestWrongFlags(t *testing.T) {
 	} {
 		fmt.Fprintf(&b, "%s\t%v\n", test.flags, test.err)
 	}
-	const golden = "testdata/messages.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", golden, diff)
-	}
+	golden.File(t, "testdata/messages.txt", b.String())
 }
 
 // TestUpstreams checks which sources a command polls, and which of them are only compared.

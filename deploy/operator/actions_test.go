@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
@@ -111,7 +112,7 @@ func TestActionsOfAKey(t *testing.T) {
 	if err != nil || len(p.Warnings) != 1 {
 		t.Fatalf("rotate it again: got %+v, %v; want a warning", p, err)
 	}
-	says(t, "rotate a key twice", p.Warnings, next.ID, "ID", next.Prefix, "PREFIX", next.Created.Format("2 January 2006 15:04"), "TIME")
+	golden.Sentence(t, "rotate a key twice", p.Warnings, next.ID, "ID", next.Prefix, "PREFIX", next.Created.Format("2 January 2006 15:04"), "TIME")
 	if p, err := preview(t, o, operator.RotateKey{ID: rotated.Record.(keys.StoredKey).ID, Grace: operator.Span(time.Hour)}); err != nil || len(p.Warnings) != 0 {
 		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
 	}
@@ -123,7 +124,7 @@ func TestActionsOfAKey(t *testing.T) {
 	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil {
 		t.Error("a revoked key lives for ever")
 	} else {
-		says(t, "expire a revoked key", err, id, "ID", key(t, o, id).Revoked.Format("2 January 2006 15:04"), "TIME")
+		golden.Sentence(t, "expire a revoked key", err, id, "ID", key(t, o, id).Revoked.Format("2 January 2006 15:04"), "TIME")
 	}
 	want := []string{
 		"operator:anna|create_key|Example Media, pro|contract 7",
@@ -315,7 +316,7 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 		if _, err := o.Do(t.Context(), tt.action, tt.request); err == nil {
 			t.Errorf("%s: got no error", name)
 		} else {
-			says(t, "refused: "+name, err)
+			golden.Sentence(t, "refused: "+name, err)
 		}
 	}
 	if got := logged(t, o); len(got) != 0 {
@@ -378,7 +379,7 @@ func TestImportThatLosesResults(t *testing.T) {
 	if err != nil || p.Question != "" || p.Refusal != "" {
 		t.Errorf("results are added: got %+v, %v; want no question", p, err)
 	}
-	says(t, "import an archive with more results", p.Effects)
+	golden.Sentence(t, "import an archive with more results", p.Effects)
 	done := must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if done.Unpublished == "" {
 		t.Errorf("got %+v, want it to ask for a build", done)
@@ -388,7 +389,7 @@ func TestImportThatLosesResults(t *testing.T) {
 	if !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("results are lost: got %v, want it refused", err)
 	}
-	says(t, "import an archive with fewer results", err)
+	golden.Sentence(t, "import an archive with fewer results", err)
 	list, err := archive.NewStore(o.Store).List(t.Context())
 	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == whole.SHA256) {
 		t.Fatalf("archives: got %+v, %v", list, err)

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/source/f1db"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/operator"
 )
 
@@ -62,7 +63,7 @@ func TestImportOfHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, "import history into a store that has begun", p.Warnings)
+	golden.Sentence(t, "import history into a store that has begun", p.Warnings)
 	done := must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{Reason: "history"})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("after the import %d results wait, want none", n)
@@ -99,7 +100,7 @@ func TestUseOfAnArchiveWithHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, "use an archive with more history", p.Warnings)
+	golden.Sentence(t, "use an archive with more history", p.Warnings)
 	must(t, o, use, operator.Request{Reason: "history"})
 	fresh, err := o.Ledger.Refresh(t.Context())
 	if err != nil {
@@ -170,7 +171,7 @@ func TestVerifyResults(t *testing.T) {
 	if err != nil || p.Question == "" {
 		t.Fatalf("got %+v, %v; want a question", p, err)
 	}
-	says(t, "verify all results", append([]string{p.Question}, p.Effects...))
+	golden.Sentence(t, "verify all results", append([]string{p.Question}, p.Effects...))
 	done := must(t, o, operator.VerifyResults{Year: 2023}, operator.Request{})
 	if n := waits(t, o); len(done.Events) != 22 || n != 24 {
 		t.Errorf("2023: %d results are verified, %d wait; want 22 and 24", len(done.Events), n)

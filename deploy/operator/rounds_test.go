@@ -24,6 +24,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob/faultblob"
@@ -72,7 +73,7 @@ func (w *race) preview(t *testing.T, d operator.Action) operator.Preview {
 func TestPreviewOfARound(t *testing.T) {
 	w := belgianWeekend(t)
 	cancel := w.preview(t, operator.CancelRound{Key: belgium})
-	says(t, "cancel a round", cancel.Effects)
+	golden.Sentence(t, "cancel a round", cancel.Effects)
 	if cancel.Question == "" || !slices.Contains(cancel.Variants, "calendar/2024") || !slices.Contains(cancel.Variants, "next-race") || slices.Contains(cancel.Variants, "calendar/2023") {
 		t.Errorf("cancel: got %+v, want a question, and only this season's variants", cancel)
 	}
@@ -82,7 +83,7 @@ func TestPreviewOfARound(t *testing.T) {
 	if _, err := preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil {
 		t.Error("a round can be moved into the past")
 	} else {
-		says(t, "move a round into the past", err)
+		golden.Sentence(t, "move a round into the past", err)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestEarlyResult(t *testing.T) {
 	if _, err := w.Do(t.Context(), enter, request); !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("9 s after lights out: got %v, want it refused", err)
 	} else {
-		says(t, "enter a result 9 s after lights out", err)
+		golden.Sentence(t, "enter a result 9 s after lights out", err)
 	}
 	request.Force = true
 	done := must(t, w.Operator, enter, request)
@@ -130,7 +131,7 @@ func TestEarlyResult(t *testing.T) {
 	if _, err := w.Do(t.Context(), enter, request); err == nil {
 		t.Error("a result can be entered twice")
 	} else {
-		says(t, "enter a result twice", err)
+		golden.Sentence(t, "enter a result twice", err)
 	}
 	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
 	if p := w.preview(t, correct); p.Refusal != "17 of 20 drivers have no place" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
@@ -140,7 +141,7 @@ func TestEarlyResult(t *testing.T) {
 		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: bad}}); err == nil {
 			t.Errorf("order %v: got no error", bad)
 		} else {
-			says(t, "correct a result to "+strings.Join(bad, " "), err)
+			golden.Sentence(t, "correct a result to "+strings.Join(bad, " "), err)
 		}
 	}
 }
@@ -178,7 +179,7 @@ func TestCorrectTheSprint(t *testing.T) {
 		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: c}); err == nil {
 			t.Errorf("correct by %+v: got no error", c)
 		} else {
-			says(t, "correct a sprint, "+name, err)
+			golden.Sentence(t, "correct a sprint, "+name, err)
 		}
 	}
 	refused("without one", ofSprint)
@@ -283,7 +284,7 @@ func TestRefusedEntry(t *testing.T) {
 	if _, err := w.Do(t.Context(), early, operator.Request{Actor: "operator:anna", Reason: "a rumour"}); !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("got %v, want ErrRefused", err)
 	} else {
-		says(t, "enter qualifying before it is held", err)
+		golden.Sentence(t, "enter qualifying before it is held", err)
 	}
 }
 
@@ -401,7 +402,7 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 	team := operator.Competitor{Year: 2024, ID: "Mercedes", Constructors: true}
 	deduct := operator.DeductPoints{Competitor: team, Points: 100}
 	p := w.preview(t, deduct)
-	says(t, "take points", append([]string{p.Title, p.Question}, p.Effects...))
+	golden.Sentence(t, "take points", append([]string{p.Title, p.Question}, p.Effects...))
 	for _, variant := range []string{"standings/constructors/2024", "standings-progress/constructors/2024", "changes/2024"} {
 		if !slices.Contains(p.Variants, variant) {
 			t.Errorf("%s is not among the changed variants %q", variant, p.Variants)
@@ -416,9 +417,9 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 	if _, err := w.Do(t.Context(), operator.ExcludeCompetitor{Competitor: team}, request); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("with the preview of before: got %v, want it stale", err)
 	}
-	says(t, "exclude a driver", w.preview(t, operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}}).Effects)
-	says(t, "enter a team anew", w.preview(t, operator.ExcludeCompetitor{Competitor: team, NewEntry: true, From: operator.From{From: belgium - 4}}).Effects)
-	says(t, "restore a team", w.preview(t, operator.RestoreCompetitor{Competitor: team}).Effects)
+	golden.Sentence(t, "exclude a driver", w.preview(t, operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}}).Effects)
+	golden.Sentence(t, "enter a team anew", w.preview(t, operator.ExcludeCompetitor{Competitor: team, NewEntry: true, From: operator.From{From: belgium - 4}}).Effects)
+	golden.Sentence(t, "restore a team", w.preview(t, operator.RestoreCompetitor{Competitor: team}).Effects)
 	for name, action := range map[string]operator.Action{
 		"a season without rounds":  operator.DeductPoints{Competitor: operator.Competitor{Year: 1949, ID: "VER"}, Points: 1},
 		"a race to come":           operator.DeductPoints{Competitor: team, Points: 1, From: operator.From{From: dutch}},

@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/operator"
 )
 
@@ -18,7 +19,7 @@ func TestSettings(t *testing.T) {
 	if _, err := preview(t, o, operator.ChangeSettings{Model: &wrong}); err == nil {
 		t.Error("there is a model crystal-ball")
 	} else {
-		says(t, "settings: unknown model", err)
+		golden.Sentence(t, "settings: unknown model", err)
 	}
 	moment := 500 * time.Millisecond
 	if p, err := preview(t, o, operator.ChangeSettings{AutoVerifyAfter: &moment}); err == nil {
@@ -29,7 +30,7 @@ func TestSettings(t *testing.T) {
 	if err != nil || p.Question == "" || len(p.Effects) != 2 {
 		t.Errorf("got %+v, %v; want a question, and an effect of each", p, err)
 	}
-	says(t, "settings: effects", p.Effects)
+	golden.Sentence(t, "settings: effects", p.Effects)
 	must(t, o, change, operator.Request{Reason: "a trial"})
 	if _, err := o.Do(t.Context(), change, operator.Request{Actor: "operator:anna"}); !errors.Is(err, operator.ErrSettled) {
 		t.Errorf("the same again: got %v, want %v", err, operator.ErrSettled)

@@ -14,6 +14,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/operator"
 	"gridcast/scheduler/webhook"
 )
@@ -57,7 +58,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if _, err := preview(t, o, operator.AddWebhook{URL: address}); !errors.Is(err, webhook.ErrNoMaster) {
 		t.Errorf("without a master: got %v, want ErrNoMaster", err)
 	} else {
-		says(t, "webhook without a master", err)
+		golden.Sentence(t, "webhook without a master", err)
 	}
 	o.Webhooks = newSender(t, "correct horse battery staple, again and again")
 	for _, wrong := range []operator.AddWebhook{{URL: "http://example.org"}, {URL: "https://10.0.0.1"}, {URL: address, Endpoints: []string{"everything"}}} {
@@ -84,7 +85,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 		}
 	}
 	tested := must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
-	says(t, "test a webhook", tested.Text, host, "HOST", fmt.Sprintf(" %d ms", tested.Record.(webhook.Attempt).Millis), " N ms")
+	golden.Sentence(t, "test a webhook", tested.Text, host, "HOST", fmt.Sprintf(" %d ms", tested.Record.(webhook.Attempt).Millis), " N ms")
 	verify(added.Secret)
 	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
@@ -93,7 +94,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if _, err := o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil {
 		t.Error("a test that fails: got no error")
 	} else {
-		says(t, "test a failing webhook", err, host, "HOST", id, "ID")
+		golden.Sentence(t, "test a failing webhook", err, host, "HOST", id, "ID")
 	}
 	if list := hooks(t, o); list[0].State != "active" || len(list[0].Log.Attempts) != 3 {
 		t.Errorf("got %+v, want three tests in its log, and it active", list[0])
@@ -119,7 +120,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if list := hooks(t, o); list[0].State != "unsigned" {
 		t.Errorf("with another master: %+v", list[0])
 	} else {
-		says(t, "webhook of another master", list[0].Trouble, id, "ID")
+		golden.Sentence(t, "webhook of another master", list[0].Trouble, id, "ID")
 	}
 	if _, err := preview(t, o, operator.TestWebhook{ID: id}); err == nil {
 		t.Error("it can be tested with another master")

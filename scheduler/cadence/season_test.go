@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/golden"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
 )
@@ -67,7 +68,7 @@ func TestSeason(t *testing.T) {
 			log.due(d)
 		}
 	}
-	cadencetest.Golden(t, "testdata/season.txt", log.String())
+	golden.File(t, "testdata/season.txt", log.String())
 }
 
 // season writes a line for each instant, and one line for consecutive polls and nights.

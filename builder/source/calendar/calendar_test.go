@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/source/calendar"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 )
 
 var known = calendar.Known{
@@ -101,7 +102,7 @@ func TestTableLeavesOut(t *testing.T) {
 		t.Fatalf("got %+v, %v; want two rounds, the first of a day without an hour", read.Rounds, err)
 	}
 	sentences["listed"], sentences["left out"] = strings.Join(read.Listed, "\n"), strings.Join(read.Left, "\n")
-	sourcetest.Sentences(t, "table.golden", sentences)
+	golden.Inputs(t, "testdata/table.golden", sentences)
 }
 
 // TestOneBadLine: a line that cannot be read is left out, and the reason has its number and its text. All other rounds stay.
@@ -309,7 +310,7 @@ func TestEventsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	sentences["notes"] = strings.Join(read.Left, "\n") // of the testing, the walk and the second event of the race
-	sourcetest.Sentences(t, "events.golden", sentences)
+	golden.Inputs(t, "testdata/events.golden", sentences)
 }
 
 // archive returns the seasons of a release of F1DB.

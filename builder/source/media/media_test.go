@@ -8,7 +8,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
-	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 )
 
 func TestReadColours(t *testing.T) {
@@ -34,7 +34,7 @@ func TestReadColours(t *testing.T) {
 		}
 		sentences[data] = err.Error()
 	}
-	sourcetest.Sentences(t, "colours.golden", sentences)
+	golden.Inputs(t, "testdata/colours.golden", sentences)
 }
 
 func TestReadHeadshots(t *testing.T) {
@@ -62,7 +62,7 @@ func TestReadHeadshots(t *testing.T) {
 		}
 		sentences[data] = err.Error()
 	}
-	sourcetest.Sentences(t, "headshots.golden", sentences)
+	golden.Inputs(t, "testdata/headshots.golden", sentences)
 }
 
 func TestDefaultAndOverride(t *testing.T) {

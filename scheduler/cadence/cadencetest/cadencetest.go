@@ -3,13 +3,8 @@
 package cadencetest
 
 import (
-	"flag"
-	"os"
 	"slices"
-	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/scheduler/cadence"
 )
@@ -41,23 +36,4 @@ func Calendar(rounds ...cadence.Round) cadence.Calendar {
 		})
 	}
 	return cal
-}
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// Golden compares a text with the golden file of that name; -update writes the file again.
-func Golden(t *testing.T, name, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil { //nolint:gosec // a file of the repository
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
 }
