@@ -154,9 +154,7 @@ func TestTicketsLastADay(t *testing.T) {
 	for after, want := range map[time.Duration]bool{
 		-time.Hour: true, time.Minute: true, time.Hour: true, 24 * time.Hour: false, 48 * time.Hour: false, 7 * 24 * time.Hour: false,
 	} {
-		if got := slices.Contains(keysAt(realNow.Add(after)), made); got != want {
-			t.Errorf("accepted after %s: got %t, want %t", after, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("accepted after %s", after), want, slices.Contains(keysAt(realNow.Add(after)), made))
 	}
 }
 

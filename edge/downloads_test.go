@@ -62,9 +62,7 @@ func TestDownload(t *testing.T) {
 			"Repr-Digest": "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":", "Cache-Control": "private, max-age=300, must-revalidate",
 			"Vary": "Accept-Encoding, Authorization, X-API-Key", "Content-Encoding": "", "Transfer-Encoding": "",
 		} {
-			if got := full.Header.Get(name); got != want {
-				t.Errorf("%s: got %q, want %q", name, got, want)
-			}
+			must.Equal(t, name, want, full.Header.Get(name))
 		}
 		if full.StatusCode != http.StatusOK || !bytes.Equal(full.body, older) {
 			t.Errorf("got %d with %d bytes, want the file", full.StatusCode, len(full.body))
@@ -139,7 +137,7 @@ func madeOnce(t *testing.T) {
 	for n := range 3 {
 		edgetest.PublishBulk(t, w.store, map[int][]byte{2023: file(100, byte(n)), 2024: file(200, byte(n))})
 		w.await("served", func() bool { return w.edge.Status().Version == int64(2+n) })
-		time.Sleep(time.Second)
+		must.Advance(time.Second)
 	}
 	if made := counted.made.Load(); made != 0 {
 		t.Errorf("made %d files while other versions followed, want none", made)
@@ -356,7 +354,7 @@ func slowestEvicted(t *testing.T) {
 	if status, _, _ := w.beginOn(from(5), "widget"); status != http.StatusServiceUnavailable {
 		t.Errorf("at once: got %d, want 503", status)
 	}
-	time.Sleep(2 * time.Second)
+	must.Advance(2 * time.Second)
 	if status, _, rest := w.beginOn(from(6), "widget"); status != http.StatusOK {
 		t.Errorf("later: got %d, want 200", status)
 	} else if got, err := io.ReadAll(io.LimitReader(rest, int64(len(want)))); !bytes.Equal(got, want) {
@@ -408,7 +406,7 @@ func slowReader(t *testing.T) {
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(10, 7)})
 	w.awaitDownloads(3)
 	w.await("the old file gone", func() bool { copies, _ := filepath.Glob(filepath.Join(dir, "downloads", "*")); return len(copies) == 1 })
-	time.Sleep(2 * timeout)
+	must.Advance(2 * timeout)
 	got := make([]byte, length)
 	if _, err := io.ReadFull(rest, got); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the rest: %v, equal: %t", err, bytes.Equal(got, want))

@@ -166,7 +166,7 @@ func forget(t *testing.T, cache string, versions [2]map[string][]byte, key strin
 		return err
 	})
 	e, stop := startEdge(t, store, cache)
-	time.Sleep(time.Second)
+	must.Advance(time.Second)
 	first := ask(e, good)
 	if first.status != http.StatusOK {
 		t.Fatalf("before the lie: got %d", first.status)
@@ -179,7 +179,7 @@ func forget(t *testing.T, cache string, versions [2]map[string][]byte, key strin
 		return err
 	})
 	for range 20 {
-		time.Sleep(3 * time.Second)
+		must.Advance(3 * time.Second)
 		if got := ask(e, good); got.status != http.StatusOK {
 			t.Fatalf("while the store lies: got %d", got.status)
 		}
@@ -190,14 +190,14 @@ func forget(t *testing.T, cache string, versions [2]map[string][]byte, key strin
 	stop()
 
 	e, stop = startEdge(t, store, cache)
-	time.Sleep(5 * time.Second)
+	must.Advance(5 * time.Second)
 	if got := ask(e, good); got.status != http.StatusOK {
 		t.Errorf("after a restart, while the store lies: got %d", got.status)
 	}
-	time.Sleep(time.Minute)
+	must.Advance(time.Minute)
 
 	store.tell("", nil)
-	time.Sleep(10 * time.Second)
+	must.Advance(10 * time.Second)
 	if got := ask(e, good); got.status != http.StatusOK || got.body == first.body {
 		t.Errorf("ten seconds of honesty later: got %d, the new version %t, want 200 and it", got.status, got.body != first.body)
 	}
@@ -224,7 +224,7 @@ func startEdge(t *testing.T, store blob.Store, cache string) (e *edge.Edge, stop
 		if err := <-ran; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		time.Sleep(time.Minute) // the server's workers check once in a while whether to end
+		must.Advance(time.Minute) // the server's workers check once in a while whether to end
 	}
 }
 

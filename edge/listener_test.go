@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -77,9 +78,7 @@ func TestConnectionBound(t *testing.T) {
 		{50_000, 1, 1},
 		{100, 1 << 63, 100},
 	} {
-		if got := edge.ConnectionBound(tt.configured, tt.files); got != tt.want {
-			t.Errorf("%d configured, %d files: got %d, want %d", tt.configured, tt.files, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%d configured, %d files", tt.configured, tt.files), tt.want, edge.ConnectionBound(tt.configured, tt.files))
 	}
 }
 

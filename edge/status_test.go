@@ -34,124 +34,13 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// TestOutsideTheBasePath has a row for each path that needs no key.
-func TestOutsideTheBasePath(t *testing.T) {
-	w := newWorld(t)
-	for _, tt := range []struct {
-		method, target string
-		status         int
-		contentType    string
-	}{
-		{"GET", "/openapi.json", 200, "application/json; charset=utf-8"},
-		{"GET", "/openapi.yaml", 200, "application/yaml; charset=utf-8"},
-		{"GET", "/docs", 200, "text/html; charset=utf-8"},
-		{"GET", "/docs/", 200, "text/html; charset=utf-8"},
-		{"HEAD", "/docs", 200, "text/html; charset=utf-8"},
-		{"GET", "/docs/results?find=gap", 200, "text/html; charset=utf-8"},
-		{"GET", "/docs/results.md", 200, "text/markdown; charset=utf-8"},
-		{"GET", "/docs.md", 200, "text/markdown; charset=utf-8"},
-		{"GET", "/docs.js", 200, "text/javascript; charset=utf-8"},
-		{"GET", "/llms.txt", 200, "text/plain; charset=utf-8"},
-		{"GET", "/llms-full.txt", 200, "text/plain; charset=utf-8"},
-		{"GET", "/docs/nothing", 404, "application/json; charset=utf-8"},
-		{"GET", "/calendar.ics", 200, "text/calendar; charset=utf-8"},
-		{"HEAD", "/calendar.ics", 200, "text/calendar; charset=utf-8"},
-		{"GET", "/changes.atom?x=1", 200, "application/atom+xml; charset=utf-8"},
-		{"OPTIONS", "/changes.atom", 204, ""},
-		{"POST", "/changes.atom", 405, "application/json; charset=utf-8"},
-		{"GET", "/healthz", 200, "application/json; charset=utf-8"},
-		{"GET", "/readyz?verbose", 200, "application/json; charset=utf-8"},
-		{"GET", "/status", 200, "application/json; charset=utf-8"},
-		{"OPTIONS", "/openapi.json", 204, ""},
-		{"POST", "/status", 405, "application/json; charset=utf-8"},
-		{"GET", "/", 200, "text/html; charset=utf-8"},
-		{"GET", "/?x", 200, "text/html; charset=utf-8"},
-		{"GET", "/favicon.ico", 200, "image/svg+xml"},
-		{"GET", "/robots.txt", 200, "text/plain; charset=utf-8"},
-		{"GET", "/api/v1x/calendar", 404, "application/json; charset=utf-8"},
-		{"GET", "/api/v2/calendar", 404, "application/json; charset=utf-8"},
-		{"GET", "/docs//", 404, "application/json; charset=utf-8"},
-	} {
-		var lines []string
-		if tt.method == "POST" {
-			lines = append(lines, "Content-Length: 0")
-		}
-		r := w.do(tt.method, tt.target, lines...)
-		if r.StatusCode != tt.status || r.Header.Get("Content-Type") != tt.contentType {
-			t.Errorf("%s %s: got %d %q, want %d %q", tt.method, tt.target,
-				r.StatusCode, r.Header.Get("Content-Type"), tt.status, tt.contentType)
-		}
-		if path, _, _ := strings.Cut(tt.target, "?"); r.StatusCode == http.StatusOK && strings.HasSuffix(path, "z") {
-			service(t, path, r)
-		}
-	}
-	if got := w.do("GET", "/openapi.json").body; string(got) != string(schemas.OpenAPIJSON()) {
-		t.Error("/openapi.json is not the document of the contract")
-	}
-}
-
-// TestDocumentsAreCached has the validator and the codings of the documents.
-func TestDocumentsAreCached(t *testing.T) {
-	w := newWorld(t)
-	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs", "/docs/results", "/docs.md", "/llms.txt", "/calendar.ics", "/changes.atom"} {
-		plain := w.do("GET", path)
-		for _, coding := range []string{"gzip", "br", "zstd"} {
-			r := w.do("GET", path, "Accept-Encoding: "+coding)
-			if r.Header.Get("Content-Encoding") != coding || string(decode(t, coding, r.body)) != string(plain.body) {
-				t.Errorf("%s: got %q of something else, want it in %s", path, r.Header.Get("Content-Encoding"), coding)
-			}
-			if r := w.do("GET", path, "If-None-Match: "+r.Header.Get("ETag")); r.StatusCode != http.StatusNotModified {
-				t.Errorf("%s, tag of %s: got %d, want 304", path, coding, r.StatusCode)
-			}
-		}
-		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=300" {
-			t.Errorf("%s: got Cache-Control %q", path, got)
-		}
-	}
-}
-
-// TestPagesAreProtected: every page for people has a policy without exceptions.
-func TestPagesAreProtected(t *testing.T) {
-	w := newWorld(t)
-	for _, path := range []string{"/", "/docs", "/docs/results", "/status"} {
-		r := w.do("GET", path, "Accept: text/html")
-		policy := r.Header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "style-src 'sha256-"} {
-			if !strings.Contains(policy, want) {
-				t.Errorf("%s: %q lacks %s", path, policy, want)
-			}
-		}
-		if strings.Contains(policy, "unsafe") || r.Header.Get("Referrer-Policy") != "same-origin" || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s: got %s", path, r.head)
-		}
-	}
-}
-
-// TestWidgets are served under their versions for ever, to every website, and the start page names the
-// newest with its hash.
-func TestWidgets(t *testing.T) {
+// TestStartPageNamesTheNewestWidget, with its hash.
+func TestStartPageNamesTheNewestWidget(t *testing.T) {
 	module := []byte("export const widget = 2;")
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) {
 		d.Widgets = []edge.Widget{{Version: "2.0.0", Module: module}, {Version: "1.0.0", Module: []byte("export const widget = 1;")}}
 		d.Start = func() edge.StartPage { return edge.StartPage{Key: "gc_live_shown", Console: "http://console.example/"} }
 	})
-	newest := w.do("GET", "/widget/2.0.0/gridcast.js")
-	if newest.StatusCode != http.StatusOK || string(newest.body) != string(module) {
-		t.Errorf("got %d %s", newest.StatusCode, newest.body)
-	}
-	for name, want := range map[string]string{
-		"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable", "Access-Control-Allow-Origin": "*",
-	} {
-		if got := newest.Header.Get(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
-	if r := w.do("GET", "/widget/1.0.0/gridcast.js"); r.StatusCode != http.StatusOK {
-		t.Errorf("the release before: got %d", r.StatusCode)
-	}
-	if r := w.do("GET", "/widget/3.0.0/gridcast.js"); r.StatusCode != http.StatusNotFound {
-		t.Errorf("a release that is not there: got %d", r.StatusCode)
-	}
 	sum := sha512.Sum384(module)
 	page := html.UnescapeString(string(w.do("GET", "/").body))
 	for _, want := range []string{
@@ -198,32 +87,6 @@ func TestStartPageShowsWhatTheOperatorShows(t *testing.T) {
 		cfg := edge.DefaultConfig()
 		if cfg.StartPage = []string{wrong}; cfg.Validate() == nil {
 			t.Errorf("--start-page %q is accepted", wrong)
-		}
-	}
-}
-
-// TestPortraitsNeedNoKey: a drawn portrait is an image for every website, and a browser that opens it as a page runs nothing.
-func TestPortraitsNeedNoKey(t *testing.T) {
-	w := newWorld(t)
-	w.await("version 1", func() bool { return w.edge.Status().Version == 1 })
-	r := w.do("GET", "/portraits/lando-norris.svg")
-	if r.StatusCode != http.StatusOK || !strings.HasPrefix(string(r.body), "<svg") {
-		t.Fatalf("got %d %q, want a portrait", r.StatusCode, r.body)
-	}
-	for name, want := range map[string]string{
-		"Content-Type": "image/svg+xml", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": "*",
-		"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "public, max-age=300",
-	} {
-		if got := r.Header.Get(name); got != want {
-			t.Errorf("got %s %q, want %q", name, got, want)
-		}
-	}
-	if again := w.do("GET", "/portraits/lando-norris.svg", "If-None-Match: "+r.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-		t.Errorf("got %d for the same portrait, want 304", again.StatusCode)
-	}
-	for _, path := range []string{"/portraits/nobody.svg", "/portraits/", "/portraits/../portraits/lando-norris.svg"} {
-		if r := w.do("GET", path); r.StatusCode != http.StatusNotFound {
-			t.Errorf("got %d for %s, want 404", r.StatusCode, path)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package edge_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
@@ -25,18 +23,14 @@ func TestUsageOfEachKey(t *testing.T) {
 		usage.ID = hash.String()[:12]
 		want[usage.ID] = usage
 	}
-	if diff := cmp.Diff(want, usage(w)); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "usage", want, usage(w))
 	before := w.edge.Status().Keys.Count
 	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: "new", Tier: "pro"}, realNow)
 		return err
 	}))
 	w.await("another table", func() bool { return w.edge.Status().Keys.Count == before+1 })
-	if diff := cmp.Diff(want, usage(w)); diff != "" {
-		t.Errorf("usage after a reload (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "usage after a reload", want, usage(w))
 }
 
 func usage(w *world) map[string]keys.KeyUsage {

@@ -333,11 +333,7 @@ func valid(t testing.TB, target string, body []byte) {
 // await waits until another goroutine has reached a state.
 func (w *world) await(what string, happened func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("not after a minute: %s", what)
-		}
-	}
+	must.Until(w.t, what, happened)
 }
 
 // idleListener accepts nothing until it is closed.
@@ -374,7 +370,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	// So do its compressors, and their state from one bubble is useless in the next.
 	edge.CompressDocuments()
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Minute) }) // the server's workers check once in a while whether to end
+		t.Cleanup(func() { must.Advance(time.Minute) }) // the server's workers check once in a while whether to end
 		test(t)
 	})
 }

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -41,9 +40,7 @@ func TestRunsStartAtTheirInstant(t *testing.T) {
 					"2026-11-22 04:00:00  build: lights_out 2026022",
 					"2026-11-22 08:00:00  build: race_window_end 2026022",
 				}
-				if diff := cmp.Diff(want, w.ran()); diff != "" {
-					t.Errorf("runs (-want +got):\n%s", diff)
-				}
+				must.Equal(t, "runs", want, w.ran())
 				for i, d := range late {
 					if d < 0 || d >= time.Duration(speed) {
 						t.Errorf("run %d started %v of race time after its instant, want less than a real nanosecond", i, d)
@@ -72,7 +69,7 @@ func TestClockIsSetBack(t *testing.T) {
 		var parts [][]string
 		clock.sleepUntil(start22.Add(30 * time.Second))
 		clock.jump(-5 * 24 * time.Hour)
-		time.Sleep(time.Second)
+		must.Advance(time.Second)
 		s.Update() // as after a change of the calendar
 		parts = append(parts, w.ran(), []string{"set back"})
 		clock.sleepUntil(start22.Add(-5*24*time.Hour + 20*time.Minute + time.Second))
@@ -97,9 +94,7 @@ func TestClockIsSetBack(t *testing.T) {
 			got.WriteString(summary(part))
 		}
 		got.WriteString(summary(w.ran()))
-		if diff := cmp.Diff(want, got.String()); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "runs", want, got.String())
 	})
 }
 
@@ -130,9 +125,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 		clock.sleepUntil(start22.Add(time.Hour))
 		stop(t, second)
 		want := []string{"2026-11-22 04:00:00  build: lights_out 2026022", "2026-11-22 04:01:00  build: lights_out 2026022"}
-		if diff := cmp.Diff(want, w.ran()); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "runs", want, w.ran())
 	})
 }
 
@@ -166,6 +159,6 @@ func TestTimersOfRaceTime(t *testing.T) {
 		if !timer.Stop() || timer.Stop() {
 			t.Error("a timer is not stopped once")
 		}
-		time.Sleep(2 * time.Minute)
+		must.Advance(2 * time.Minute)
 	})
 }

@@ -3,12 +3,12 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -46,9 +46,7 @@ func TestRunsBeginOnTime(t *testing.T) {
 		} {
 			clock.sleepUntil(at(t, step.to))
 			synctest.Wait()
-			if diff := cmp.Diff(step.want, w.ran()); diff != "" {
-				t.Errorf("up to %s (-want +got):\n%s", step.to, diff)
-			}
+			must.Equal(t, fmt.Sprintf("up to %s", step.to), step.want, w.ran())
 		}
 		stop(t, s)
 	})
@@ -87,9 +85,7 @@ func TestTriggersCoalesce(t *testing.T) {
 			"2026-11-22 04:00:00  build: source changed",
 			"2026-11-22 04:00:00  build: ledger; operator",
 		}
-		if diff := cmp.Diff(want, w.ran()); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "runs", want, w.ran())
 		if st := s.Status()[0]; st.Running || st.Pending || st.Runs != 2 {
 			t.Errorf("afterwards: %+v, want two runs and nothing to do", st)
 		}
@@ -118,7 +114,7 @@ func TestRetry(t *testing.T) {
 		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:10")) {
 			t.Errorf("after the error: %+v, want a second attempt at 04:00:10", st)
 		}
-		time.Sleep(time.Hour)
+		must.Advance(time.Hour)
 		want := []string{
 			"2026-11-22 04:00:00  build: operator",
 			"2026-11-22 04:00:10  build: operator",
@@ -126,9 +122,7 @@ func TestRetry(t *testing.T) {
 			"2026-11-22 04:01:00  build: operator",
 			"2026-11-22 04:01:30  build: operator",
 		}
-		if diff := cmp.Diff(want, w.ran()); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "runs", want, w.ran())
 		if st := s.Status()[0]; st.LastError != "" || st.Runs != 5 || st.Failures != 4 || !st.Next.IsZero() {
 			t.Errorf("at last: %+v, want 5 runs, 4 failures and none to come", st)
 		}
@@ -198,9 +192,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 				s := start(t, w, scheduler.DefaultConfig(), jobs...)
 				synctest.Wait()
 				stop(t, s)
-				if diff := cmp.Diff(tt.want, w.ran()); diff != "" {
-					t.Errorf("runs (-want +got):\n%s", diff)
-				}
+				must.Equal(t, "runs", tt.want, w.ran())
 			})
 		})
 	}
@@ -215,14 +207,11 @@ func TestCatchUpAfterSuspension(t *testing.T) {
 		jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
 		jobs[0].Since, jobs[1].Since = clock.Now(), clock.Now()
 		s := start(t, w, scheduler.DefaultConfig(), jobs...)
-		time.Sleep(30*time.Second + scheduler.DefaultConfig().Look/2) // between two looks at the clock
+		must.Advance(30*time.Second + scheduler.DefaultConfig().Look/2) // between two looks at the clock
 		clock.jump(8 * time.Hour)
-		time.Sleep(scheduler.DefaultConfig().Look)
-		synctest.Wait()
+		must.Advance(scheduler.DefaultConfig().Look)
 		want := []string{"2026-11-22 09:00:31  build: lights_out 2026022; race_window_end 2026022"}
-		if diff := cmp.Diff(want, w.ran()); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "runs", want, w.ran())
 		stop(t, s)
 	})
 }
@@ -249,8 +238,6 @@ func TestInterval(t *testing.T) {
 			"2026-11-22 04:50:00  prune: interval",
 			"2026-11-22 05:00:00  prune: interval",
 		}
-		if diff := cmp.Diff(want, w.ran()); diff != "" {
-			t.Errorf("runs (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "runs", want, w.ran())
 	})
 }

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
@@ -155,9 +153,7 @@ func TestTwoSchedulers(t *testing.T) {
 			"2026-03-15 07:00:00  lights_out 2026002 by slow",
 			"2026-03-15 11:00:00  race_window_end 2026002 by quick",
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("done (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "done", want, got)
 		if shared.refused != 5 {
 			t.Errorf("%d writes were refused, want the 5 of the slow one that came second", shared.refused)
 		}

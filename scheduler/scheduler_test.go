@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/deploy/must"
@@ -27,8 +26,7 @@ func TestStopWaitsForRuns(t *testing.T) {
 			return errors.Join(ctx.Err(), err)
 		}))
 		running := trigger(t, s, "build", "operator")
-		time.Sleep(scheduler.DefaultConfig().Look)
-		synctest.Wait()
+		must.Advance(scheduler.DefaultConfig().Look)
 		waiting := trigger(t, s, "build", "ledger")
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -44,7 +42,7 @@ func TestStopWaitsForRuns(t *testing.T) {
 		if _, err := s.Trigger("build", "too late"); !errors.Is(err, scheduler.ErrStopped) {
 			t.Errorf("trigger: %v, want %v", err, scheduler.ErrStopped)
 		}
-		time.Sleep(time.Hour)
+		must.Advance(time.Hour)
 		if got := w.ran(); len(got) != 1 {
 			t.Errorf("ran %q, want one run", got)
 		}
@@ -59,8 +57,7 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 			return ctx.Err()
 		}))
 		running := trigger(t, s, "build", "operator")
-		time.Sleep(scheduler.DefaultConfig().Look)
-		synctest.Wait()
+		must.Advance(scheduler.DefaultConfig().Look)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -147,9 +144,7 @@ func TestStatusAndMetrics(t *testing.T) {
 		registry.MustRegister(s.Collector())
 
 		want := []scheduler.JobStatus{{Name: "build", Next: start22, NextReason: cadence.LightsOut, NextRound: 2026022}}
-		if diff := cmp.Diff(want, s.Status()); diff != "" {
-			t.Errorf("at first (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "at first", want, s.Status())
 		clock.sleepUntil(start22.Add(time.Hour))
 		synctest.Wait()
 		got := s.Status()[0]
@@ -160,17 +155,13 @@ func TestStatusAndMetrics(t *testing.T) {
 			Runs: 2, Failures: 1,
 		}
 		got.LastEnd = got.LastEnd.Truncate(time.Second)
-		if diff := cmp.Diff(want[0], got); diff != "" {
-			t.Errorf("afterwards (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "afterwards", want[0], got)
 		wantMetrics := map[string]float64{
 			"gridcast_job_runs_total": 2, "gridcast_job_failures_total": 1, "gridcast_job_duration_seconds": 4,
 			"gridcast_job_running": 0, "gridcast_job_caught_up_total": 0,
 			"gridcast_job_last_success_timestamp_seconds": float64(clock.real.Add(64*time.Second + 84*time.Millisecond).Unix()),
 		}
-		if diff := cmp.Diff(wantMetrics, gather(t, registry)); diff != "" {
-			t.Errorf("metrics (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "metrics", wantMetrics, gather(t, registry))
 		stop(t, s)
 	})
 }

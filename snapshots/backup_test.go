@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"gridcast/deploy/must"
@@ -143,13 +142,9 @@ func TestDisasterDrill(t *testing.T) {
 			if got.Version != 5 || got.Ledger != head || len(got.Kept) > 0 {
 				t.Errorf("restored: %+v, want version 5 on the ledger %+v", got, head)
 			}
-			if diff := cmp.Diff([]string{"archive.json", "keys/keys.json", "settings.json"}, got.Older); diff != "" {
-				t.Errorf("documents as of the backup (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "documents as of the backup", []string{"archive.json", "keys/keys.json", "settings.json"}, got.Older)
 			want := []string{"ledger files 4 to 5: picks frozen, results verified and rounds moved in them", "versions 3 to 4"}
-			if diff := cmp.Diff(want, got.Lost); diff != "" {
-				t.Errorf("lost (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lost", want, got.Lost)
 			running.wantVersion(t, 5, kept)
 			restarted.wantVersion(t, 5, kept)
 
@@ -303,9 +298,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, backup.ErrOtherRecord) {
 		t.Errorf("over another ledger: got %v, want %v", err, backup.ErrOtherRecord)
 	}
-	if diff := cmp.Diff(before, keysOf(t, other)); diff != "" {
-		t.Errorf("and yet something was written (-before +after):\n%s", diff)
-	}
+	must.Equal(t, "and yet something was written", before, keysOf(t, other))
 
 	p.Store = memblob.New()
 	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place, Above: 1 << 40}); err == nil || !strings.Contains(err.Error(), "cannot have been served") {
@@ -348,12 +341,8 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	if got.Version != 5 || got.Ledger != newer || len(got.Lost) > 0 {
 		t.Errorf("restored: %+v, want version 5 and nothing lost", got)
 	}
-	if diff := cmp.Diff([]string{"keys/keys.json"}, got.Kept); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"settings.json"}, got.Older); diff != "" {
-		t.Errorf("documents as of the backup (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "kept", []string{"keys/keys.json"}, got.Kept)
+	must.Equal(t, "documents as of the backup", []string{"settings.json"}, got.Older)
 	if version, content := served(t, s); version != 5 || content["drivers"] != "d1" {
 		t.Errorf("version %d with %q is served, want 5 with d1", version, content["drivers"])
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/molecule-man/go-brrr"
 
@@ -70,9 +69,7 @@ func TestCodings(t *testing.T) {
 	p := snapshots.Publisher{Store: s}
 	must.Get(p.Publish(t.Context(), d))(t)
 	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
-	if diff := cmp.Diff(content, contentOf(v)); diff != "" {
-		t.Errorf("bodies (-published +served):\n%s", diff)
-	}
+	must.Equal(t, "bodies", content, contentOf(v))
 	total := 0
 	for path, b := range v.All() {
 		total += len(b.Identity)
@@ -114,9 +111,7 @@ func TestCodingsStay(t *testing.T) {
 		snapshots.GZ:  "c553a25581775abd7f29ab3566a9333f",
 		snapshots.ZST: "c235981eec634943a28c2b56ffb95d6c",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("hashes of the codings (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "hashes of the codings", want, got)
 }
 
 // TestPackedIsChecked shows that an object which does not unpack to the body is neither published nor served.

@@ -141,9 +141,7 @@ func checkNothingLeftOver(t *testing.T, s blob.Store) {
 		}
 		got[key] = true
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("after the prune (-reached +left):\n%s", diff)
-	}
+	must.Equal(t, "after the prune", want, got)
 }
 
 // Each write of a publish fails once in two ways: it is refused for an unknown reason, or it is applied and its

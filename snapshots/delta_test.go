@@ -3,6 +3,7 @@ package snapshots_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"strings"
@@ -64,9 +65,7 @@ func TestDelta(t *testing.T) {
 			v := must.Get(snapshots.Open(t.Context(), s, before))(t)
 			want := maps.Clone(c.want)
 			want[snapshots.PointerKey], want[snapshots.ManifestKey(2)] = 1, 1
-			if diff := cmp.Diff(want, read); diff != "" {
-				t.Errorf("reads (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "reads", want, read)
 			got := bodies{}
 			for path, body := range v.All() {
 				got[path] = string(body.Identity)
@@ -106,9 +105,7 @@ func TestReadsOfAnEdge(t *testing.T) {
 		t.Helper()
 		take()
 		v := must.Get(snapshots.Open(t.Context(), s, before))(t)
-		if diff := cmp.Diff(want, take()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s", what), want, take())
 		return v
 	}
 	all := decades()
@@ -153,9 +150,7 @@ func TestDeltaIsDropped(t *testing.T) {
 	for _, delta := range loadBase(t, inner).Manifest.Deltas {
 		got = append(got, delta.Version)
 	}
-	if diff := cmp.Diff([]int64{1, 3}, got); diff != "" {
-		t.Errorf("deltas of version 3 (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "deltas of version 3", []int64{1, 3}, got)
 	must.Get(snapshots.Prune(t.Context(), inner, 1, time.Now().Add(48*time.Hour), false))(t)
 	left := map[string]bool{}
 	for info, err := range inner.List(t.Context(), "deltas/") {
@@ -164,7 +159,5 @@ func TestDeltaIsDropped(t *testing.T) {
 		}
 		left[info.Key] = true
 	}
-	if diff := cmp.Diff(map[string]bool{"deltas/1": true, "deltas/3": true}, left); diff != "" {
-		t.Errorf("deltas after prune (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "deltas after prune", map[string]bool{"deltas/1": true, "deltas/3": true}, left)
 }

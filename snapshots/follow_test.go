@@ -146,9 +146,7 @@ func TestFollow(t *testing.T) {
 		if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
 			t.Fatalf("versions (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent()); diff != "" {
-			t.Errorf("content (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "content", bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent())
 		if want := "waiting following following"; e.states() != want {
 			t.Errorf("states: got %q, want %q", e.states(), want)
 		}
@@ -177,7 +175,7 @@ func TestFollowLean(t *testing.T) {
 			e := followAs(t, snapshots.FollowConfig{Store: s, Cache: cache, Lean: func(m *snapshots.Manifest, path string) bool {
 				return m.CurrentSeason == 2024 && path == "calendar/2023"
 			}}, nil)
-			time.Sleep(time.Second)
+			must.Advance(time.Second)
 			_ = e.stop()
 			if len(e.versions) == 0 {
 				t.Fatal("no version")
@@ -229,20 +227,14 @@ func TestFollowRefuses(t *testing.T) {
 				publish(t, s, bodies{"drivers": "d1"})
 				e := follow(t, faulty, nil)
 				publish(t, s, bodies{"drivers": "d2"})
-				time.Sleep(time.Minute) // of the bubble
-				synctest.Wait()
-				if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
-					t.Errorf("versions while broken (-want +got):\n%s", diff)
-				}
+				must.Advance(time.Minute)
+				must.Equal(t, "versions while broken", []int64{1}, e.numbers())
 				if last := e.lastReport(); last.State != snapshots.Refused || last.Version != 2 || !strings.Contains(last.Err.Error(), "2") {
 					t.Errorf("report: got %+v, want version 2 refused", last)
 				}
 				broken.Store(false)
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
-				if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
-					t.Errorf("versions when well again (-want +got):\n%s", diff)
-				}
+				must.Advance(10 * time.Second)
+				must.Equal(t, "versions when well again", []int64{1, 2}, e.numbers())
 				if want := "following refused following"; e.states() != want {
 					t.Errorf("states: got %q, want %q", e.states(), want)
 				}
@@ -274,8 +266,7 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 		}
 		// The next publish claims above every claim, so it is accepted at once.
 		r := publish(t, s, bodies{"drivers": "d3"})
-		time.Sleep(time.Second)
-		synctest.Wait()
+		must.Advance(time.Second)
 		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); r.Version != 3 || diff != "" {
 			t.Errorf("published %d, want 3; versions (-want +got):\n%s", r.Version, diff)
 		}
@@ -295,11 +286,8 @@ func TestSamePointerIsDeliveredOnce(t *testing.T) {
 		data := must.Get(json.Marshal(p))(t)
 		s.Corrupt(snapshots.PointerKey, data)
 		e := follow(t, s, nil)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
-			t.Errorf("versions (-want +got):\n%s", diff)
-		}
+		must.Advance(time.Minute)
+		must.Equal(t, "versions", []int64{1}, e.numbers())
 		_ = e.stop()
 	})
 }
@@ -325,16 +313,11 @@ func TestFollowStartsFromCache(t *testing.T) {
 		if diff := cmp.Diff([]int64{2}, e.numbers()); diff != "" {
 			t.Fatalf("versions without the store (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent()); diff != "" {
-			t.Errorf("content without the store (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "content without the store", bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent())
 		publish(t, s, bodies{"drivers": "d3", "calendar/2024": "c1"})
 		down.Store(false)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); diff != "" {
-			t.Errorf("versions when the store is back (-want +got):\n%s", diff)
-		}
+		must.Advance(10 * time.Second)
+		must.Equal(t, "versions when the store is back", []int64{2, 3}, e.numbers())
 		if want := "unreachable following"; e.states() != want {
 			t.Errorf("states: got %q, want %q", e.states(), want)
 		}
@@ -353,9 +336,7 @@ func TestFollowStartsFromCache(t *testing.T) {
 			return keys
 		}
 		want := slices.Sorted(slices.Values(append(slot("", "2"), slot("spare/", "3")...)))
-		if diff := cmp.Diff(want, kept); diff != "" {
-			t.Errorf("the copy (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "the copy", want, kept)
 		if len(e.cache) > 0 {
 			t.Errorf("the copy failed: %v", e.cache)
 		}
@@ -373,9 +354,7 @@ func TestDamagedCacheIsRepaired(t *testing.T) {
 		if len(e.cache) != 1 || !errors.Is(e.cache[0], snapshots.ErrDamaged) {
 			t.Errorf("trouble with the copy: got %v, want it damaged", e.cache)
 		}
-		if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
-			t.Errorf("versions (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "versions", []int64{1}, e.numbers())
 		_ = e.stop()
 		if version, content := served(t, cache); version != 1 || content["drivers"] != "d1" {
 			t.Errorf("the copy holds version %d, %q; want it repaired", version, content)

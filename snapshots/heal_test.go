@@ -82,9 +82,7 @@ func TestHeal(t *testing.T) {
 				}
 				again()
 				version, got := served(t, s)
-				if diff := cmp.Diff(content, got); diff != "" {
-					t.Errorf("version %d after the repair (-want +got):\n%s", version, diff)
-				}
+				must.Equal(t, fmt.Sprintf("version %d after the repair", version), content, got)
 				if r, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(r.Faults) > 0 {
 					t.Errorf("verify: %v, %v", r.Faults, err)
 				}

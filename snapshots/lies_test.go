@@ -177,8 +177,7 @@ func outlive(t *testing.T, first, second bodies, begin func(*liar)) {
 	e.endure(t, time.Minute, first, second)
 
 	s.tell("", "", nil)
-	time.Sleep(10 * time.Second)
-	synctest.Wait()
+	must.Advance(10 * time.Second)
 	if diff := cmp.Diff(second, e.lastContent()); diff != "" || e.lastReport().State != snapshots.Following {
 		t.Errorf("ten seconds after the store is honest: %+v, content (-want +got):\n%s", e.lastReport(), diff)
 	}
@@ -189,9 +188,7 @@ func outlive(t *testing.T, first, second bodies, begin func(*liar)) {
 		return faultblob.Fate{Err: errors.New("connection refused")}
 	})
 	e = follow(t, named{dead, s.String()}, cache)
-	if diff := cmp.Diff(second, e.lastContent()); diff != "" {
-		t.Errorf("from the copy, without a store (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "from the copy, without a store", second, e.lastContent())
 	_ = e.stop()
 }
 
@@ -209,17 +206,14 @@ func (n named) String() string { return n.name }
 func (e *edge) endure(t *testing.T, d time.Duration, first, second bodies) {
 	t.Helper()
 	for range d / time.Second {
-		time.Sleep(time.Second) // of the bubble
-		synctest.Wait()
+		must.Advance(time.Second)
 		e.mu.Lock()
 		if age := time.Since(e.looked); age > 10*time.Second {
 			t.Errorf("no report for %v", age)
 		}
 		for _, v := range e.versions {
 			want := map[int64]bodies{1: first, 2: second}[v.Pointer.Version]
-			if diff := cmp.Diff(want, contentOf(v)); diff != "" {
-				t.Errorf("version %d was served with (-want +got):\n%s", v.Pointer.Version, diff)
-			}
+			must.Equal(t, fmt.Sprintf("version %d was served with", v.Pointer.Version), want, contentOf(v))
 		}
 		e.mu.Unlock()
 	}
@@ -249,8 +243,7 @@ func TestVersionThatIsNotTaken(t *testing.T) {
 		publish(t, s, bodies{"drivers": "d1"})
 		e := followWith(t, store, cache, refuse)
 		publish(t, s, bodies{"drivers": "d2"})
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		must.Advance(10 * time.Minute)
 		last := e.lastReport()
 		if last.State != snapshots.Refused || !errors.Is(last.Err, snapshots.ErrNotAccepted) || !errors.Is(last.Err, cannot) || last.Version != 2 {
 			t.Errorf("report: %+v, want version 2 refused with the edge's own reason", last)
@@ -267,19 +260,14 @@ func TestVersionThatIsNotTaken(t *testing.T) {
 		e = followWith(t, named{faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
 			return faultblob.Fate{Err: errors.New("connection refused")}
 		}), store.String()}, cache, refuse)
-		if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
-			t.Errorf("versions from the copy (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "versions from the copy", []int64{1}, e.numbers())
 		_ = e.stop()
 
 		// The next version is taken at once.
 		e = followWith(t, store, cache, refuse)
 		publish(t, s, bodies{"drivers": "d3"})
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if diff := cmp.Diff([]int64{1, 3}, e.numbers()); diff != "" {
-			t.Errorf("versions (-want +got):\n%s", diff)
-		}
+		must.Advance(time.Second)
+		must.Equal(t, "versions", []int64{1, 3}, e.numbers())
 		_ = e.stop()
 	})
 }
@@ -297,8 +285,7 @@ func TestPanicIsReported(t *testing.T) {
 			return nil
 		})
 		publish(t, s, bodies{"drivers": "d2"})
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		must.Advance(5 * time.Second)
 		last := e.lastReport()
 		var fault *blob.PanicError
 		if last.State != snapshots.Failed || !errors.As(last.Err, &fault) || !strings.Contains(string(fault.Stack), "TestPanicIsReported") {
@@ -307,11 +294,8 @@ func TestPanicIsReported(t *testing.T) {
 		e.mu.Lock()
 		broken = false
 		e.mu.Unlock()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
-			t.Errorf("versions (-want +got):\n%s", diff)
-		}
+		must.Advance(time.Minute)
+		must.Equal(t, "versions", []int64{1, 2}, e.numbers())
 		_ = e.stop()
 	})
 }
@@ -327,8 +311,7 @@ func TestIdleChanges(t *testing.T) {
 			return blob.Object{Tag: "always new"}, nil
 		})
 		e := follow(t, s, nil)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		must.Advance(time.Minute)
 		if n := watches.Load(); n > 1000 {
 			t.Errorf("%d looks in a minute", n)
 		}
@@ -347,8 +330,7 @@ func TestWrongByteInTheCache(t *testing.T) {
 			e := follow(t, s, filled)
 			if versions == 2 {
 				publish(t, s, second)
-				time.Sleep(time.Second)
-				synctest.Wait()
+				must.Advance(time.Second)
 			}
 			_ = e.stop()
 			lost := 0
@@ -373,8 +355,7 @@ func TestWrongByteInTheCache(t *testing.T) {
 				}
 
 				e = follow(t, s, cache)
-				time.Sleep(time.Second)
-				synctest.Wait()
+				must.Advance(time.Second)
 				_ = e.stop()
 				e = follow(t, named{down, s.String()}, cache)
 				if _ = e.stop(); len(e.cache) > 0 {
@@ -471,12 +452,10 @@ func unluckyLife(t *testing.T, random *rand.Rand) {
 			}
 			e = follow(t, s, cache)
 		}
-		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Second)))) // of the bubble
-		synctest.Wait()
+		must.Advance(time.Duration(random.Int64N(int64(20 * time.Second))))
 	}
 	s.tell("", "", nil)
-	time.Sleep(10 * time.Second)
-	synctest.Wait()
+	must.Advance(10 * time.Second)
 	check(e)
 	if diff := cmp.Diff(published[loadBase(t, s.Store).Pointer.Version], e.lastContent()); diff != "" || e.lastReport().State != snapshots.Following {
 		t.Errorf("in the end: %+v, content (-want +got):\n%s\nafter %q", e.lastReport(), diff, history)

@@ -155,9 +155,7 @@ func TestList(t *testing.T) {
 		{Version: 2, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Base: 1, Variants: 1, Bytes: packedSize("d22")},
 		{Version: 1, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Variants: 1, Bytes: packedSize("d1")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "list", want, got)
 }
 
 // abandon publishes until the first object is written, and stops.
@@ -239,9 +237,7 @@ func TestDiff(t *testing.T) {
 			{At: "data[driver=P&A]", New: `{"position":3,"driver":"P&A","points":1}`},
 		}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "changes", want, got)
 }
 
 // clock is the store's; tests move it.
@@ -263,13 +259,9 @@ func TestPrune(t *testing.T) {
 	before := keysOf(t, s)
 
 	dry := must.Get(snapshots.Prune(t.Context(), s, 1, c.now, true))(t)
-	if diff := cmp.Diff(before, keysOf(t, s)); diff != "" {
-		t.Errorf("the dry run changed the store (-before +after):\n%s", diff)
-	}
+	must.Equal(t, "the dry run changed the store", before, keysOf(t, s))
 	real := must.Get(snapshots.Prune(t.Context(), s, 1, c.now, false))(t)
-	if diff := cmp.Diff(dry, real); diff != "" {
-		t.Errorf("the dry run said something else (-dry +real):\n%s", diff)
-	}
+	must.Equal(t, "the dry run said something else", dry, real)
 
 	// Version 4 still uses the calendar of version 1. Version 5 is too young to be pruned.
 	removed := map[string]bool{}
@@ -283,9 +275,7 @@ func TestPrune(t *testing.T) {
 		"objects/3/calendar/2024.json.gz": true,
 		"probe/dead":                      true,
 	}
-	if diff := cmp.Diff(wantRemoved, removed); diff != "" {
-		t.Errorf("removed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "removed", wantRemoved, removed)
 	if result, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(result.Faults) > 0 {
 		t.Errorf("the current version after the prune: %v, %v", result.Faults, err)
 	}
@@ -317,9 +307,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := derivedKeys(t, s)
 	// The derived documents of the kept versions stay, and the latest ones.
-	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused", "derived/parts/3"}, left); diff != "" {
-		t.Errorf("derived files left (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "derived files left", []string{"derived/2.json", "derived/3.json", "derived/3.json.unused", "derived/parts/3"}, left)
 }
 
 // TestPruneKeepsPartsOfDerivedFiles has each derived file name a part that is older than the latest one, as when two
@@ -353,9 +341,7 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := derivedKeys(t, s)
 	want := []string{"derived/1.zst", "derived/2.zst", "derived/latest.zst", part(1), part(2), part(3), part(5)}
-	if diff := cmp.Diff(want, left); diff != "" {
-		t.Errorf("derived files left (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "derived files left", want, left)
 }
 
 func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
@@ -366,9 +352,7 @@ func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
 	}
 	c.now = c.now.Add(48 * time.Hour)
 	got := must.Get(snapshots.Prune(t.Context(), s, 3, c.now, false))(t)
-	if diff := cmp.Diff([]int64{4, 3, 2}, got.Kept, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "kept", []int64{4, 3, 2}, got.Kept, cmpopts.EquateEmpty())
 	rollback(t, s, 2)
 	if _, content := served(t, s); content["drivers"] != "d2" {
 		t.Errorf("served %q, want d2", content["drivers"])
@@ -388,9 +372,7 @@ func TestPruneCountsChanges(t *testing.T) {
 	c.now = c.now.Add(48 * time.Hour)
 	for keep, want := range map[int][]int64{1: {7}, 2: {7, 6, 5}, 3: {7, 6, 5, 4, 3}, 9: {7, 6, 5, 4, 3, 2, 1}} {
 		got := must.Get(snapshots.Prune(t.Context(), s, keep, c.now, true))(t)
-		if diff := cmp.Diff(want, got.Kept); diff != "" {
-			t.Errorf("%d to keep (-want +got):\n%s", keep, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%d to keep", keep), want, got.Kept)
 	}
 }
 
@@ -408,9 +390,7 @@ func TestPruneRefuses(t *testing.T) {
 	if _, err := snapshots.Prune(t.Context(), s, 1, c.now, false); !errors.Is(err, snapshots.ErrDamaged) {
 		t.Errorf("prune with a damaged current version: got %v, want %v", err, snapshots.ErrDamaged)
 	}
-	if diff := cmp.Diff(before, keysOf(t, s)); diff != "" {
-		t.Errorf("it removed something (-before +after):\n%s", diff)
-	}
+	must.Equal(t, "it removed something", before, keysOf(t, s))
 }
 
 // derivedKeys lists the derived documents of a store and their parts.

@@ -74,17 +74,13 @@ func TestManifestInParts(t *testing.T) {
 	all = all.with(verified)
 	publish(t, s, all)
 	own, size, after := written(t, s, 2)
-	if diff := cmp.Diff(parts, after); diff != "" {
-		t.Errorf("parts after four changes (-before +after):\n%s", diff)
-	}
+	must.Equal(t, "parts after four changes", parts, after)
 	// The manifest's own file shows a person the new entries.
 	shown := bodies{}
 	for _, e := range own.Entries {
 		shown[e.Path] = ""
 	}
-	if diff := cmp.Diff(bodies{"calendar/2026": "", "predictions/session/2026011": "", "drivers": "", "live": "", "standings/drivers/2026": ""}, shown); diff != "" {
-		t.Errorf("entries in the manifest's own file (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "entries in the manifest's own file", bodies{"calendar/2026": "", "predictions/session/2026011": "", "drivers": "", "live": "", "standings/drivers/2026": ""}, shown)
 	if size > first+3*800 {
 		t.Errorf("the manifest has %d bytes after %d: too many for three entries more", size, first)
 	}
@@ -186,8 +182,7 @@ func TestFollowParts(t *testing.T) {
 		e := follow(t, store, cache)
 		next := decades().with(bodies{"calendar/2026": "verified"})
 		publish(t, s, next)
-		time.Sleep(time.Second)
-		synctest.Wait()
+		must.Advance(time.Second)
 		if reads != 8+4+1 {
 			t.Errorf("%d reads of parts for two versions that share 13", reads)
 		}
@@ -196,9 +191,7 @@ func TestFollowParts(t *testing.T) {
 		down = true
 		mu.Unlock()
 		e = follow(t, store, cache)
-		if diff := cmp.Diff(next, e.lastContent()); diff != "" {
-			t.Errorf("from the copy (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "from the copy", next, e.lastContent())
 		_ = e.stop()
 
 		mu.Lock()
@@ -212,11 +205,8 @@ func TestFollowParts(t *testing.T) {
 			t.Errorf("a damaged part: %+v, want it refused", last)
 		}
 		s.Corrupt(parts[0], whole.Data)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if diff := cmp.Diff(next, e.lastContent()); diff != "" {
-			t.Errorf("when the part is whole again (-want +got):\n%s", diff)
-		}
+		must.Advance(10 * time.Second)
+		must.Equal(t, "when the part is whole again", next, e.lastContent())
 		_ = e.stop()
 	})
 }

@@ -105,16 +105,12 @@ func TestPublish(t *testing.T) {
 			first := bodies{"calendar/2024": "c1", "drivers": "d1", "standings/drivers/2024": "s1"}
 			r := publish(t, s, first)
 			want := snapshots.Receipt{Version: 1, Variants: 3, ObjectsWritten: 3, BytesWritten: packedSize("c1", "d1", "s1")}
-			if diff := cmp.Diff(want, withoutSeconds(r)); diff != "" {
-				t.Errorf("first receipt (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "first receipt", want, withoutSeconds(r))
 
 			second := bodies{"calendar/2024": "c1", "drivers": "d2", "standings/drivers/2024": "s1", "standings/drivers/2023": "new"}
 			r = publish(t, s, second)
 			want = snapshots.Receipt{Version: 2, Variants: 4, ObjectsWritten: 2, ObjectsReused: 2, BytesWritten: packedSize("d2", "new")}
-			if diff := cmp.Diff(want, withoutSeconds(r)); diff != "" {
-				t.Errorf("second receipt (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "second receipt", want, withoutSeconds(r))
 			version, got := served(t, s)
 			if diff := cmp.Diff(second, got); version != 2 || diff != "" {
 				t.Errorf("served version %d, want 2 (-want +got):\n%s", version, diff)
@@ -138,9 +134,7 @@ func TestEntriesOfAVersion(t *testing.T) {
 		Path: "drivers", Object: "objects/1/drivers.json.gz", SHA256: digest, Size: 2, ETag: digest[:32], GeneratedAt: raceDay,
 		Packed: snapshots.Packed{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("entry (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "entry", want, got)
 	if body, err := base.Body(t.Context(), got); err != nil || string(body) != "d1" {
 		t.Errorf("body of the entry: got %q, %v", body, err)
 	}
@@ -266,9 +260,7 @@ func TestProgress(t *testing.T) {
 	}}
 	must.Get(p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1", "calendar/2024": "c1", "calendar/2023": "c0"})))(t)
 	want := []string{"upload 0/3", "upload 1/3", "upload 2/3", "upload 3/3", "check 0/3", "check 1/3", "check 2/3", "check 3/3", "swap 0/1", "swap 1/1"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("progress (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "progress", want, got)
 }
 
 // Impossible numbers in the store do not hinder a publish.

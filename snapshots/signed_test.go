@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -94,8 +92,7 @@ func (e *signedEdge) start(t *testing.T, keys ...*notes.Signers) {
 
 // settle waits until everything that happens within a minute has happened.
 func settle() {
-	time.Sleep(time.Minute) // by the bubble's clock
-	synctest.Wait()
+	must.Advance(time.Minute)
 }
 
 // want checks the version that the edge serves, and why it refuses the pointer's; nil: it does not.
@@ -198,9 +195,7 @@ func TestWritersOfTheBucket(t *testing.T) {
 				e.want(t, "before", 2, nil)
 				test.attack(t, s)
 				e.want(t, "attacked", 2, test.refusal)
-				if diff := cmp.Diff(bodies{"drivers": "d2"}, e.lastContent()); diff != "" {
-					t.Errorf("attacked (-want +got):\n%s", diff)
-				}
+				must.Equal(t, "attacked", bodies{"drivers": "d2"}, e.lastContent())
 				if n := bodyReads.Load(); n > 0 {
 					t.Errorf("the edge read %d objects of a version without a signature", n)
 				}
@@ -293,7 +288,7 @@ func TestFresh(t *testing.T) {
 			t.Errorf("signed a minute ago: current for %v, want %v", left(), want)
 		}
 		first := read(t, s, snapshots.FreshKey)
-		time.Sleep(snapshots.FreshEvery)
+		must.Advance(snapshots.FreshEvery)
 		freshen()
 		publishSigned(t, s, key, bodies{"drivers": "d2"})
 		settle()
@@ -390,9 +385,7 @@ func TestStolenKey(t *testing.T) {
 		_ = e.stop()
 		e.start(t, next)
 		e.want(t, "the new key", 3, nil)
-		if diff := cmp.Diff(bodies{"drivers": "d3"}, e.lastContent()); diff != "" {
-			t.Errorf("content (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "content", bodies{"drivers": "d3"}, e.lastContent())
 		_ = e.stop()
 	})
 }
@@ -492,9 +485,7 @@ func TestCrashOfASigningPublisher(t *testing.T) {
 				publishSigned(t, s, key, crashAfter)
 				settle()
 				e.want(t, fmt.Sprintf("after write %d", n), loadBase(t, s).Pointer.Version, nil)
-				if diff := cmp.Diff(crashAfter, e.lastContent()); diff != "" {
-					t.Errorf("write %d, applied %v (-want +got):\n%s", n, applied, diff)
-				}
+				must.Equal(t, fmt.Sprintf("write %d, applied %v", n, applied), crashAfter, e.lastContent())
 				_ = e.stop()
 			})
 		}
@@ -536,9 +527,7 @@ func TestPruneRemovesNotes(t *testing.T) {
 		}
 		left = append(left, info.Key)
 	}
-	if diff := cmp.Diff([]string{"notes/2", "notes/3"}, left); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "notes", []string{"notes/2", "notes/3"}, left)
 }
 
 // TestRollbackKeepsTheLog checks that the public log of a version never gets shorter. If the log of the current version
@@ -565,9 +554,7 @@ func TestRollbackKeepsTheLog(t *testing.T) {
 			p := snapshots.Publisher{Store: s, Signers: test.by}
 			must.Get(p.Rollback(t.Context(), 1, "test", "why", raceDay))(t)
 			_, content := served(t, s)
-			if diff := cmp.Diff(test.want, content); diff != "" {
-				t.Errorf("after the rollback (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "after the rollback", test.want, content)
 		})
 	}
 }

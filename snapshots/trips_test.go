@@ -75,9 +75,7 @@ func TestPublishTrips(t *testing.T) {
 		}{{"first", 8}, {"second", 8}} {
 			began := time.Now()
 			base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
-			if diff := cmp.Diff(map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take()); diff != "" {
-				t.Errorf("to learn that nothing was published (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "to learn that nothing was published", map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take())
 			if base != receipt.Base {
 				t.Error("it is another base, though nothing was published")
 			}
@@ -103,9 +101,7 @@ func TestPublishTrips(t *testing.T) {
 		want := map[faultblob.Call]int{
 			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(4)}: 1,
 		}
-		if diff := cmp.Diff(want, s.take()); diff != "" {
-			t.Errorf("to learn what another builder published (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "to learn what another builder published", want, s.take())
 		if base.Pointer.Version != 4 || base.Manifest.Version != 4 {
 			t.Errorf("got version %d with the manifest of %d, want 4", base.Pointer.Version, base.Manifest.Version)
 		}
@@ -145,9 +141,7 @@ func TestFollowTrips(t *testing.T) {
 			{Op: faultblob.Get, Key: snapshots.ManifestKey(2)}: 1,
 			{Op: faultblob.Get, Key: "deltas/2"}:               1,
 		}
-		if diff := cmp.Diff(want, s.take()); diff != "" {
-			t.Errorf("reads of the edge (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "reads of the edge", want, s.take())
 		cancel()
 		following.Wait()
 	})

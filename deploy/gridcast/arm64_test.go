@@ -13,7 +13,6 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -49,8 +48,14 @@ func TestArm64(t *testing.T) {
 	for name, program := range map[string][]string{"here": {here}, "there": {qemu, arm64}} {
 		store := filepath.Join(stores, name)
 		run(slices.Concat(program, []string{"replay", "--store", "dir:" + store, "--from", "2024", "--to", "2024", "--sign", key})...)
-		dir := must.Get(dirblob.Open(store))(t)
-		l := must.Get(ledger.Load(t.Context(), dir, ledger.AnyKind))(t)
+		dir, err := dirblob.Open(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := ledger.Load(t.Context(), dir, ledger.AnyKind)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, file := range l.Files() {
 			for _, e := range file.Events {
 				if e.ID = ""; e.Type == ledger.PickFrozen {
@@ -67,7 +72,9 @@ func TestArm64(t *testing.T) {
 		run(here, "build", "--all", "--store", store, "--now", at, "--sign", key)
 	}
 	var again []builder.Reproduction
-	must.Do(t, json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again))
+	if err := json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again); err != nil {
+		t.Fatal(err)
+	}
 	documents := 0
 	for _, a := range again {
 		documents += a.Equal

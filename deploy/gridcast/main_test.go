@@ -18,7 +18,6 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/deploy/console/browsertest"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -71,7 +70,9 @@ func lateSeason(t testing.TB) string {
 func archiveFile(t testing.TB, facts season.Facts) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.archive")
-	must.Do(t, archive.WriteFile(path, archivetest.Stored(t, facts)))
+	if err := archive.WriteFile(path, archivetest.Stored(t, facts)); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -81,7 +82,10 @@ func archiveFile(t testing.TB, facts season.Facts) string {
 const maxBinary = 42_000_000
 
 func TestBinarySize(t *testing.T) {
-	info := must.Get(os.Stat(binary(t)))(t)
+	info, err := os.Stat(binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("the binary is %.1f MB", float64(info.Size())/1e6)
 	if info.Size() > maxBinary {
 		t.Errorf("the binary is %d bytes, may be %d", info.Size(), maxBinary)
@@ -112,6 +116,9 @@ func binary(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("runs the real binary")
 	}
-	path := must.Get(built())(t)
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return path
 }

@@ -1,13 +1,16 @@
-// Package must ends a test whose set-up fails, in one line a call:
+// Package must has the steps that every test takes, in one line a step. Do, Get and Get2 end a test whose set-up fails:
 //
 //	list := must.Get(keys.Load(t.Context(), store))(t)
 //
-// Use it where a failure says nothing about the property under test. A call under test keeps its own message.
+// Until and Advance wait, and Equal compares values.
 package must
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Do ends the test if err is not nil.
@@ -45,4 +48,19 @@ func Until(t testing.TB, what string, condition func() bool) {
 			t.Fatalf("not within a minute: %s", what)
 		}
 	}
+}
+
+// Equal reports the difference between the value that a test wants and the value that it got.
+func Equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Advance lets time pass in a bubble of synctest, until everything due by then has happened. It panics outside of a bubble.
+func Advance(d time.Duration) {
+	synctest.Wait()
+	time.Sleep(d)
+	synctest.Wait()
 }

@@ -91,8 +91,7 @@ func TestServeFinishesRunningAnswers(t *testing.T) {
 				t.Error(err)
 			}
 			took := time.Since(began)
-			time.Sleep(tt.takes) // the handler also ends
-			synctest.Wait()
+			must.Advance(tt.takes) // the handler also ends
 			if answered := string(body) == "all metrics"; answered != (tt.takes == tt.ends) || took < tt.ends || took > tt.ends+time.Second {
 				t.Errorf("an answer of %v: got %q, and the port stopped after %v; want %v", tt.takes, body, took, tt.ends)
 			}

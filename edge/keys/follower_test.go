@@ -52,8 +52,7 @@ func running(ctx context.Context, t *testing.T, f *keys.Follower) (stop func()) 
 
 // settle waits until everything that happens within a minute has happened.
 func settle() {
-	time.Sleep(time.Minute) // by the bubble's clock
-	synctest.Wait()
+	must.Advance(time.Minute)
 }
 
 func count(f *keys.Follower) int {
@@ -216,8 +215,7 @@ func TestFollowerAfterALie(t *testing.T) {
 					if f == nil {
 						f = follow(t, store, folder)
 					}
-					time.Sleep(lieFor)
-					synctest.Wait()
+					must.Advance(lieFor)
 					if count(f) != meanwhile {
 						t.Errorf("during the lie: got %d keys, want %d", count(f), meanwhile)
 					}
@@ -228,15 +226,14 @@ func TestFollowerAfterALie(t *testing.T) {
 					if (f.Panics() > 0) != (tt.name == "panicking") {
 						t.Errorf("got %d panics", f.Panics())
 					}
-					time.Sleep(lieFor)
+					must.Advance(lieFor)
 					if meanwhile == 2 && !silent {
 						if state := f.Health(); !state.Stale(time.Now()) {
 							t.Errorf("after %v of lies: got state %+v, want it stale", 2*lieFor, state)
 						}
 					}
 					store.lie.Store(nil)
-					time.Sleep(currentWithin)
-					synctest.Wait()
+					must.Advance(currentWithin)
 					if state := f.Health(); count(f) != 3 || state.Problem != "" || state.Copied {
 						t.Errorf("%v after the lie: got %d keys, state %+v, want three keys and no problem", currentWithin, count(f), state)
 					}

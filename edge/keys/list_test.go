@@ -35,17 +35,13 @@ func TestCreate(t *testing.T) {
 		ID: hash.String()[:12], SHA256: hash.String(), Prefix: key[:12], Name: "Example Media", Tier: "pro",
 		Created: now.Truncate(time.Second), Expires: now.Add(time.Hour).Truncate(time.Second), Origins: []string{"https://example.org"},
 	}
-	if diff := cmp.Diff(want, record); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Equal(t, "record", want, record)
 	data := must.Get(d.Encode())(t)
 	if strings.Contains(string(data), key) || strings.Contains(string(data), key[8:40]) {
 		t.Errorf("the document holds the key:\n%s", data)
 	}
 	decoded := must.Get(keys.Decode(data))(t)
-	if diff := cmp.Diff(d, decoded); diff != "" {
-		t.Errorf("Decode is not the inverse of Encode: -want +got:\n%s", diff)
-	}
+	must.Equal(t, "Decode is not the inverse of Encode", d, decoded)
 }
 
 func TestCreateRefuses(t *testing.T) {

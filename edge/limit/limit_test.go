@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/limit"
 )
 
@@ -122,9 +124,7 @@ func TestRetryAfter(t *testing.T) {
 		{0, 1},
 		{-time.Hour, 1},
 	} {
-		if got := d.RetryAfter(minute.Add(-tt.before)); got != tt.want {
-			t.Errorf("%v before the end: got %d, want %d", tt.before, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%v before the end", tt.before), tt.want, d.RetryAfter(minute.Add(-tt.before)))
 	}
 }
 

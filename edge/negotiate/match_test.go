@@ -1,11 +1,13 @@
 package negotiate_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/negotiate"
 )
 
@@ -51,9 +53,7 @@ func TestNoneMatch(t *testing.T) {
 		{`"a-"`, negotiate.None},
 		{`"ab-gzip"`, negotiate.None},
 	} {
-		if got := negotiate.NoneMatch([]byte(tt.header), tags); got != tt.want {
-			t.Errorf("%q: got %d, want %d", tt.header, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.header), tt.want, negotiate.NoneMatch([]byte(tt.header), tags))
 	}
 }
 
@@ -121,9 +121,7 @@ func TestPrefersHTML(t *testing.T) {
 		{"text/html;q=0, application/json", false},
 		{"text/*", false},
 	} {
-		if got := negotiate.PrefersHTML([]byte(tt.accept)); got != tt.want {
-			t.Errorf("%q: got %t, want %t", tt.accept, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.accept), tt.want, negotiate.PrefersHTML([]byte(tt.accept)))
 	}
 }
 
@@ -144,8 +142,6 @@ func TestLists(t *testing.T) {
 		{"close x", false},
 		{"x-close", false},
 	} {
-		if got := negotiate.Lists([]byte(tt.header), "close"); got != tt.want {
-			t.Errorf("%q: got %t, want %t", tt.header, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.header), tt.want, negotiate.Lists([]byte(tt.header), "close"))
 	}
 }

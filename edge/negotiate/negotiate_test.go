@@ -1,12 +1,14 @@
 package negotiate_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/negotiate"
 )
 
@@ -49,9 +51,7 @@ func TestAcceptEncoding(t *testing.T) {
 		{",,gzip,,", "gzip identity"},
 		{"gzip;q=0, gzip", "gzip identity"},
 	} {
-		if got := strings.Join(order(tt.header), " "); got != tt.want {
-			t.Errorf("%q: got %s, want %s", tt.header, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", tt.header), tt.want, strings.Join(order(tt.header), " "))
 	}
 }
 

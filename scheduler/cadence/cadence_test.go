@@ -1,11 +1,10 @@
 package cadence_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones below, on any machine
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/deploy/must"
 	"gridcast/scheduler/cadence"
@@ -119,9 +118,7 @@ func TestMissedAroundAStart(t *testing.T) {
 		for _, d := range cadence.Missed(cadencetest.Calendar(round), away, at(t, tt.back)) {
 			got = append(got, d.Reason)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("away from %v to %s (-want +got):\n%s", away, tt.back, diff)
-		}
+		must.Equal(t, fmt.Sprintf("away from %v to %s", away, tt.back), tt.want, got)
 	}
 }
 
@@ -162,9 +159,7 @@ func TestOvertakenByAMove(t *testing.T) {
 		for _, d := range cadence.Overtaken(cadencetest.Calendar(before), cadencetest.Calendar(after), at(t, tt.now)) {
 			got = append(got, d.Reason)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("moved at %s (-want +got):\n%s", tt.now, diff)
-		}
+		must.Equal(t, fmt.Sprintf("moved at %s", tt.now), tt.want, got)
 		if got := cadence.Overtaken(cadencetest.Calendar(after), cadencetest.Calendar(after), at(t, tt.now)); got != nil {
 			t.Errorf("unmoved at %s: overtaken %v, want none", tt.now, got)
 		}
@@ -185,14 +180,10 @@ func TestTimeZonesNeverMatter(t *testing.T) {
 			cadencetest.StartAt(&local, round.Start.In(zone))
 			local.GridKnown = round.GridKnown.In(zone)
 			want := cadence.Coming(cadencetest.Calendar(round), now)
-			if diff := cmp.Diff(want, cadence.Coming(cadencetest.Calendar(local), now.In(zone))); diff != "" {
-				t.Errorf("%s seen from %s: coming (-UTC +local):\n%s", s, name, diff)
-			}
+			must.Equal(t, fmt.Sprintf("%s seen from %s: coming", s, name), want, cadence.Coming(cadencetest.Calendar(local), now.In(zone)))
 			from, to := now.Add(-48*time.Hour), now.Add(48*time.Hour)
 			want = cadence.Missed(cadencetest.Calendar(round), from, to)
-			if diff := cmp.Diff(want, cadence.Missed(cadencetest.Calendar(local), from.In(zone), to.In(zone))); diff != "" {
-				t.Errorf("%s seen from %s: missed (-UTC +local):\n%s", s, name, diff)
-			}
+			must.Equal(t, fmt.Sprintf("%s seen from %s: missed", s, name), want, cadence.Missed(cadencetest.Calendar(local), from.In(zone), to.In(zone)))
 		}
 	}
 }

@@ -470,9 +470,7 @@ const goldenSecret = "e0a5d4a0bc48 whsec_UArrGFroyeyBrNu2/K+7atsdoo8WFuSoXLF+PS+
 func TestSecretIsForEver(t *testing.T) {
 	s := newSender(t, webhook.SenderOptions{})
 	h := webhook.Hook{ID: "whexample", URL: "https://example.org", Generation: 2, Master: s.Master()}
-	if got, want := s.Master()+" "+secret(t, s, h), goldenSecret; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, "master and secret", goldenSecret, s.Master()+" "+secret(t, s, h))
 }
 
 func TestReadMaster(t *testing.T) {

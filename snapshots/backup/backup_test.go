@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
@@ -123,9 +121,7 @@ func TestOrderOfWrites(t *testing.T) {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	written = slices.Compact(written) // a Swap follows the Create that found an object
-	if diff := cmp.Diff([]string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):]); diff != "" {
-		t.Errorf("the last writes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])
 	if written[0] != "backup.json" || slices.Contains(written, "probe/left") {
 		t.Errorf("got the writes %q, want first the mark of the place, and no probe", written)
 	}

@@ -122,9 +122,7 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 				if !errors.Is(err, tt.err) || tt.not != nil && errors.Is(err, tt.not) {
 					t.Errorf("got the error %v, want %v and not %v", err, tt.err, tt.not)
 				}
-				if diff := cmp.Diff(tt.want, storedNames(t, inner)); diff != "" {
-					t.Errorf("the store (-want +got):\n%s", diff)
-				}
+				must.Equal(t, "the store", tt.want, storedNames(t, inner))
 				if diff := cmp.Diff(tt.want, got.Names); err == nil && diff != "" {
 					t.Errorf("returned (-want +got):\n%s", diff)
 				}

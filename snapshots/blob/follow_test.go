@@ -53,8 +53,7 @@ func TestFollow(t *testing.T) {
 		var panicked *blob.PanicError
 		within := func(d time.Duration, what string, holds func() bool) {
 			t.Helper()
-			time.Sleep(d)
-			synctest.Wait()
+			must.Advance(d)
 			mu.Lock()
 			defer mu.Unlock()
 			if !holds() {

@@ -3,12 +3,14 @@ package retry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/retry"
 )
 
@@ -68,9 +70,7 @@ func TestAfter(t *testing.T) {
 		"": 0, "3": 3 * time.Second, "-3": 0, "1.5": 0, "soon": 0, "99999": time.Hour, "99999999999999999999999": time.Hour,
 		"Sun, 08 Mar 2026 04:00:30 GMT": 30 * time.Second, "Sun, 08 Mar 2026 03:00:00 GMT": 0, "Mon, 08 Mar 2027 03:00:00 GMT": time.Hour,
 	} {
-		if got := retry.After(http.Header{"Retry-After": {value}}, now, time.Hour); got != want {
-			t.Errorf("%q: got %v, want %v", value, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", value), want, retry.After(http.Header{"Retry-After": {value}}, now, time.Hour))
 	}
 }
 
@@ -79,9 +79,7 @@ func TestTemporary(t *testing.T) {
 		200: false, 304: false, 400: false, 401: false, 403: false, 404: false, 408: true, 409: false, 412: false, 425: true, 428: false, 429: true, 499: true,
 		500: true, 501: false, 502: true, 503: true, 504: true, 505: false, 507: false, 511: false, 520: true, 529: true,
 	} {
-		if got := retry.Temporary(status); got != want {
-			t.Errorf("%d: got %t, want %t", status, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%d", status), want, retry.Temporary(status))
 	}
 }
 
@@ -102,9 +100,7 @@ func TestPauses(t *testing.T) {
 		if want := []time.Duration{30 * s, 30 * s, 60 * s, 120 * s, 240 * s, 300 * s, 300 * s}; !slices.Equal(waits, want) {
 			t.Errorf("got the waits %v, want %v", waits, want)
 		}
-		if got := b.Full(1 << 62); got != b.Longest {
-			t.Errorf("after many failures: got %s, want %s", got, b.Longest)
-		}
+		must.Equal(t, "after many failures", b.Longest, b.Full(1<<62))
 		if got := (retry.Rule{}).Pause(1); got != 0 {
 			t.Errorf("the zero value waits %s, want no wait", got)
 		}

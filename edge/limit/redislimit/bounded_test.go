@@ -111,9 +111,9 @@ func TestFalseLengthLater(t *testing.T) {
 	})
 	source := between.open(redislimit.Strict, 1)[0]
 	lies.Store(true)
-	await(t, "the edge counts for itself", func() bool { return source.Fault() != "" })
+	must.Until(t, "the edge counts for itself", func() bool { return source.Fault() != "" })
 	lies.Store(false)
-	await(t, "Redis counts again", func() bool { return source.Fault() == "" })
+	must.Until(t, "Redis counts again", func() bool { return source.Fault() == "" })
 }
 
 // TestShiftedAnswers: from some question on, a connection brings the answer to the one before. The edge notices that an
@@ -168,8 +168,8 @@ func TestShiftedAnswers(t *testing.T) {
 			}
 			allowed++
 		}
-		await(t, "the shift is noticed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") > 0 })
-		await(t, "Redis counts again", func() bool { return source.Fault() == "" })
+		must.Until(t, "the shift is noticed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") > 0 })
+		must.Until(t, "Redis counts again", func() bool { return source.Fault() == "" })
 		for range 2 * perMinute {
 			if fresh.Take(time.Now(), perMinute).Allowed {
 				allowed++

@@ -167,7 +167,7 @@ func TestCluster(t *testing.T) {
 	var sources []*redislimit.Source
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		for _, node := range nodes {
-			await(t, "the cluster is whole", func() bool { return clusterState(t, node) == "ok" })
+			must.Until(t, "the cluster is whole", func() bool { return clusterState(t, node) == "ok" })
 		}
 		sources = open(t, redislimit.Config{URL: "redis://" + nodes[0].address + "?addr=" + nodes[1].address, Mode: mode}, 2)
 		var running sync.WaitGroup
@@ -231,7 +231,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	for _, source := range sources {
-		await(t, "the rest of the cluster counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+		must.Until(t, "the rest of the cluster counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
 	}
 }
 
@@ -271,7 +271,7 @@ func TestFailover(t *testing.T) {
 	master := newServer(t)
 	host, port, _ := net.SplitHostPort(master.address)
 	replica := newServer(t, "--replicaof", host+" "+port)
-	await(t, "the replica follows", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "master_link_status:up") })
+	must.Until(t, "the replica follows", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "master_link_status:up") })
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	sentinel := &server{t: t, address: porttest.Address(t)}
 	_, own, _ := net.SplitHostPort(sentinel.address)
@@ -281,12 +281,12 @@ func TestFailover(t *testing.T) {
 	t.Cleanup(sentinel.kill)
 	sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2)
 	exact(t, sources)
-	await(t, "the sentinel knows the replica", func() bool { return strings.Contains(info(t, sentinel, "SENTINEL"), "slaves=1") })
+	must.Until(t, "the sentinel knows the replica", func() bool { return strings.Contains(info(t, sentinel, "SENTINEL"), "slaves=1") })
 	sentinel.do("SENTINEL", "FAILOVER", "limits")
-	await(t, "the replica is the master", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "role:master") })
-	await(t, "the old master follows", func() bool { return strings.Contains(info(t, master, "REPLICATION"), "role:slave") })
+	must.Until(t, "the replica is the master", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "role:master") })
+	must.Until(t, "the old master follows", func() bool { return strings.Contains(info(t, master, "REPLICATION"), "role:slave") })
 	for i, source := range sources {
-		await(t, "the edge counts in the new master", func() bool {
+		must.Until(t, "the edge counts in the new master", func() bool {
 			source.Counter(fmt.Sprint("probe ", i), 0).Take(time.Now(), 1e6)
 			return source.Fault() == "" && metric(t, source, "gridcast_edge_limit_edges") == 2
 		})
@@ -321,13 +321,13 @@ func TestPasswordChanges(t *testing.T) {
 	faulty := func(what string) {
 		t.Helper()
 		for _, source := range sources {
-			await(t, what, func() bool { return source.Fault() != "" })
+			must.Until(t, what, func() bool { return source.Fault() != "" })
 		}
 	}
 	counting := func(what string) {
 		t.Helper()
 		for _, source := range sources {
-			await(t, what, func() bool { return source.Fault() == "" && metric(t, source, "gridcast_edge_limit_edges") == 2 })
+			must.Until(t, what, func() bool { return source.Fault() == "" && metric(t, source, "gridcast_edge_limit_edges") == 2 })
 		}
 		exact(t, sources)
 	}
@@ -382,7 +382,7 @@ func TestFlapping(t *testing.T) {
 				}
 			}
 			for _, source := range sources {
-				await(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+				must.Until(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
 			}
 			for range 2 * perMinute {
 				for i, c := range edges {
@@ -465,7 +465,7 @@ func TestStartWhileRedisHangs(t *testing.T) {
 	}
 	t.Logf("opened after %v", time.Since(began))
 	redis.signal(syscall.SIGCONT)
-	await(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+	must.Until(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
 	redis.signal(syscall.SIGSTOP)
 	began = time.Now()
 	source.Close()

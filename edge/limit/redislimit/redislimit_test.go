@@ -71,7 +71,7 @@ func (s *server) run(args ...string) {
 	s.t.Helper()
 	s.cmd = exec.Command("redis-server", args...)
 	must.Do(s.t, s.cmd.Start())
-	await(s.t, "redis accepts", func() bool {
+	must.Until(s.t, "redis accepts", func() bool {
 		c, err := net.Dial("tcp", s.address)
 		if err == nil {
 			c.Close()
@@ -88,19 +88,6 @@ func (s *server) signal(sig syscall.Signal) {
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
-}
-
-// await polls every few milliseconds until another process has reached a state.
-func await(t testing.TB, what string, happened func() bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for tick := time.Tick(5 * time.Millisecond); !happened(); {
-		select {
-		case <-tick:
-		case <-deadline:
-			t.Fatalf("not after a minute: %s", what)
-		}
-	}
 }
 
 // open returns the sources of several edges, all of which know their number and wait for late answers.
@@ -124,8 +111,8 @@ func open(t testing.TB, cfg redislimit.Config, edges int) []*redislimit.Source {
 		sources = append(sources, source)
 	}
 	for _, source := range sources {
-		await(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
-		await(t, "all edges known", func() bool { return metric(t, source, "gridcast_edge_limit_edges") == float64(edges) })
+		must.Until(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+		must.Until(t, "all edges known", func() bool { return metric(t, source, "gridcast_edge_limit_edges") == float64(edges) })
 	}
 	return sources
 }
@@ -251,7 +238,7 @@ func TestRemainingRunsDown(t *testing.T) {
 			if mode == redislimit.Lease && want == 39 {
 				// The client did not wait for its share if Redis was slow; another share would be asked for.
 				var ok bool
-				await(t, "the share has come", func() bool { d, ok = redislimit.TryTake(c, time.Now(), 40); return ok })
+				must.Until(t, "the share has come", func() bool { d, ok = redislimit.TryTake(c, time.Now(), 40); return ok })
 				if want--; d.Remaining != want {
 					t.Fatalf("%s: got %+v, want %d remaining", mode, d, want)
 				}
@@ -310,7 +297,7 @@ func TestRedisGone(t *testing.T) {
 			}
 			redis.start()
 			for _, source := range sources {
-				await(t, "Redis counts again", func() bool { return source.Fault() == "" })
+				must.Until(t, "Redis counts again", func() bool { return source.Fault() == "" })
 			}
 			c := async(sources[0], "another key", windowStart())
 			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
@@ -342,7 +329,7 @@ func TestSpentAloneIsTold(t *testing.T) {
 		t.Errorf("%v of 20 requests waited for a Redis that hangs, want the timeout once", failed)
 	}
 	redis.signal(syscall.SIGCONT)
-	await(t, "Redis counts again", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 1 })
+	must.Until(t, "Redis counts again", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 1 })
 	for range 100 {
 		take()
 	}
@@ -369,13 +356,13 @@ func TestRedisComesBackEmpty(t *testing.T) {
 			}
 			take(20)
 			redis.kill()
-			await(t, "Redis is missed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 0 })
+			must.Until(t, "Redis is missed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 0 })
 			take(30)
 			if allowed != 50 {
 				t.Fatalf("allowed %d of 50 requests", allowed)
 			}
 			redis.start()
-			await(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+			must.Until(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
 			take(200)
 			if allowed != 100 {
 				t.Errorf("allowed %d of 100", allowed)

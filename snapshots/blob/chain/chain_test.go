@@ -81,9 +81,7 @@ func TestAppendAndRead(t *testing.T) {
 	if err != nil || len(files) != 1 || files[0].Seq != 3 {
 		t.Fatalf("after %d: got %+v, %v", head.Seq, files, err)
 	}
-	if got, want := string(files[0].Data), `{"seq":3,"previous":"`+head.Hash+`","text":"three <&>"}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, "first file", `{"seq":3,"previous":"`+head.Hash+`","text":"three <&>"}`, string(files[0].Data))
 }
 
 // Every write of a chain fails once, in each possible way. After every fault the chain ends up

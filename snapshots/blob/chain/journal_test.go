@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
@@ -43,9 +41,7 @@ func TestJournal(t *testing.T) {
 	}
 	must.Do(t, one.Refresh(t.Context()))
 	want := []string{"first", "second"}
-	if diff := cmp.Diff([][]string{want, want, want}, [][]string{memos(one), memos(two), folded}); diff != "" {
-		t.Errorf("entries of the writers, and folded (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "entries of the writers, and folded", [][]string{want, want, want}, [][]string{memos(one), memos(two), folded})
 	if one.Head != two.Head || one.Head.Seq != 2 {
 		t.Errorf("heads: got %v and %v, want the same second one", one.Head, two.Head)
 	}

@@ -212,14 +212,7 @@ func TestBesideAStoppedWriter(t *testing.T) {
 	writer.Env = append(os.Environ(), "DIRBLOB_WRITER="+root)
 	must.Do(t, writer.Start())
 	t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := s.Get(t.Context(), "theirs", 100); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the other process has written nothing for a minute")
-		}
-	}
+	must.Until(t, "the other process writes", func() bool { _, err := s.Get(t.Context(), "theirs", 100); return err == nil })
 	refused := 0
 	for range 60 {
 		must.Do(t, writer.Process.Signal(syscall.SIGSTOP))
