@@ -148,17 +148,17 @@ func (c *converter) unnamed(file string, err error) {
 	c.report.Unread = append(c.report.Unread, season.Unread{Reason: err.Error()})
 }
 
-// thingTables are the tables of things, by their name in package season.
-var thingTables = map[string]table{"driver": driversTable, "team": constructorsTable, "engine": enginesTable, "circuit": circuitsTable}
+// kindTables are the tables of the things that package season knows by a kind.
+var kindTables = map[string]table{"driver": driversTable, "team": constructorsTable, "engine": enginesTable, "circuit": circuitsTable}
 
 // forget removes the things without readable names from the facts.
 func (c *converter) forget() {
 	c.facts.CheckThings(func(kind, id string, err error) {
-		if file := thingTables[kind].stem + "/" + id + ".yml"; !c.unread[file] {
+		if file := kindTables[kind].place(id); !c.unread[file] {
 			c.unnamed(file, fmt.Errorf("%s: %w", file, err))
 		}
 	})
-	for kind, of := range thingTables {
+	for kind, of := range kindTables {
 		for file := range c.unread {
 			if path.Dir(file) == of.stem {
 				c.facts.Forget(kind, strings.TrimSuffix(path.Base(file), ".yml"))
@@ -176,61 +176,48 @@ func (c *converter) readThings() {
 	c.things, c.names = season.NewFacts(), make(map[season.GrandPrixID]string)
 	for _, file := range slices.Sorted(maps.Keys(c.rel.unread)) {
 		c.unnamed(file, c.rel.unread[file])
-		switch id, _ := strings.CutSuffix(path.Base(file), ".yml"); path.Dir(file) {
-		case "drivers":
-			c.things.Drivers[season.DriverID(id)] = season.Driver{ID: season.DriverID(id)}
-		case "constructors":
-			c.things.Teams[season.TeamID(id)] = season.Team{ID: season.TeamID(id)}
-		case "engine-manufacturers":
-			c.things.Engines[season.EngineID(id)] = season.Engine{ID: season.EngineID(id)}
-		case "circuits":
-			c.things.Circuits[season.CircuitID(id)] = season.Circuit{ID: season.CircuitID(id)}
+		if folder := path.Dir(file); folder != grandsPrixTable.stem {
+			c.addThing(folder, &thing{ID: strings.TrimSuffix(path.Base(file), ".yml")}, thing{})
 		}
 	}
-	countries := make(map[string]country)
-	for i, row := range c.rel.countries {
+	countries := make(map[string]thing)
+	for i, row := range c.rel.things[countriesTable] {
 		if row.ID == "" {
 			c.unnamed("", fmt.Errorf("%s: no id", c.at(countriesTable, i+1)))
 		}
 		countries[row.ID] = row
 	}
-	home := func(t table, n int, id string) (country, error) {
-		found, ok := countries[id]
-		if !ok {
-			return country{}, fmt.Errorf("%s: unknown country %q", c.at(t, n), id)
+	for _, t := range thingTables {
+		for i, row := range c.rel.things[t] {
+			home, known := countries[cmp.Or(row.Nationality, row.Country)]
+			if !known && t.homed() {
+				c.unnamed(t.place(row.ID), fmt.Errorf("%s: unknown country %q", c.at(t, i+1), cmp.Or(row.Nationality, row.Country)))
+			}
+			c.addThing(t.stem, &row, home)
 		}
-		return found, nil
 	}
-	for i, row := range c.rel.drivers {
-		from, err := home(driversTable, i+1, row.Country)
-		if err != nil {
-			c.unnamed("drivers/"+string(row.ID)+".yml", err)
+}
+
+// addThing adds a thing of a folder of the repository to those to which rows may refer.
+func (c *converter) addThing(folder string, t *thing, home thing) {
+	switch folder {
+	case driversTable.stem:
+		id := season.DriverID(t.ID)
+		c.things.Drivers[id] = season.Driver{
+			ID: id, Name: t.Name, FirstName: t.FirstName, LastName: t.LastName, Abbreviation: t.Abbreviation, Country: home.Alpha,
 		}
-		c.things.Drivers[row.ID] = season.Driver{
-			ID: row.ID, Name: row.Name, FirstName: row.FirstName, LastName: row.LastName,
-			Abbreviation: row.Abbreviation, Country: from.Alpha,
-		}
-		c.report.born[row.ID] = row.Born
-	}
-	for i, row := range c.rel.constructors {
-		from, err := home(constructorsTable, i+1, row.Country)
-		if err != nil {
-			c.unnamed("constructors/"+string(row.ID)+".yml", err)
-		}
-		c.things.Teams[row.ID] = season.Team{ID: row.ID, Name: row.Name, Country: from.Alpha}
-	}
-	for _, row := range c.rel.engines {
-		c.things.Engines[row.ID] = season.Engine{ID: row.ID, Name: row.Name}
-	}
-	for i, row := range c.rel.circuits {
-		in, err := home(circuitsTable, i+1, row.Country)
-		if err != nil {
-			c.unnamed("circuits/"+string(row.ID)+".yml", err)
-		}
-		c.things.Circuits[row.ID] = season.Circuit{ID: row.ID, Name: row.Name, Locality: row.Place, Country: in.Name}
-	}
-	for _, row := range c.rel.grandsPrix {
-		c.names[row.ID] = row.Name
+		c.report.born[id] = t.Born
+	case constructorsTable.stem:
+		id := season.TeamID(t.ID)
+		c.things.Teams[id] = season.Team{ID: id, Name: t.Name, Country: home.Alpha}
+	case enginesTable.stem:
+		id := season.EngineID(t.ID)
+		c.things.Engines[id] = season.Engine{ID: id, Name: t.Name}
+	case circuitsTable.stem:
+		id := season.CircuitID(t.ID)
+		c.things.Circuits[id] = season.Circuit{ID: id, Name: t.FullName, Locality: t.Place, Country: home.Name}
+	case grandsPrixTable.stem:
+		c.names[season.GrandPrixID(t.ID)] = t.FullName
 	}
 }
 
@@ -409,18 +396,15 @@ func (c *converter) summarise() {
 	for t, n := range c.imported {
 		imported[t.stem] = n
 	}
-	for _, things := range []struct {
-		of        table
-		all, used int
-	}{
-		{driversTable, len(c.rel.drivers), len(c.facts.Drivers)},
-		{constructorsTable, len(c.rel.constructors), len(c.facts.Teams)},
-		{enginesTable, len(c.rel.engines), len(c.facts.Engines)},
-		{circuitsTable, len(c.rel.circuits), len(c.facts.Circuits)},
-	} {
-		imported[things.of.stem] = things.used
-		if unused := things.all - things.used; unused > 0 {
-			c.report.skip(things.of.stem, "no row refers to them", unused)
+	used := map[table]int{
+		driversTable: len(c.facts.Drivers), constructorsTable: len(c.facts.Teams), enginesTable: len(c.facts.Engines), circuitsTable: len(c.facts.Circuits),
+	}
+	for _, t := range thingTables {
+		if n, counted := used[t]; counted {
+			imported[t.stem] = n
+			if unused := len(c.rel.things[t]) - n; unused > 0 {
+				c.report.skip(t.stem, "no row refers to them", unused)
+			}
 		}
 	}
 	for i := range c.report.Tables {

@@ -2,14 +2,12 @@ package f1db
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -20,20 +18,14 @@ import (
 
 // release holds the rows of a release in F1DB's own terms.
 type release struct {
-	countries    []country
-	drivers      []driver
-	constructors []constructor
-	engines      []engine
-	circuits     []circuit
-	grandsPrix   []grandPrix
-	races        []race
-	chronology   []link
-	rows         map[table]map[int][]row // by race id; tables of a season by year
-	report       Report
+	things     map[table][]thing
+	races      []race
+	chronology []link
+	rows       map[table]map[int][]row // by race id; tables of a season by year
+	report     Report
 
-	careful bool             // one by one, because a value of a wrong type was found; it takes twice the time
-	unread  map[string]error // things that cannot be read, by their file in a repository
-	faults  []fault
+	unread map[string]error // things that cannot be read, by their file in a repository
+	faults []fault
 
 	// Of a repository.
 	files   map[table]map[int]string // by race id or year, as for rows
@@ -55,44 +47,52 @@ type reader struct {
 	progress    func(phase string, done, total int)
 }
 
+// newRelease returns a release without rows.
+func newRelease() *release {
+	rel := &release{things: make(map[table][]thing), rows: make(map[table]map[int][]row), unread: make(map[string]error)}
+	for _, t := range append(raceTables, seasonTables...) {
+		rel.rows[t] = make(map[int][]row)
+	}
+	return rel
+}
+
 func read(f files, opts Options) (*release, error) {
 	if _, ok := f[racesTable.file()]; !ok {
 		return nil, errNotF1DB
 	}
-	for careful := false; ; careful = true {
-		in := &reader{files: f, limit: cmp.Or(opts.MaxBytes, DefaultMaxBytes), progress: opts.Progress}
-		rel := &release{rows: make(map[table]map[int][]row), unread: make(map[string]error), careful: careful}
-		for _, t := range append(raceTables, seasonTables...) {
-			rel.rows[t] = make(map[int][]row)
-		}
-		err := in.read(rel, opts)
-		if wrongType := new(json.SemanticError); careful || !errors.As(err, &wrongType) {
-			return rel, err
+	in := &reader{files: f, limit: cmp.Or(opts.MaxBytes, DefaultMaxBytes), progress: opts.Progress}
+	rel := newRelease()
+	if err := in.read(rel); err != nil {
+		return nil, err
+	}
+	for _, r := range rel.races {
+		for _, t := range raceTables {
+			if !opts.asked(r.Year) {
+				delete(rel.rows[t], r.ID)
+			}
 		}
 	}
+	for _, t := range seasonTables {
+		maps.DeleteFunc(rel.rows[t], func(year int, _ []row) bool { return !opts.asked(year) })
+	}
+	return rel, nil
 }
 
-func (in *reader) read(rel *release, opts Options) error {
+func (in *reader) read(rel *release) error {
 	type reading struct {
 		table
 		row func(*jsontext.Decoder) error
 	}
-	races, seasons := rel.keys(opts)
-	readings := append(make([]reading, 0, 8+len(raceTables)+len(seasonTables)),
-		reading{countriesTable, appendTo(rel, countriesTable, &rel.countries, func(c *country) string { return c.ID })},
-		reading{driversTable, appendTo(rel, driversTable, &rel.drivers, func(d *driver) string { return string(d.ID) })},
-		reading{constructorsTable, appendTo(rel, constructorsTable, &rel.constructors, func(c *constructor) string { return string(c.ID) })},
-		reading{enginesTable, appendTo(rel, enginesTable, &rel.engines, func(e *engine) string { return string(e.ID) })},
-		reading{circuitsTable, appendTo(rel, circuitsTable, &rel.circuits, func(c *circuit) string { return string(c.ID) })},
-		reading{grandsPrixTable, appendTo(rel, grandsPrixTable, &rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })},
-		reading{racesTable, rel.appendRace},
-		reading{chronologyTable, appendTo(rel, chronologyTable, &rel.chronology, func(l *link) string { return fmt.Sprint(l.Parent, "-", l.Order) })},
-	)
+	var readings []reading
+	for _, t := range thingTables {
+		readings = append(readings, reading{t, rel.appendThing(t)})
+	}
+	readings = append(readings, reading{racesTable, rel.appendRace}, reading{chronologyTable, rel.appendLink})
 	for _, t := range raceTables {
-		readings = append(readings, reading{t, rel.appendRow(t, races)})
+		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.RaceID })})
 	}
 	for _, t := range seasonTables {
-		readings = append(readings, reading{t, rel.appendRow(t, seasons)})
+		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.Year })})
 	}
 	used := make(map[string]bool)
 	for _, t := range readings {
@@ -125,21 +125,14 @@ func (in *reader) read(rel *release, opts Options) error {
 	return nil
 }
 
-// decode decodes a row. A careful one leaves out a value of a wrong type and returns the error about it as unread.
-func (rel *release) decode(d *jsontext.Decoder, into any) (unread, err error) {
-	if !rel.careful {
-		return nil, json.UnmarshalDecode(d, into)
-	}
+// decode decodes the next row. It leaves out a value of a wrong type, and returns the error about it as unread.
+func decode(d *jsontext.Decoder, into any) (unread, err error) {
 	text, err := d.ReadValue()
 	if err != nil {
 		return nil, err
 	}
-	return rel.decodeText(text, into, d.Options())
-}
-
-func (rel *release) decodeText(text jsontext.Value, into any, opts json.Options) (unread, err error) {
 	wrongType := new(json.SemanticError)
-	if err = json.Unmarshal(text, into, opts); !rel.careful || !errors.As(err, &wrongType) {
+	if err = json.Unmarshal(text, into, d.Options()); !errors.As(err, &wrongType) {
 		return nil, err
 	}
 	var cells map[string]jsontext.Value
@@ -150,36 +143,45 @@ func (rel *release) decodeText(text jsontext.Value, into any, opts json.Options)
 	unread = fmt.Errorf("%s %s cannot be read", key, cells[key])
 	for key, value := range cells {
 		if one, err := json.Marshal(map[string]jsontext.Value{key: value}); err == nil {
-			_ = json.Unmarshal(one, into, opts) // the values that can be read
+			_ = json.Unmarshal(one, into, d.Options()) // the values that can be read
 		}
 	}
 	return unread, nil
 }
 
-// appendTo returns a function that decodes one row of a table of things into the list. A thing that cannot be read is in
-// rel.unread, under the file that it has in a repository.
-func appendTo[T any](rel *release, t table, list *[]T, id func(*T) string) func(*jsontext.Decoder) error {
+// appendThing returns a function that decodes one row of a table of things. A thing that cannot be read is in rel.unread,
+// under the file that it has in a repository.
+func (rel *release) appendThing(t table) func(*jsontext.Decoder) error {
 	n := 0
 	return func(d *jsontext.Decoder) error {
 		n++
-		var value T
-		unread, err := rel.decode(d, &value)
-		switch {
-		case err != nil:
-			return err
-		case unread != nil:
-			rel.unread[t.stem+"/"+id(&value)+".yml"] = fmt.Errorf("%s, row %d: %w", t.file(), n, unread)
-		default:
-			*list = append(*list, value)
+		var value thing
+		unread, err := decode(d, &value)
+		if unread != nil {
+			rel.unread[t.place(value.ID)] = fmt.Errorf("%s, row %d: %w", t.file(), n, unread)
+		} else if err == nil {
+			rel.things[t] = append(rel.things[t], value)
 		}
-		return nil
+		return err
 	}
+}
+
+// appendLink decodes a link of a chronology.
+func (rel *release) appendLink(d *jsontext.Decoder) error {
+	var l link
+	unread, err := decode(d, &l)
+	if unread != nil {
+		rel.unread[fmt.Sprintf("%s/%s-%d.yml", chronologyTable.stem, l.Parent, l.Order)] = fmt.Errorf("%s: %w", chronologyTable.file(), unread)
+	} else if err == nil {
+		rel.chronology = append(rel.chronology, l)
+	}
+	return err
 }
 
 // appendRace decodes a race. A value that cannot be read leaves out the part to which it belongs.
 func (rel *release) appendRace(d *jsontext.Decoder) error {
 	var r race
-	unread, err := rel.decode(d, &r)
+	unread, err := decode(d, &r)
 	if err != nil {
 		return err
 	}
@@ -196,67 +198,17 @@ func (rel *release) appendRace(d *jsontext.Decoder) error {
 	return nil
 }
 
-// key is the number by which the rows of a table are filed.
-type key struct {
-	name string
-	of   func(row) int
-	skip func(int) bool // of a season that is not asked for; nil in a whole import
-}
-
-func (rel *release) keys(opts Options) (races, seasons key) {
-	races, seasons = key{name: "raceId", of: func(r row) int { return r.RaceID }}, key{name: "year", of: func(r row) int { return r.Year }}
-	if opts.From == 0 && opts.To == 0 {
-		return races, seasons
-	}
-	years := make(map[int]int)
-	races.skip = func(id int) bool {
-		if len(years) == 0 { // the races themselves are read by now
-			for _, r := range rel.races {
-				years[r.ID] = r.Year
-			}
-		}
-		year, ok := years[id]
-		return ok && !opts.asked(year)
-	}
-	seasons.skip = func(year int) bool { return !opts.asked(year) }
-	return races, seasons
-}
-
-// appendRow returns a function that decodes one row of a table and files it by its key. It decodes only the key of a
-// row to skip, because most of a release is from other seasons.
-func (rel *release) appendRow(t table, by key) func(*jsontext.Decoder) error {
+// appendRow returns a function that decodes one row of a table and files it by its key.
+func (rel *release) appendRow(t table, key func(row) int) func(*jsontext.Decoder) error {
 	n := 0
-	return func(d *jsontext.Decoder) error {
+	return func(d *jsontext.Decoder) (err error) {
 		n++
 		r := row{n: n}
-		if by.skip == nil {
-			var err error
-			if r.unread, err = rel.decode(d, &r); err != nil {
-				return err
-			}
-		} else {
-			text, err := d.ReadValue()
-			if err != nil {
-				return err
-			}
-			if id, ok := by.in(text); ok && by.skip(id) {
-				return nil
-			}
-			if r.unread, err = rel.decodeText(text, &r, d.Options()); err != nil {
-				return err
-			}
+		if r.unread, err = decode(d, &r); err == nil {
+			rel.rows[t][key(r)] = append(rel.rows[t][key(r)], r)
 		}
-		rel.rows[t][by.of(r)] = append(rel.rows[t][by.of(r)], r)
-		return nil
+		return err
 	}
-}
-
-// in finds the key in a row in the form of F1DB's releases. A row in another form must be decoded.
-func (k key) in(text jsontext.Value) (int, bool) {
-	_, after, _ := bytes.Cut(text, []byte(`"`+k.name+`":`))
-	digits, _, _ := bytes.Cut(after, []byte(","))
-	id, err := strconv.Atoi(string(digits))
-	return id, err == nil
 }
 
 // readArray calls row for every element of the array in a file, and counts them.

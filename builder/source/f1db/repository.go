@@ -2,6 +2,7 @@ package f1db
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,9 +46,10 @@ var raceFiles = map[string]table{
 // release reads the tree into the rows of a release, so that both have one converter. It reads only
 // the things to which a row refers.
 func (t *Tree) release() (*release, error) {
-	rel := &release{rows: make(map[table]map[int][]row), files: map[table]map[int]string{racesTable: {}}, unread: make(map[string]error), unknown: make(map[string][]string)}
-	for _, table := range append(raceTables, seasonTables...) {
-		rel.rows[table], rel.files[table] = make(map[int][]row), make(map[int]string)
+	rel := newRelease()
+	rel.files, rel.unknown = map[table]map[int]string{racesTable: {}}, make(map[string][]string)
+	for table := range rel.rows {
+		rel.files[table] = make(map[int]string)
 	}
 	refer := make(references)
 	names := slices.Sorted(maps.Keys(t.files))
@@ -177,51 +179,46 @@ func (r references) add(folder, id string) {
 // converter names the row that refers to it.
 func (t *Tree) readThings(rel *release, refer references) {
 	home := make(references)
-	for _, name := range slices.Sorted(maps.Keys(refer)) {
-		switch path.Dir(name) {
-		case "drivers":
-			rel.drivers = readThing(t, rel, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
-		case "constructors":
-			rel.constructors = readThing(t, rel, name, rel.constructors, func(c *constructor) string {
-				for i, l := range c.Chronology {
-					l.Parent, l.Order = c.ID, i+1
-					rel.chronology = append(rel.chronology, l)
-				}
-				home.add("countries", c.Country)
-				return string(c.ID)
-			})
-		case "engine-manufacturers":
-			rel.engines = readThing(t, rel, name, rel.engines, func(e *engine) string { return string(e.ID) })
-		case "circuits":
-			rel.circuits = readThing(t, rel, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
-		case "grands-prix":
-			rel.grandsPrix = readThing(t, rel, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
+	for _, of := range thingTables {
+		for _, name := range slices.Sorted(maps.Keys(refer)) {
+			if path.Dir(name) != of.stem {
+				continue
+			}
+			read, ok := t.readThing(rel, of, name)
+			if !ok {
+				continue
+			}
+			if of.homed() {
+				home.add(countriesTable.stem, cmp.Or(read.Nationality, read.Country))
+			}
+			for i, l := range read.Chronology {
+				l.Parent, l.Order = season.TeamID(read.ID), i+1
+				rel.chronology = append(rel.chronology, l)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(home)) {
-		rel.countries = readThing(t, rel, name, rel.countries, func(c *country) string { return c.ID })
+		t.readThing(rel, countriesTable, name)
 	}
 }
 
-// readThing reads the file of a thing, if there is one, and appends it to the list. look returns the
-// identifier, which must be the name of the file. A file that cannot be read is in rel.unread.
-func readThing[T any](t *Tree, rel *release, name string, list []T, look func(*T) string) []T {
+// readThing reads the file of a thing, if there is one. The thing must have the name of the file as its identifier. A file
+// that cannot be read is in rel.unread.
+func (t *Tree) readThing(rel *release, of table, name string) (read thing, ok bool) {
 	content, ok := t.files[name]
 	if !ok {
-		return list
+		return read, false
 	}
-	var thing T
-	err := decodeYAML(content, &thing)
-	if err == nil {
-		if id := look(&thing); id+".yml" != path.Base(name) {
-			err = fmt.Errorf("its id is %q", id)
-		}
+	err := decodeYAML(content, &read)
+	if err == nil && of.place(read.ID) != name {
+		err = fmt.Errorf("its id is %q", read.ID)
 	}
 	if err != nil {
 		rel.unread[name] = fmt.Errorf("%s: %w", name, err)
-		return list
+		return read, false
 	}
-	return append(list, thing)
+	rel.things[of] = append(rel.things[of], read)
+	return read, true
 }
 
 // text is a scalar as written, because YAML would convert 04:00, 2026-03-08 and 900 into other types.

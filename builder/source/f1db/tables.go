@@ -11,6 +11,9 @@ type table struct {
 
 func (t table) file() string { return "f1db-" + t.stem + ".json" }
 
+// place returns the file of a thing in the repository, below src/data.
+func (t table) place(id string) string { return t.stem + "/" + id + ".yml" }
+
 // The tables of things.
 var (
 	countriesTable    = table{stem: "countries", required: true}
@@ -22,6 +25,14 @@ var (
 	racesTable        = table{stem: "races", required: true}
 	chronologyTable   = table{stem: "constructors-chronology"}
 )
+
+// thingTables are the tables of things. The repository has a folder of each, with a file for each thing.
+var thingTables = []table{countriesTable, driversTable, constructorsTable, enginesTable, circuitsTable, grandsPrixTable}
+
+// homed reports whether the things of a table have a country.
+func (t table) homed() bool {
+	return t == driversTable || t == constructorsTable || t == circuitsTable
+}
 
 // The tables of rows, one set of rows per race.
 var (
@@ -59,25 +70,20 @@ var seasonTables = []table{finalDrivers, finalTeams}
 // The rows of the release with the keys in use. A null key, and a key that an older release lacks,
 // leave the zero value.
 type (
-	country struct {
-		ID    string `json:"id" yaml:"id"`
-		Name  string `json:"name" yaml:"name"`
-		Alpha string `json:"alpha3Code" yaml:"alpha3Code"`
-	}
-	driver struct {
-		ID           season.DriverID `json:"id" yaml:"id"`
-		Name         string          `json:"name" yaml:"name"`
-		FirstName    string          `json:"firstName" yaml:"firstName"`
-		LastName     string          `json:"lastName" yaml:"lastName"`
-		Abbreviation string          `json:"abbreviation" yaml:"abbreviation"`
-		Country      string          `json:"nationalityCountryId" yaml:"nationalityCountryId"`
-		Born         string          `json:"dateOfBirth" yaml:"dateOfBirth"`
-	}
-	constructor struct {
-		ID         season.TeamID `json:"id" yaml:"id"`
-		Name       string        `json:"name" yaml:"name"`
-		Country    string        `json:"countryId" yaml:"countryId"`
-		Chronology []link        `json:"-" yaml:"chronology"` // in the repository; a release has a table instead
+	// thing is a country, a driver, a constructor, an engine manufacturer, a circuit or a Grand Prix; each fills some of it.
+	thing struct {
+		ID           string `json:"id" yaml:"id"`
+		Name         string `json:"name" yaml:"name"`
+		FullName     string `json:"fullName" yaml:"fullName"`
+		FirstName    string `json:"firstName" yaml:"firstName"`
+		LastName     string `json:"lastName" yaml:"lastName"`
+		Abbreviation string `json:"abbreviation" yaml:"abbreviation"`
+		Nationality  string `json:"nationalityCountryId" yaml:"nationalityCountryId"` // of a driver
+		Country      string `json:"countryId" yaml:"countryId"`                       // of the others
+		Born         string `json:"dateOfBirth" yaml:"dateOfBirth"`
+		Place        string `json:"placeName" yaml:"placeName"`
+		Alpha        string `json:"alpha3Code" yaml:"alpha3Code"`
+		Chronology   []link `json:"-" yaml:"chronology"` // of a constructor in the repository; a release has a table instead
 	}
 	link struct {
 		Parent season.TeamID `json:"parentConstructorId" yaml:"parentConstructorId"`
@@ -85,20 +91,6 @@ type (
 		Team   season.TeamID `json:"constructorId" yaml:"constructorId"`
 		From   int           `json:"yearFrom" yaml:"yearFrom"`
 		To     int           `json:"yearTo" yaml:"yearTo"`
-	}
-	engine struct {
-		ID   season.EngineID `json:"id" yaml:"id"`
-		Name string          `json:"name" yaml:"name"`
-	}
-	circuit struct {
-		ID      season.CircuitID `json:"id" yaml:"id"`
-		Name    string           `json:"fullName" yaml:"fullName"`
-		Place   string           `json:"placeName" yaml:"placeName"`
-		Country string           `json:"countryId" yaml:"countryId"`
-	}
-	grandPrix struct {
-		ID   season.GrandPrixID `json:"id" yaml:"id"`
-		Name string             `json:"fullName" yaml:"fullName"`
 	}
 )
 

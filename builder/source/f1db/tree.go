@@ -45,9 +45,6 @@ const noCommit = "-"
 // dataFolder is where the repository keeps its facts.
 const dataFolder = "src/data/"
 
-// thingFolders hold one file for each thing to which rows refer.
-var thingFolders = []string{"drivers", "constructors", "engine-manufacturers", "circuits", "grands-prix", "countries"}
-
 // ReadTree reads a branch of the repository from the tar.gz of a code host: one top folder, regular
 // files, the commit in the header of the archive. It keeps the seasons from and to, inclusive. It
 // refuses an archive that is cut off, too large, or of another shape. The error names the entry.
@@ -141,7 +138,7 @@ func (t *Tree) wants(name string) bool {
 		return false
 	}
 	if folder != "seasons" {
-		return slices.Contains(thingFolders, folder)
+		return slices.ContainsFunc(thingTables, func(t table) bool { return t.stem == folder })
 	}
 	year, _, _ := strings.Cut(rest, "/")
 	n, err := strconv.Atoi(year)
