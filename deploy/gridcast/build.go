@@ -1,9 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 
 	"gridcast/builder"
+	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -84,4 +91,90 @@ func printOutcome(s *terminal.Streams, o builder.Outcome) {
 	}
 	s.Printf("version    %d\nvariants   %d\nobjects    %d written (%d bytes), %d reused\nseconds    %.2f\n",
 		o.Version, o.Variants, o.ObjectsWritten, o.BytesWritten, o.ObjectsReused, o.Seconds)
+}
+
+type rebuildCmd struct {
+	flags.Builder
+	flags.Action
+	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
+	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
+	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`
+	Reason            string `help:"Why, for the record." default:"asked for by hand" placeholder:"TEXT" env:"-"`
+}
+
+func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	token, err := os.ReadFile(c.OperatorTokenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.buildHere(ctx, s, fmt.Sprintf("there is no operator's token in %s", c.OperatorTokenFile))
+	}
+	if err != nil {
+		return fmt.Errorf("read the operator's token: %w", err)
+	}
+	store, err := c.OpenToRead(ctx) // for its name
+	if err != nil {
+		return err
+	}
+	client := &console.Client{
+		Address: c.OperatorListen, Token: strings.TrimSpace(string(token)),
+		Operator: strings.TrimPrefix(c.Actor(), operator.Claimed),
+	}
+	run, err := client.Rebuild(ctx, store.String(), c.Reason)
+	if errors.Is(err, console.ErrNobody) {
+		return c.buildHere(ctx, s, err.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	if c.Wait {
+		return c.follow(ctx, s, client, run)
+	}
+	s.Print(map[string]string{"run": run}, "the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
+	return nil
+}
+
+func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why string) error {
+	if _, err := fmt.Fprintf(s.Err, "%s: building here\n", why); err != nil {
+		return err
+	}
+	b, clock, err := c.New(ctx, s)
+	if err != nil {
+		return err
+	}
+	o, err := c.OperatorOf(ctx, b, clock)
+	if err != nil {
+		return err
+	}
+	return c.ApplyAndPrint(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
+}
+
+func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *console.Client, run string) error {
+	last, err := client.Follow(ctx, run, func(e console.Event) { s.Progress(string(e.Phase), e.Done, e.Total) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("rebuild: %w", err)
+	case last.Phase == console.Failed:
+		return fmt.Errorf("rebuild: %s", last.Error)
+	case !s.PrintedJSON(last.Result):
+		printResultOf(s, last)
+	}
+	return nil
+}
+
+// printResultOf prints the outcome of a run: the version, its changes, and the delay of each edge.
+func printResultOf(s *terminal.Streams, e console.Event) {
+	r := e.Result
+	s.Printf("%s\n", e.Text)
+	if r.Unchanged {
+		return
+	}
+	rows := [][]any{
+		{"version", r.Version},
+		{"changed", strings.Join(r.Changed, " ")},
+		{"objects", fmt.Sprintf("%d written, %d reused", r.ObjectsWritten, r.ObjectsReused)},
+		{"built in", fmt.Sprintf("%.2f s", r.BuildSeconds)},
+	}
+	for _, edge := range r.Edges {
+		rows = append(rows, []any{edge.Name, cmp.Or(edge.Problem, fmt.Sprintf("serves it after %.2f s", edge.Seconds))})
+	}
+	s.PrintTable([]any{"", ""}, rows)
 }

@@ -14,6 +14,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 type keysCmds struct {
@@ -64,5 +65,81 @@ func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.S
 	terminal.PrintRows(s, d.Keys, fmt.Sprintf("%s has no keys; gridcast keys create makes one", store), header, func(k keys.StoredKey) []any {
 		return []any{k.ID, k.Prefix + "…", k.Name, k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), strings.TrimSpace(view.KeyState(&k, now) + " " + terminal.Time(k.Revoked)), strings.Join(k.Origins, " ")}
 	})
+	return nil
+}
+
+type operatorsCmds struct {
+	Add    storeAction[operator.AddOperator]    `cmd:"" help:"Give a person a token for the console; the command shows it once."`
+	List   operatorsListCmd                     `cmd:"" help:"List the people with a token."`
+	Revoke storeAction[operator.RevokeOperator] `cmd:"" help:"Refuse a person's token from now on."`
+}
+
+type operatorsListCmd struct{ flags.Storage }
+
+func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
+	list, err := operator.LoadPeople(ctx, store)
+	if err != nil {
+		return err
+	}
+	const none = "no operator has a token; gridcast operators add NAME --role operate creates one"
+	terminal.PrintRows(s, list, none, []any{"name", "role", "created", "state"}, func(p operator.Person) []any {
+		state := "active"
+		if !p.Revoked.IsZero() {
+			state = strings.TrimSpace("revoked " + terminal.Time(p.Revoked))
+		}
+		return []any{p.Name, p.Role, terminal.Time(p.Created), state}
+	})
+	return nil
+}
+
+type signingCmds struct {
+	New  signingNewCmd  `cmd:"" help:"Make a private key for --sign or --sign-keys, and print its verifier key for edges."`
+	Show signingShowCmd `cmd:"" help:"Print the verifier keys of private keys, for --trust or --trust-keys of edges."`
+}
+
+type signingNewCmd struct {
+	File   string `arg:"" help:"The file to write; only its owner can read it." type:"path"`
+	Like   string `help:"A private key that the new one will replace: both have one origin." placeholder:"FILE" type:"path" env:"-"`
+	Origin string `help:"The name of the key; default: one that no other installation has." placeholder:"NAME" env:"-"`
+}
+
+func (c *signingNewCmd) Run(s *terminal.Streams) error {
+	switch {
+	case c.Like != "":
+		old, err := notes.ReadSigners(c.Like)
+		if err != nil {
+			return err
+		}
+		c.Origin = old.Origin()
+	case c.Origin == "":
+		c.Origin = notes.NewOrigin()
+	}
+	if err := notes.MakeKey(c.File, c.Origin); err != nil {
+		return err
+	}
+	return printVerifierKeys(s, c.File)
+}
+
+type signingShowCmd struct {
+	Files []string `arg:"" help:"The private keys." type:"path"`
+}
+
+func (c *signingShowCmd) Run(s *terminal.Streams) error {
+	for _, file := range c.Files {
+		if err := printVerifierKeys(s, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printVerifierKeys(s *terminal.Streams, file string) error {
+	key, err := notes.ReadSigners(file)
+	if err != nil {
+		return err
+	}
+	for _, public := range key.Public() {
+		s.Print(map[string]string{"file": file, "origin": key.Origin(), "verifier_key": public}, "%s\n", public)
+	}
 	return nil
 }

@@ -130,3 +130,114 @@ func seasonRanges(seasons []int) string {
 	}
 	return strings.Join(ranges, ", ")
 }
+
+// ParamError is the reason for refusing a query. Its text is the public message of a 422.
+type ParamError struct {
+	Param   string // the parameter's name, decoded; clipped, and quoted if it is not a plain word
+	Value   string // the value, decoded; clipped
+	Problem string // the fault of the value
+	Allowed string // the allowed values
+}
+
+// Error names the parameter, the value and the allowed values. It clips long text and escapes
+// unprintable text, because a stranger sent it.
+func (e *ParamError) Error() string {
+	return fmt.Sprintf("bad value %q for parameter %s: %s; allowed: %s",
+		e.Value, e.Param, e.Problem, e.Allowed)
+}
+
+// clipAt is the number of bytes of a name or value that a message repeats.
+const clipAt = 40
+
+// malformed is the error for a pair with bad percent-encoding, in its name or its value.
+func malformed(p pair) *ParamError {
+	name := text(p.name)
+	if name == "" || strings.Trim(name, "_abcdefghijklmnopqrstuvwxyz") != "" {
+		name = strconv.Quote(name)
+	}
+	return &ParamError{
+		Param:   name,
+		Value:   text(p.value),
+		Problem: "malformed percent-encoding",
+		Allowed: "% followed by two hexadecimal digits, in names and values",
+	}
+}
+
+// text decodes for a message: clipped, and valid UTF-8.
+func text(encoded []byte) string {
+	buf := make([]byte, 0, clipAt)
+	decoded, fits := decode(buf, encoded)
+	s := strings.ToValidUTF8(string(decoded), "\uFFFD")
+	if !fits {
+		s = strings.TrimSuffix(s, "\uFFFD") + "…" // the cut may have split a character
+	}
+	return s
+}
+
+// pair is one name=value of a raw query, still encoded. Without "=" the value is empty.
+type pair struct{ name, value []byte }
+
+// wellFormed reports whether every "%" is followed by two hexadecimal digits.
+func wellFormed(encoded []byte) bool {
+	for i := bytes.IndexByte(encoded, '%'); i >= 0 && i < len(encoded); i++ {
+		if encoded[i] != '%' {
+			continue
+		}
+		if i+2 >= len(encoded) || unhex(encoded[i+1]) < 0 || unhex(encoded[i+2]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// nextByte decodes the first byte and returns the number of bytes it consumed. A "%" that encodes
+// nothing stands for itself.
+func nextByte(encoded []byte) (c byte, n int) {
+	switch c = encoded[0]; {
+	case c == '+':
+		return ' ', 1
+	case c == '%' && len(encoded) > 2 && unhex(encoded[1]) >= 0 && unhex(encoded[2]) >= 0:
+		return byte(unhex(encoded[1])<<4 | unhex(encoded[2])), 3
+	}
+	return c, 1
+}
+
+// decodesTo reports whether encoded stands for the plain text.
+func decodesTo(encoded []byte, plain string) bool {
+	for i := range len(plain) {
+		if len(encoded) == 0 {
+			return false
+		}
+		c, n := nextByte(encoded)
+		if c != plain[i] {
+			return false
+		}
+		encoded = encoded[n:]
+	}
+	return len(encoded) == 0
+}
+
+// decode appends the decoded bytes to dst as far as its capacity allows, and reports whether
+// all of them found room.
+func decode(dst, encoded []byte) ([]byte, bool) {
+	for len(encoded) > 0 {
+		if len(dst) == cap(dst) {
+			return dst, false
+		}
+		c, n := nextByte(encoded)
+		dst, encoded = append(dst, c), encoded[n:]
+	}
+	return dst, true
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

@@ -119,3 +119,105 @@ func (c *converter) teamStandings(t table, rows []row) []season.TeamStanding {
 }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// entries returns the entries of a race in order of car number, so that the order reveals nothing of
+// the result.
+//
+// After the race the entries are the drivers of the result, also without a start (DNS). It leaves out
+// drivers without a qualification (DNQ, DNPQ, DNP), drivers excluded before the start (EX), and drivers
+// that took over a car, because nobody knew of them on the day before. Before the race the entries
+// are the drivers of the grid and of qualifying.
+//
+// A driver's car is that of the grid, else of qualifying, else the lowest number in the result: a
+// driver may have used several cars in a race.
+func (c *converter) entries(race int) []season.Entry {
+	grid, qualified, raced := c.rel.rows[startingGrid][race], c.rel.rows[qualifying][race], c.rel.rows[raceResults][race]
+	cars := make(map[season.DriverID]*row)
+	for _, rows := range [][]row{grid, qualified} {
+		for i := range rows {
+			if _, ok := cars[rows[i].Driver]; !ok {
+				cars[rows[i].Driver] = &rows[i]
+			}
+		}
+	}
+	drivers := make(map[season.DriverID]*row)
+	if len(raced) == 0 {
+		drivers = cars
+	}
+	for i := range raced {
+		r := &raced[i]
+		if car, ok := cars[r.Driver]; ok {
+			if takesPart(r) {
+				drivers[r.Driver] = car
+			}
+			continue
+		}
+		if other, ok := drivers[r.Driver]; takesPart(r) && !r.Shared && (!ok || c.number(r) < c.number(other)) {
+			drivers[r.Driver] = r
+		}
+	}
+	if len(drivers) == 0 {
+		return nil
+	}
+	list := make([]season.Entry, 0, len(drivers))
+	for _, r := range drivers {
+		number := c.number(r)
+		for _, t := range raceTables {
+			for i := range c.rel.rows[t][race] {
+				if other := &c.rel.rows[t][race][i]; number == 0 && other.Driver == r.Driver {
+					number = c.number(other)
+				}
+			}
+		}
+		list = append(list, season.Entry{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Number: number})
+	}
+	slices.SortFunc(list, func(a, b season.Entry) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Driver, b.Driver))
+	})
+	return list
+}
+
+// takesPart reports whether the driver of a row might have started.
+func takesPart(r *row) bool {
+	outside := []season.Outcome{season.DidNotQualify, season.DidNotPreQualify, season.DidNotPractise, season.ExcludedBeforeStart}
+	return !slices.Contains(outside, season.Outcome(r.PositionText))
+}
+
+// number returns the number on the car, 0 if the release lacks it.
+func (c *converter) number(r *row) int {
+	n, _ := strconv.Atoi(r.Number) // digits, by checkRow
+	return n
+}
+
+// lineages converts the chronologies of teams. A release repeats a chronology for every team in it.
+// The archive keeps one, with the teams that take part in its seasons.
+func (c *converter) lineages() {
+	byParent := make(map[season.TeamID][]link)
+	for _, l := range c.rel.chronology {
+		if _, ok := c.facts.Teams[l.Team]; ok {
+			byParent[l.Parent] = append(byParent[l.Parent], l)
+		}
+	}
+	for _, links := range byParent {
+		slices.SortFunc(links, func(a, b link) int {
+			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Order, b.Order))
+		})
+		var lineage season.Lineage
+		for _, l := range links {
+			lineage.Links = append(lineage.Links, season.Link{Team: l.Team, From: l.From, To: l.To})
+		}
+		same := func(other season.Lineage) bool { return slices.Equal(other.Links, lineage.Links) }
+		if len(links) > 1 && !slices.ContainsFunc(c.facts.Lineages, same) {
+			c.facts.Lineages = append(c.facts.Lineages, lineage)
+		}
+	}
+	slices.SortFunc(c.facts.Lineages, func(a, b season.Lineage) int {
+		return slices.CompareFunc(a.Links, b.Links, func(x, y season.Link) int {
+			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.Team, y.Team), cmp.Compare(x.To, y.To))
+		})
+	})
+	c.imported[chronologyTable] = 0
+	for _, l := range c.facts.Lineages {
+		c.imported[chronologyTable] += len(l.Links)
+	}
+}
