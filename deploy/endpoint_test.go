@@ -17,7 +17,7 @@ var placesOfEndpoint = []struct{ file, form string }{
 	{"schemas/catalog/catalog.go", `Name: CONSTANT,`},
 	{"schemas/contracts.go", `(catalog.CONSTANT,`},
 	{"schemas/paths.yaml", "/api/v1/PATH:\n"},
-	{"schemas/examples.yaml", "\nPATH:\n"},
+	{"schemas/endpoints.yaml", "\nPATH:\n"},
 	{"builder/render/render.go", `catalog.CONSTANT:`},
 	{"builder/bulk/bulk.go builder/bulk/bulk_test.go", `catalog.CONSTANT`},
 	{"README.md", "| `/PATH` |"},

@@ -79,7 +79,9 @@ func appendElements(b []byte, opening byte, elements []*yaml.Node, closing byte)
 // The schemas of messages to webhooks are inline.
 func bundle() *yaml.Node {
 	document := parse("openapi.yaml")
-	insertPaths(member(document, "paths"), parse("paths.yaml"))
+	generated := parse("paths.yaml")
+	explain(generated, parse("endpoints.yaml"))
+	insertPaths(member(document, "paths"), generated)
 	schemas := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	messages := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	titles := map[string]string{} // file -> name in components
@@ -95,6 +97,18 @@ func bundle() *yaml.Node {
 	redirect(messages, titles)
 	inline(document, messages)
 	return document
+}
+
+// explain puts the texts and examples of endpoints into their paths.
+func explain(paths, texts *yaml.Node) {
+	for i := 0; i < len(paths.Content); i += 2 {
+		get, of := member(paths.Content[i+1], "get"), member(texts, strings.TrimPrefix(paths.Content[i].Value, catalog.BasePath+"/"))
+		*member(get, "summary"), *member(get, "description") = *member(of, "summary"), *member(of, "description")
+		content := member(member(member(get, "responses"), "200"), "content")
+		if examples := member(of, "examples"); examples != nil { // a file has none
+			*member(member(content, "application/json"), "examples") = *examples
+		}
+	}
 }
 
 // insertPaths adds the generated paths behind the endpoints among the paths that are written by hand.

@@ -1,12 +1,13 @@
 // Package schemas is the public contract in machine-readable form: the OpenAPI document, the
 // JSON Schema of every body, and the check that a body keeps to them.
 //
-// The sources are openapi.yaml, paths.yaml and v1/*.schema.json, which this package embeds. It parses and
+// The sources are openapi.yaml, paths.yaml, endpoints.yaml and v1/*.schema.json, which this package embeds. It parses and
 // compiles each of them on first use. All functions are safe for concurrent use.
 // An embedded file that does not parse is a bug that the tests find; the program panics.
 //
 // Package generate makes paths.yaml and the schema files of the additive endpoints. All other sources are written by hand:
-// openapi.yaml with its six first endpoints, their schemas, and those of the service, of errors and of webhooks.
+// openapi.yaml with its six first endpoints, their schemas, and those of the service, of errors and of webhooks. The texts and
+// examples of the additive endpoints stand in endpoints.yaml.
 package schemas
 
 import (
@@ -15,7 +16,7 @@ import (
 )
 
 //go:generate go run ./generate
-//go:embed openapi.yaml paths.yaml v1/*.schema.json
+//go:embed openapi.yaml paths.yaml endpoints.yaml v1/*.schema.json
 var sources embed.FS
 
 func source(name string) []byte {

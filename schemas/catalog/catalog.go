@@ -10,8 +10,8 @@
 // One row of [Endpoints] determines the variants of an endpoint, their requests and their paths in
 // the store. A new endpoint takes:
 //
-//   - here, a [Name] with its comments, and a row, Additive, with the path patterns of its variants;
-//   - in schemas, the structs of its body in wire, and an example in examples.yaml;
+//   - here, a [Name] with its comment, and a row, Additive, with the path patterns of its variants;
+//   - in schemas, the structs of its body in wire, and its texts and an example in endpoints.yaml;
 //   - in builder/render, a function, and its row of the table renderers (render.go);
 //   - in builder/bulk, a row of the function tables, or a reason in the list of bulk_test.go;
 //   - a line in deploy/CHANGELOG.md.
@@ -24,9 +24,7 @@
 // the new bodies with the others belongs to builder/check.
 package catalog
 
-import (
-	"strings"
-)
+import "strings"
 
 // BasePath precedes every endpoint path of the contract.
 const BasePath = "/api/v1"
@@ -34,161 +32,32 @@ const BasePath = "/api/v1"
 // Name identifies an endpoint.
 type Name string
 
-// The endpoints. The comment above a name is the summary and the description in the OpenAPI document, the comment behind
-// it stands in README.md.
+// The endpoints. The comment behind a name stands in README.md. The OpenAPI document has its texts from endpoints.yaml.
 const (
-	Standings   Name = "standings"   // the championship
-	Calendar    Name = "calendar"    // rounds with start, status and winner
-	Drivers     Name = "drivers"     // the current grid
-	Predictions Name = "predictions" // frozen picks and verified results
-	NextRace    Name = "next-race"   // the next race, countdown and pick
-	Accuracy    Name = "accuracy"    // hit rates of the picks
-
-	// Every starter's chances
-	//
-	// The whole distribution that each pick was frozen with: every starter's probability to win and to be on the
-	// podium, the basis and the model. A frozen distribution never changes. Picks without a distribution are left out.
-	Probabilities Name = "probabilities" // every starter's chances, as frozen
-
-	// How good the forecasts really were
-	//
-	// Hits, podium accuracy, log-loss and Brier score of the picks that were frozen before their races (real), beside
-	// pole and a model of qualifying alone on the same races, with 95 % intervals; and, apart from it, the forecasts
-	// of today's model for past races (hindsight). A new verified result reaches it within a minute.
-	TrackRecord Name = "track-record" // scores with intervals
-
-	// The chances of the titles
-	//
-	// The chance of each title for every driver and constructor that can still win it by arithmetic, from 10,000
-	// simulations of the remaining races and sprints. They start from the verified standings, and draw the form of
-	// each team and driver from its uncertainty. A driver keeps his seat when he misses a race, unless the entries of
-	// the next race say otherwise. For the latest season with a result, and later ones, after_rounds has the odds
-	// after each round, from 2,000 simulations that know nothing of a later weekend. Odds follow a verified result
-	// within a minute.
-	TitleOdds Name = "title-odds" // each contender's chance of the title
-
-	// The races to come
-	//
-	// Provisional chances and the expected podium of the next race and of each race to come, from the facts known now.
-	// A forecast improves with entries, practice, sprint, qualifying and grid, and says from which session it learns
-	// next. It follows new facts within a minute. It never counts as a pick: /predictions has the pick, once it is
-	// frozen. The ledger notes the forecast once for each session of a weekend, and /track-record scores these.
-	// /forecast-history has them. With session_key: that race, or an empty list if it has started.
-	Forecast Name = "forecast" // coming races: provisional chances
-
-	// How a forecast moved through its week
-	//
-	// Every forecast of a race that the ledger noted, with its instant: one as the week begins, one after each session,
-	// one with the grid, at most nine. A noted forecast never changes, and stays when the race is over, postponed or
-	// cancelled. /forecast has the present one, /probabilities the chances of the frozen pick, and /track-record scores
-	// noted forecasts by basis. Without session_key: the latest race with a noted forecast. A race without one is an
-	// empty list, such as a race from before the ledger.
-	ForecastHistory Name = "forecast-history" // noted forecasts of a week
-
-	// Classifications
-	//
-	// The whole verified classification of the race and, if there was one, of the sprint: grid, laps, time or gap, the
-	// status of a driver who was not classified, points, and the revisions of the result. Only verified results are
-	// shown. Without parameters: the latest season with a result. With session_key alone: that round, of whichever
-	// season; with both, both must match. No match is an empty list.
-	Results Name = "results" // classifications of race and sprint, with revisions
-
-	// Weekends, session by session
-	//
-	// Where and when each round is held: every session with its start and status, the time zone of the circuit, and
-	// identifiers to join with other data. Parameters as of /results.
-	Weekends Name = "weekends" // every session's start, the time zone
-
-	// Changes of published rounds
-	//
-	// Every change of a published round, the newest first: races moved, postponed, cancelled, reinstated and added,
-	// results revised, picks voided, and decisions about a championship; each with the old value, the new value, the
-	// reason and the instant. Another number in the calendar alone is no change, because a race keeps its session_key.
-	// Nor is the first verified result of a race, which /calendar and /results show. Poll it with If-None-Match to
-	// learn which of your copies to replace. /changes/log has the changes of all seasons in pages.
-	Changes Name = "changes" // moved races, revised results, voided picks
-
-	// The log of all changes, in pages
-	//
-	// The changes of all seasons, oldest first, in pages of 200. Begin without page and follow next. The last page
-	// grows at its end alone, so keep its address and how many of its changes you have read; a page with a next one
-	// never changes again. Each change is that of /changes, without names and rows of results.
-	ChangesLog Name = "changes/log" // all changes
-
-	// A running race, lap by lap
-	//
-	// The race that runs, or ran last: order, gaps, stops and every driver's chances at the end of the leader's last
-	// lap. It is provisional until the result is verified; then it shows the verified classification. After
-	// valid_until the order is stale, and clients say so. With session_key: every observed lap of a past race,
-	// published when the race is over; state none where there is no timeline. Poll it every five seconds with
-	// If-None-Match.
-	Live Name = "live" // the running race lap by lap
-
-	// Practice, qualifying, grids, laps and stops
-	//
-	// The sessions of a weekend: practice, qualifying with the times of its parts, the starting grids with the places
-	// that each driver lost between qualifying and grid, fastest laps and pit stops. Qualifying and grid appear as
-	// soon as they are known, laps and stops with the verified result. /results has the classifications of race and
-	// sprint. Without session_key: the latest round of which a session is known; a session key without sessions gives
-	// an empty list.
-	Sessions Name = "sessions" // practice, qualifying, grids, pit stops
-
-	// The championship after every round
-	//
-	// Position, points and wins of every driver, or of every constructor, after each verified round: the table behind
-	// a chart of the season. The last round has the figures of /standings. Decisions that no race shows, such as
-	// points taken, stand in decisions.
+	Standings         Name = "standings"          // the championship
+	Calendar          Name = "calendar"           // rounds with start, status and winner
+	Drivers           Name = "drivers"            // the current grid
+	Predictions       Name = "predictions"        // frozen picks and verified results
+	NextRace          Name = "next-race"          // the next race, countdown and pick
+	Accuracy          Name = "accuracy"           // hit rates of the picks
+	Probabilities     Name = "probabilities"      // every starter's chances, as frozen
+	TrackRecord       Name = "track-record"       // scores with intervals
+	TitleOdds         Name = "title-odds"         // each contender's chance of the title
+	Forecast          Name = "forecast"           // coming races: provisional chances
+	ForecastHistory   Name = "forecast-history"   // noted forecasts of a week
+	Results           Name = "results"            // classifications of race and sprint, with revisions
+	Weekends          Name = "weekends"           // every session's start, the time zone
+	Changes           Name = "changes"            // moved races, revised results, voided picks
+	ChangesLog        Name = "changes/log"        // all changes
+	Live              Name = "live"               // the running race lap by lap
+	Sessions          Name = "sessions"           // practice, qualifying, grids, pit stops
 	StandingsProgress Name = "standings-progress" // the championship after every round
-
-	// Team-mates compared
-	//
-	// Every two drivers who took part for the same team: qualifying, races, points, and the median gap in qualifying.
-	// Qualifying counts as soon as it is known, a race once it is verified.
-	HeadToHead Name = "head-to-head" // team-mates in qualifying and race
-
-	// Careers of drivers and constructors
-	//
-	// Starts, wins, podiums, poles, fastest laps, points and titles over all verified rounds, with the teams of a
-	// driver or the drivers of a constructor, for those with a race in the season of the next race or the one before.
-	// All others are in /former-careers. With year: everybody's figures of that season.
-	Careers Name = "careers" // starts, wins, titles of present drivers or teams
-
-	// Careers that have ended
-	//
-	// The careers of drivers or constructors without a race in the season of the next race and the one before, as in
-	// /careers. A result never changes them: it changes with the season, by a correction of an old result, or when
-	// somebody returns.
-	FormerCareers Name = "former-careers" // of all others
-
-	// Identifiers that never change
-	//
-	// The identifiers of drivers, constructors, circuits and Grands Prix in the other documents, with the names that
-	// F1DB, Jolpica and OpenF1 have for the same, and the three-letter codes of drivers by season. An identifier never
-	// changes, also if a source changes its own. A round is its session_key; at F1DB it is the year and the Grand
-	// Prix, at Jolpica the year and the round, which /calendar and /weekends have. The session_key of OpenF1 is
-	// another number. Names are not known of everything. Jolpica's names are known of 830 drivers, 25 teams, 78
-	// circuits and 25 Grands Prix, and OpenF1's names are known of 29 drivers, 15 teams, 26 circuits and 25 Grands
-	// Prix. Jolpica has the identifiers of Ergast; those of drivers are joined by surname and date of birth, those of
-	// circuits by place. Of older teams they are mostly not known.
-	Identifiers Name = "identifiers" // lasting identifiers, other sources' names
-
-	// Circuits, their layouts, winners and lap records
-	//
-	// Every circuit of the championship: place, length, number of turns, direction, the layouts by year, verified
-	// races, winners, and the fastest race lap on the latest layout. With year: the circuits of that season, with the
-	// figures of that season alone. Turns and direction are F1DB's, and are absent for a layout that is newer than
-	// gridcast. Lap records are known of races whose fastest laps the source has.
-	Circuits Name = "circuits" // layouts, winners, lap records
-
-	// A whole season as one file
-	//
-	// A zip of the documents of one season, as NDJSON and as CSV, with the JSON Schemas, a list of the columns, the
-	// licence and the credit line. A season has a new file some seconds after its documents have changed, and only
-	// then; /status lists the hash of each. Facts from sources with non-commercial terms are left out, and the README
-	// in it says which. Without the season are the documents that are of no season or are provisional: /drivers,
-	// /next-race, /forecast, /live with its timelines, /identifiers, /former-careers and /changes/log. Ranges are not
-	// offered.
-	Bulk Name = "bulk"
+	HeadToHead        Name = "head-to-head"       // team-mates in qualifying and race
+	Careers           Name = "careers"            // starts, wins, titles of present drivers or teams
+	FormerCareers     Name = "former-careers"     // of all others
+	Identifiers       Name = "identifiers"        // lasting identifiers, other sources' names
+	Circuits          Name = "circuits"           // layouts, winners, lap records
+	Bulk              Name = "bulk"
 )
 
 // Endpoint is one row of the table.

@@ -2,8 +2,8 @@
 // the contracts of the additive endpoints, and the table of endpoints in the README. Run it after a change with "go generate ./schemas".
 // A test fails while a committed file differs.
 //
-// Its sources are the structs of schemas/wire with their comments, the table of schemas/catalog with the comments of its
-// names, and the examples in schemas/examples.yaml.
+// Its sources are the structs of schemas/wire with their comments, and the table of schemas/catalog with the comments behind
+// its names. The texts and examples of schemas/endpoints.yaml come into the OpenAPI document as they are.
 //
 //   - The comment above a field is its description for clients. A field without one has the comment behind the name of
 //     its type, if there is one.
@@ -60,7 +60,7 @@ func Files(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := readTexts(filepath.Join(root, "catalog/catalog.go"))
+	names, err := readNames(filepath.Join(root, "catalog/catalog.go"))
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +68,14 @@ func Files(root string) (map[string][]byte, error) {
 	if err := schemaFiles(files, structs); err != nil {
 		return nil, err
 	}
-	if files["paths.yaml"], err = paths(structs, texts, filepath.Join(root, "examples.yaml")); err != nil {
+	if files["paths.yaml"], err = paths(structs, names, filepath.Join(root, "endpoints.yaml")); err != nil {
 		return nil, err
 	}
-	if files["contracts.go"], err = contracts(structs, texts); err != nil {
+	if files["contracts.go"], err = contracts(structs, names); err != nil {
 		return nil, err
 	}
 	const readme = "../README.md"
-	if files[readme], err = readmeTable(filepath.Join(root, readme), texts); err != nil {
+	if files[readme], err = readmeTable(filepath.Join(root, readme), names); err != nil {
 		return nil, err
 	}
 	return files, nil

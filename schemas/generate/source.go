@@ -105,20 +105,16 @@ func directives(doc *ast.CommentGroup) []string {
 	return all
 }
 
-// text is the catalog's description of an endpoint.
-type text struct {
-	constant, summary, description string
-	data                           string // for the README
-}
+// name is an endpoint's name in the catalog: the constant, and the comment behind it for the README.
+type name struct{ constant, data string }
 
-// readTexts returns the text of each endpoint, from the comments of the catalog's names: the first paragraph above a
-// name is the summary, the second one the description, and the comment behind it is for the README.
-func readTexts(file string) (map[catalog.Name]text, error) {
+// readNames returns the names of the endpoints.
+func readNames(file string) (map[catalog.Name]name, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	texts := map[catalog.Name]text{}
+	names := map[catalog.Name]name{}
 	for _, declaration := range parsed.Decls {
 		d, ok := declaration.(*ast.GenDecl)
 		if !ok || d.Tok != token.CONST {
@@ -129,13 +125,9 @@ func readTexts(file string) (map[catalog.Name]text, error) {
 			if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != "Name" {
 				continue
 			}
-			name, _ := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value) // the compiler has accepted it
-			t := text{constant: spec.Names[0].Name, data: strings.TrimSpace(spec.Comment.Text())}
-			if all := paragraphs(spec.Doc, ""); len(all) == 2 {
-				t.summary, t.description = all[0], all[1]
-			}
-			texts[catalog.Name(name)] = t
+			value, _ := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value) // the compiler has accepted it
+			names[catalog.Name(value)] = name{spec.Names[0].Name, strings.TrimSpace(spec.Comment.Text())}
 		}
 	}
-	return texts, nil
+	return names, nil
 }
