@@ -9,6 +9,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"lab": main}) }
@@ -35,8 +36,6 @@ func TestScripts(t *testing.T) {
 func archiveFile(t *testing.T, facts season.Facts) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.archive")
-	if err := archive.WriteFile(path, archivetest.Stored(t, facts)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.WriteFile(path, archivetest.Stored(t, facts)))
 	return path
 }

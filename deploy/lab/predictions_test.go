@@ -24,6 +24,7 @@ import (
 	"gridcast/deploy/lab/backtest"
 	"gridcast/deploy/lab/laps"
 	"gridcast/deploy/lab/titles"
+	"gridcast/deploy/must"
 )
 
 var update = flag.Bool("update", false, "write deploy/docs/predictions.json and the tables of predictions.md anew")
@@ -70,10 +71,7 @@ func readFigures(t *testing.T) (f figures) {
 // TestPredictionsPage holds every figure of the page to the committed answers of the commands: tables stand between
 // marks, and the text around them has no figure with decimals.
 func TestPredictionsPage(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	tables := tablesOf(readFigures(t))
 	block := regexp.MustCompile(`(?s)<!-- figures: (\w+) -->\n.*?<!-- end -->`)
 	want := block.ReplaceAllStringFunc(string(text), func(found string) string {
@@ -90,9 +88,7 @@ func TestPredictionsPage(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		if *update {
-			if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(page, []byte(want), 0o600))
 		} else {
 			t.Errorf("%s differs from %s (-want +got); go -C deploy/lab test . -run TestPredictionsPage -update writes the tables\n%s", page, pageFigures, diff)
 		}
@@ -125,35 +121,22 @@ func TestPredictionsFigures(t *testing.T) {
 	}{{2026, predict.FromGrid, &got.Grid}, {2026, predict.FromQualifying, &got.Qualifying}, {2026, predict.FromForm, &got.Form}, {2024, predict.FromGrid, &got.Known}} {
 		config := backtest.DefaultConfig(2010, run.to)
 		config.Basis = run.basis
-		report, err := backtest.Run(t.Context(), a, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must.Get(backtest.Run(t.Context(), a, config))(t)
 		*run.into = *report
 	}
 	if got.Titles, err = titles.Score(t.Context(), a, 2010, 2025, predict.NewV2(predict.DefaultParams()), title.DefaultConfig()); err != nil {
 		t.Fatal(err)
 	}
-	races, err := laps.Read(sourcetest.Path(t, "ergast-laps"), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := backtest.LiveRun(t.Context(), a, races, backtest.DefaultLiveConfig(2021, 2024))
-	if err != nil {
-		t.Fatal(err)
-	}
+	races := must.Get(laps.Read(sourcetest.Path(t, "ergast-laps"), a))(t)
+	live := must.Get(backtest.LiveRun(t.Context(), a, races, backtest.DefaultLiveConfig(2021, 2024)))(t)
 	got.Live = *live
 	text := got.text(t)
 	if *update {
-		if err := os.WriteFile(pageFigures, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(pageFigures, text, 0o600))
 		return
 	}
 	var now figures
-	if err := json.Unmarshal(text, &now); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &now))
 	if diff := cmp.Diff(readFigures(t), now, cmpopts.EquateApprox(0, .0002)); diff != "" {
 		t.Errorf("the committed figures are not those of the commands (-committed +now)\n%s", diff)
 	}
@@ -173,10 +156,7 @@ func (f figures) text(t *testing.T) []byte {
 		}
 	}
 	f.Known.Seasons = nil
-	exact, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(json.Marshal(f))(t)
 	rounded := regexp.MustCompile(`-?\d+\.\d{5,}(e-\d+)?`).ReplaceAllFunc(exact, func(n []byte) []byte {
 		var v float64
 		_ = json.Unmarshal(n, &v)

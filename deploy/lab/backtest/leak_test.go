@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestNoPickSeesItsRace scrambles every fact from after the grid of a race was known,
@@ -27,10 +28,7 @@ func TestNoPickSeesItsRace(t *testing.T) {
 		s, _ := whole.AsOf(season.CalendarKnownAt(year + 2)).Season(year)
 		for i := range s.Rounds {
 			r := &s.Rounds[i]
-			after, err := season.New(scramble(facts, year, r.Number))
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Get(season.New(scramble(facts, year, r.Number)))(t)
 			for _, m := range models {
 				want := predicted(t, m, whole, year, r)
 				if diff := cmp.Diff(want, predicted(t, m, after, year, r)); diff != "" {
@@ -40,10 +38,7 @@ func TestNoPickSeesItsRace(t *testing.T) {
 		}
 		// The forecast may use the race before, so scrambling that one must change it.
 		last := &s.Rounds[len(s.Rounds)-1]
-		before, err := season.New(scramble(facts, year, last.Number-1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(season.New(scramble(facts, year, last.Number-1)))(t)
 		if cmp.Equal(predicted(t, models[0], whole, year, last), predicted(t, models[0], before, year, last)) {
 			t.Errorf("%d %s: the forecast does not depend on the race before", year, last.GrandPrix)
 		}
@@ -52,10 +47,7 @@ func TestNoPickSeesItsRace(t *testing.T) {
 
 func predicted(t *testing.T, m predict.Model, a *season.Archive, year int, r *season.Round) predict.Forecast {
 	t.Helper()
-	f, err := m.Predict(a.AsOf(r.GridKnownAt()), year, r.GrandPrix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(m.Predict(a.AsOf(r.GridKnownAt()), year, r.GrandPrix))(t)
 	return f
 }
 

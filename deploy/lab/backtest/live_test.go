@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/deploy/lab/backtest"
 	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/must"
 )
 
 // ergast holds the lap times of the live picks.
@@ -26,16 +27,10 @@ func TestPublishedLiveFigures(t *testing.T) {
 	if _, err := os.Stat(ergast); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no lap times at %s", ergast)
 	}
-	races, err := laps.Read(ergast, archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	races := must.Get(laps.Read(ergast, archive))(t)
 	config := backtest.DefaultLiveConfig(2021, 2024)
 	config.Model = fromGrid
-	report, err := backtest.LiveRun(t.Context(), archive, races, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(backtest.LiveRun(t.Context(), archive, races, config))(t)
 	if len(report.Checkpoints) != len(predict.Checkpoints) {
 		t.Fatalf("got %d checkpoints, want %d", len(report.Checkpoints), len(predict.Checkpoints))
 	}
@@ -63,10 +58,7 @@ func TestPublishedLiveFigures(t *testing.T) {
 		}
 	}
 
-	learnt, ofOrder, err := backtest.LearnLive(t.Context(), archive, races, 2025, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	learnt, ofOrder := must.Get2(backtest.LearnLive(t.Context(), archive, races, 2025, config))(t)
 	for orderOnly, learnt := range map[bool]predict.LiveWeights{false: learnt, true: ofOrder} {
 		if diff := cmp.Diff(predict.DefaultLiveWeights(orderOnly), learnt, cmpopts.EquateApprox(0, .002)); diff != "" {
 			t.Errorf("order alone %v: the published weights are not those of the data (-published +learnt):\n%s", orderOnly, diff)

@@ -19,6 +19,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/deploy/lab/backtest"
+	"gridcast/deploy/must"
 )
 
 // race names the forecast of a model in backtests of one archive and one basis.
@@ -97,18 +98,12 @@ func TestPublishedFigures(t *testing.T) {
 		}
 	}
 	whole.Model, known.Model, known.Baselines = fromGrid, fromGrid, whole.Baselines
-	all, err := backtest.Run(t.Context(), allSeasons(t), whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(backtest.Run(t.Context(), allSeasons(t), whole))(t)
 	if m := all.Model; all.Races < 340 || m.LogLoss > 1.193 || m.PodiumPct < 68.3 {
 		t.Errorf("2010 to 2026: %d races, log-loss %.4f, podium %.2f %%, want at least 340, at most 1.193, at least 68.3",
 			all.Races, m.LogLoss, m.PodiumPct)
 	}
-	got, err := backtest.Run(t.Context(), allSeasons(t), known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(backtest.Run(t.Context(), allSeasons(t), known))(t)
 	if got.Races != 305 || len(got.Seasons) != 15 {
 		t.Fatalf("got %d races in %d seasons, want 305 in 15", got.Races, len(got.Seasons))
 	}
@@ -160,10 +155,7 @@ func TestEmbeddedSeasonsStartEarly(t *testing.T) {
 	c := backtest.DefaultConfig(first, first+2)
 	seen, total := 0, 0
 	c.Progress = func(_ string, done, of int) { seen, total = done, of }
-	got, err := backtest.Run(t.Context(), a, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(backtest.Run(t.Context(), a, c))(t)
 	if seen != got.Races || total != got.Races || got.Seasons[0].Year != first {
 		t.Errorf("got %d races from %d, told of %d of %d", got.Races, got.Seasons[0].Year, seen, total)
 	}
@@ -201,10 +193,7 @@ func TestGridIsWorthItsPenalties(t *testing.T) {
 	for _, tc := range rows {
 		c := backtest.DefaultConfig(first, 2026)
 		c.Model, c.Basis, c.Baselines = published, tc.basis, []backtest.Baseline{{Name: "grid_frequency", Model: predict.GridFrequency()}}
-		got, err := backtest.Run(t.Context(), allSeasons(t), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(backtest.Run(t.Context(), allSeasons(t), c))(t)
 		if m := got.Model; got.Basis != tc.basis || m.LogLoss > tc.logLoss || m.PodiumPct < tc.podium {
 			t.Errorf("%s: got log-loss %.4f, podium %.2f %%, want at most %.3f, at least %.1f", got.Basis, m.LogLoss, m.PodiumPct, tc.logLoss, tc.podium)
 		}
@@ -232,10 +221,7 @@ func TestEmbeddedFigures(t *testing.T) {
 	if first > 2010 {
 		want = embeddedBar{races: 90, logLoss: 1.132, hit: 59.9, podium: 67.7}
 	}
-	got, err := backtest.Run(t.Context(), embedded(t), backtest.DefaultConfig(first, 2024))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(backtest.Run(t.Context(), embedded(t), backtest.DefaultConfig(first, 2024)))(t)
 	if m := got.Model; got.Races != want.races || m.LogLoss > want.logLoss || m.WinnerHitPct < want.hit || m.PodiumPct < want.podium {
 		t.Errorf("got %d races, log-loss %.4f, hit %.2f %%, podium %.2f %%, want %+v", got.Races, m.LogLoss, m.WinnerHitPct, m.PodiumPct, want)
 	}
@@ -246,14 +232,8 @@ func TestReportForms(t *testing.T) {
 	last := a.Facts().Seasons[len(a.Facts().Seasons)-1].Year
 	c := backtest.DefaultConfig(last, last)
 	c.Model = predict.GridFrequency()
-	r, err := backtest.Run(t.Context(), a, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(backtest.Run(t.Context(), a, c))(t)
+	b := must.Get(json.Marshal(r))(t)
 	var form struct {
 		From, To, Races int
 		Model           map[string]any
@@ -263,9 +243,7 @@ func TestReportForms(t *testing.T) {
 			Model map[string]any
 		}
 	}
-	if err := json.Unmarshal(b, &form); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &form))
 	if form.From != last || form.To != last || form.Races != r.Races || len(form.Seasons) != 1 || form.Seasons[0].Year != last {
 		t.Errorf("got %d to %d with %d races and %d seasons", form.From, form.To, form.Races, len(form.Seasons))
 	}
@@ -280,9 +258,7 @@ func TestReportForms(t *testing.T) {
 		t.Errorf("a model differs from itself by %+v", d)
 	}
 	var plot bytes.Buffer
-	if err := r.Plot(&plot); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Plot(&plot))
 	if strings.Contains(plot.String(), "NaN") || strings.Count(plot.String(), "<circle") != len(r.Reliability) {
 		t.Errorf("plot: want a dot for each of %d bins, got %s", len(r.Reliability), plot.String())
 	}

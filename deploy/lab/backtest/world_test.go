@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/deploy/must"
 )
 
 // release is the F1DB release behind the published figures.
@@ -26,10 +27,7 @@ func allSeasons(t testing.TB) *season.Archive {
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release after the Hungarian Grand Prix of 2026 there", release)
 	}
-	a, err := importRelease()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(importRelease())(t)
 	return a
 }
 

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
@@ -110,9 +111,7 @@ func (m *machine) start(t *testing.T, args ...string) (pid int, address string, 
 	cmd := exec.CommandContext(ctx, m.binary, append(args, "--listen", address)...)
 	cmd.Dir, cmd.Env = m.dir, append(os.Environ(), m.env...)
 	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
 	for time.Since(began) < 5*time.Minute {
 		if response, err := http.Get("http://" + address + "/readyz"); err == nil {
@@ -135,10 +134,7 @@ func megabytes(t *testing.T, pid int, field string) float64 {
 		t.Skip(err)
 	}
 	_, rest, _ := strings.Cut(string(status), field+":")
-	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kib := must.Get(strconv.ParseFloat(strings.Fields(rest)[0], 64))(t)
 	return kib * 1024 / 1e6
 }
 
@@ -192,20 +188,14 @@ func serveMemory(t *testing.T, m *machine) []row {
 func consolePage(t *testing.T, m *machine) []row {
 	port, token := porttest.Address(t), filepath.Join(m.dir, "token")
 	m.start(t, "serve", "--store", m.local, "--operator-listen", port, "--operator-token-file", token)
-	secret, err := os.ReadFile(token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Get(os.ReadFile(token))(t)
 	jar, _ := cookiejar.New(nil)
 	client := http.Client{Jar: jar}
 	form := url.Values{"name": {"cost"}, "token": {strings.TrimSpace(string(secret))}}
 	request, _ := http.NewRequest(http.MethodPost, "http://"+port+"/sign-in", strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Origin", "http://"+port)
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(client.Do(request))(t)
 	defer func() { _ = response.Body.Close() }()
 	var page bytes.Buffer
 	if _, err := page.ReadFrom(response.Body); err != nil || response.StatusCode != http.StatusOK {
@@ -236,12 +226,9 @@ func readingCommands(t *testing.T, m *machine) []row {
 // manyKeys revokes one of 100,000 keys before an edge.
 func manyKeys(t *testing.T, m *machine) []row {
 	folder := strings.TrimPrefix(m.local, "dir:")
-	store, err := dirblob.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(folder))(t)
 	var id string
-	if err := keys.Update(t.Context(), store, func(list *keys.List) error {
+	must.Do(t, keys.Update(t.Context(), store, func(list *keys.List) error {
 		for i := range 100_000 {
 			key, _, err := list.Create(keys.Request{Name: fmt.Sprintf("client %d", i), Tier: "standard"}, time.Now())
 			if err != nil {
@@ -250,18 +237,13 @@ func manyKeys(t *testing.T, m *machine) []row {
 			id = key.ID
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	pid, _, _ := m.start(t, "edge", "--store", m.local)
 	time.Sleep(settle)
 	first := megabytes(t, pid, "VmRSS")
 	m.run(t, "keys", "revoke", id, "--yes", "--store", m.local)
 	time.Sleep(settle)
-	info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(keys.Object)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(filepath.Join(folder, filepath.FromSlash(keys.Object))))(t)
 	return []row{
 		{"edge with 100,000 keys: settled memory", first, "MB", "120"},
 		{"the same after a change of one key", megabytes(t, pid, "VmRSS"), "MB", "120"},
@@ -276,17 +258,11 @@ func write(t *testing.T, rows []row) {
 	for _, r := range rows {
 		fmt.Fprintf(&table, "| %s | %.3g %s | %s |\n", r.What, r.Value, r.Unit, r.Wanted)
 	}
-	data, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.MarshalIndent(rows, "", "  "))(t)
 	results := filepath.Join(filepath.Dir(os.Getenv("GRIDCAST_COST")), "..", "cost")
 	files := map[string]string{results + ".json": string(data) + "\n", results + ".txt": table.String()}
 	if document := os.Getenv("GRIDCAST_COST_DOCUMENT"); document != "" {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(document))(t)
 		const begin, end = "<!-- cost -->\n", "<!-- end of cost -->"
 		before, rest, _ := strings.Cut(string(text), begin)
 		_, after, found := strings.Cut(rest, end)
@@ -296,8 +272,6 @@ func write(t *testing.T, rows []row) {
 		files[document] = before + begin + table.String() + end + after
 	}
 	for name, content := range files {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 }

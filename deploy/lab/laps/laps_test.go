@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/must"
 )
 
 func seconds(s ...float64) []time.Duration {
@@ -70,9 +71,7 @@ func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	write("races.csv", "raceId,year,round,name,date\n7,2020,1,\"One Grand Prix\",2020-03-02\n8,2020,9,Unknown,2020-09-01\n")
 	write("drivers.csv", "driverId,code,forename,surname\n1,\\N,\"Sergio\",\"Pérez\"\n2,BOB,Bob,Young\n3,OUT,Not,Here\n")
@@ -80,10 +79,7 @@ func TestRead(t *testing.T) {
 	write("lap_times.csv", lapTimes)
 	archive := archiveOfOneRace(t)
 
-	got, err := laps.Read(dir, archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(laps.Read(dir, archive))(t)
 	want := []*laps.Race{{
 		Year: 2020, GrandPrix: "one",
 		Completed: map[season.DriverID][]time.Duration{"sergio-perez": seconds(90, 180.5), "bob-young": seconds(91)},
@@ -115,7 +111,7 @@ func archiveOfOneRace(t *testing.T) *season.Archive {
 	result := func(d season.DriverID, position int) season.Result {
 		return season.Result{Driver: d, Team: "team", Engine: "engine", Position: position, Laps: 2}
 	}
-	a, err := season.New(season.Facts{
+	a := must.Get(season.New(season.Facts{
 		Drivers: map[season.DriverID]season.Driver{
 			"sergio-perez": {ID: "sergio-perez", Name: "Sergio Perez"}, "bob-young": {ID: "bob-young", Name: "Bob Young"},
 		},
@@ -127,9 +123,6 @@ func archiveOfOneRace(t *testing.T) *season.Archive {
 			Results:  []season.Result{result("sergio-perez", 1), result("bob-young", 2)},
 			PitStops: []season.PitStop{{Driver: "bob-young", Stop: 1, Lap: 1}},
 		}}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return a
 }

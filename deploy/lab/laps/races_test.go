@@ -18,6 +18,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -26,14 +27,8 @@ func TestTrueRaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: reduces all laps of 500 races")
 	}
-	archive, _, err := f1db.Import(sourcetest.Path(t, "f1db/f1db-json-splitted.zip"), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	races, err := laps.Read(sourcetest.Path(t, "ergast-laps"), archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive, _ := must.Get2(f1db.Import(sourcetest.Path(t, "f1db/f1db-json-splitted.zip"), f1db.Options{}))(t)
+	races := must.Get(laps.Read(sourcetest.Path(t, "ergast-laps"), archive))(t)
 	start := time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC) // of each race
 	lines, partial := 0, 0
 	for _, race := range races {
@@ -80,10 +75,7 @@ func TestTrueRaces(t *testing.T) {
 func TestCheckpointsOfSeasons(t *testing.T) {
 	ergast := sourcetest.Path(t, "ergast-laps")
 	stored := archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024))
-	races, err := laps.Read(ergast, stored.Archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	races := must.Get(laps.Read(ergast, stored.Archive))(t)
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
 		races = races[len(races)-1:]
 	}
@@ -112,10 +104,7 @@ func checkpointsOf(t *testing.T, stored archive.Stored, race *laps.Race) (made, 
 	store := memblob.New()
 	facts := archive.NewStore(store)
 	archivetest.Put(t, facts, stored)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, round.GridKnownAt().Add(-time.Hour), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, round.GridKnownAt().Add(-time.Hour), "test", ""))(t)
 	b := &builder.Builder{
 		Store: store, Ledger: l, Facts: facts.Load, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler),
 	}

@@ -9,6 +9,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/lab/titles"
+	"gridcast/deploy/must"
 )
 
 // TestRecord is the bar of the odds: walk-forward, at three stages of every season.
@@ -16,18 +17,12 @@ func TestRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}
-	a, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{}))(t)
 	c := title.DefaultConfig()
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
 		c.Runs /= 20 // the scores differ by hundredths, in a tenth of the time
 	}
-	record, err := titles.Score(t.Context(), a, 2010, 2025, predict.NewV2(predict.DefaultParams()), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(titles.Score(t.Context(), a, 2010, 2025, predict.NewV2(predict.DefaultParams()), c))(t)
 	within, counted := 0, 0
 	for i, most := range []float64{.340, .475, .380} {
 		if s := record.Stages[i]; s.Drivers.LogLoss > most || s.Drivers.LogLoss >= s.Drivers.Replay {

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gridcast/deploy/must"
 )
 
 var request = []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -22,10 +24,7 @@ var request = []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 // serve starts a server and returns its address. The server ends with the test.
 func serve(t *testing.T, handler http.HandlerFunc) netip.AddrPort {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	var running sync.WaitGroup
 	running.Go(func() { _ = server.Serve(listener) })
@@ -40,10 +39,7 @@ func serve(t *testing.T, handler http.HandlerFunc) netip.AddrPort {
 // reading, so that a slow machine exchanges as many requests as a fast one.
 func byAnswers(t *testing.T, cfg Config) (Report, error) {
 	t.Helper()
-	g, err := newGenerator(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(newGenerator(cfg))(t)
 	readings := time.Duration(0)
 	g.now = func() time.Duration {
 		readings++
@@ -66,10 +62,7 @@ func TestRunCountsAnswers(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = io.WriteString(w, body)
 	})
-	report, err := byAnswers(t, Config{Server: server, Connections: connections, Length: length, Request: request})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(byAnswers(t, Config{Server: server, Connections: connections, Length: length, Request: request}))(t)
 	if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > connections {
 		t.Errorf("counted %d answers of %d", n, served.Load())
 	}
@@ -125,10 +118,7 @@ func TestOpenLoop(t *testing.T) {
 			<-goOn
 		}
 	})
-	g, err := newGenerator(Config{Server: server, Connections: 1, Length: length, Request: request, PerSecond: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(newGenerator(Config{Server: server, Connections: 1, Length: length, Request: request, PerSecond: 100}))(t)
 	now, stalls := time.Duration(0), true
 	g.now = func() time.Duration {
 		if now == stall && stalls {
@@ -140,10 +130,7 @@ func TestOpenLoop(t *testing.T) {
 		}
 		return now
 	}
-	report, err := g.run()
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(g.run())(t)
 	var want []time.Duration // a request that is due between two ticks is sent at the second
 	for due := time.Duration(0); due < length; due += interval {
 		want = append(want, max(stall, (due+tick-1)/tick*tick)-due)
@@ -165,10 +152,7 @@ func TestOpenLoopGivesUp(t *testing.T) {
 	ended := make(chan struct{})
 	server := serve(t, func(http.ResponseWriter, *http.Request) { <-ended })
 	defer close(ended)
-	g, err := newGenerator(Config{Server: server, Connections: 2, Length: time.Second, Request: request, PerSecond: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(newGenerator(Config{Server: server, Connections: 2, Length: time.Second, Request: request, PerSecond: 10}))(t)
 	now := time.Duration(0)
 	g.now = func() time.Duration { now += 10 * time.Millisecond; return now }
 	if report, err := g.run(); err == nil || !strings.Contains(err.Error(), "10 requests have no response after 5s") {
@@ -251,10 +235,7 @@ func TestTLS(t *testing.T) {
 			cfg := Config{
 				Server: netip.MustParseAddrPort(server.Listener.Addr().String()), Connections: 4, Length: 200 * time.Millisecond, TLS: true, Request: tt.request,
 			}
-			report, err := tt.run(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(tt.run(cfg))(t)
 			server.Close() // waits for the handlers
 			connections := int64(cfg.Connections)
 			if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > connections {
