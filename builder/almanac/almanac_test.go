@@ -9,11 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
-	"gridcast/snapshots/blob/memblob"
+	"gridcast/builder/testseason"
 )
 
 // Three rounds of a small season, one a week from Sunday 1 June 2025, 13:00 UTC.
@@ -105,46 +104,40 @@ func ranked(drivers map[season.DriverID]float64, teams map[season.TeamID]float64
 	return d, []season.TeamStanding{{Team: first, Engine: "v6", Position: 1, Points: teams[first]}, {Team: second, Engine: "v6", Position: 2, Points: teams[second]}}
 }
 
-// world is an archive with a ledger opened at an instant.
+// world is a season of the test's own results, with a key for every round.
 type world struct {
-	t       *testing.T
-	archive *season.Archive
-	ledger  *ledger.Ledger
+	*testseason.Season
+	t *testing.T
 }
 
 func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, archive: archiveOf(t, orders...), ledger: l}
-	w.append(opened, func(s *ledger.Fold) []ledger.Event {
-		keys, err := ledger.AssignKeys(s, w.archive.Facts().Seasons)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}
-	})
-	return w
+	return &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, orders...), Opened: opened, Until: testseason.Scheduled}), t}
 }
 
-func (w *world) append(at time.Time, decide func(*ledger.Fold) []ledger.Event) {
+// edit changes the facts of the season.
+func (w *world) edit(edit func(rounds []season.Round)) *world {
 	w.t.Helper()
-	if _, err := almanactest.Fresh(w.t, w.ledger).Append(w.t.Context(), at, "test", func(s *ledger.Fold) ([]ledger.Event, error) { return decide(s), nil }); err != nil {
+	facts := w.Stored.Archive.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
+	edit(facts.Seasons[0].Rounds)
+	var err error
+	if w.Stored.Archive, err = season.New(facts); err != nil {
 		w.t.Fatal(err)
 	}
+	return w
 }
 
 // on appends the events that decide returns for a round's session.
 func (w *world) on(at time.Time, round int, decide func(s ledger.RoundRecord) []ledger.Event) {
 	w.t.Helper()
-	w.append(at, func(s *ledger.Fold) []ledger.Event {
+	w.Append(at, func(s *ledger.Fold) ([]ledger.Event, error) {
 		session, ok := s.Record(2025000 + int64(round))
 		if !ok {
 			w.t.Fatalf("round %d has no session", round)
 		}
-		return decide(session)
+		return decide(session), nil
 	})
 }
 
@@ -155,13 +148,9 @@ func (w *world) verify(at time.Time, round int, o order, reason string) {
 	})
 }
 
-func (w *world) at(t time.Time) *almanac.Almanac {
-	return almanac.Join(w.archive.AsOf(t), w.ledger.AsOf(t))
-}
-
 func (w *world) states(t time.Time) []almanac.State {
 	var states []almanac.State
-	for _, r := range w.at(t).Years[0].Rounds {
+	for _, r := range w.Almanac(t).Years[0].Rounds {
 		states = append(states, r.State)
 	}
 	return states
@@ -234,19 +223,19 @@ func standings(y *almanac.Year) (rows []string, drivers []almanac.Tally) {
 // that appears in the past takes no points away.
 func TestStandingsCountVerifiedRounds(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, order{"dan", "cay", "bob", "ann"})
-	if y, _ := w.at(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 {
+	if y, _ := w.Almanac(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 {
 		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers()))
 	}
 	// The third is verified before the second: the first and the third count.
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 	w.verify(startOf(3).Add(raceTime), 3, order{"dan", "cay", "bob", "ann"}, "")
-	y, _ := w.at(startOf(3).Add(raceTime)).Year(2025)
+	y, _ := w.Almanac(startOf(3).Add(raceTime)).Year(2025)
 	_, got := standings(y)
 	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 37, Wins: 1, Podiums: 1}, got[0]); diff != "" {
 		t.Errorf("leader after the first and the third round (-want +got)\n%s", diff)
 	}
 	w.verify(startOf(3).Add(2*raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
-	y, _ = w.at(startOf(3).Add(2 * raceTime)).Year(2025)
+	y, _ = w.Almanac(startOf(3).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
 	if diff := cmp.Diff([]string{"bob", "ann", "dan", "cay"}, names); diff != "" {
 		t.Errorf("order after three rounds (-want +got)\n%s", diff)
@@ -270,19 +259,8 @@ func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, preseason, "test", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &world{t: t, archive: gap, ledger: l}
-		w.append(preseason, func(s *ledger.Fold) []ledger.Event {
-			keys, err := ledger.AssignKeys(s, facts.Seasons)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}
-		})
-		y, _ := w.at(preseason).Year(year)
+		w := testseason.New(t, testseason.Config{Archive: gap, Opened: preseason, Until: testseason.Scheduled})
+		y, _ := w.Almanac(preseason).Year(year)
 		wins := 0
 		for _, row := range y.Drivers() {
 			wins += row.Wins
@@ -297,17 +275,12 @@ func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 // order follows. If they agree, the source's order stays.
 func TestStandingsAreTheSumOfResults(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
-	facts := w.archive.Facts()
-	behind := facts.Seasons[0].Rounds[0]
-	last := &facts.Seasons[0].Rounds[1]
-	last.DriverStandings, last.TeamStandings = behind.DriverStandings, behind.TeamStandings
-	var err error
-	if w.archive, err = season.New(facts); err != nil {
-		t.Fatal(err)
-	}
+	w.edit(func(rounds []season.Round) {
+		rounds[1].DriverStandings, rounds[1].TeamStandings = rounds[0].DriverStandings, rounds[0].TeamStandings
+	})
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
-	y, _ := w.at(startOf(2).Add(2 * raceTime)).Year(2025)
+	y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
 	if diff := cmp.Diff([]string{"ann", "bob", "cay", "dan"}, names); diff != "" {
 		t.Errorf("order (-want +got)\n%s", diff)
@@ -329,17 +302,13 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 // The first race waits for its verification, and dan left after it. The source's standings after the second list him.
 func TestStandingsNameTheTeamOfADriverWithoutAVerifiedRace(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"ann", "bob", "cay"})
-	facts := w.archive.Facts()
-	second := &facts.Seasons[0].Rounds[1]
-	second.Entries = slices.DeleteFunc(second.Entries, func(e season.Entry) bool { return e.Driver == "dan" })
-	var err error
-	if w.archive, err = season.New(facts); err != nil {
-		t.Fatal(err)
-	}
+	w.edit(func(rounds []season.Round) {
+		rounds[1].Entries = slices.DeleteFunc(slices.Clone(rounds[1].Entries), func(e season.Entry) bool { return e.Driver == "dan" })
+	})
 	w.verify(startOf(2).Add(raceTime), 2, order{"ann", "bob", "cay"}, "")
-	y, _ := w.at(startOf(2).Add(2 * raceTime)).Year(2025)
+	y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
 	for _, row := range y.Drivers() {
-		if want := w.archive.Facts().Teams[teamOf[row.Driver.ID]]; row.Team != want {
+		if want := w.Stored.Archive.Facts().Teams[teamOf[row.Driver.ID]]; row.Team != want {
 			t.Errorf("%s drives for %q, want %q", row.Driver.ID, row.Team.Name, want.Name)
 		}
 	}
@@ -381,14 +350,14 @@ func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
-	before, _ := w.at(startOf(2).Add(raceTime)).Year(2025)
+	before, _ := w.Almanac(startOf(2).Add(raceTime)).Year(2025)
 	if names, _ := standings(before); names[0] != "ann" {
 		t.Fatalf("leader before the correction: got %s, want ann", names[0])
 	}
 	// Ann loses her win weeks later: bob, cay and dan move up, she is last.
 	corrected := startOf(5)
 	w.verify(corrected, 1, order{"bob", "cay", "dan", "ann"}, "underweight")
-	after, _ := w.at(corrected).Year(2025)
+	after, _ := w.Almanac(corrected).Year(2025)
 	names, tallies := standings(after)
 	if diff := cmp.Diff([]string{"bob", "cay", "ann", "dan"}, names); diff != "" {
 		t.Errorf("order after the correction (-want +got)\n%s", diff)
@@ -406,7 +375,7 @@ func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
 	if alpha.Team.ID != "alpha" || alpha.Points != 80 || alpha.Wins != 2 || alpha.Podiums != 3 {
 		t.Errorf("constructors' leader after the correction: got %s %+v, want alpha with 80 points, 2 wins, 3 podiums", alpha.Team.ID, alpha.Tally)
 	}
-	if again, _ := w.at(corrected.Add(-time.Second)).Year(2025); !cmp.Equal(before.Drivers(), again.Drivers()) {
+	if again, _ := w.Almanac(corrected.Add(-time.Second)).Year(2025); !cmp.Equal(before.Drivers(), again.Drivers()) {
 		t.Error("the standings before the correction changed with it")
 	}
 }
@@ -416,7 +385,7 @@ func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 	w.verify(startOf(2).Add(raceTime), 2, order{"cay", "bob", "ann", "dan"}, "")
-	y, _ := w.at(startOf(2).Add(raceTime)).Year(2025)
+	y, _ := w.Almanac(startOf(2).Add(raceTime)).Year(2025)
 	names, tallies := standings(y)
 	if diff := cmp.Diff([]string{"ann", "cay", "bob", "dan"}, names); diff != "" {
 		t.Errorf("order (-want +got)\n%s", diff)
@@ -431,7 +400,7 @@ func TestComingRoundsAndDue(t *testing.T) {
 	w.on(preseason, 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(2), startOf(4), "storm")}
 	})
-	a := w.at(startOf(1).Add(-time.Second))
+	a := w.Almanac(startOf(1).Add(-time.Second))
 	var names []string
 	for _, r := range a.Coming() {
 		names = append(names, r.Facts.Name)
@@ -442,7 +411,7 @@ func TestComingRoundsAndDue(t *testing.T) {
 	if got := a.DueAt(); !got.Equal(startOf(1)) {
 		t.Errorf("due: got %s, want lights out at %s", got, startOf(1))
 	}
-	a = w.at(startOf(1))
+	a = w.Almanac(startOf(1))
 	if got, want := a.DueAt(), startOf(1).Add(almanac.RaceWindow); !got.Equal(want) {
 		t.Errorf("due while live: got %s, want %s", got, want)
 	}
@@ -453,10 +422,10 @@ func TestComingRoundsAndDue(t *testing.T) {
 
 func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
-	if got := w.at(startOf(1).Add(-48 * time.Hour)).Grid; len(got) != 0 {
+	if got := w.Almanac(startOf(1).Add(-48 * time.Hour)).Grid; len(got) != 0 {
 		t.Errorf("before any qualifying: got %d drivers, want none", len(got))
 	}
-	got := w.at(startOf(1)).Grid
+	got := w.Almanac(startOf(1)).Grid
 	var codes []string
 	for _, e := range got {
 		codes = append(codes, e.Code)

@@ -11,20 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
 )
 
 // decide appends a decision about a championship, in force from a round on, and returns the id of its event.
 func (w *world) decide(round int, c ledger.Championship) string {
 	w.t.Helper()
 	at := startOf(3).Add(2 * raceTime)
-	w.append(at, func(*ledger.Fold) []ledger.Event {
-		return []ledger.Event{{Type: ledger.ChampionshipDecided, Year: 2025, Session: 2025000 + int64(round), Reason: "stewards", Championship: &c}}
+	w.Append(at, func(*ledger.Fold) ([]ledger.Event, error) {
+		return []ledger.Event{{Type: ledger.ChampionshipDecided, Year: 2025, Session: 2025000 + int64(round), Reason: "stewards", Championship: &c}}, nil
 	})
-	all := w.ledger.Fold().AllChampionship(2025)
+	all := w.Ledger.Fold().AllChampionship(2025)
 	return all[len(all)-1].EventID
 }
 
@@ -135,7 +135,7 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 			first := tt.decisions[0]
 			w.decide(tt.from, ledger.Championship{Constructors: first.Constructors, Competitor: first.Competitor, Restores: ids[0]})
 		}
-		a := w.at(startOf(3).Add(week))
+		a := w.Almanac(startOf(3).Add(week))
 		y, _ := a.Year(2025)
 		if diff := cmp.Diff(tt.want, tables(y, tt.constructors)); diff != "" {
 			t.Errorf("%s: tables (-want +got)\n%s", name, diff)
@@ -146,7 +146,7 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		if got := a.Changes(2025); len(got) != changes || changes > 0 && got[0].Restored != tt.restored {
 			t.Errorf("%s: got %d changes, want %d", name, len(got), changes)
 		}
-		then, _ := w.at(startOf(3).Add(raceTime)).Year(2025)
+		then, _ := w.Almanac(startOf(3).Add(raceTime)).Year(2025)
 		if got := tables(then, true)[2]; got != "1 alpha 110, 2 beta 100" {
 			t.Errorf("%s: before the decision was made: got %s", name, got)
 		}
@@ -158,7 +158,7 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 	a := archivetest.Embedded(t)
 	facts := a.Facts()
 	last := facts.Seasons[len(facts.Seasons)-1].LatestResult().ResultKnownAt()
-	all := almanactest.New(t, last.Add(time.Hour)).Almanac(last.Add(time.Hour))
+	all := testseason.New(t, testseason.Config{Opened: last.Add(time.Hour), Until: testseason.Scheduled}).Almanac(last.Add(time.Hour))
 	var got []string
 	for i := range all.Years {
 		for _, d := range all.Years[i].Decisions() {
@@ -190,46 +190,41 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 func TestTableOffersDecision(t *testing.T) {
 	ann, cay := order{"ann", "cay", "bob", "dan"}, order{"cay", "ann", "dan", "bob"}
 	orders := []order{ann, cay, ann}
-	taken := func(from, points int) func(*season.Season) {
-		return func(s *season.Season) {
-			for i := range s.Rounds {
-				rows := slices.Clone(s.Rounds[i].TeamStandings)
+	taken := func(from, points int) func([]season.Round) {
+		return func(rounds []season.Round) {
+			for i := range rounds {
+				rows := slices.Clone(rounds[i].TeamStandings)
 				for j := range rows {
 					if i >= from-1 && rows[j].Team == "alpha" {
 						rows[j].Points -= float64(points)
 					}
 				}
-				s.Rounds[i].TeamStandings = rows
+				rounds[i].TeamStandings = rows
 			}
 		}
 	}
 	for name, tt := range map[string]struct {
-		table    func(*season.Season)
+		table    func([]season.Round)
 		verified []order
 		decided  *ledger.Championship // by a person, from round 2 on
 		want     []string
 	}{
-		"the sum":             {table: func(*season.Season) {}, verified: orders},
+		"the sum":             {table: func([]season.Round) {}, verified: orders},
 		"points taken":        {table: taken(2, 15), verified: orders, want: []string{"2 alpha 15 points taken"}},
 		"fewer points":        {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -10}, want: []string{"2 alpha 5 points taken"}},
 		"entered by a person": {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
-		"only a person's":     {table: func(*season.Season) {}, verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
+		"only a person's":     {table: func([]season.Round) {}, verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
 		"other results":       {table: taken(2, 15), verified: []order{ann, ann, ann}},
 		"not verified yet":    {table: taken(2, 15), verified: orders[:1]},
 		"a driver without a rank": {
-			table: func(s *season.Season) { s.Rounds[2].DriverStandings[0].Position = 0 }, verified: orders, want: []string{"3 ann excluded"},
+			table: func(rounds []season.Round) { rounds[2].DriverStandings[0].Position = 0 }, verified: orders, want: []string{"3 ann excluded"},
 		},
 		"a table that lags": {
-			table: func(s *season.Season) { s.Rounds[2].DriverStandings = s.Rounds[1].DriverStandings }, verified: orders,
+			table: func(rounds []season.Round) { rounds[2].DriverStandings = rounds[1].DriverStandings }, verified: orders,
 		},
 	} {
 		w := newWorld(t, preseason, orders...)
-		facts := w.archive.Facts()
-		tt.table(&facts.Seasons[0])
-		var err error
-		if w.archive, err = season.New(facts); err != nil {
-			t.Fatal(err)
-		}
+		w.edit(tt.table)
 		for i, o := range tt.verified {
 			w.verify(startOf(i+1).Add(raceTime), i+1, o, "")
 		}
@@ -237,7 +232,7 @@ func TestTableOffersDecision(t *testing.T) {
 			w.decide(2, *tt.decided)
 		}
 		at := startOf(3).Add(3 * raceTime)
-		v, s := w.archive.AsOf(at), w.ledger.Fold()
+		v, s := w.Stored.Archive.AsOf(at), w.Ledger.Fold()
 		var got []string
 		for _, o := range almanac.Offers(almanac.Rounds(v, s, 2025)) {
 			got = append(got, fmt.Sprintf("%d %s %s", o.From.Facts.Number, o.Competitor, &o.Championship))
@@ -259,7 +254,7 @@ func TestTableOffersDecision(t *testing.T) {
 
 func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "cay", "bob", "dan"})
-	y, _ := w.at(startOf(1).Add(week)).Year(2025)
+	y, _ := w.Almanac(startOf(1).Add(week)).Year(2025)
 	for text, want := range map[string]string{"ann": "ann", "CAY": "cay", "bob smith": "bob"} {
 		if id, _, err := y.Competitor(false, text); id != want || err != nil {
 			t.Errorf("%s: got %s, %v, want %s", text, id, err, want)

@@ -11,7 +11,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/snapshots/blob/memblob"
+	"gridcast/builder/testseason"
 )
 
 // TestChanges runs a season with every kind of event of a round.
@@ -33,7 +33,7 @@ func TestChanges(t *testing.T) {
 	})
 	on(startOf(1).Add(5*day), 2, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") })
 
-	a := w.at(startOf(1).Add(6 * day))
+	a := w.Almanac(startOf(1).Add(6 * day))
 	var got []string
 	for _, c := range a.Changes(2025) {
 		got = append(got, fmt.Sprintf("%d kind %s by %s: %s, %d to %d", c.Round.Session, c.Type, c.Actor, c.Reason, c.OldState, c.NewState))
@@ -57,7 +57,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("the log, newest first (-want +got)\n%s", diff)
 	}
 	for at := preseason; at.Before(startOf(1).Add(7 * day)); at = at.Add(day) { // later events only follow
-		if then := w.at(at).Log(); !cmp.Equal(then, a.Log()[:len(then)], cmpopts.EquateEmpty()) {
+		if then := w.Almanac(at).Log(); !cmp.Equal(then, a.Log()[:len(then)], cmpopts.EquateEmpty()) {
 			t.Errorf("at %s the log is %+v, later it begins otherwise", at, then)
 		}
 	}
@@ -67,7 +67,7 @@ func TestChanges(t *testing.T) {
 	if none := a.Changes(2024); len(none) != 0 {
 		t.Errorf("of another year: got %v", none)
 	}
-	if then := w.at(preseason).Changes(2025); len(then) != 1 {
+	if then := w.Almanac(preseason).Changes(2025); len(then) != 1 {
 		t.Errorf("before the season: got %d changes, want the move alone", len(then))
 	}
 }
@@ -75,29 +75,27 @@ func TestChanges(t *testing.T) {
 // TestAddedRound: a round that joins its season later is a change, with the start that it had then. The other rounds
 // of the season are none.
 func TestAddedRound(t *testing.T) {
-	w := &world{t: t, archive: archiveOf(t, nil, nil, nil)}
-	var err error
-	if w.ledger, err = ledger.Open(t.Context(), memblob.New(), ledger.Simulated, preseason, "test", ""); err != nil {
-		t.Fatal(err)
-	}
-	keys, err := ledger.AssignKeys(w.ledger.Fold(), w.archive.Facts().Seasons)
+	w := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil, nil, nil), Opened: preseason}), t}
+	keys, err := ledger.AssignKeys(w.Ledger.Fold(), w.Stored.Archive.Facts().Seasons)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := len(keys) - 1
 	added := preseason.Add(24 * time.Hour)
 	for i, some := range [][]ledger.KeyAssignment{keys[:last], keys[last:]} {
-		w.append(preseason.AddDate(0, 0, i), func(*ledger.Fold) []ledger.Event { return []ledger.Event{{Type: ledger.KeysAssigned, Keys: some}} })
+		w.Append(preseason.AddDate(0, 0, i), func(*ledger.Fold) ([]ledger.Event, error) {
+			return []ledger.Event{{Type: ledger.KeysAssigned, Keys: some}}, nil
+		})
 	}
-	if got := w.at(preseason).Changes(0); len(got) != 0 {
+	if got := w.Almanac(preseason).Changes(0); len(got) != 0 {
 		t.Errorf("before: got %+v, want none", got)
 	}
 	for moved := range 2 { // before and after a move
-		changes := w.at(added.Add(2 * time.Hour)).Changes(0)
+		changes := w.Almanac(added.Add(2 * time.Hour)).Changes(0)
 		if c := changes[len(changes)-1]; c.Type != ledger.KeysAssigned || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(startOf(len(keys))) {
 			t.Errorf("got %+v, want the last round at %s", c, startOf(len(keys)))
 		}
-		if log := w.at(added.Add(2 * time.Hour)).Log(); len(log) != 1+moved || log[0].Session != keys[last].Session || log[0].Type != ledger.KeysAssigned {
+		if log := w.Almanac(added.Add(2 * time.Hour)).Log(); len(log) != 1+moved || log[0].Session != keys[last].Session || log[0].Type != ledger.KeysAssigned {
 			t.Errorf("got the log %+v, want the last round first", log)
 		}
 		if moved == 0 {
@@ -114,8 +112,8 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	opened := startOf(1).Add(48 * time.Hour)
 	w := newWorld(t, opened, first)
 	w.verify(opened.Add(time.Hour), 1, revised, "appeal upheld")
-	changes := w.at(opened.Add(2 * time.Hour)).Changes(2025)
-	if log := w.at(opened.Add(2 * time.Hour)).Log(); len(log) != 1 || log[0].Revision != 1 {
+	changes := w.Almanac(opened.Add(2 * time.Hour)).Changes(2025)
+	if log := w.Almanac(opened.Add(2 * time.Hour)).Log(); len(log) != 1 || log[0].Revision != 1 {
 		t.Errorf("got the log %+v, want the first revision", log)
 	}
 	if len(changes) != 1 || changes[0].Type != ledger.ResultVerified || changes[0].Old.Winner() != "ann" || changes[0].New.Winner() != "bob" {
@@ -136,7 +134,7 @@ func TestOldStateOfAStartedRace(t *testing.T) {
 		w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
 		at := startOf(2).Add(tt.after)
 		w.on(at, 2, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") })
-		if got := w.at(at).Changes(2025); len(got) != 1 || got[0].OldState != tt.want || got[0].NewState != almanac.Cancelled {
+		if got := w.Almanac(at).Changes(2025); len(got) != 1 || got[0].OldState != tt.want || got[0].NewState != almanac.Cancelled {
 			t.Errorf("%s: got %+v, want the old state %d", name, got, tt.want)
 		}
 	}
@@ -153,7 +151,7 @@ func TestMovedRoundKeepsTheOrderOfStarts(t *testing.T) {
 	w.on(startOf(2).Add(3*24*time.Hour), 1, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Verify(almanac.Rows(first.results()), startOf(2).Add(2*24*time.Hour), "")}
 	})
-	y, _ := w.at(startOf(3)).Year(2025)
+	y, _ := w.Almanac(startOf(3)).Year(2025)
 	var calendar, progress []int
 	for _, r := range y.Rounds {
 		calendar = append(calendar, r.Facts.Number)

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/testseason"
 )
 
 // TestDecisionsTakenBack: every way to put a round off, before and after its start, with a pick and without one, can be taken back
 // until a result counts: the race can be held at a new start, or at the start that it had, and then verified. A pick that
 // was frozen before that start counts.
 func TestDecisionsTakenBack(t *testing.T) {
-	start := almanactest.BelgiumStart
+	start := testseason.Belgium.Start
 	off := map[string][]func(*almanac.Round) ([]ledger.Event, error){
 		"postponed":             {func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") }},
 		"cancelled":             {func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("fog") }},
@@ -25,20 +25,20 @@ func TestDecisionsTakenBack(t *testing.T) {
 		"started early":         {func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("it is on") }},
 	}
 	for what, decisions := range off {
-		for _, at := range []time.Time{start.Add(-30 * time.Minute), start.Add(time.Minute), almanactest.BelgiumOver} {
+		for _, at := range []time.Time{start.Add(-30 * time.Minute), start.Add(time.Minute), testseason.Belgium.Over()} {
 			for _, picked := range []string{"", "form", "grid"} {
 				for _, back := range []string{"a new start", "the start that it had"} {
 					name := fmt.Sprintf("%s at %s, pick on %q, %s", what, at.Format(time.TimeOnly), picked, back)
-					w := deciding{almanactest.New(t, almanactest.Opened), t}
+					w := deciding{testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled}), t}
 					if picked != "" {
-						w.Decide(start.Add(-time.Hour), almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
+						w.Decide(start.Add(-time.Hour), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 							pick := ledger.Pick{P1: "max-verstappen", P2: "lando-norris", P3: "charles-leclerc", WinProbability: .5, Model: "m"}
 							return []ledger.Event{ledger.Freeze(r.Session, pick, r.Start, picked == "grid")}, nil
 						})
 					}
 					failed := false
 					for _, decide := range decisions {
-						if err := w.Try(at, almanactest.Belgium, decide); err != nil {
+						if err := w.Try(at, testseason.Belgium.Key, decide); err != nil {
 							var refused *ledger.RefusedError
 							if failed = true; what != "moved, cancelled" || !errors.As(err, &refused) || at.Before(start) {
 								t.Errorf("%s: %v", name, err)
@@ -49,19 +49,19 @@ func TestDecisionsTakenBack(t *testing.T) {
 					if failed {
 						continue // a race that has begun is not moved; the refusal names the way, which the other rows go
 					}
-					again, after := start, almanactest.BelgiumOver.Add(time.Hour)
+					again, after := start, testseason.Belgium.Over().Add(time.Hour)
 					if back == "a new start" {
 						again = after.Add(time.Hour)
 					}
-					w.Decide(after, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(again, "it is held") })
-					r := w.Round(after, almanactest.Belgium)
+					w.Decide(after, testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(again, "it is held") })
+					r := w.Round(after, testseason.Belgium.Key)
 					if !r.Start.Equal(again) || r.Off() {
 						t.Errorf("%s: it starts at %s and is off: %t", name, r.Start, r.Off())
 					}
 					if counts := r.Pick != nil; back == "the start that it had" && counts != (picked != "") {
 						t.Errorf("%s: the pick counts: %t", name, counts)
 					}
-					if err := w.Try(again.Add(4*time.Hour), almanactest.Belgium, (*almanac.Round).Verify); err != nil {
+					if err := w.Try(again.Add(4*time.Hour), testseason.Belgium.Key, (*almanac.Round).Verify); err != nil {
 						t.Errorf("%s: verify: %v", name, err)
 					}
 				}

@@ -1,7 +1,6 @@
 package almanac_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,23 +12,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// without returns the world with an archive from which edit has removed facts.
-func (w *world) without(edit func(rounds []season.Round)) *world {
-	w.t.Helper()
-	facts := w.archive.Facts()
-	facts.Seasons = slices.Clone(facts.Seasons)
-	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
-	edit(facts.Seasons[0].Rounds)
-	a, err := season.New(facts)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.archive = a
-	return w
-}
-
 func (w *world) missing(at time.Time) (codes []string) {
-	for _, l := range almanac.Missing(w.archive.AsOf(at), w.ledger.AsOf(at), at) {
+	for _, l := range almanac.Missing(w.Stored.Archive.AsOf(at), w.Ledger.AsOf(at), at) {
 		code := string(l.Code)
 		if l.Urgent {
 			code += "!"
@@ -90,7 +74,7 @@ func TestMissingFacts(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			w := newWorld(t, preseason, first, nil, nil)
 			if c.edit != nil {
-				w.without(c.edit)
+				w.edit(c.edit)
 			}
 			if c.do != nil {
 				c.do(w)
@@ -153,14 +137,14 @@ func TestNextChange(t *testing.T) {
 		{"at lights out", startOf(1), startOf(1).Add(2 * time.Hour)},
 		{"while the result is awaited", startOf(1).Add(5 * time.Hour), startOf(1).Add(4 * time.Hour)},
 	} {
-		if got := w.at(c.at).NextChange(2025); !got.Equal(c.want) {
+		if got := w.Almanac(c.at).NextChange(2025); !got.Equal(c.want) {
 			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
 		}
 	}
 	for round := 1; round <= 2; round++ {
 		w.verify(startOf(2).Add(3*time.Hour), round, order{"ann", "bob", "cay", "dan"}, "")
 	}
-	over := w.at(startOf(2).Add(3 * time.Hour))
+	over := w.Almanac(startOf(2).Add(3 * time.Hour))
 	if got := over.NextChange(2025); !got.IsZero() {
 		t.Errorf("all is verified: got %s, want none", got)
 	}

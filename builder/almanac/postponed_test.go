@@ -16,7 +16,7 @@ func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 	first, second, third := order{"ann", "bob", "cay", "dan"}, order{"cay", "dan", "ann", "bob"}, order{"bob", "ann", "dan", "cay"}
 	w := newWorld(t, preseason, first, second, third)
 	points := func(at time.Time) map[string]float64 {
-		y, _ := w.at(at).Year(2025)
+		y, _ := w.Almanac(at).Year(2025)
 		got := map[string]float64{}
 		for _, s := range y.Drivers() {
 			got[string(s.Driver.ID)] = s.Points

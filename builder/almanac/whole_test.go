@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
 )
 
 // rowsOf decides on Belgium and returns the rows of the event by driver, in the form of the ledger file.
-func rowsOf(t *testing.T, w *almanactest.History, decide func(*almanac.Round) ([]ledger.Event, error)) map[season.DriverID]string {
+func rowsOf(t *testing.T, w *testseason.Season, decide func(*almanac.Round) ([]ledger.Event, error)) map[season.DriverID]string {
 	t.Helper()
-	w.Decide(almanactest.BelgiumOver, almanactest.Belgium, decide)
+	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, decide)
 	files := w.Ledger.Files()
 	rows := map[season.DriverID]string{}
 	for _, row := range files[len(files)-1].Events[0].Result.Rows {
@@ -41,7 +41,7 @@ func wantRows(t *testing.T, what string, got map[season.DriverID]string, want ma
 // A verified result has the whole rows of the source. A correction has its own details; the source
 // gives the others, but times and gaps only for drivers whose place is the same in both.
 func TestLedgerHasWholeRows(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
 	verified := rowsOf(t, w, (*almanac.Round).Verify)
 	wantRows(t, "verified", verified, map[season.DriverID]string{
 		"lewis-hamilton":  `{"driver":"lewis-hamilton","team":"mercedes","engine":"mercedes","position":1,"points":25,"number":44,"grid":3,"laps":44,"time_ms":4797566}`,
@@ -68,8 +68,8 @@ func TestLedgerHasWholeRows(t *testing.T) {
 
 // A correction before the source has a result has only its own details.
 func TestCorrectionAheadOfTheSource(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumStart.Add(time.Hour), almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Start.Add(time.Hour), testseason.Belgium.Key)
 	laps := 44
 	events, err := r.Correct([]ledger.Row{
 		{Driver: "lewis-hamilton", Team: "mercedes", Position: 1, Points: 25, Details: ledger.Details{Laps: &laps, TimeMS: 4797566}},
@@ -91,8 +91,8 @@ func TestCorrectionAheadOfTheSource(t *testing.T) {
 
 // The details of a verified row stay when the source changes them; a missing one comes from the source.
 func TestVerifiedDetailsStay(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	rows := r.Whole(almanac.Rows(r.Facts.Results), r.Facts.Results)
 	later := slices.Clone(r.Facts.Results)
 	for i := range later {
@@ -116,7 +116,7 @@ func TestVerifiedDetailsStay(t *testing.T) {
 // Nobody knows the laps of a driver in another's car, and the source may lack those of a disqualified one. A driver who
 // did not start has completed none.
 func TestUnknownLapsAreAbsent(t *testing.T) {
-	r := almanactest.New(t, almanactest.Opened).Round(almanactest.BelgiumOver, almanactest.Belgium)
+	r := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled}).Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	results := []season.Result{
 		{Driver: "lewis-hamilton", Position: 1, Laps: 70, Time: time.Hour},
 		{Driver: "cay", Position: 1, Shared: true},

@@ -8,59 +8,34 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // rendered is a version of the embedded seasons as of 1 July 2024, with the pick and the
 // verified result of the Austrian round, session 2024011.
 func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 	t.Helper()
-	facts := archivetest.Embedded(t)
-	opened := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
-	start := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	now := time.Date(2024, 7, 1, 12, 0, 0, 0, time.UTC)
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := facts.AsOf(now)
-	austria, _ := view.Round(2024, "austria")
-	for _, event := range []func(*ledger.Fold) (time.Time, ledger.Event){
-		func(s *ledger.Fold) (time.Time, ledger.Event) {
-			keys, err := ledger.AssignKeys(s, view.Seasons)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return opened, ledger.Event{Type: ledger.KeysAssigned, Keys: keys}
-		},
-		func(*ledger.Fold) (time.Time, ledger.Event) {
-			pick := ledger.Pick{P1: "max-verstappen", P2: "lando-norris", P3: "george-russell", WinProbability: 0.5, Model: "test"}
-			return opened, ledger.Freeze(2024011, pick, start, true)
-		},
-		func(s *ledger.Fold) (time.Time, ledger.Event) {
-			session, _ := s.Record(2024011)
-			return now, session.Verify(almanac.Rows(austria.Results), start, "")
-		},
-	} {
-		at, e := event(l.Fold())
-		if _, err := almanactest.Fresh(t, l).Append(t.Context(), at, "test", func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{e}, nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a := almanac.Join(view, l.Fold())
+	w := testseason.New(t, testseason.Config{Opened: testseason.Austria.Qualified, Until: testseason.Scheduled})
+	w.Append(testseason.Austria.Qualified, func(*ledger.Fold) ([]ledger.Event, error) {
+		pick := ledger.Pick{P1: "max-verstappen", P2: "lando-norris", P3: "george-russell", WinProbability: 0.5, Model: "test"}
+		return []ledger.Event{ledger.Freeze(testseason.Austria.Key, pick, testseason.Austria.Start, true)}, nil
+	})
+	w.Decide(now, testseason.Austria.Key, (*almanac.Round).Verify)
+	a := w.Almanac(now)
 	bodies := map[string][]byte{}
 	for _, v := range render.Variants(a) {
-		if bodies[v.Path()], err = render.Body(a, v, now); err != nil {
+		body, err := render.Body(a, v, now)
+		if err != nil {
 			t.Fatal(err)
 		}
+		bodies[v.Path()] = body
 	}
 	return render.Known(a), bodies
 }

@@ -35,7 +35,7 @@ func BenchmarkChangedTree(b *testing.B) {
 				b.Fatal(err)
 			}
 			asked := time.Since(began)
-			if _, err := s.builder.Build(b.Context(), builder.Request{At: s.now, Reason: "benchmark"}); err != nil {
+			if _, err := s.Build(b.Context(), builder.Request{At: s.now, Reason: "benchmark"}); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()

@@ -4,7 +4,6 @@ import (
 	stdcmp "cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,19 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
-	"gridcast/builder/ledger"
-	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // austria is lights out of the Austrian Grand Prix of 2024; qualifying ended 22 hours before.
@@ -50,26 +45,7 @@ func beforeAustria(t *testing.T) archive.Stored {
 func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	t.Helper()
 	s := &service{now: austria.Add(-24 * time.Hour)}
-	store := memblob.New()
-	s.facts = archive.NewStore(store)
-	inUse := archivetest.Put(t, s.facts, beforeAustria(t))
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, s.now, "builder", inUse.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.ledger = l
-	if err := builder.Vouch(t.Context(), s.ledger, s.facts); err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.DiscardHandler)
-	s.ingest = &ingest.Ingest{
-		Store: store, Facts: s.facts, Ledger: s.ledger, Log: log, Sources: sources,
-		Interval: func(time.Time) time.Duration { return time.Minute },
-	}
-	s.builder = &builder.Builder{
-		Store: store, Ledger: s.ledger, Facts: s.facts.Load, Name: "test", Log: log,
-		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), Stability: s.ingest.Stability, AutoVerifyAfter: 2 * time.Hour},
-	}
+	s.begin(t, beforeAustria(t), sources...)
 	return s
 }
 
@@ -206,7 +182,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 	second, herald := fromHerald(t, false)
 	change := swapped // a penalty that the one has and the other has not
 	s := inAustria(t, first, second)
-	s.builder.Policy.AutoReviseAfter = 2 * time.Hour
+	s.Policy.AutoReviseAfter = 2 * time.Hour
 	step := func(after time.Duration) {
 		t.Helper()
 		herald.tellOfAustria(t, austria.Add(after), change)
@@ -302,7 +278,7 @@ func TestCrossChecksThatFail(t *testing.T) {
 	second, herald := fromHerald(t, false)
 	s := inAustria(t, first, second)
 	s.step(t, austria.Add(4*time.Hour))
-	before, err := s.facts.Load(t.Context())
+	before, err := s.Archives.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +289,7 @@ func TestCrossChecksThatFail(t *testing.T) {
 	if len(report.Faults) != 2 {
 		t.Errorf("faults %v, want one of each source", report.Faults)
 	}
-	after, err := s.facts.Load(t.Context())
+	after, err := s.Archives.Load(t.Context())
 	if err != nil || after.SHA256 != before.SHA256 {
 		t.Errorf("the archive went from %.12s to %.12s, error %v", before.SHA256, after.SHA256, err)
 	}

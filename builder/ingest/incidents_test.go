@@ -37,7 +37,7 @@ func (s *service) published(t *testing.T) map[string]string {
 // version is the published one. Of the one before it the bodies that have not changed are used again.
 func (s *service) version(t *testing.T) *snapshots.Version {
 	t.Helper()
-	version, err := snapshots.Open(t.Context(), s.builder.Store, s.last)
+	version, err := snapshots.Open(t.Context(), s.Store, s.last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestOutagesOfTheSource(t *testing.T) {
 			if len(report.Faults) != 1 {
 				t.Errorf("faults: got %v, want one", report.Faults)
 			}
-			state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
+			state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestOutagesOfTheSource(t *testing.T) {
 			if report := s.step(t, state.Next); len(report.Faults) > 0 {
 				t.Errorf("once it is honest again: %v", report.Faults)
 			}
-			state, err = ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
+			state, err = ingest.LoadPollState(t.Context(), s.Store, "f1db")
 			if err != nil || state.Fault != "" || state.Failures != 0 {
 				t.Errorf("once it is honest again the operator sees %q after %d failures, %v", state.Fault, state.Failures, err)
 			}
@@ -225,7 +225,7 @@ func TestWrongData(t *testing.T) {
 			report := s.step(t, now)
 			switch test.gate {
 			case "":
-				state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
+				state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db")
 				if fault := report.Faults["f1db"]; err != nil || state.Fault != source.Malformed || fault == nil || state.Reason != fault.Error() {
 					t.Errorf("the operator sees %q, %q, %v; want the fault %v", state.Fault, state.Reason, err, fault)
 				}
@@ -252,7 +252,7 @@ func TestWrongData(t *testing.T) {
 			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Held) > 0 {
 				t.Errorf("once it is mended: faults %v, waiting %+v", report.Faults, report.Held)
 			}
-			if state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db"); err != nil || state.Fault != "" || state.Gate != "" {
+			if state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db"); err != nil || state.Fault != "" || state.Gate != "" {
 				t.Errorf("once it is mended the operator sees %q at gate %q, %v", state.Fault, state.Gate, err)
 			}
 		})
@@ -295,7 +295,7 @@ func TestHarmlessOddities(t *testing.T) {
 			after := s.published(t)
 			if i == 5 {
 				// Points are those of the results: the difference is reported, and not published.
-				state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
+				state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db")
 				if err != nil || len(state.Standings) == 0 {
 					t.Errorf("nobody is told that the standings differ: %v, %v", state.Standings, err)
 				}
@@ -356,7 +356,7 @@ func TestCalendarAsItIs(t *testing.T) {
 	})
 	t.Run("portraits", func(t *testing.T) {
 		// Lindblad was in no archive before; of Norris there is none, and nobody knows the other.
-		if _, err := settings.Update(t.Context(), s.builder.Store, false, func(settings *settings.Settings) {
+		if _, err := settings.Update(t.Context(), s.Store, false, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{
 				Template: "https://images.example/{year}/{driver}/{code}.png", Drivers: []season.DriverID{"arvid-lindblad", "kimi-antonelli", "nobody-yet"},
 			}
@@ -380,7 +380,7 @@ func TestCalendarAsItIs(t *testing.T) {
 		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
 			t.Error("nothing is new, and the archive changed")
 		}
-		if _, err := settings.Update(t.Context(), s.builder.Store, false, func(settings *settings.Settings) {
+		if _, err := settings.Update(t.Context(), s.Store, false, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{}
 		}); err != nil {
 			t.Fatal(err)
@@ -461,7 +461,7 @@ func TestOvernightCorrection(t *testing.T) {
 	// While it waits nothing of it is seen, however often a version is built: no lap, no gap, no reason.
 	for _, wait := range []time.Duration{time.Minute, 30 * time.Minute} {
 		s.step(t, morning.Add(wait))
-		if _, err := s.builder.Build(t.Context(), builder.Request{At: s.now, Reason: "again"}); err != nil {
+		if _, err := s.Build(t.Context(), builder.Request{At: s.now, Reason: "again"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, order, _, revisions := seen(); order != before || revisions != 1 {
@@ -482,7 +482,7 @@ func TestOvernightCorrection(t *testing.T) {
 // its key while others are renumbered, and is scheduled again when the source has it.
 func TestRoundTakenOffAndBack(t *testing.T) {
 	s := inMonaco(t, raceMorning)
-	key, _ := s.ledger.Fold().Key(2026, "hungary")
+	key, _ := s.Ledger.Fold().Key(2026, "hungary")
 	const folder = "src/data/seasons/2026/races/"
 	hungary := make(map[string][]byte)
 	renumbered := map[string]string{folder + "12-netherlands": folder + "11-netherlands"}
@@ -530,10 +530,10 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 			t.Errorf("at %s Hungary is %s, want %s", test.at.Format(time.RFC3339), got, test.want)
 		}
 	}
-	if still, _ := s.ledger.Fold().Key(2026, "hungary"); still != key {
+	if still, _ := s.Ledger.Fold().Key(2026, "hungary"); still != key {
 		t.Errorf("its key was %d and is %d", key, still)
 	}
-	said, _ := s.ledger.Fold().Record(key)
+	said, _ := s.Ledger.Fold().Record(key)
 	for _, change := range said.Override.Changes {
 		if !strings.HasPrefix(change.Actor, "source:f1db@") {
 			t.Errorf("%s by %s, want by the source", change.Type, change.Actor)
@@ -575,7 +575,7 @@ func TestTwoSchedulers(t *testing.T) {
 			t.Errorf("run %d changed the archive again: %v", i, report.Applied)
 		}
 	}
-	facts, err := s.facts.Load(t.Context())
+	facts, err := s.Archives.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -631,7 +631,7 @@ func TestIdlePollsCostNothing(t *testing.T) {
 // poll needs next. A result of an archive from another scheduler counts as contested.
 func TestNobodyWaitsForASource(t *testing.T) {
 	s := inMonaco(t, raceMorning)
-	facts, err := s.facts.Load(t.Context())
+	facts, err := s.Archives.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -683,7 +683,7 @@ func TestStartWithoutASource(t *testing.T) {
 		t.Error("a season of which nothing is known is published")
 	}
 	s.host.Misbehave(nil)
-	state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
+	state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/predict"
 	"gridcast/builder/source/codehosttest"
+	"gridcast/builder/testseason"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/dirblob"
@@ -257,7 +257,7 @@ func TestLies(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour, Stability: truth.Stability}
-	if events, err := policy.Settle(t.Context(), almanactest.Fresh(t, truth.Ledger), stored, truth.now); err != nil || len(events) < 2 {
+	if events, err := policy.Settle(t.Context(), testseason.Fresh(t, truth.Ledger), stored, truth.now); err != nil || len(events) < 2 {
 		t.Fatalf("the first two results: got %d events, %v", len(events), err)
 	}
 	latest := truth.state(t).Committed

@@ -4,7 +4,6 @@ import (
 	stdcmp "cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -12,15 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder"
-	"gridcast/builder/almanac/almanactest"
-	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
-	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
+	"gridcast/builder/testseason"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -80,33 +76,13 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 			r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil
 		}
 	}
-	trimmed, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := archivetest.Stored(t, facts)
-	store := memblob.New()
+	file, store := archivetest.Stored(t, facts), memblob.New()
 	var desks []*desk
 	for range n {
-		store := blob.Store(store)
 		d := &desk{source: &herald{revision: "one", facts: season.Facts{}}}
-		factsStore := archive.NewStore(store)
-		if err := factsStore.Put(t.Context(), file); err != nil && len(desks) == 0 {
-			t.Fatal(err)
-		}
-		l, err := ledger.Open(t.Context(), store, ledger.Simulated, now.Add(-time.Hour), "builder", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy := builder.Policy{}
-		if _, err := policy.Settle(t.Context(), almanactest.Fresh(t, l), archive.Stored{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		d.Ingest = &ingest.Ingest{
-			Store: store, Facts: factsStore, Ledger: l, Log: slog.New(slog.DiscardHandler),
-			Sources:  []ingest.Source{{Upstream: d.source}},
-			Interval: func(time.Time) time.Duration { return 0 },
-		}
+		world := testseason.New(t, testseason.Config{Stored: file, Store: store, Opened: now.Add(-time.Hour), Until: testseason.Scheduled})
+		d.Ingest = ingestOf(world, ingest.Source{Upstream: d.source})
+		d.Interval = func(time.Time) time.Duration { return 0 }
 		desks = append(desks, d)
 	}
 	return store, desks, whole
@@ -328,10 +304,7 @@ func saying(whole season.Facts, change func(*season.Round)) season.Facts {
 	said := whole
 	year := season.Season{Year: 2024}
 	for _, r := range whole.Seasons[0].Rounds {
-		r = season.Round{
-			Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
-			ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
-		}
+		r = archivetest.Scheduled(&r)
 		if r.GrandPrix == weekend {
 			change(&r)
 		}

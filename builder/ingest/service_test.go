@@ -1,36 +1,30 @@
 package ingest_test
 
 import (
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ingest"
-	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/builder/testseason"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob/memblob"
 )
 
-// service is a builder and an ingest on a directory, without a person, at an instant that a test
-// sets.
+// service is a builder and an ingest, without a person, at an instant that a test sets.
 type service struct {
-	now     time.Time
-	host    *codehosttest.Host
-	builder *builder.Builder
-	ingest  *ingest.Ingest
-	facts   *archive.Store
-	ledger  *ledger.Ledger
-	last    *snapshots.Version
+	*testseason.Season
+	now    time.Time
+	host   *codehosttest.Host
+	ingest *ingest.Ingest
+	last   *snapshots.Version
 }
 
 // base is the archive that tests begin with, made once: reading a release takes a second.
@@ -61,35 +55,29 @@ func newServiceOn(t testing.TB, stored archive.Stored, now time.Time) *service {
 	t.Helper()
 	s := &service{now: now}
 	s.host = codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
-	store := memblob.New()
-	s.facts = archive.NewStore(store)
-	inUse := archivetest.Put(t, s.facts, stored)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.ledger = l
-	if err := builder.Vouch(t.Context(), s.ledger, s.facts); err != nil {
-		t.Fatal(err)
-	}
 	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
-	s.ingest = &ingest.Ingest{
-		Store: store, Facts: s.facts, Ledger: s.ledger, Log: log,
-		Sources:  []ingest.Source{{Upstream: repository}},
+	s.begin(t, stored, ingest.Source{Upstream: repository})
+	s.Policy.AutoReviseAfter = 2 * time.Hour
+	return s
+}
+
+// begin opens the ledger on an archive. The service reads the sources.
+func (s *service) begin(t testing.TB, stored archive.Stored, sources ...ingest.Source) {
+	t.Helper()
+	s.Season = testseason.New(t, testseason.Config{Stored: stored, Opened: s.now, Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: 2 * time.Hour}})
+	s.ingest = ingestOf(s.Season, sources...)
+	s.Policy.Stability = s.ingest.Stability
+}
+
+// ingestOf returns an ingest beside a builder. A poll is due after a minute.
+func ingestOf(s *testseason.Season, sources ...ingest.Source) *ingest.Ingest {
+	return &ingest.Ingest{
+		Store: s.Store, Facts: s.Archives, Ledger: s.Ledger, Log: s.Log, Sources: sources,
 		Interval: func(time.Time) time.Duration { return time.Minute },
 	}
-	s.builder = &builder.Builder{
-		Store: store, Ledger: s.ledger, Facts: s.facts.Load, Name: "test", Log: log,
-		Policy: builder.Policy{
-			Model: predict.NewV2(predict.DefaultParams()), Stability: s.ingest.Stability,
-			AutoVerifyAfter: 2 * time.Hour, AutoReviseAfter: 2 * time.Hour,
-		},
-	}
-	return s
 }
 
 // step asks the source and builds, at an instant.
@@ -100,7 +88,7 @@ func (s *service) step(t testing.TB, now time.Time) ingest.Outcome {
 	if err != nil {
 		t.Fatalf("at %s: %v", now.Format(time.RFC3339), err)
 	}
-	if _, err := s.builder.Build(t.Context(), builder.Request{At: now, Reason: "test"}); err != nil {
+	if _, err := s.Build(t.Context(), builder.Request{At: now, Reason: "test"}); err != nil {
 		t.Errorf("at %s: %v", now.Format(time.RFC3339), err)
 	}
 	return report

@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
@@ -28,6 +27,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/builder/source"
+	"gridcast/builder/testseason"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -785,11 +785,11 @@ func TestSmallVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	policy := builder.Policy{AutoVerifyAfter: time.Hour, Stability: s.Stability}
-	events, err := policy.Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, s.now.Add(59*time.Minute))
+	events, err := policy.Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, s.now.Add(59*time.Minute))
 	if err != nil || len(events) != 0 {
 		t.Errorf("59 minutes after the result arrived: got %+v, %v, want no event", events, err)
 	}
-	events, err = policy.Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, s.now.Add(time.Hour))
+	events, err = policy.Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, s.now.Add(time.Hour))
 	if err != nil || len(events) != 1 || events[0].Type != ledger.ResultVerified {
 		t.Fatalf("an hour after the result arrived: got %+v, %v, want it verified", events, err)
 	}
@@ -825,7 +825,7 @@ func TestSmallDoubted(t *testing.T) {
 			}
 			policy := builder.Policy{AutoVerifyAfter: time.Hour, Stability: s.Stability}
 			for want, wait := range []time.Duration{tt.wait - time.Minute, tt.wait} {
-				events, err := policy.Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, arrived.Add(wait))
+				events, err := policy.Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, arrived.Add(wait))
 				if err != nil || len(events) != want {
 					t.Errorf("%s after the result arrived: got %+v, %v, want %d events", wait, events, err, want)
 				}
@@ -928,7 +928,7 @@ func TestSmallPastRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (builder.Policy{}).Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, s.now); err != nil {
+	if _, err := (builder.Policy{}).Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, s.now); err != nil {
 		t.Fatal(err)
 	}
 	for name := range files {

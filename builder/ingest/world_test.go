@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
@@ -21,6 +19,7 @@ import (
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/builder/testseason"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/memblob"
@@ -126,15 +125,7 @@ func newSmall(t testing.TB) *small {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := d.Facts
-	inUse := archivetest.Put(t, archive.NewStore(s.store), archivetest.Stored(t, facts))
-	l, err := ledger.Open(t.Context(), s.store, ledger.Simulated, opening, "builder", inUse.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (builder.Policy{}).Settle(t.Context(), almanactest.Fresh(t, l), inUse, opening); err != nil {
-		t.Fatal(err)
-	}
+	testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, d.Facts), Store: s.store, Opened: opening, Until: testseason.Scheduled})
 	s.Ingest = s.scheduler(t, s.store)
 	return s
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -205,13 +205,13 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 
 // TestRowsAreByPosition, although an operator entered them the other way round.
 func TestRowsAreByPosition(t *testing.T) {
-	h := almanactest.New(t, almanactest.Opened)
-	h.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
+	h := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	h.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Source())
 		slices.Reverse(rows)
 		return r.Correct(rows, nil, "seen on the timing page")
 	})
-	body, err := render.Body(h.Almanac(almanactest.BelgiumOver), catalog.Variant{Endpoint: catalog.Results, SessionKey: almanactest.Belgium}, generated)
+	body, err := render.Body(h.Almanac(testseason.Belgium.Over()), catalog.Variant{Endpoint: catalog.Results, SessionKey: testseason.Belgium.Key}, generated)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestWeekendTellsWhyItMoved(t *testing.T) {
 // TestFullPageOfChangesStays moves a race again and again: a full page leads to the next one and keeps its bytes.
 func TestFullPageOfChangesStays(t *testing.T) {
 	opened := time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC)
-	h := almanactest.New(t, opened)
+	h := testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled})
 	start := h.Round(opened, 2024013).Start
 	valid := start
 	move := func(at time.Time, times int) {
@@ -362,9 +362,9 @@ func TestIdentifiersLast(t *testing.T) {
 		{[]ledger.Event{ledger.Rename(old, now)}, "source:f1db@1", wire.Identity{ID: old, F1DB: now}},
 		{[]ledger.Event{ledger.Rename(old, "kimi"), ledger.Rename("kimi", now)}, "source:f1db@1", wire.Identity{ID: old, F1DB: now, Aliases: []string{"kimi"}}},
 	} {
-		h := almanactest.New(t, opened)
+		h := testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled})
 		if test.renames != nil {
-			if _, err := almanactest.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
+			if _, err := testseason.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

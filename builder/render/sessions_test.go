@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/render"
+	"gridcast/builder/testseason"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -32,7 +32,7 @@ func rowsOf[T any](t *testing.T, a *almanac.Almanac, v catalog.Variant) []T {
 // after2025 is the almanac of the embedded seasons at the end of 2025.
 func after2025(t *testing.T) *almanac.Almanac {
 	opened := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
-	return almanactest.New(t, opened).Almanac(opened.Add(time.Hour))
+	return testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled}).Almanac(opened.Add(time.Hour))
 }
 
 // TestSprintGridOf2021 compares a sprint grid with the qualifying of Friday, which set it in 2021 and 2022.

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/stewards"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
 )
 
@@ -32,8 +32,8 @@ func written(t *testing.T, r *almanac.Round, edit func([]map[string]any) []map[s
 func asWritten(rows []map[string]any) []map[string]any { return rows }
 
 func TestReadClassification(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	rows, _, err := stewards.ReadClassification(r, written(t, r, asWritten))
 	if err != nil {
 		t.Fatal(err)
@@ -55,9 +55,9 @@ func TestReadClassification(t *testing.T) {
 
 // Before the source has a result, the entries name the drivers of the session.
 func TestReadClassificationAheadOfTheSource(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	document := written(t, w.Round(almanactest.BelgiumOver, almanactest.Belgium), asWritten)
-	r := w.Round(almanactest.BelgiumStart.Add(1), almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	document := written(t, w.Round(testseason.Belgium.Over(), testseason.Belgium.Key), asWritten)
+	r := w.Round(testseason.Belgium.Start.Add(1), testseason.Belgium.Key)
 	if r.Source() != nil {
 		t.Fatal("the source has a result at lights out")
 	}
@@ -71,8 +71,8 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 }
 
 func TestClassificationsThatAreRefused(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	sentences := make(map[string]string)
 	for name, document := range map[string][]byte{
 		"a driver is missing":      written(t, r, func(rows []map[string]any) []map[string]any { return rows[1:] }),

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/almanac/almanactest"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/golden"
@@ -17,7 +17,7 @@ import (
 func qatar(t *testing.T) *stewards.Roster {
 	t.Helper()
 	saturday := time.Date(2024, 11, 30, 8, 0, 0, 0, time.UTC)
-	return stewards.NewRoster(almanactest.New(t, saturday).Archive.AsOf(saturday), 2024, "qatar", nil)
+	return stewards.NewRoster(archivetest.Embedded(t).AsOf(saturday), 2024, "qatar", nil)
 }
 
 func TestRosterReads(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
 )
 
@@ -43,11 +43,11 @@ func onTheRoad(r *almanac.Round) []ledger.Row {
 }
 
 func TestDisqualificationAsItHappened(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 		return []ledger.Event{r.Record.Verify(onTheRoad(r), r.Start, "")}, nil
 	})
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	if !r.Differs() {
 		t.Error("the source does not differ from the order on the road")
 	}
@@ -78,8 +78,8 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 
 // After a ruling every gap is measured from the new winner, with the penalties.
 func TestGapsAfterARuling(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	rows, err := stewards.Ruling{
 		Disqualified: []season.DriverID{"lewis-hamilton"}, Penalties: map[season.DriverID]time.Duration{"charles-leclerc": time.Second},
 	}.Apply(stewards.Session{Round: r})
@@ -103,8 +103,8 @@ func TestGapsAfterARuling(t *testing.T) {
 }
 
 func TestTimePenalty(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	times := map[season.DriverID]time.Duration{}
 	for _, row := range r.Facts.Results {
 		times[row.Driver] = row.Time
@@ -146,8 +146,8 @@ func TestTimePenalty(t *testing.T) {
 }
 
 func TestRulingsThatAreRefused(t *testing.T) {
-	w := almanactest.New(t, almanactest.Opened)
-	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	penalty := func(driver season.DriverID, d time.Duration) stewards.Ruling {
 		return stewards.Ruling{Penalties: map[season.DriverID]time.Duration{driver: d}}
 	}
@@ -168,8 +168,8 @@ func TestRulingsThatAreRefused(t *testing.T) {
 	t.Run("points that do not follow from the places", func(t *testing.T) {
 		rows := slices.Clone(r.Source())
 		rows[4].Points = 3
-		w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, nil, "an odd one") })
-		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(stewards.Session{Round: w.Round(almanactest.BelgiumOver, almanactest.Belgium)})
+		w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, nil, "an odd one") })
+		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(stewards.Session{Round: w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)})
 		if err == nil {
 			t.Fatal("got no error, want one that asks for a file")
 		}
@@ -181,7 +181,7 @@ func TestRulingsThatAreRefused(t *testing.T) {
 // In every race of the embedded seasons a disqualified winner leaves a classification with the
 // same drivers, places without a gap, and the points of the places.
 func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
-	w := almanactest.New(t, time.Date(2006, 10, 1, 0, 0, 0, 0, time.UTC))
+	w := testseason.New(t, testseason.Config{Opened: time.Date(2006, 10, 1, 0, 0, 0, 0, time.UTC), Until: testseason.Scheduled})
 	rounds := w.Almanac(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	ruled := 0
 	for year := 2007; year <= 2024; year++ {
@@ -216,7 +216,7 @@ func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
 
 // So it is in every sprint, but for the points of its season.
 func TestDisqualifiedWinnerOfEverySprint(t *testing.T) {
-	w := almanactest.New(t, time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC))
+	w := testseason.New(t, testseason.Config{Opened: time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC), Until: testseason.Scheduled})
 	rounds := w.Almanac(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	ruled := 0
 	for year := 2021; year <= 2024; year++ {

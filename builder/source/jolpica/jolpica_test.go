@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
-	"gridcast/builder/assemble/assembletest"
+	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
@@ -64,7 +64,7 @@ func TestAgainstF1DB(t *testing.T) {
 		`2024 las-vegas, sessions: qualifying: ours "2024-11-23 06:00 UTC", theirs "2024-11-22 06:00 UTC"`,
 	}
 	ours := archivetest.Embedded(t)
-	if diff := cmp.Diff(want, assembletest.Disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024)); diff != "" {
+	if diff := cmp.Diff(want, disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024)); diff != "" {
 		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
 	}
 	// Two seasons and the calendar of the next stay within a quarter of Jolpica's requests per hour.
@@ -244,4 +244,28 @@ func TestNamesThatActOnAReader(t *testing.T) {
 			t.Errorf("%s: changed %t, unread %+v, want the name to be left out", is, changed, d.Unread)
 		}
 	}
+}
+
+// disputed compares theirs as a check-only document with ours and returns the contradictions, one line
+// for each driver. It fails the test if the document changes anything.
+func disputed(t testing.TB, ours, theirs season.Facts, from, to int, now time.Time) []string {
+	t.Helper()
+	out, err := assemble.Assemble(assemble.Input{
+		Current: ours, Now: now,
+		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: theirs, Kind: assemble.CheckOnly}},
+		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Applied)+len(out.Held) > 0 {
+		t.Errorf("a check-only document has %d applied and %d held proposals, want none", len(out.Applied), len(out.Held))
+	}
+	var lines []string
+	for _, c := range out.Disputed {
+		for _, l := range c.Lines {
+			lines = append(lines, fmt.Sprintf("%d %s, %s: %s: ours %q, theirs %q", c.Year, c.GrandPrix, c.Block, l.About, l.Was, l.Is))
+		}
+	}
+	return lines
 }

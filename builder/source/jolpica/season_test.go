@@ -4,23 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"gridcast/builder"
-	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
-	"gridcast/builder/ledger"
-	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/builder/testseason"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // explained lists the published differences between Jolpica and F1DB in 2024: facts that Jolpica lacks,
@@ -122,22 +117,11 @@ func TestSeason2024(t *testing.T) {
 // publish returns the published bodies of the facts by path.
 func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	t.Helper()
-	store := memblob.New()
-	inUse := archive.NewStore(store)
-	if err := inUse.Put(t.Context(), archivetest.Stored(t, facts)); err != nil {
-		t.Fatal(err)
+	b := testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, facts), Opened: after2024})
+	if outcome := b.Publish(after2024); len(outcome.Refused) > 0 {
+		t.Fatalf("refused %v", outcome.Refused)
 	}
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, after2024, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &builder.Builder{
-		Store: store, Ledger: l, Facts: inUse.Load, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler),
-	}
-	if outcome, err := b.Build(t.Context(), builder.Request{At: after2024}); err != nil || len(outcome.Refused) > 0 {
-		t.Fatalf("build: %v, refused %v", err, outcome.Refused)
-	}
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
