@@ -62,9 +62,7 @@ func TestDrainOfBusyConnections(t *testing.T) {
 		})
 	}
 	<-allBusy
-	if err := w.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	must.Succeed(t, "Run", w.stop())
 	busy.Wait()
 	counted := w.edge.Usage()[0].Requests
 	if got := answered.Load(); uint64(got) != counted {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/keys"
 )
@@ -37,7 +38,5 @@ func TestValidateReportsEveryFault(t *testing.T) {
 			t.Errorf("no %q in:\n%v", want, err)
 		}
 	}
-	if _, err := edge.New(cfg, edge.Deps{}); err == nil {
-		t.Error("New takes a configuration that is not valid")
-	}
+	must.Fail(t, "New takes a configuration that is not valid", must.Err(edge.New(cfg, edge.Deps{})))
 }

@@ -100,9 +100,7 @@ func TestRefusalAfterALargeAnswer(t *testing.T) {
 			if err != nil || first.StatusCode != http.StatusOK || len(first.body) < 10_000 {
 				t.Fatalf("the large answer: got %d bytes, %v", len(first.body), err)
 			}
-			if _, err := io.WriteString(c, "more"); err != nil {
-				t.Errorf("the connection takes no more: %v", err)
-			}
+			must.Succeed(t, "the connection takes no more", must.Err(io.WriteString(c, "more")))
 			second, err := read(reader, "GET")
 			if err != nil || !second.Close {
 				t.Fatalf("the refusal: got %v, %v", second.Response, err)
@@ -150,9 +148,7 @@ func TestCopyAnswersFirst(t *testing.T) {
 	group := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { group <- second.Run(ctx) }()
-	if err := <-accepted; err != nil {
-		t.Errorf("it accepts connections while: %v", err)
-	}
+	must.Succeed(t, "it accepts connections while", <-accepted)
 	cancel()
 	if err := <-group; err != nil {
 		t.Error(err)

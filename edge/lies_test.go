@@ -221,9 +221,7 @@ func startEdge(t *testing.T, store blob.Store, cache string) (e *edge.Edge, stop
 	go func() { ran <- e.Run(ctx) }()
 	return e, func() {
 		cancel()
-		if err := <-ran; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		must.Succeed(t, "Run", <-ran)
 		must.Advance(time.Minute) // the server's workers check once in a while whether to end
 	}
 }

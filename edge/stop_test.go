@@ -39,9 +39,7 @@ func drain(t *testing.T) {
 	if _, err := reader.ReadByte(); err != io.EOF {
 		t.Errorf("after the response: got %v, want the end of the connection", err)
 	}
-	if err := <-stopped; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	must.Succeed(t, "Run", <-stopped)
 }
 
 // TestStopBeforeStart ends edges that have hardly started.
@@ -58,9 +56,7 @@ func TestStopBeforeStart(t *testing.T) {
 		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		e := must.Get(edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: discard, Listener: listener}))(t)
 		ended.Go(func() {
-			if err := e.Run(stopped); err != nil {
-				t.Errorf("Run: %v", err)
-			}
+			must.Succeed(t, "Run", e.Run(stopped))
 		})
 	}
 	ended.Wait()
@@ -80,9 +76,7 @@ func drainDelay(t *testing.T) {
 	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
 		t.Errorf("data: got %d, want 200", r.StatusCode)
 	}
-	if err := <-stopped; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	must.Succeed(t, "Run", <-stopped)
 }
 
 // TestDrainCutsConnections stops an edge under a client that holds its connection beyond the deadline. This is a clean
@@ -98,9 +92,7 @@ func drainCutsConnections(t *testing.T) {
 	c := w.dial()
 	must.Get(io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])[:20]))(t)
 	synctest.Wait() // the edge has read the half
-	if err := w.stop(); err != nil {
-		t.Errorf("Run: got %v, want no error", err)
-	}
+	must.Succeed(t, "Run", w.stop())
 	if got, want := log.String(), "level=WARN msg=\"edge cuts connections at the drain deadline\" connections=1\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("log: got %q, want the end %q", got, want)
 	}

@@ -123,9 +123,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		return <-ran
 	}
 	t.Cleanup(func() {
-		if err := w.stop(); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		must.Succeed(t, "Run", w.stop())
 	})
 	w.await("keys loaded", func() bool { return e.Status().Keys.Loaded == (want.keys || want.copied) })
 	w.await("version loaded", func() bool { return (e.Status().Version > 0) == (want.version || want.copied) })
@@ -288,9 +286,7 @@ func check(t testing.TB, r response, request string) {
 			t.Errorf("%q: error with Cache-Control %q", request, got)
 		}
 		if r.body != nil {
-			if err := schemas.ValidateBody(schemas.ErrorKind, r.body); err != nil {
-				t.Errorf("%q: %v", request, err)
-			}
+			must.Succeed(t, fmt.Sprintf("%q", request), schemas.ValidateBody(schemas.ErrorKind, r.body))
 		}
 	}
 	if strings.Contains(r.head, "Content-Length") && (r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified) {

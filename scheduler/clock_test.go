@@ -118,9 +118,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 		clock.sleepUntil(start22.Add(time.Minute))
 		killed, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := first.Stop(killed); err == nil {
-			t.Error("stop: no error, want the run to be cancelled")
-		}
+		must.Fail(t, "stop: no error, want the run to be cancelled", first.Stop(killed))
 		second := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(start22.Add(time.Hour))
 		stop(t, second)

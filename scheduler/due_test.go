@@ -71,14 +71,10 @@ func TestTriggersCoalesce(t *testing.T) {
 			t.Errorf("during the first run: %+v, want one running and one pending", st)
 		}
 		finish <- nil
-		if err := <-first; err != nil {
-			t.Errorf("first: %v, want no error", err)
-		}
+		must.Succeed(t, "first", <-first)
 		finish <- nil
 		for _, done := range during {
-			if err := <-done; err != nil {
-				t.Errorf("during: %v, want no error", err)
-			}
+			must.Succeed(t, "during", <-done)
 		}
 		synctest.Wait()
 		want := []string{
@@ -107,9 +103,7 @@ func TestRetry(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := <-trigger(t, s, "build", "operator"); !errors.Is(err, broken) {
-			t.Errorf("outcome: %v, want %v", err, broken)
-		}
+		must.Fail(t, "outcome", <-trigger(t, s, "build", "operator"), broken)
 		synctest.Wait()
 		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:10")) {
 			t.Errorf("after the error: %+v, want a second attempt at 04:00:10", st)

@@ -30,18 +30,12 @@ func TestStopWaitsForRuns(t *testing.T) {
 		waiting := trigger(t, s, "build", "ledger")
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stop: %v, want no error", err)
-		}
+		must.Succeed(t, "stop", s.Stop(ctx))
 		if err := <-running; err != nil {
 			t.Errorf("run under way: %v, want it undisturbed", err)
 		}
-		if err := <-waiting; !errors.Is(err, scheduler.ErrStopped) {
-			t.Errorf("run not begun: %v, want %v", err, scheduler.ErrStopped)
-		}
-		if _, err := s.Trigger("build", "too late"); !errors.Is(err, scheduler.ErrStopped) {
-			t.Errorf("trigger: %v, want %v", err, scheduler.ErrStopped)
-		}
+		must.Fail(t, "run not begun", <-waiting, scheduler.ErrStopped)
+		must.Fail(t, "trigger", must.Err(s.Trigger("build", "too late")), scheduler.ErrStopped)
 		must.Advance(time.Hour)
 		if got := w.ran(); len(got) != 1 {
 			t.Errorf("ran %q, want one run", got)
@@ -61,15 +55,11 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("stop: %v, want %v", err, context.DeadlineExceeded)
-		}
+		must.Fail(t, "stop", s.Stop(ctx), context.DeadlineExceeded)
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("stop took %v, want the 30 s of its deadline", took)
 		}
-		if err := <-running; !errors.Is(err, context.Canceled) {
-			t.Errorf("run: %v, want %v", err, context.Canceled)
-		}
+		must.Fail(t, "run", <-running, context.Canceled)
 	})
 }
 
@@ -93,9 +83,7 @@ func TestStopNamesWhatHangs(t *testing.T) {
 		t.Errorf("stop: %v, want it to name build alone", err)
 	}
 	close(release)
-	if err := <-running; err != nil {
-		t.Errorf("run: %v, want no error", err)
-	}
+	must.Succeed(t, "run", <-running)
 }
 
 func TestPanicIsAnError(t *testing.T) {
@@ -107,9 +95,7 @@ func TestPanicIsAnError(t *testing.T) {
 		if err := <-trigger(t, s, "build", "operator"); err == nil || !strings.Contains(err.Error(), "no such driver") {
 			t.Errorf("outcome: %v, want the panic", err)
 		}
-		if err := <-trigger(t, s, "poll", "operator"); err != nil {
-			t.Errorf("another job: %v, want no error", err)
-		}
+		must.Succeed(t, "another job", <-trigger(t, s, "poll", "operator"))
 		stop(t, s)
 	})
 }
@@ -117,9 +103,7 @@ func TestPanicIsAnError(t *testing.T) {
 func TestUnknownJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, scheduler.DefaultConfig())
-		if _, err := s.Trigger("biuld", "typo"); !errors.Is(err, scheduler.ErrUnknownJob) {
-			t.Errorf("trigger: %v, want %v", err, scheduler.ErrUnknownJob)
-		}
+		must.Fail(t, "trigger", must.Err(s.Trigger("biuld", "typo")), scheduler.ErrUnknownJob)
 		stop(t, s)
 	})
 }

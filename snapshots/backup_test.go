@@ -160,9 +160,7 @@ func TestDisasterDrill(t *testing.T) {
 			}
 			publishWith(t, s, record(t, s, 4), bodies{"drivers": "d6", "calendar/2024": "c1"})
 			running.wantVersion(t, 6, bodies{"drivers": "d6"})
-			if _, err := backup.Make(t.Context(), s, place, raceDay, nil); err != nil {
-				t.Errorf("the next backup into the same place: %v", err)
-			}
+			must.Succeed(t, "the next backup into the same place", must.Err(backup.Make(t.Context(), s, place, raceDay, nil)))
 		})
 	}
 }
@@ -194,9 +192,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 			t.Errorf("count %s on the ledger up to %d; the backup's ends at %d", content["count"], m.Ledger.Seq, info.Ledger.Seq)
 		}
 		for seq := int64(1); seq <= info.Ledger.Seq; seq++ {
-			if _, err := fresh.Get(t.Context(), fmt.Sprintf("ledger/%08d.json", seq), blob.MaxDocument); err != nil {
-				t.Errorf("a hole: %v", err)
-			}
+			must.Succeed(t, "a hole", must.Err(fresh.Get(t.Context(), fmt.Sprintf("ledger/%08d.json", seq), blob.MaxDocument)))
 		}
 	}
 	stop()
@@ -287,36 +283,26 @@ func TestRestoreRefuses(t *testing.T) {
 	publishWith(t, s, head, bodies{"drivers": "d1"})
 	backUp(t, s, place)
 	p := snapshots.Publisher{Store: s}
-	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, backup.ErrNotLost) {
-		t.Errorf("into the store itself: got %v, want %v", err, backup.ErrNotLost)
-	}
+	must.Fail(t, "into the store itself", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place})), backup.ErrNotLost)
 
 	other := memblob.New()
 	create(t, other, "ledger/00000001.json", `{"seq":1,"of":"another service"}`)
 	before := keysOf(t, other)
 	p.Store = other
-	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, backup.ErrOtherRecord) {
-		t.Errorf("over another ledger: got %v, want %v", err, backup.ErrOtherRecord)
-	}
+	must.Fail(t, "over another ledger", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place})), backup.ErrOtherRecord)
 	must.Equal(t, "and yet something was written", before, keysOf(t, other))
 
 	p.Store = memblob.New()
 	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place, Above: 1 << 40}); err == nil || !strings.Contains(err.Error(), "cannot have been served") {
 		t.Errorf("above a number that cannot be: %v", err)
 	}
-	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: memblob.New()}); err == nil {
-		t.Error("restored from nothing")
-	}
+	must.Fail(t, "restored from nothing", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: memblob.New()})))
 	place.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
-	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, snapshots.ErrDamaged) {
-		t.Errorf("from a damaged backup: got %v, want %v", err, snapshots.ErrDamaged)
-	}
+	must.Fail(t, "from a damaged backup", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place})), snapshots.ErrDamaged)
 	if keys := keysOf(t, p.Store); len(keys) > 0 {
 		t.Errorf("refused, and yet there is %v", keys)
 	}
-	if _, err := backup.Make(t.Context(), s, other, raceDay, nil); err == nil {
-		t.Error("a backup was written over a store")
-	}
+	must.Fail(t, "a backup was written over a store", must.Err(backup.Make(t.Context(), s, other, raceDay, nil)))
 }
 
 // TestRestoreIntoWhatIsLeft shows that a restore keeps a longer ledger and newer keys, repairs damaged objects,

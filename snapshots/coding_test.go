@@ -131,9 +131,7 @@ func TestPackedIsChecked(t *testing.T) {
 			d := draftOf(loadBase(t, s), nil)
 			d.Variants = []snapshots.Variant{snapshots.New("drivers", []byte("d1"), wrong, raceDay)}
 			p := snapshots.Publisher{Store: s}
-			if _, err := p.Publish(t.Context(), d); !errors.Is(err, snapshots.ErrDamaged) {
-				t.Errorf("published: %v, want %v", err, snapshots.ErrDamaged)
-			}
+			must.Fail(t, "published", must.Err(p.Publish(t.Context(), d)), snapshots.ErrDamaged)
 
 			s = memblob.New()
 			publish(t, s, bodies{"drivers": "d1"})
@@ -189,12 +187,8 @@ func TestEarlierManifest(t *testing.T) {
 				m := must.Get(snapshots.LoadManifest(t.Context(), s, 1))(t)
 				m.Format = format
 				point(t, s, m)
-				if _, err := snapshots.Open(t.Context(), s, nil); !errors.Is(err, want) {
-					t.Errorf("open: got %v, want %v", err, want)
-				}
-				if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, want) {
-					t.Errorf("load as a base: got %v, want %v", err, want)
-				}
+				must.Fail(t, "open", must.Err(snapshots.Open(t.Context(), s, nil)), want)
+				must.Fail(t, "load as a base", must.Err(snapshots.LoadBase(t.Context(), s, nil)), want)
 				e := follow(t, s, nil)
 				if last := e.lastReport(); last.State != snapshots.Refused {
 					t.Errorf("follow: got %+v, want it refused", last)

@@ -3,7 +3,6 @@ package snapshots_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -210,9 +209,7 @@ func TestBaseChanged(t *testing.T) {
 	stale := loadBase(t, s)
 	publish(t, s, crashAfter)
 	p := snapshots.Publisher{Store: s}
-	if _, err := p.Publish(t.Context(), draftOf(stale, bodies{"drivers": "d9"})); !errors.Is(err, snapshots.ErrBaseChanged) {
-		t.Errorf("got %v, want %v", err, snapshots.ErrBaseChanged)
-	}
+	must.Fail(t, "a stale base", must.Err(p.Publish(t.Context(), draftOf(stale, bodies{"drivers": "d9"}))), snapshots.ErrBaseChanged)
 	if version, content := served(t, s); version != 2 || !cmp.Equal(content, crashAfter) {
 		t.Errorf("version %d with %v is current, want the second", version, content)
 	}
@@ -229,9 +226,7 @@ func TestUploadIsCheckedBeforeTheSwap(t *testing.T) {
 		return faultblob.Fate{}
 	})
 	p := snapshots.Publisher{Store: bad}
-	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter)); !errors.Is(err, snapshots.ErrDamaged) {
-		t.Errorf("got %v, want %v", err, snapshots.ErrDamaged)
-	}
+	must.Fail(t, "other bytes for an uploaded object", must.Err(p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))), snapshots.ErrDamaged)
 	if version, _ := served(t, s); version != 1 {
 		t.Errorf("version %d is current, want 1", version)
 	}

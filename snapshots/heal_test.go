@@ -202,9 +202,7 @@ func TestNumbersAreCountedFromOurNotes(t *testing.T) {
 				}
 				next := signers(t, keyFile(t, origin))
 				p.Signers = next
-				if _, err := p.Rollback(t.Context(), 2, "test", "key stolen", raceDay); !errors.Is(err, snapshots.ErrNewKey) {
-					t.Errorf("rollback with a new key: got %v, want ErrNewKey", err)
-				}
+				must.Fail(t, "rollback with a new key", must.Err(p.Rollback(t.Context(), 2, "test", "key stolen", raceDay)), snapshots.ErrNewKey)
 				next.New = true
 				r, err := p.Rollback(t.Context(), 2, "test", "key stolen", raceDay)
 				if err != nil || r.Version > 5 {
@@ -223,9 +221,7 @@ func TestAnotherKeyIsRefused(t *testing.T) {
 	s, key, other := memblob.New(), signers(t, keyFile(t, origin)), signers(t, keyFile(t, notes.NewOrigin()))
 	publishSigned(t, s, key, bodies{"drivers": "d1"})
 	p := snapshots.Publisher{Store: s, Signers: other}
-	if _, err := p.LoadBase(t.Context(), nil); !errors.Is(err, snapshots.ErrNewKey) {
-		t.Errorf("another key: got %v, want ErrNewKey", err)
-	}
+	must.Fail(t, "another key", must.Err(p.LoadBase(t.Context(), nil)), snapshots.ErrNewKey)
 	other.New = true
 	base := ownBase(t, &p)
 	if _, ok := base.Entry("drivers"); ok {
@@ -234,7 +230,5 @@ func TestAnotherKeyIsRefused(t *testing.T) {
 	if r, err := p.Publish(t.Context(), draftOf(base, bodies{"drivers": "d1"})); err != nil || r.Version != 2 || r.ObjectsWritten != 1 {
 		t.Errorf("new key: %+v, %v", r, err)
 	}
-	if _, err := (&snapshots.Publisher{Store: s, Signers: key}).LoadBase(t.Context(), nil); !errors.Is(err, snapshots.ErrNewKey) {
-		t.Errorf("the old key after the new one: got %v, want ErrNewKey", err)
-	}
+	must.Fail(t, "the old key after the new one", must.Err((&snapshots.Publisher{Store: s, Signers: key}).LoadBase(t.Context(), nil)), snapshots.ErrNewKey)
 }

@@ -47,9 +47,7 @@ func TestRollbackHolds(t *testing.T) {
 	p := snapshots.Publisher{Store: s}
 	d := draftOf(base, bodies{"drivers": "d2"})
 	d.BuiltAt = raceDay.Add(2 * time.Hour)
-	if _, err := p.Publish(t.Context(), d); !errors.Is(err, snapshots.ErrHeld) {
-		t.Errorf("publish while held: got %v, want %v", err, snapshots.ErrHeld)
-	}
+	must.Fail(t, "publish while held", must.Err(p.Publish(t.Context(), d)), snapshots.ErrHeld)
 	d.EndHold = true
 	if r, err := p.Publish(t.Context(), d); err != nil || r.Version != 4 {
 		t.Errorf("publish with release: got version %d, %v; want 4", r.Version, err)
@@ -82,16 +80,10 @@ func TestRollbackRefuses(t *testing.T) {
 	s.Corrupt("objects/2/drivers.json.gz", []byte("x"))
 	p := snapshots.Publisher{Store: s}
 	for _, to := range []int64{0, 3, 4} {
-		if _, err := p.Rollback(t.Context(), to, "operator", "why", raceDay); err == nil {
-			t.Errorf("rolled back to version %d", to)
-		}
+		must.Fail(t, fmt.Sprintf("rolled back to version %d", to), must.Err(p.Rollback(t.Context(), to, "operator", "why", raceDay)))
 	}
-	if _, err := p.Rollback(t.Context(), 1, "operator", "", raceDay); err == nil {
-		t.Error("rolled back without a reason")
-	}
-	if _, err := p.Rollback(t.Context(), 2, "operator", "why", raceDay); !errors.Is(err, snapshots.ErrDamaged) {
-		t.Errorf("rollback to a damaged version: got %v, want %v", err, snapshots.ErrDamaged)
-	}
+	must.Fail(t, "rolled back without a reason", must.Err(p.Rollback(t.Context(), 1, "operator", "", raceDay)))
+	must.Fail(t, "rollback to a damaged version", must.Err(p.Rollback(t.Context(), 2, "operator", "why", raceDay)), snapshots.ErrDamaged)
 	if version, _ := served(t, s); version != 3 {
 		t.Errorf("version %d is current, want 3", version)
 	}
@@ -107,9 +99,7 @@ func TestRollbackFromAnImpossiblePointer(t *testing.T) {
 		}
 		pointer, _ := must.Get2(snapshots.LoadPointer(t.Context(), s))(t)
 		s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-01-01T00:00:00Z"}`, number, pointer.Manifest))
-		if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, snapshots.ErrNoBase) {
-			t.Errorf("%d: build from it: got %v, want ErrNoBase", number, err)
-		}
+		must.Fail(t, fmt.Sprintf("%d: build from it", number), must.Err(snapshots.LoadBase(t.Context(), s, nil)), snapshots.ErrNoBase)
 		if r := rollback(t, s, 2); r.Version != 4 {
 			t.Errorf("%d: rolled back under number %d, want 4", number, r.Version)
 		}
@@ -382,14 +372,10 @@ func TestPruneRefuses(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d1"})
 	publish(t, s, bodies{"drivers": "d2"})
 	c.now = c.now.Add(48 * time.Hour)
-	if _, err := snapshots.Prune(t.Context(), s, 0, c.now, false); err == nil {
-		t.Error("pruned with 0 to keep")
-	}
+	must.Fail(t, "pruned with 0 to keep", must.Err(snapshots.Prune(t.Context(), s, 0, c.now, false)))
 	s.Corrupt("manifests/2.json.gz", []byte("{}"))
 	before := keysOf(t, s)
-	if _, err := snapshots.Prune(t.Context(), s, 1, c.now, false); !errors.Is(err, snapshots.ErrDamaged) {
-		t.Errorf("prune with a damaged current version: got %v, want %v", err, snapshots.ErrDamaged)
-	}
+	must.Fail(t, "prune with a damaged current version", must.Err(snapshots.Prune(t.Context(), s, 1, c.now, false)), snapshots.ErrDamaged)
 	must.Equal(t, "it removed something", before, keysOf(t, s))
 }
 

@@ -197,9 +197,7 @@ func TestReuse(t *testing.T) {
 	forged.Object = "objects/9/drivers.json"
 	d = draftOf(loadBase(t, s), bodies{"calendar/2024": "c3"})
 	d.Variants = append(d.Variants, snapshots.Reused(forged))
-	if _, err := p.Publish(t.Context(), d); err == nil {
-		t.Error("an entry that the base does not have was published")
-	}
+	must.Fail(t, "an entry that the base does not have was published", must.Err(p.Publish(t.Context(), d)))
 }
 
 func TestMayNotFollow(t *testing.T) {
@@ -216,9 +214,7 @@ func TestMayNotFollow(t *testing.T) {
 			d := draftOf(loadBase(t, s), bodies{"drivers": "d2"})
 			change(&d)
 			p := snapshots.Publisher{Store: s}
-			if _, err := p.Publish(t.Context(), d); !errors.Is(err, snapshots.ErrMayNotFollow) {
-				t.Errorf("got %v, want %v", err, snapshots.ErrMayNotFollow)
-			}
+			must.Fail(t, "another draft", must.Err(p.Publish(t.Context(), d)), snapshots.ErrMayNotFollow)
 			if version, content := served(t, s); version != 1 || content["drivers"] != "d1" {
 				t.Errorf("version %d with %q is current, want the first", version, content["drivers"])
 			}
@@ -242,9 +238,7 @@ func TestInvalidDrafts(t *testing.T) {
 			d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
 			change(&d)
 			p := snapshots.Publisher{Store: s}
-			if _, err := p.Publish(t.Context(), d); err == nil {
-				t.Error("it was published")
-			}
+			must.Fail(t, "it was published", must.Err(p.Publish(t.Context(), d)))
 			for info := range s.List(t.Context(), "") {
 				t.Errorf("it left %s behind", info.Key)
 			}
@@ -283,9 +277,7 @@ func TestStrayNumbers(t *testing.T) {
 			if r := rollback(t, s, 1); r.Version != 3 {
 				t.Errorf("rolled back under number %d, want 3", r.Version)
 			}
-			if _, err := snapshots.List(t.Context(), s); err != nil {
-				t.Errorf("list: %v", err)
-			}
+			must.Succeed(t, "list", must.Err(snapshots.List(t.Context(), s)))
 		})
 	}
 }
@@ -306,9 +298,7 @@ func TestStrayPointer(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d1"})
 	publish(t, s, bodies{"drivers": "d2"})
 	s.Corrupt(snapshots.PointerKey, []byte(`{"version":9223372036854775807,"manifest":"`+strings.Repeat("0", 64)+`","at":"2026-11-22T00:00:00Z"}`))
-	if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, snapshots.ErrDamaged) {
-		t.Errorf("load: got %v, want %v", err, snapshots.ErrDamaged)
-	}
+	must.Fail(t, "load", must.Err(snapshots.LoadBase(t.Context(), s, nil)), snapshots.ErrDamaged)
 	if r := rollback(t, s, 1); r.Version != 3 {
 		t.Errorf("rolled back under number %d, want 3", r.Version)
 	}

@@ -222,9 +222,7 @@ func TestSignedBaseAlone(t *testing.T) {
 	s, key := memblob.New(), signers(t, keyFile(t, origin))
 	publish(t, s, bodies{"drivers": "of anybody", "calendar/2024": "c1"})
 	p := snapshots.Publisher{Store: s, Signers: key}
-	if _, err := p.LoadBase(t.Context(), nil); !errors.Is(err, snapshots.ErrNewKey) {
-		t.Errorf("base that no key has signed: got %v, want ErrNewKey", err)
-	}
+	must.Fail(t, "base that no key has signed", must.Err(p.LoadBase(t.Context(), nil)), snapshots.ErrNewKey)
 	key.New = true
 	base := ownBase(t, &p)
 	if _, ok := base.Entry("drivers"); ok || base.Pointer.Version != 1 || base.Manifest.Ledger.Seq != 3 {
@@ -249,13 +247,9 @@ func TestSignedBaseAlone(t *testing.T) {
 			return err
 		},
 	} {
-		if err := publish(); !errors.Is(err, snapshots.ErrNoSigner) {
-			t.Errorf("%s without the key: got %v, want ErrNoSigner", name, err)
-		}
+		must.Fail(t, fmt.Sprintf("%s without the key", name), publish(), snapshots.ErrNoSigner)
 	}
-	if _, err := p.Rollback(t.Context(), 1, "test", "why", raceDay); !errors.Is(err, snapshots.ErrNewKey) {
-		t.Errorf("rollback to a version of anybody: got %v, want ErrNewKey", err)
-	}
+	must.Fail(t, "rollback to a version of anybody", must.Err(p.Rollback(t.Context(), 1, "test", "why", raceDay)), snapshots.ErrNewKey)
 	key.New = true
 	if r, err := p.Rollback(t.Context(), 1, "test", "why", raceDay); err != nil || r.Version != 3 {
 		t.Errorf("rollback with the key: %+v, %v", r, err)
@@ -319,13 +313,9 @@ func TestFresh(t *testing.T) {
 		}
 
 		// The publisher gives no word for a version that somebody else made current.
-		if err := publisher.Freshen(t.Context(), nil); !errors.Is(err, snapshots.ErrMovedBack) {
-			t.Errorf("pointer moved back: got %v, want ErrMovedBack", err)
-		}
+		must.Fail(t, "pointer moved back", publisher.Freshen(t.Context(), nil), snapshots.ErrMovedBack)
 		movePointer(t, s, 3, func(p *snapshots.Pointer) { p.Manifest = snapshots.Digest(nil) })
-		if err := publisher.Freshen(t.Context(), nil); !errors.Is(err, snapshots.ErrUnsigned) {
-			t.Errorf("pointer to another manifest: got %v, want ErrUnsigned", err)
-		}
+		must.Fail(t, "pointer to another manifest", publisher.Freshen(t.Context(), nil), snapshots.ErrUnsigned)
 		_ = e.stop()
 	})
 }
@@ -500,16 +490,10 @@ func TestTwoSigningPublishers(t *testing.T) {
 	base := loadBase(t, s)
 	first, second := snapshots.Publisher{Store: s, Signers: key}, snapshots.Publisher{Store: s, Signers: signers(t, keyFile(t, origin))}
 	must.Get(first.Publish(t.Context(), draftOf(base, bodies{"drivers": "d2"})))(t)
-	if _, err := second.Publish(t.Context(), draftOf(base, bodies{"drivers": "d3"})); !errors.Is(err, snapshots.ErrBaseChanged) {
-		t.Errorf("second publisher on the same base: got %v, want ErrBaseChanged", err)
-	}
+	must.Fail(t, "second publisher on the same base", must.Err(second.Publish(t.Context(), draftOf(base, bodies{"drivers": "d3"}))), snapshots.ErrBaseChanged)
 	after := loadBase(t, s)
-	if _, err := snapshots.OpenNote(key.Trust(), read(t, s, snapshots.NoteKey(2)), after.Pointer, after.Manifest.Ledger); err != nil {
-		t.Errorf("note about the current version: %v", err)
-	}
-	if err := first.Freshen(t.Context(), nil); err != nil {
-		t.Errorf("fresh.note after a lost race: %v", err)
-	}
+	must.Succeed(t, "note about the current version", must.Err(snapshots.OpenNote(key.Trust(), read(t, s, snapshots.NoteKey(2)), after.Pointer, after.Manifest.Ledger)))
+	must.Succeed(t, "fresh.note after a lost race", first.Freshen(t.Context(), nil))
 }
 
 // TestPruneRemovesNotes removes the notes about pruned versions and keeps the others.

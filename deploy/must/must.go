@@ -2,10 +2,11 @@
 //
 //	list := must.Get(keys.Load(t.Context(), store))(t)
 //
-// Until and Advance wait, and Equal compares values.
+// Equal, Fail and Succeed report and go on, Until and Advance wait.
 package must
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,31 @@ func Equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Err returns the error of a call with one more result.
+func Err[V any](_ V, err error) error { return err }
+
+// Err2 returns the error of a call with two more results.
+func Err2[V, W any](_ V, _ W, err error) error { return err }
+
+// Fail reports a call that succeeds, or fails with another error than the wanted one. Without one any error will do.
+func Fail(t testing.TB, what string, err error, want ...error) {
+	t.Helper()
+	switch {
+	case len(want) == 0 && err == nil:
+		t.Errorf("%s: got no error", what)
+	case len(want) > 0 && !errors.Is(err, want[0]):
+		t.Errorf("%s: got %v, want %v", what, err, want[0])
+	}
+}
+
+// Succeed reports a call that fails.
+func Succeed(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
 	}
 }
 

@@ -44,9 +44,7 @@ func running(ctx context.Context, t *testing.T, f *keys.Follower) (stop func()) 
 	go func() { ended <- f.Run(ctx) }()
 	return func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		must.Succeed(t, "Run", <-ended)
 	}
 }
 

@@ -2,7 +2,6 @@ package keys_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -93,9 +92,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"not a document":   "[]",
 		"empty":            "",
 	} {
-		if _, err := keys.Decode([]byte(bad)); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
+		must.Fail(t, name, must.Err(keys.Decode([]byte(bad))))
 	}
 	d.Keys = append(d.Keys, d.Keys[0])
 	if _, err := d.Encode(); err == nil || !strings.Contains(err.Error(), "taken") {
@@ -128,9 +125,7 @@ func TestEveryByteIsGuarded(t *testing.T) {
 			bad[i] = c
 			check(fmt.Sprintf("byte %d is %q", i, c), bad)
 		}
-		if _, err := keys.Decode(good[:i]); err == nil {
-			t.Errorf("cut off after %d bytes: got no error", i)
-		}
+		must.Fail(t, fmt.Sprintf("cut off after %d bytes", i), must.Err(keys.Decode(good[:i])))
 	}
 }
 
@@ -145,15 +140,9 @@ func TestEarlierFormat(t *testing.T) {
 	} {
 		store := memblob.New()
 		tag := must.Get(store.Create(t.Context(), keys.Object, data))(t)
-		if _, _, err := keys.Load(t.Context(), store); err == nil {
-			t.Errorf("%s: it is loaded", name)
-		}
-		if err := keys.Update(t.Context(), store, add("new")); err == nil {
-			t.Errorf("%s: it is updated", name)
-		}
-		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil); err == nil {
-			t.Errorf("%s: a table is made from it", name)
-		}
+		must.Fail(t, fmt.Sprintf("%s: it is loaded", name), must.Err2(keys.Load(t.Context(), store)))
+		must.Fail(t, fmt.Sprintf("%s: it is updated", name), keys.Update(t.Context(), store, add("new")))
+		must.Fail(t, fmt.Sprintf("%s: a table is made from it", name), must.Err(keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil)))
 		if object, err := store.Get(t.Context(), keys.Object, keys.MaxSize); err != nil || object.Tag != tag {
 			t.Errorf("%s: the store holds %s, %v", name, object.Data, err)
 		}
@@ -188,12 +177,8 @@ func TestRevokeAndRotate(t *testing.T) {
 	if err != nil || !again.Revoked.Equal(revoked.Revoked) {
 		t.Errorf("revoked again: got %s, %v, want %s", again.Revoked, err, revoked.Revoked)
 	}
-	if _, _, err := d.Rotate(fresh.ID, time.Hour, now); !errors.Is(err, keys.ErrInactive) {
-		t.Errorf("rotate a revoked key: got %v", err)
-	}
-	if _, err := d.Revoke("nobody", now); !errors.Is(err, keys.ErrNoKey) {
-		t.Errorf("revoke an unknown key: got %v", err)
-	}
+	must.Fail(t, "rotate a revoked key", must.Err2(d.Rotate(fresh.ID, time.Hour, now)), keys.ErrInactive)
+	must.Fail(t, "revoke an unknown key", must.Err(d.Revoke("nobody", now)), keys.ErrNoKey)
 }
 
 func TestTable(t *testing.T) {
@@ -245,8 +230,6 @@ func TestTiersValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []keys.Tiers{nil, {"": 1}, {"x": 0}, {"x": 1e9 + 1}} {
-		if err := bad.Validate(); err == nil {
-			t.Errorf("%v: got no error", bad)
-		}
+		must.Fail(t, fmt.Sprintf("%v", bad), bad.Validate())
 	}
 }

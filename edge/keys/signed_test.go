@@ -181,15 +181,9 @@ func TestSigningAList(t *testing.T) {
 	if err := update(func(list *keys.List) error { return list.Sign(operator, true) }); err != nil {
 		t.Fatalf("vouched for: %v", err)
 	}
-	if err := update(signed(operator, add("after"))); err != nil {
-		t.Errorf("change of a signed list: %v", err)
-	}
-	if err := update(add("without the key")); !errors.Is(err, keys.ErrNoSigner) {
-		t.Errorf("change without the key: %v, want ErrNoSigner", err)
-	}
-	if err := update(signed(signingKey(t), add("with another key"))); !errors.Is(err, keys.ErrUntrusted) {
-		t.Errorf("change with another key: %v, want ErrUntrusted", err)
-	}
+	must.Succeed(t, "change of a signed list", update(signed(operator, add("after"))))
+	must.Fail(t, "change without the key", update(add("without the key")), keys.ErrNoSigner)
+	must.Fail(t, "change with another key", update(signed(signingKey(t), add("with another key"))), keys.ErrUntrusted)
 	list, _, err := keys.Load(t.Context(), store)
 	if err != nil || len(list.Keys) != 2 || list.SignedBy(operator.Trust()) != nil {
 		t.Errorf("list: %d keys, %v, signed %v", len(list.Keys), err, list.SignedBy(operator.Trust()))

@@ -25,9 +25,7 @@ func TestUpdateStops(t *testing.T) {
 		t.Errorf("got %v, want the error of the change", err)
 	}
 	must.Get(store.Create(t.Context(), keys.Object, []byte("nonsense")))(t)
-	if err := keys.Update(t.Context(), store, add("n")); err == nil {
-		t.Error("a damaged document was overwritten")
-	}
+	must.Fail(t, "a damaged document was overwritten", keys.Update(t.Context(), store, add("n")))
 }
 
 // TestFullListRevokes: a list without room for another key can revoke, and has room again after a prune.
@@ -60,12 +58,8 @@ func TestFullListRevokes(t *testing.T) {
 	}); err != nil {
 		t.Errorf("revoke: %v", err)
 	}
-	if err := update(func(d *keys.List) error { d.Prune(now); return nil }); err != nil {
-		t.Errorf("prune: %v", err)
-	}
-	if err := update(add("client")); err != nil {
-		t.Errorf("another key after the prune: %v", err)
-	}
+	must.Succeed(t, "prune", update(func(d *keys.List) error { d.Prune(now); return nil }))
+	must.Succeed(t, "another key after the prune", update(add("client")))
 }
 
 func TestPrune(t *testing.T) {

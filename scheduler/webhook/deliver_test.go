@@ -98,16 +98,10 @@ func (l *line) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var m wire.Webhook[wire.PublishedData]
-	if err := json.Unmarshal(body, &m); err != nil {
-		l.t.Errorf("it was sent %s: %v", body, err)
-	}
-	if err := schemas.ValidateBody(m.Type, body); err != nil {
-		l.t.Errorf("it was sent %s: %v", body, err)
-	}
+	must.Succeed(l.t, fmt.Sprintf("it was sent %s", body), json.Unmarshal(body, &m))
+	must.Succeed(l.t, fmt.Sprintf("it was sent %s", body), schemas.ValidateBody(m.Type, body))
 	if l.secret != "" {
-		if err := (delivery{q.Header, body}).verify(l.secret); err != nil {
-			l.t.Errorf("it was sent %s, which does not verify: %v", body, err)
-		}
+		must.Succeed(l.t, fmt.Sprintf("it was sent %s, which does not verify", body), (delivery{q.Header, body}).verify(l.secret))
 	}
 	l.mu.Lock()
 	l.got = append(l.got, sent{time.Now(), q.Header.Get("Webhook-Id"), m.Type, m.Data, q.Header.Clone()})
@@ -667,9 +661,7 @@ func TestDocuments(t *testing.T) {
 	}
 	s := newSender(t, webhook.SenderOptions{})
 	for _, endpoints := range [][]string{{"standing"}, {"drivers", "drivers"}, {"bulk"}, {""}} {
-		if _, err := webhook.New(s, "https://example.org", endpoints, 0); err == nil {
-			t.Errorf("%q is taken for a list of endpoints", endpoints)
-		}
+		must.Fail(t, fmt.Sprintf("%q is taken for a list of endpoints", endpoints), must.Err(webhook.New(s, "https://example.org", endpoints, 0)))
 	}
 	h := newHook(t, s, "https://example.org", webhook.Topics()...)
 	must.Get(store.Create(t.Context(), webhook.DeliveryKey(h.ID), []byte("{")))(t)
@@ -688,8 +680,6 @@ func TestDocuments(t *testing.T) {
 	for _, damaged := range []string{"{", `{"format":2,"hooks":[]}`, `{"format":1,"hooks":[{"id":"a","restriction":true}]}`} {
 		store := memblob.New()
 		must.Get(store.Create(t.Context(), webhook.Key, []byte(damaged)))(t)
-		if _, err := webhook.Load(t.Context(), store); err == nil {
-			t.Errorf("%s is read", damaged)
-		}
+		must.Fail(t, fmt.Sprintf("%s is read", damaged), must.Err(webhook.Load(t.Context(), store)))
 	}
 }

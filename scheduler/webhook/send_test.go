@@ -115,9 +115,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 			network = "tcp6"
 		}
 		address := netip.AddrPortFrom(a, 443).String()
-		if err := strict.CheckDial(network, address); !errors.Is(err, webhook.ErrForbidden) {
-			t.Errorf("%s: %s: got %v", what, address, err)
-		}
+		must.Fail(t, fmt.Sprintf("%s: %s", what, address), strict.CheckDial(network, address), webhook.ErrForbidden)
 		if err := loose.CheckDial(network, address); (err == nil) != a.Unmap().IsLoopback() {
 			t.Errorf("%s, with loopback: %s: got %v", what, address, err)
 		}
@@ -155,14 +153,10 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 				t.Errorf("%s port %d: got %v, want it allowed: %v", a, port, err, want)
 			}
 		}
-		if err := strict.CheckDial("udp4", netip.AddrPortFrom(a, 443).String()); err == nil {
-			t.Errorf("%s over UDP is allowed", a)
-		}
+		must.Fail(t, fmt.Sprintf("%s over UDP is allowed", a), strict.CheckDial("udp4", netip.AddrPortFrom(a, 443).String()))
 	}
 	for _, text := range []string{"", "127.0.0.1", "example.org:443", "[fe80::1%eth0]:443", "127.1:443", "0x7f000001:443"} {
-		if err := strict.CheckDial("tcp", text); err == nil {
-			t.Errorf("%q is allowed", text)
-		}
+		must.Fail(t, fmt.Sprintf("%q is allowed", text), strict.CheckDial("tcp", text))
 	}
 }
 
@@ -379,9 +373,7 @@ func TestWhatReceiversAnswer(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %s", tt.name, a, err, tt.want)
 		}
 		d := <-r.got
-		if err := d.verify(secret(t, s, h)); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		must.Succeed(t, tt.name, d.verify(secret(t, s, h)))
 		if strings.Contains(a.Detail, "team") {
 			t.Errorf("%s: the address is in %q", tt.name, a.Detail)
 		}
@@ -420,9 +412,7 @@ func TestSecrets(t *testing.T) {
 		t.Fatal("rotated to the same secret")
 	}
 	d := got(rotated)
-	if err := errors.Join(d.verify(old), d.verify(fresh)); err != nil {
-		t.Errorf("in the grace: %v", err)
-	}
+	must.Succeed(t, "in the grace", errors.Join(d.verify(old), d.verify(fresh)))
 	rotated.OldUntil = time.Now().Add(-time.Second)
 	if d := got(rotated); d.verify(old) == nil || d.verify(fresh) != nil {
 		t.Error("after the grace the old secret verifies, or the new one does not")
@@ -441,16 +431,10 @@ func TestSecrets(t *testing.T) {
 
 	// A scheduler with another master, or none, signs nothing.
 	for _, wrong := range []*webhook.Sender{other, mustSender(t)} {
-		if _, err := webhook.Test(t.Context(), store, wrong, h); err == nil {
-			t.Error("signed with another master")
-		}
+		must.Fail(t, "signed with another master", must.Err(webhook.Test(t.Context(), store, wrong, h)))
 	}
-	if _, err := webhook.New(mustSender(t), "https://example.org", nil, 0); !errors.Is(err, webhook.ErrNoMaster) {
-		t.Errorf("without a master: got %v", err)
-	}
-	if _, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("short")}); err == nil {
-		t.Error("a master of five bytes is taken")
-	}
+	must.Fail(t, "without a master", must.Err(webhook.New(mustSender(t), "https://example.org", nil, 0)), webhook.ErrNoMaster)
+	must.Fail(t, "a master of five bytes is taken", must.Err(webhook.NewSender(webhook.SenderOptions{Master: []byte("short")})))
 	moved := h
 	moved.Rotate(other, time.Hour)
 	if moved.Master != other.Master() || !moved.OldUntil.IsZero() {
@@ -487,8 +471,6 @@ func TestReadMaster(t *testing.T) {
 		t.Errorf("no file: got %q, %v", got, err)
 	}
 	for _, path := range []string{write("short", "too short\n"), filepath.Join(dir, "none")} {
-		if _, err := webhook.ReadMaster(path); err == nil {
-			t.Errorf("%s is read", path)
-		}
+		must.Fail(t, fmt.Sprintf("%s is read", path), must.Err(webhook.ReadMaster(path)))
 	}
 }

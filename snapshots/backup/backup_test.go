@@ -78,9 +78,7 @@ func TestLostStore(t *testing.T) {
 		{"a store that has lost the first file of its ledger", holding(t, "ledger/00000002.json", "{}"), nil},
 	} {
 		place := holding(t, "backup.json", kept, first, `{"kind":"real"}`, "keys/keys.json", `{"keys":1}`)
-		if _, err := backup.Make(t.Context(), test.store, place, at, nil); !errors.Is(err, test.want) {
-			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
-		}
+		must.Fail(t, test.name, must.Err(backup.Make(t.Context(), test.store, place, at, nil)), test.want)
 		if o, err := place.Get(t.Context(), "backup.json", blob.MaxDocument); err != nil || (string(o.Data) == kept) != (test.want != nil) {
 			t.Errorf("%s: the place describes its backup by %s, %v", test.name, o.Data, err)
 		}

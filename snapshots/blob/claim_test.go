@@ -112,9 +112,7 @@ func TestReplace(t *testing.T) {
 				t.Fatalf("got %v, want %v", err, test.err)
 			}
 			if err == nil {
-				if _, err := inner.Swap(t.Context(), "a/b", next, []byte("after")); err != nil {
-					t.Errorf("its tag is not that of what is there: %v", err)
-				}
+				must.Succeed(t, "its tag is not that of what is there", must.Err(inner.Swap(t.Context(), "a/b", next, []byte("after"))))
 			}
 		})
 	}

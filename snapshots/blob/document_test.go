@@ -213,9 +213,7 @@ func TestDocumentSwap(t *testing.T) {
 	d := blob.Document[list]{Store: memblob.New(), Key: listKey}
 	tag := must.Get(d.Swap(t.Context(), "", list{Names: []string{"a"}}))(t)
 	must.Get(d.Swap(t.Context(), tag, list{Names: []string{"b"}}))(t)
-	if _, err := d.Swap(t.Context(), tag, list{Names: []string{"c"}}); !errors.Is(err, blob.ErrConflict) {
-		t.Errorf("got %v, want %v", err, blob.ErrConflict)
-	}
+	must.Fail(t, "a stale tag", must.Err(d.Swap(t.Context(), tag, list{Names: []string{"c"}})), blob.ErrConflict)
 	if diff := cmp.Diff([]string{"b"}, storedNames(t, d.Store)); diff != "" {
 		t.Error(diff)
 	}
@@ -228,12 +226,8 @@ func TestDamagedDocument(t *testing.T) {
 		store := memblob.New()
 		tag := must.Get(store.Create(t.Context(), listKey, []byte(damaged)))(t)
 		d := blob.Document[list]{Store: store, Key: listKey, Limit: 100}
-		if _, _, err := d.Load(t.Context()); err == nil {
-			t.Errorf("%.30q was loaded", damaged)
-		}
-		if _, err := d.Update(t.Context(), add("mine")); err == nil {
-			t.Errorf("%.30q was updated", damaged)
-		}
+		must.Fail(t, fmt.Sprintf("%.30q was loaded", damaged), must.Err2(d.Load(t.Context())))
+		must.Fail(t, fmt.Sprintf("%.30q was updated", damaged), must.Err(d.Update(t.Context(), add("mine"))))
 		if object, err := store.Get(t.Context(), listKey, 1000); err != nil || object.Tag != tag {
 			t.Errorf("%.30q was replaced by %s, %v", damaged, object.Data, err)
 		}
@@ -287,7 +281,5 @@ func TestDocumentHeals(t *testing.T) {
 	s.Corrupt(d.Key, []byte("["))
 	s.Corrupt(blob.CopyOf(d.Key), []byte("["))
 	heal(false)
-	if _, _, err := d.Load(t.Context()); err == nil {
-		t.Error("a damaged document with a damaged copy can be read")
-	}
+	must.Fail(t, "a damaged document with a damaged copy can be read", must.Err2(d.Load(t.Context())))
 }

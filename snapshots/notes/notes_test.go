@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,9 +56,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: keys %v, %v, want %d keys", name, n.Keys, err, test.keys)
 		}
 	}
-	if _, err := (notes.Trust{}).Open(good); !errors.Is(err, notes.ErrUntrusted) {
-		t.Errorf("without a trusted key: %v", err)
-	}
+	must.Fail(t, "without a trusted key", must.Err((notes.Trust{}).Open(good)), notes.ErrUntrusted)
 }
 
 // TestKeys checks the files of keys.
@@ -67,15 +66,11 @@ func TestKeys(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("file: %v, %v", info.Mode(), err)
 	}
-	if err := notes.MakeKey(file, "example.com/one"); err == nil {
-		t.Error("a key is replaced")
-	}
+	must.Fail(t, "a key is replaced", notes.MakeKey(file, "example.com/one"))
 	if _, err := notes.ReadSigners(file, otherFile); err == nil || !strings.Contains(err.Error(), "origin") {
 		t.Errorf("keys of two origins: %v", err)
 	}
-	if _, err := notes.NewTrust(append(s.Public(), s.Public()...)...); err != nil {
-		t.Errorf("a key twice: %v", err)
-	}
+	must.Succeed(t, "a key twice", must.Err(notes.NewTrust(append(s.Public(), s.Public()...)...)))
 	twice := must.Get(notes.ReadSigners(file, file))(t)
 	if signed, err := twice.Sign("version 1"); err != nil || bytes.Count(signed, []byte("— ")) != 1 || len(twice.Public()) != 1 {
 		t.Errorf("a file twice: keys %v sign\n%s, %v, want one signature", twice.Public(), signed, err)
@@ -127,21 +122,13 @@ func TestRatchet(t *testing.T) {
 	}
 	// The numbers of a running process are not in its file alone, and a damaged file is replaced.
 	store.Corrupt("marks.json", []byte("{"))
-	if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 7}); !errors.Is(err, notes.ErrLower) {
-		t.Errorf("damaged marks, a lower number: %v", err)
-	}
-	if err := r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}); err != nil {
-		t.Errorf("damaged marks: %v", err)
-	}
-	if err := notes.NewRatchet(store, "marks.json").Check(t.Context(), []string{"b"}, notes.Mark{Number: 6}); !errors.Is(err, notes.ErrLower) {
-		t.Errorf("a new process after damage: %v", err)
-	}
+	must.Fail(t, "damaged marks, a lower number", r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 7}), notes.ErrLower)
+	must.Succeed(t, "damaged marks", r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}))
+	must.Fail(t, "a new process after damage", notes.NewRatchet(store, "marks.json").Check(t.Context(), []string{"b"}, notes.Mark{Number: 6}), notes.ErrLower)
 	for name, r := range map[string]*notes.Ratchet{"no disk": notes.NewRatchet(nil, ""), "a full disk": notes.NewRatchet(full{memblob.New()}, "marks.json")} {
 		if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 2}); err == nil || errors.Is(err, notes.ErrLower) {
 			t.Errorf("%s: got %v, want an error of the disk", name, err)
 		}
-		if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 1}); !errors.Is(err, notes.ErrLower) {
-			t.Errorf("%s: a lower number: %v", name, err)
-		}
+		must.Fail(t, fmt.Sprintf("%s: a lower number", name), r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 1}), notes.ErrLower)
 	}
 }

@@ -59,9 +59,7 @@ func TestDo(t *testing.T) {
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errFinal)
-	if err := rule.Do(ended, func(context.Context) error { t.Error("attempt after the end"); return nil }); !errors.Is(err, errFinal) {
-		t.Errorf("after the end: got %v", err)
-	}
+	must.Fail(t, "after the end", rule.Do(ended, func(context.Context) error { t.Error("attempt after the end"); return nil }), errFinal)
 }
 
 func TestAfter(t *testing.T) {

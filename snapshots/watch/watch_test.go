@@ -176,15 +176,11 @@ func TestNoNotices(t *testing.T) {
 	lossy := watch.New(logger, path)
 	defer lossy.Close()
 	lossy.Fail(fsnotify.ErrEventOverflow)
-	if err := lossy.Wait(t.Context(), never); err != nil {
-		t.Errorf("after a loss: %v", err)
-	}
+	must.Succeed(t, "after a loss", lossy.Wait(t.Context(), never))
 	watch.Sources(t, func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE })
 	for range 3 {
 		w := watch.New(logger, path)
-		if err := w.Wait(t.Context(), never); err != nil {
-			t.Errorf("without notices: %v", err)
-		}
+		must.Succeed(t, "without notices", w.Wait(t.Context(), never))
 		w.Close()
 	}
 	if got := count() - before; got != 2 {

@@ -332,9 +332,7 @@ func TestDecodeTakesOneFormOnly(t *testing.T) {
 		"a field twice":    strings.Replace(good, "{", `{"seq":1,`, 1),
 		"another order":    `{"previous":"","seq":1,"text":"<a>"}`,
 	} {
-		if err := chain.Decode([]byte(text), new(note)); !errors.Is(err, chain.ErrForm) {
-			t.Errorf("%s: got %v, want ErrForm", name, err)
-		}
+		must.Fail(t, name, chain.Decode([]byte(text), new(note)), chain.ErrForm)
 	}
 }
 

@@ -131,9 +131,7 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 				return nil
 			}, nil)
 			for attempt := range 2 {
-				if _, err := write(s); !errors.Is(err, blob.ErrUnsynced) {
-					t.Errorf("%s over %q, attempt %d on a failing disk: got %v, want %v", name, before, attempt, err, blob.ErrUnsynced)
-				}
+				must.Fail(t, fmt.Sprintf("%s over %q, attempt %d on a failing disk", name, before, attempt), must.Err(write(s)), blob.ErrUnsynced)
 			}
 			broken, folders = false, 0
 			if _, err := write(s); err != nil || folders != 1 {
@@ -179,13 +177,9 @@ func TestGroupFails(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range 4 * dirblob.MinGroup {
 		writers.Go(func() {
-			if _, err := s.Create(t.Context(), fmt.Sprintf("a/%d", i), []byte("x")); !errors.Is(err, syscall.EIO) {
-				t.Errorf("object %d: got %v, want %v", i, err, syscall.EIO)
-			}
+			must.Fail(t, fmt.Sprintf("object %d", i), must.Err(s.Create(t.Context(), fmt.Sprintf("a/%d", i), []byte("x"))), syscall.EIO)
 		})
 	}
 	writers.Wait()
-	if _, err := os.Stat(filepath.Join(root, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder of the objects: got %v, want none", err)
-	}
+	must.Fail(t, "the folder of the objects", must.Err(os.Stat(filepath.Join(root, "a"))), fs.ErrNotExist)
 }

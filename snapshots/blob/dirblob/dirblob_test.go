@@ -28,9 +28,7 @@ func TestOpenMakesTheFolder(t *testing.T) {
 func TestOpenRefusesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	must.Do(t, os.WriteFile(path, nil, 0o600))
-	if _, err := dirblob.Open(path); err == nil {
-		t.Error("a file was opened as a store")
-	}
+	must.Fail(t, "a file was opened as a store", must.Err(dirblob.Open(path)))
 }
 
 // A killed writer leaves its unfinished file in @new. No reader sees it, and Open removes it when it is
@@ -64,9 +62,7 @@ func TestDeleteRemovesEmptyFolders(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "objects")); !os.IsNotExist(err) {
 		t.Errorf("folder objects: got %v, want it removed with its last object", err)
 	}
-	if _, err := os.Stat(root); err != nil {
-		t.Errorf("the root: %v", err)
-	}
+	must.Succeed(t, "the root", must.Err(os.Stat(root)))
 }
 
 func open(t *testing.T, root string) *dirblob.Store {

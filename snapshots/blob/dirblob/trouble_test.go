@@ -59,18 +59,14 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%s: got %v, want that it is refused", write, err)
 		}
 	}
-	if _, err := os.Stat(abandoned); err != nil {
-		t.Errorf("a reader cleaned up: %v", err)
-	}
+	must.Succeed(t, "a reader cleaned up", must.Err(os.Stat(abandoned)))
 }
 
 // A store without its disk does not answer; it must not look empty.
 func TestStoreGoesAway(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	writer := open(t, root)
-	if _, err := writer.Get(t.Context(), "a", blob.MaxDocument); !errors.Is(err, blob.ErrNotFound) {
-		t.Errorf("get from a new store: got %v, want %v", err, blob.ErrNotFound)
-	}
+	must.Fail(t, "get from a new store", must.Err(writer.Get(t.Context(), "a", blob.MaxDocument)), blob.ErrNotFound)
 	must.Get(writer.Create(t.Context(), "a", []byte("x")))(t)
 	reader := must.Get(dirblob.OpenReadOnly(root))(t)
 	o := must.Get(reader.Get(t.Context(), "a", blob.MaxDocument))(t)
@@ -137,9 +133,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 		t.Fatal("a pipe in place of a file is read for ever")
 	}
 	must.Do(t, os.Remove(path))
-	if _, err := s.Create(t.Context(), "current.json", []byte("x")); err != nil {
-		t.Errorf("create when the pipe is gone: %v", err)
-	}
+	must.Succeed(t, "create when the pipe is gone", must.Err(s.Create(t.Context(), "current.json", []byte("x"))))
 }
 
 // The stated size of a file must not decide about the memory.
@@ -150,9 +144,7 @@ func TestHugeFile(t *testing.T) {
 	if err := os.Truncate(filepath.Join(root, "huge"), 1<<42); err != nil {
 		t.Skipf("the file system has no files of 4 TiB: %v", err)
 	}
-	if _, err := s.Get(t.Context(), "huge", 1<<20); !errors.Is(err, blob.ErrTooLarge) {
-		t.Errorf("get: got %v, want %v", err, blob.ErrTooLarge)
-	}
+	must.Fail(t, "get", must.Err(s.Get(t.Context(), "huge", 1<<20)), blob.ErrTooLarge)
 }
 
 // heldLock takes the lock of a store as another writer does. Closing the file releases it.
@@ -189,9 +181,7 @@ func TestLockHeldByAnother(t *testing.T) {
 		cancel()
 	}
 	must.Do(t, lock.Close())
-	if _, err := s.Swap(t.Context(), "a", tag, []byte("two")); err != nil {
-		t.Errorf("swap when the lock is free: %v", err)
-	}
+	must.Succeed(t, "swap when the lock is free", must.Err(s.Swap(t.Context(), "a", tag, []byte("two"))))
 }
 
 // TestBesideAStoppedWriter stops a writing process at random instants. Another writer succeeds, or fails
@@ -230,9 +220,7 @@ func TestBesideAStoppedWriter(t *testing.T) {
 	}
 	t.Logf("the stopped writer held the lock in %d of 60 trials", refused)
 	s.SetPatience(time.Minute)
-	if _, err := s.Swap(t.Context(), "ours", tag, []byte("last")); err != nil {
-		t.Errorf("when both run: %v", err)
-	}
+	must.Succeed(t, "when both run", must.Err(s.Swap(t.Context(), "ours", tag, []byte("last"))))
 }
 
 // TestLockIsNotAwaitedForEver: a stopped process never releases the lock.

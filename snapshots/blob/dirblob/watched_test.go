@@ -61,9 +61,7 @@ func TestWatchedSeesRemovalAndReturn(t *testing.T) {
 	s, w, _, _ := watched(t, []byte("a"))
 	wantRead(t, w, "a")
 	must.Do(t, s.Delete(t.Context(), watchedKey))
-	if _, err := w.Look(); !errors.Is(err, blob.ErrNotFound) {
-		t.Errorf("removed: got %v", err)
-	}
+	must.Fail(t, "removed", must.Err(w.Look()), blob.ErrNotFound)
 	must.Get(s.Create(t.Context(), watchedKey, []byte("b")))(t)
 	wantRead(t, w, "b")
 	wantUnchanged(t, w)

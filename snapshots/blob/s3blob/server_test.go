@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -53,23 +54,17 @@ func TestRacyServerIsRefused(t *testing.T) {
 			config := server.Config(t)
 			config.Endpoint = s3test.Racy(t, server, header)
 			store := s3test.Store(t, config)
-			if err := blob.Probe(t.Context(), store, 0).Err(); err != nil {
-				t.Errorf("one after the other: %v", err)
-			}
+			must.Succeed(t, "one after the other", blob.Probe(t.Context(), store, 0).Err())
 			probed := blob.Probe(t.Context(), store, blob.Rounds)
 			if !errors.Is(probed.Race, blob.ErrUnconditional) || !strings.Contains(probed.Race.Error(), "under load: "+header) {
 				t.Errorf("at once: got %v, want %v under load, naming %s", probed.Race, blob.ErrUnconditional, header)
 			}
-			if err := store.CheckConditions(t.Context()); !errors.Is(err, blob.ErrUnconditional) {
-				t.Errorf("the first start: got %v, want %v", err, blob.ErrUnconditional)
-			}
+			must.Fail(t, "the first start", store.CheckConditions(t.Context()), blob.ErrUnconditional)
 			for info := range store.List(t.Context(), "") {
 				t.Errorf("the check left %s behind", info.Key)
 			}
 			must.Get(store.Create(t.Context(), "used", nil))(t)
-			if err := store.CheckConditions(t.Context()); err != nil {
-				t.Errorf("a later start, which has no time for rounds: %v", err)
-			}
+			must.Succeed(t, "a later start, which has no time for rounds", store.CheckConditions(t.Context()))
 		})
 	}
 }
@@ -90,18 +85,14 @@ func TestTLS(t *testing.T) {
 
 	config.CA = certificate
 	s := s3test.Store(t, config)
-	if _, err := s.Create(t.Context(), "a", []byte("x")); err != nil {
-		t.Errorf("with the authority given: %v", err)
-	}
+	must.Succeed(t, "with the authority given", must.Err(s.Create(t.Context(), "a", []byte("x"))))
 }
 
 func TestCAMustBeCertificates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	must.Do(t, os.WriteFile(file, []byte("none"), 0o600))
 	for _, path := range []string{file, file + ".missing"} {
-		if _, err := s3blob.New(s3blob.Config{Bucket: "data", CA: path}); err == nil {
-			t.Errorf("certificates from %s: no error", path)
-		}
+		must.Fail(t, fmt.Sprintf("certificates from %s: no error", path), must.Err(s3blob.New(s3blob.Config{Bucket: "data", CA: path})))
 	}
 }
 
