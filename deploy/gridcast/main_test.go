@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
@@ -21,8 +19,17 @@ import (
 	"gridcast/snapshots/blob/s3test"
 )
 
-// TestMain makes gridcast a command of the scripts in testdata, run by this test binary.
+// TestMain makes this test binary the program of the scripts in testdata, which starts under another name.
 func TestMain(m *testing.M) {
+	switch os.Args[0] {
+	case sessionName:
+		session()
+		return
+	default:
+		if filepath.Base(os.Args[0]) == "gridcast" {
+			main()
+		}
+	}
 	// Facts come from the files of the tests, and no source is polled.
 	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {
 		panic(err)
@@ -31,7 +38,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(6, 2*runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	testscript.Main(browsers{m}, map[string]func(){"gridcast": main})
+	os.Exit(browsers{m}.Run())
 }
 
 // browsers are the tests of this package, which share a browser.
