@@ -195,11 +195,7 @@ func (o *Operator) Running(ctx context.Context) (RunningRace, bool) {
 // Recording returns the observations of a race, and whether no more are expected: the race is over, its result is
 // verified, it is off, or the time for them has passed.
 func (o *Operator) Recording(ctx context.Context, session int64) (*live.Tape, bool, error) {
-	v, err := o.view(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	r, err := findRound(v, o.Ledger.Fold(), session)
+	v, r, err := o.roundNow(ctx, session)
 	if err != nil {
 		return nil, false, err
 	}
