@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 const module = "gridcast/"
@@ -128,10 +130,7 @@ func TestArrows(t *testing.T) {
 // TestTopLevel keeps the top of the repository as agreed.
 func TestTopLevel(t *testing.T) {
 	want := []string{"Makefile", "README.md", "builder", "deploy", "edge", "go.mod", "go.sum", "scheduler", "schemas", "snapshots"}
-	entries, err := os.ReadDir("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(".."))(t)
 	var got []string
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
@@ -162,7 +161,7 @@ func imports(t *testing.T) map[string][]string {
 func sources(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	packages := map[string][]*ast.File{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -175,10 +174,7 @@ func sources(t *testing.T) map[string][]*ast.File {
 		pkg := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
 		packages[pkg] = append(packages[pkg], file)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return packages
 }
 
@@ -201,18 +197,12 @@ func TestGocronSchedules(t *testing.T) {
 	own := regexp.MustCompile(`\btime\.(NewTicker|Tick|AfterFunc)\(`)
 	read := 0
 	for _, dir := range []string{"scheduler", "scheduler/webhook", "deploy/service", "deploy/servers"} {
-		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join("..", dir, "*.go")))(t)
 		for _, path := range files {
 			if strings.HasSuffix(path, "_test.go") || path == "../scheduler/clock.go" {
 				continue
 			}
-			source, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := must.Get(os.ReadFile(path))(t)
 			read++
 			if found := own.Find(source); found != nil {
 				t.Errorf("%s has a schedule of its own, %s…): make it a job of the scheduler or use scheduler.Every", path, found)

@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -77,9 +78,7 @@ func lateSeason(t testing.TB) string {
 func archiveFile(t testing.TB, facts season.Facts) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.archive")
-	if err := archive.WriteFile(path, archivetest.Stored(t, facts)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.WriteFile(path, archivetest.Stored(t, facts)))
 	return path
 }
 
@@ -89,10 +88,7 @@ func archiveFile(t testing.TB, facts season.Facts) string {
 const maxBinary = 42_000_000
 
 func TestBinarySize(t *testing.T) {
-	info, err := os.Stat(binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(binary(t)))(t)
 	t.Logf("the binary is %.1f MB", float64(info.Size())/1e6)
 	if info.Size() > maxBinary {
 		t.Errorf("the binary is %d bytes, may be %d", info.Size(), maxBinary)
@@ -123,9 +119,6 @@ func binary(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("runs the real binary")
 	}
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(built())(t)
 	return path
 }
