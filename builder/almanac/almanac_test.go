@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -76,10 +78,7 @@ func archiveOf(t *testing.T, orders ...order) *season.Archive {
 		}
 		facts.Seasons[0].Rounds = append(facts.Seasons[0].Rounds, r)
 	}
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	return a
 }
 
@@ -122,10 +121,8 @@ func (w *world) edit(edit func(rounds []season.Round)) *world {
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
 	edit(facts.Seasons[0].Rounds)
-	var err error
-	if w.Stored.Archive, err = season.New(facts); err != nil {
-		w.t.Fatal(err)
-	}
+
+	w.Stored.Archive = must.Get(season.New(facts))(w.t)
 	return w
 }
 
@@ -255,10 +252,7 @@ func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 		facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != year })
 		rounds := slices.Clone(facts.Seasons[0].Rounds)
 		facts.Seasons[0].Rounds, rounds[4].Results = rounds, nil
-		gap, err := season.New(facts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gap := must.Get(season.New(facts))(t)
 		w := testseason.New(t, testseason.Config{Archive: gap, Opened: preseason, Until: testseason.Scheduled})
 		y, _ := w.Almanac(preseason).Year(year)
 		wins := 0

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -76,10 +78,7 @@ func TestChanges(t *testing.T) {
 // of the season are none.
 func TestAddedRound(t *testing.T) {
 	w := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil, nil, nil), Opened: preseason}), t}
-	keys, err := ledger.AssignKeys(w.Ledger.Fold(), w.Stored.Archive.Facts().Seasons)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(ledger.AssignKeys(w.Ledger.Fold(), w.Stored.Archive.Facts().Seasons))(t)
 	last := len(keys) - 1
 	added := preseason.Add(24 * time.Hour)
 	for i, some := range [][]ledger.KeyAssignment{keys[:last], keys[last:]} {

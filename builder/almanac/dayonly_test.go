@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
@@ -20,10 +22,7 @@ func TestDayWithoutAnHour(t *testing.T) {
 		rounds[i] = archivetest.Scheduled(&rounds[i])
 		rounds[i].Start = time.Time{}
 	}
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	for gp, want := range map[season.GrandPrixID]string{
 		"australia": "2025-03-16 04:00", // 15:00 in Melbourne
 		"las-vegas": "2025-11-23 06:00", // 22:00 on the evening before, as in 2024

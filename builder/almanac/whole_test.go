@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
@@ -20,10 +22,7 @@ func rowsOf(t *testing.T, w *testseason.Season, decide func(*almanac.Round) ([]l
 	files := w.Ledger.Files()
 	rows := map[season.DriverID]string{}
 	for _, row := range files[len(files)-1].Events[0].Result.Rows {
-		text, err := json.Marshal(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(row))(t)
 		rows[row.Driver] = string(text)
 	}
 	return rows
@@ -71,17 +70,11 @@ func TestCorrectionAheadOfTheSource(t *testing.T) {
 	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
 	r := w.Round(testseason.Belgium.Start.Add(time.Hour), testseason.Belgium.Key)
 	laps := 44
-	events, err := r.Correct([]ledger.Row{
+	events := must.Get(r.Correct([]ledger.Row{
 		{Driver: "lewis-hamilton", Team: "mercedes", Position: 1, Points: 25, Details: ledger.Details{Laps: &laps, TimeMS: 4797566}},
 		{Driver: "george-russell", Team: "mercedes"},
-	}, nil, "by hand")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(events[0].Result.Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, nil, "by hand"))(t)
+	text := must.Get(json.Marshal(events[0].Result.Rows))(t)
 	want := `[{"driver":"lewis-hamilton","team":"mercedes","position":1,"points":25,"number":44,"laps":44,"time_ms":4797566},` +
 		`{"driver":"george-russell","team":"mercedes","number":63}]`
 	if strings.TrimSpace(string(text)) != want {
@@ -125,10 +118,7 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 		{Driver: "dan", Outcome: season.DidNotStart, Number: 9},
 		{Driver: "eve", Outcome: season.Disqualified},
 	}
-	text, err := json.Marshal(r.Whole(almanac.Rows(results), results))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r.Whole(almanac.Rows(results), results)))(t)
 	want := `[{"driver":"lewis-hamilton","team":"","position":1,"number":44,"laps":70,"time_ms":3600000},` +
 		`{"driver":"cay","team":"","position":1,"shared":true},` +
 		`{"driver":"george-russell","team":"","position":2,"number":63,"laps":69,"gap_laps":1,"reason":"Engine"},` +

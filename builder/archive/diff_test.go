@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive"
@@ -68,15 +70,9 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := smallFacts()
-			before, err := season.New(smallFacts())
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(season.New(smallFacts()))(t)
 			test.change(&facts)
-			after, err := season.New(facts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Get(season.New(facts))(t)
 			got := archive.Compare(before, after)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("difference (-want +got):\n%s", diff)

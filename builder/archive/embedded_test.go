@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/archive"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
@@ -20,31 +22,17 @@ func TestEmbeddedIsImport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a whole release")
 	}
-	a, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{From: 2007, Media: media.Default()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	imported, err := archive.Pack(a, archive.Frames(embedded))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{From: 2007, Media: media.Default()}))(t)
+	embedded := must.Get(archive.Embedded())(t)
+	imported := must.Get(archive.Pack(a, archive.Frames(embedded)))(t)
 	if *update {
 		// The tool zstd makes the file a quarter smaller than our encoder, and so the binary.
-		file, err := archive.Recompress(imported, func(lines []byte) ([]byte, error) {
+		file := must.Get(archive.Recompress(imported, func(lines []byte) ([]byte, error) {
 			zstd := exec.Command("zstd", "--ultra", "-22", "--zstd=wlog=23", "--check", "--stdout", "--quiet")
 			zstd.Stdin = bytes.NewReader(lines)
 			return zstd.Output()
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("seasons.zst", file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		must.Do(t, os.WriteFile("seasons.zst", file, 0o600))
 		t.Skip("seasons.zst written; run again without -update")
 	}
 	if embedded.SHA256 != imported.SHA256 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive"
@@ -25,14 +27,8 @@ func packed(t *testing.T, base archive.Stored, change func(*season.Facts)) archi
 	t.Helper()
 	facts := smallFacts()
 	change(&facts)
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored, err := archive.Pack(a, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
+	stored := must.Get(archive.Pack(a, base))(t)
 	return stored
 }
 
@@ -65,12 +61,8 @@ func TestPartsOfASeason(t *testing.T) {
 	})
 	writer, follower := archive.NewStore(inner), archive.NewStore(store)
 	first := packed(t, archive.Stored{}, func(*season.Facts) {})
-	if err := writer.Put(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := follower.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Put(t.Context(), first))
+	must.Get(follower.Load(t.Context()))(t)
 	before := keys(t, inner)
 	if len(before) != 1+3 {
 		t.Errorf("an archive of two seasons: objects %v, want the list and three parts", before)
@@ -80,9 +72,7 @@ func TestPartsOfASeason(t *testing.T) {
 	if whole := packed(t, archive.Stored{}, rename); whole.SHA256 != next.SHA256 || !bytes.Equal(whole.File(), next.File()) {
 		t.Errorf("digest %s with parts of the archive before, %s without", next.SHA256, whole.SHA256)
 	}
-	if err := writer.Put(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Put(t.Context(), next))
 	if after := keys(t, inner); len(after) != len(before)+2 {
 		t.Errorf("after a change of one season: objects %v, want a list and a part more than %v", after, before)
 	}
@@ -115,9 +105,7 @@ func TestPartsOfDecades(t *testing.T) {
 			f.Seasons = slices.Insert(f.Seasons, len(f.Seasons)-2, s)
 		}
 	})
-	if err := archive.NewStore(store).Put(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.NewStore(store).Put(t.Context(), stored))
 	// The list; the header, the 2000s, the 2010s, and 2020 to 2025.
 	if got := keys(t, store); len(got) != 1+1+2+6 {
 		t.Errorf("%d objects, want 10: %v", len(got), got)
@@ -143,15 +131,10 @@ func TestDamagedParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memblob.New()
-			if err := archive.NewStore(store).Put(t.Context(), stored); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, archive.NewStore(store).Put(t.Context(), stored))
 			for key := range keys(t, store) {
 				if path.Dir(key) == c.folder {
-					o, err := store.Get(t.Context(), key, archive.MaxFile)
-					if err != nil {
-						t.Fatal(err)
-					}
+					o := must.Get(store.Get(t.Context(), key, archive.MaxFile))(t)
 					store.Corrupt(key, c.mangle(o.Data))
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -44,16 +46,13 @@ func TestCalendarsThatDiffer(t *testing.T) {
 		{"theirs covers a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), assemble.CheckOnly, "", 24, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out, err := assemble.Assemble(assemble.Input{
+			out := must.Get(assemble.Assemble(assemble.Input{
 				Current: test.ours, Now: time.Date(2024, 1, 10, 0, 0, 0, 0, time.UTC),
 				Documents: []assemble.Document{{Source: "herald", From: 2024, To: 2024, Facts: test.theirs, Kind: test.kind}},
 				Decided: func(_ int, gp season.GrandPrixID) assemble.Decided {
 					return assemble.Decided{Postponed: gp == test.cancelled}
 				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			var got []line
 			for _, c := range out.Disputed {
 				if c.Block != assemble.Calendar || c.ID == "" || len(c.Lines) != 1 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/assemble"
@@ -22,10 +24,7 @@ import (
 // archiveUpTo reads the seasons from 2023 to a year from a release of F1DB.
 func archiveUpTo(t *testing.T, release string, year int) season.Facts {
 	t.Helper()
-	archive, _, err := f1db.Import(sourcetest.Path(t, release), f1db.Options{From: 2023, To: year})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive, _ := must.Get2(f1db.Import(sourcetest.Path(t, release), f1db.Options{From: 2023, To: year}))(t)
 	return archive.Facts()
 }
 
@@ -50,10 +49,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		facts: base, aliases: make(map[season.DriverID]season.DriverID),
 		refused: make(map[string]error), held: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
 	}
-	upstream, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := must.Get(f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Media{}))(t)
 	for _, commit := range host.Commits {
 		year := commit.At.Year()
 		if year < from || year > to {
@@ -63,14 +59,8 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := f1db.ReadTree(bytes.NewReader(packed), year-1, year+1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := tree.Pack()
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), year-1, year+1))(t)
+		kept := must.Get(tree.Pack())(t)
 		document, err := upstream.Read(kept) // decodes nothing but the files that the commit has changed
 		if err != nil {
 			h.refused[commit.Subject] = err

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -256,10 +258,7 @@ func TestIdentityMerged(t *testing.T) {
 		Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
 		Aliases: map[season.DriverID]season.DriverID{"the-new-one": "gabriel-bortoleto"},
 	}
-	got, err := assemble.Assemble(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(assemble.Assemble(in))(t)
 	points := func(f season.Facts) map[season.DriverID]float64 {
 		all := make(map[season.DriverID]float64)
 		for _, row := range roundOf(t, f, 2025, "italy").DriverStandings {
@@ -275,10 +274,7 @@ func TestIdentityMerged(t *testing.T) {
 	}
 	in.Aliases, in.Accepted = nil, make(map[string]bool)
 	for range 3 {
-		out, err := assemble.Assemble(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(assemble.Assemble(in))(t)
 		in.Current = out.Facts
 		for _, p := range out.Held {
 			in.Accepted[p.ID] = true

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
@@ -29,10 +31,7 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		payload, err := upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must.Get(upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{}))(t)
 		d, err := upstream.Read(payload.Packed)
 		if err != nil || len(d.Unread) > 0 {
 			t.Fatal(err, d.Unread)
@@ -246,10 +245,7 @@ func TestInvariants(t *testing.T) {
 		}
 		covered[test.gate] = true
 	}
-	page, err := os.ReadFile("../../deploy/docs/weekend.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../deploy/docs/weekend.md"))(t)
 	for _, name := range assemble.InvariantNames() {
 		if !strings.Contains(string(page), "| `"+string(name)+"` |") {
 			t.Errorf("deploy/docs/weekend.md does not explain the invariant %q", name)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 )
@@ -50,14 +52,11 @@ func TestPortraits(t *testing.T) {
 		{"removed by the settings", old, &season.Headshots{}, season.Headshots{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out, err := assemble.Assemble(assemble.Input{
+			out := must.Get(assemble.Assemble(assemble.Input{
 				Current: test.current, Now: day, Headshots: test.wanted,
 				Aliases: map[season.DriverID]season.DriverID{"andrea-kimi-antonelli": "kimi-antonelli"},
 				Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if got := out.Facts.Headshots; got.Template != test.want.Template || !slices.Equal(got.Drivers, test.want.Drivers) {
 				t.Errorf("portraits are %+v, want %+v", got, test.want)
 			}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
@@ -52,13 +54,10 @@ func TestLostSessions(t *testing.T) {
 		{"after the race", before.AddDate(0, 0, 9), drop(season.Practice1, season.Qualifying), true, []season.SessionKind{season.Practice1}},
 	} {
 		for range 2 { // the second time nothing changes
-			out, err := assemble.Assemble(assemble.Input{
+			out := must.Get(assemble.Assemble(assemble.Input{
 				Current: facts, Now: step.now, Decided: undecided,
 				Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Facts: world(step.theirs), Kind: assemble.Full}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			facts = out.Facts
 		}
 		r := roundOf(t, facts, 2024, "china")

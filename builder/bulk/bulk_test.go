@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/bulk"
 	"gridcast/deploy/golden"
 	"gridcast/schemas/catalog"
@@ -48,18 +50,9 @@ func TestDocumentationHasTheColumns(t *testing.T) {
 			documents[path] = []byte(`{"ok":true,"data":{}}`)
 		}
 	}
-	data, err := season.Zip(documents)
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := fs.ReadFile(packed, "gridcast-2024/columns.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(season.Zip(documents))(t)
+	packed := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
+	text := must.Get(fs.ReadFile(packed, "gridcast-2024/columns.csv"))(t)
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	golden.File(t, "../../schemas/docs/columns.csv", text)
 	columns := map[string][]string{}
@@ -86,10 +79,7 @@ func TestDocumentationHasTheColumns(t *testing.T) {
 
 // TestReadmeNamesEveryTable holds the list of tables in the README of the download to the tables.
 func TestReadmeNamesEveryTable(t *testing.T) {
-	readme, err := os.ReadFile("README.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("README.txt"))(t)
 	season := bulk.Season{Year: 2024}
 	documents := map[string][]byte{}
 	for _, path := range season.Paths() {

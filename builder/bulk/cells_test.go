@@ -6,6 +6,8 @@ import (
 	"encoding/csv"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/bulk"
 )
 
@@ -13,22 +15,10 @@ import (
 func TestCellsAreInert(t *testing.T) {
 	document := []byte(`{"ok":true,"data":[{"session_key":1001,"gp_name":"=cmd|' /C calc'!A0","kind":"round_moved","at":"1001-01-02T00:00:00+00:00",` +
 		`"by":"operator","reason":"-2+3"},{"session_key":1002,"gp_name":"@SUM(A1)","kind":"round_moved","at":"1001-01-02T00:00:00+00:00","by":"operator","reason":"-2.5"}],"meta":{}}`)
-	packed, err := bulk.Season{Year: 1001}.Zip(map[string][]byte{"changes/1001": document})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := files.Open("gridcast-1001/changes.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(bulk.Season{Year: 1001}.Zip(map[string][]byte{"changes/1001": document}))(t)
+	files := must.Get(zip.NewReader(bytes.NewReader(packed), int64(len(packed))))(t)
+	file := must.Get(files.Open("gridcast-1001/changes.csv"))(t)
+	rows := must.Get(csv.NewReader(file).ReadAll())(t)
 	for i, want := range []map[string]string{
 		{"session_key": "1001", "gp_name": "'=cmd|' /C calc'!A0", "reason": "'-2+3", "at": "1001-01-02T00:00:00+00:00"},
 		{"session_key": "1002", "gp_name": "'@SUM(A1)", "reason": "-2.5"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/check"
 	"gridcast/deploy/golden"
 )
@@ -97,8 +99,6 @@ func zipped(t *testing.T, files []file) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.Close())
 	return buffer.Bytes()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
@@ -31,10 +33,7 @@ func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 	a := w.Almanac(now)
 	bodies := map[string][]byte{}
 	for _, v := range render.Variants(a) {
-		body, err := render.Body(a, v, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Body(a, v, now))(t)
 		bodies[v.Path()] = body
 	}
 	return render.Known(a), bodies

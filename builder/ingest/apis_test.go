@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/assemble"
@@ -104,10 +106,7 @@ func TestWrongDataOfAPIs(t *testing.T) {
 			if diff := cmp.Diff(before, s.bodies(t, readBy2024...)); diff != "" {
 				t.Errorf("readers see something else (-before +now):\n%s", diff)
 			}
-			state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, asked)
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, asked))(t)
 			said := append([]string{state.Reason}, state.Notes...) // the reason, the notes and the lines
 			for _, c := range state.Held {
 				if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate }) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/deploy/golden"
 )
 
@@ -101,10 +103,7 @@ the real client, or gives the same facts through a source of its own, and reads 
 			continue
 		}
 		name, of, _ := strings.Cut(i.test, ": ")
-		source, err := os.ReadFile("../../" + i.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(os.ReadFile("../../" + i.file))(t)
 		if !strings.Contains(string(source), "func "+name+"(") || !strings.Contains(string(source), of) {
 			t.Errorf("%s: %s has no %s", i.what, i.file, i.test)
 		}

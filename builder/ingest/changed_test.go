@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder"
 	"gridcast/builder/archive/archivetest"
 )
@@ -30,14 +32,9 @@ func BenchmarkChangedTree(b *testing.B) {
 			}
 			b.StartTimer()
 			began := time.Now()
-			report, err := s.ingest.Poll(b.Context(), s.now, false)
-			if err != nil {
-				b.Fatal(err)
-			}
+			report := must.Get(s.ingest.Poll(b.Context(), s.now, false))(b)
 			asked := time.Since(began)
-			if _, err := s.Build(b.Context(), builder.Request{At: s.now, Reason: "benchmark"}); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(s.Build(b.Context(), builder.Request{At: s.now, Reason: "benchmark"}))(b)
 			b.StopTimer()
 			if report.Changed {
 				taken, published = append(taken, asked), append(published, time.Since(began))

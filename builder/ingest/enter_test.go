@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -50,10 +52,7 @@ func TestPlanCalendar(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSmall(t)
 			read := func(file string) (ingest.CalendarPlan, error) {
-				stored, err := s.Facts.Load(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				stored := must.Get(s.Facts.Load(t.Context()))(t)
 				facts := stored.Archive.Facts()
 				return ingest.PlanCalendar([]byte(file), nil, &facts, s.Ledger.Fold(), opening, "announced")
 			}
@@ -93,9 +92,7 @@ func TestPlanCalendar(t *testing.T) {
 			if len(plan.Moves) != test.moves || test.moves > 0 && plan.Moves[0].Reason != "announced" {
 				t.Errorf("moves are %+v, want %d", plan.Moves, test.moves)
 			}
-			if err := s.Enter(t.Context(), opening, plan.Entry); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Enter(t.Context(), opening, plan.Entry))
 			if outcome, err := s.Apply(t.Context(), opening); err != nil || len(outcome.Held) > 0 || outcome.Changed != (len(said) > 0) {
 				t.Errorf("entered: got %+v, %v", outcome, err)
 			}
@@ -110,10 +107,7 @@ func TestDriversEntry(t *testing.T) {
 	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
 	at := smallStart("alps").Add(4 * time.Hour)
 	s.poll(t, at)
-	stored, err := s.Facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(s.Facts.Load(t.Context()))(t)
 	view := stored.Archive.AsOf(at)
 	var bay *almanac.Round
 	for _, r := range almanac.Rounds(view, s.Ledger.Fold(), 2030) {

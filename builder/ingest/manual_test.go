@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -91,10 +93,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 // inUse returns the round of the weekend in the archive in use, and the sum of the archive.
 func (d *desk) inUse(t *testing.T) (season.Round, string) {
 	t.Helper()
-	facts, err := d.Facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(d.Facts.Load(t.Context()))(t)
 	return *roundIn(t, facts.Archive.Facts(), weekend), facts.SHA256
 }
 
@@ -109,10 +108,7 @@ func roundIn(t *testing.T, f season.Facts, gp season.GrandPrixID) *season.Round 
 
 func (d *desk) run(t *testing.T, now time.Time) ingest.Outcome {
 	t.Helper()
-	report, err := d.Poll(t.Context(), now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(d.Poll(t.Context(), now, true))(t)
 	return report
 }
 
@@ -143,19 +139,14 @@ func TestByHand(t *testing.T) {
 	}}
 
 	// Looking at it changes nothing.
-	trial, err := one.Trial(t.Context(), now, enter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trial := must.Get(one.Trial(t.Context(), now, enter))(t)
 	if diff := cmp.Diff([]string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Applied)); diff != "" {
 		t.Errorf("a trial would take (-want +got):\n%s", diff)
 	}
 	if r, _ := one.inUse(t); r.Grid != nil {
 		t.Error("a trial changed the archive in use")
 	}
-	if err := one.Enter(t.Context(), now, enter); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, one.Enter(t.Context(), now, enter))
 	// The other scheduler finds it by itself; the one that entered it has nothing left to do.
 	if report := two.run(t, now); !report.Changed {
 		t.Errorf("the other scheduler took nothing: %+v", report)
@@ -204,10 +195,7 @@ func TestByHand(t *testing.T) {
 	for i := range rows {
 		rows[i].Time, rows[i].Segments = 0, [3]time.Duration{}
 	}
-	err = one.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place(assemble.Qualifying), Entered: ingest.PartialRound{Qualifying: rows}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, one.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place(assemble.Qualifying), Entered: ingest.PartialRound{Qualifying: rows}}}}))
 	one.run(t, now.Add(2*time.Minute))
 	for _, d := range desks {
 		d.source.revision, d.source.facts = "three and a half", saying(whole, func(r *season.Round) { r.Qualifying = said.Qualifying })
@@ -227,9 +215,7 @@ func TestByHand(t *testing.T) {
 		d.source.revision, d.source.facts = "four", saying(whole, func(r *season.Round) { r.Grid = said.Grid })
 	}
 	now = now.Add(time.Hour)
-	if err := two.Enter(t.Context(), now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, two.Enter(t.Context(), now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}))
 	one.run(t, now)
 	r, sum = one.inUse(t)
 	if diff := cmp.Diff(said.Grid, r.Grid); diff != "" {
@@ -240,10 +226,7 @@ func TestByHand(t *testing.T) {
 			t.Errorf("after the release it goes on: %+v", report)
 		}
 	}
-	log, err := ingest.LoadFactsLog(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(ingest.LoadFactsLog(t.Context(), store))(t)
 	if origin, _ := log.Origin(2024, weekend, assemble.Grid); origin.Source != "herald" || origin.Revision != "four" {
 		t.Errorf("the grid came from %+v, want the source's fourth revision", origin)
 	}
@@ -258,18 +241,13 @@ func TestReleasedWithoutASource(t *testing.T) {
 	said := roundIn(t, whole, weekend)
 	place := assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
 	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:16]} { // entered twice
-		err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place, Entered: ingest.PartialRound{Grid: grid}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place, Entered: ingest.PartialRound{Grid: grid}}}}))
 		d.run(t, now)
 		if r, _ := d.inUse(t); len(r.Grid) != len(grid) {
 			t.Fatalf("the grid in use has %d slots, want %d", len(r.Grid), len(grid))
 		}
 	}
-	if err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Released: []assemble.BlockID{place}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Released: []assemble.BlockID{place}}))
 	if report := d.run(t, now); len(report.Faults) != 1 || !report.Changed {
 		t.Errorf("the release changed nothing: %+v", report)
 	}
@@ -289,10 +267,7 @@ func TestGatesForPeople(t *testing.T) {
 	}
 	for _, forced := range []bool{false, true} {
 		statement.Forced = forced
-		out, err := d.Trial(t.Context(), now, ingest.ManualEntry{Statements: []ingest.Statement{statement}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(d.Trial(t.Context(), now, ingest.ManualEntry{Statements: []ingest.Statement{statement}}))(t)
 		if waits := len(out.Held) == 1 && out.Held[0].Refused[0].Gate == assemble.EarlyGate; waits == forced {
 			t.Errorf("forced %t: there wait %+v", forced, out.Held)
 		}
@@ -338,9 +313,7 @@ func TestNamed(t *testing.T) {
 		}
 	}
 	for _, alias := range []assemble.Alias{{Kind: assemble.RoundAlias, From: "nevada", To: "las-vegas"}, {Kind: assemble.TeamAlias, From: "racing-bulls", To: "rb"}} {
-		if err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Named: []assemble.Alias{alias}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Named: []assemble.Alias{alias}}))
 	}
 	if report := d.run(t, now); len(report.Held) != 0 || !slices.Equal(blocks(report.Applied), []string{"las-vegas grid by herald"}) {
 		t.Errorf("taken are %v, and there wait %v; want the grid of Las Vegas", blocks(report.Applied), blocks(report.Held))

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
@@ -55,10 +57,7 @@ func newServiceOn(t testing.TB, stored archive.Stored, now time.Time) *service {
 	t.Helper()
 	s := &service{now: now}
 	s.host = codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
-	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := must.Get(f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default()))(t)
 	s.begin(t, stored, ingest.Source{Upstream: repository})
 	s.Policy.AutoReviseAfter = 2 * time.Hour
 	return s

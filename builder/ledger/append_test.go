@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
@@ -47,10 +49,7 @@ func TestConcurrentAppends(t *testing.T) {
 			}
 			wait.Wait()
 
-			l, err := ledger.Load(t.Context(), store, ledger.Real)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 			next := map[string]int{}
 			for _, entry := range l.Files()[2:] {
 				who := entry.Events[0].Actor
@@ -106,10 +105,7 @@ func TestConcurrentFreezes(t *testing.T) {
 
 func newDir(t *testing.T) blob.Store {
 	t.Helper()
-	store, err := dirblob.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(t.TempDir()))(t)
 	return store
 }
 
@@ -215,10 +211,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 		}
 		return faultblob.Fate{}
 	})
-	l, err := ledger.Load(t.Context(), store, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 	decided := 0
 	_, err = decideOn(t.Context(), l, opened, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
 		decided++

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob/memblob"
@@ -20,17 +22,9 @@ func BenchmarkAppend(b *testing.B) {
 		}
 		seasons = append(seasons, calendar(year, names...))
 	}
-	l, err := ledger.Open(b.Context(), memblob.New(), ledger.Simulated, opened, "replay", "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	keys, err := ledger.AssignKeys(l.Fold(), seasons)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := appendEvents(b.Context(), l, opened, keysEvent(keys...)); err != nil {
-		b.Fatal(err)
-	}
+	l := must.Get(ledger.Open(b.Context(), memblob.New(), ledger.Simulated, opened, "replay", ""))(b)
+	keys := must.Get(ledger.AssignKeys(l.Fold(), seasons))(b)
+	must.Do(b, appendEvents(b.Context(), l, opened, keysEvent(keys...)))
 	at, next := opened, 0
 	for b.Loop() {
 		at, next = at.Add(time.Hour), (next+1)%len(keys)
@@ -39,8 +33,6 @@ func BenchmarkAppend(b *testing.B) {
 		if s.Override.Status == ledger.Cancelled {
 			events = one(s.Reinstate(time.Time{}, "a race"))
 		}
-		if err := appendEvents(b.Context(), l, at, events...); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, appendEvents(b.Context(), l, at, events...))
 	}
 }

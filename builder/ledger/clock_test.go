@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/ledger"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -91,16 +93,9 @@ func TestMadeAtIsNoWayAroundTheOrder(t *testing.T) {
 	} {
 		store := memblob.New()
 		l := openWith(t, store)
-		data, err := ledger.File{Seq: 3, Previous: l.Head().Hash, Kind: ledger.Real, Events: one(early(at))}.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := store.Create(t.Context(), ledger.Key(3), data); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(ledger.File{Seq: 3, Previous: l.Head().Hash, Kind: ledger.Real, Events: one(early(at))}.Encode())(t)
+		must.Get(store.Create(t.Context(), ledger.Key(3), data))(t)
+		must.Get(l.Refresh(t.Context()))(t)
 		if session(t, l.Fold()).Pick != nil || len(l.Fold().Breaches()) != 1 {
 			t.Errorf("%s: the pick counts", name)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -93,13 +95,8 @@ func runLife(ctx context.Context, store blob.Store) (acknowledged ledger.Head, e
 // event once, and all files that the first process saw acknowledged.
 func TestCrashAtEveryWrite(t *testing.T) {
 	quiet := memblob.New()
-	if _, err := runLife(t.Context(), quiet); err != nil {
-		t.Fatal(err)
-	}
-	undisturbed, err := ledger.Load(t.Context(), quiet, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(runLife(t.Context(), quiet))(t)
+	undisturbed := must.Get(ledger.Load(t.Context(), quiet, ledger.Real))(t)
 	want := session(t, undisturbed.Fold())
 	files := 2 + len(life)
 	for _, applied := range []bool{false, true} {
@@ -114,10 +111,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				if _, err := runLife(t.Context(), inner); err != nil {
 					t.Fatalf("the next process: %v", err)
 				}
-				l, err := ledger.Load(t.Context(), inner, ledger.Real)
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := must.Get(ledger.Load(t.Context(), inner, ledger.Real))(t)
 				if got := len(l.Files()); got != files {
 					t.Errorf("%d files, want %d: every step once", got, files)
 				}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
@@ -18,10 +20,7 @@ import (
 func TestFileBytes(t *testing.T) {
 	freeze := ledger.Freeze(monaco, pick, start, true)
 	freeze.ID, freeze.At, freeze.Actor = "A1", opened, "builder <1>"
-	got, err := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(freeze)}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(freeze)}.Encode())(t)
 	want := `{"seq":3,"previous":"ab12","format":3,"kind":"real","events":[{"id":"A1","type":"pick_frozen","at":"2026-06-01T09:00:00Z",` +
 		`"actor":"builder <1>","session_key":2026008,"pick":{"p1":"leclerc","p2":"norris","p3":"russell","win_probability":0.41,` +
 		`"model":"r2/1"},"start":"2026-06-07T13:00:00Z","grid_known":true}],` +
@@ -32,13 +31,8 @@ func TestFileBytes(t *testing.T) {
 }
 
 func TestDecodeFileTakesOneFormOnly(t *testing.T) {
-	good, err := ledger.File{Seq: 1, Kind: ledger.Real, Events: one(ledger.Event{ID: "A1", Type: ledger.Opened, At: opened, Actor: "b", Kind: ledger.Real})}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ledger.DecodeFile(good); err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(ledger.File{Seq: 1, Kind: ledger.Real, Events: one(ledger.Event{ID: "A1", Type: ledger.Opened, At: opened, Actor: "b", Kind: ledger.Real})}.Encode())(t)
+	must.Get(ledger.DecodeFile(good))(t)
 	for name, edit := range map[string]func(string) string{
 		"a newline at the end": func(s string) string { return s + "\n" },
 		"a space":              func(s string) string { return strings.Replace(s, ":", ": ", 1) },
@@ -80,14 +74,9 @@ func TestAppendRefusesBrokenText(t *testing.T) {
 // DecodeFile accepts only the bytes that Encode makes. Readers and the audit survive every input.
 func FuzzDecodeFile(f *testing.F) {
 	store := memblob.New()
-	if err := runScript(f.Context(), store); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, runScript(f.Context(), store))
 	for seq := int64(1); seq <= 6; seq++ {
-		object, err := store.Get(f.Context(), ledger.Key(seq), blob.MaxDocument)
-		if err != nil {
-			f.Fatal(err)
-		}
+		object := must.Get(store.Get(f.Context(), ledger.Key(seq), blob.MaxDocument))(f)
 		f.Add(object.Data)
 	}
 	f.Add([]byte(`{"seq":2,"events":[{}]}`))
@@ -110,9 +99,7 @@ func FuzzDecodeFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := store.Create(t.Context(), ledger.Key(file.Seq), planted); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), ledger.Key(file.Seq), planted))(t)
 		var damage *ledger.DamageError
 		_, refreshErr := l.Refresh(t.Context())
 		if refreshErr != nil && !errors.As(refreshErr, &damage) {

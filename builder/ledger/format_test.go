@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
@@ -98,10 +100,7 @@ func everyEvent() []ledger.Event {
 func TestBytesOfEveryEvent(t *testing.T) {
 	var want []string
 	for _, name := range []string{"testdata/format-3.jsonl", "testdata/format-4.jsonl"} {
-		golden, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden := must.Get(os.ReadFile(name))(t)
 		want = append(want, strings.Split(strings.TrimSuffix(string(golden), "\n"), "\n")...)
 	}
 	types := map[ledger.Type]bool{}
@@ -109,18 +108,12 @@ func TestBytesOfEveryEvent(t *testing.T) {
 		e.ID, e.At, e.Actor = "A1", opened, "operator:anna"
 		types[e.Type] = true
 		file := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(e)}
-		got, err := file.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(file.Encode())(t)
 		if i >= len(want) || string(got) != want[i] {
 			t.Errorf("line %d of the golden file should be\n%s", i+1, got)
 			continue
 		}
-		back, err := ledger.DecodeFile(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := must.Get(ledger.DecodeFile(got))(t)
 		if diff := cmp.Diff(file.Events, back.Events); diff != "" {
 			t.Errorf("%s read back (-want +got):\n%s", e.Type, diff)
 		}
@@ -141,10 +134,7 @@ func TestOtherFormats(t *testing.T) {
 	store := memblob.New()
 	l := openWith(t, store)
 	mustAppend(t, l, opened, fullFreeze(ledger.OnGrid))
-	object, err := store.Get(t.Context(), ledger.Key(3), blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(t.Context(), ledger.Key(3), blob.MaxDocument))(t)
 	for name, tt := range map[string]struct {
 		old, new string
 		want     error // nil: damage
@@ -388,10 +378,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		return ledger.Event{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: rounds}
 	}
 	store := newStore(t)
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive))(t)
 	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
 	mustAppend(t, l, start.Add(time.Hour), (&ledger.RoundRecord{Key: monaco}).Verify(rows("leclerc"), start, ""))
 	l.Vouch(&season.View{}) // the opening archive had no results
@@ -563,9 +550,7 @@ func TestSourcesAndPersons(t *testing.T) {
 	t.Run("freezes go by it", func(t *testing.T) {
 		l := openWith(t, newStore(t))
 		s := session(t, l.Fold())
-		if err := appendBy(t, l, opened, f1db, s.Move(start, later, "the calendar says so")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, appendBy(t, l, opened, f1db, s.Move(start, later, "the calendar says so")))
 		if err := appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); err == nil {
 			t.Error("a pick was frozen for the start of before")
 		}
@@ -635,10 +620,7 @@ func TestRenamedDriver(t *testing.T) {
 // The archive vouches for a result that it got later, but not for news.
 func TestVouching(t *testing.T) {
 	store := newStore(t)
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive))(t)
 	if got := l.Fold().OpenedOn(); got != anArchive {
 		t.Errorf("opened on %q, want %s", got, anArchive)
 	}
@@ -683,22 +665,16 @@ func TestSprintIsVerifiedWithTheRace(t *testing.T) {
 	if err := verify(start.Add(time.Hour), race, []ledger.Row{{Driver: "norris", Team: "x", Position: 2}}, ""); err == nil {
 		t.Error("a sprint that nobody won was accepted")
 	}
-	if err := verify(start.Add(time.Hour), race, sprint, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, verify(start.Add(time.Hour), race, sprint, ""))
 	if err := verify(start.Add(2*time.Hour), race, sprint, "again"); !errors.Is(err, ledger.ErrUnchanged) {
 		t.Errorf("the same again: got %v", err)
 	}
-	if err := verify(start.Add(2*time.Hour), rows("norris", "leclerc"), nil, "a penalty in the race"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, verify(start.Add(2*time.Hour), rows("norris", "leclerc"), nil, "a penalty in the race"))
 	s := session(t, l.Fold())
 	if diff := cmp.Diff(sprint, s.Result().Sprint); diff != "" {
 		t.Errorf("the sprint after a correction of the race (-want +got):\n%s", diff)
 	}
-	if err := verify(start.Add(3*time.Hour), rows("norris", "leclerc"), rows("leclerc", "norris"), "a penalty in the sprint"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, verify(start.Add(3*time.Hour), rows("norris", "leclerc"), rows("leclerc", "norris"), "a penalty in the sprint"))
 	s = session(t, l.Fold())
 	if got := s.Result(); got.Revision != 3 || got.Sprint[0].Driver != "leclerc" {
 		t.Errorf("got %+v", got)

@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
@@ -18,10 +20,7 @@ func calendar(year int, names ...season.GrandPrixID) season.Season {
 }
 
 func TestAssignKeys(t *testing.T) {
-	l, err := ledger.Open(t.Context(), newStore(t), ledger.Real, opened, "builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), newStore(t), ledger.Real, opened, "builder", ""))(t)
 	// Each calendar is seen after the ones before it.
 	for _, c := range []struct {
 		name    string

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
@@ -43,10 +45,7 @@ func newStore(t *testing.T) *memblob.Store {
 // openWith returns a real ledger that knows the rounds of 2026 and its store.
 func openWith(t *testing.T, store blob.Store) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", ""))(t)
 	mustAppend(t, l, opened, ledger.Event{Type: ledger.KeysAssigned, Keys: []ledger.KeyAssignment{
 		{Session: 2026007, Year: 2026, GrandPrix: "canada"},
 		{Session: monaco, Year: 2026, GrandPrix: "monaco"},
@@ -70,9 +69,7 @@ func appendEvents(ctx context.Context, l *ledger.Ledger, at time.Time, events ..
 
 func mustAppend(t *testing.T, l *ledger.Ledger, at time.Time, events ...ledger.Event) {
 	t.Helper()
-	if err := appendEvents(t.Context(), l, at, events...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, appendEvents(t.Context(), l, at, events...))
 }
 
 func session(t *testing.T, s *ledger.Fold) ledger.RoundRecord {
@@ -89,14 +86,8 @@ func TestOpenAndLoad(t *testing.T) {
 	if _, err := ledger.Load(t.Context(), store, ledger.Real); !errors.Is(err, ledger.ErrNotOpened) {
 		t.Fatalf("Load of an empty store: got %v, want ErrNotOpened", err)
 	}
-	first, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", ""))(t)
+	again := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder", ""))(t)
 	if got, want := again.Head(), first.Head(); got != want || got.Seq != 1 {
 		t.Errorf("head after a second Open: got %v, want %v, the first file", got, want)
 	}
@@ -117,10 +108,7 @@ func TestKindsNeverMix(t *testing.T) {
 	if _, err := ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder", ""); !errors.Is(err, ledger.ErrKind) {
 		t.Errorf("Open of no kind: got %v, want ErrKind", err)
 	}
-	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(ledger.Load(t.Context(), store, ledger.AnyKind))(t)
 	if err := appendEvents(t.Context(), reader, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrKind) {
 		t.Errorf("Append to a ledger loaded as any kind: got %v, want ErrKind", err)
 	}
@@ -172,10 +160,7 @@ func TestAsOf(t *testing.T) {
 	note(start.Add(-2*time.Hour), s.Move(start, start.Add(-time.Hour), "storm in the afternoon"))
 	note(start.Add(2*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start.Add(-time.Hour), ""))
 
-	read, err := ledger.Load(t.Context(), store, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 	for i, at := range instants {
 		for _, from := range []*ledger.Ledger{l, read} {
 			if got := from.AsOf(at).Head(); got != heads[i] {
@@ -199,18 +184,13 @@ func TestAsOf(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	store := newStore(t)
 	writer := openWith(t, store)
-	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(ledger.Load(t.Context(), store, ledger.AnyKind))(t)
 	seen := reader.Fold()
 	mustAppend(t, writer, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
 	if reader.Fold() != seen {
 		t.Error("the state changed without a refresh")
 	}
-	if _, err := reader.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(reader.Refresh(t.Context()))(t)
 	if diff := cmp.Diff(session(t, writer.Fold()), session(t, reader.Fold())); diff != "" {
 		t.Errorf("writer and reader differ (-writer +reader):\n%s", diff)
 	}
@@ -270,9 +250,7 @@ func TestDamageIsNamed(t *testing.T) {
 			store := memblob.New()
 			l := openWith(t, store)
 			mustAppend(t, l, opened, ledger.Freeze(monaco, pick, start, true))
-			if err := damage.do(store, ledger.Key(damage.file)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, damage.do(store, ledger.Key(damage.file)))
 			_, err := ledger.Load(t.Context(), store, ledger.Real)
 			var found *ledger.DamageError
 			if !errors.As(err, &found) || found.Key != ledger.Key(damage.file) {

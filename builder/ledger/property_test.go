@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
@@ -111,10 +113,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			store := memblob.New(memblob.Strict(t, isLedgerFile))
-			l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""))(t)
 			at := opened
 			var states []*ledger.Fold
 			for range 250 {
@@ -138,10 +137,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 			}
 			mustBeGreen(t, store)
 
-			read, err := ledger.Load(t.Context(), store, ledger.Simulated)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := must.Get(ledger.Load(t.Context(), store, ledger.Simulated))(t)
 			for i, then := range states {
 				sameState(t, then, read.UpTo(then.Head().Seq))
 				if wrongClocks {

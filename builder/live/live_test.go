@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/live"
@@ -200,10 +202,7 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get((&live.Log{Store: store}).Refresh(t.Context(), 2024022))(t)
 	if got := len(first.Observations); got != 54 || first.Head.Seq != 54 {
 		t.Errorf("got %d files up to %d, want 50 laps and 4 phases", got, first.Head.Seq)
 	}
@@ -250,18 +249,11 @@ func TestLogDamaged(t *testing.T) {
 	store := memblob.New()
 	log := live.Log{Store: store}
 	for n := 1; n < 4; n++ {
-		if _, _, err := log.Append(t.Context(), monza, lap(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(log.Append(t.Context(), monza, lap(n)))(t)
 	}
 	const key = "live/2024022/00000002.json"
-	object, err := store.Get(context.Background(), key, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Swap(t.Context(), key, object.Tag, []byte(strings.Replace(string(object.Data), "cat", "dog", 1))); err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(context.Background(), key, 1<<20))(t)
+	must.Get(store.Swap(t.Context(), key, object.Tag, []byte(strings.Replace(string(object.Data), "cat", "dog", 1))))(t)
 	if _, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022); err == nil || !strings.Contains(fmt.Sprint(err), "00000003") {
 		t.Errorf("got %v, want the file after the replaced one named", err)
 	}
@@ -275,9 +267,7 @@ func TestLogDamagedFile(t *testing.T) {
 		"no JSON":      []byte("{"),
 	} {
 		store := memblob.New()
-		if _, err := store.Create(t.Context(), "live/2024022/00000001.json", data); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), "live/2024022/00000001.json", data))(t)
 		_, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022)
 		if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || damage.Key != "live/2024022/00000001.json" {
 			t.Errorf("%s: got %v, want the damage of the file", name, err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/names"
 	"gridcast/builder/source/sourcetest"
 )
@@ -40,21 +42,13 @@ func TestSlug(t *testing.T) {
 // TestSlugIsF1DB: Slug gives the identifiers that F1DB gives. The exceptions are names that F1DB itself
 // keeps apart from others, or writes in another order.
 func TestSlugIsF1DB(t *testing.T) {
-	release, err := zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026))
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026)))(t)
 	defer release.Close()
 	other := map[string]string{"Qing Hua Ma": "ma-qinghua", "ATS": "ats-wheels", "Lotus": "lotus-f1"}
 	for _, file := range []string{"f1db-drivers.json", "f1db-constructors.json", "f1db-grands-prix.json"} {
-		f, err := release.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(release.Open(file))(t)
 		var rows []struct{ ID, Name string }
-		if err := json.NewDecoder(f).Decode(&rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.NewDecoder(f).Decode(&rows))
 		if len(rows) < 50 {
 			t.Errorf("%s has %d rows, want all", file, len(rows))
 		}

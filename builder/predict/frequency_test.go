@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/predict"
@@ -70,10 +72,7 @@ func TestPickFollowsTheBestKnownOrder(t *testing.T) {
 		{"previous winner", predict.PreviousWinner(), grid, [3]season.DriverID{"cat", "bob", "ann"}, predict.FromGrid},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := tc.model.Predict(smallView(tc.round), 2020, "two")
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(tc.model.Predict(smallView(tc.round), 2020, "two"))(t)
 			if got.Podium != tc.want {
 				t.Errorf("podium: got %v, want %v", got.Podium, tc.want)
 			}
@@ -115,10 +114,7 @@ func TestGridFrequencyCountsSlotsOfTheLastTenYears(t *testing.T) {
 	}
 	v.Seasons = append([]season.Season{old}, v.Seasons...)
 
-	got, err := predict.GridFrequency().Predict(v, 2020, "two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.GridFrequency().Predict(v, 2020, "two"))(t)
 	// Slots 1, 2 and 1 won; the prior is 8 races shared as 1, 1/4, 1/9, 1/16 of 205/144.
 	prior := 8 / (205.0 / 144)
 	want := map[season.DriverID]float64{
@@ -132,10 +128,7 @@ func TestGridFrequencyCountsSlotsOfTheLastTenYears(t *testing.T) {
 }
 
 func TestPoleHoldsTheOthersForEqual(t *testing.T) {
-	got, err := predict.Pole().Predict(smallView(oneRace("two", ids("dan", "cat", "bob", "ann"), nil)), 2020, "two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.Pole().Predict(smallView(oneRace("two", ids("dan", "cat", "bob", "ann"), nil)), 2020, "two"))(t)
 	for _, c := range got.Candidates[1:] {
 		if math.Abs(c.Win-got.Candidates[1].Win) > 1.5e-6 { // they are millionths
 			t.Errorf("%s: got %v, want the %v of the others", c.Driver, c.Win, got.Candidates[1].Win)
@@ -146,14 +139,8 @@ func TestPoleHoldsTheOthersForEqual(t *testing.T) {
 func TestAResultOfTheRoundItselfIsNotLookedAt(t *testing.T) {
 	grid := ids("dan", "cat", "bob", "ann")
 	for _, m := range []predict.Model{predict.GridFrequency(), predict.Pole(), predict.Leader(), predict.PreviousWinner()} {
-		before, err := m.Predict(smallView(oneRace("two", grid, nil)), 2020, "two")
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := m.Predict(smallView(oneRace("two", grid, ids("ann", "bob", "cat", "dan"))), 2020, "two")
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(m.Predict(smallView(oneRace("two", grid, nil)), 2020, "two"))(t)
+		after := must.Get(m.Predict(smallView(oneRace("two", grid, ids("ann", "bob", "cat", "dan"))), 2020, "two"))(t)
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s moved with the result (-before +after):\n%s", m.Name(), diff)
 		}
@@ -172,10 +159,7 @@ func TestPredictRefuses(t *testing.T) {
 
 func TestTwoStartersMakeAForecast(t *testing.T) {
 	v := viewOf(season.Season{Year: 2020, Rounds: []season.Round{oneRace("one", ids("ann", "bob"), nil)}})
-	got, err := predict.GridFrequency().Predict(v, 2020, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.GridFrequency().Predict(v, 2020, "one"))(t)
 	checkChances(t, got, 2)
 	if want := [3]season.DriverID{"ann", "bob"}; got.Podium != want {
 		t.Errorf("got %v, want %v", got.Podium, want)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 )
@@ -36,10 +38,7 @@ func TestCheckpointLap(t *testing.T) {
 func TestLiveChances(t *testing.T) {
 	win := func(s predict.RaceState, d season.DriverID) float64 {
 		t.Helper()
-		f, err := predict.Live(s, before())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(predict.Live(s, before()))(t)
 		checkChances(t, f, len(s.Cars))
 		for _, c := range f.Candidates {
 			if c.Driver == d {
@@ -70,10 +69,7 @@ func TestLiveChances(t *testing.T) {
 }
 
 func TestLiveHoldsAStrangerForUnlikely(t *testing.T) {
-	f, err := predict.Live(running(1, car("ann", 0, 0), car("new", 1, 0), car("dan", 1.1, 0)), before())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(predict.Live(running(1, car("ann", 0, 0), car("new", 1, 0), car("dan", 1.1, 0)), before()))(t)
 	if f.Podium != [3]season.DriverID{"ann", "dan", "new"} {
 		t.Errorf("got %v, want the stranger last", f.Podium)
 	}
@@ -96,21 +92,12 @@ func TestFitLiveFindsWhatDecides(t *testing.T) {
 	order := ids("ann", "bob", "cat", "dan")
 	for i := range cap(samples) {
 		a, b, c, d := order[i%4], order[(i+1)%4], order[(i+2)%4], order[(i+3)%4]
-		s, err := predict.NewLiveSample(running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)), before(), []season.DriverID{a, b, c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(predict.NewLiveSample(running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)), before(), []season.DriverID{a, b, c}))(t)
 		s.Weight = 1
 		samples = append(samples, s)
 	}
-	w, err := predict.FitLive(samples, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := w.Live(running(30, car("dan", 0, 1), car("cat", 3, 1), car("bob", 6, 1), car("ann", 9, 1)), before())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(predict.FitLive(samples, false))(t)
+	f := must.Get(w.Live(running(30, car("dan", 0, 1), car("cat", 3, 1), car("bob", 6, 1), car("ann", 9, 1)), before()))(t)
 	if f.Winner().Driver != "dan" || f.Winner().Win < .8 {
 		t.Errorf("got %+v, want dan with more than 80 %%", f.Winner())
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -49,10 +51,7 @@ func changed(v *season.View, year int, gp season.GrandPrixID, change func(*seaso
 
 func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season.GrandPrixID) predict.Forecast {
 	t.Helper()
-	f, err := m.Predict(v, year, gp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(m.Predict(v, year, gp))(t)
 	return f
 }
 

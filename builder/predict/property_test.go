@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 )
@@ -22,10 +24,7 @@ func TestChancesAreMillionthsThatAddUp(t *testing.T) {
 	}
 	a := embedded(t)
 	for _, name := range predict.Names {
-		m, err := predict.ByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(predict.ByName(name))(t)
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, year := range []int{2009, 2017, 2023} {
 			s, _ := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	ics "github.com/arran4/golang-ical"
 	"github.com/google/go-cmp/cmp"
 	"github.com/mmcdole/gofeed"
@@ -130,14 +132,8 @@ func TestChangesOfOneInstant(t *testing.T) {
 		for range moves {
 			record.Override.Changes = append(record.Override.Changes, record.Override.Changes[len(record.Override.Changes)-1])
 		}
-		body, err := render.Feed(a, catalog.Feeds[1], generated)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := gofeed.NewParser().Parse(bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Feed(a, catalog.Feeds[1], generated))(t)
+		parsed := must.Get(gofeed.NewParser().Parse(bytes.NewReader(body)))(t)
 		var all []string
 		for _, item := range parsed.Items {
 			all = append(all, item.GUID)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
@@ -19,10 +21,7 @@ func foreign(t *testing.T) map[string]source.Equivalents {
 	t.Helper()
 	tables := map[string]source.Equivalents{}
 	for name, read := range map[string]func() (source.Equivalents, error){"Jolpica": jolpica.Names, "OpenF1": render.OpenF1Names} {
-		var err error
-		if tables[name], err = read(); err != nil {
-			t.Fatal(err)
-		}
+		tables[name] = must.Get(read())(t)
 	}
 	return tables
 }

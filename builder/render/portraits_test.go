@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
@@ -20,10 +22,7 @@ import (
 // its letters have a contrast of at least 4.5 to 1 on every colour.
 func TestPortraitsCanBeRead(t *testing.T) {
 	channel := func(hex string) float64 {
-		v, err := strconv.ParseUint(hex, 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseUint(hex, 16, 8))(t)
 		if c := float64(v) / 255; c > .04045 {
 			return math.Pow((c+.055)/1.055, 2.4)
 		}
@@ -75,10 +74,7 @@ func TestPortraitsCanBeRead(t *testing.T) {
 func TestEveryDriverHasAPortrait(t *testing.T) {
 	a := small()
 	a.Grid = append(a.Grid, almanac.GridEntry{Driver: season.Driver{ID: "bob", Name: "Bob"}, Code: "BOB", Number: 8})
-	body, err := render.Body(a, catalog.Variant{Endpoint: catalog.Drivers}, generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(render.Body(a, catalog.Variant{Endpoint: catalog.Drivers}, generated))(t)
 	for _, want := range []string{`"headshot_url":"https://example.org/ann?a=1&b=2"`, `"headshot_url":"/portraits/bob.svg"`} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("/drivers lacks %s:\n%s", want, body)

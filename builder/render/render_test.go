@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -211,14 +213,9 @@ func TestRowsAreByPosition(t *testing.T) {
 		slices.Reverse(rows)
 		return r.Correct(rows, nil, "seen on the timing page")
 	})
-	body, err := render.Body(h.Almanac(testseason.Belgium.Over()), catalog.Variant{Endpoint: catalog.Results, SessionKey: testseason.Belgium.Key}, generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(render.Body(h.Almanac(testseason.Belgium.Over()), catalog.Variant{Endpoint: catalog.Results, SessionKey: testseason.Belgium.Key}, generated))(t)
 	var results struct{ Data []wire.ResultRecord }
-	if err := json.Unmarshal(body, &results); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body, &results))
 	race := results.Data[0].Race
 	for i, row := range race[:18] {
 		if row.Position != i+1 || i > 0 && row.GapMS <= 0 && row.GapLaps == 0 {
@@ -260,14 +257,9 @@ func TestWeekendTellsWhyItMoved(t *testing.T) {
 		a := small()
 		r := &a.Years[1].Rounds[3]
 		r.Start, r.Record.Override.Changes = test.start, test.changes
-		body, err := render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated))(t)
 		var got wire.Success[[]wire.Weekend]
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(body, &got))
 		if w := got.Data[3]; w.Reason != test.reason || !time.Time(w.Was).Equal(test.was) {
 			t.Errorf("%s: got reason %q, was %s; want %q, %s", test.name, w.Reason, w.Was, test.reason, test.was)
 		}
@@ -295,14 +287,9 @@ func TestFullPageOfChangesStays(t *testing.T) {
 		})
 	}
 	page := func(at time.Time, n int) ([]byte, wire.ChangesPage) {
-		body, err := render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.ChangesLog, Page: n}, generated)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.ChangesLog, Page: n}, generated))(t)
 		var got wire.Success[wire.ChangesPage]
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(body, &got))
 		return body, got.Data
 	}
 	pages := func(at time.Time) (n int) {
@@ -364,9 +351,7 @@ func TestIdentifiersLast(t *testing.T) {
 	} {
 		h := testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled})
 		if test.renames != nil {
-			if _, err := testseason.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(testseason.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }))(t)
 		}
 		a := h.Almanac(opened.Add(time.Hour))
 		var results wire.Success[[]wire.ResultRecord]

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -18,14 +20,9 @@ import (
 // rowsOf returns the data of a document.
 func rowsOf[T any](t *testing.T, a *almanac.Almanac, v catalog.Variant) []T {
 	t.Helper()
-	body, err := render.Body(a, v, generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(render.Body(a, v, generated))(t)
 	var got wire.Success[[]T]
-	if err := json.Unmarshal(body, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body, &got))
 	return got.Data
 }
 
@@ -62,10 +59,7 @@ func TestFastestLapOfTheSource(t *testing.T) {
 // TestSharedFastestLap gives two drivers with the fastest time the first place, and the next driver the third.
 func TestSharedFastestLap(t *testing.T) {
 	a := after2025(t)
-	r, err := a.Round(2025001)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(a.Round(2025001))(t)
 	facts := *r.Facts
 	facts.FastestLaps = slices.Clone(facts.FastestLaps[:3])
 	facts.FastestLaps[1].Time = facts.FastestLaps[0].Time

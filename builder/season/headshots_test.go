@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/season"
 )
 
@@ -14,10 +16,7 @@ func TestHeadshots(t *testing.T) {
 		Template: "https://images.example/{year}/{code}-{driver}.png",
 		Drivers:  []season.DriverID{"lando-norris", "arvid-lindblad"}, // the second came in 2026
 	}
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	v := a.AsOf(time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC))
 	for driver, want := range map[season.DriverID]string{
 		"lando-norris":   "https://images.example/2024/NOR-lando-norris.png",

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/season"
 )
 
@@ -36,10 +38,7 @@ func TestFutureDoesNotShow(t *testing.T) {
 			}
 			for i := 0; i < len(instants); i += step {
 				for _, now := range []time.Time{instants[i].Add(-time.Second), instants[i]} {
-					other, err := season.New(scramble(f, now, rand.New(rand.NewPCG(uint64(year), uint64(i)))))
-					if err != nil {
-						t.Fatal(err)
-					}
+					other := must.Get(season.New(scramble(f, now, rand.New(rand.NewPCG(uint64(year), uint64(i))))))(t)
 					if got, want := encoded(t, other.AsOf(now)), encoded(t, a.AsOf(now)); !bytes.Equal(got, want) {
 						t.Fatalf("at %s the view depends on later facts:\n%s", now, firstDifference(got, want))
 					}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/season"
 )
 
@@ -41,9 +43,7 @@ func facts() *season.Facts {
 }
 
 func TestValidate(t *testing.T) {
-	if _, err := season.New(*facts()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(season.New(*facts()))(t)
 	for _, test := range []struct {
 		want  string
 		spoil func(f *season.Facts, r *season.Round)

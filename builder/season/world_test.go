@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
@@ -48,10 +50,7 @@ func between(t testing.TB, a *season.Archive, from, to int) *season.Archive {
 		}
 	}
 	f.Seasons = seasons
-	b, err := season.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(season.New(f))(t)
 	return b
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/season"
 )
 
@@ -41,10 +43,7 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 	known := embedded(t).Facts().Circuits
 	compared := map[season.CircuitID]bool{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
 		var meetings []struct {
 			Circuit string    `json:"circuit_short_name"`
 			Offset  string    `json:"gmt_offset"`
@@ -62,14 +61,8 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 			if _, ok := known[id]; !ok {
 				continue
 			}
-			zone, err := time.LoadLocation(season.TimeZone(id))
-			if err != nil {
-				t.Fatal(err)
-			}
-			offset, err := time.Parse("15:04:05", strings.TrimPrefix(m.Offset, "-"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			zone := must.Get(time.LoadLocation(season.TimeZone(id)))(t)
+			offset := must.Get(time.Parse("15:04:05", strings.TrimPrefix(m.Offset, "-")))(t)
 			want := offset.Hour()*3600 + offset.Minute()*60
 			if strings.HasPrefix(m.Offset, "-") {
 				want = -want

@@ -3,6 +3,8 @@ package settings_test
 import (
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/settings"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -17,33 +19,22 @@ func TestUpdateAndLoad(t *testing.T) {
 	}
 	never := int64(0)
 	change := func(s *settings.Settings) { s.AutoVerifySeconds = &never }
-	if _, err := settings.Update(t.Context(), store, false, change); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(settings.Update(t.Context(), store, false, change))(t)
 	got, err := settings.Load(t.Context(), store)
 	if err != nil || got.AutoVerifySeconds == nil || *got.AutoVerifySeconds != 0 || got.AutoReviseSeconds != nil {
 		t.Fatalf("after an update: got %+v, %v, want never for verification alone", got, err)
 	}
-	object, err := store.Get(t.Context(), "settings.json", 1<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := settings.Update(t.Context(), store, false, change); err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(t.Context(), "settings.json", 1<<10))(t)
+	must.Get(settings.Update(t.Context(), store, false, change))(t)
 	again, err := store.Get(t.Context(), "settings.json", 1<<10)
 	if err != nil || again.Tag != object.Tag {
 		t.Errorf("an update without a change wrote the document again: tag %s, want %s (%v)", again.Tag, object.Tag, err)
 	}
-	if _, err := store.Swap(t.Context(), "settings.json", again.Tag, []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Swap(t.Context(), "settings.json", again.Tag, []byte("{")))(t)
 	if _, err := settings.Load(t.Context(), store); err == nil {
 		t.Error("Load accepts a damaged document")
 	}
-	if err := store.Delete(t.Context(), blob.CopyOf("settings.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.Delete(t.Context(), blob.CopyOf("settings.json")))
 	if _, err := settings.Update(t.Context(), store, false, change); err == nil {
 		t.Error("Update replaces a damaged document without a copy")
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/source"
 )
 
@@ -198,9 +200,7 @@ func TestCredentialsStay(t *testing.T) {
 	client := source.NewClient(config())
 	defer client.Close()
 	target := strings.Replace(server.URL, "http://", "http://anna:secret@", 1) + "/branch"
-	if _, err := client.Get(t.Context(), noon, target, source.Validators{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Get(t.Context(), noon, target, source.Validators{}))(t)
 	if len(seen) != 2 || !strings.HasPrefix(seen[0], "/branch Basic ") || seen[1] != "/elsewhere " {
 		t.Errorf("asked for %q, want credentials with the first request alone", seen)
 	}
@@ -354,10 +354,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := source.NewAPI("test", source.Licence{}, server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must.Get(source.NewAPI("test", source.Licence{}, server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil }))(t)
 	var asked string
 	if err := api.At(noon).Get(t.Context(), "races?year=2026", &asked); err != nil || asked != "/v1/races?year=2026" {
 		t.Errorf("asked for %q, %v", asked, err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/stewards"
@@ -22,10 +24,7 @@ func written(t *testing.T, r *almanac.Round, edit func([]map[string]any) []map[s
 		}
 		rows = append(rows, line)
 	}
-	document, err := json.Marshal(map[string]any{"rows": edit(rows)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(map[string]any{"rows": edit(rows)}))(t)
 	return document
 }
 
@@ -34,20 +33,14 @@ func asWritten(rows []map[string]any) []map[string]any { return rows }
 func TestReadClassification(t *testing.T) {
 	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
 	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
-	rows, _, err := stewards.ReadClassification(r, written(t, r, asWritten))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _ := must.Get2(stewards.ReadClassification(r, written(t, r, asWritten)))(t)
 	for _, p := range almanac.Compare(r.Source(), rows) {
 		if p.Changed() {
 			t.Errorf("%s: read %+v, want %+v", p.Driver, p.After, p.Before)
 		}
 	}
 	// The printed classification can be read again.
-	document, err := json.Marshal(ledger.Classification{Revision: 3, Rows: r.Source()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(json.Marshal(ledger.Classification{Revision: 3, Rows: r.Source()}))(t)
 	if again, _, err := stewards.ReadClassification(r, document); err != nil || len(again) != len(rows) {
 		t.Errorf("as the ledger has it: got %d rows and error %v", len(again), err)
 	}
@@ -61,10 +54,7 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 	if r.Source() != nil {
 		t.Fatal("the source has a result at lights out")
 	}
-	rows, _, err := stewards.ReadClassification(r, document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, _ := must.Get2(stewards.ReadClassification(r, document))(t)
 	if rows[0].Team != "mercedes" || rows[0].Engine != "mercedes" {
 		t.Errorf("the winner drove for %s with %s, want Mercedes", rows[0].Team, rows[0].Engine)
 	}

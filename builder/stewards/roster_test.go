@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -67,10 +69,7 @@ func TestRosterReads(t *testing.T) {
 }
 
 func TestRosterOrders(t *testing.T) {
-	list, err := qatar(t).Read("VER NOR LEC SAI\nLAW = red-bull, 31\nBOT\nPIA\n-\nHAM")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(qatar(t).Read("VER NOR LEC SAI\nLAW = red-bull, 31\nBOT\nPIA\n-\nHAM"))(t)
 	if q := list.Qualifying(); q[1].Position != 2 || q[7].Position != 0 || q[7].Driver != "lewis-hamilton" {
 		t.Errorf("qualifying is %+v", q)
 	}
@@ -85,10 +84,7 @@ func TestRosterReadsTimes(t *testing.T) {
 		"VER 1:33.186 1:32.779 1:32.3\nLAW 59.900 = red-bull, 30\n-\nHAM": "max-verstappen 1 0s [1m33.186s 1m32.779s 1m32.3s], liam-lawson 2 0s [59.9s 0s 0s], lewis-hamilton 0 0s [0s 0s 0s]",
 		"VER 1:32.312 LAW 1:34.0": "max-verstappen 1 1m32.312s [0s 0s 0s], liam-lawson 2 1m34s [0s 0s 0s]",
 	} {
-		list, err := qatar(t).Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(qatar(t).Read(text))(t)
 		var got []string
 		for _, q := range list.Qualifying() {
 			got = append(got, fmt.Sprint(q.Driver, " ", q.Position, " ", q.Time, " ", q.Segments))

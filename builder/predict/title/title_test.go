@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -45,10 +47,7 @@ func quick() title.Config {
 
 func simulate(t testing.TB, v *season.View, year int, c title.Config) title.Odds {
 	t.Helper()
-	o, err := title.Simulate(v, year, model, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(title.Simulate(v, year, model, c))(t)
 	return o
 }
 
@@ -135,10 +134,7 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 		rounds[k] = season.Round{Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions}
 	}
 	facts.Seasons[i].Rounds = rounds
-	cut, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cut := must.Get(season.New(facts))(t)
 	if diff := cmp.Diff(simulate(t, after(t, a, 2016, 12), 2016, quick()), simulate(t, after(t, cut, 2016, 12), 2016, quick())); diff != "" {
 		t.Errorf("(-whole +cut):\n%s", diff)
 	}

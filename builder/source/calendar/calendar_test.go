@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
@@ -59,14 +61,11 @@ var season2027 = []calendar.Round{
 }
 
 func TestTable(t *testing.T) {
-	read, err := calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
+	read := must.Get(calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
 		"21,Sao Paulo,2027-11-07,,2027-11-06T11:00:00-03:00,,,,,\r\n"+
 		"1,Australian Grand Prix,2027-03-07T15:00:00+11:00,2027-03-06T16:00+11:00,no,,Melbourne Grand Prix Circuit\r\n"+
 		"# a remark\r\n"+
-		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known, nil))(t)
 	want := slices.Clone(season2027)
 	want[0].Sessions = append([]season.Session{{Kind: season.Sprint, Cancelled: true}}, want[0].Sessions...)
 	if diff := cmp.Diff(want, read.Rounds); diff != "" {
@@ -159,16 +158,13 @@ func events(lines ...string) []byte {
 }
 
 func TestEvents(t *testing.T) {
-	read, err := calendar.Read(events(
+	read := must.Get(calendar.Read(events(
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Qualifying|;TZID=Australia/Melbourne:20270306T160000",
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race|;TZID=Australia/Melbourne:20270307T150000",
 		"F1: Sprint (São Paulo GP)|:20271106T140000Z",
 		"F1: Race (São Paulo GP)|;VALUE=DATE:20271107",
 		"Pre-season testing|;VALUE=DATE:20270220",
-	), known, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	), known, nil))(t)
 	want := []calendar.Round{season2027[0], season2027[1]}
 	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race"`
 	want[1].Number, want[1].Place = 0, `event "F1: Race (São Paulo GP)"`
@@ -305,10 +301,7 @@ func TestEventsRefuse(t *testing.T) {
 		}
 		sentences[strings.Join(lines, "\n")] = err.Error()
 	}
-	read, err := calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known, nil))(t)
 	sentences["notes"] = strings.Join(read.Left, "\n") // of the testing, the walk and the second event of the race
 	golden.Inputs(t, "testdata/events.golden", sentences)
 }
@@ -316,10 +309,7 @@ func TestEventsRefuse(t *testing.T) {
 // archive returns the seasons of a release of F1DB.
 func archive(t *testing.T) season.Facts {
 	t.Helper()
-	a, _, err := f1db.Import(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"), f1db.Options{}))(t)
 	return a.Facts()
 }
 
@@ -331,18 +321,10 @@ func TestOfficialNames(t *testing.T) {
 		GrandPrix    season.GrandPrixID `json:"grandPrixId"`
 		OfficialName string             `json:"officialName"`
 	}
-	packed, err := zip.OpenReader(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(zip.OpenReader(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip")))(t)
 	defer packed.Close()
-	file, err := packed.Open("f1db-races.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewDecoder(file).Decode(&races); err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(packed.Open("f1db-races.json"))(t)
+	must.Do(t, json.NewDecoder(file).Decode(&races))
 	find := calendar.Titles(calendar.Known{Seasons: facts.Seasons, Circuits: facts.Circuits})
 	for _, r := range races {
 		for _, title := range []string{r.OfficialName, strings.ToUpper(r.OfficialName), "F1: Race - " + r.OfficialName} {

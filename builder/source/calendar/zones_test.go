@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // TestWithoutZonesOfTheMachine runs TestEvents without any other file, as in an image from scratch.
@@ -18,10 +20,7 @@ func TestWithoutZonesOfTheMachine(t *testing.T) {
 		t.Skip("only root may run a program in an empty folder as its root")
 	}
 	root := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	files := map[string]string{self: "test"}
 	// The test binary may be linked with shared libraries: copy them too.
 	if libraries, err := exec.CommandContext(t.Context(), "ldd", self).Output(); err == nil {
@@ -37,12 +36,8 @@ func TestWithoutZonesOfTheMachine(t *testing.T) {
 			continue // the name of a library that the kernel brings
 		}
 		to = filepath.Join(root, to)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(to), 0o700))
+		must.Do(t, os.WriteFile(to, data, 0o700))
 	}
 	cmd := exec.CommandContext(t.Context(), "/test", "-test.run=^TestEvents$", "-test.v")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Chroot: root}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
@@ -31,10 +33,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := f1db.ReadTree(bytes.NewReader(packed), 2025, 2027)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2025, 2027))(t)
 	if tree.Commit != commit {
 		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
 	}
@@ -43,10 +42,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 		t.Fatal(err, d.Unread)
 	}
 	got := d.Facts
-	archive, _, err := f1db.Import(release, f1db.Options{From: 2025})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive, _ := must.Get2(f1db.Import(release, f1db.Options{From: 2025}))(t)
 	want := archive.Facts()
 	corrected := map[string]bool{"barcelona-catalunya": true, "japan": true} // reasons of retirements, the number of a stop
 	for i := range want.Seasons {
@@ -64,14 +60,8 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 		t.Errorf("lineages (-release +repository):\n%s", diff)
 	}
 
-	again, err := tree.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpacked, err := f1db.Unpack(again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(tree.Pack())(t)
+	unpacked := must.Get(f1db.Unpack(again))(t)
 	if !reflect.DeepEqual(tree, unpacked) {
 		t.Errorf("packed and unpacked (-want +got):\n%s", cmp.Diff(tree, unpacked, cmp.AllowUnexported(f1db.Tree{})))
 	}
@@ -101,17 +91,11 @@ func tarball(t *testing.T, entries ...entry) []byte {
 		if e.kind == tar.TypeSymlink {
 			header.Linkname, header.Size = "/etc/passwd", 0
 		}
-		if err := archive.WriteHeader(&header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := archive.Write([]byte(e.content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, archive.WriteHeader(&header))
+		must.Get(archive.Write([]byte(e.content)))(t)
 	}
 	_ = archive.Close() // some tests want an entry shorter than its header says
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, zipped.Close())
 	return packed.Bytes()
 }
 
@@ -183,14 +167,8 @@ func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, [
 	for name, content := range files {
 		entries = append(entries, entry{name: name, content: content})
 	}
-	tree, err := f1db.ReadTree(bytes.NewReader(tarball(t, entries...)), 2025, 2027)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := tree.Document(media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(tarball(t, entries...)), 2025, 2027))(t)
+	d := must.Get(tree.Document(media.Media{}))(t)
 	r := d.Facts.Seasons[0].Rounds[0]
 	if len(r.Results) == 0 {
 		return 0, r.StartsAt(), d.Notes, d.Unread

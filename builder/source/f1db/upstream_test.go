@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
@@ -20,10 +22,7 @@ import (
 // revision, because a round counts as lost only in the second release without it.
 func TestLatestRelease(t *testing.T) {
 	path := zipped(t, world(t))
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(os.ReadFile(path))(t)
 	conditional := 0
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)
@@ -42,14 +41,8 @@ func TestLatestRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := upstream.Fetch(t.Context(), now, 2022, 2024, source.Known{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		document, err := upstream.Read(first.Packed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(upstream.Fetch(t.Context(), now, 2022, 2024, source.Known{}))(t)
+		document := must.Get(upstream.Read(first.Packed))(t)
 		if first.Revision == "" || document.Revision != first.Revision || len(document.Facts.Seasons) != 1 {
 			t.Errorf("%s: revision %q, read as %q with %d seasons; want one name and one season", place, first.Revision, document.Revision, len(document.Facts.Seasons))
 		}
@@ -61,10 +54,7 @@ func TestLatestRelease(t *testing.T) {
 	if conditional != 2 {
 		t.Errorf("%d requests were answered with a 304, want 2", conditional)
 	}
-	other, err := f1db.NewRelease(host.URL+"/release.zip#sha256="+strings.Repeat("0", 64), "gridcast-test", media.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(f1db.NewRelease(host.URL+"/release.zip#sha256="+strings.Repeat("0", 64), "gridcast-test", media.Default()))(t)
 	var fault *source.Fault
 	if _, err := other.Fetch(t.Context(), now, 2022, 2024, source.Known{}); !errors.As(err, &fault) || fault.Kind != source.Malformed {
 		t.Errorf("of another digest: got %v, want a malformed payload", err)

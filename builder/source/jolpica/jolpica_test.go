@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -36,10 +38,7 @@ func fetched(t *testing.T, api *sourcetest.Replay, from, to int) (source.Documen
 // of one source.
 func TestAgainstF1DB(t *testing.T) {
 	api := sourcetest.Jolpica(t)
-	d, err := fetched(t, api, 2023, 2025)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(fetched(t, api, 2023, 2025))(t)
 	for year, want := range map[int]int{2023: 22, 2024: 24} {
 		if got := len(d.Facts.Seasons[year-2023].Rounds); got != want {
 			t.Errorf("%d has %d rounds, want %d", year, got, want)
@@ -236,10 +235,7 @@ func TestNamesThatActOnAReader(t *testing.T) {
 			changed = changed || strings.Contains(body, was)
 			return strings.ReplaceAll(body, was, is)
 		})
-		d, err := fetched(t, api, 2024, 2024)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(fetched(t, api, 2024, 2024))(t)
 		if !changed || len(d.Unread) == 0 || strings.ContainsAny(fmt.Sprint(d.Facts.Drivers, d.Facts.Teams, d.Facts.Circuits, d.Facts.Seasons), "<\a\x1b\u202e") {
 			t.Errorf("%s: changed %t, unread %+v, want the name to be left out", is, changed, d.Unread)
 		}
@@ -250,14 +246,11 @@ func TestNamesThatActOnAReader(t *testing.T) {
 // for each driver. It fails the test if the document changes anything.
 func disputed(t testing.TB, ours, theirs season.Facts, from, to int, now time.Time) []string {
 	t.Helper()
-	out, err := assemble.Assemble(assemble.Input{
+	out := must.Get(assemble.Assemble(assemble.Input{
 		Current: ours, Now: now,
 		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: theirs, Kind: assemble.CheckOnly}},
 		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if len(out.Applied)+len(out.Held) > 0 {
 		t.Errorf("a check-only document has %d applied and %d held proposals, want none", len(out.Applied), len(out.Held))
 	}
