@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -15,6 +13,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // Three rounds of a small season, one a week from Sunday 1 June 2025, 13:00 UTC.
@@ -185,9 +184,7 @@ func TestStatesMoveWithTheClockAndTheLedger(t *testing.T) {
 		{"the third at its old start", startOf(3), []almanac.State{finished, awaiting, scheduled}},
 		{"the third at its new start", startOf(4), []almanac.State{finished, awaiting, live}},
 	} {
-		if diff := cmp.Diff(c.want, w.states(c.at)); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", c.what, diff)
-		}
+		must.Equal(t, c.what, c.want, w.states(c.at))
 	}
 }
 
@@ -228,18 +225,12 @@ func TestStandingsCountVerifiedRounds(t *testing.T) {
 	w.verify(startOf(3).Add(raceTime), 3, order{"dan", "cay", "bob", "ann"}, "")
 	y, _ := w.Almanac(startOf(3).Add(raceTime)).Year(2025)
 	_, got := standings(y)
-	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 37, Wins: 1, Podiums: 1}, got[0]); diff != "" {
-		t.Errorf("leader after the first and the third round (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "leader after the first and the third round", almanac.Tally{Position: 1, Points: 37, Wins: 1, Podiums: 1}, got[0])
 	w.verify(startOf(3).Add(2*raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
 	y, _ = w.Almanac(startOf(3).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
-	if diff := cmp.Diff([]string{"bob", "ann", "dan", "cay"}, names); diff != "" {
-		t.Errorf("order after three rounds (-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0]); diff != "" {
-		t.Errorf("leader after three rounds (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order after three rounds", []string{"bob", "ann", "dan", "cay"}, names)
+	must.Equal(t, "leader after three rounds", almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0])
 }
 
 // TestOldStandingsEndAtTheLastVerifiedRound: before 2010 points do not simply add, so that the standings are
@@ -276,16 +267,12 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
 	y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
-	if diff := cmp.Diff([]string{"ann", "bob", "cay", "dan"}, names); diff != "" {
-		t.Errorf("order (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order", []string{"ann", "bob", "cay", "dan"}, names)
 	var points []float64
 	for _, row := range got {
 		points = append(points, row.Points)
 	}
-	if diff := cmp.Diff([]float64{43, 43, 30, 24}, points); diff != "" {
-		t.Errorf("points (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "points", []float64{43, 43, 30, 24}, points)
 	for _, row := range y.Constructors() {
 		if want := map[string]float64{"Alpha": 86, "Beta": 54}[row.Team.Name]; row.Points != want {
 			t.Errorf("%s has %g points, want %g", row.Team.Name, row.Points, want)
@@ -335,9 +322,7 @@ func TestSeasonsAddUp(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"2018 force-india": true, "2020 racing-point": true}, differ); diff != "" {
-		t.Errorf("constructors whose points are not those of their classifications (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "constructors whose points are not those of their classifications", map[string]bool{"2018 force-india": true, "2020 racing-point": true}, differ)
 }
 
 func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
@@ -353,18 +338,14 @@ func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
 	w.verify(corrected, 1, order{"bob", "cay", "dan", "ann"}, "underweight")
 	after, _ := w.Almanac(corrected).Year(2025)
 	names, tallies := standings(after)
-	if diff := cmp.Diff([]string{"bob", "cay", "ann", "dan"}, names); diff != "" {
-		t.Errorf("order after the correction (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order after the correction", []string{"bob", "cay", "ann", "dan"}, names)
 	want := []almanac.Tally{
 		{Position: 1, Points: 50, Wins: 2, Podiums: 2},
 		{Position: 2, Points: 33, Podiums: 2},
 		{Position: 3, Points: 30, Podiums: 1},
 		{Position: 4, Points: 27, Podiums: 1},
 	}
-	if diff := cmp.Diff(want, tallies); diff != "" {
-		t.Errorf("tallies after the correction (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "tallies after the correction", want, tallies)
 	alpha := after.Constructors()[0]
 	if alpha.Team.ID != "alpha" || alpha.Points != 80 || alpha.Wins != 2 || alpha.Podiums != 3 {
 		t.Errorf("constructors' leader after the correction: got %s %+v, want alpha with 80 points, 2 wins, 3 podiums", alpha.Team.ID, alpha.Tally)
@@ -381,9 +362,7 @@ func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
 	w.verify(startOf(2).Add(raceTime), 2, order{"cay", "bob", "ann", "dan"}, "")
 	y, _ := w.Almanac(startOf(2).Add(raceTime)).Year(2025)
 	names, tallies := standings(y)
-	if diff := cmp.Diff([]string{"ann", "cay", "bob", "dan"}, names); diff != "" {
-		t.Errorf("order (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order", []string{"ann", "cay", "bob", "dan"}, names)
 	if tallies[0].Points != 40 || tallies[1].Points != 40 {
 		t.Errorf("points: got %v and %v, want 40 and 40", tallies[0].Points, tallies[1].Points)
 	}
@@ -399,16 +378,12 @@ func TestComingRoundsAndDue(t *testing.T) {
 	for _, r := range a.Coming() {
 		names = append(names, r.Facts.Name)
 	}
-	if diff := cmp.Diff([]string{"Grand Prix A", "Grand Prix C", "Grand Prix B"}, names); diff != "" {
-		t.Errorf("coming rounds (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "coming rounds", []string{"Grand Prix A", "Grand Prix C", "Grand Prix B"}, names)
 	if got := a.DueAt(); !got.Equal(startOf(1)) {
 		t.Errorf("due: got %s, want lights out at %s", got, startOf(1))
 	}
 	a = w.Almanac(startOf(1))
-	if got, want := a.DueAt(), startOf(1).Add(almanac.RaceWindow); !got.Equal(want) {
-		t.Errorf("due while live: got %s, want %s", got, want)
-	}
+	must.Equal(t, "due while live", startOf(1).Add(almanac.RaceWindow), a.DueAt())
 	if names := a.Coming(); len(names) != 2 {
 		t.Errorf("coming at lights out: got %d rounds, want 2", len(names))
 	}
@@ -424,7 +399,5 @@ func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	for _, e := range got {
 		codes = append(codes, e.Code)
 	}
-	if diff := cmp.Diff([]string{"ANN", "BOB", "CAY", "DAN"}, codes); diff != "" {
-		t.Errorf("grid (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "grid", []string{"ANN", "BOB", "CAY", "DAN"}, codes)
 }

@@ -4,12 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestDayWithoutAnHour: a round of which only the day is known has the local hour of its last edition. It is scheduled until that

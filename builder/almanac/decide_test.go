@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // deciding is a history on which a test makes decisions.
@@ -95,9 +96,7 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 		}, ledger.ErrNoStart},
 	} {
 		head := w.Ledger.Head()
-		if err := w.Try(tt.at, tt.session, tt.decide); !errors.Is(err, tt.want) {
-			t.Errorf("%s: got %v, want %v", what, err, tt.want)
-		}
+		must.Fail(t, what, w.Try(tt.at, tt.session, tt.decide), tt.want)
 		if w.Ledger.Head() != head {
 			t.Errorf("%s: something was written", what)
 		}

@@ -9,6 +9,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // TestDecisionsTakenBack: every way to put a round off, before and after its start, with a pick and without one, can be taken back
@@ -61,9 +62,7 @@ func TestDecisionsTakenBack(t *testing.T) {
 					if counts := r.Pick != nil; back == "the start that it had" && counts != (picked != "") {
 						t.Errorf("%s: the pick counts: %t", name, counts)
 					}
-					if err := w.Try(again.Add(4*time.Hour), testseason.Belgium.Key, (*almanac.Round).Verify); err != nil {
-						t.Errorf("%s: verify: %v", name, err)
-					}
+					must.Succeed(t, name+": verify", w.Try(again.Add(4*time.Hour), testseason.Belgium.Key, (*almanac.Round).Verify))
 				}
 			}
 		}

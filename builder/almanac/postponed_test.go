@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 )
 
 // The archive has the second round on its date; the ledger says that it was held
@@ -31,20 +30,14 @@ func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 	w.verify(startOf(3).Add(raceTime), 3, third, "")
 
 	without := map[string]float64{"ann": 43, "bob": 43, "cay": 27, "dan": 27, "alpha": 86, "beta": 54}
-	if diff := cmp.Diff(without, points(startOf(3).Add(raceTime))); diff != "" {
-		t.Errorf("while it is postponed (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "while it is postponed", without, points(startOf(3).Add(raceTime)))
 	w.on(startOf(3).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Reinstate(startOf(5), "new date")}
 	})
-	if diff := cmp.Diff(without, points(startOf(5).Add(raceTime))); diff != "" {
-		t.Errorf("while it is not verified (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "while it is not verified", without, points(startOf(5).Add(raceTime)))
 	w.on(startOf(5).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Verify(almanac.Rows(second.results()), startOf(5), "")}
 	})
 	with := map[string]float64{"ann": 58, "bob": 55, "cay": 52, "dan": 45, "alpha": 113, "beta": 97}
-	if diff := cmp.Diff(with, points(startOf(5).Add(2*raceTime))); diff != "" {
-		t.Errorf("when it was held (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "when it was held", with, points(startOf(5).Add(2*raceTime)))
 }

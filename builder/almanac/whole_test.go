@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // rowsOf decides on Belgium and returns the rows of the event by driver, in the form of the ledger file.

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
@@ -22,6 +20,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // smallFacts hold at least one row of every table.
@@ -252,9 +251,7 @@ func TestFiles(t *testing.T) {
 	if got.SHA256 != stored.SHA256 {
 		t.Errorf("digest %s, want %s", got.SHA256, stored.SHA256)
 	}
-	if err := archive.WriteFile(filepath.Join(path, "below-a-file"), stored); err == nil {
-		t.Error("wrote below a file")
-	}
+	must.Fail(t, "wrote below a file", archive.WriteFile(filepath.Join(path, "below-a-file"), stored))
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%d files in the folder, error %v; want the archive alone", len(entries), err)

@@ -5,12 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestCompare: a difference names seasons, rounds, lost results and colours, and says so in sentences.
@@ -74,12 +71,8 @@ func TestCompare(t *testing.T) {
 			test.change(&facts)
 			after := must.Get(season.New(facts))(t)
 			got := archive.Compare(before, after)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("difference (-want +got):\n%s", diff)
-			}
-			if got.OnlyAdds() != test.onlyAdds {
-				t.Errorf("OnlyAdds: got %t, want %t", got.OnlyAdds(), test.onlyAdds)
-			}
+			must.Equal(t, "difference", test.want, got)
+			must.Equal(t, "OnlyAdds", test.onlyAdds, got.OnlyAdds())
 			if text := strings.Join(got.Sentences(), "\n"); text != test.sentences {
 				t.Errorf("sentences: got\n%s\nwant\n%s", text, test.sentences)
 			}

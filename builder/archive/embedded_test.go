@@ -7,12 +7,11 @@ import (
 	"os/exec"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/archive"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 var update = flag.Bool("update", false, "write seasons.zst from the release")

@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -81,9 +80,7 @@ func TestPartsOfASeason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{".": 1, "archives": 1, "archives/parts": 1}, reads); diff != "" {
-		t.Errorf("reads of a changed archive (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "reads of a changed archive", map[string]int{".": 1, "archives": 1, "archives/parts": 1}, reads)
 	if diff := cmp.Diff(next.Archive.Facts(), got.Archive.Facts()); diff != "" || got.SHA256 != next.SHA256 {
 		t.Errorf("digest %s, want %s; facts (-want +got):\n%s", got.SHA256, next.SHA256, diff)
 	}

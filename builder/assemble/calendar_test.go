@@ -5,13 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestCalendarsThatDiffer: a round of only one of two calendars is disputed, and stays in the calendar.
@@ -61,9 +58,7 @@ func TestCalendarsThatDiffer(t *testing.T) {
 				}
 				got = append(got, line{c.GrandPrix, c.Lines[0]})
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("disputed (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "disputed", test.want, got)
 			if n := len(out.Facts.Seasons[0].Rounds); n != test.rounds {
 				t.Errorf("the season has %d rounds, want %d", n, test.rounds)
 			}

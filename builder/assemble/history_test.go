@@ -3,15 +3,12 @@ package assemble_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
@@ -19,6 +16,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // archiveUpTo reads the seasons from 2023 to a year from a release of F1DB.
@@ -128,12 +126,8 @@ func (h *history) sameResults(t *testing.T, year int) {
 			}
 			finished++
 			got := roundOf(t, h.facts, year, want.GrandPrix)
-			if diff := cmp.Diff(want.Results, got.Results); diff != "" {
-				t.Errorf("%d %s differs from the last commit (-want +got):\n%s", year, want.Name, diff)
-			}
-			if diff := cmp.Diff(want.SprintResults, got.SprintResults); diff != "" {
-				t.Errorf("%d %s, sprint, differs from the last commit (-want +got):\n%s", year, want.Name, diff)
-			}
+			must.Equal(t, fmt.Sprintf("%d %s differs from the last commit", year, want.Name), want.Results, got.Results)
+			must.Equal(t, fmt.Sprintf("%d %s, sprint, differs from the last commit", year, want.Name), want.SprintResults, got.SprintResults)
 		}
 	}
 	t.Logf("%d: %d rounds have a result", year, finished)
@@ -160,9 +154,7 @@ func TestHistory2026(t *testing.T) {
 	for name, refused := range h.held {
 		got[name] = refused[0].Gate
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("held proposals (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "held proposals", want, got)
 	if len(h.pending) != 0 {
 		t.Errorf("held at the end: %+v, want nothing", h.pending)
 	}
@@ -193,9 +185,7 @@ func TestHistory2025(t *testing.T) {
 	h.sameResults(t, 2025)
 	h.sameResults(t, 2026)
 	want := []assemble.Rename{{Source: "f1db", Revision: "f522ad280919cdf8059fe34c386d9f0e7fc5699b", From: "andrea-kimi-antonelli", To: "kimi-antonelli"}}
-	if diff := cmp.Diff(want, h.renames); diff != "" {
-		t.Errorf("renamed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "renamed", want, h.renames)
 	if _, ok := h.facts.Drivers["andrea-kimi-antonelli"]; ok {
 		t.Error("the archive has the renamed driver under the old identifier, too")
 	}

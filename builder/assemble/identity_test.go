@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // weekendOf returns the season of 2025 up to Monza, as the archive in use has it, and as a source has it with Monza. change
@@ -266,12 +265,8 @@ func TestIdentityMerged(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff(points(want.Facts), points(got.Facts)); diff != "" {
-		t.Errorf("points after the alias (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(roundOf(t, want.Facts, 2025, "italy").Results, roundOf(t, got.Facts, 2025, "italy").Results); diff != "" {
-		t.Errorf("result after the alias (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "points after the alias", points(want.Facts), points(got.Facts))
+	must.Equal(t, "result after the alias", roundOf(t, want.Facts, 2025, "italy").Results, roundOf(t, got.Facts, 2025, "italy").Results)
 	in.Aliases, in.Accepted = nil, make(map[string]bool)
 	for range 3 {
 		out := must.Get(assemble.Assemble(in))(t)
@@ -303,7 +298,5 @@ func TestIdentityMerged(t *testing.T) {
 	if err != nil || len(merged.Held) > 0 || merged.Facts.Aliases["sauber-f1"] != "kick-sauber" {
 		t.Fatalf("merged: held %+v, aliases %v, %v", merged.Held, merged.Facts.Aliases, err)
 	}
-	if diff := cmp.Diff(roundOf(t, want.Facts, 2025, "italy").Entries, roundOf(t, merged.Facts, 2025, "italy").Entries); diff != "" {
-		t.Errorf("entries after the alias of a team (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "entries after the alias of a team", roundOf(t, want.Facts, 2025, "italy").Entries, roundOf(t, merged.Facts, 2025, "italy").Entries)
 }

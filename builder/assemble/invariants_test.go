@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // TestInvariantsOfAllSeasons: no round from 1950 to 2026 breaks an invariant of its weekend.

@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // kindNames are the words of testdata/judgement.txt for the kinds of documents.

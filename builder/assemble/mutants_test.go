@@ -21,8 +21,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/klauspost/compress/gzip"
 
 	"gridcast/builder/assemble"
@@ -31,6 +29,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // mutantCommits are the commits of three weekends of 2026 by subject: the first of a season, one with a sprint, and one

@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestPortraits: a renamed driver keeps the portrait, a new driver gets one, and drivers outside the

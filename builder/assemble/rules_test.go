@@ -8,12 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestGates: testdata/judgement.txt has a situation for every gate.
@@ -232,9 +229,7 @@ func TestAliasesInEveryTable(t *testing.T) {
 		Aliases:   map[season.DriverID]season.DriverID{"annie": "ann"},
 		Named:     []assemble.Alias{{Kind: assemble.TeamAlias, From: "rossa", To: "rosso"}},
 	}))(t)
-	if diff := cmp.Diff(want, out.Facts.Seasons[0].Rounds[0]); diff != "" {
-		t.Errorf("the round with aliases (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the round with aliases", want, out.Facts.Seasons[0].Rounds[0])
 	if after, err := json.Marshal(r); err != nil || string(after) != string(before) {
 		t.Errorf("Assemble changed its input: %s, %v", after, err)
 	}
@@ -260,8 +255,6 @@ func TestLineages(t *testing.T) {
 			Current: current, Now: now, Decided: undecided,
 			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: kind, Facts: theirs}},
 		}))(t)
-		if diff := cmp.Diff(want, out.Facts.Lineages); diff != "" {
-			t.Errorf("kind %d: lineages (-want +got):\n%s", kind, diff)
-		}
+		must.Equal(t, fmt.Sprintf("kind %d: lineages", kind), want, out.Facts.Lineages)
 	}
 }

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestLostSessions: a session that a source no longer has before the race is cancelled, and one that it has again is held. A

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/bulk"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 

@@ -6,9 +6,8 @@ import (
 	"encoding/csv"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/bulk"
+	"gridcast/deploy/must"
 )
 
 // A cell that a spreadsheet would run as a formula has an apostrophe before it. Numbers and times stay.

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/check"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // file is a file of a download.

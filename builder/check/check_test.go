@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -44,9 +43,7 @@ func everything(string) bool { return true }
 
 func TestWholeVersionPasses(t *testing.T) {
 	known, bodies := rendered(t)
-	if err := checktest.Err(checktest.Bodies(known, bodies, nothing)); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, "Err", checktest.Err(checktest.Bodies(known, bodies, nothing)))
 }
 
 // TestFaults breaks one document of a small version after the other. The golden file has the faults: the

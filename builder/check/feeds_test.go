@@ -1,10 +1,12 @@
 package check_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"gridcast/builder/check"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -76,9 +78,7 @@ func TestFeeds(t *testing.T) {
 		if broken == sound {
 			t.Fatalf("%s: %q is not in the feed", tt.decision, tt.old)
 		}
-		if err := check.Feed(catalog.Feeds[tt.feed], []byte(broken), known, feedBodies); err == nil {
-			t.Errorf("%s: %s passes", catalog.Feeds[tt.feed].Path, tt.decision)
-		}
+		must.Fail(t, fmt.Sprintf("%s: %s passes", catalog.Feeds[tt.feed].Path, tt.decision), check.Feed(catalog.Feeds[tt.feed], []byte(broken), known, feedBodies))
 	}
 	for _, tt := range []struct {
 		decision string

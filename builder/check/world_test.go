@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"gridcast/deploy/must"
-
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/assemble"
@@ -19,6 +17,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // readBy2024 are the published bodies of the season of Austria.

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // incident is an event at an upstream in 2025 or 2026 with its effect here. Rows with the same effect

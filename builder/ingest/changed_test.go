@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder"
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/must"
 )
 
 // BenchmarkChangedTree measures the time from a poll to the published change: a request on loopback, two

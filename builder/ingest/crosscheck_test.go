@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive"
@@ -21,6 +19,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -230,9 +229,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			got = c.Lines
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("disagreements about Austria (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "disagreements about Austria", want, got)
 
 	sainzSecond := wire.Podium{P1: "RUS", P2: "SAI", P3: "PIA"}
 	piastriSecond := wire.Podium{P1: "RUS", P2: "PIA", P3: "SAI"}

@@ -6,15 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
+	"gridcast/deploy/must"
 )
 
 // TestPlanCalendar: a calendar file gives an entry of all that differs from the facts in use, and the
@@ -86,9 +83,7 @@ func TestPlanCalendar(t *testing.T) {
 			for _, m := range plan.Moved {
 				moved = append(moved, m.Name[len("Grand Prix of "):])
 			}
-			if diff := cmp.Diff([][]string{test.said, test.new, test.moved}, [][]string{said, added, moved}); diff != "" {
-				t.Errorf("statements, new rounds and moved starts (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "statements, new rounds and moved starts", [][]string{test.said, test.new, test.moved}, [][]string{said, added, moved})
 			if len(plan.Moves) != test.moves || test.moves > 0 && plan.Moves[0].Reason != "announced" {
 				t.Errorf("moves are %+v, want %d", plan.Moves, test.moves)
 			}

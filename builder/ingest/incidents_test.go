@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
@@ -26,6 +24,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -367,9 +366,7 @@ func TestCalendarAsItIs(t *testing.T) {
 			return got
 		}
 		want := map[string]string{"LIN": "https://images.example/2026/arvid-lindblad/LIN.png", "ANT": "https://images.example/2026/kimi-antonelli/ANT.png"}
-		if diff := cmp.Diff(want, published()); diff != "" {
-			t.Errorf("published portraits (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "published portraits", want, published())
 		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
 			t.Error("nothing is new, and the archive changed")
 		}

@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder"
 	"gridcast/builder/predict"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/dirblob"

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
@@ -19,6 +17,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -140,9 +139,7 @@ func TestByHand(t *testing.T) {
 
 	// Looking at it changes nothing.
 	trial := must.Get(one.Trial(t.Context(), now, enter))(t)
-	if diff := cmp.Diff([]string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Applied)); diff != "" {
-		t.Errorf("a trial would take (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "a trial would take", []string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Applied))
 	if r, _ := one.inUse(t); r.Grid != nil {
 		t.Error("a trial changed the archive in use")
 	}
@@ -168,12 +165,8 @@ func TestByHand(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	report := two.run(t, now)
-	if diff := cmp.Diff([]string{"las-vegas entries by herald"}, blocks(report.Applied)); diff != "" {
-		t.Errorf("of the source there was taken (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"las-vegas grid by herald"}, blocks(report.Disputed)); diff != "" {
-		t.Errorf("there is disputed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "of the source there was taken", []string{"las-vegas entries by herald"}, blocks(report.Applied))
+	must.Equal(t, "there is disputed", []string{"las-vegas grid by herald"}, blocks(report.Disputed))
 	r, sum = two.inUse(t)
 	if diff := cmp.Diff(grid, r.Grid); diff != "" {
 		t.Errorf("the grid in use (-entered +got):\n%s", diff)

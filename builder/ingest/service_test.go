@@ -1,11 +1,10 @@
 package ingest_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
-
-	"gridcast/deploy/must"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
@@ -17,6 +16,7 @@ import (
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 
@@ -87,8 +87,6 @@ func (s *service) step(t testing.TB, now time.Time) ingest.Outcome {
 	if err != nil {
 		t.Fatalf("at %s: %v", now.Format(time.RFC3339), err)
 	}
-	if _, err := s.Build(t.Context(), builder.Request{At: now, Reason: "test"}); err != nil {
-		t.Errorf("at %s: %v", now.Format(time.RFC3339), err)
-	}
+	must.Succeed(t, fmt.Sprintf("at %s", now.Format(time.RFC3339)), must.Err(s.Build(t.Context(), builder.Request{At: now, Reason: "test"})))
 	return report
 }

@@ -16,10 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
@@ -30,6 +26,7 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/builder/source"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -158,9 +155,7 @@ func TestOneBadCell(t *testing.T) {
 						t.Errorf("the state says %q, want %q in it", p.Refused[0].Reason, says)
 					}
 				}
-				if _, err := s.Accept(t.Context(), s.now, "operator:ada", p.ID, "why not"); err == nil {
-					t.Errorf("%s was accepted", p.ID)
-				}
+				must.Fail(t, p.ID+" was accepted", must.Err(s.Accept(t.Context(), s.now, "operator:ada", p.ID, "why not")))
 			}
 			s.commit(smallFiles())
 			s.commit(map[string][]byte{result: raced("anna-arno", "bert-berg", "carl-coda")})
@@ -335,9 +330,7 @@ func TestSmallSources(t *testing.T) {
 	for _, part := range public.Borrowed {
 		borrowed = append(borrowed, fmt.Sprintf("%s %s of %s under %s", part.GrandPrix, part.Block, part.Source, part.Licence))
 	}
-	if diff := cmp.Diff([]string{"alps qualifying of herald under CC0"}, borrowed); diff != "" {
-		t.Errorf("borrowed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "borrowed", []string{"alps qualifying of herald under CC0"}, borrowed)
 	if len(public.Sources) != 2 || public.Sources[1].Disagreements != 1 || len(public.Disputed) != 1 {
 		t.Errorf("the public state is %+v", public)
 	}
@@ -484,9 +477,7 @@ func TestSmallAliases(t *testing.T) {
 	must.Do(t, s.Enter(t.Context(), s.now, named))
 	s.next(t)
 	manual := must.Get(s.Manual(t.Context()))(t)
-	if diff := cmp.Diff(named.Named, manual.Named()); diff != "" {
-		t.Errorf("named (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "named", named.Named, manual.Named())
 }
 
 // TestSmallSchedulers: of two schedulers one polls, and both end with the same archive.
@@ -524,9 +515,7 @@ func TestSmallRaces(t *testing.T) {
 		}
 	}
 	poll := func(s *small) { // the other scheduler is faster
-		if _, err := s.Poll(t.Context(), s.now, true); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, "Poll", must.Err(s.Poll(t.Context(), s.now, true)))
 	}
 	for what, race := range map[string]struct {
 		news   func(s *small)
@@ -610,9 +599,7 @@ func TestSmallRaces(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if _, err := s.store.Create(t.Context(), call.Key, fmt.Appendf(nil, `{"seq":%d,"previous":%q,"id":"%d","at":"2030-03-10T17:00:00Z","actor":"other"}`, log.Head.Seq+1, log.Head.Hash, n)); err != nil {
-					t.Error(err)
-				}
+				must.Succeed(t, "Create", must.Err(s.store.Create(t.Context(), call.Key, fmt.Appendf(nil, `{"seq":%d,"previous":%q,"id":"%d","at":"2030-03-10T17:00:00Z","actor":"other"}`, log.Head.Seq+1, log.Head.Hash, n))))
 			}
 			return faultblob.Fate{}
 		}))
@@ -929,9 +916,7 @@ func TestSmallStoreFaults(t *testing.T) {
 				if err != nil && !errors.Is(err, errBroken) {
 					t.Errorf("call %d to the store fails: got %v, want its error", n, err)
 				}
-				if err := call(g, s.now.Add(4*time.Minute), held); err != nil {
-					t.Errorf("after call %d to the store failed: %v", n, err)
-				}
+				must.Succeed(t, fmt.Sprintf("after call %d to the store failed", n), call(g, s.now.Add(4*time.Minute), held))
 			}
 		})
 	}
@@ -1111,9 +1096,7 @@ func TestSmallFacts(t *testing.T) {
 			}
 		})
 	}
-	if _, err := json.Marshal(ingest.PartialRound{Start: opening.AddDate(8000, 0, 0)}); err == nil {
-		t.Error("a start in the year 10030: got no error, want one, because RFC 3339 has no such year")
-	}
+	must.Fail(t, "a start in the year 10030: got no error, want one, because RFC 3339 has no such year", must.Err(json.Marshal(ingest.PartialRound{Start: opening.AddDate(8000, 0, 0)})))
 }
 
 // TestSmallReinstated: a round that its source has again stays postponed if it would start within an

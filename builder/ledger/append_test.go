@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/faultblob"
@@ -54,9 +53,7 @@ func TestConcurrentAppends(t *testing.T) {
 			for _, entry := range l.Files()[2:] {
 				who := entry.Events[0].Actor
 				want := season.GrandPrixID(fmt.Sprintf("gp-%s-%d", who, next[who]))
-				if got := entry.Events[0].Keys[0].GrandPrix; got != want {
-					t.Errorf("file %d: got %s, want %s", entry.Seq, got, want)
-				}
+				must.Equal(t, fmt.Sprintf("file %d", entry.Seq), want, entry.Events[0].Keys[0].GrandPrix)
 				next[who]++
 			}
 			if got, want := len(l.Files()), 2+appenders*each; got != want {
@@ -205,9 +202,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 	store := faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
 		if call.Op == faultblob.Create && overtaken < 5 {
 			overtaken++
-			if err := appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(strconv.Itoa(overtaken)))); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(t, "appendEvents", appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(strconv.Itoa(overtaken)))))
 		}
 		return faultblob.Fate{}
 	})

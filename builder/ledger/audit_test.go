@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -25,9 +24,7 @@ func audit(t *testing.T, store blob.Store, noted ...string) ledger.Findings {
 
 func mustBeGreen(t *testing.T, store blob.Store) {
 	t.Helper()
-	if err := audit(t, store).Err(); err != nil {
-		t.Errorf("audit: %v", err)
-	}
+	must.Succeed(t, "audit", audit(t, store).Err())
 }
 
 func mustBlame(t *testing.T, r ledger.Findings, key string) {
@@ -66,9 +63,7 @@ func TestAuditReports(t *testing.T) {
 		Noted:  []ledger.Head{{Seq: 3, Hash: l.Files()[2].Hash}},
 	}
 	got := audit(t, store, l.Files()[2].Hash)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "report", want, got)
 	if got, want := got.Picks[0].Margin(), 3*time.Hour; got != want {
 		t.Errorf("margin: got %s, want %s", got, want)
 	}
@@ -223,9 +218,7 @@ func TestAuditOfOtherThings(t *testing.T) {
 		l := openWith(t, store)
 		must.Get(store.Create(t.Context(), "ledger/3.json", []byte("{}")))(t)
 		mustBlame(t, audit(t, store), "ledger/3.json")
-		if _, err := l.Refresh(t.Context()); err != nil {
-			t.Errorf("a reader stumbles over it: %v", err)
-		}
+		must.Succeed(t, "a reader stumbles over it", must.Err(l.Refresh(t.Context())))
 	})
 	t.Run("a hole", func(t *testing.T) {
 		store := memblob.New()

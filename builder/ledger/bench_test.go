@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"

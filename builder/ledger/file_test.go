@@ -7,11 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -25,9 +22,7 @@ func TestFileBytes(t *testing.T) {
 		`"actor":"builder <1>","session_key":2026008,"pick":{"p1":"leclerc","p2":"norris","p3":"russell","win_probability":0.41,` +
 		`"model":"r2/1"},"start":"2026-06-07T13:00:00Z","grid_known":true}],` +
 		`"checksum":"6a0e59dbbc896615f0cf7eeb5a961af8eba15a5bfb151359bc669abee67a18be"}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("bytes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "bytes", want, string(got))
 }
 
 func TestDecodeFileTakesOneFormOnly(t *testing.T) {
@@ -63,12 +58,8 @@ func TestDecodeFileTakesOneFormOnly(t *testing.T) {
 func TestAppendRefusesBrokenText(t *testing.T) {
 	l := openWith(t, newStore(t))
 	s := session(t, l.Fold())
-	if err := appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...); err == nil {
-		t.Error("a reason that is not UTF-8 was accepted")
-	}
-	if err := appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>")...); err != nil {
-		t.Errorf("a reason in UTF-8: %v", err)
-	}
+	must.Fail(t, "a reason that is not UTF-8 was accepted", appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...))
+	must.Succeed(t, "a reason in UTF-8", appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>")...))
 }
 
 // DecodeFile accepts only the bytes that Encode makes. Readers and the audit survive every input.

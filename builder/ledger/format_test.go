@@ -2,18 +2,18 @@ package ledger_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
@@ -114,9 +114,7 @@ func TestBytesOfEveryEvent(t *testing.T) {
 			continue
 		}
 		back := must.Get(ledger.DecodeFile(got))(t)
-		if diff := cmp.Diff(file.Events, back.Events); diff != "" {
-			t.Errorf("%s read back (-want +got):\n%s", e.Type, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s read back", e.Type), file.Events, back.Events)
 	}
 	if len(want) != len(everyEvent()) || len(types) != 18 {
 		t.Errorf("the golden files have %d lines and the test %d events of %d types, want 22 of 18", len(want), len(everyEvent()), len(types))
@@ -286,9 +284,7 @@ func TestRulesOfForecasts(t *testing.T) {
 		t.Errorf("got %+v, want those after practice and qualifying, with the current id", got)
 	}
 	mustAppend(t, l, start.Add(time.Hour), s.Verify(rows("leclerc"), start, ""))
-	if err := appendEvents(t.Context(), l, start.Add(time.Hour), forecast(season.Sprint, chances)); !errors.Is(err, ledger.ErrAlreadyVerified) {
-		t.Errorf("after the result: got %v, want ErrAlreadyVerified", err)
-	}
+	must.Fail(t, "after the result", appendEvents(t.Context(), l, start.Add(time.Hour), forecast(season.Sprint, chances)), ledger.ErrAlreadyVerified)
 	mustBeGreen(t, store)
 }
 
@@ -311,9 +307,7 @@ func TestRulesOfCodes(t *testing.T) {
 	}
 	change := ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: "kimi-antonelli", From: "ANT", To: "KIM"}
 	l := openWith(t, newStore(t))
-	if _, err := decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{change}, nil }); err == nil {
-		t.Error("a source changed a code, want it refused")
-	}
+	must.Fail(t, "a source changed a code, want it refused", must.Err(decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{change}, nil })))
 }
 
 // A person decides on a championship from a round of its season on; a decision is restored once.
@@ -418,9 +412,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		{"bahrain", 2024, opened, false}, // known when the ledger was open already
 		{"australia", 2025, opened.Add(-1), false},
 	} {
-		if got := l.Fold().Vouches(tt.year, tt.gp, tt.known); got != tt.want {
-			t.Errorf("vouches for %s of %d, known at %s: got %t, want %t", tt.gp, tt.year, tt.known, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("vouches for %s of %d, known at %s", tt.gp, tt.year, tt.known), tt.want, l.Fold().Vouches(tt.year, tt.gp, tt.known))
 	}
 	mustBeGreen(t, store)
 }
@@ -461,13 +453,9 @@ func TestDetailsOfRows(t *testing.T) {
 			continue
 		}
 		s = session(t, l.Fold())
-		if diff := cmp.Diff(tt.rows, s.Result().Rows); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Equal(t, name, tt.rows, s.Result().Rows)
 		bare := edit(0, func(*ledger.Row) {})
-		if err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(bare, start, "again")); !errors.Is(err, ledger.ErrUnchanged) {
-			t.Errorf("%s: a revision of the details alone: got %v, want ErrUnchanged", name, err)
-		}
+		must.Fail(t, name+": a revision of the details alone", appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(bare, start, "again")), ledger.ErrUnchanged)
 	}
 }
 
@@ -551,9 +539,7 @@ func TestSourcesAndPersons(t *testing.T) {
 		l := openWith(t, newStore(t))
 		s := session(t, l.Fold())
 		must.Do(t, appendBy(t, l, opened, f1db, s.Move(start, later, "the calendar says so")))
-		if err := appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); err == nil {
-			t.Error("a pick was frozen for the start of before")
-		}
+		must.Fail(t, "a pick was frozen for the start of before", appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)))
 		mustAppend(t, l, start.Add(time.Hour), ledger.Freeze(monaco, pick, later, true))
 	})
 }
@@ -606,9 +592,7 @@ func TestRenamedDriver(t *testing.T) {
 	}
 	mustAppend(t, l, start.Add(6*time.Hour), ledger.Rename("charles-leclerc", "c-leclerc"))
 	aliases := map[season.DriverID]season.DriverID{"leclerc": "c-leclerc", "charles-leclerc": "c-leclerc"}
-	if diff := cmp.Diff(aliases, l.Fold().Aliases()); diff != "" {
-		t.Errorf("renamed twice (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "renamed twice", aliases, l.Fold().Aliases())
 	mustAppend(t, l, start.Add(7*time.Hour), ledger.Rename("c-leclerc", "leclerc"))
 	if got := l.Fold().Driver("charles-leclerc"); got != "leclerc" || l.Fold().Driver("leclerc") != "leclerc" {
 		t.Errorf("renamed back: got %s and %s", got, l.Fold().Driver("leclerc"))
@@ -662,18 +646,14 @@ func TestSprintIsVerifiedWithTheRace(t *testing.T) {
 		return appendEvents(t.Context(), l, at, e)
 	}
 	race, sprint := rows("leclerc", "norris"), rows("norris", "leclerc")
-	if err := verify(start.Add(time.Hour), race, []ledger.Row{{Driver: "norris", Team: "x", Position: 2}}, ""); err == nil {
-		t.Error("a sprint that nobody won was accepted")
-	}
+	must.Fail(t, "a sprint that nobody won was accepted", verify(start.Add(time.Hour), race, []ledger.Row{{Driver: "norris", Team: "x", Position: 2}}, ""))
 	must.Do(t, verify(start.Add(time.Hour), race, sprint, ""))
 	if err := verify(start.Add(2*time.Hour), race, sprint, "again"); !errors.Is(err, ledger.ErrUnchanged) {
 		t.Errorf("the same again: got %v", err)
 	}
 	must.Do(t, verify(start.Add(2*time.Hour), rows("norris", "leclerc"), nil, "a penalty in the race"))
 	s := session(t, l.Fold())
-	if diff := cmp.Diff(sprint, s.Result().Sprint); diff != "" {
-		t.Errorf("the sprint after a correction of the race (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the sprint after a correction of the race", sprint, s.Result().Sprint)
 	must.Do(t, verify(start.Add(3*time.Hour), rows("norris", "leclerc"), rows("leclerc", "norris"), "a penalty in the sprint"))
 	s = session(t, l.Fold())
 	if got := s.Result(); got.Revision != 3 || got.Sprint[0].Driver != "leclerc" {
@@ -690,9 +670,7 @@ func TestTextsArePrintable(t *testing.T) {
 			t.Errorf("a reason with %s: got %v, want a refusal", name, err)
 		}
 	}
-	if err := appendBy(t, l, opened, "operator:\a", s.Cancel("flood")...); err == nil {
-		t.Error("an actor with a bell was accepted")
-	}
+	must.Fail(t, "an actor with a bell was accepted", appendBy(t, l, opened, "operator:\a", s.Cancel("flood")...))
 	// A reader accepts a text of another program.
 	store := memblob.New()
 	l = openWith(t, store)
@@ -721,8 +699,6 @@ func TestWhatAnEventSays(t *testing.T) {
 			Type: ledger.ChampionshipDecided, Year: 2026, Reason: "fuel", Championship: &ledger.Championship{Competitor: "lotus", Points: -7.5},
 		},
 	} {
-		if got := e.String(); got != want {
-			t.Errorf("%s: got %q, want %q", e.Type, got, want)
-		}
+		must.Equal(t, string(e.Type), want, e.String())
 	}
 }

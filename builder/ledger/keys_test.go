@@ -3,12 +3,11 @@ package ledger_test
 import (
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 func calendar(year int, names ...season.GrandPrixID) season.Season {

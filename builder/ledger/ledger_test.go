@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -99,19 +98,11 @@ func TestOpenAndLoad(t *testing.T) {
 func TestKindsNeverMix(t *testing.T) {
 	store := newStore(t)
 	openWith(t, store)
-	if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Open of a real ledger as simulated: got %v, want ErrKind", err)
-	}
-	if _, err := ledger.Load(t.Context(), store, ledger.Simulated); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Load of a real ledger as simulated: got %v, want ErrKind", err)
-	}
-	if _, err := ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder", ""); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Open of no kind: got %v, want ErrKind", err)
-	}
+	must.Fail(t, "Open of a real ledger as simulated", must.Err(ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")), ledger.ErrKind)
+	must.Fail(t, "Load of a real ledger as simulated", must.Err(ledger.Load(t.Context(), store, ledger.Simulated)), ledger.ErrKind)
+	must.Fail(t, "Open of no kind", must.Err(ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder", "")), ledger.ErrKind)
 	reader := must.Get(ledger.Load(t.Context(), store, ledger.AnyKind))(t)
-	if err := appendEvents(t.Context(), reader, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Append to a ledger loaded as any kind: got %v, want ErrKind", err)
-	}
+	must.Fail(t, "Append to a ledger loaded as any kind", appendEvents(t.Context(), reader, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)), ledger.ErrKind)
 }
 
 func TestStateOfARound(t *testing.T) {
@@ -197,9 +188,7 @@ func TestRefresh(t *testing.T) {
 	if session(t, seen).Pick != nil {
 		t.Error("a state handed out before was changed by the refresh")
 	}
-	if got, want := len(reader.Files()), 3; got != want {
-		t.Errorf("entries: got %d, want %d", got, want)
-	}
+	must.Equal(t, "entries", 3, len(reader.Files()))
 }
 
 // An append writes all events or none, and the error names the refused event.
@@ -217,16 +206,12 @@ func TestAppendIsWhole(t *testing.T) {
 		t.Errorf("head after a refused append: got %v, want %v", l.Head(), head)
 	}
 	stop := errors.New("not now")
-	if _, err := decideOn(t.Context(), l, start, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the error of decide", err)
-	}
+	must.Fail(t, "decideOn", must.Err(decideOn(t.Context(), l, start, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return nil, stop })), stop)
 }
 
 func TestOlderThanTheHeadIsRefused(t *testing.T) {
 	l := openWith(t, newStore(t))
-	if err := appendEvents(t.Context(), l, opened.Add(-time.Second), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrOlder) {
-		t.Errorf("a second before the head: got %v, want ErrOlder", err)
-	}
+	must.Fail(t, "a second before the head", appendEvents(t.Context(), l, opened.Add(-time.Second), ledger.Freeze(monaco, pick, start, true)), ledger.ErrOlder)
 	if err := appendEvents(t.Context(), l, opened, ledger.Freeze(monaco, pick, start, true)); err != nil {
 		t.Errorf("at the instant of the head: got %v, want nil", err)
 	}
@@ -269,7 +254,5 @@ func TestKeysListInOrder(t *testing.T) {
 		}
 		last = key
 	}
-	if got, want := ledger.Key(42), "ledger/00000042.json"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, "ledger.Key(42)", "ledger/00000042.json", ledger.Key(42))
 }

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -194,7 +193,5 @@ func TestStatesAreImmutable(t *testing.T) {
 	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25, lap39))
 	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)
-	if after := fmt.Sprintf("%+v %+v", kept, *kept.Pick); after != before {
-		t.Errorf("got %s, want %s", after, before)
-	}
+	must.Equal(t, "fmt.Sprintf(%+v %+v, kept, *kept.Pick)", before, fmt.Sprintf("%+v %+v", kept, *kept.Pick))
 }

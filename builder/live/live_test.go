@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
@@ -139,9 +138,7 @@ func TestStates(t *testing.T) {
 
 func TestValidUntil(t *testing.T) {
 	r := live.Reduce(stored(lap(1), lap(2)), monza)
-	if got, want := r.ValidUntil(), lap(2).At.Add(live.Fresh); !got.Equal(want) {
-		t.Errorf("laps of 90 s: got %s, want %s", got, want)
-	}
+	must.Equal(t, "laps of 90 s", lap(2).At.Add(live.Fresh), r.ValidUntil())
 	slow := lap(3)
 	slow.At, slow.Received = lap(1).At.Add(2*time.Minute), lap(1).At.Add(2*time.Minute)
 	slow.Lap = 2

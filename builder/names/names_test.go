@@ -3,14 +3,14 @@ package names_test
 import (
 	"archive/zip"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/names"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 func TestSlug(t *testing.T) {
@@ -33,9 +33,7 @@ func TestSlug(t *testing.T) {
 		"山本":                     "",
 		"":                       "",
 	} {
-		if got := names.Slug(name); got != want {
-			t.Errorf("%q: got %q, want %q", name, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", name), want, names.Slug(name))
 	}
 }
 
@@ -91,11 +89,7 @@ func TestDidYouMean(t *testing.T) {
 		"; did you mean VER?":               {"VER"},
 		"; did you mean VER or HAM or RUS?": {"VER", "HAM", "RUS"},
 	} {
-		if got := names.DidYouMean(suggestions); got != want {
-			t.Errorf("%v: got %q, want %q", suggestions, got, want)
-		}
+		must.Equal(t, fmt.Sprint(suggestions), want, names.DidYouMean(suggestions))
 	}
-	if got := names.DidYouMean([]string{"A", "B", "C", "D", "E"}); got != "" {
-		t.Errorf("five suggestions: got %q, want none", got)
-	}
+	must.Equal(t, "five suggestions", "", names.DidYouMean([]string{"A", "B", "C", "D", "E"}))
 }

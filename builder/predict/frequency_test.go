@@ -1,16 +1,14 @@
 package predict_test
 
 import (
-	"errors"
 	"math"
 	"testing"
-
-	"gridcast/deploy/must"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // oneRace is a round with a grid and a finishing order, both by driver.
@@ -149,12 +147,8 @@ func TestAResultOfTheRoundItselfIsNotLookedAt(t *testing.T) {
 
 func TestPredictRefuses(t *testing.T) {
 	empty := viewOf(season.Season{Year: 2020, Rounds: []season.Round{{GrandPrix: "one"}}})
-	if _, err := predict.GridFrequency().Predict(empty, 2020, "one"); !errors.Is(err, predict.ErrNobody) {
-		t.Errorf("no drivers: got %v, want ErrNobody", err)
-	}
-	if _, err := predict.GridFrequency().Predict(empty, 2020, "two"); !errors.Is(err, predict.ErrNoRound) {
-		t.Errorf("no such round: got %v, want ErrNoRound", err)
-	}
+	must.Fail(t, "no drivers", must.Err(predict.GridFrequency().Predict(empty, 2020, "one")), predict.ErrNobody)
+	must.Fail(t, "no such round", must.Err(predict.GridFrequency().Predict(empty, 2020, "two")), predict.ErrNoRound)
 }
 
 func TestTwoStartersMakeAForecast(t *testing.T) {

@@ -1,14 +1,13 @@
 package predict_test
 
 import (
-	"errors"
+	"fmt"
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // before is a forecast in which ann is the favourite.
@@ -76,13 +75,9 @@ func TestLiveHoldsAStrangerForUnlikely(t *testing.T) {
 }
 
 func TestLiveRefuses(t *testing.T) {
-	if _, err := predict.Live(running(10), before()); !errors.Is(err, predict.ErrNobody) {
-		t.Errorf("nobody running: got %v, want ErrNobody", err)
-	}
+	must.Fail(t, "nobody running", must.Err(predict.Live(running(10), before())), predict.ErrNobody)
 	for _, s := range []predict.RaceState{running(0, car("ann", 0, 0)), running(61, car("ann", 0, 0)), {Cars: []predict.Car{car("ann", 0, 0)}}} {
-		if _, err := predict.Live(s, before()); err == nil {
-			t.Errorf("lap %d of %d: got no error", s.Laps, s.Scheduled)
-		}
+		must.Fail(t, fmt.Sprintf("lap %d of %d", s.Laps, s.Scheduled), must.Err(predict.Live(s, before())))
 	}
 }
 

@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // embedded returns the seasons in the binary.

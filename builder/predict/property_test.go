@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestChancesAreMillionthsThatAddUp checks forecasts of all models, of weekends with all kinds of

@@ -10,11 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/deploy/must"
 )
 
 // release is the F1DB release of the reference values and the published figures.
@@ -215,13 +214,9 @@ func TestR2StaysToBeHad(t *testing.T) {
 			}
 		}
 	}
-	if _, err := predict.ByName("r3"); err == nil {
-		t.Error("a name that no model has: got no error")
-	}
+	must.Fail(t, "a name that no model has", must.Err(predict.ByName("r3")))
 	for _, name := range predict.Names {
-		if _, err := predict.ByName(name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Succeed(t, name, must.Err(predict.ByName(name)))
 	}
 }
 

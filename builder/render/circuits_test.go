@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )

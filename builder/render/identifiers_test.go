@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 )
 

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -80,7 +79,5 @@ func TestEveryDriverHasAPortrait(t *testing.T) {
 			t.Errorf("/drivers lacks %s:\n%s", want, body)
 		}
 	}
-	if len(render.Portraits(a)) != 2 {
-		t.Errorf("got %d portraits, want one of each driver", len(render.Portraits(a)))
-	}
+	must.Equal(t, "len(render.Portraits(a))", 2, len(render.Portraits(a)))
 }

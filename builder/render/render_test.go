@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -16,6 +14,7 @@ import (
 	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -175,9 +174,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%s: %v", c.decision, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, string(got)); diff != "" {
-			t.Errorf("%s: %s (-want +got)\n%s", c.variant.Path(), c.decision, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s: %s", c.variant.Path(), c.decision), c.want, string(got))
 	}
 }
 
@@ -368,8 +365,6 @@ func TestIdentifiersLast(t *testing.T) {
 		}
 		test.want.Name, test.want.Jolpica, test.want.OpenF1 = identities.Data[i].Name, []string{"antonelli"}, []string{"ANT"}
 		test.want.Codes = []wire.SeasonCode{{Code: "ANT", From: 2025, To: 2025}}
-		if diff := cmp.Diff(test.want, identities.Data[i]); diff != "" {
-			t.Errorf("after %d renames (-want +got)\n%s", len(test.renames), diff)
-		}
+		must.Equal(t, fmt.Sprintf("after %d renames", len(test.renames)), test.want, identities.Data[i])
 	}
 }

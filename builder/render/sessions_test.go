@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/render"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )

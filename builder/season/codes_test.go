@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 var (

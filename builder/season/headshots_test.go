@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 func TestHeadshots(t *testing.T) {
@@ -23,9 +22,7 @@ func TestHeadshots(t *testing.T) {
 		"max-verstappen": "",
 		"arvid-lindblad": "",
 	} {
-		if got := v.Headshot(driver, "NOR", 2024); got != want {
-			t.Errorf("%s: got %q, want %q", driver, got, want)
-		}
+		must.Equal(t, string(driver), want, v.Headshot(driver, "NOR", 2024))
 	}
 	if len(v.Headshots.Drivers) != 1 {
 		t.Errorf("the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestFutureDoesNotShow changes all facts that become known after t, for many t of a season. The view

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // facts returns small valid facts. The test below breaks one thing at a time.
@@ -129,7 +128,5 @@ func TestTeamExcludedAndBack(t *testing.T) {
 	f := facts()
 	r := &f.Seasons[1].Rounds[0]
 	r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: "x", Engine: "e"})
-	if _, err := season.New(*f); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, "New", must.Err(season.New(*f)))
 }

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // allSeasons are the seasons since 1950, read once for all tests.

@@ -9,9 +9,8 @@ import (
 	"time"
 	_ "time/tzdata"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestEveryCircuitHasATimeZone: every circuit has a time zone of the tz database.

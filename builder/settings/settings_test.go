@@ -3,9 +3,8 @@ package settings_test
 import (
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/settings"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -31,22 +30,16 @@ func TestUpdateAndLoad(t *testing.T) {
 		t.Errorf("an update without a change wrote the document again: tag %s, want %s (%v)", again.Tag, object.Tag, err)
 	}
 	must.Get(store.Swap(t.Context(), "settings.json", again.Tag, []byte("{")))(t)
-	if _, err := settings.Load(t.Context(), store); err == nil {
-		t.Error("Load accepts a damaged document")
-	}
+	must.Fail(t, "Load accepts a damaged document", must.Err(settings.Load(t.Context(), store)))
 	must.Do(t, store.Delete(t.Context(), blob.CopyOf("settings.json")))
-	if _, err := settings.Update(t.Context(), store, false, change); err == nil {
-		t.Error("Update replaces a damaged document without a copy")
-	}
+	must.Fail(t, "Update replaces a damaged document without a copy", must.Err(settings.Update(t.Context(), store, false, change)))
 }
 
 // TestDigest shows that equal settings have equal digests, other ones others, and empty ones none.
 func TestDigest(t *testing.T) {
 	hour, day := int64(3600), int64(86400)
 	again := hour
-	if got := (settings.Settings{}).Digest(); got != "" {
-		t.Errorf("no settings: got %q, want no digest", got)
-	}
+	must.Equal(t, "no settings", "", (settings.Settings{}).Digest())
 	one := settings.Settings{Model: "v2", AutoVerifySeconds: &hour}
 	if got, want := (settings.Settings{Model: "v2", AutoVerifySeconds: &again}).Digest(), one.Digest(); got != want || len(got) != 64 {
 		t.Errorf("equal settings: got %q, want %q", got, want)

@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/stewards"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // written is a classification as somebody writes it down: codes, places and points.

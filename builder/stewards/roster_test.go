@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // qatar is the roster of the penultimate round of 2024, on its Saturday morning.

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
@@ -15,6 +13,7 @@ import (
 	"gridcast/builder/stewards"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // points of a race since 2010.
@@ -70,9 +69,7 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 		{Team: "rb", Points: 1},
 		{Team: "mercedes", Points: -18},
 	}
-	if diff := cmp.Diff(want, almanac.CompareTeams(onTheRoad(r), got)); diff != "" {
-		t.Errorf("teams (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "teams", want, almanac.CompareTeams(onTheRoad(r), got))
 }
 
 // After a ruling every gap is measured from the new winner, with the penalties.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
@@ -73,9 +73,7 @@ func TestProofs(t *testing.T) {
 			}
 		}
 		file.Hash = strings.Repeat("0", 64)
-		if _, err := l.Prove(file, signers.Origin(), signers.SignText); err == nil {
-			t.Errorf("file %d is proven by another hash", file.Seq)
-		}
+		must.Fail(t, fmt.Sprintf("file %d is proven by another hash", file.Seq), must.Err(l.Prove(file, signers.Origin(), signers.SignText)))
 	}
 
 	proof := must.Get(l.Prove(files[5], signers.Origin(), signers.SignText))(t)

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/units"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )

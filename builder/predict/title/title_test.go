@@ -1,13 +1,11 @@
 package title_test
 
 import (
-	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
-
-	"gridcast/deploy/must"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +13,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // model is shared because learning is slow; sharing does not change its forecasts.
@@ -143,13 +142,9 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 func TestSimulateRefuses(t *testing.T) {
 	a := embedded(t)
 	first := a.Facts().Seasons[0].Year
-	if _, err := title.Simulate(after(t, a, first, 2), first, model, quick()); !errors.Is(err, predict.ErrNoForm) {
-		t.Errorf("two races to learn from: got %v, want ErrNoForm", err)
-	}
+	must.Fail(t, "two races to learn from", must.Err(title.Simulate(after(t, a, first, 2), first, model, quick())), predict.ErrNoForm)
 	for _, year := range []int{1988, 2100} {
-		if _, err := title.Simulate(after(t, a, 2016, 2), year, model, quick()); err == nil {
-			t.Errorf("%d: got no error", year)
-		}
+		must.Fail(t, strconv.Itoa(year), must.Err(title.Simulate(after(t, a, 2016, 2), year, model, quick())))
 	}
 }
 

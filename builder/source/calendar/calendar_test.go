@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
@@ -18,6 +16,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 var known = calendar.Known{
@@ -68,9 +67,7 @@ func TestTable(t *testing.T) {
 		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known, nil))(t)
 	want := slices.Clone(season2027)
 	want[0].Sessions = append([]season.Session{{Kind: season.Sprint, Cancelled: true}}, want[0].Sessions...)
-	if diff := cmp.Diff(want, read.Rounds); diff != "" {
-		t.Errorf("the calendar (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the calendar", want, read.Rounds)
 }
 
 // TestTableLeavesOut: a row or a cell that cannot be read is left out with the reason, and the other rows count. Without any
@@ -168,9 +165,7 @@ func TestEvents(t *testing.T) {
 	want := []calendar.Round{season2027[0], season2027[1]}
 	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race"`
 	want[1].Number, want[1].Place = 0, `event "F1: Race (São Paulo GP)"`
-	if diff := cmp.Diff(want, read.Rounds); diff != "" {
-		t.Errorf("the calendar (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the calendar", want, read.Rounds)
 	if len(read.Left) != 1 || len(read.Listed) != 4 {
 		t.Errorf("listed are %q, left out %q, want the testing left out", read.Listed, read.Left)
 	}

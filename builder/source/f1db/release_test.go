@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // readRelease is a release with all that the importer said about it.

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
@@ -19,6 +17,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // TestRepositoryIsTheRelease: the repository gives the same facts as the later release, except for

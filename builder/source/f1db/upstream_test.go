@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/deploy/must"
 )
 
 // TestLatestRelease fetches a release by path and by URL. An unchanged release is recognised by the

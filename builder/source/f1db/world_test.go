@@ -2,13 +2,12 @@ package f1db_test
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"gridcast/deploy/must"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -17,6 +16,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/deploy/must"
 )
 
 // world is the small release of testdata, as files by name.
@@ -95,9 +95,7 @@ func TestSmallRelease(t *testing.T) {
 			}},
 		}},
 	}
-	if diff := cmp.Diff(want, a.Facts()); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "facts", want, a.Facts())
 	skips := make(map[string]string)
 	for _, s := range report.Skipped {
 		skips[s.What] = s.Why
@@ -109,9 +107,7 @@ func TestSmallRelease(t *testing.T) {
 		"drivers":                   "no row refers to them",
 		"team colours":              "teams not in these seasons",
 	} {
-		if got := skips[what]; got != why {
-			t.Errorf("skipped %s: got %q, want %q", what, got, why)
-		}
+		must.Equal(t, fmt.Sprintf("skipped %s", what), why, skips[what])
 	}
 	if report.Seasons != 1 || report.Rounds != 2 || report.Results != 3 || report.From != 2023 || report.To != 2023 {
 		t.Errorf("got report %+v", report)
@@ -352,12 +348,8 @@ func TestOneBadCellOfARelease(t *testing.T) {
 					want.Entries = nil // they follow from both
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the first round (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1]); diff != "" {
-				t.Errorf("the second round (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the first round", want, got)
+			must.Equal(t, "the second round", whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1])
 		})
 	}
 }

@@ -11,10 +11,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/season"
 	"gridcast/builder/source/jolpica"
+	"gridcast/deploy/must"
 )
 
 // dataFolder holds real data, beside the checkout.

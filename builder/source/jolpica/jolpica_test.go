@@ -8,16 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // after2024 is when the season 2024 has become last year.
@@ -63,9 +60,7 @@ func TestAgainstF1DB(t *testing.T) {
 		`2024 las-vegas, sessions: qualifying: ours "2024-11-23 06:00 UTC", theirs "2024-11-22 06:00 UTC"`,
 	}
 	ours := archivetest.Embedded(t)
-	if diff := cmp.Diff(want, disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024)); diff != "" {
-		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "disagreements by driver", want, disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024))
 	// Two seasons and the calendar of the next stay within a quarter of Jolpica's requests per hour.
 	if n := len(api.Requests()); n > 36 {
 		t.Errorf("asked %d times", n)
@@ -214,9 +209,7 @@ func TestOddRows(t *testing.T) {
 				}
 				return
 			}
-			if got := test.read(&d.Facts.Seasons[0].Rounds[0]); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
+			must.Equal(t, "test.read(&d.Facts.Seasons[0].Rounds[0])", test.want, test.read(&d.Facts.Seasons[0].Rounds[0]))
 		})
 	}
 }

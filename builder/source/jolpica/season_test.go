@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 

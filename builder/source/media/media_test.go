@@ -4,13 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 func TestReadColours(t *testing.T) {
