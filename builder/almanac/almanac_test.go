@@ -401,3 +401,93 @@ func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	}
 	must.Equal(t, "grid", []string{"ANN", "BOB", "CAY", "DAN"}, codes)
 }
+
+// The archive has the second round on its date; the ledger says that it was held
+// after the third. Its points count from then on, and only then.
+func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
+	first, second, third := order{"ann", "bob", "cay", "dan"}, order{"cay", "dan", "ann", "bob"}, order{"bob", "ann", "dan", "cay"}
+	w := newWorld(t, preseason, first, second, third)
+	points := func(at time.Time) map[string]float64 {
+		y, _ := w.Almanac(at).Year(2025)
+		got := map[string]float64{}
+		for _, s := range y.Drivers() {
+			got[string(s.Driver.ID)] = s.Points
+		}
+		for _, s := range y.Constructors() {
+			got[string(s.Team.ID)] = s.Points
+		}
+		return got
+	}
+	w.verify(startOf(1).Add(raceTime), 1, first, "")
+	w.on(startOf(2).Add(-time.Hour), 2, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(startOf(2), "fog") })
+	w.verify(startOf(3).Add(raceTime), 3, third, "")
+
+	without := map[string]float64{"ann": 43, "bob": 43, "cay": 27, "dan": 27, "alpha": 86, "beta": 54}
+	must.Equal(t, "while it is postponed", without, points(startOf(3).Add(raceTime)))
+	w.on(startOf(3).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Reinstate(startOf(5), "new date")}
+	})
+	must.Equal(t, "while it is not verified", without, points(startOf(5).Add(raceTime)))
+	w.on(startOf(5).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Verify(almanac.Rows(second.results()), startOf(5), "")}
+	})
+	with := map[string]float64{"ann": 58, "bob": 55, "cay": 52, "dan": 45, "alpha": 113, "beta": 97}
+	must.Equal(t, "when it was held", with, points(startOf(5).Add(2*raceTime)))
+}
+
+// TestDayWithoutAnHour: a round of which only the day is known has the local hour of its last edition. It is scheduled until that
+// day ends at the circuit, never live, and its pick is due as the day begins there. A round before the first known hours
+// stays at 13:00 UTC.
+func TestDayWithoutAnHour(t *testing.T) {
+	facts := archivetest.Seasons(t, 2023, 2025)
+	rounds := facts.Seasons[2].Rounds
+	for i := range rounds {
+		rounds[i] = archivetest.Scheduled(&rounds[i])
+		rounds[i].Start = time.Time{}
+	}
+	a := must.Get(season.New(facts))(t)
+	for gp, want := range map[season.GrandPrixID]string{
+		"australia": "2025-03-16 04:00", // 15:00 in Melbourne
+		"las-vegas": "2025-11-23 06:00", // 22:00 on the evening before, as in 2024
+		"monaco":    "2025-05-25 13:00",
+	} {
+		at := func(now time.Time) *almanac.Round {
+			for _, r := range almanac.Rounds(a.AsOf(now), new(ledger.Fold), 2025) {
+				if r.Facts.GrandPrix == gp {
+					return r
+				}
+			}
+			t.Fatalf("no round %s", gp)
+			return nil
+		}
+		start, _ := time.Parse("2006-01-02 15:04", want)
+		zone := season.LocationOf(at(start).Facts.Circuit)
+		y, m, d := start.In(zone).Date()
+		begins, ends := time.Date(y, m, d, 0, 0, 0, 0, zone), time.Date(y, m, d+1, 0, 0, 0, 0, zone)
+		if r := at(begins); !r.Start.Equal(start) || !r.Provisional || !r.FreezeBy().Equal(begins) {
+			t.Errorf("%s: starts at %s, provisional %t, frozen by %s; want %s, frozen by %s", gp, r.Start, r.Provisional, r.FreezeBy(), start, begins)
+		}
+		for instant, state := range map[time.Time]almanac.State{
+			begins: almanac.Scheduled, start.Add(time.Minute): almanac.Scheduled, ends.Add(-time.Second): almanac.Scheduled, ends: almanac.AwaitingResult,
+		} {
+			if got := at(instant).State; got != state {
+				t.Errorf("%s at %s: state %d, want %d", gp, instant, got, state)
+			}
+		}
+		for instant, due := range map[time.Time]bool{begins.Add(-time.Second): false, begins: true, begins.Add(7 * time.Hour): false} {
+			if got := at(instant).PickDue(time.Time{}); got != due {
+				t.Errorf("%s at %s: the pick is due: %t, want %t", gp, instant, got, due)
+			}
+		}
+	}
+	if r, _ := facts.Round(2025, "las-vegas"); true {
+		evening := r.Date.AddDate(0, 0, -1)
+		known, _ := a.AsOf(r.Date).Round(2025, "las-vegas")
+		if got := facts.UTCDay(r, evening); !got.Equal(r.Date) || !known.LocalDay().Equal(evening) {
+			t.Errorf("Las Vegas on the evening of %s: the day in UTC is %s, and at the circuit %s", evening, got, known.LocalDay())
+		}
+	}
+	if r, _ := facts.Round(2023, "monaco"); r.AssumedHour != 0 || r.StartsAt().Hour() != 13 {
+		t.Errorf("history: %s starts at %s", r.Name, r.StartsAt())
+	}
+}

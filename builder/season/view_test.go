@@ -13,6 +13,53 @@ import (
 	"gridcast/deploy/must"
 )
 
+func TestParseLapTime(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"59.123":      59*time.Second + 123*time.Millisecond,
+		"1:29.179":    89*time.Second + 179*time.Millisecond,
+		"1:05.5":      65*time.Second + 500*time.Millisecond,
+		"45":          45 * time.Second,
+		"1:23:06.801": 83*time.Minute + 6*time.Second + 801*time.Millisecond,
+	} {
+		if got, ok := season.ParseLapTime(text); got != want || !ok {
+			t.Errorf("ParseLapTime(%q) = %s, %t, want %s", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "5:", ":29.179", "1:2m3.5", "1:29,179", "-1:29.179", "1:29.1791", "1.2.3", "a"} {
+		if got, ok := season.ParseLapTime(text); got != 0 || ok {
+			t.Errorf("ParseLapTime(%q) = %s, %t, want no time", text, got, ok)
+		}
+	}
+}
+
+func TestHeadshots(t *testing.T) {
+	facts := embedded(t).Facts()
+	facts.Headshots = season.Headshots{
+		Template: "https://images.example/{year}/{code}-{driver}.png",
+		Drivers:  []season.DriverID{"lando-norris", "arvid-lindblad"}, // the second came in 2026
+	}
+	a := must.Get(season.New(facts))(t)
+	v := a.AsOf(time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC))
+	for driver, want := range map[season.DriverID]string{
+		"lando-norris":   "https://images.example/2024/NOR-lando-norris.png",
+		"max-verstappen": "",
+		"arvid-lindblad": "",
+	} {
+		must.Equal(t, string(driver), want, v.Headshot(driver, "NOR", 2024))
+	}
+	if len(v.Headshots.Drivers) != 1 {
+		t.Errorf("the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)
+	}
+	facts.Headshots.Drivers = []season.DriverID{"nobody"}
+	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), `headshots: unknown driver "nobody"`) {
+		t.Errorf("got %v, want an error about nobody", err)
+	}
+	facts.Headshots = season.Headshots{Template: "http://images.example/{code}.png"}
+	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), "https") {
+		t.Errorf("got %v, want an error about https", err)
+	}
+}
+
 // TestEveryCircuitHasATimeZone: every circuit has a time zone of the tz database.
 func TestEveryCircuitHasATimeZone(t *testing.T) {
 	for id := range embedded(t).Facts().Circuits {
