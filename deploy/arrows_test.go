@@ -37,7 +37,8 @@ var arrows = map[string][]string{
 	"snapshots/watch":               {},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
-	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
+	"builder/archive":               {"builder/assemble", "builder/ledger", "builder/season", "builder/archive", "snapshots/blob"},
+	"builder/bulk":                  {"schemas", "snapshots", "builder/check"},
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source", "snapshots/retry"},
 	"builder/assemble":              {"builder/names", "builder/season", "builder/assemble"},
@@ -50,8 +51,12 @@ var arrows = map[string][]string{
 	"builder/live":                  {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/names", "builder/season", "builder/ledger"},
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
+	"builder/picks":                 {"builder/almanac", "builder/ledger", "builder/predict", "builder/season"},
+	"builder/running":               {"builder/almanac", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/season"},
+	"builder/derive":                {"schemas", "snapshots", "builder/almanac", "builder/archive", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/season", "builder/source"},
+	"builder/proof":                 {"schemas", "snapshots", "builder/almanac", "builder/archive", "builder/derive", "builder/ledger", "builder/live", "builder/predict", "builder/render", "builder/running", "builder/tiles", "builder/units"},
 	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
-	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season", "builder/source"},
+	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/running", "builder/season", "builder/source"},
 	"builder/check":                 {"schemas", "builder/check"},
 	"builder/units":                 {"schemas", "snapshots", "builder/almanac", "builder/check", "builder/render", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},
@@ -87,7 +92,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/live", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/live", "builder/picks", "builder/running", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/derive"
 	"gridcast/builder/ingest"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
@@ -741,9 +742,9 @@ func TestBecause(t *testing.T) {
 	w := newWorld(t)
 	w.build("grid_known 2024022")
 	w.set(w.weekend.GridKnownAt())
-	w.build(builder.DerivedReason)
+	w.build(derive.Reason)
 	w.set(w.weekend.StartsAt().Add(time.Minute))
-	w.build(builder.DerivedReason)
+	w.build(derive.Reason)
 	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
 	if want := "<dt>Because</dt><dd>the grid should be known (Las Vegas Grand Prix) (version 1)</dd>"; !strings.Contains(page, want) {
 		_, after, _ := strings.Cut(page, "<dt>Because</dt>")

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder"
+	"gridcast/builder/derive"
 	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
@@ -46,7 +46,7 @@ func because(versions []view.VersionRow, reason string) string {
 	current := slices.IndexFunc(versions, func(v view.VersionRow) bool { return v.Status == snapshots.Current })
 	for i, v := range versions[max(current, 0):] {
 		switch {
-		case v.Reason == builder.DerivedReason:
+		case v.Reason == derive.Reason:
 		case i > 0:
 			return fmt.Sprintf("%s (version %d)", v.Reason, v.Version)
 		default:

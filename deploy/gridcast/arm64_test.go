@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -66,7 +66,7 @@ func TestArm64(t *testing.T) {
 	for _, at := range []string{"2025-01-02T00:00:00Z", "2025-03-15T12:00:00Z", "2025-03-18T12:00:00Z"} {
 		run(here, "build", "--all", "--store", store, "--now", at, "--sign", key)
 	}
-	var again []builder.Reproduction
+	var again []proof.Reproduction
 	must.Do(t, json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again))
 	documents := 0
 	for _, a := range again {

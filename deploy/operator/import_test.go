@@ -26,10 +26,10 @@ func begun(t *testing.T, opened time.Time, stored archive.Stored) *operator.Oper
 	facts := archive.NewStore(o.Store)
 	first := archivetest.Put(t, facts, stored)
 	var err error
-	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, builder.Actor, first.SHA256); err != nil {
+	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, ledger.BuilderActor, first.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	must.Do(t, builder.Vouch(t.Context(), o.Ledger, facts))
+	must.Do(t, facts.Vouch(t.Context(), o.Ledger))
 	o.Facts = func(ctx context.Context) (archive.Stored, error) { return facts.Load(ctx) }
 	o.Now = func() time.Time { return opened.Add(time.Hour) }
 	return o

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/picks"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -364,7 +365,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 // pickToCome describes the pick that archive leads to for a round without a pick, and the instant of its
 // freeze.
 func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.Fold, r *almanac.Round, now, arrived time.Time) []string {
-	next, ok := builder.FindNextPick(archive, state, r, now, arrived)
+	next, ok := picks.FindNext(archive, state, r, now, arrived)
 	if !ok {
 		return nil
 	}

@@ -29,6 +29,7 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/proof"
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
@@ -108,9 +109,9 @@ func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.
 	store := memblob.New()
 	u.store, u.facts = store, archive.NewStore(store)
 	inUse := archivetest.Put(t, u.facts, base)
-	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256))(t)
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), ledger.BuilderActor, inUse.SHA256))(t)
 	u.ledger = l
-	must.Do(t, builder.Vouch(t.Context(), u.ledger, u.facts))
+	must.Do(t, u.facts.Vouch(t.Context(), u.ledger))
 	upstream := must.Get(f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default()))(t)
 	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("GRIDCAST_SEASONS") == "log" {
@@ -273,7 +274,7 @@ func TestSeason2026(t *testing.T) {
 // reproduce makes the published versions again from the store: all of them, or every twentieth in make test.
 func (u *unattended) reproduce(t *testing.T) {
 	t.Helper()
-	r := must.Get(builder.NewReproducer(t.Context(), u.store))(t)
+	r := must.Get(proof.NewReproducer(t.Context(), u.store))(t)
 	h := must.Get(snapshots.LoadHistory(t.Context(), u.store))(t)
 	made, documents := 0, 0
 	for i, version := range h.Versions {
