@@ -9,16 +9,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gridcast/deploy/must"
 )
 
 // TestThreats checks that every row of the threat model names a test, and that every test it names exists.
 func TestThreats(t *testing.T) {
-	page := must.Get(os.ReadFile("docs/threats.md"))(t)
+	page, err := os.ReadFile("docs/threats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]bool{}
 	defined := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	must.Do(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	if err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -27,7 +28,9 @@ func TestThreats(t *testing.T) {
 			tests[string(match[1])] = true
 		}
 		return err
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	named, rows := regexp.MustCompile("`(Test\\w+)`"), 0
 	for row := range strings.Lines(string(page)) {
 		if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| Power") {
@@ -51,7 +54,10 @@ func TestThreats(t *testing.T) {
 
 // TestEdgesCannotWrite checks the rights that the policy of S3 gives edges.
 func TestEdgesCannotWrite(t *testing.T) {
-	data := must.Get(os.ReadFile("s3/policy.json"))(t)
+	data, err := os.ReadFile("s3/policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var policy struct {
 		Statement []struct {
 			Effect    string
@@ -59,7 +65,9 @@ func TestEdgesCannotWrite(t *testing.T) {
 			Action    []string
 		}
 	}
-	must.Do(t, json.Unmarshal(data, &policy))
+	if err := json.Unmarshal(data, &policy); err != nil {
+		t.Fatal(err)
+	}
 	var rights []string
 	for _, s := range policy.Statement {
 		if slices.Contains(s.Principal.AWS, "edge") && s.Effect == "Allow" {

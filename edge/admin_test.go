@@ -38,9 +38,7 @@ func TestAdmin(t *testing.T) {
 		`gridcast_edge_keys 6`,
 		`go_goroutines `,
 	} {
-		if !strings.Contains(body, "\n"+want) {
-			t.Errorf("metrics without %s", want)
-		}
+		must.Hold(t, strings.Contains(body, "\n"+want), "metrics without %s", want)
 	}
 	var status wire.Success[edge.StatusDocument]
 	if err := json.Unmarshal([]byte(fetch(t, "http://"+address+"/status")), &status); err != nil || status.Data.Version != 1 {
@@ -82,9 +80,7 @@ func TestLook(t *testing.T) {
 			}
 			response.Body.Close()
 		}
-		if store.patience.Load() > 0 {
-			t.Errorf("version %d was found by patience", n)
-		}
+		must.Hold(t, store.patience.Load() <= 0, "version %d was found by patience", n)
 	}
 }
 

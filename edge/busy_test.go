@@ -43,9 +43,7 @@ func TestDrainOfBusyConnections(t *testing.T) {
 						if answered.Add(1) == 5*connections {
 							close(allBusy)
 						}
-						if r.StatusCode != http.StatusOK {
-							t.Errorf("connection %d: got %d", i, r.StatusCode)
-						}
+						must.Hold(t, r.StatusCode == http.StatusOK, "connection %d: got %d", i, r.StatusCode)
 						if r.Close {
 							last.Add(1)
 							return
@@ -54,9 +52,7 @@ func TestDrainOfBusyConnections(t *testing.T) {
 					}
 				}
 				// The connection ended before the first byte of the response.
-				if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
-					t.Errorf("connection %d: %v", i, err)
-				}
+				must.Hold(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE), "connection %d: %v", i, err)
 				return
 			}
 		})
@@ -128,8 +124,6 @@ func TestThousandSwaps(t *testing.T) {
 			bodies[tag] = true
 		}
 	}
-	if len(bodies) < len(versions) {
-		t.Errorf("saw %d bodies of %d versions", len(bodies), len(versions))
-	}
+	must.Hold(t, len(bodies) >= len(versions), "saw %d bodies of %d versions", len(bodies), len(versions))
 	t.Logf("%d responses on %d connections during %d swaps", responses.Load(), connections, swaps)
 }

@@ -181,9 +181,7 @@ func TestSuites(t *testing.T) {
 			t.Errorf("the edge accepts %s", suite.Name)
 		}
 	}
-	if accepted < 3 {
-		t.Errorf("the edge accepts %d suites of TLS 1.2, want those with GCM and ChaCha20", accepted)
-	}
+	must.Hold(t, accepted >= 3, "the edge accepts %d suites of TLS 1.2, want those with GCM and ChaCha20", accepted)
 }
 
 func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) *ecdsa.PrivateKey {

@@ -34,9 +34,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		`listen "8080"`, `admin listen "here"`, "TLS wants", `tier "trial": 0`, "anonymous limit: 0",
 		"header bytes: 1", "idle timeout: -1ns", "drain delay: -1ns",
 	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("no %q in:\n%v", want, err)
-		}
+		must.Hold(t, strings.Contains(err.Error(), want), "no %q in:\n%v", want, err)
 	}
 	must.Fail(t, "New takes a configuration that is not valid", must.Err(edge.New(cfg, edge.Deps{})))
 }

@@ -32,9 +32,7 @@ func TestLimitOfEachTier(t *testing.T) {
 	w.await("the new key is known", func() bool { return w.edge.Status().Keys.Count == 7 })
 	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600, "cache": 6000} {
 		limit, remaining, reset := rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key[tier]))
-		if limit != want || remaining != want-1 {
-			t.Errorf("%s: got limit %d with %d remaining, want %d with one less", tier, limit, remaining, want)
-		}
+		must.Hold(t, limit == want && remaining == want-1, "%s: got limit %d with %d remaining, want %d with one less", tier, limit, remaining, want)
 		if now := realNow.Unix(); reset <= now || reset > now+60 {
 			t.Errorf("%s: window ends at %d, want within a minute of %d", tier, reset, now)
 		}

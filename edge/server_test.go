@@ -105,9 +105,7 @@ func TestPipelinedRequests(t *testing.T) {
 		status int
 	}{{"GET", 200}, {"POST", 405}, {"HEAD", 200}, {"GET", 200}} {
 		r := must.Get(read(reader, want.method))(t)
-		if r.StatusCode != want.status {
-			t.Errorf("response %d: got %d, want %d", i, r.StatusCode, want.status)
-		}
+		must.Hold(t, r.StatusCode == want.status, "response %d: got %d, want %d", i, r.StatusCode, want.status)
 	}
 }
 

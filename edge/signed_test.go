@@ -35,9 +35,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("without a signature: version %d, ready %v, stale %v", s.Version, s.Ready, s.Stale)
 	}
 	response := w.get("/status")
-	if !strings.Contains(string(response.body), snapshots.ErrUnsigned.Error()) {
-		t.Errorf("/status: %s", response.body)
-	}
+	must.Hold(t, strings.Contains(string(response.body), snapshots.ErrUnsigned.Error()), "/status: %s", response.body)
 
 	sign := func(store *memblob.Store) {
 		t.Helper()

@@ -46,9 +46,7 @@ func TestStartPageNamesTheNewestWidget(t *testing.T) {
 	for _, want := range []string{
 		`src="/widget/2.0.0/gridcast.js" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`, `key="gc_live_shown"`, `href="http://console.example/"`, "its token is in the file that the demo named",
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the start page lacks %s", want)
-		}
+		must.Hold(t, strings.Contains(page, want), "the start page lacks %s", want)
 	}
 }
 
@@ -70,15 +68,11 @@ func TestStartPageShowsWhatTheOperatorShows(t *testing.T) {
 	}
 	parts := []string{`id="next"`, `id="standings"`, "(62.5 %)"}
 	for _, part := range append(parts, "application/json", "Abu Dhabi") {
-		if strings.Contains(shown(), part) {
-			t.Errorf("the page shows %s although the operator shows nothing", part)
-		}
+		must.Hold(t, !strings.Contains(shown(), part), "the page shows %s although the operator shows nothing", part)
 	}
 	page := shown(edge.Shown...)
 	for _, part := range parts {
-		if !strings.Contains(page, part) {
-			t.Errorf("the page lacks %s", part)
-		}
+		must.Hold(t, strings.Contains(page, part), "the page lacks %s", part)
 	}
 	if page := shown("standings"); strings.Contains(page, parts[0]) || !strings.Contains(page, parts[1]) {
 		t.Error("the page shows more or less than the standings")
@@ -127,9 +121,7 @@ func TestServiceAnswersAsDocumented(t *testing.T) {
 		}
 		asked++
 	}
-	if asked < 9 {
-		t.Errorf("asked %d paths", asked)
-	}
+	must.Hold(t, asked >= 9, "asked %d paths", asked)
 }
 
 // TestStatusIsDocumented: the OpenAPI document has every field of /status that everybody sees.
@@ -160,17 +152,13 @@ func TestStatusIsDocumented(t *testing.T) {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 			at := strings.TrimPrefix(path+"."+name, ".")
 			property, ok := s.Properties[name]
-			if ok == hidden[at] && typ.Field(i).IsExported() {
-				t.Errorf("%s: documented %t, for everybody %t", at, ok, !hidden[at])
-			}
+			must.Hold(t, ok != hidden[at] || !typ.Field(i).IsExported(), "%s: documented %t, for everybody %t", at, ok, !hidden[at])
 			fields++
 			walk(at, typ.Field(i).Type, property)
 		}
 	}
 	walk("", reflect.TypeFor[edge.StatusDocument](), api.Components.Schemas["Status"])
-	if fields < 50 {
-		t.Errorf("compared %d fields", fields)
-	}
+	must.Hold(t, fields >= 50, "compared %d fields", fields)
 }
 
 // documented is the part of a schema that names fields.
@@ -312,13 +300,9 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		var codes []string
 		for _, fact := range w.edge.Status().Missing {
 			codes = append(codes, fact.Code)
-			if fact.Fix == "" {
-				t.Errorf("operators get no command that fixes %s", fact.Code)
-			}
+			must.Hold(t, fact.Fix != "", "operators get no command that fixes %s", fact.Code)
 		}
-		if !slices.Equal(codes, tt.want) {
-			t.Errorf("%v before the race: got %v, want %v", tt.before, codes, tt.want)
-		}
+		must.Hold(t, slices.Equal(codes, tt.want), "%v before the race: got %v, want %v", tt.before, codes, tt.want)
 	}
 	w.race.set(edgetest.AbuDhabi.Add(-time.Minute))
 	r := w.do("GET", "/status", "Accept: application/json")
@@ -326,14 +310,10 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 	page := w.do("GET", "/status", "Accept: text/html")
 	for _, body := range []string{string(r.body), html.UnescapeString(string(page.body))} {
 		for _, want := range []string{m.Missing[0].Text, m.Missing[1].Text, m.Refused[0].Path} {
-			if !strings.Contains(body, want) {
-				t.Errorf("the public status lacks %q:\n%s", want, body)
-			}
+			must.Hold(t, strings.Contains(body, want), "the public status lacks %q:\n%s", want, body)
 		}
 		for _, not := range []string{m.Missing[0].Fix, m.Refused[0].Reason} {
-			if strings.Contains(body, not) {
-				t.Errorf("the public status has the operator's %q:\n%s", not, body)
-			}
+			must.Hold(t, !strings.Contains(body, not), "the public status has the operator's %q:\n%s", not, body)
 		}
 	}
 }

@@ -42,9 +42,7 @@ func TestRunsStartAtTheirInstant(t *testing.T) {
 				}
 				must.Equal(t, "runs", want, w.ran())
 				for i, d := range late {
-					if d < 0 || d >= time.Duration(speed) {
-						t.Errorf("run %d started %v of race time after its instant, want less than a real nanosecond", i, d)
-					}
+					must.Hold(t, d >= 0 && d < time.Duration(speed), "run %d started %v of race time after its instant, want less than a real nanosecond", i, d)
 				}
 			})
 		})
@@ -149,14 +147,10 @@ func TestTimersOfRaceTime(t *testing.T) {
 			if took := time.Since(began); took < tt.least || took > tt.most {
 				t.Errorf("%s: fired after %v of real time, want %v to %v", tt.name, took, tt.least, tt.most)
 			}
-			if timer.Stop() {
-				t.Errorf("%s: a timer that has fired was active", tt.name)
-			}
+			must.Hold(t, !timer.Stop(), "%s: a timer that has fired was active", tt.name)
 		}
 		timer := race.AfterFunc(time.Hour, func() { t.Error("a stopped timer fires") })
-		if !timer.Stop() || timer.Stop() {
-			t.Error("a timer is not stopped once")
-		}
+		must.Hold(t, timer.Stop() && !timer.Stop(), "a timer is not stopped once")
 		must.Advance(2 * time.Minute)
 	})
 }

@@ -154,9 +154,7 @@ func TestTwoSchedulers(t *testing.T) {
 			"2026-03-15 11:00:00  race_window_end 2026002 by quick",
 		}
 		must.Equal(t, "done", want, got)
-		if shared.refused != 5 {
-			t.Errorf("%d writes were refused, want the 5 of the slow one that came second", shared.refused)
-		}
+		must.Hold(t, shared.refused == 5, "%d writes were refused, want the 5 of the slow one that came second", shared.refused)
 		if st := first.Status()[1]; st.Failures != 1 || st.LastError != "" {
 			t.Errorf("quick, whose answer was lost: %+v, want one failure and then none", st)
 		}

@@ -178,8 +178,6 @@ func TestJobsAreChecked(t *testing.T) {
 		"two jobs are named build", "a job has no name", "job poll has no function",
 		`job verify must fall due by work "verify" or every 1h0m0s, not both`, `job bake is for unknown work "bake"`,
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want it to say %q", err, want)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "got %v, want it to say %q", err, want)
 	}
 }

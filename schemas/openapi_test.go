@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -88,7 +87,10 @@ func parse(t *testing.T) (d document) {
 
 // TestDocumentIsValid checks both forms with the schema that the OpenAPI Initiative publishes for version 3.1.
 func TestDocumentIsValid(t *testing.T) {
-	official := must.Get(os.ReadFile("testdata/openapi-3.1.json"))(t)
+	official, err := os.ReadFile("testdata/openapi-3.1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	valid := compile(t, compiler(t, map[string][]byte{"openapi": official}), "openapi")
 	for form, text := range map[string][]byte{"JSON": schemas.OpenAPIJSON(), "YAML": yamlAsJSON(t)} {
 		if err := valid.Validate(decode(t, text)); err != nil {
@@ -109,7 +111,10 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 		t.Errorf("got the scheme %+v in %v, want that a bearer token is accepted", bearer, d.Security)
 	}
 	for _, tt := range bodies {
-		target := must.Get(url.Parse(tt.variant.Target()))(t)
+		target, err := url.Parse(tt.variant.Target())
+		if err != nil {
+			t.Fatal(err)
+		}
 		path := "/paths/" + strings.ReplaceAll(target.Path, "/", "~1") + "/get"
 		documented := map[string]parameter{}
 		for _, ref := range d.Paths[target.Path]["get"].Parameters {
@@ -143,7 +148,9 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 func extended(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var content any
-	must.Do(t, json.Unmarshal(body, &content))
+	if err := json.Unmarshal(body, &content); err != nil {
+		t.Fatal(err)
+	}
 	var extend func(any)
 	extend = func(node any) {
 		switch node := node.(type) {
@@ -166,13 +173,17 @@ func extended(t *testing.T, body []byte) []byte {
 func yamlAsJSON(t *testing.T) []byte {
 	t.Helper()
 	var document any
-	must.Do(t, yaml.Unmarshal(schemas.OpenAPIYAML(), &document))
+	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &document); err != nil {
+		t.Fatal(err)
+	}
 	return marshal(t, document)
 }
 
 func TestBothFormsSayTheSame(t *testing.T) {
 	var fromJSON, fromYAML any
-	must.Do(t, errors.Join(json.Unmarshal(schemas.OpenAPIJSON(), &fromJSON), json.Unmarshal(yamlAsJSON(t), &fromYAML)))
+	if err := errors.Join(json.Unmarshal(schemas.OpenAPIJSON(), &fromJSON), json.Unmarshal(yamlAsJSON(t), &fromYAML)); err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
 		t.Errorf("-JSON +YAML:\n%s", diff)
 	}
@@ -181,7 +192,9 @@ func TestBothFormsSayTheSame(t *testing.T) {
 // TestReferencesResolve follows every $ref, and finds no component without a reference.
 func TestReferencesResolve(t *testing.T) {
 	var root any
-	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &root))
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
+		t.Fatal(err)
+	}
 	used := map[string]bool{}
 	var walk func(node any)
 	walk = func(node any) {
@@ -225,7 +238,9 @@ func TestReferencesResolve(t *testing.T) {
 // boolean, and a name that stands for two types. It also finds schemas that refuse a later field.
 func TestGeneratorsCanRead(t *testing.T) {
 	var root struct{ Components map[string]map[string]any }
-	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &root))
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
+		t.Fatal(err)
+	}
 	named := map[string]string{}
 	for kind, members := range root.Components {
 		for name := range members {
@@ -435,9 +450,13 @@ func TestWebhookExamplesAreValid(t *testing.T) {
 		for _, example := range methods["post"].RequestBody.Content["application/json"].Examples {
 			count++
 			var kind struct{ Type string }
-			must.Do(t, json.Unmarshal(example.Value, &kind))
+			if err := json.Unmarshal(example.Value, &kind); err != nil {
+				t.Fatal(err)
+			}
 			var body bytes.Buffer
-			must.Do(t, json.Compact(&body, example.Value))
+			if err := json.Compact(&body, example.Value); err != nil {
+				t.Fatal(err)
+			}
 			if err := schemas.ValidateBody(kind.Type, body.Bytes()); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -547,7 +566,9 @@ func (s namedSchema) property(t *testing.T, name string) (of struct {
 	t.Helper()
 	for i := 0; i < len(s.Properties.Content); i += 2 {
 		if s.Properties.Content[i].Value == name {
-			must.Do(t, s.Properties.Content[i+1].Decode(&of))
+			if err := s.Properties.Content[i+1].Decode(&of); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return of
@@ -567,7 +588,9 @@ func namedSchemas(t *testing.T) map[string]namedSchema {
 			}
 		}
 	}
-	must.Do(t, yaml.Unmarshal(schemas.OpenAPIYAML(), &d))
+	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &d); err != nil {
+		t.Fatal(err)
+	}
 	all := d.Components.Schemas
 	for _, hook := range d.Webhooks {
 		message := hook.Post.RequestBody.Content["application/json"].Schema

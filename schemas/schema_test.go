@@ -10,7 +10,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"gridcast/deploy/must"
 	"gridcast/schemas"
 )
 
@@ -37,14 +36,20 @@ func compiler(t *testing.T, files map[string][]byte) *jsonschema.Compiler {
 // compile returns the schema at a place of the compiler's files, which must be one of that draft.
 func compile(t *testing.T, c *jsonschema.Compiler, at string) *jsonschema.Schema {
 	t.Helper()
-	s := must.Get(c.Compile("gridcast:///" + at))(t)
+	s, err := c.Compile("gridcast:///" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
 // decode returns a document as the library reads it.
 func decode(t *testing.T, text []byte) any {
 	t.Helper()
-	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return document
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,8 +42,7 @@ func publishWith(t *testing.T, s blob.Store, head snapshots.Ledger, content bodi
 	t.Helper()
 	d := draftOf(loadBase(t, s), content)
 	d.Ledger = head
-	p := snapshots.Publisher{Store: s}
-	r := must.Get(p.Publish(t.Context(), d))(t)
+	r := must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 	return r.Version
 }
 
@@ -117,9 +117,7 @@ func TestDisasterDrill(t *testing.T) {
 			publishWith(t, s, head, kept)
 			place := openDirectory(t, t.TempDir())
 			info := backUp(t, s, place)
-			if info.Version != 2 || info.Versions != 2 || info.Ledger != head {
-				t.Errorf("backup: %+v, want 2 versions and the ledger %+v", info, head)
-			}
+			must.Hold(t, info.Version == 2 && info.Versions == 2 && info.Ledger == head, "backup: %+v, want 2 versions and the ledger %+v", info, head)
 
 			publishWith(t, s, record(t, s, 4), bodies{"drivers": "d3", "calendar/2024": "c1"})
 			last := bodies{"drivers": "d4", "calendar/2024": "c2"}
@@ -139,9 +137,7 @@ func TestDisasterDrill(t *testing.T) {
 			restarted.wantVersion(t, 4, last)
 			running.wantState(t, snapshots.Refused)
 			got := restoreFrom(t, s, place, 4, noted)
-			if got.Version != 5 || got.Ledger != head || len(got.Kept) > 0 {
-				t.Errorf("restored: %+v, want version 5 on the ledger %+v", got, head)
-			}
+			must.Hold(t, got.Version == 5 && got.Ledger == head && len(got.Kept) == 0, "restored: %+v, want version 5 on the ledger %+v", got, head)
 			must.Equal(t, "documents as of the backup", []string{"archive.json", "keys/keys.json", "settings.json"}, got.Older)
 			want := []string{"ledger files 4 to 5: picks frozen, results verified and rounds moved in them", "versions 3 to 4"}
 			must.Equal(t, "lost", want, got.Lost)
@@ -154,9 +150,7 @@ func TestDisasterDrill(t *testing.T) {
 				restored[key] = true
 			}
 			for _, key := range keysOf(t, place) {
-				if !restored[key] && key != "backup.json" {
-					t.Errorf("%s was not restored", key)
-				}
+				must.Hold(t, restored[key] || key == "backup.json", "%s was not restored", key)
 			}
 			publishWith(t, s, record(t, s, 4), bodies{"drivers": "d6", "calendar/2024": "c1"})
 			running.wantVersion(t, 6, bodies{"drivers": "d6"})
@@ -183,9 +177,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 		info := backUp(t, s, place)
 		fresh := memblob.New()
 		got := restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
-		if got.Ledger != info.Ledger || len(got.Lost) > 0 {
-			t.Errorf("ledger %+v restored, %+v backed up; lost %v", got.Ledger, info.Ledger, got.Lost)
-		}
+		must.Hold(t, got.Ledger == info.Ledger && len(got.Lost) == 0, "ledger %+v restored, %+v backed up; lost %v", got.Ledger, info.Ledger, got.Lost)
 		_, content := served(t, fresh)
 		m := must.Get(snapshots.LoadManifest(t.Context(), fresh, 0))(t)
 		if content["count"] != strconv.FormatInt(m.Ledger.Seq, 10) || m.Ledger.Seq > info.Ledger.Seq {
@@ -200,24 +192,20 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 }
 
 // dying lets a number of calls through and fails all later ones.
-func dying(s blob.Store, calls int) (store blob.Store, died func() bool) {
-	var mu sync.Mutex
-	dead := false
+func dying(s blob.Store, calls int64) (store blob.Store, died func() bool) {
+	var made atomic.Int64 // several at a time
 	return faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
-		mu.Lock()
-		defer mu.Unlock()
-		if calls--; calls < 0 {
-			dead = true
+		if made.Add(1) > calls {
 			return faultblob.Fate{Err: faultblob.ErrKilled}
 		}
 		return faultblob.Fate{}
-	}), func() bool { mu.Lock(); defer mu.Unlock(); return dead }
+	}), func() bool { return made.Load() > calls }
 }
 
 // TestBackupBreaksOff shows that a backup which breaks off leaves the earlier one, or none, and that the next
 // run completes it.
 func TestBackupBreaksOff(t *testing.T) {
-	for calls := 0; ; calls++ {
+	for calls := int64(0); ; calls++ {
 		s, place := memblob.New(), memblob.New()
 		furnish(t, s)
 		publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
@@ -251,7 +239,7 @@ func TestRestoreBreaksOff(t *testing.T) {
 	furnish(t, s)
 	publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
 	backUp(t, s, place)
-	for calls := 0; ; calls++ {
+	for calls := int64(0); ; calls++ {
 		fresh := memblob.New()
 		broken, died := dying(fresh, calls)
 		p := snapshots.Publisher{Store: broken, Workers: 1}
@@ -324,14 +312,10 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	s.Corrupt(partKey, []byte("no frame"))
 
 	got := restoreFrom(t, s, place, 0, newer)
-	if got.Version != 5 || got.Ledger != newer || len(got.Lost) > 0 {
-		t.Errorf("restored: %+v, want version 5 and nothing lost", got)
-	}
+	must.Hold(t, got.Version == 5 && got.Ledger == newer && len(got.Lost) == 0, "restored: %+v, want version 5 and nothing lost", got)
 	must.Equal(t, "kept", []string{"keys/keys.json"}, got.Kept)
 	must.Equal(t, "documents as of the backup", []string{"settings.json"}, got.Older)
-	if version, content := served(t, s); version != 5 || content["drivers"] != "d1" {
-		t.Errorf("version %d with %q is served, want 5 with d1", version, content["drivers"])
-	}
+	wantServed(t, s, 5, "d1")
 	for key, want := range map[string]string{"settings.json": `{"auto_verify_after":"1h"}`, "keys/keys.json": `{"keys":[]}`, partKey: zipped(t)} {
 		if o, err := s.Get(t.Context(), key, blob.MaxDocument); err != nil || string(o.Data) != want {
 			t.Errorf("%s holds %q, %v; want %q", key, o.Data, err, want)
@@ -389,9 +373,7 @@ func TestRestoreOfARecord(t *testing.T) {
 	if got.Version != 2 || !got.Unchanged || got.ObjectsWritten != 3 || got.Ledger != head || len(got.Lost) > 0 {
 		t.Errorf("restored: %+v, want three objects and version 2 as it was", got)
 	}
-	if version, content := served(t, s); version != 2 || content["drivers"] != "d2" {
-		t.Errorf("version %d with %q is served, want 2 with d2", version, content["drivers"])
-	}
+	wantServed(t, s, 2, "d2")
 }
 
 // TestBackupOfADamagedStore shows that a fault of the store is in the result, and every other object in the backup.
@@ -407,12 +389,8 @@ func TestBackupOfADamagedStore(t *testing.T) {
 	must.Do(t, s.Delete(t.Context(), "ledger/00000003.json"))
 	info := must.Get(backup.Make(t.Context(), s, place, raceDay, nil))(t)
 	// The object is good in the backup, so only the hole is a fault.
-	if len(info.Faults) != 1 || !strings.Contains(info.Faults[0], "ledger/00000003.json") {
-		t.Errorf("faults %q, want the hole in the ledger", info.Faults)
-	}
+	must.Hold(t, len(info.Faults) == 1 && strings.Contains(info.Faults[0], "ledger/00000003.json"), "faults %q, want the hole in the ledger", info.Faults)
 	fresh := memblob.New()
 	restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
-	if _, content := served(t, fresh); content["drivers"] != "d1" {
-		t.Errorf("%q is served, want d1", content["drivers"])
-	}
+	wantServed(t, fresh, 0, "d1")
 }

@@ -66,8 +66,7 @@ func TestCodings(t *testing.T) {
 		content[path] = string(body)
 		d.Variants = append(d.Variants, snapshots.New(path, body, packs(t, body), raceDay))
 	}
-	p := snapshots.Publisher{Store: s}
-	must.Get(p.Publish(t.Context(), d))(t)
+	must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	must.Equal(t, "bodies", content, contentOf(v))
 	total := 0

@@ -20,9 +20,7 @@ import (
 // checkWhole compares every byte that an edge would serve with the manifest's hashes.
 func checkWhole(t *testing.T, v *snapshots.Version) {
 	t.Helper()
-	if len(v.Manifest.Entries) == 0 {
-		t.Errorf("version %d is empty", v.Pointer.Version)
-	}
+	must.Hold(t, len(v.Manifest.Entries) != 0, "version %d is empty", v.Pointer.Version)
 	for path, b := range v.All() {
 		if got := snapshots.Digest(b.Identity); got != b.Entry.SHA256 {
 			t.Errorf("version %d serves %s with hash %s, manifest says %s", v.Pointer.Version, path, got, b.Entry.SHA256)
@@ -72,9 +70,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				}
 				positions = n
 			}
-			if positions != test.writes {
-				t.Errorf("%s: the builder was killed at %d writes, want %d", test.name, positions, test.writes)
-			}
+			must.Hold(t, positions == test.writes, "%s: the builder was killed at %d writes, want %d", test.name, positions, test.writes)
 		}
 	}
 }
@@ -112,9 +108,7 @@ func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 		}
 	}
 	for _, report := range e.reports {
-		if report.State != snapshots.Following {
-			t.Errorf("the edge was told %s: %v", report.State, report.Err)
-		}
+		must.Hold(t, report.State == snapshots.Following, "the edge was told %s: %v", report.State, report.Err)
 	}
 	_ = e.stop()
 
@@ -165,9 +159,7 @@ func TestDoubtfulWrites(t *testing.T) {
 				})
 				p := snapshots.Publisher{Store: doubtful, Workers: 1}
 				r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
-				if err != nil || r.Version != 2 {
-					t.Errorf("got version %d, %v; want 2", r.Version, err)
-				}
+				must.Hold(t, err == nil && r.Version == 2, "got version %d, %v; want 2", r.Version, err)
 				if version, content := served(t, s); version != 2 || !cmp.Equal(content, crashAfter) {
 					t.Errorf("version %d with %v is current", version, content)
 				}
@@ -195,12 +187,8 @@ func TestWonAndSucceeded(t *testing.T) {
 	})
 	p := snapshots.Publisher{Store: overtaken}
 	r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
-	if err != nil || r.Version != 2 {
-		t.Errorf("got version %d, %v; want 2 and no error", r.Version, err)
-	}
-	if version, _ := served(t, s); version != 3 {
-		t.Errorf("version %d is current, want 3", version)
-	}
+	must.Hold(t, err == nil && r.Version == 2, "got version %d, %v; want 2 and no error", r.Version, err)
+	wantServed(t, s, 3, "")
 }
 
 func TestBaseChanged(t *testing.T) {
@@ -227,7 +215,5 @@ func TestUploadIsCheckedBeforeTheSwap(t *testing.T) {
 	})
 	p := snapshots.Publisher{Store: bad}
 	must.Fail(t, "other bytes for an uploaded object", must.Err(p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))), snapshots.ErrDamaged)
-	if version, _ := served(t, s); version != 1 {
-		t.Errorf("version %d is current, want 1", version)
-	}
+	wantServed(t, s, 1, "")
 }

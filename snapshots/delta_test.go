@@ -121,8 +121,7 @@ func TestReadsOfAnEdge(t *testing.T) {
 		d.Variants = append(d.Variants, snapshots.Reused(e))
 	}
 	d.Archive = "another archive with the same documents"
-	p := snapshots.Publisher{Store: inner}
-	must.Get(p.Publish(t.Context(), d))(t)
+	must.Get((&snapshots.Publisher{Store: inner}).Publish(t.Context(), d))(t)
 	v = open("a version with the same documents", v, map[string]int{".": 1, "manifests": 1})
 
 	publish(t, inner, all.with(verified("then")))

@@ -108,9 +108,7 @@ func TestOutage(t *testing.T) {
 	running.wantState(t, snapshots.Unreachable)
 	restarted := followReal(t, s, openDirectory(t, root))
 	restarted.wantVersion(t, 1, bodies{"drivers": "d1"})
-	if !restarted.early.Load() {
-		t.Error("it waited for the server before it started from the copy")
-	}
+	must.Hold(t, restarted.early.Load(), "it waited for the server before it started from the copy")
 	restarted.wantState(t, snapshots.Unreachable)
 
 	server.Start(t)

@@ -81,9 +81,7 @@ func TestManifestInParts(t *testing.T) {
 		shown[e.Path] = ""
 	}
 	must.Equal(t, "entries in the manifest's own file", bodies{"calendar/2026": "", "predictions/session/2026011": "", "drivers": "", "live": "", "standings/drivers/2026": ""}, shown)
-	if size > first+3*800 {
-		t.Errorf("the manifest has %d bytes after %d: too many for three entries more", size, first)
-	}
+	must.Hold(t, size <= first+3*800, "the manifest has %d bytes after %d: too many for three entries more", size, first)
 	if version, got := served(t, s); version != 2 || !cmp.Equal(all, got) {
 		t.Errorf("version %d is served with (-want +got):\n%s", version, cmp.Diff(all, got))
 	}
@@ -183,9 +181,7 @@ func TestFollowParts(t *testing.T) {
 		next := decades().with(bodies{"calendar/2026": "verified"})
 		publish(t, s, next)
 		must.Advance(time.Second)
-		if reads != 8+4+1 {
-			t.Errorf("%d reads of parts for two versions that share 13", reads)
-		}
+		must.Hold(t, reads == 8+4+1, "%d reads of parts for two versions that share 13", reads)
 		_ = e.stop()
 		mu.Lock()
 		down = true

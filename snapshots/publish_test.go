@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,8 +75,7 @@ func loadBase(t *testing.T, s blob.Store) *snapshots.Base {
 
 func publish(t *testing.T, s blob.Store, content bodies) snapshots.Receipt {
 	t.Helper()
-	p := snapshots.Publisher{Store: s}
-	return must.Get(p.Publish(t.Context(), draftOf(loadBase(t, s), content)))(t)
+	return must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), draftOf(loadBase(t, s), content)))(t)
 }
 
 // served reads the current version as an edge does.
@@ -85,6 +83,15 @@ func served(t *testing.T, s blob.Store) (int64, bodies) {
 	t.Helper()
 	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	return v.Pointer.Version, contentOf(v)
+}
+
+// wantServed checks the version that readers see, and its drivers; 0 and an empty text: any.
+func wantServed(t *testing.T, s blob.Store, version int64, drivers string) {
+	t.Helper()
+	got, content := served(t, s)
+	if version > 0 && got != version || drivers != "" && content["drivers"] != drivers {
+		t.Errorf("version %d with %q is current, want %d with %q", got, content["drivers"], version, drivers)
+	}
 }
 
 func contentOf(v *snapshots.Version) bodies {
@@ -140,41 +147,65 @@ func TestEntriesOfAVersion(t *testing.T) {
 	}
 }
 
-// A draft changes the version only if a reader could notice a difference.
-func TestUnchanged(t *testing.T) {
+// TestDrafts changes a draft of the current version. A change that no reader could notice publishes nothing, and a refused
+// draft leaves nothing behind.
+func TestDrafts(t *testing.T) {
+	unchanged, invalid := errors.New("unchanged"), errors.New("invalid")
 	for _, test := range []struct {
-		name    string
-		change  func(*snapshots.Draft)
-		publish bool
+		name   string
+		change func(*snapshots.Draft)
+		want   error // nil: it is published
 	}{
-		{"nothing", func(*snapshots.Draft) {}, false},
+		{"nothing", func(*snapshots.Draft) {}, unchanged},
 		{"builder, reason and time of the build", func(d *snapshots.Draft) {
 			d.Builder, d.Reason, d.BuiltAt = "another", "because", d.BuiltAt.Add(time.Minute)
-		}, false},
+		}, unchanged},
 		{"the same bytes, rendered later", func(d *snapshots.Draft) {
 			d.Variants[0] = snapshots.New("drivers", []byte("d1"), nil, raceDay.Add(time.Minute))
-		}, false},
-		{"a body", func(d *snapshots.Draft) { d.Variants[0] = variant("drivers", "d2") }, true},
-		{"a body loses its tag", func(d *snapshots.Draft) { d.Variants[0] = snapshots.Unfinished("drivers", []byte("d1")) }, true},
-		{"a new variant", func(d *snapshots.Draft) { d.Variants = append(d.Variants, variant("calendar/2024", "c")) }, true},
-		{"due time", func(d *snapshots.Draft) { d.DueAt = d.DueAt.Add(time.Minute) }, true},
-		{"ledger head", func(d *snapshots.Draft) { d.Ledger.Seq++ }, true},
-		{"archive", func(d *snapshots.Draft) { d.Archive = snapshots.Digest(nil) }, true},
-		{"current season", func(d *snapshots.Draft) { d.CurrentSeason = 2023 }, true},
+		}, unchanged},
+		{"a body", func(d *snapshots.Draft) { d.Variants[0] = variant("drivers", "d2") }, nil},
+		{"a body loses its tag", func(d *snapshots.Draft) { d.Variants[0] = snapshots.Unfinished("drivers", []byte("d1")) }, nil},
+		{"a new variant", func(d *snapshots.Draft) { d.Variants = append(d.Variants, variant("calendar/2024", "c")) }, nil},
+		{"due time", func(d *snapshots.Draft) { d.DueAt = d.DueAt.Add(time.Minute) }, nil},
+		{"ledger head", func(d *snapshots.Draft) { d.Ledger.Seq++ }, nil},
+		{"archive", func(d *snapshots.Draft) { d.Archive = snapshots.Digest(nil) }, nil},
+		{"current season", func(d *snapshots.Draft) { d.CurrentSeason = 2023 }, nil},
+
+		{"an earlier time", func(d *snapshots.Draft) { d.BuiltAt = d.BuiltAt.Add(-time.Second) }, snapshots.ErrMayNotFollow},
+		{"a season lost", func(d *snapshots.Draft) { d.Seasons = []int{2024} }, snapshots.ErrMayNotFollow},
+		{"another kind of ledger", func(d *snapshots.Draft) { d.Ledger.Kind = "real" }, snapshots.ErrMayNotFollow},
+		{"a shorter ledger", func(d *snapshots.Draft) { d.Ledger.Seq-- }, snapshots.ErrMayNotFollow},
+		{"another ledger of that size", func(d *snapshots.Draft) { d.Ledger.Hash = snapshots.Digest(nil) }, snapshots.ErrMayNotFollow},
+
+		{"no base", func(d *snapshots.Draft) { d.Base = nil }, invalid},
+		{"no variants", func(d *snapshots.Draft) { d.Variants = nil }, invalid},
+		{"a path twice", func(d *snapshots.Draft) { d.Variants = append(d.Variants, d.Variants[0]) }, invalid},
+		{"a path outside", func(d *snapshots.Draft) { d.Variants = append(d.Variants, variant("../keys", "x")) }, invalid},
+		{"no time", func(d *snapshots.Draft) { d.BuiltAt = time.Time{} }, invalid},
+		{"no kind", func(d *snapshots.Draft) { d.Ledger.Kind = "" }, invalid},
+		{"unknown season", func(d *snapshots.Draft) { d.CurrentSeason = 1949 }, invalid},
+		{"seasons unsorted", func(d *snapshots.Draft) { d.Seasons = []int{2024, 2023} }, invalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := strict(t)
 			publish(t, s, bodies{"drivers": "d1"})
-			d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
+			before, d := keysOf(t, s), draftOf(loadBase(t, s), bodies{"drivers": "d1"})
 			test.change(&d)
-			p := snapshots.Publisher{Store: s}
-			r := must.Get(p.Publish(t.Context(), d))(t)
-			if r.Unchanged == test.publish {
-				t.Errorf("unchanged: got %v, want %v", r.Unchanged, !test.publish)
+			r, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d)
+			switch {
+			case test.want == nil:
+				must.Hold(t, err == nil && !r.Unchanged && r.Version == 2, "got version %d, unchanged %t, %v; want version 2", r.Version, r.Unchanged, err)
+				wantServed(t, s, 2, "")
+				return
+			case test.want == unchanged:
+				must.Hold(t, err == nil && r.Unchanged && r.Version == 1, "got version %d, unchanged %t, %v; want nothing published", r.Version, r.Unchanged, err)
+			case test.want == invalid:
+				must.Fail(t, "an invalid draft", err)
+			default:
+				must.Fail(t, "a draft that may not follow", err, test.want)
 			}
-			if version, _ := served(t, s); version != r.Version || (version == 2) != test.publish {
-				t.Errorf("version %d is current, the receipt says %d; published: want %v", version, r.Version, test.publish)
-			}
+			wantServed(t, s, 1, "d1")
+			must.Equal(t, "objects", before, keysOf(t, s))
 		})
 	}
 }
@@ -198,52 +229,6 @@ func TestReuse(t *testing.T) {
 	d = draftOf(loadBase(t, s), bodies{"calendar/2024": "c3"})
 	d.Variants = append(d.Variants, snapshots.Reused(forged))
 	must.Fail(t, "an entry that the base does not have was published", must.Err(p.Publish(t.Context(), d)))
-}
-
-func TestMayNotFollow(t *testing.T) {
-	for name, change := range map[string]func(*snapshots.Draft){
-		"an earlier time":             func(d *snapshots.Draft) { d.BuiltAt = d.BuiltAt.Add(-time.Second) },
-		"a season lost":               func(d *snapshots.Draft) { d.Seasons = []int{2024} },
-		"another kind of ledger":      func(d *snapshots.Draft) { d.Ledger.Kind = "real" },
-		"a shorter ledger":            func(d *snapshots.Draft) { d.Ledger.Seq-- },
-		"another ledger of that size": func(d *snapshots.Draft) { d.Ledger.Hash = snapshots.Digest(nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := strict(t)
-			publish(t, s, bodies{"drivers": "d1"})
-			d := draftOf(loadBase(t, s), bodies{"drivers": "d2"})
-			change(&d)
-			p := snapshots.Publisher{Store: s}
-			must.Fail(t, "another draft", must.Err(p.Publish(t.Context(), d)), snapshots.ErrMayNotFollow)
-			if version, content := served(t, s); version != 1 || content["drivers"] != "d1" {
-				t.Errorf("version %d with %q is current, want the first", version, content["drivers"])
-			}
-		})
-	}
-}
-
-func TestInvalidDrafts(t *testing.T) {
-	for name, change := range map[string]func(*snapshots.Draft){
-		"no base":          func(d *snapshots.Draft) { d.Base = nil },
-		"no variants":      func(d *snapshots.Draft) { d.Variants = nil },
-		"a path twice":     func(d *snapshots.Draft) { d.Variants = append(d.Variants, d.Variants[0]) },
-		"a path outside":   func(d *snapshots.Draft) { d.Variants = append(d.Variants, variant("../keys", "x")) },
-		"no time":          func(d *snapshots.Draft) { d.BuiltAt = time.Time{} },
-		"no kind":          func(d *snapshots.Draft) { d.Ledger.Kind = "" },
-		"unknown season":   func(d *snapshots.Draft) { d.CurrentSeason = 1949 },
-		"seasons unsorted": func(d *snapshots.Draft) { d.Seasons = []int{2024, 2023} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := strict(t)
-			d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
-			change(&d)
-			p := snapshots.Publisher{Store: s}
-			must.Fail(t, "it was published", must.Err(p.Publish(t.Context(), d)))
-			for info := range s.List(t.Context(), "") {
-				t.Errorf("it left %s behind", info.Key)
-			}
-		})
-	}
 }
 
 func TestProgress(t *testing.T) {
@@ -271,9 +256,7 @@ func TestStrayNumbers(t *testing.T) {
 				}
 				publish(t, s, bodies{"drivers": fmt.Sprint("d", loadBase(t, s).Pointer.Version)})
 			}
-			if version, content := served(t, s); version != 2 || content["drivers"] != "d1" {
-				t.Errorf("version %d with %q is current, want 2 with d1", version, content["drivers"])
-			}
+			wantServed(t, s, 2, "d1")
 			if r := rollback(t, s, 1); r.Version != 3 {
 				t.Errorf("rolled back under number %d, want 3", r.Version)
 			}
@@ -289,17 +272,5 @@ func TestClaimsAboveAreRespected(t *testing.T) {
 	must.Get(s.Create(t.Context(), "versions/900000.json", []byte(`{}`)))(t)
 	if r := publish(t, s, bodies{"drivers": "d2"}); r.Version != 900001 {
 		t.Errorf("published under %d, want 900001", r.Version)
-	}
-}
-
-// A pointer with an impossible number is damaged, and an operator can roll back from it.
-func TestStrayPointer(t *testing.T) {
-	s := memblob.New()
-	publish(t, s, bodies{"drivers": "d1"})
-	publish(t, s, bodies{"drivers": "d2"})
-	s.Corrupt(snapshots.PointerKey, []byte(`{"version":9223372036854775807,"manifest":"`+strings.Repeat("0", 64)+`","at":"2026-11-22T00:00:00Z"}`))
-	must.Fail(t, "load", must.Err(snapshots.LoadBase(t.Context(), s, nil)), snapshots.ErrDamaged)
-	if r := rollback(t, s, 1); r.Version != 3 {
-		t.Errorf("rolled back under number %d, want 3", r.Version)
 	}
 }

@@ -114,9 +114,7 @@ func (e *racingEdge) take(t *testing.T, v *snapshots.Version) {
 	checkWhole(t, v)
 	e.moved.L.Lock()
 	defer e.moved.L.Unlock()
-	if v.Pointer.Version <= e.last {
-		t.Errorf("the edge went from version %d to %d", e.last, v.Pointer.Version)
-	}
+	must.Hold(t, v.Pointer.Version > e.last, "the edge went from version %d to %d", e.last, v.Pointer.Version)
 	e.last = v.Pointer.Version
 	e.seen++
 	e.moved.Broadcast()

@@ -107,9 +107,7 @@ func (e *signedEdge) want(t *testing.T, when string, version int64, refusal erro
 	if served != version || !errors.Is(last.Err, refusal) || (refusal == nil) != (last.Err == nil) {
 		t.Errorf("%s: the edge serves version %d and reports %v, want version %d and %v", when, served, last.Err, version, refusal)
 	}
-	if refusal != nil && last.State != snapshots.Refused {
-		t.Errorf("%s: state %s, want refused", when, last.State)
-	}
+	must.Hold(t, refusal == nil || last.State == snapshots.Refused, "%s: state %s, want refused", when, last.State)
 }
 
 // movePointer writes a pointer to a version as anybody can who may write to the bucket.
@@ -504,13 +502,7 @@ func TestPruneRemovesNotes(t *testing.T) {
 		publishSigned(t, s, key, bodies{"drivers": body})
 	}
 	must.Get(snapshots.Prune(t.Context(), s, 2, clock.now.Add(2*snapshots.PruneAge), false))(t)
-	var left []string
-	for info, err := range s.List(t.Context(), "notes/") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		left = append(left, info.Key)
-	}
+	left := keysOf(t, s, "notes/")
 	must.Equal(t, "notes", []string{"notes/2", "notes/3"}, left)
 }
 

@@ -76,11 +76,8 @@ func TestPublishTrips(t *testing.T) {
 			began := time.Now()
 			base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
 			must.Equal(t, "to learn that nothing was published", map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take())
-			if base != receipt.Base {
-				t.Error("it is another base, though nothing was published")
-			}
-			p := snapshots.Publisher{Store: s}
-			receipt = must.Get(p.Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
+			must.Hold(t, base == receipt.Base, "it is another base, though nothing was published")
+			receipt = must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
 			if got := int(time.Since(began) / time.Second); got != 1+c.trips {
 				t.Errorf("the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
 			}
@@ -153,22 +150,17 @@ func TestHistoryTrips(t *testing.T) {
 		inner := memblob.New()
 		receipt := publish(t, inner, decades())
 		for i := range 39 {
-			p := snapshots.Publisher{Store: inner}
-			receipt = must.Get(p.Publish(t.Context(), draftOf(receipt.Base, decades().with(verified(strconv.Itoa(i))))))(t)
+			receipt = must.Get((&snapshots.Publisher{Store: inner}).Publish(t.Context(), draftOf(receipt.Base, decades().with(verified(strconv.Itoa(i))))))(t)
 		}
 		s := newTrips(inner)
 		began := time.Now()
 		list := must.Get(snapshots.List(t.Context(), s))(t)
-		if len(list) != 40 {
-			t.Errorf("got %d versions, want 40", len(list))
-		}
+		must.Hold(t, len(list) == 40, "got %d versions, want 40", len(list))
 		if got := int(time.Since(began) / time.Second); got > 8 {
 			t.Errorf("it took %d round trips, want at most 8", got)
 		}
 		for call, times := range s.take() {
-			if times > 1 && call.Op == faultblob.Get {
-				t.Errorf("%s was read %d times, want once", call.Key, times)
-			}
+			must.Hold(t, times <= 1 || call.Op != faultblob.Get, "%s was read %d times, want once", call.Key, times)
 		}
 	})
 }

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
-	"gridcast/deploy/must"
 )
 
 // decide appends a decision about a championship, in force from a round on, and returns the id of its event.
@@ -136,7 +137,9 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		}
 		a := w.Almanac(startOf(3).Add(week))
 		y, _ := a.Year(2025)
-		must.Equal(t, name+": tables", tt.want, tables(y, tt.constructors))
+		if diff := cmp.Diff(tt.want, tables(y, tt.constructors)); diff != "" {
+			t.Errorf("%s: tables (-want +got)\n%s", name, diff)
+		}
 		if tt.restored {
 			changes++
 		}
@@ -167,7 +170,9 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 		"2018 force-india excluded and entered anew from 2018013: the team changed its owner: its entry was excluded, and it entered anew",
 		"2020 racing-point 15 points taken from 2020005: brake ducts designed by another team",
 	}
-	must.Equal(t, "decisions", want, got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decisions (-want +got)\n%s", diff)
+	}
 	for year, want := range map[int]string{2018: "7 force-india 52", 2020: "4 racing-point 195"} {
 		y, _ := all.Year(year)
 		after := tables(y, true)
@@ -232,7 +237,9 @@ func TestTableOffersDecision(t *testing.T) {
 		for _, o := range almanac.Offers(almanac.Rounds(v, s, 2025)) {
 			got = append(got, fmt.Sprintf("%d %s %s", o.From.Facts.Number, o.Competitor, &o.Championship))
 		}
-		must.Equal(t, name+": offers", tt.want, got)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: offers (-want +got)\n%s", name, diff)
+		}
 		var missing []string
 		for _, m := range almanac.Missing(v, s, at) {
 			if m.Code == almanac.DecisionWaits {

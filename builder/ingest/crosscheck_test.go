@@ -19,7 +19,6 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
-	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -138,7 +137,10 @@ func TestGridOfOneSource(t *testing.T) {
 			if len(chances) != 1 || chances[0].SessionKey != austriaKey || chances[0].Basis != test.basis {
 				t.Fatalf("the picks are %+v, want that of Austria, on %s", chances, test.basis)
 			}
-			state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, "herald"))(t)
+			state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, "herald")
+			if err != nil {
+				t.Fatal(err)
+			}
 			if len(state.Unlicensed) != test.withheld {
 				t.Errorf("%d changes are withheld, want %d: %+v", len(state.Unlicensed), test.withheld, state.Unlicensed)
 			}
@@ -218,7 +220,10 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			t.Errorf("of a result against which a source stands %s is published:\n%s", path, diff)
 		}
 	}
-	state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, "herald"))(t)
+	state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, "herald")
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []assemble.Line{
 		{About: "carlos-sainz-jr", Was: "P3, 15 points", Is: "P2, 18 points"},
 		{About: "oscar-piastri", Was: "P2, 18 points", Is: "P3, 15 points"},
@@ -229,7 +234,9 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			got = c.Lines
 		}
 	}
-	must.Equal(t, "disagreements about Austria", want, got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("disagreements about Austria (-want +got):\n%s", diff)
+	}
 
 	sainzSecond := wire.Podium{P1: "RUS", P2: "SAI", P3: "PIA"}
 	piastriSecond := wire.Podium{P1: "RUS", P2: "PIA", P3: "SAI"}
@@ -287,7 +294,10 @@ func TestCrossChecksThatFail(t *testing.T) {
 		t.Errorf("the archive went from %.12s to %.12s, error %v", before.SHA256, after.SHA256, err)
 	}
 	for name, want := range map[string]time.Duration{"jolpica": 30 * time.Second, "herald": 30 * time.Minute} {
-		state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, name))(t)
+		state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := state.Next.Sub(now); got != want {
 			t.Errorf("%s is asked again after %s, want %s: %s", name, got, want, state.Reason)
 		}

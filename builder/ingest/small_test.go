@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
@@ -26,7 +28,6 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/builder/source"
 	"gridcast/builder/testseason"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -95,7 +96,10 @@ func TestSmallSeason(t *testing.T) {
 			t.Errorf("%s: the state of the source has gate %q", step.what, gate)
 		}
 	}
-	log := must.Get(ingest.LoadFactsLog(t.Context(), s.store))(t)
+	log, err := ingest.LoadFactsLog(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if origin, ok := log.Origin(2030, "alps", assemble.Qualifying); !ok || origin.Source != "f1db" || !s.Arrived(2030, "alps").Equal(origin.At) {
 		t.Errorf("the qualifying came from %+v and arrived at %s", origin, s.Arrived(2030, "alps"))
 	}
@@ -155,7 +159,9 @@ func TestOneBadCell(t *testing.T) {
 						t.Errorf("the state says %q, want %q in it", p.Refused[0].Reason, says)
 					}
 				}
-				must.Fail(t, p.ID+" was accepted", must.Err(s.Accept(t.Context(), s.now, "operator:ada", p.ID, "why not")))
+				if _, err := s.Accept(t.Context(), s.now, "operator:ada", p.ID, "why not"); err == nil {
+					t.Errorf("%s was accepted", p.ID)
+				}
 			}
 			s.commit(smallFiles())
 			s.commit(map[string][]byte{result: raced("anna-arno", "bert-berg", "carl-coda")})
@@ -252,7 +258,10 @@ func TestSmallAccept(t *testing.T) {
 	if accepted, err := s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "announced"); err != nil || accepted.ID != held[0].ID {
 		t.Fatalf("accept: got %+v, %v", accepted, err)
 	}
-	outcome := must.Get(s.Apply(t.Context(), s.now))(t)
+	outcome, err := s.Apply(t.Context(), s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wantSummary(t, "accepted", outcome, "applied cape start; event round_moved")
 	if at := s.round(t, "cape").StartsAt(); !at.Equal(smallStart("cape").AddDate(0, 0, 3)) {
 		t.Errorf("the start is %s, want it three days later", at)
@@ -267,24 +276,37 @@ func TestSmallPortraits(t *testing.T) {
 	s.poll(t, smallStart("alps").Add(4*time.Hour))
 	url := func() string {
 		t.Helper()
-		stored := must.Get(archive.NewStore(s.store).Load(t.Context()))(t)
+		stored, err := archive.NewStore(s.store).Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		return stored.Archive.Facts().Headshots.Template
 	}
 	const template = "https://images.example/{driver}.png"
-	must.Get(settings.Update(t.Context(), s.store, false, func(s *settings.Settings) {
+	if _, err := settings.Update(t.Context(), s.store, false, func(s *settings.Settings) {
 		s.Headshots = &season.Headshots{Template: template, Drivers: []season.DriverID{"anna-arno"}}
-	}))(t)
+	}); err != nil {
+		t.Fatal(err)
+	}
 	alone := s.scheduler(t, s.store)
 	alone.Sources = nil
 	if outcome, err := alone.Apply(t.Context(), s.now); err != nil || !outcome.Changed || url() != template {
 		t.Errorf("the archive changed: %t, %v, its template is %q; want %q", outcome.Changed, err, url(), template)
 	}
-	log := must.Get(ingest.LoadFactsLog(t.Context(), s.store))(t)
+	log, err := ingest.LoadFactsLog(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if actor := log.Entries[len(log.Entries)-1].Actor; actor != "ingest" {
 		t.Errorf("without a source the portraits changed by %s, want ingest", actor)
 	}
-	object := must.Get(s.store.Get(t.Context(), "settings.json", 1<<10))(t)
-	must.Get(s.store.Swap(t.Context(), "settings.json", object.Tag, []byte("{")))(t)
+	object, err := s.store.Get(t.Context(), "settings.json", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Swap(t.Context(), "settings.json", object.Tag, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
 	if outcome := s.next(t); outcome.Changed || url() != template {
 		t.Errorf("damaged settings: the archive changed: %t, its template is %q", outcome.Changed, url())
 	}
@@ -330,7 +352,9 @@ func TestSmallSources(t *testing.T) {
 	for _, part := range public.Borrowed {
 		borrowed = append(borrowed, fmt.Sprintf("%s %s of %s under %s", part.GrandPrix, part.Block, part.Source, part.Licence))
 	}
-	must.Equal(t, "borrowed", []string{"alps qualifying of herald under CC0"}, borrowed)
+	if diff := cmp.Diff([]string{"alps qualifying of herald under CC0"}, borrowed); diff != "" {
+		t.Errorf("borrowed (-want +got):\n%s", diff)
+	}
 	if len(public.Sources) != 2 || public.Sources[1].Disagreements != 1 || len(public.Disputed) != 1 {
 		t.Errorf("the public state is %+v", public)
 	}
@@ -355,7 +379,9 @@ func TestSmallSources(t *testing.T) {
 	if stable := reader.Stability(s.inUse(t), 2030, "alps"); !stable.Contested || len(reader.PollStates()) != 0 || len(reader.Provenance(s.now).Sources) != 0 {
 		t.Errorf("before Load: got %+v, want everything contested and no states", stable)
 	}
-	must.Do(t, reader.Load(t.Context()))
+	if err := reader.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if got, want := reader.Stability(s.inUse(t), 2030, "alps"), s.Stability(s.inUse(t), 2030, "alps"); got != want || len(reader.PollStates()) != 2 {
 		t.Errorf("after Load: got %+v and %d states, want %+v and 2", got, len(reader.PollStates()), want)
 	}
@@ -370,7 +396,10 @@ func TestSmallSources(t *testing.T) {
 
 func (s *small) inUse(t *testing.T) string {
 	t.Helper()
-	stored := must.Get(archive.NewStore(s.store).Load(t.Context()))(t)
+	stored, err := archive.NewStore(s.store).Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return stored.SHA256
 }
 
@@ -404,9 +433,14 @@ func TestSmallManual(t *testing.T) {
 	if len(s.round(t, "alps").Qualifying) != 0 {
 		t.Error("the trial changed the archive")
 	}
-	must.Do(t, s.Enter(t.Context(), at, entry))
+	if err := s.Enter(t.Context(), at, entry); err != nil {
+		t.Fatal(err)
+	}
 	wantSummary(t, "entered", s.poll(t, at), "applied alps qualifying")
-	manual := must.Get(s.Manual(t.Context()))(t)
+	manual, err := s.Manual(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	id := entry.Statements[0].BlockID
 	if active, ok := manual.Find(id); !ok || active.Entry.Actor != "operator:anna" || len(manual.Active()) != 1 {
 		t.Errorf("active: got %+v, %t", active, ok)
@@ -421,7 +455,9 @@ func TestSmallManual(t *testing.T) {
 	}
 	s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()})
 	wantSummary(t, "the source has another order", s.next(t), "applied alps entries; disputed alps qualifying (disputed)")
-	must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{id}}))
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{id}}); err != nil {
+		t.Fatal(err)
+	}
 	wantSummary(t, "released", s.next(t), "applied alps qualifying; applied alps qualifying")
 	if got := s.round(t, "alps").Qualifying[0].Driver; got != "anna-arno" {
 		t.Errorf("after the release %s is first, want the order of the source", got)
@@ -429,13 +465,20 @@ func TestSmallManual(t *testing.T) {
 
 	// A release of facts that the source has too changes nothing but the log.
 	same := ingest.PartialRound{Qualifying: s.round(t, "alps").Qualifying}
-	must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, same)}}))
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, same)}}); err != nil {
+		t.Fatal(err)
+	}
 	wantSummary(t, "entered as the source has it", s.next(t), "confirmed alps qualifying")
-	must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{id}}))
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{id}}); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		s.next(t)
 	}
-	log := must.Get(ingest.LoadFactsLog(t.Context(), s.store))(t)
+	log, err := ingest.LoadFactsLog(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if last := log.Entries[len(log.Entries)-1]; last.Manual != 4 {
 		t.Errorf("the last entry of the log is %+v, want the fourth manual entry done with", last)
 	}
@@ -450,7 +493,9 @@ func TestSmallManualStart(t *testing.T) {
 		t.Helper()
 		st := statement(gp, assemble.Start, ingest.PartialRound{Date: start.Truncate(24 * time.Hour), Start: start})
 		st.Forced = true
-		must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Reason: "announced", Statements: []ingest.Statement{st}}))
+		if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Reason: "announced", Statements: []ingest.Statement{st}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	enter("bay", smallStart("bay").Add(2*time.Hour))
 	outcome := s.next(t)
@@ -469,15 +514,25 @@ func TestSmallAliases(t *testing.T) {
 	s := newSmall(t)
 	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
 	s.poll(t, smallStart("alps").Add(4*time.Hour))
-	out := must.Get(s.TrialAlias(t.Context(), s.now, "carl-coda", "dora-dorn"))(t)
+	out, err := s.TrialAlias(t.Context(), s.now, "carl-coda", "dora-dorn")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r, _ := out.Facts.Round(2030, "alps"); r.Results[2].Driver != "dora-dorn" {
 		t.Errorf("a trial of an alias: third is %s", r.Results[2].Driver)
 	}
 	named := ingest.ManualEntry{Actor: "operator:anna", Named: []assemble.Alias{{Kind: assemble.TeamAlias, From: "verde", To: "rosso"}}}
-	must.Do(t, s.Enter(t.Context(), s.now, named))
+	if err := s.Enter(t.Context(), s.now, named); err != nil {
+		t.Fatal(err)
+	}
 	s.next(t)
-	manual := must.Get(s.Manual(t.Context()))(t)
-	must.Equal(t, "named", named.Named, manual.Named())
+	manual, err := s.Manual(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(named.Named, manual.Named()); diff != "" {
+		t.Errorf("named (-want +got):\n%s", diff)
+	}
 }
 
 // TestSmallSchedulers: of two schedulers one polls, and both end with the same archive.
@@ -515,7 +570,9 @@ func TestSmallRaces(t *testing.T) {
 		}
 	}
 	poll := func(s *small) { // the other scheduler is faster
-		must.Succeed(t, "Poll", must.Err(s.Poll(t.Context(), s.now, true)))
+		if _, err := s.Poll(t.Context(), s.now, true); err != nil {
+			t.Error(err)
+		}
 	}
 	for what, race := range map[string]struct {
 		news   func(s *small)
@@ -540,7 +597,9 @@ func TestSmallRaces(t *testing.T) {
 			same := statement("alps", assemble.Result, ingest.PartialRound{Results: s.round(t, "alps").Results})
 			for _, entry := range []ingest.ManualEntry{{Statements: []ingest.Statement{same}}, {Released: []assemble.BlockID{same.BlockID}}} {
 				poll(s)
-				must.Do(t, s.Enter(t.Context(), s.now, entry))
+				if err := s.Enter(t.Context(), s.now, entry); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}, creates(ingest.LogPrefix), poll, 1, 0},
 		"the rename of a driver": {func(s *small) {
@@ -599,7 +658,9 @@ func TestSmallRaces(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				must.Succeed(t, "Create", must.Err(s.store.Create(t.Context(), call.Key, fmt.Appendf(nil, `{"seq":%d,"previous":%q,"id":"%d","at":"2030-03-10T17:00:00Z","actor":"other"}`, log.Head.Seq+1, log.Head.Hash, n))))
+				if _, err := s.store.Create(t.Context(), call.Key, fmt.Appendf(nil, `{"seq":%d,"previous":%q,"id":"%d","at":"2030-03-10T17:00:00Z","actor":"other"}`, log.Head.Seq+1, log.Head.Hash, n)); err != nil {
+					t.Error(err)
+				}
 			}
 			return faultblob.Fate{}
 		}))
@@ -693,7 +754,10 @@ func TestSmallCrashes(t *testing.T) {
 // decided counts the decisions about rounds and drivers in the ledger.
 func (s *small) decided(t *testing.T) int {
 	t.Helper()
-	l := must.Get(ledger.Load(t.Context(), s.store, ledger.AnyKind))(t)
+	l, err := ledger.Load(t.Context(), s.store, ledger.AnyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
 	n := len(l.Fold().Aliases())
 	for record := range l.Fold().Records() {
 		n += len(record.Override.Changes)
@@ -755,7 +819,10 @@ func TestSmallDoubted(t *testing.T) {
 			if lines := s.state(t).Standings; (len(lines) > 0) != (tt.wait > time.Hour) {
 				t.Errorf("the notices are %q", lines)
 			}
-			stored := must.Get(s.Facts.Load(t.Context()))(t)
+			stored, err := s.Facts.Load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			policy := builder.Policy{AutoVerifyAfter: time.Hour, Stability: s.Stability}
 			for want, wait := range []time.Duration{tt.wait - time.Minute, tt.wait} {
 				events, err := policy.Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, arrived.Add(wait))
@@ -808,14 +875,22 @@ func TestSmallCode(t *testing.T) {
 	s.commit(map[string][]byte{anna: bytes.Replace(driverFile("anna-arno", "Anna", "Arno"), []byte("ARN"), []byte("XYZ"), 1)})
 	held := s.next(t).Held
 	code := func() string {
-		stored := must.Get(s.Facts.Load(t.Context()))(t)
+		stored, err := s.Facts.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		return stored.Archive.AsOf(s.now).Codes(2030)["anna-arno"]
 	}
 	if len(held) != 1 || code() != "ARN" {
 		t.Fatalf("held is %+v, and the code %s", held, code())
 	}
-	must.Get(s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "she married"))(t)
-	outcome := must.Get(s.Apply(t.Context(), s.now))(t)
+	if _, err := s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "she married"); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := s.Apply(t.Context(), s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := ledger.Event{Type: ledger.CodeChanged, Actor: "operator:anna", Year: 2030, Driver: "anna-arno", From: "ARN", To: "XYZ", Reason: "she married"}
 	if len(outcome.Events) != 1 {
 		t.Fatalf("got the events %+v, want one", outcome.Events)
@@ -843,10 +918,19 @@ func TestSmallPastRound(t *testing.T) {
 	if len(held) == 0 || held[0].GrandPrix != "gulf" || held[0].Block != assemble.Calendar {
 		t.Fatalf("held is %+v, want the round", held)
 	}
-	must.Get(s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "it was run"))(t)
-	must.Get(s.Apply(t.Context(), s.now))(t)
-	stored := must.Get(s.Facts.Load(t.Context()))(t)
-	must.Get((builder.Policy{}).Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, s.now))(t)
+	if _, err := s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "it was run"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(t.Context(), s.now); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.Facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (builder.Policy{}).Settle(t.Context(), testseason.Fresh(t, s.Ledger), stored, s.now); err != nil {
+		t.Fatal(err)
+	}
 	for name := range files {
 		files[name] = nil
 	}
@@ -916,7 +1000,9 @@ func TestSmallStoreFaults(t *testing.T) {
 				if err != nil && !errors.Is(err, errBroken) {
 					t.Errorf("call %d to the store fails: got %v, want its error", n, err)
 				}
-				must.Succeed(t, fmt.Sprintf("after call %d to the store failed", n), call(g, s.now.Add(4*time.Minute), held))
+				if err := call(g, s.now.Add(4*time.Minute), held); err != nil {
+					t.Errorf("after call %d to the store failed: %v", n, err)
+				}
 			}
 		})
 	}
@@ -927,8 +1013,13 @@ func TestSmallStoreFaults(t *testing.T) {
 func TestSmallDamage(t *testing.T) {
 	replace := func(s *small, key string, data string) {
 		t.Helper()
-		object := must.Get(s.store.Get(t.Context(), key, 1<<20))(t)
-		must.Get(s.store.Swap(t.Context(), key, object.Tag, []byte(data)))(t)
+		object, err := s.store.Get(t.Context(), key, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.store.Swap(t.Context(), key, object.Tag, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	begin := func() *small {
 		s := newSmall(t)
@@ -958,7 +1049,9 @@ func TestSmallDamage(t *testing.T) {
 
 	for _, prefix := range []string{ingest.LogPrefix, ingest.ManualPrefix} {
 		s = begin()
-		must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna"}))
+		if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna"}); err != nil {
+			t.Fatal(err)
+		}
 		replace(s, prefix+"00000001.json", "{}")
 		var damage *chain.DamageError
 		if _, err := s.scheduler(t, s.store).Poll(t.Context(), s.now, true); !errors.As(err, &damage) {
@@ -1090,13 +1183,17 @@ func TestSmallFacts(t *testing.T) {
 			rows := slices.Clone(s.round(t, "alps").Qualifying)
 			rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
 			change(&rows[0])
-			must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})}}))
+			if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})}}); err != nil {
+				t.Fatal(err)
+			}
 			if outcome, err := s.Apply(t.Context(), s.now); err == nil || s.inUse(t) != before {
 				t.Errorf("got %+v, %v, want an error and the archive as it was", outcome, err)
 			}
 		})
 	}
-	must.Fail(t, "a start in the year 10030: got no error, want one, because RFC 3339 has no such year", must.Err(json.Marshal(ingest.PartialRound{Start: opening.AddDate(8000, 0, 0)})))
+	if _, err := json.Marshal(ingest.PartialRound{Start: opening.AddDate(8000, 0, 0)}); err == nil {
+		t.Error("a start in the year 10030: got no error, want one, because RFC 3339 has no such year")
+	}
 }
 
 // TestSmallReinstated: a round that its source has again stays postponed if it would start within an
@@ -1126,7 +1223,10 @@ func TestSmallReinstated(t *testing.T) {
 // use puts a changed archive in use, as gridcast archive import does.
 func (s *small) use(t *testing.T, change func(*season.Facts)) {
 	t.Helper()
-	stored := must.Get(s.Facts.Load(t.Context()))(t)
+	stored, err := s.Facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	facts := stored.Archive.Facts()
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Circuits = maps.Clone(facts.Circuits)

@@ -11,20 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
 func audit(t *testing.T, store blob.Store, noted ...string) ledger.Findings {
 	t.Helper()
-	report := must.Get(ledger.Audit(t.Context(), store, noted...))(t)
+	report, err := ledger.Audit(t.Context(), store, noted...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return report
 }
 
 func mustBeGreen(t *testing.T, store blob.Store) {
 	t.Helper()
-	must.Succeed(t, "audit", audit(t, store).Err())
+	if err := audit(t, store).Err(); err != nil {
+		t.Errorf("audit: %v", err)
+	}
 }
 
 func mustBlame(t *testing.T, r ledger.Findings, key string) {
@@ -39,8 +43,13 @@ func mustBlame(t *testing.T, r ledger.Findings, key string) {
 
 func TestAuditReports(t *testing.T) {
 	store := newStore(t)
-	must.Do(t, runScript(t.Context(), store))
-	l := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
+	if err := runScript(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Load(t.Context(), store, ledger.Real)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := session(t, l.Fold())
 	moved := start.Add(24 * time.Hour)
 	mustAppend(t, l, start.Add(900*time.Hour), s.Verify(rows("norris", "russell", "piastri"), moved, "leclerc disqualified"))
@@ -63,7 +72,9 @@ func TestAuditReports(t *testing.T) {
 		Noted:  []ledger.Head{{Seq: 3, Hash: l.Files()[2].Hash}},
 	}
 	got := audit(t, store, l.Files()[2].Hash)
-	must.Equal(t, "report", want, got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
 	if got, want := got.Picks[0].Margin(), 3*time.Hour; got != want {
 		t.Errorf("margin: got %s, want %s", got, want)
 	}
@@ -72,9 +83,14 @@ func TestAuditReports(t *testing.T) {
 // Any byte of any file that is changed is found, in the file where it is.
 func TestAuditFindsEveryChangedByte(t *testing.T) {
 	store := memblob.New()
-	must.Do(t, runScript(t.Context(), store))
+	if err := runScript(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
 	for seq := int64(1); seq <= 6; seq++ {
-		whole := must.Get(store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument))(t)
+		whole, err := store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range whole.Data {
 			for _, flip := range []byte{0x01, 0x20, 0x80} {
 				data := bytes.Clone(whole.Data)
@@ -94,10 +110,19 @@ func TestAuditFindsEveryChangedByte(t *testing.T) {
 // rewrite replaces a file by one that is valid by itself.
 func rewrite(t *testing.T, store *memblob.Store, seq int64, edit func(*ledger.File)) {
 	t.Helper()
-	object := must.Get(store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument))(t)
-	f := must.Get(ledger.DecodeFile(object.Data))(t)
+	object, err := store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := ledger.DecodeFile(object.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
 	edit(&f)
-	data := must.Get(f.Encode())(t)
+	data, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	store.Corrupt(ledger.Key(seq), data)
 }
 
@@ -108,7 +133,9 @@ func TestAuditFindsRewriting(t *testing.T) {
 	}
 	t.Run("a file in the middle", func(t *testing.T) {
 		store := memblob.New()
-		must.Do(t, runScript(t.Context(), store))
+		if err := runScript(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
 		rewrite(t, store, freezes, otherPick)
 		mustBlame(t, audit(t, store), ledger.Key(freezes+1))
 	})
@@ -117,12 +144,16 @@ func TestAuditFindsRewriting(t *testing.T) {
 			rewrite(t, store, head.Seq, func(f *ledger.File) { f.Events[0].Result.Rows[0].Points = 26 })
 		},
 		"the last file cut off": func(t *testing.T, store *memblob.Store, head ledger.Head) {
-			must.Do(t, store.Delete(t.Context(), ledger.Key(head.Seq)))
+			if err := store.Delete(t.Context(), ledger.Key(head.Seq)); err != nil {
+				t.Fatal(err)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memblob.New()
-			must.Do(t, runScript(t.Context(), store))
+			if err := runScript(t.Context(), store); err != nil {
+				t.Fatal(err)
+			}
 			head := audit(t, store).Head
 			tamper(t, store, head)
 			mustBeGreen(t, store) // by itself it looks well
@@ -140,8 +171,13 @@ func plant(t *testing.T, store *memblob.Store, at time.Time, events ...ledger.Ev
 	for i := range events {
 		events[i].ID, events[i].At, events[i].Actor = "planted-"+string(rune('a'+i)), at, "mallory"
 	}
-	data := must.Get(ledger.File{Seq: head.Seq + 1, Previous: head.Hash, Kind: ledger.Real, Events: events}.Encode())(t)
-	must.Get(store.Create(t.Context(), ledger.Key(head.Seq+1), data))(t)
+	data, err := ledger.File{Seq: head.Seq + 1, Previous: head.Hash, Kind: ledger.Real, Events: events}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Create(t.Context(), ledger.Key(head.Seq+1), data); err != nil {
+		t.Fatal(err)
+	}
 	return ledger.Key(head.Seq + 1)
 }
 
@@ -169,7 +205,9 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 			}
 			before := session(t, l.Fold())
 			key := plant(t, store, c.at, c.events...)
-			must.Get(l.Refresh(t.Context()))(t)
+			if _, err := l.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(before, session(t, l.Fold())); diff != "" {
 				t.Errorf("readers follow the planted event (-before +after):\n%s", diff)
 			}
@@ -216,14 +254,22 @@ func TestAuditOfOtherThings(t *testing.T) {
 	t.Run("a foreign file", func(t *testing.T) {
 		store := newStore(t)
 		l := openWith(t, store)
-		must.Get(store.Create(t.Context(), "ledger/3.json", []byte("{}")))(t)
+		if _, err := store.Create(t.Context(), "ledger/3.json", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
 		mustBlame(t, audit(t, store), "ledger/3.json")
-		must.Succeed(t, "a reader stumbles over it", must.Err(l.Refresh(t.Context())))
+		if _, err := l.Refresh(t.Context()); err != nil {
+			t.Errorf("a reader stumbles over it: %v", err)
+		}
 	})
 	t.Run("a hole", func(t *testing.T) {
 		store := memblob.New()
-		must.Do(t, runScript(t.Context(), store))
-		must.Do(t, store.Delete(t.Context(), ledger.Key(4)))
+		if err := runScript(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Delete(t.Context(), ledger.Key(4)); err != nil {
+			t.Fatal(err)
+		}
 		r := audit(t, store)
 		mustBlame(t, r, ledger.Key(4))
 		if r.Head.Seq != 3 {

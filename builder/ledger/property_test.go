@@ -11,7 +11,6 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -112,7 +111,10 @@ func randomLives(t *testing.T, wrongClocks bool) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			store := memblob.New(memblob.Strict(t, isLedgerFile))
-			l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""))(t)
+			l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			at := opened
 			var states []*ledger.Fold
 			for range 250 {
@@ -136,7 +138,10 @@ func randomLives(t *testing.T, wrongClocks bool) {
 			}
 			mustBeGreen(t, store)
 
-			read := must.Get(ledger.Load(t.Context(), store, ledger.Simulated))(t)
+			read, err := ledger.Load(t.Context(), store, ledger.Simulated)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for i, then := range states {
 				sameState(t, then, read.UpTo(then.Head().Seq))
 				if wrongClocks {
@@ -193,5 +198,7 @@ func TestStatesAreImmutable(t *testing.T) {
 	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25, lap39))
 	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)
-	must.Equal(t, "fmt.Sprintf(%+v %+v, kept, *kept.Pick)", before, fmt.Sprintf("%+v %+v", kept, *kept.Pick))
+	if after := fmt.Sprintf("%+v %+v", kept, *kept.Pick); after != before {
+		t.Errorf("got %s, want %s", after, before)
+	}
 }

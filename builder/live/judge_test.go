@@ -9,7 +9,6 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -120,7 +119,10 @@ func TestJudged(t *testing.T) {
 				said = err.Error()
 			}
 		}
-		tape := must.Get(log.Refresh(t.Context(), 2024022))(t)
+		tape, err := log.Refresh(t.Context(), 2024022)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r := live.Reduce(tape.Observations, ten)
 		got := fmt.Sprintf("%s %d ", r.State, r.Lap)
 		if m := r.Latest(); m != nil {
@@ -188,7 +190,9 @@ func TestFlood(t *testing.T) {
 				return news, err
 			}
 			for n := 1; n <= 3; n++ {
-				must.Get(add(order(n, all)))(t)
+				if _, err := add(order(n, all)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			stored, refused := 0, 0
 			for n := range 200 {

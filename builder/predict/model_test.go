@@ -11,7 +11,6 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
-	"gridcast/deploy/must"
 )
 
 // embedded returns the seasons in the binary.
@@ -50,7 +49,10 @@ func changed(v *season.View, year int, gp season.GrandPrixID, change func(*seaso
 
 func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season.GrandPrixID) predict.Forecast {
 	t.Helper()
-	f := must.Get(m.Predict(v, year, gp))(t)
+	f, err := m.Predict(v, year, gp)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return f
 }
 

@@ -13,7 +13,6 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
-	"gridcast/deploy/must"
 )
 
 // release is the F1DB release of the reference values and the published figures.
@@ -33,14 +32,20 @@ func allSeasons(t testing.TB) *season.Archive {
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release after the Hungarian Grand Prix of 2026 there", release)
 	}
-	a := must.Get(importRelease())(t)
+	a, err := importRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
 }
 
 // explained returns the explanation of the forecast at the instant at which the grid was known.
 func explained(t testing.TB, m *predict.Ranked, a *season.Archive, year int, gp season.GrandPrixID) predict.Explanation {
 	t.Helper()
-	e := must.Get(m.Explain(withGrid(t, a, year, gp), year, gp))(t)
+	e, err := m.Explain(withGrid(t, a, year, gp), year, gp)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return e
 }
 
@@ -79,7 +84,10 @@ func TestPaceOfAWorkedRace(t *testing.T) {
 	drivers := map[season.DriverID][2]float64{
 		"max-verstappen": {-.710, -.653}, "lando-norris": {-.336, -.325}, "carlos-sainz-jr": {-.325, -.252}, "oscar-piastri": {-.101, -.048},
 	}
-	paces := must.Get(published.Paces(withGrid(t, allSeasons(t), 2024, "abu-dhabi"), 2024, "abu-dhabi"))(t)
+	paces, err := published.Paces(withGrid(t, allSeasons(t), 2024, "abu-dhabi"), 2024, "abu-dhabi")
+	if err != nil {
+		t.Fatal(err)
+	}
 	i := slices.IndexFunc(paces, func(p predict.Pace) bool { return p.Team == "mclaren" })
 	mclaren := paces[i]
 	found := 0
@@ -205,7 +213,10 @@ func TestR2StaysToBeHad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns from all seasons")
 	}
-	m := must.Get(predict.ByName("r2"))(t)
+	m, err := predict.ByName("r2")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, w := range workedRaces[4:] {
 		f := forecast(t, m, atGrid(t, allSeasons(t), w.year, w.gp), w.year, w.gp)
 		for _, c := range f.Candidates {
@@ -214,9 +225,13 @@ func TestR2StaysToBeHad(t *testing.T) {
 			}
 		}
 	}
-	must.Fail(t, "a name that no model has", must.Err(predict.ByName("r3")))
+	if _, err := predict.ByName("r3"); err == nil {
+		t.Error("a name that no model has: got no error")
+	}
 	for _, name := range predict.Names {
-		must.Succeed(t, name, must.Err(predict.ByName(name)))
+		if _, err := predict.ByName(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

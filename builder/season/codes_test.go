@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
-	"gridcast/deploy/must"
 )
 
 var (
@@ -238,7 +237,10 @@ func race(t *testing.T, drivers []season.Driver, starts map[season.DriverID]int)
 		earlier.Rounds = append(earlier.Rounds, r)
 	}
 	f.Seasons = []season.Season{earlier, {Year: 2020, Rounds: []season.Round{now}}}
-	a := must.Get(season.New(f))(t)
+	a, err := season.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a.AsOf(forever)
 }
 

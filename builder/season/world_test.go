@@ -9,7 +9,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
-	"gridcast/deploy/must"
 )
 
 // allSeasons are the seasons since 1950, read once for all tests.
@@ -49,7 +48,10 @@ func between(t testing.TB, a *season.Archive, from, to int) *season.Archive {
 		}
 	}
 	f.Seasons = seasons
-	b := must.Get(season.New(f))(t)
+	b, err := season.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
-	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
@@ -26,8 +24,13 @@ func ledgerOf(t *testing.T, kind ledger.Kind, n int) []ledger.File {
 	var files []ledger.File
 	for i := range n {
 		file := ledger.File{Seq: int64(i + 1), Kind: kind, Previous: strings.Repeat("0", 64), Events: []ledger.Event{{ID: strconv.Itoa(i)}}}
-		data := must.Get(file.Encode())(t)
-		file = must.Get(ledger.DecodeFile(data))(t)
+		data, err := file.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file, err = ledger.DecodeFile(data); err != nil {
+			t.Fatal(err)
+		}
 		file.Hash = snapshots.Digest(data)
 		files = append(files, file)
 	}
@@ -48,7 +51,10 @@ func TestProofs(t *testing.T) {
 	}
 	sign := func(s *notes.Signers, text string) []byte {
 		t.Helper()
-		data := must.Get(s.SignText(text))(t)
+		data, err := s.SignText(text)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return data
 	}
 	checkpoint := sign(signers, text)
@@ -57,7 +63,10 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := must.Get(tiles.New(files[:file.Seq]))(t)
+		first, err := tiles.New(files[:file.Seq])
+		if err != nil {
+			t.Fatal(err)
+		}
 		if earlier, err := first.Prove(file, signers.Origin(), signers.SignText); err != nil || !bytes.Equal(earlier, proof) {
 			t.Errorf("file %d: the proof changes as the log grows: %v", file.Seq, err)
 		}
@@ -73,17 +82,25 @@ func TestProofs(t *testing.T) {
 			}
 		}
 		file.Hash = strings.Repeat("0", 64)
-		must.Fail(t, fmt.Sprintf("file %d is proven by another hash", file.Seq), must.Err(l.Prove(file, signers.Origin(), signers.SignText)))
+		if _, err := l.Prove(file, signers.Origin(), signers.SignText); err == nil {
+			t.Errorf("file %d is proven by another hash", file.Seq)
+		}
 	}
 
-	proof := must.Get(l.Prove(files[5], signers.Origin(), signers.SignText))(t)
+	proof, err := l.Prove(files[5], signers.Origin(), signers.SignText)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := strings.Split(string(proof), "\n")
 	line := func(number int, text string) string {
 		altered := slices.Clone(lines)
 		altered[number] = text
 		return strings.Join(altered, "\n")
 	}
-	forged := must.Get(files[4].Encode())(t)
+	forged, err := files[4].Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, signed, _ := strings.Cut(string(proof), "\n\n")
 	text, _, _ = strings.Cut(signed, "\n\n")
 	text += "\n"
@@ -146,17 +163,25 @@ func TestLogOfAStore(t *testing.T) {
 		}
 		s.New = true
 		publisher := snapshots.Publisher{Store: store, Signers: s}
-		base := must.Get(publisher.LoadBase(t.Context(), nil))(t)
+		base, err := publisher.LoadBase(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		d := &snapshots.Draft{Base: base, About: snapshots.About{
 			BuiltAt: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC), CurrentSeason: 2024, Seasons: []int{2024},
 			Ledger: snapshots.Ledger{Kind: "real", Seq: int64(step.files), Hash: files[step.files-1].Hash},
 		}}
-		must.Do(t, tiles.Add(d, s, files[:step.files], &ledger.Fold{}))
+		if err = tiles.Add(d, s, files[:step.files], &ledger.Fold{}); err != nil {
+			t.Fatal(err)
+		}
 		receipt, err := publisher.Publish(t.Context(), *d)
 		if err != nil || receipt.ObjectsWritten != step.written {
 			t.Fatalf("step %d: %d objects written, %v; want %d", i, receipt.ObjectsWritten, err, step.written)
 		}
-		v := must.Get(snapshots.Open(t.Context(), store, nil))(t)
+		v, err := snapshots.Open(t.Context(), store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		body, _ := v.Body(tiles.Checkpoint)
 		n, size, _, err := tiles.ReadCheckpoint(body.Identity, s.Trust())
 		if err != nil || n.Origin != step.origin || size != int64(step.files) || len(n.Keys) != len(step.keys) {
@@ -170,7 +195,10 @@ func TestLogOfAStore(t *testing.T) {
 func TestProofsOfPicks(t *testing.T) {
 	opened := time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)
 	start := opened.Add(148 * time.Hour)
-	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Real, opened, "builder", ""))(t)
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, opened, "builder", "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	happens := func(events ...ledger.Event) {
 		t.Helper()
 		fresh, err := l.Refresh(t.Context())
@@ -253,12 +281,17 @@ func TestProofsOfPicks(t *testing.T) {
 func keyFile(t *testing.T, folder, origin string) string {
 	t.Helper()
 	file := filepath.Join(folder, rand.Text())
-	must.Do(t, notes.MakeKey(file, origin))
+	if err := notes.MakeKey(file, origin); err != nil {
+		t.Fatal(err)
+	}
 	return file
 }
 
 func key(t *testing.T, origin string) *notes.Signers {
 	t.Helper()
-	s := must.Get(notes.ReadSigners(keyFile(t, t.TempDir(), origin)))(t)
+	s, err := notes.ReadSigners(keyFile(t, t.TempDir(), origin))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gridcast/builder/units"
-	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -19,16 +18,26 @@ func TestRender(t *testing.T) {
 		return []byte(`{"generated_at":"` + at.Format(time.DateOnly) + `"}`), nil
 	}
 	body, _ := stamped(published)
-	packed := must.Get(snapshots.Pack(body))(t)
+	packed, err := snapshots.Pack(body)
+	if err != nil {
+		t.Fatal(err)
+	}
 	store := memblob.New()
-	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	publisher := snapshots.Publisher{Store: store}
-	must.Get(publisher.Publish(t.Context(), snapshots.Draft{
+	if _, err := publisher.Publish(t.Context(), snapshots.Draft{
 		Base:     base,
 		About:    snapshots.About{Builder: "test", BuiltAt: published, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real"}},
 		Variants: []snapshots.Variant{snapshots.New(path, body, packed, published)},
-	}))(t)
-	base = must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if base, err = snapshots.LoadBase(t.Context(), store, nil); err != nil {
+		t.Fatal(err)
+	}
 	failed := errors.New("no such driver")
 	for _, test := range []struct {
 		name, path string

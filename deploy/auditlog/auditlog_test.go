@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"gridcast/deploy/auditlog"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -29,12 +28,15 @@ func TestDoAnnouncesTheChange(t *testing.T) {
 	store := memblob.New()
 	log := load(t, store)
 	change := auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong grid"}
-	must.Do(t, log.Do(t.Context(), change, func() error {
+	err := log.Do(t.Context(), change, func() error {
 		if n := len(load(t, store).Entries()); n != 1 {
 			t.Errorf("got %d entries while the change is made, want 1", n)
 		}
 		return nil
-	}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := load(t, store).Entries()[0]
 	got := auditlog.Intent{Actor: e.Actor, Action: e.Action, Subject: e.Subject, Reason: e.Reason}
 	if got != change || e.At.IsZero() {
@@ -151,7 +153,9 @@ func three(t *testing.T) *memblob.Store {
 	log := load(t, store)
 	for i := range 3 {
 		c := auditlog.Intent{Actor: "a", Action: auditlog.Rebuild, Reason: fmt.Sprint("reason ", i)}
-		must.Do(t, log.Do(t.Context(), c, nothing))
+		if err := log.Do(t.Context(), c, nothing); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return store
 }
@@ -162,7 +166,10 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	broken := errors.New("bad sector")
 	edit := func(seq int64, change func(string) string) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			object := must.Get(store.Get(t.Context(), key(seq), blob.MaxDocument))(t)
+			object, err := store.Get(t.Context(), key(seq), blob.MaxDocument)
+			if err != nil {
+				t.Fatal(err)
+			}
 			changed := change(string(object.Data))
 			if changed == string(object.Data) {
 				t.Fatal("the case changes nothing")
@@ -173,7 +180,9 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	}
 	remove := func(seq int64) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			must.Do(t, store.Delete(t.Context(), key(seq)))
+			if err := store.Delete(t.Context(), key(seq)); err != nil {
+				t.Fatal(err)
+			}
 			return store
 		}
 	}
@@ -194,7 +203,9 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 		"the first missing": {do: remove(1), damaged: key(2), unread: true, entries: 0},
 		"a stray number": {
 			do: func(t *testing.T, store *memblob.Store) blob.Store {
-				must.Get(store.Create(t.Context(), key(99_999_999), []byte("{}")))(t)
+				if _, err := store.Create(t.Context(), key(99_999_999), []byte("{}")); err != nil {
+					t.Fatal(err)
+				}
 				return store
 			},
 			damaged: key(99_999_999), unread: true, entries: 3,
@@ -261,7 +272,9 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 	store := three(t)
 	for i, text := range []string{"cut", "cut again"} {
 		store.Corrupt(key(1), []byte(text))
-		must.Do(t, load(t, store).Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, nothing))
+		if err := load(t, store).Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, nothing); err != nil {
+			t.Fatal(err)
+		}
 		noted := map[string]bool{}
 		for _, e := range load(t, store).Entries() {
 			if e.Action == auditlog.DamageFound {
@@ -278,9 +291,13 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 func TestRunningLogMeetsDamage(t *testing.T) {
 	store := three(t)
 	running := load(t, store)
-	must.Do(t, load(t, store).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing))
+	if err := load(t, store).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
+		t.Fatal(err)
+	}
 	store.Corrupt(key(4), make([]byte, blob.MaxDocument+1))
-	must.Do(t, running.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, nothing))
+	if err := running.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
+		t.Fatal(err)
+	}
 	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
 		t.Errorf("damage: got %v, want file 4", got)
 	}
@@ -298,7 +315,9 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 		return faultblob.Fate{}
 	})
 	running := load(t, store)
-	must.Do(t, load(t, inner).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing))
+	if err := load(t, inner).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
+		t.Fatal(err)
+	}
 	revoke := auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}
 	bad.Store("all")
 	if err := running.Do(t.Context(), revoke, nothing); !errors.Is(err, down) {
@@ -349,14 +368,22 @@ func TestTextsArePrintable(t *testing.T) {
 func TestFileBytes(t *testing.T) {
 	const old = `{"seq":1,"previous":"","id":"A1","at":"2026-06-01T09:00:00Z","actor":"operator:anna","action":"rollback","subject":"12","reason":"wrong <grid>"}`
 	store := memblob.New()
-	must.Get(store.Create(t.Context(), key(1), []byte(old)))(t)
+	if _, err := store.Create(t.Context(), key(1), []byte(old)); err != nil {
+		t.Fatal(err)
+	}
 	log := load(t, store)
 	if len(log.Damage()) > 0 || len(log.Entries()) != 1 || log.Entries()[0].Reason != "wrong <grid>" {
 		t.Fatalf("got %+v, damage %v", log.Entries(), log.Damage())
 	}
-	must.Do(t, log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"}, func() error { return nil }))
+	err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"}, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := log.Entries()[1]
-	object := must.Get(store.Get(t.Context(), key(2), blob.MaxDocument))(t)
+	object, err := store.Get(t.Context(), key(2), blob.MaxDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := strings.NewReplacer(`"seq":1`, `"seq":2`, `"previous":""`, `"previous":"`+chain.Hash([]byte(old))+`"`,
 		`"A1"`, `"`+e.ID+`"`, "2026-06-01T09:00:00Z", e.At.Format(time.RFC3339Nano)).Replace(old)
 	if got := string(object.Data); got != want {
@@ -366,7 +393,10 @@ func TestFileBytes(t *testing.T) {
 
 func load(t *testing.T, store blob.Store) *auditlog.Log {
 	t.Helper()
-	log := must.Get(auditlog.Load(t.Context(), store))(t)
+	log, err := auditlog.Load(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return log
 }
 
@@ -423,11 +453,16 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 // TestLastBackup checks that a backup that failed does not count, and that the one before it does.
 func TestLastBackup(t *testing.T) {
-	log := must.Get(auditlog.Load(t.Context(), memblob.New()))(t)
+	log, err := auditlog.Load(t.Context(), memblob.New())
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := log.LastBackup(); !got.At.IsZero() {
 		t.Errorf("an empty log has the backup %+v", got)
 	}
-	must.Do(t, log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:good"}, func() error { return nil }))
+	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:good"}, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	failed := errors.New("no space left")
 	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:bad"}, func() error { return failed }); !errors.Is(err, failed) {
 		t.Fatal(err)

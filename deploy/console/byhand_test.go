@@ -19,7 +19,6 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
-	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -79,7 +78,9 @@ func (w *world) silence() {
 		}
 	}
 	facts.Drivers, facts.Headshots = named(&facts), season.Headshots{}
-	must.Do(w.t, archive.NewStore(w.store).Put(w.t.Context(), archivetest.Stored(w.t, facts)))
+	if err := archive.NewStore(w.store).Put(w.t.Context(), archivetest.Stored(w.t, facts)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // named returns the drivers named in a row of the seasons.
@@ -237,7 +238,10 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	if got := fmt.Sprintf("%s %g %s", r.Code(r.Valid()[0].Driver), r.Valid()[0].Points, r.Code(r.Valid()[1].Driver)); got != "RUS 25 VER" {
 		t.Errorf("the result begins with %s, want RUS 25 VER", got)
 	}
-	log := must.Get(auditlog.Load(t.Context(), w.store))(t)
+	log, err := auditlog.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var did []string
 	for _, e := range log.Entries() {
 		did = append(did, fmt.Sprintf("%s %s %s: %s", e.Actor, e.Action, e.Subject, e.Reason))

@@ -12,7 +12,6 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
-	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -64,7 +63,10 @@ func TestFoldsOnAPhone(t *testing.T) {
 			}
 		}
 		// The folds within a section follow it in the page.
-		folds := must.Get(strconv.Atoi(b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`)))(t)
+		folds, err := strconv.Atoi(b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for range folds {
 			b.Do(browsertest.Press(chromedp.CSS(`.fold:not([open]) > summary`)))
 		}

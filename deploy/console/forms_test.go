@@ -14,7 +14,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console/browsertest"
-	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
 
@@ -30,8 +29,13 @@ func TestFormsInABrowser(t *testing.T) {
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == 2024 })].Colours = nil
 	release := filepath.Join(t.TempDir(), "release.archive")
-	must.Do(t, archive.WriteFile(release, archivetest.Stored(t, facts)))
-	document, _ := must.Get2(keys.Load(t.Context(), w.store))(t)
+	if err := archive.WriteFile(release, archivetest.Stored(t, facts)); err != nil {
+		t.Fatal(err)
+	}
+	document, _, err := keys.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	key := "/keys/" + document.Keys[0].ID
 
 	b := browsertest.Open(t)
@@ -95,7 +99,10 @@ func TestFormsInABrowser(t *testing.T) {
 		}
 	}
 
-	log := must.Get(auditlog.Load(t.Context(), w.store))(t)
+	log, err := auditlog.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var logged []string
 	for _, e := range log.Entries() {
 		logged = append(logged, string(e.Action))
@@ -117,10 +124,13 @@ func secretStays(t *testing.T, w *world, b *browsertest.Browser) {
 		t.Errorf("the secret is %q", secret)
 	}
 	name := "Listed beside " + secret[len(secret)-4:]
-	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
+	err := keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: name, Tier: "trial"}, w.now())
 		return err
-	}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(async () => {
 		getSelection().selectAllChildren(document.querySelector("#run .secret"));
 		await refresh();

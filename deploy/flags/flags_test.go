@@ -11,7 +11,6 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/golden"
-	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -92,14 +91,19 @@ func TestClock(t *testing.T) {
 // TestToken checks that the first start makes a private token, which later starts read.
 func TestToken(t *testing.T) {
 	f := flags.Console{OperatorTokenFile: filepath.Join(t.TempDir(), "new", "token")}
-	made := must.Get(f.Token())(t)
+	made, err := f.Token()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if again, err := f.Token(); err != nil || again.Value() != made.Value() {
 		t.Errorf("read again: %v, want the same token", err)
 	}
 	if info, err := os.Stat(f.OperatorTokenFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
-	must.Do(t, os.WriteFile(f.OperatorTokenFile, []byte("short\n"), 0o600))
+	if err := os.WriteFile(f.OperatorTokenFile, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if got, err := f.Token(); err == nil {
 		t.Errorf("a short token is accepted: %q", got.Value())
 	}

@@ -87,7 +87,7 @@ func joinFacts(ctx context.Context, o *operator.Operator, facts *archive.Store) 
 		}
 		return loaded, err
 	}
-	return facts.Vouch(ctx, o.Ledger)
+	return builder.Vouch(ctx, o.Ledger, facts)
 }
 
 // Importer opens an existing store for actions on its archive. Its ledger may be of either kind; the operator has none

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,32 @@ func Inputs(t testing.TB, path string, got map[string]string) {
 	var text strings.Builder
 	for _, input := range slices.Sorted(maps.Keys(got)) {
 		fmt.Fprintf(&text, "%q\n\t%s\n", input, strings.ReplaceAll(got[input], "\n", "\n\t"))
+	}
+	File(t, path, text.String())
+}
+
+// Table gives each input of a file to f, and compares the results with those that stand below. An input is a quoted line,
+// its result is indented, and any other line is for people.
+func Table(t testing.TB, path string, f func(input string) string) {
+	t.Helper()
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	rows := 0
+	for line := range strings.Lines(string(stored)) {
+		if strings.HasPrefix(line, "\t") {
+			continue
+		}
+		text.WriteString(line)
+		if input, err := strconv.Unquote(strings.TrimSuffix(line, "\n")); err == nil {
+			rows++
+			fmt.Fprintf(&text, "\t%s\n", strings.ReplaceAll(f(input), "\n", "\n\t"))
+		}
+	}
+	if rows == 0 {
+		t.Fatalf("%s has no inputs", path)
 	}
 	File(t, path, text.String())
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gridcast/deploy/golden"
-	"gridcast/deploy/must"
 )
 
 // recorder is a test that only notes that it failed.
@@ -32,9 +31,13 @@ func fails(t *testing.T, check func(t testing.TB)) (failed bool) {
 // TestGolden checks that another text, another name and an absent file fail, and that the recorded ones do not.
 func TestGolden(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must.Do(t, os.Mkdir("testdata", 0o700))
-	for path, text := range map[string]string{"sentences.txt": "refused\torder of ROUND / HAM twice\n", "inputs.txt": "\"HAM\"\n\ttwice\n\tor more\n", "value.json": "{\n  \"a\": 1\n}\n"} {
-		must.Do(t, os.WriteFile("testdata/"+path, []byte(text), 0o600))
+	if err := os.Mkdir("testdata", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{"sentences.txt": "refused\torder of ROUND / HAM twice\n", "inputs.txt": "\"HAM\"\n\ttwice\n\tor more\n", "table.txt": "Where to.\n\n\"HAM\"\n\tto HAM\n", "value.json": "{\n  \"a\": 1\n}\n"} {
+		if err := os.WriteFile("testdata/"+path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, test := range []struct {
 		name  string
@@ -49,6 +52,15 @@ func TestGolden(t *testing.T) {
 		}, false},
 		{"another input", func(t testing.TB) {
 			golden.Inputs(t, "testdata/inputs.txt", map[string]string{"VER": "twice\nor more"})
+		}, true},
+		{"table", func(t testing.TB) {
+			golden.Table(t, "testdata/table.txt", func(input string) string { return "to " + input })
+		}, false},
+		{"another result", func(t testing.TB) {
+			golden.Table(t, "testdata/table.txt", func(input string) string { return input })
+		}, true},
+		{"table without inputs", func(t testing.TB) {
+			golden.Table(t, "testdata/sentences.txt", func(input string) string { return input })
 		}, true},
 		{"sentence", func(t testing.TB) {
 			golden.Sentence(t, "refused", fmt.Errorf("order of %d\nHAM twice", 2024001), "2024001", "ROUND")

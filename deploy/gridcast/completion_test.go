@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gridcast/deploy/must"
 )
 
 // The program completes command lines for the shells, which hand it the line in COMP_LINE.
@@ -54,16 +52,24 @@ func completionFile(t *testing.T, shell string) string {
 		t.Fatalf("completion %s: %s", shell, complaint.String())
 	}
 	file := filepath.Join(t.TempDir(), "gridcast."+shell)
-	must.Do(t, os.WriteFile(file, out.Bytes(), 0o600))
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return file
 }
 
 // Each shell that is on this machine reads its lines, and asks this program then.
 func TestShellsReadTheirLines(t *testing.T) {
-	program := must.Get(os.Executable())(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for shell, check := range map[string][]string{"bash": {"-c", `source "$0" && complete -p gridcast`}, "zsh": {"-n"}, "fish": {"-n"}} {
 		file := completionFile(t, shell)
-		text := must.Get(os.ReadFile(file))(t)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !strings.Contains(string(text), program) || strings.Contains(string(text), "-l tls-cert -r -F") != (shell == "fish") {
 			t.Errorf("%s: got %s", shell, text)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
-	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
 )
@@ -119,7 +118,9 @@ func (s storage) changedIn(t *testing.T, receipt snapshots.Receipt) map[string]i
 	}
 	var m snapshots.Manifest
 	out := gridcast(t, t.TempDir(), "snapshots", "show", "--json", "--store", s.name)
-	must.Do(t, json.Unmarshal([]byte(out), &m))
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range m.Entries {
 		if strings.HasPrefix(e.Object, snapshots.ObjectKey(receipt.Version, e.Path)) {
 			changed[e.Path] = 1

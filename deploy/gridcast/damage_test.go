@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/porttest"
@@ -34,7 +33,10 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 				t.Fatalf("no files of the %s: %v", file, err)
 			}
 			path := files[len(files)-1]
-			whole := must.Get(os.ReadFile(path))(t)
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			replace(t, path, whole[:len(whole)/2])
 
 			admin := porttest.Address(t)
@@ -46,7 +48,9 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 			status := func() string {
 				a := newClient("http://"+admin, "").do(t, "GET", "/status", nil)
 				var body wire.Success[edge.StatusDocument]
-				must.Do(t, json.Unmarshal(a.body, &body))
+				if err := json.Unmarshal(a.body, &body); err != nil {
+					t.Fatal(err)
+				}
 				return body.Data.Builder
 			}
 			eventually(t, "the status says why nothing is built", func() bool {
@@ -67,6 +71,10 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 // replace writes a file as the store does, in one step.
 func replace(t *testing.T, path string, data []byte) {
 	t.Helper()
-	must.Do(t, os.WriteFile(path+".new", data, 0o600))
-	must.Do(t, os.Rename(path+".new", path))
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
 }

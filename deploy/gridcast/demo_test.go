@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
 	"gridcast/schemas/catalog"
@@ -42,7 +41,10 @@ func eventually(t testing.TB, what string, condition func() bool) {
 
 func (d demo) store(t testing.TB) *dirblob.Store {
 	t.Helper()
-	store := must.Get(dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo")))(t)
+	store, err := dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return store
 }
 
@@ -50,7 +52,7 @@ func (d demo) store(t testing.TB) *dirblob.Store {
 func (d demo) manyClients(t testing.TB, n int) []*client {
 	t.Helper()
 	clients := make([]*client, n)
-	must.Do(t, keys.Update(t.Context(), d.store(t), func(doc *keys.List) error {
+	if err := keys.Update(t.Context(), d.store(t), func(doc *keys.List) error {
 		for i := range clients {
 			_, key, err := doc.Create(keys.Request{Name: "test", Tier: "pro"}, time.Now())
 			if err != nil {
@@ -59,7 +61,9 @@ func (d demo) manyClients(t testing.TB, n int) []*client {
 			clients[i] = newClient(d.url, key)
 		}
 		return nil
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the new keys are accepted", func() bool {
 		return clients[n-1].do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK
 	})
@@ -179,14 +183,20 @@ func (d demo) saysLive(t *testing.T, session int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, version := range history.Versions {
 		m := history.Manifests[version]
 		if m.BuiltAt.Before(w.Round.StartsAt()) || !m.BuiltAt.Before(w.Round.ResultKnownAt()) {
 			continue
 		}
 		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == "calendar/2024" })
-		calendar := must.Get(base.Body(t.Context(), m.Entries[i]))(t)
+		calendar, err := base.Body(t.Context(), m.Entries[i])
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
 			if e.SessionKey == session && e.Status != wire.Live {
 				t.Errorf("version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
@@ -216,7 +226,9 @@ func TestDemoWithoutVisitor(t *testing.T) {
 			return e.SessionKey == 2024022 && e.Winner == "RUS"
 		})
 	})
-	must.Do(t, d.cmd.Process.Signal(os.Interrupt))
+	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
 	err := <-d.ended
 	d.ended <- err // for the end of the test
 	printed := d.output.String()
@@ -333,9 +345,15 @@ func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
 // sameDocuments reports whether two versions of a store in a directory have equal documents.
 func sameDocuments(t *testing.T, root string, a, b int64) bool {
 	t.Helper()
-	store := must.Get(dirblob.OpenReadOnly(root))(t)
+	store, err := dirblob.OpenReadOnly(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	bodies := func(version int64) map[string]string {
-		m := must.Get(snapshots.LoadManifest(t.Context(), store, version))(t)
+		m, err := snapshots.LoadManifest(t.Context(), store, version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		hashes := map[string]string{}
 		for _, e := range m.Entries {
 			hashes[e.Path] = e.SHA256

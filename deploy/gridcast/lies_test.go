@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"gridcast/deploy/must"
 )
 
 // lie is a text that clears a terminal, and then pretends to be a line of gridcast.
@@ -20,7 +18,10 @@ const lie = "\x1b[2J\x1b]0;t\a\r\u202e\u009b31m\x7f\nok  all is well"
 // liar answers every connection with one text. It returns its host and port.
 func liar(t *testing.T, text string) string {
 	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -41,7 +42,7 @@ func withLies(t *testing.T, store string) {
 	t.Helper()
 	value := regexp.MustCompile(`(:\s*"(?:[^"\\]|\\.)*)"`)
 	escaped := `\u001b[2J\u001b]0;t\u0007\r` + "\u202e\u009b31m\x7f" + `\nok  all is well"`
-	must.Do(t, filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
 			return err
 		}
@@ -50,9 +51,14 @@ func withLies(t *testing.T, store string) {
 			return err
 		}
 		return os.WriteFile(path, value.ReplaceAll(text, []byte("${1}"+escaped)), 0o600)
-	}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, folder := range []string{"objects", "manifests", "archives", "keys"} {
-		must.Do(t, os.WriteFile(filepath.Join(store, folder, lie), nil, 0o600))
+		if err := os.WriteFile(filepath.Join(store, folder, lie), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -62,7 +68,9 @@ func TestNoTextOfOthersCommandsTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	store := "dir:" + filepath.Join(dir, "store")
 	lines := filepath.Join(dir, "lines")
-	must.Do(t, os.WriteFile(lines, fmt.Appendf(nil, "{\"session_key\": %q}\n%s\n", lie, lie), 0o600))
+	if err := os.WriteFile(lines, fmt.Appendf(nil, "{\"session_key\": %q}\n%s\n", lie, lie), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"build", "--store", store},
 		{"keys", "create", "--name", "A", "--tier", "pro", "--store", store},

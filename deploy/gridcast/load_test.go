@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
 )
@@ -22,7 +21,7 @@ import (
 func manyKeys(t testing.TB, store blob.Store, n int) []string {
 	t.Helper()
 	created := make([]string, n)
-	must.Do(t, keys.Update(t.Context(), store, func(doc *keys.List) error {
+	if err := keys.Update(t.Context(), store, func(doc *keys.List) error {
 		for i := range created {
 			var err error
 			if _, created[i], err = doc.Create(keys.Request{Name: "load", Tier: "pro"}, time.Now()); err != nil {
@@ -30,7 +29,9 @@ func manyKeys(t testing.TB, store blob.Store, n int) []string {
 			}
 		}
 		return nil
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	return created
 }
 

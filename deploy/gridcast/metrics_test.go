@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -21,9 +20,15 @@ var metricName = regexp.MustCompile(`\bgridcast_[a-z_]+`)
 func exposed(t testing.TB, admin string) string {
 	t.Helper()
 	client := http.Client{Timeout: time.Minute}
-	response := must.Get(client.Get("http://" + admin + "/metrics"))(t)
+	response, err := client.Get("http://" + admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer response.Body.Close()
-	metrics := must.Get(io.ReadAll(response.Body))(t)
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(metrics)
 }
 
@@ -58,7 +63,10 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		exists[name] = true
 	}
 	for _, file := range []string{"../prometheus/alerts.yaml", "../prometheus/alerts_test.yaml", "../prometheus/alerts_days_test.yaml", "../grafana/gridcast.json"} {
-		text := must.Get(os.ReadFile(file))(t)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		names := metricName.FindAllString(string(text), -1)
 		if len(names) < 3 {
 			t.Errorf("%s names only %d metrics", file, len(names))

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob/porttest"
@@ -88,7 +87,9 @@ func begin(t testing.TB, dir, url string, args []string, variables ...string) *p
 		p.cmd.Env = append(p.cmd.Env, "TMPDIR="+os.DevNull)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	must.Do(t, p.cmd.Start())
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	go func() { p.ended <- p.cmd.Wait() }()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -124,7 +125,9 @@ func (p *process) answers(path string) bool {
 // end ends the process as an operator does, by SIGTERM, and it must end well.
 func (p *process) end(t testing.TB) {
 	t.Helper()
-	must.Do(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 	err := <-p.ended
 	p.ended <- err // for the end of the test
 	if err != nil {
@@ -136,7 +139,9 @@ func (p *process) end(t testing.TB) {
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	p.killed = true
-	must.Do(t, p.cmd.Process.Kill())
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	<-p.ended
 }
 
@@ -187,7 +192,9 @@ func printed[T any](t testing.TB, dir string, args ...string) (value T) {
 func newKey(t testing.TB, dir, store, tier string) string {
 	t.Helper()
 	var created createdKey
-	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--json", "--name", "test", "--tier", tier, "--store", store)), &created))
+	if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--json", "--name", "test", "--tier", tier, "--store", store)), &created); err != nil {
+		t.Fatal(err)
+	}
 	return created.Key
 }
 
@@ -214,7 +221,10 @@ func newClient(url, key string) *client {
 // do sends a request with the key, unless the header has a credential already.
 func (c *client) do(t testing.TB, method, target string, header http.Header) answer {
 	t.Helper()
-	request := must.Get(http.NewRequestWithContext(context.Background(), method, c.url+target, nil))(t)
+	request, err := http.NewRequestWithContext(context.Background(), method, c.url+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, values := range header {
 		request.Header[name] = values
 	}

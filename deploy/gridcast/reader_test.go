@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 
@@ -85,7 +84,10 @@ func (r *reader) check(t *testing.T, s storage) {
 		if version.Status == snapshots.Unpublished {
 			continue
 		}
-		m := must.Get(snapshots.LoadManifest(t.Context(), s, version.Version))(t)
+		m, err := snapshots.LoadManifest(t.Context(), s, version.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, e := range m.Entries {
 			published[e.Path] = appendNew(published[e.Path], `"`+snapshots.ETag(e.SHA256)+`"`)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/deploy/console/browsertest"
-	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -78,7 +77,10 @@ func recordAndOdds(t *testing.T, d demo) {
 		b.Look("samples")
 	})
 	t.Run("start page", func(t *testing.T) {
-		r := must.Get(http.Get(d.url + "/"))(t)
+		r, err := http.Get(d.url + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
 		page, err := io.ReadAll(r.Body)
 		_ = r.Body.Close()
 		if err != nil || len(page) > 60_000 {

@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -21,7 +20,9 @@ func startRedis(t testing.TB, options ...string) string {
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.Command("redis-server", append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, options...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must.Do(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"gridcast/builder/source/sourcetest"
-	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
@@ -38,7 +37,10 @@ type storage struct {
 func inDirectory(t testing.TB) storage {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "store")
-	store := must.Get(dirblob.Open(folder))(t)
+	store, err := dirblob.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return storage{store, "dir:" + folder, folder}
 }
 
@@ -57,7 +59,7 @@ func onServer(t testing.TB, server *s3test.Server) storage {
 // age makes every object older.
 func (s storage) age(t testing.TB, by time.Duration) {
 	t.Helper()
-	must.Do(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -66,7 +68,10 @@ func (s storage) age(t testing.TB, by time.Duration) {
 			return err
 		}
 		return os.Chtimes(path, time.Time{}, info.ModTime().Add(-by))
-	}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // build publishes by the real binary at an instant of race time.
@@ -74,7 +79,9 @@ func (s storage) build(t testing.TB, at string, args ...string) snapshots.Receip
 	t.Helper()
 	args = append([]string{"build", "--json", "--model", "grid-frequency", "--store", s.name, "--now", at}, args...)
 	var receipt snapshots.Receipt
-	must.Do(t, json.Unmarshal([]byte(gridcast(t, t.TempDir(), args...)), &receipt))
+	if err := json.Unmarshal([]byte(gridcast(t, t.TempDir(), args...)), &receipt); err != nil {
+		t.Fatal(err)
+	}
 	return receipt
 }
 
@@ -219,7 +226,10 @@ func restoreStore(t *testing.T, s storage) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := must.Get(s.Get(t.Context(), info.Key, blob.MaxDocument))(t)
+		o, err := s.Get(t.Context(), info.Key, blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
 		lost = lost || bytes.Contains(o.Data, []byte(`"action":"restore_store"`)) && bytes.Contains(o.Data, []byte("the bucket was deleted"))
 	}
 	if !lost {
@@ -231,7 +241,10 @@ func restoreStore(t *testing.T, s storage) {
 // sameAsStored compares the answers to a client with the current version in the store.
 func sameAsStored(t *testing.T, s storage, c *client) {
 	t.Helper()
-	version := must.Get(snapshots.LoadBase(t.Context(), s, nil))(t)
+	version, err := snapshots.LoadBase(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for path, target := range map[string]string{
 		"standings/drivers/2024": "/standings?type=drivers&year=2024", "standings/constructors/2024": "/standings?type=constructors",
 		"calendar/2024": "/calendar", "drivers": "/drivers", "predictions/2024": "/predictions", "accuracy/all": "/accuracy",
@@ -253,7 +266,10 @@ func bodyOf(t testing.TB, version *snapshots.Base, path string) []byte {
 	if !ok {
 		t.Fatalf("version %d has no %s", version.Pointer.Version, path)
 	}
-	body := must.Get(version.Body(t.Context(), entry))(t)
+	body, err := version.Body(t.Context(), entry)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return body
 }
 

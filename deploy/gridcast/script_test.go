@@ -7,11 +7,13 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,7 +29,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
-	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
@@ -48,21 +49,12 @@ func TestScripts(t *testing.T) {
 		"ALL_SEASONS":         seasons(t, 2023, 2026),
 		"SILENT_SATURDAY":     silentSaturday(t),
 	}
-	bin := t.TempDir()
-	must.Do(t, os.Symlink(must.Get(os.Executable())(t), filepath.Join(bin, "gridcast")))
-	path := bin + string(filepath.ListSeparator) + os.Getenv("PATH")
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
 		for name, value := range variables {
 			env.Setenv(name, value)
 		}
 		env.Setenv("GOGC", os.Getenv("GOGC"))
-		env.Setenv("PATH", path)
-		w := &world{TB: env.T().(testing.TB), variables: []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}} //nolint:forcetypeassert // as testscript documents it
-		for _, variable := range env.Vars {
-			name, _, _ := strings.Cut(variable, "=")
-			w.variables = append(w.variables, name)
-		}
-		env.Values[worldOf{}] = w
+		env.Values[worldOf{}] = &world{TB: env.T().(testing.TB)} //nolint:forcetypeassert // as testscript documents it
 		return nil
 	}})
 }
@@ -91,9 +83,6 @@ type world struct {
 	s3   *s3test.Server
 	f1db *codehosttest.Host
 	now  atomic.Pointer[time.Time] // race time of f1db
-
-	session   *sessionOf
-	variables []string // names of the variables that every script has
 }
 
 // worldOf is the key of a script's world.
@@ -111,7 +100,6 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"exits":       scriptExits,
 	"f1db":        scriptF1DB,
 	"free":        scriptFree,
-	"gridcast":    scriptGridcast,
 	"lines":       scriptLines,
 	"occupy":      scriptOccupy,
 	"redis":       func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", startRedis(of(ts))) },
@@ -145,12 +133,13 @@ func scriptLines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// scriptExits runs a command line of gridcast that must end with an exit status.
+// scriptExits runs a command that must end with an exit status.
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
+	status, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	if status := of(ts).gridcast(ts, args[2:]); status != want {
-		ts.Fatalf("gridcast ends with exit status %d, want %d", status, want)
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); !errors.As(err, &failed) || failed.ExitCode() != status {
+		ts.Fatalf("%s ended with %v, want exit status %d", args[1], err, status)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -41,7 +40,9 @@ func publishToServed(t *testing.T, s storage) {
 		<-time.After(within(random, time.Second))
 		draft, body := nextStandings(t, s)
 		began := time.Now()
-		must.Get(publisher.Publish(t.Context(), draft))(t)
+		if _, err := publisher.Publish(t.Context(), draft); err != nil {
+			t.Fatal(err)
+		}
 		swapped := time.Now()
 		for want := tagOf(body); ask() != want; {
 			if time.Since(swapped) > time.Minute {

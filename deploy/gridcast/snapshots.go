@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"gridcast/builder/proof"
+	"gridcast/builder"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -164,12 +164,12 @@ func (c *snapshotsReproduceCmd) Run(ctx context.Context, s *terminal.Streams, st
 		}
 		versions = h.Versions
 	}
-	reproducer, err := proof.NewReproducer(ctx, store)
+	reproducer, err := builder.NewReproducer(ctx, store)
 	if err != nil {
 		return err
 	}
 	var faults error
-	all := []proof.Reproduction{}
+	all := []builder.Reproduction{}
 	for _, version := range versions {
 		again, err := reproducer.Version(ctx, version)
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/molecule-man/go-brrr"
 
-	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/wire"
 )
@@ -147,6 +146,9 @@ func generatedAt(t testing.TB, a answer) time.Time {
 	if m == nil {
 		t.Fatalf("no generated_at: %s", a.body)
 	}
-	at := must.Get(time.Parse(wire.InstantLayout, string(m[1])))(t)
+	at, err := time.Parse(wire.InstantLayout, string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return at
 }

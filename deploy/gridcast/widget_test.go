@@ -17,7 +17,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/deploy/console/browsertest"
-	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -78,13 +77,19 @@ const race = () => document.querySelector("gridcast-live");
 // reach has the site reach another service.
 func (s *site) reach(t *testing.T, service string) {
 	t.Helper()
-	target := must.Get(url.Parse(service))(t)
+	target, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.proxy.Store(httputil.NewSingleHostReverseProxy(target))
 }
 
 func fetch(t *testing.T, url string) string {
 	t.Helper()
-	r := must.Get(http.Get(url))(t)
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -108,8 +113,10 @@ func widgetElsewhere(t *testing.T, d demo) {
 	b := browsertest.Open(t)
 	s := newSite(t, d.url)
 	var created struct{ Key string }
-	must.Do(t, json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
-		"--store", "dir:.var/demo", "--json")), &created))
+	if err := json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
+		"--store", "dir:.var/demo", "--json")), &created); err != nil {
+		t.Fatal(err)
+	}
 	d.await(t, func() bool {
 		return newClient(d.url, created.Key).do(t, http.MethodGet, "/api/v1/drivers", nil).status != http.StatusUnauthorized
 	})
@@ -199,7 +206,9 @@ func widgetElsewhere(t *testing.T, d demo) {
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024)) // freezes the pick
 		gridcast(t, dir, "live", "set", "2024022", "--lap", "3", "--order", "LEC,RUS", "--out", "GAS", "--yes", "--store", "dir:live", "--now", now)
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
-		must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created))
+		if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created); err != nil {
+			t.Fatal(err)
+		}
 		s := newSite(t, startServer(t, dir, "edge", "--store", "dir:live", "--now", now).url)
 		b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
 		b.Await(state, "live")

@@ -2,7 +2,7 @@
 //
 //	list := must.Get(keys.Load(t.Context(), store))(t)
 //
-// Equal, Fail and Succeed report and go on, Until and Advance wait.
+// Hold, Equal, Fail and Succeed report and go on, Until and Advance wait.
 package must
 
 import (
@@ -48,6 +48,14 @@ func Until(t testing.TB, what string, condition func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("not within a minute: %s", what)
 		}
+	}
+}
+
+// Hold reports a property that does not hold. Its arguments are evaluated in any case.
+func Hold(t testing.TB, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(format, args...)
 	}
 }
 

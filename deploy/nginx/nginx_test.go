@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -23,7 +22,10 @@ import (
 func TestBalancers(t *testing.T) {
 	for _, file := range []string{"gridcast.conf", "../compose/nginx.conf"} {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
-			shipped := must.Get(os.ReadFile(file))(t)
+			shipped, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
 			edges, address := nginxtest.StartEdges(t), porttest.Address(t)
 			nginxtest.Start(t, strings.NewReplacer(
 				"listen 127.0.0.1:8080;", "listen "+address+";", "listen 8080;", "listen "+address+";",
@@ -48,19 +50,31 @@ func TestTLS(t *testing.T) {
 
 	files, plain, secure := t.TempDir(), porttest.Address(t), porttest.Address(t)
 	for _, parent := range []string{files, filepath.Dir(files)} { // nginx works as another user
-		must.Do(t, os.Chmod(parent, 0o755))
+		if err := os.Chmod(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	write := func(name string, data []byte) {
 		path := filepath.Join(files, name)
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(t, os.WriteFile(path, data, 0o644))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	pair := certified.TLS.Certificates[0]
-	key := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
 	write("fullchain.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
 	write("privkey.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 	write("acme/.well-known/acme-challenge/token", []byte("proof"))
-	shipped := must.Get(os.ReadFile("gridcast-tls.conf"))(t)
+	shipped, err := os.ReadFile("gridcast-tls.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
 	nginxtest.Start(t, strings.NewReplacer(
 		"listen 80;", "listen "+plain+";", "listen 443", "listen "+secure, "127.0.0.1:8080", edge.Listener.Addr().String(),
 		"/etc/letsencrypt/live/api.example.com", files, "/var/www/acme", filepath.Join(files, "acme"),
@@ -72,7 +86,10 @@ func TestTLS(t *testing.T) {
 		Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}},
 	}
 	get := func(url string) (*http.Response, string, error) {
-		request := must.Get(http.NewRequest(http.MethodGet, url, nil))(t)
+		request, err := http.NewRequest(http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		request.Host = "api.example.com"
 		request.Header.Set("X-Forwarded-For", "192.0.2.1") // a client that chooses its address
 		response, err := client.Do(request)

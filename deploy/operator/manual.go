@@ -14,7 +14,6 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
-	"gridcast/builder/picks"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -52,7 +51,11 @@ var BlockWords = map[assemble.Block]string{
 
 // Roster returns the drivers who may take part in a round, including entries made by people.
 func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster, *almanac.Round, error) {
-	v, r, err := o.roundNow(ctx, session)
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := findRound(v, o.Ledger.Fold(), session)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,16 +213,14 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 		p.Effects = slices.Insert(p.Effects, 0, order)
 	}
-	return o.planEntry(r, entry, roundEntry(action, d.Key), p, text), nil
-}
-
-// planEntry plans to enter facts of a round. The text is that of the answer.
-func (o *Operator) planEntry(r *almanac.Round, entry ingest.ManualEntry, audited auditlog.Intent, p Preview, text string) *Plan {
-	return &Plan{entry: audited, Preview: p, do: func(ctx context.Context, request Request) (Answer, error) {
-		answer, err := o.enter(ctx, entry, request)
-		answer.Record, answer.Text = r, text
-		return answer, err
-	}}
+	return &Plan{
+		entry: roundEntry(action, d.Key), Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			answer, err := o.enter(ctx, entry, request)
+			answer.Record, answer.Text = r, text
+			return answer, err
+		},
+	}, nil
 }
 
 // CodesOf returns the codes of drivers.
@@ -365,7 +366,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 // pickToCome describes the pick that archive leads to for a round without a pick, and the instant of its
 // freeze.
 func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.Fold, r *almanac.Round, now, arrived time.Time) []string {
-	next, ok := picks.FindNext(archive, state, r, now, arrived)
+	next, ok := builder.FindNextPick(archive, state, r, now, arrived)
 	if !ok {
 		return nil
 	}
@@ -417,7 +418,11 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	if o.Ingest == nil {
 		return nil, nil, errNoFacts
 	}
-	_, r, err := o.roundNow(ctx, d.Key)
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := findRound(v, o.Ledger.Fold(), d.Key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -499,7 +504,11 @@ func (o *Operator) planSession(ctx context.Context, key int64, kind season.Sessi
 	if o.Ingest == nil {
 		return nil, errNoFacts
 	}
-	_, r, err := o.roundNow(ctx, key)
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := findRound(v, o.Ledger.Fold(), key)
 	if err != nil {
 		return nil, err
 	}
@@ -537,5 +546,12 @@ func (o *Operator) planSession(ctx context.Context, key int64, kind season.Sessi
 	}
 	audited := roundEntry(action, key)
 	audited.Subject += " " + string(kind)
-	return o.planEntry(r, entry, audited, p, fmt.Sprintf("The %s of the %s is %s.", kind, label(r), done)), nil
+	return &Plan{
+		entry: audited, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			answer, err := o.enter(ctx, entry, request)
+			answer.Record, answer.Text = r, fmt.Sprintf("The %s of the %s is %s.", kind, label(r), done)
+			return answer, err
+		},
+	}, nil
 }

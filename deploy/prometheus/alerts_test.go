@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
-
 	"go.yaml.in/yaml/v3"
 )
 
@@ -36,7 +34,10 @@ type ruleTests struct {
 
 func read(t *testing.T, file string, v any) {
 	t.Helper()
-	data := must.Get(os.ReadFile(file))(t)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := yaml.Unmarshal(data, v); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}

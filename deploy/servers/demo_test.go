@@ -10,7 +10,6 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
-	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -29,18 +28,29 @@ func TestVisitorHasTenMinutes(t *testing.T) {
 // A default port that is in use makes way for the next free one, and the demo says so. A port that the
 // caller named does not.
 func TestDemoTakesNextPorts(t *testing.T) {
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = listener.Close() }()
 	busy := listener.Addr().String()
 	port := func(address string) int {
-		_, text := must.Get2(net.SplitHostPort(address))(t)
-		n := must.Get(strconv.Atoi(text))(t)
+		_, text, err := net.SplitHostPort(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return n
 	}
 
 	var said bytes.Buffer
 	c := Serve{Edge: flags.Edge{Listen: busy}, Console: flags.Console{OperatorListen: busy}}
-	must.Do(t, c.choosePorts(t.Context(), terminal.New(&bytes.Buffer{}, &said)))
+	if err := c.choosePorts(t.Context(), terminal.New(&bytes.Buffer{}, &said)); err != nil {
+		t.Fatal(err)
+	}
 	if api, console := port(c.Listen), port(c.OperatorListen); api <= port(busy) || console <= api {
 		t.Errorf("got ports %d and %d after %s, want two higher ones", api, console, busy)
 	}

@@ -19,7 +19,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/auditlog"
-	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -133,7 +132,10 @@ func onQualifyingAlone(t *testing.T, facts archive.Stored, r *almanac.Round) flo
 			year.Rounds[i].Grid = nil
 		}
 	}
-	f := must.Get(hindsightModel.Predict(v, r.Year, r.Facts.GrandPrix))(t)
+	f, err := hindsightModel.Predict(v, r.Year, r.Facts.GrandPrix)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return score.Of(f, r.Facts.Podium()).LogLoss
 }
 
@@ -142,7 +144,10 @@ var hindsightModel = predict.NewV2(predict.DefaultParams())
 // person returns the actions of an operator on the running service.
 func (u *unattended) person(t *testing.T) *operator.Operator {
 	t.Helper()
-	log := must.Get(auditlog.Load(t.Context(), u.store))(t)
+	log, err := auditlog.Load(t.Context(), u.store)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &operator.Operator{
 		Store: u.store, Audit: log, Name: "test", Now: u.Now, Ledger: u.ledger, Facts: u.facts.Load, Archives: u.facts, Ingest: u.sources, Build: u.service.Build,
 	}
@@ -157,7 +162,10 @@ func (u *unattended) enterQualifying(t *testing.T, person *operator.Operator, fa
 	}
 	i := slices.IndexFunc(year.Rounds, func(o season.Round) bool { return o.GrandPrix == r.Facts.GrandPrix })
 	codes := happened.Codes(year.Year) // F1DB renames drivers between releases, and codes stay
-	facts := must.Get(u.facts.Load(t.Context()))(t)
+	facts, err := u.facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	served := facts.Archive.AsOf(u.Now()).Teams
 	var order strings.Builder
 	for _, row := range year.Rounds[i].Qualifying {

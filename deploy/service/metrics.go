@@ -17,7 +17,6 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
-	"gridcast/builder/running"
 	"gridcast/builder/season"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/wire"
@@ -284,13 +283,13 @@ func (s *Service) collectRace(set setter, now time.Time) {
 	stale := 0.0
 	if facts := s.facts.Load(); facts != nil {
 		state := s.builder.Ledger.Current(now)
-		r := running.Round(facts.Archive.AsOf(now), state)
+		r := builder.LiveRound(facts.Archive.AsOf(now), state)
 		tape := new(live.Tape)
 		if r != nil {
 			tape = cmp.Or(s.builder.Observed().Known(r.Session), tape)
 		}
-		if r != nil && r.Result == nil && !now.Before(r.Start) && !now.After(running.WatchedUntil(r, tape)) && (s.feed || tape.Heard() != nil) {
-			race := running.RaceOf(r, state, tape)
+		if r != nil && r.Result == nil && !now.Before(r.Start) && !now.After(builder.WatchedUntil(r, tape)) && (s.feed || tape.Heard() != nil) {
+			race := tape.Race(builder.Fixture(r), state.Driver)
 			seen, until := season.Later(r.Start, race.Seen), race.ValidUntil()
 			if until.IsZero() {
 				until = r.Start.Add(live.Fresh)

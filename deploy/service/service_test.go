@@ -23,7 +23,6 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/clock"
-	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
 	"gridcast/scheduler/webhook"
@@ -38,7 +37,10 @@ func belgianWeekend(t *testing.T, w io.Writer) (*service.Service, *raceTime, *pr
 	store := memblob.New()
 	facts := archive.NewStore(store)
 	inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256))(t)
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
 	clock := &raceTime{}
 	clock.set(start.Add(-time.Hour))
 	log, registry := slog.New(slog.NewTextHandler(w, nil)), prometheus.NewRegistry()
@@ -67,10 +69,14 @@ func TestOnPublish(t *testing.T) {
 		}
 	}
 	s.WithoutDerived()
-	must.Do(t, s.Start(t.Context(), nil))
+	if err := s.Start(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	must.Do(t, s.Run(ctx))
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
 	now.set(now.Now().AddDate(0, 0, 1))
 	o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
 	if s.WaitNotified(); err != nil || o.Version != 2 || one.Load() != 2 || strings.Contains(log.String(), "level=ERROR") {
@@ -89,7 +95,9 @@ func TestPlansOnChange(t *testing.T) {
 		s, now, _ := belgianWeekend(t, io.Discard)
 		s.CountPlans(&plans)
 		s.WithoutDerived()
-		must.Do(t, s.Start(t.Context(), nil))
+		if err := s.Start(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
@@ -198,7 +206,10 @@ func TestHold(t *testing.T) {
 // Every gate has a metric from the start, so that an alert tells zero from missing data.
 func TestEveryGateIsCounted(t *testing.T) {
 	_, _, registry := belgianWeekend(t, io.Discard)
-	families := must.Get(registry.Gather())(t)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
 	series := make(map[string]int)
 	for _, family := range families {
 		series[family.GetName()] = len(family.GetMetric())
@@ -213,11 +224,21 @@ func TestEveryGateIsCounted(t *testing.T) {
 func TestPauseByTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
-		sender := must.Get(webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again and again"), InsecureLoopback: true}))(t)
-		h := must.Get(webhook.New(sender, "https://receiver.example/hook", nil, 0))(t)
-		must.Do(t, webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }))
+		sender, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again and again"), InsecureLoopback: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := webhook.New(sender, "https://receiver.example/hook", nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }); err != nil {
+			t.Fatal(err)
+		}
 		state := `{"format":1,"failures":10,"failing":"2026-06-07T13:00:00Z","give_up":"nothing was taken\nsince Sunday"}`
-		must.Get(store.Swap(t.Context(), webhook.DeliveryKey(h.ID), "", []byte(state)))(t)
+		if _, err := store.Swap(t.Context(), webhook.DeliveryKey(h.ID), "", []byte(state)); err != nil {
+			t.Fatal(err)
+		}
 		status := func() operator.WebhookStatus {
 			t.Helper()
 			list, err := (&operator.Operator{Store: store}).ListWebhooks(t.Context())
@@ -242,7 +263,10 @@ func TestPauseByTheService(t *testing.T) {
 		if got := status(); got.State != webhook.GivenUp || got.State.String() != "given up" || got.Trouble != "nothing was taken\nsince Sunday" {
 			t.Errorf("got %+v, want it given up", got)
 		}
-		log := must.Get(auditlog.Load(t.Context(), store))(t)
+		log, err := auditlog.Load(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
 		done := 0
 		for _, e := range log.Entries() {
 			switch {
@@ -270,7 +294,10 @@ func TestStopCancelsABuild(t *testing.T) {
 		store, at := memblob.New(), time.Date(2024, 7, 28, 12, 0, 0, 0, time.UTC)
 		facts := archive.NewStore(store)
 		inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-		l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, at.AddDate(0, 0, -2), "test", inUse.SHA256))(t)
+		l, err := ledger.Open(t.Context(), store, ledger.Simulated, at.AddDate(0, 0, -2), "test", inUse.SHA256)
+		if err != nil {
+			t.Fatal(err)
+		}
 		race := &raceTime{}
 		race.set(at)
 		log := slog.New(slog.DiscardHandler)
@@ -285,14 +312,22 @@ func TestStopCancelsABuild(t *testing.T) {
 			},
 		}, race, log, prometheus.NewRegistry())
 		s.WithoutDerived()
-		must.Do(t, s.Start(t.Context(), nil))
-		actions := must.Get(s.Operator(t.Context(), nil))(t)
+		if err := s.Start(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		actions, err := s.Operator(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
 		synctest.Wait()
 		hangs.Store(true)
-		built := must.Get(actions.RunJob("build", "test"))(t)
+		built, err := actions.RunJob("build", "test")
+		if err != nil {
+			t.Fatal(err)
+		}
 		synctest.Wait()
 		cancel()
 		began := time.Now()
@@ -317,10 +352,15 @@ func TestSilentFeedIsMeasured(t *testing.T) {
 	s, clock, registry := belgianWeekend(t, io.Discard)
 	s.ExpectFeed()
 	build := func() {
-		must.Get(s.Build(t.Context(), builder.Request{Reason: "test"}))(t)
+		if _, err := s.Build(t.Context(), builder.Request{Reason: "test"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	value := func(name string) float64 {
-		families := must.Get(registry.Gather())(t)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, family := range families {
 			for _, m := range family.GetMetric() {
 				if label := m.GetLabel(); family.GetName() == name && len(label) == 0 {
@@ -334,9 +374,15 @@ func TestSilentFeedIsMeasured(t *testing.T) {
 	}
 	start := clock.Now().Add(time.Hour)
 	build()
-	actions := must.Get(s.Operator(t.Context(), nil))(t)
+	actions, err := s.Operator(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	send := func(line string) {
-		must.Get2(actions.ObserveLines(t.Context(), strings.NewReader(line), "feed", func(int, error) {}))(t)
+		_, _, err := actions.ObserveLines(t.Context(), strings.NewReader(line), "feed", func(int, error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, step := range []struct {
 		after      time.Duration

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"gridcast/deploy/must"
 	"gridcast/deploy/widget"
 	"gridcast/schemas/docs"
 )
@@ -16,7 +15,10 @@ import (
 func TestReleasesAreSmallAndWhole(t *testing.T) {
 	for _, r := range widget.Releases() {
 		var small bytes.Buffer
-		w := must.Get(gzip.NewWriterLevel(&small, gzip.BestCompression))(t)
+		w, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := w.Write(r.Module); err != nil || w.Close() != nil {
 			t.Fatal(err)
 		}

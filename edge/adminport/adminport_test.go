@@ -32,16 +32,12 @@ func TestServerHasLimits(t *testing.T) {
 			_, _ = io.WriteString(client, "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nname=")
 		}()
 		response, err := http.ReadResponse(bufio.NewReader(client), nil)
-		if err != nil || response.StatusCode != http.StatusRequestTimeout {
-			t.Errorf("a body that does not come: got %+v, %v", response, err)
-		}
+		must.Hold(t, err == nil && response.StatusCode == http.StatusRequestTimeout, "a body that does not come: got %+v, %v", response, err)
 		if waited := time.Since(began); waited > 31*time.Second {
 			t.Errorf("it was waited for %s", waited)
 		}
 	})
-	if adminport.Server(nil).MaxHeaderBytes == 0 || adminport.Server(nil).WriteTimeout == 0 {
-		t.Error("headers or answers have no limit")
-	}
+	must.Hold(t, adminport.Server(nil).MaxHeaderBytes != 0 && adminport.Server(nil).WriteTimeout != 0, "headers or answers have no limit")
 }
 
 // oneConn is a listener with one connection.
@@ -145,9 +141,7 @@ func TestListenBoundsConnections(t *testing.T) {
 				got++
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%d connections of %d addresses at a time are answered, want %d", got, tt.addresses, tt.want)
-		}
+		must.Hold(t, got == tt.want, "%d connections of %d addresses at a time are answered, want %d", got, tt.addresses, tt.want)
 	}
 }
 
@@ -161,9 +155,7 @@ func TestUnfinishedBodiesBlockNobody(t *testing.T) {
 		}
 		time.Sleep(2 * silence)
 		for range 10 {
-			if !answered(dialFrom(t, 2, listener, plain)) {
-				t.Errorf("300 unfinished requests of %d addresses block another one", addresses)
-			}
+			must.Hold(t, answered(dialFrom(t, 2, listener, plain)), "300 unfinished requests of %d addresses block another one", addresses)
 		}
 	}
 }
@@ -187,8 +179,6 @@ func TestLocalHosts(t *testing.T) {
 		answer, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.Host = tt.host
 		adminport.LocalHosts(at, ok).ServeHTTP(answer, r)
-		if answer.Code != tt.want {
-			t.Errorf("port at %s asked as %q: got %d, want %d", tt.at, tt.host, answer.Code, tt.want)
-		}
+		must.Hold(t, answer.Code == tt.want, "port at %s asked as %q: got %d, want %d", tt.at, tt.host, answer.Code, tt.want)
 	}
 }

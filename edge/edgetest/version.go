@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,72 +126,7 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			Driver: "NOR", Name: "Lando Norris", FirstName: "Lando", LastName: "Norris", Number: 4, Team: "McLaren", Country: "GBR",
 		}}
 	},
-	catalog.Predictions: func(v catalog.Variant, _ int64) any {
-		records := []wire.PredictionRecord{}
-		if v.SessionKey > 0 {
-			records = append(records, wire.PredictionRecord{
-				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix",
-				Prediction: wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}},
-			})
-		}
-		return records
-	},
 	catalog.Accuracy: func(_ catalog.Variant, n int64) any { return wire.Accuracy{RacesEvaluated: int(n)} },
-	catalog.Probabilities: func(v catalog.Variant, _ int64) any {
-		records := []wire.ProbabilityRecord{}
-		if v.SessionKey > 0 {
-			records = append(records, wire.ProbabilityRecord{
-				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Model: "v2-1", Basis: "grid", FrozenAt: wire.Instant(AbuDhabi.Add(-time.Hour)),
-				Drivers: []wire.DriverChance{
-					{Driver: "NOR", DriverID: "lando-norris", WinPct: 625, PodiumPct: 1000}, {Driver: "VER", DriverID: "max-verstappen", WinPct: 250, PodiumPct: 1000}, {Driver: "LEC", DriverID: "charles-leclerc", WinPct: 125, PodiumPct: 1000},
-				},
-			})
-		}
-		return records
-	},
-	catalog.Forecast: func(v catalog.Variant, n int64) any {
-		records := []wire.ForecastRecord{}
-		if v.SessionKey > 0 {
-			records = append(records, wire.ForecastRecord{
-				SessionKey: v.SessionKey, GPName: "Abu Dhabi Grand Prix", Date: "2024-12-08", Model: "test", Basis: "form",
-				Podium: wire.Podium{P1: "NOR", P2: "PIA", P3: "VER"}, Drivers: []wire.ForecastChance{
-					{Driver: "NOR", DriverID: "lando-norris", WinPct: wire.Percent(1000 - n%100), PodiumPct: 1000}, {Driver: "PIA", DriverID: "oscar-piastri", PodiumPct: 1000}, {Driver: "VER", DriverID: "max-verstappen", PodiumPct: 1000},
-				},
-			})
-		}
-		return records
-	},
-	catalog.Results: func(v catalog.Variant, n int64) any {
-		records := []wire.ResultRecord{}
-		if v.SessionKey > 0 {
-			records = append(records, wire.ResultRecord{
-				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Revisions: []wire.Revision{},
-				Race: []wire.ResultRow{{Position: 1, Driver: "NOR", DriverID: "lando-norris", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren", Status: wire.Classified, Points: float64(n)}},
-			})
-		}
-		return records
-	},
-	catalog.Weekends: func(v catalog.Variant, _ int64) any {
-		records := []wire.Weekend{}
-		if v.SessionKey > 0 {
-			records = append(records, wire.Weekend{
-				SessionKey: v.SessionKey, Round: 8, GPName: "Monaco Grand Prix", GPID: "monaco", Status: wire.Finished,
-				Circuit:  wire.Circuit{ID: "monaco", Name: "Monaco", Locality: "Monte Carlo", Country: "Monaco", TimeZone: "Europe/Monaco"},
-				Sessions: []wire.WeekendSession{{Session: "race", Date: "2024-05-26", Status: wire.Finished}},
-			})
-		}
-		return records
-	},
-	catalog.Sessions: func(v catalog.Variant, _ int64) any {
-		records := []wire.WeekendSessions{}
-		if v.SessionKey > 0 {
-			records = append(records, wire.WeekendSessions{
-				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Drivers: []wire.SessionDriver{{DriverID: "lando-norris", Driver: "NOR", Name: "Lando Norris", Team: "McLaren", TeamID: "mclaren"}},
-				Qualifying: []wire.QualifyingRow{{Position: 1, DriverID: "lando-norris", Q1MS: 70_000}},
-			})
-		}
-		return records
-	},
 	catalog.Live: func(v catalog.Variant, n int64) any {
 		if v.SessionKey == catalog.NoSession {
 			return wire.LiveRace{State: wire.LiveNone}
@@ -212,7 +149,7 @@ func render(t testing.TB, v catalog.Variant, n int64) []byte {
 	} else if sample := samples[v.Endpoint]; sample != nil {
 		content = wire.Wrap(sample(v, n), generatedAt(n))
 	} else {
-		content = wire.Wrap(example(t, v.Endpoint), generatedAt(n))
+		content = wire.Wrap(example(t, v), generatedAt(n))
 	}
 	body, err := wire.Marshal(content)
 	if err != nil {
@@ -221,16 +158,30 @@ func render(t testing.TB, v catalog.Variant, n int64) []byte {
 	return body
 }
 
-// example returns the data of an endpoint's first example in the OpenAPI document.
-func example(t testing.TB, endpoint catalog.Name) json.RawMessage {
+// example returns the data of an endpoint's first example in the OpenAPI document: for a season and a session with records
+// of their own, the first record under that session, and otherwise none.
+func example(t testing.TB, v catalog.Variant) any {
 	t.Helper()
-	path, ok := documented().Paths[catalog.BasePath+"/"+string(endpoint)]
-	examples := path.Get.Responses["200"].Content["application/json"].Examples
-	if !ok || len(examples) == 0 {
-		t.Fatalf("the OpenAPI document has no example of %s", endpoint)
+	examples := documented().Paths[catalog.BasePath+"/"+string(v.Endpoint)].Get.Responses["200"].Content["application/json"].Examples
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		data := examples[name].Value.Data
+		var records []json.RawMessage
+		if err := json.Unmarshal(data, &records); err != nil || len(records) > 0 && !session.Match(records[0]) {
+			return data // of an endpoint without sessions
+		}
+		switch {
+		case v.SessionKey <= 0:
+			return records[:0]
+		case len(records) > 0:
+			return []json.RawMessage{session.ReplaceAll(records[0], fmt.Appendf(nil, `"session_key":%d`, v.SessionKey))}
+		}
 	}
-	return examples[slices.Min(slices.Collect(maps.Keys(examples)))].Value.Data
+	t.Fatalf("the OpenAPI document has no example of %s", v.Path())
+	return nil
 }
+
+// session is the session of a record.
+var session = regexp.MustCompile(`"session_key":\s*\d+`)
 
 // document is the part of the OpenAPI document that has the examples.
 type document struct {

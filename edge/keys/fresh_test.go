@@ -61,9 +61,7 @@ func heldBack(t *testing.T, trusting bool) {
 	}
 
 	word = fresh("")
-	if word != "" {
-		t.Errorf("no list: text %q", word)
-	}
+	must.Hold(t, word == "", "no list: text %q", word)
 	change(add("one"))
 	first := change(add("two"))
 	must.Get(seen.Create(t.Context(), keys.Object, first))(t)

@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
@@ -36,40 +38,21 @@ func TestCreate(t *testing.T) {
 	}
 	must.Equal(t, "record", want, record)
 	data := must.Get(d.Encode())(t)
-	if strings.Contains(string(data), key) || strings.Contains(string(data), key[8:40]) {
-		t.Errorf("the document holds the key:\n%s", data)
-	}
+	must.Hold(t, !strings.Contains(string(data), key) && !strings.Contains(string(data), key[8:40]), "the document holds the key:\n%s", data)
 	decoded := must.Get(keys.Decode(data))(t)
 	must.Equal(t, "Decode is not the inverse of Encode", d, decoded)
 }
 
 func TestCreateRefuses(t *testing.T) {
-	for _, tt := range []struct {
-		request keys.Request
-		want    string
-	}{
-		{keys.Request{Tier: "pro"}, "name is empty"},
-		{keys.Request{Name: "n"}, "tier is empty"},
-		{keys.Request{Name: "n\x1b[2J", Tier: "pro"}, "printable"},
-		{keys.Request{Name: "n\a", Tier: "pro"}, "printable"},
-		{keys.Request{Name: "n\nm", Tier: "pro"}, "printable"},
-		{keys.Request{Name: "n\u202em", Tier: "pro"}, "printable"},
-		{keys.Request{Name: "n\xff", Tier: "pro"}, "printable"},
-		{keys.Request{Name: "n", Tier: "pro", Expires: now}, "past"},
-		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"example.org"}}, "https://host"},
-		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org/"}}, "https://host"},
-		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://Example.org"}}, "upper-case"},
-		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org:443"}}, "default port"},
-		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"*"}}, "https://host"},
-	} {
+	golden.Table(t, "testdata/refusals.txt", func(input string) string {
 		var d keys.List
-		if _, _, err := d.Create(tt.request, now); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: got %v, want %q", tt.request, err, tt.want)
-		}
-		if len(d.Keys) != 0 {
-			t.Errorf("%+v: refused, but in the document", tt.request)
-		}
-	}
+		var r keys.Request
+		must.Do(t, json.Unmarshal([]byte(input), &r))
+		r.Name = strings.Replace(r.Name, "{not UTF-8}", "\xff", 1)
+		_, _, err := d.Create(r, now)
+		must.Hold(t, err != nil && len(d.Keys) == 0, "%s: got %v and %d keys, want an error and none", input, err, len(d.Keys))
+		return fmt.Sprint(err)
+	})
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -162,21 +145,15 @@ func TestRevokeAndRotate(t *testing.T) {
 	}
 	// A second rotation must not give the old key more time.
 	other, _, err := d.Rotate(old.ID, 72*time.Hour, now)
-	if err != nil || !other.Expires.IsZero() {
-		t.Errorf("the other key: got expiry %s, %v, want none, as of the first successor", other.Expires, err)
-	}
+	must.Hold(t, err == nil && other.Expires.IsZero(), "the other key: got expiry %s, %v, want none, as of the first successor", other.Expires, err)
 	if replaced, err = d.Find(old.ID); err != nil || !replaced.Expires.Equal(now.Add(24*time.Hour).Truncate(time.Second)) {
 		t.Errorf("rotated twice: got expiry %s, %v", replaced.Expires, err)
 	}
 
 	revoked, err := d.Revoke(fresh.ID, now)
-	if err != nil || revoked.Active(now) {
-		t.Errorf("revoked: got %+v, %v", revoked, err)
-	}
+	must.Hold(t, err == nil && !revoked.Active(now), "revoked: got %+v, %v", revoked, err)
 	again, err := d.Revoke(fresh.ID, now.Add(time.Hour))
-	if err != nil || !again.Revoked.Equal(revoked.Revoked) {
-		t.Errorf("revoked again: got %s, %v, want %s", again.Revoked, err, revoked.Revoked)
-	}
+	must.Hold(t, err == nil && again.Revoked.Equal(revoked.Revoked), "revoked again: got %s, %v, want %s", again.Revoked, err, revoked.Revoked)
 	must.Fail(t, "rotate a revoked key", must.Err2(d.Rotate(fresh.ID, time.Hour, now)), keys.ErrInactive)
 	must.Fail(t, "revoke an unknown key", must.Err(d.Revoke("nobody", now)), keys.ErrNoKey)
 }
@@ -200,19 +177,13 @@ func TestTable(t *testing.T) {
 	}
 	first := table(nil)
 	e := find(first, expiring, now)
-	if e == nil || e.PerMinute != 120 || keys.DefaultTiers().Names()[e.Tier] != "standard" {
-		t.Errorf("got %+v, want a key of the tier standard", e)
-	}
-	if find(first, expiring, now.Add(time.Hour)) != nil {
-		t.Error("an expired key is found")
-	}
+	must.Hold(t, e != nil && e.PerMinute == 120 && keys.DefaultTiers().Names()[e.Tier] == "standard", "got %+v, want a key of the tier standard", e)
+	must.Hold(t, find(first, expiring, now.Add(time.Hour)) == nil, "an expired key is found")
 	if find(first, odd, now) != nil || len(first.Skipped()) != 1 || !strings.Contains(first.Skipped()[0], "platinum") {
 		t.Errorf("a key of an unknown tier: skipped %q", first.Skipped())
 	}
 	w := find(first, widgetKey, now)
-	if !w.Allows([]byte("https://example.org")) || w.Allows([]byte("https://example.com")) || !w.Allows(nil) {
-		t.Error("origins are not judged by the record")
-	}
+	must.Hold(t, w.Allows([]byte("https://example.org")) && !w.Allows([]byte("https://example.com")) && w.Allows(nil), "origins are not judged by the record")
 	w.Counter.Take(now, w.PerMinute)
 
 	// A reload keeps the counters, and takes a revocation into account.
@@ -220,9 +191,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("after a reload: got %d remaining, want 598", got)
 	}
 	must.Get(d.Revoke(widget.ID, now))(t)
-	if find(table(first), widgetKey, now) != nil {
-		t.Error("a revoked key is found")
-	}
+	must.Hold(t, find(table(first), widgetKey, now) == nil, "a revoked key is found")
 }
 
 func TestTiersValidate(t *testing.T) {

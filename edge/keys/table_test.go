@@ -192,9 +192,7 @@ func TestFewFaultsAreReported(t *testing.T) {
 		lines = fmt.Appendf(lines, `{"id":%q,"sha256":"x"},`+"\n", strings.Repeat("x", 1+i%5*100))
 	}
 	_, err := keys.NewTable(keys.Seal(lines), keys.DefaultTiers(), limit.Memory{}, nil)
-	if err == nil || strings.Count(err.Error(), "\n") != 9 || len(err.Error()) > 10_000 {
-		t.Errorf("got %.500v, want ten faults", err)
-	}
+	must.Hold(t, err != nil && strings.Count(err.Error(), "\n") == 9 && len(err.Error()) <= 10_000, "got %.500v, want ten faults", err)
 }
 
 // FuzzNewTable: a table accepts exactly the lists that can be decoded, also when it
@@ -260,9 +258,7 @@ func TestTableLetsGoOfTheTableBefore(t *testing.T) {
 	d.Keys[0].Revoked = now
 	second := tableOf(t, d, keys.DefaultTiers(), first)
 	runtime.GC()
-	if before.Value() != nil {
-		t.Error("the table of a changed list keeps the table before it")
-	}
+	must.Hold(t, before.Value() == nil, "the table of a changed list keeps the table before it")
 	runtime.KeepAlive(second)
 }
 

@@ -39,9 +39,7 @@ func TestFullListRevokes(t *testing.T) {
 	for err == nil {
 		err = update(add("client"))
 	}
-	if !errors.Is(err, keys.ErrFull) {
-		t.Errorf("another key: got %v, want ErrFull", err)
-	}
+	must.Hold(t, errors.Is(err, keys.ErrFull), "another key: got %v, want ErrFull", err)
 	if err := update(func(d *keys.List) error {
 		_, _, err := d.Rotate(d.Keys[0].ID, time.Hour, now)
 		return err

@@ -90,9 +90,7 @@ func TestClockJumps(t *testing.T) {
 		for i := range windows + 1 {
 			now := minute.Add(i * time.Minute)
 			allowed, d := fill(now)
-			if i == windows && allowed != perMinute {
-				t.Errorf("%d minutes after the clock was %v wrong: allowed %d of %d", i, jump, allowed, perMinute)
-			}
+			must.Hold(t, i != windows || allowed == perMinute, "%d minutes after the clock was %v wrong: allowed %d of %d", i, jump, allowed, perMinute)
 			if retry := d.RetryAfter(now); retry > 120 || i == windows && retry > 60 {
 				t.Errorf("%d minutes after the clock was %v wrong: retry after %d s", i, jump, retry)
 			}
@@ -186,14 +184,10 @@ func TestExactUnderConcurrency(t *testing.T) {
 			t.Errorf("window to %d: got %d allowed and %d refused, want %d before the first refusal",
 				end, allowed[end], refused[end], perMinute)
 		}
-		if allowed[end]+lowest[end] != perMinute {
-			t.Errorf("window to %d: got %d allowed, but %d remaining", end, allowed[end], lowest[end])
-		}
+		must.Hold(t, allowed[end]+lowest[end] == perMinute, "window to %d: got %d allowed, but %d remaining", end, allowed[end], lowest[end])
 	}
 	t.Logf("%d windows", len(lowest))
-	if total != goroutines*requests {
-		t.Errorf("got %d decisions, want %d", total, goroutines*requests)
-	}
+	must.Hold(t, total == goroutines*requests, "got %d decisions, want %d", total, goroutines*requests)
 }
 
 func TestTakeDoesNotAllocate(t *testing.T) {
@@ -240,9 +234,7 @@ func TestAnonymous(t *testing.T) {
 			fresh++
 		}
 	}
-	if fresh < 95 {
-		t.Errorf("of 100 new addresses %d had a fresh window", fresh)
-	}
+	must.Hold(t, fresh >= 95, "of 100 new addresses %d had a fresh window", fresh)
 }
 
 func TestOffsetsAreSpread(t *testing.T) {
@@ -254,9 +246,7 @@ func TestOffsetsAreSpread(t *testing.T) {
 		}
 		seen[offset] = true
 	}
-	if len(seen) != limit.Period {
-		t.Errorf("1000 keys begin at %d different seconds, want all 60", len(seen))
-	}
+	must.Hold(t, len(seen) == limit.Period, "1000 keys begin at %d different seconds, want all 60", len(seen))
 }
 
 func BenchmarkTake(b *testing.B) {

@@ -71,9 +71,7 @@ func TestProof(t *testing.T) {
 		if page := s.Proof(path); page != nil {
 			got = string(page.Answer(nil, nil).Body)
 		}
-		if got != want {
-			t.Errorf("%s: got %d bytes %.40q, want %d bytes", path, len(got), got, len(want))
-		}
+		must.Hold(t, got == want, "%s: got %d bytes %.40q, want %d bytes", path, len(got), got, len(want))
 	}
 	if !strings.Contains(string(v.Note()), "version 1\n") || resident.Proves("/api/v1/log/checkpoint") {
 		t.Error("the note is not about the version, or a path of the API proves something")

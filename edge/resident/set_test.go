@@ -29,17 +29,13 @@ func TestFind(t *testing.T) {
 		"/accuracy", "/accuracy?year=2023", "/predictions", "/predictions?year=2023",
 		"/predictions?session_key=2023005", "/predictions?year=2023&session_key=2023005", "/predictions?session_key=2023005&year=2023",
 	} {
-		if set.Find([]byte(catalog.BasePath+target)) == nil {
-			t.Errorf("%s is not found", target)
-		}
+		must.Hold(t, set.Find([]byte(catalog.BasePath+target)) != nil, "%s is not found", target)
 	}
 	for _, target := range []string{
 		"", "/", "/standings//", "/standings?", "/standings?year=1999", "/standings?year=2024&year=2024",
 		"/predictions?year=2024&session_key=2023005", "/drivers?year=2024",
 	} {
-		if set.Find([]byte(catalog.BasePath+target)) != nil {
-			t.Errorf("%s is found", target)
-		}
+		must.Hold(t, set.Find([]byte(catalog.BasePath+target)) == nil, "%s is found", target)
 	}
 }
 
@@ -65,17 +61,11 @@ func TestFindAgreesWithTheCatalog(t *testing.T) {
 				continue
 			}
 			found++
-			if err != nil || set.Page(variant) != page {
-				t.Errorf("%s: the map and the catalog disagree", target)
-			}
-			if page.Endpoint != i || (page.Countdown != nil) != e.Computed {
-				t.Errorf("%s: got a page of endpoint %d", target, page.Endpoint)
-			}
+			must.Hold(t, err == nil && set.Page(variant) == page, "%s: the map and the catalog disagree", target)
+			must.Hold(t, page.Endpoint == i && (page.Countdown != nil) == e.Computed, "%s: got a page of endpoint %d", target, page.Endpoint)
 		}
 	}
-	if found < 40 {
-		t.Errorf("got %d targets in the map, want all the plain ones", found)
-	}
+	must.Hold(t, found >= 40, "got %d targets in the map, want all the plain ones", found)
 }
 
 func TestSessionWithoutPickIsTheEmptyList(t *testing.T) {
@@ -89,9 +79,7 @@ func TestSessionWithoutPickIsTheEmptyList(t *testing.T) {
 func TestLoadRefusesAnIncompleteVersion(t *testing.T) {
 	for _, path := range []string{"drivers", "standings/drivers/1950", "next-race", "predictions/none", "accuracy/all"} {
 		_, err := resident.Load(edgetest.Publish(t, memblob.New(), 1, path), nil)
-		if err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("without %s: got %v", path, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), path), "without %s: got %v", path, err)
 	}
 }
 
@@ -111,9 +99,7 @@ func TestAnswerDoesNotAllocate(t *testing.T) {
 	target := []byte("/api/v1/standings?type=constructors&year=2023")
 	accept, match := []byte("gzip, br;q=0.5"), []byte(`W/"x", "y"`)
 	if n := testing.AllocsPerRun(100, func() {
-		if set.Find(target).Answer(accept, match).Status != 200 {
-			t.Error("not a 200")
-		}
+		must.Hold(t, set.Find(target).Answer(accept, match).Status == 200, "not a 200")
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
@@ -126,13 +112,9 @@ func TestPagesAreKept(t *testing.T) {
 	set := must.Get(resident.Load(first, nil))(t)
 	target := []byte("/api/v1/standings")
 	same := must.Get(resident.Load(first, set))(t)
-	if same.Find(target) != set.Find(target) {
-		t.Error("the same content has another page")
-	}
+	must.Hold(t, same.Find(target) == set.Find(target), "the same content has another page")
 	other := must.Get(resident.Load(edgetest.Publish(t, store, 2), set))(t)
-	if other.Find(target) == set.Find(target) {
-		t.Error("other content has the same page")
-	}
+	must.Hold(t, other.Find(target) != set.Find(target), "other content has the same page")
 }
 
 // TestLapKeepsOtherPages: a lap of a race makes one page anew. Requests for everything else meet the pages that they met
@@ -214,9 +196,7 @@ func TestLeanPage(t *testing.T) {
 	for accepted, want := range before {
 		got := page.Answer([]byte(accepted), nil)
 		if plain := accepted == "" || accepted == "identity" || accepted == "zstd"; plain {
-			if !bytes.Equal(got.Body, text) {
-				t.Errorf("%q: got %d bytes, want the %d of the text", accepted, len(got.Body), len(text))
-			}
+			must.Hold(t, bytes.Equal(got.Body, text), "%q: got %d bytes, want the %d of the text", accepted, len(got.Body), len(text))
 		} else if !bytes.Equal(got.Body, want.Body) {
 			t.Errorf("%q: got another body", accepted)
 		}

@@ -125,16 +125,10 @@ func TestMissedAroundAStart(t *testing.T) {
 func TestTooLateAtTheStart(t *testing.T) {
 	start := lasVegas(t).Start
 	freeze, _ := cadence.Next(cadencetest.Calendar(lasVegas(t)), cadence.Freeze, start.Add(-time.Hour))
-	if freeze.TooLate(start.Add(-time.Second)) {
-		t.Error("a freeze is too late a second before the start")
-	}
-	if !freeze.TooLate(start) {
-		t.Error("a freeze is not too late at the start")
-	}
+	must.Hold(t, !freeze.TooLate(start.Add(-time.Second)), "a freeze is too late a second before the start")
+	must.Hold(t, freeze.TooLate(start), "a freeze is not too late at the start")
 	build, _ := cadence.Next(cadencetest.Calendar(lasVegas(t)), cadence.Build, start.Add(-time.Hour))
-	if build.TooLate(start.AddDate(1, 0, 0)) {
-		t.Error("a build is too late a year after the start")
-	}
+	must.Hold(t, !build.TooLate(start.AddDate(1, 0, 0)), "a build is too late a year after the start")
 }
 
 // A start that moves forward past the instant of the freeze leaves the freeze

@@ -316,9 +316,7 @@ func TestRetrySchedule(t *testing.T) {
 			if took := got[i+1].At.Sub(got[i].At); took < wait || took > wait+wait/10+5*time.Second {
 				t.Errorf("attempt %d came after %s, want %s and a tenth at most", i+2, took, wait)
 			}
-			if got[i+1].ID != got[0].ID {
-				t.Errorf("attempt %d has the id %s, want %s", i+2, got[i+1].ID, got[0].ID)
-			}
+			must.Hold(t, got[i+1].ID == got[0].ID, "attempt %d has the id %s, want %s", i+2, got[i+1].ID, got[0].ID)
 			if got[i+1].Header.Get("Webhook-Timestamp") == got[i].Header.Get("Webhook-Timestamp") {
 				t.Errorf("attempt %d has the timestamp of the one before", i+2)
 			}
@@ -330,9 +328,7 @@ func TestRetrySchedule(t *testing.T) {
 		for _, wait := range webhook.Schedule {
 			total += wait
 		}
-		if total != 75*time.Hour+35*time.Minute+5*time.Second {
-			t.Errorf("the schedule lasts %s, want 75h35m5s", total)
-		}
+		must.Hold(t, total == 75*time.Hour+35*time.Minute+5*time.Second, "the schedule lasts %s, want 75h35m5s", total)
 		if got := gauge(t, d.reg, "gridcast_webhooks", "given_up"); got != 1 {
 			t.Errorf("%v are given up in the metrics, want 1", got)
 		}
@@ -379,9 +375,7 @@ func TestNewestStateWins(t *testing.T) {
 			must.Advance(3 * time.Minute) // 5 hours in all
 		}
 		during := d.line.sent()
-		if len(during) < 4 || len(during) > 6 {
-			t.Errorf("%d attempts in 5 hours, want those of the schedule", len(during))
-		}
+		must.Hold(t, len(during) >= 4 && len(during) <= 6, "%d attempts in 5 hours, want those of the schedule", len(during))
 		if s := d.state(); s.Attempts[0].Outcome != webhook.TimedOut || s.Attempts[0].Millis != 15_000 {
 			t.Errorf("the first attempt: %+v, want that it timed out after 15 s", s.Attempts[0])
 		}
@@ -574,9 +568,7 @@ func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 		if most != webhook.ConcurrentAttempts || len(hooks) != 3*webhook.ConcurrentAttempts+1 {
 			t.Errorf("%d attempts at once, %d receivers were tried within a minute", most, len(hooks))
 		}
-		if under != 0 {
-			t.Errorf("%d attempts are still under way", under)
-		}
+		must.Hold(t, under == 0, "%d attempts are still under way", under)
 	})
 }
 
@@ -674,9 +666,7 @@ func TestDocuments(t *testing.T) {
 		}
 		return nil
 	})
-	if err == nil {
-		t.Error("there is no end to the number of hooks")
-	}
+	must.Hold(t, err != nil, "there is no end to the number of hooks")
 	for _, damaged := range []string{"{", `{"format":2,"hooks":[]}`, `{"format":1,"hooks":[{"id":"a","restriction":true}]}`} {
 		store := memblob.New()
 		must.Get(store.Create(t.Context(), webhook.Key, []byte(damaged)))(t)

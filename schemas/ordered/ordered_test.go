@@ -7,13 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/deploy/must"
 	"gridcast/schemas/ordered"
 )
 
 func TestObject(t *testing.T) {
 	var o ordered.Object[ordered.Object[int]]
-	must.Do(t, json.Unmarshal([]byte(` {"b":{"z":1,"a":2},"a":{}} `), &o))
+	if err := json.Unmarshal([]byte(` {"b":{"z":1,"a":2},"a":{}} `), &o); err != nil {
+		t.Fatal(err)
+	}
 	want := ordered.Object[ordered.Object[int]]{
 		{Name: "b", Value: ordered.Object[int]{{Name: "z", Value: 1}, {Name: "a", Value: 2}}},
 		{Name: "a", Value: ordered.Object[int]{}},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -20,10 +19,13 @@ var (
 
 func round(t *testing.T, name string, start time.Time) wire.CountdownRound {
 	t.Helper()
-	r := must.Get(wire.NewCountdownRound(wire.NextRace{
+	r, err := wire.NewCountdownRound(wire.NextRace{
 		Name: name, Circuit: "c", Country: "Öst", DateStart: wire.Instant(start),
 		Prediction: &wire.Prediction{Winner: "NOR", Podium: wire.Podium{P1: "NOR"}},
-	}))(t)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -31,8 +33,14 @@ func round(t *testing.T, name string, start time.Time) wire.CountdownRound {
 // of a race looks like the open values.
 func TestCountdownEqualsMarshal(t *testing.T) {
 	for _, name := range []string{"Italian Grand Prix", nested} {
-		stored := must.Get(wire.Marshal(wire.Countdown{Rounds: []wire.CountdownRound{round(t, name, monza), round(t, "b", baku)}}))(t)
-		c := must.Get(wire.ParseCountdown(stored))(t)
+		stored, err := wire.Marshal(wire.Countdown{Rounds: []wire.CountdownRound{round(t, name, monza), round(t, "b", baku)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := wire.ParseCountdown(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, tt := range []struct {
 			now     time.Time
 			seconds int64
@@ -42,10 +50,13 @@ func TestCountdownEqualsMarshal(t *testing.T) {
 			{monza.Add(-time.Nanosecond), 1},
 			{monza.Add(-1500 * time.Millisecond), 2},
 		} {
-			want := must.Get(wire.Marshal(wire.Wrap(wire.NextRace{
+			want, err := wire.Marshal(wire.Wrap(wire.NextRace{
 				Name: name, Circuit: "c", Country: "Öst", DateStart: wire.Instant(monza), SecondsToLights: tt.seconds,
 				Prediction: &wire.Prediction{Winner: "NOR", Podium: wire.Podium{P1: "NOR"}},
-			}, monza.Add(-time.Duration(tt.seconds)*time.Second))))(t)
+			}, monza.Add(-time.Duration(tt.seconds)*time.Second)))
+			if err != nil {
+				t.Fatal(err)
+			}
 			got := c.Next(tt.now).Append(nil, tt.now)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("at %s: -want +got:\n%s", tt.now, diff)
@@ -88,7 +99,10 @@ func TestCountdownRefuses(t *testing.T) {
 		"start not the body":  {Rounds: []wire.CountdownRound{moved}},
 		"body is not a value": {Rounds: []wire.CountdownRound{broken}},
 	} {
-		data := must.Get(json.Marshal(c))(t)
+		data, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := wire.ParseCountdown(data); err == nil {
 			t.Errorf("%s: got no error", name)
 		}

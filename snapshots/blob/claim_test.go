@@ -62,12 +62,8 @@ func TestClaim(t *testing.T) {
 				return faultblob.Fate{}
 			})
 			won, err := blob.Claim(t.Context(), store, "a/b", []byte("mine"))
-			if won != test.won || !errors.Is(err, test.err) {
-				t.Errorf("got %t, %v; want %t, %v", won, err, test.won, test.err)
-			}
-			if writes != test.writes {
-				t.Errorf("%d writes, want %d", writes, test.writes)
-			}
+			must.Hold(t, won == test.won && errors.Is(err, test.err), "got %t, %v; want %t, %v", won, err, test.won, test.err)
+			must.Hold(t, writes == test.writes, "%d writes, want %d", writes, test.writes)
 			object, err := inner.Get(t.Context(), "a/b", blob.MaxDocument)
 			if err != nil && !errors.Is(err, blob.ErrNotFound) {
 				t.Fatal(err)
@@ -135,9 +131,7 @@ func TestReadAll(t *testing.T) {
 		want := bytes.Repeat([]byte("x"), length)
 		for _, stated := range []int64{-1, 0, int64(length), int64(length) + 1, 1 << 62} {
 			got, err := blob.ReadAll(&pieces{want}, stated, int64(length))
-			if err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%d bytes, %d stated: got %d, %v", length, stated, len(got), err)
-			}
+			must.Hold(t, err == nil && bytes.Equal(got, want), "%d bytes, %d stated: got %d, %v", length, stated, len(got), err)
 			if stated == int64(length) && length < 1<<20 && cap(got) > length+length/4+64 {
 				t.Errorf("%d bytes take %d of memory", length, cap(got))
 			}

@@ -119,16 +119,12 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 					edits++
 					return edit(l)
 				})
-				if !errors.Is(err, tt.err) || tt.not != nil && errors.Is(err, tt.not) {
-					t.Errorf("got the error %v, want %v and not %v", err, tt.err, tt.not)
-				}
+				must.Hold(t, errors.Is(err, tt.err) && (tt.not == nil || !errors.Is(err, tt.not)), "got the error %v, want %v and not %v", err, tt.err, tt.not)
 				must.Equal(t, "the store", tt.want, storedNames(t, inner))
 				if diff := cmp.Diff(tt.want, got.Names); err == nil && diff != "" {
 					t.Errorf("returned (-want +got):\n%s", diff)
 				}
-				if edits != tt.edits {
-					t.Errorf("edit ran %d times, want %d", edits, tt.edits)
-				}
+				must.Hold(t, edits == tt.edits, "edit ran %d times, want %d", edits, tt.edits)
 			})
 		})
 	}
@@ -167,9 +163,7 @@ func TestUpdateOfManyWriters(t *testing.T) {
 				}
 				all.Wait()
 				names := storedNames(t, inner)
-				if fate.Err == nil && len(names) != 20 {
-					t.Errorf("got the names %v, want each of 20 once", names)
-				}
+				must.Hold(t, fate.Err != nil || len(names) == 20, "got the names %v, want each of 20 once", names)
 				slices.Sort(names)
 				if got := len(slices.Compact(names)); got != 20 {
 					t.Errorf("got %d different names, want 20", got)

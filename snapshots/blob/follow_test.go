@@ -56,9 +56,7 @@ func TestFollow(t *testing.T) {
 			must.Advance(d)
 			mu.Lock()
 			defer mu.Unlock()
-			if !holds() {
-				t.Errorf("%s: taken %q after %d looks, last error %v", what, taken, looks, last)
-			}
+			must.Hold(t, holds(), "%s: taken %q after %d looks, last error %v", what, taken, looks, last)
 		}
 		count := func(n *int) int {
 			mu.Lock()

@@ -1,9 +1,9 @@
 package title_test
 
 import (
+	"errors"
 	"math"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -13,7 +13,6 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
-	"gridcast/deploy/must"
 )
 
 // model is shared because learning is slow; sharing does not change its forecasts.
@@ -46,7 +45,10 @@ func quick() title.Config {
 
 func simulate(t testing.TB, v *season.View, year int, c title.Config) title.Odds {
 	t.Helper()
-	o := must.Get(title.Simulate(v, year, model, c))(t)
+	o, err := title.Simulate(v, year, model, c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return o
 }
 
@@ -133,7 +135,10 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 		rounds[k] = season.Round{Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions}
 	}
 	facts.Seasons[i].Rounds = rounds
-	cut := must.Get(season.New(facts))(t)
+	cut, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(simulate(t, after(t, a, 2016, 12), 2016, quick()), simulate(t, after(t, cut, 2016, 12), 2016, quick())); diff != "" {
 		t.Errorf("(-whole +cut):\n%s", diff)
 	}
@@ -142,9 +147,13 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 func TestSimulateRefuses(t *testing.T) {
 	a := embedded(t)
 	first := a.Facts().Seasons[0].Year
-	must.Fail(t, "two races to learn from", must.Err(title.Simulate(after(t, a, first, 2), first, model, quick())), predict.ErrNoForm)
+	if _, err := title.Simulate(after(t, a, first, 2), first, model, quick()); !errors.Is(err, predict.ErrNoForm) {
+		t.Errorf("two races to learn from: got %v, want ErrNoForm", err)
+	}
 	for _, year := range []int{1988, 2100} {
-		must.Fail(t, strconv.Itoa(year), must.Err(title.Simulate(after(t, a, 2016, 2), year, model, quick())))
+		if _, err := title.Simulate(after(t, a, 2016, 2), year, model, quick()); err == nil {
+			t.Errorf("%d: got no error", year)
+		}
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
-	"gridcast/deploy/must"
 )
 
 // readRelease is a release with all that the importer said about it.
@@ -77,12 +76,20 @@ type rawRow struct {
 
 func rawTable(t *testing.T, name string) []rawRow {
 	t.Helper()
-	z := must.Get(zip.OpenReader(release(t)))(t)
+	z, err := zip.OpenReader(release(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer z.Close()
-	f := must.Get(z.Open(name))(t)
+	f, err := z.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer f.Close()
 	var rows []rawRow
-	must.Do(t, json.NewDecoder(f).Decode(&rows))
+	if err := json.NewDecoder(f).Decode(&rows); err != nil {
+		t.Fatal(err)
+	}
 	return rows
 }
 
@@ -163,13 +170,26 @@ func TestFormsOfARelease(t *testing.T) {
 
 func unpack(t *testing.T, path, dir string) {
 	t.Helper()
-	z := must.Get(zip.OpenReader(path))(t)
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer z.Close()
-	must.Do(t, os.MkdirAll(dir, 0o755))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range z.File {
-		r := must.Get(f.Open())(t)
-		data := must.Get(io.ReadAll(r))(t)
-		must.Do(t, os.WriteFile(filepath.Join(dir, f.Name), data, 0o644))
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -299,6 +319,8 @@ func TestEntriesCoverStarters(t *testing.T) {
 func BenchmarkImport(b *testing.B) {
 	path := release(b)
 	for b.Loop() {
-		must.Get2(f1db.Import(path, f1db.Options{}))(b)
+		if _, _, err := f1db.Import(path, f1db.Options{}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

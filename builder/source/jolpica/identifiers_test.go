@@ -13,7 +13,6 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/jolpica"
-	"gridcast/deploy/must"
 )
 
 // dataFolder holds real data, beside the checkout.
@@ -38,13 +37,18 @@ func TestCircuitsAreTheSamePlaces(t *testing.T) {
 			}
 		}
 	}
-	must.Do(t, json.Unmarshal(text, &theirs))
+	if err := json.Unmarshal(text, &theirs); err != nil {
+		t.Fatal(err)
+	}
 	var circuits []struct {
 		ID                  string
 		Latitude, Longitude float64
 	}
 	readF1DB(t, "f1db-circuits.json", &circuits)
-	names := must.Get(jolpica.Names())(t)
+	names, err := jolpica.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
 	places := map[string][2]float64{}
 	for _, c := range circuits {
 		places[c.ID] = [2]float64{c.Latitude, c.Longitude}
@@ -88,7 +92,10 @@ func TestTeamsAreTheSameTeams(t *testing.T) {
 	for _, r := range rows {
 		raced[fmt.Sprint(r.Year, r.DriverID, r.ConstructorID)] = true
 	}
-	names := must.Get(jolpica.Names())(t)
+	names, err := jolpica.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
 	joined := map[season.TeamID]bool{}
 	for _, file := range []string{"1980/14/driverstandings__limit=21.json", "2023/driverstandings.json"} {
 		text, err := os.ReadFile(filepath.Join(dataFolder, "jolpica", "ergast", "f1", filepath.FromSlash(file)))
@@ -108,7 +115,9 @@ func TestTeamsAreTheSameTeams(t *testing.T) {
 				}
 			}
 		}
-		must.Do(t, json.Unmarshal(text, &table))
+		if err := json.Unmarshal(text, &table); err != nil {
+			t.Fatal(err)
+		}
 		list := table.MRData.StandingsTable.StandingsLists[0]
 		for _, s := range list.DriverStandings {
 			driver, err := names.Driver(s.Driver.DriverID, list.Season)
@@ -154,8 +163,14 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 		t.Skip("the tables of Ergast are not here: ", err)
 	}
 	defer file.Close()
-	unpacked := must.Get(gzip.NewReader(file))(t)
-	rows := must.Get(csv.NewReader(unpacked).ReadAll())(t)
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(unpacked).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var drivers []struct {
 		ID   string `json:"id"`
 		Born string `json:"dateOfBirth"`
@@ -165,7 +180,10 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 	for _, d := range drivers {
 		born[d.ID] = d.Born
 	}
-	names := must.Get(jolpica.Names())(t)
+	names, err := jolpica.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
 	joined, seen := 0, map[string]string{}
 	for _, row := range rows[1:] { // driverId, driverRef, number, code, forename, surname, dob, …
 		id, err := names.Driver(row[1], 2024)

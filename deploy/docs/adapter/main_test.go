@@ -10,7 +10,6 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -35,7 +34,7 @@ func TestAdapter(t *testing.T) {
 		Grid: []season.DriverID{"george-russell", "lewis-hamilton", "charles-leclerc", "pierre-gasly"},
 	}
 	log := live.Log{Store: memblob.New()}
-	must.Do(t, live.Lines(strings.NewReader(lines.String()), func(n int, o live.Observation, err error) error {
+	err := live.Lines(strings.NewReader(lines.String()), func(n int, o live.Observation, err error) error {
 		if err != nil {
 			return err
 		}
@@ -47,8 +46,14 @@ func TestAdapter(t *testing.T) {
 			t.Errorf("line %d: new %t, %v", n, news, err)
 		}
 		return nil
-	}))
-	tape := must.Get(log.Refresh(t.Context(), race.Session))(t)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape, err := log.Refresh(t.Context(), race.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
 	now := live.Reduce(tape.Observations, race)
 	if now.Lap != 2 || len(now.Moments) != 2 || now.State != live.Stopped || now.Latest().Cars[0].Driver != "lewis-hamilton" || !now.Latest().Cars[3].Out {
 		t.Errorf("got lap %d of %d, %s, %+v; want lap 2, suspended, behind Hamilton and without Gasly", now.Lap, len(now.Moments), now.State, now.Latest())
@@ -57,8 +62,14 @@ func TestAdapter(t *testing.T) {
 
 // TestPageShowsTheAdapter compares the program in the page with the program that is tested.
 func TestPageShowsTheAdapter(t *testing.T) {
-	program := must.Get(os.ReadFile("main.go"))(t)
-	page := must.Get(os.ReadFile("../live.md"))(t)
+	program, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../live.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	from, to := strings.Index(string(program), "// adapt reads"), strings.Index(string(program), "\nfunc main()")
 	if block := "```go\n" + string(program)[from:to] + "```\n"; !strings.Contains(string(page), block) {
 		t.Errorf("live.md does not show this program:\n%s", block)

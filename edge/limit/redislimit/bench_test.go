@@ -31,9 +31,7 @@ func BenchmarkTake(b *testing.B) {
 				before := cpu(b)
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
-						if !counters[rand.IntN(keys)].Take(time.Now(), 1<<30).Allowed {
-							b.Error("refused")
-						}
+						must.Hold(b, counters[rand.IntN(keys)].Take(time.Now(), 1<<30).Allowed, "refused")
 					}
 				})
 				b.StopTimer()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -34,20 +35,27 @@ func answering(t *testing.T, answer string) *server {
 	})
 }
 
-// falseAnswers begin with a length or a form that no answer to an edge has.
-var falseAnswers = []string{
-	"$9223372036854775806\r\n", "*2147483647\r\n", "$2147483640\r\n", "$-5\r\n", "*-2\r\n", "%-1\r\n", "%1073741824\r\n", "~2147483647\r\n",
-	">2147483647\r\n", "|2147483647\r\n", "!2147483640\r\n", "=2147483640\r\n", "$?\r\n;9223372036854775806\r\n", "*?\r\n*2147483647\r\n",
-	"*2\r\n:1\r\n*2147483647\r\n", "$99999999999999999999999\r\n", "$1048577\r\n", "$00000000000000000001\r\n", "*1000000\n\r\n", "$12x\n", "$1_0\r\n",
-	"*1\r\n|1\r\n+a\r\n:1\r\n*2147483647\r\n", "_\r\n", "#t\r\n", ",1.5\r\n", "(123\r\n", "%2\r\n+server\r\n$5\r\nredis\r\n+proto\r\n:3\r\n",
-	"|1\r\n+ttl\r\n:1\r\n*1\r\n~1\r\n=7\r\ntxt:abc\r\n", ">1\r\n+invalidate\r\n", "!3\r\nERR\r\n", ":1_0\r\n", "$3\r\nabcd\r\n", "\r\n",
-	"*11000\r\n" + strings.Repeat("$100\r\n"+strings.Repeat("a", 100)+"\r\n", 11000), "+" + strings.Repeat("a", redislimit.MaxReply) + "\r\n", strings.Repeat("*9999\r\n", 200),
-	strings.Repeat("*1\r\n", redislimit.MaxValues+1), strings.Repeat("*2\r\n:1\r\n", redislimit.MaxValues), "*1\r\n$3\r\nabcde$9223372036854775806\r\n", "$+5\r\nabcde\r\n", "$\r\n", "*\r\n",
+// falseAnswers returns the answers of testdata/lengths.txt, which begin with a length or a form that no answer to an edge has, and
+// some that are too long for a line there.
+func falseAnswers(t testing.TB) []string {
+	t.Helper()
+	return append(quoted(t, "testdata/lengths.txt"),
+		"*11000\r\n"+strings.Repeat("$100\r\n"+strings.Repeat("a", 100)+"\r\n", 11000), "+"+strings.Repeat("a", redislimit.MaxReply)+"\r\n", strings.Repeat("*9999\r\n", 200),
+		strings.Repeat("*1\r\n", redislimit.MaxValues+1), strings.Repeat("*2\r\n:1\r\n", redislimit.MaxValues))
+}
+
+// quoted reads a file with a quoted text a line.
+func quoted(t testing.TB, path string) (texts []string) {
+	t.Helper()
+	for line := range strings.Lines(string(must.Get(os.ReadFile(path))(t))) {
+		texts = append(texts, must.Get(strconv.Unquote(strings.TrimSuffix(line, "\n")))(t))
+	}
+	return texts
 }
 
 // TestFalseLengths: after a false length from Redis an edge counts for itself, and allocates next to nothing.
 func TestFalseLengths(t *testing.T) {
-	for _, answer := range falseAnswers[:9] {
+	for _, answer := range falseAnswers(t)[:9] {
 		redis := answering(t, answer)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -68,13 +76,7 @@ func TestFalseLengths(t *testing.T) {
 // TestFalseServers has servers, clusters and sentinels that answer everything with something else. The edge counts for
 // itself and goes on.
 func TestFalseServers(t *testing.T) {
-	for _, answer := range []string{
-		"*0\r\n", "*1\r\n$0\r\n\r\n", "*-1\r\n", "$-1\r\n", ":1\r\n", "+OK\r\n", "-ERR no\r\n", "-\r\n", "- \r\n", "-MOVED\r\n", "-MOVED 1\r\n",
-		"-MOVED 1 :0\r\n", "-MOVED 99999 127.0.0.1:1\r\n", "-MOVED x ?:?\r\n", "-ASK 1 :1\r\n", "-ASK\r\n", "-CLUSTERDOWN\r\n", "-TRYAGAIN\r\n", "-READONLY\r\n",
-		"-NOSCRIPT\r\n", "-LOADING\r\n", "-NOAUTH\r\n", "-WRONGPASS\r\n", "-NOPERM\r\n", "*1\r\n*0\r\n", "*1\r\n*2\r\n:0\r\n:1\r\n", "*1\r\n*3\r\n:0\r\n:16383\r\n*0\r\n",
-		"*1\r\n*3\r\n:-5\r\n:99999999\r\n*2\r\n$1\r\nx\r\n:1\r\n", "*1\r\n*3\r\n:5\r\n:0\r\n*2\r\n$-1\r\n:0\r\n",
-		"*1\r\n*3\r\n:0\r\n:16383\r\n*4\r\n$0\r\n\r\n:0\r\n$1\r\na\r\n*1\r\n:1\r\n", "*2\r\n$3\r\n1::\r\n$5\r\n99999\r\n", "*3\r\n:1\r\n:1\r\n:1\r\n", "*4\r\n:1\r\n:1\r\n:1\r\n$1\r\n1\r\n",
-	} {
+	for _, answer := range quoted(t, "testdata/servers.txt") {
 		redis := answering(t, answer)
 		for _, query := range []string{"", "?addr=" + redis.address, "?master_set=limits"} {
 			source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
@@ -188,7 +190,7 @@ func TestAnswersInPieces(t *testing.T) {
 		answers []string
 		false   bool
 	}{
-		{falseAnswers, true},
+		{falseAnswers(t), true},
 		{[]string{
 			"*3\r\n:29683041\r\n:1\r\n:7\r\n", "+OK\r\n-ERR no\r\n:-1\r\n$-1\r\n*-1\r\n$0\r\n\r\n$5\r\n*9999\r\n*0\r\n",
 			strings.Repeat("*100\r\n"+strings.Repeat("$3\r\nabc\r\n", 100), 100), "*2\r\n:1\r\n*1\r\n:1\r\n",
@@ -210,7 +212,7 @@ func TestAnswersInPieces(t *testing.T) {
 // FuzzAnswers: the outcome does not depend on the pieces, and no answer of a stream that passes announces more than
 // a few times the largest answer.
 func FuzzAnswers(f *testing.F) {
-	for _, answer := range falseAnswers {
+	for _, answer := range falseAnswers(f) {
 		f.Add([]byte(answer), 3)
 	}
 	f.Add([]byte("*3\r\n:29683041\r\n:1\r\n:7\r\n|1\r\n+ttl\r\n:1\r\n*1\r\n~1\r\n=7\r\ntxt:abc\r\n"), 5)

@@ -33,20 +33,18 @@ import (
 func exact(t *testing.T, sources []*redislimit.Source) {
 	t.Helper()
 	const perMinute = 60
-	allowed, id, offset, early := 0, rand.Text(), windowStart(), 0
-	for _, source := range sources {
-		early -= int(metric(t, source, "gridcast_edge_limit_alone_total"))
-		c := source.Counter(id, offset)
-		for range 2 * perMinute {
-			if c.Take(time.Now(), perMinute).Allowed {
-				allowed++
-			}
+	alone := func() (n int) {
+		for _, source := range sources {
+			n += int(metric(t, source, "gridcast_edge_limit_alone_total"))
 		}
+		return n
 	}
+	c, id, offset, before, allowed := &clients{perMinute: perMinute}, rand.Text(), windowStart(), alone(), 0
 	for _, source := range sources {
-		early += int(metric(t, source, "gridcast_edge_limit_alone_total"))
+		c.edges, c.allowed = []limit.Counter{source.Counter(id, offset)}, []int{0}
+		allowed += c.take(2 * perMinute)
 	}
-	if allowed < perMinute || allowed > perMinute+early || early > len(sources) {
+	if early := alone() - before; allowed < perMinute || allowed > perMinute+early || early > len(sources) {
 		t.Errorf("allowed %d of %d, %d of them before Redis answered", allowed, perMinute, early)
 	}
 }
@@ -59,9 +57,7 @@ func TestUserAndPassword(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://edge:secret@" + redis.address, Mode: mode}), 2)
 		exact(t, sources)
-		for _, source := range sources {
-			source.Close()
-		}
+		closeAll(sources)
 	}
 	wrong, err := redislimit.Open(t.Context(), redislimit.Config{
 		URL: "redis://edge:wrong@" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
@@ -71,9 +67,7 @@ func TestUserAndPassword(t *testing.T) {
 	}
 	defer wrong.Close()
 	_, err = redislimit.Check(t.Context(), redislimit.Config{URL: "redis://edge:wrong@" + redis.address, Mode: redislimit.Strict})
-	if err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
-		t.Errorf("with a wrong password: got %v, want Redis' reason", err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "WRONGPASS"), "with a wrong password: got %v, want Redis' reason", err)
 	if d := wrong.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || wrong.Fault() == "" {
 		t.Errorf("with a wrong password: got %+v, %s, want the edge to count for itself", d, wrong)
 	}
@@ -86,9 +80,7 @@ func TestDatabaseAndPassword(t *testing.T) {
 	for database, form := range map[string]string{"3": "redis://:secret@%s/3", "4": "valkey://default:secret@%s?db=4", "0": "redis://:secret@%s/"} {
 		exact(t, open(t, redislimit.Patient(redislimit.Config{URL: fmt.Sprintf(form, redis.address), Mode: redislimit.Strict}), 2))
 		info, err := exec.Command("redis-cli", "-u", "redis://default:secret@"+redis.address, "-n", database, "dbsize").Output()
-		if err == nil && strings.TrimSpace(string(info)) != "2" {
-			t.Errorf("%s: the database has %s keys, want those of the edges and the limit", form, info)
-		}
+		must.Hold(t, err != nil || strings.TrimSpace(string(info)) == "2", "%s: the database has %s keys, want those of the edges and the limit", form, info)
 	}
 }
 
@@ -104,9 +96,7 @@ func TestTLS(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		sources := open(t, redislimit.Patient(redislimit.Config{URL: "rediss://" + address, RootCAs: roots, Mode: mode}), 2)
 		exact(t, sources)
-		for _, source := range sources {
-			source.Close()
-		}
+		closeAll(sources)
 	}
 	for name, cfg := range map[string]redislimit.Config{
 		"an unknown authority": {URL: "rediss://" + address},
@@ -115,9 +105,7 @@ func TestTLS(t *testing.T) {
 		cfg.Mode, cfg.Log = redislimit.Strict, slog.New(slog.DiscardHandler)
 		source := must.Get(redislimit.Open(t.Context(), cfg))(t)
 		defer source.Close()
-		if metric(t, source, "gridcast_edge_limit_redis_up") != 0 {
-			t.Errorf("%s: Redis is believed", name)
-		}
+		must.Hold(t, metric(t, source, "gridcast_edge_limit_redis_up") == 0, "%s: Redis is believed", name)
 	}
 }
 
@@ -190,9 +178,7 @@ func TestCluster(t *testing.T) {
 			}
 		}
 		for _, node := range nodes {
-			if node.do("DBSIZE") == ":0" {
-				t.Errorf("%s: the node %s holds no key", mode, node.address)
-			}
+			must.Hold(t, node.do("DBSIZE") != ":0", "%s: the node %s holds no key", mode, node.address)
 		}
 		moving := "moving-" + string(mode)
 		slot, _ := strconv.Atoi(nodes[0].do("CLUSTER", "KEYSLOT", "gridcast:limit:"+moving)[1:])
@@ -210,9 +196,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%s: the key of a slot that moves is not on its new server", mode)
 		}
 		if mode == redislimit.Strict {
-			for _, source := range sources {
-				source.Close()
-			}
+			closeAll(sources)
 		}
 	}
 	nodes[2].kill()
@@ -225,9 +209,7 @@ func TestCluster(t *testing.T) {
 					allowed++
 				}
 			}
-			if allowed > 20 {
-				t.Errorf("without a node, key %d: one edge allowed %d of 20", i, allowed)
-			}
+			must.Hold(t, allowed <= 20, "without a node, key %d: one edge allowed %d of 20", i, allowed)
 		}
 	}
 	for _, source := range sources {
@@ -250,18 +232,29 @@ func clusterState(t *testing.T, node *server) string {
 	return "ok"
 }
 
+// sentinelOf starts a sentinel of a server, which calls it limits.
+func sentinelOf(t *testing.T, master *server) *server {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(master.address)
+	s := &server{t: t, address: porttest.Address(t)}
+	_, own, _ := net.SplitHostPort(s.address)
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port), 0o600))
+	s.run(file, "--sentinel")
+	t.Cleanup(s.kill)
+	return s
+}
+
+func closeAll(sources []*redislimit.Source) {
+	for _, source := range sources {
+		source.Close()
+	}
+}
+
 // TestSentinel finds the server through a sentinel.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	redis := newServer(t)
-	host, port, _ := net.SplitHostPort(redis.address)
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	sentinel := &server{t: t, address: porttest.Address(t)}
-	_, own, _ := net.SplitHostPort(sentinel.address)
-	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
-	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
-	sentinel.run(file, "--sentinel")
-	t.Cleanup(sentinel.kill)
+	sentinel := sentinelOf(t, newServer(t))
 	exact(t, open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2))
 }
 
@@ -272,13 +265,7 @@ func TestFailover(t *testing.T) {
 	host, port, _ := net.SplitHostPort(master.address)
 	replica := newServer(t, "--replicaof", host+" "+port)
 	must.Until(t, "the replica follows", func() bool { return strings.Contains(info(t, replica, "REPLICATION"), "master_link_status:up") })
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	sentinel := &server{t: t, address: porttest.Address(t)}
-	_, own, _ := net.SplitHostPort(sentinel.address)
-	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
-	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
-	sentinel.run(file, "--sentinel")
-	t.Cleanup(sentinel.kill)
+	sentinel := sentinelOf(t, master)
 	sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2)
 	exact(t, sources)
 	must.Until(t, "the sentinel knows the replica", func() bool { return strings.Contains(info(t, sentinel, "SENTINEL"), "slaves=1") })
@@ -356,98 +343,55 @@ func TestPasswordChanges(t *testing.T) {
 // the edges share the limit again.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			redis := newServer(t)
-			sources := open(t, redis.config(mode), 2)
-			const perMinute = 200
-			edges := counters(sources)
-			var allowed [2]int
-			for round := range 6 {
-				for range 10 {
-					for i, c := range edges {
-						if c.Take(time.Now(), perMinute).Allowed {
-							allowed[i]++
-						}
-					}
-				}
-				switch round % 3 {
-				case 0:
-					redis.signal(syscall.SIGSTOP)
-				case 1:
-					redis.signal(syscall.SIGCONT)
-				default:
-					redis.kill()
-					redis.start()
-				}
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		redis := newServer(t)
+		sources := open(t, redis.config(mode), 2)
+		c := clientsOf(sources, 200)
+		for range 2 {
+			for _, event := range []func(){
+				func() { redis.signal(syscall.SIGSTOP) }, func() { redis.signal(syscall.SIGCONT) }, func() { redis.kill(); redis.start() },
+			} {
+				c.take(10)
+				event()
 			}
-			for _, source := range sources {
-				must.Until(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
-			}
-			for range 2 * perMinute {
-				for i, c := range edges {
-					if c.Take(time.Now(), perMinute).Allowed {
-						allowed[i]++
-					}
-				}
-			}
-			if allowed[0] > perMinute || allowed[1] > perMinute || allowed[0]+allowed[1] < perMinute/2 {
-				t.Errorf("allowed %d, want at most %d on each edge", allowed, perMinute)
-			}
-			for _, source := range sources {
-				source.Close()
-			}
-			exact(t, redis.open(mode, 2))
-		})
-	}
+		}
+		awaitCounting(t, sources)
+		if sum := c.take(400); c.allowed[0] > 200 || c.allowed[1] > 200 || sum < 100 {
+			t.Errorf("allowed %d, want at most 200 on each edge", c.allowed)
+		}
+		closeAll(sources)
+		exact(t, redis.open(mode, 2))
+	})
 }
 
 // TestFlush deletes all counts again and again while Redis answers: each edge allows at most the limit.
 func TestFlush(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			redis := newServer(t)
-			sources := redis.open(mode, 2)
-			const perMinute = 100
-			edges := counters(sources)
-			var allowed [2]int
-			for range 20 {
-				for range 20 {
-					for i, c := range edges {
-						if c.Take(time.Now(), perMinute).Allowed {
-							allowed[i]++
-						}
-					}
-				}
-				redis.do("DEL", "gridcast:limit:key")
-			}
-			if allowed[0] > perMinute || allowed[1] > perMinute || allowed[0]+allowed[1] < perMinute {
-				t.Errorf("allowed %d, want at most %d on each edge, and together as many", allowed, perMinute)
-			}
-		})
-	}
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		redis := newServer(t)
+		c, sum := clientsOf(redis.open(mode, 2), 100), 0
+		for range 20 {
+			sum = c.take(20)
+			redis.do("DEL", "gridcast:limit:key")
+		}
+		must.Hold(t, c.allowed[0] <= 100 && c.allowed[1] <= 100 && sum >= 100, "allowed %d, want at most 100 on each edge, and together as many", c.allowed)
+	})
 }
 
 // TestClockOfRedisWasAhead stores a window in Redis that begins in an hour: it is ignored.
 func TestClockOfRedisWasAhead(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			redis := newServer(t)
-			sources := redis.open(mode, 2)
-			redis.do("HSET", "gridcast:limit:key", "window", strconv.FormatInt(time.Now().Unix()/limit.Period+60, 10), "count", "1000")
-			c := counters(sources)[0]
-			if d := c.Take(time.Now(), 60); !d.Allowed || d.RetryAfter(time.Now()) > limit.Period {
-				t.Errorf("got %+v", d)
-			}
-			redis.do("DEL", "gridcast:limit:key")
-			for _, source := range sources {
-				source.Close()
-			}
-			exact(t, redis.open(mode, 2))
-		})
-	}
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		redis := newServer(t)
+		sources := redis.open(mode, 2)
+		redis.do("HSET", "gridcast:limit:key", "window", strconv.FormatInt(time.Now().Unix()/limit.Period+60, 10), "count", "1000")
+		if d := counters(sources)[0].Take(time.Now(), 60); !d.Allowed || d.RetryAfter(time.Now()) > limit.Period {
+			t.Errorf("got %+v", d)
+		}
+		redis.do("DEL", "gridcast:limit:key")
+		closeAll(sources)
+		exact(t, redis.open(mode, 2))
+	})
 }
 
 // TestStartWhileRedisHangs opens a source while Redis accepts connections and sends nothing, and

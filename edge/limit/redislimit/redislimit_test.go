@@ -210,9 +210,7 @@ func TestSums(t *testing.T) {
 			if got := int(allowed.Load()); got-alone > tt.limit || got < tt.low || alone > tt.edges {
 				t.Errorf("allowed %d of %d, %d of them without Redis, want at least %d and never more", got, tt.limit, alone, tt.low)
 			}
-			if asked > tt.mostAskedOf*float64(tt.limit) {
-				t.Errorf("asked Redis %v times for %d tokens", asked, tt.limit)
-			}
+			must.Hold(t, asked <= tt.mostAskedOf*float64(tt.limit), "asked Redis %v times for %d tokens", asked, tt.limit)
 			t.Logf("allowed %d of %d with %v questions to Redis, %d without", allowed.Load(), tt.limit, asked, alone)
 			for _, source := range sources {
 				source.Close()
@@ -251,60 +249,83 @@ func TestRemainingRunsDown(t *testing.T) {
 	}
 }
 
+// inModes runs a test in each mode.
+func inModes(t *testing.T, test func(t *testing.T, mode redislimit.Mode)) {
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
+	}
+}
+
+// clients sends requests of one key to some edges, and counts the allowed ones of each.
+type clients struct {
+	edges     []limit.Counter
+	perMinute int
+	allowed   []int
+}
+
+func clientsOf(sources []*redislimit.Source, perMinute int) *clients {
+	return &clients{edges: counters(sources), perMinute: perMinute, allowed: make([]int, len(sources))}
+}
+
+// take sends so many requests to each edge, one after the other. It returns the allowed ones until now.
+func (c *clients) take(times int) (sum int) {
+	for range times {
+		for i, edge := range c.edges {
+			if edge.Take(time.Now(), c.perMinute).Allowed {
+				c.allowed[i]++
+			}
+		}
+	}
+	for _, n := range c.allowed {
+		sum += n
+	}
+	return sum
+}
+
+// failed returns the number of failed questions to Redis.
+func failed(t testing.TB, source *redislimit.Source) int {
+	return int(metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed"))
+}
+
+// awaitCounting waits until every edge counts in Redis again.
+func awaitCounting(t *testing.T, sources []*redislimit.Source) {
+	t.Helper()
+	for _, source := range sources {
+		must.Until(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+	}
+}
+
 // TestRedisGone kills Redis in the middle of a window and starts an empty one later.
 func TestRedisGone(t *testing.T) {
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			redis := newServer(t)
-			sources := redis.open(mode, 2)
-			const perMinute = 100
-			edges := counters(sources)
-			var allowed [2]int
-			take := func(times int) {
-				for i, c := range edges {
-					for range times {
-						if c.Take(time.Now(), perMinute).Allowed {
-							allowed[i]++
-						}
-					}
-				}
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		redis := newServer(t)
+		sources := redis.open(mode, 2)
+		c := clientsOf(sources, 100)
+		if sum := c.take(20); sum != 40 {
+			t.Fatalf("with Redis: allowed %d", c.allowed)
+		}
+		redis.kill()
+		before := []int{failed(t, sources[0]), failed(t, sources[1])}
+		if sum := c.take(200); sum > 200 || c.allowed[0] <= 20 || c.allowed[1] <= 20 {
+			t.Errorf("without Redis: allowed %d, want more on each edge, and at most 200", c.allowed)
+		}
+		for i, source := range sources {
+			if n := failed(t, source) - before[i]; n > 2 {
+				t.Errorf("edge %d: %d of 200 requests waited for a Redis that is gone, want the first alone", i, n)
 			}
-			take(20)
-			if allowed != [2]int{20, 20} {
-				t.Fatalf("with Redis: allowed %d", allowed)
+			if got, want := source.String(), "each edge for itself, because Redis does not answer"; got != want || source.Fault() == "" {
+				t.Errorf("got %q and fault %q, want %q and a fault", got, source.Fault(), want)
 			}
-			redis.kill()
-			var before [2]float64
-			for i, source := range sources {
-				before[i] = metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed")
+			if metric(t, source, "gridcast_edge_limit_redis_up") != 0 || metric(t, source, "gridcast_edge_limit_alone_total") == 0 {
+				t.Error("the metrics do not say that Redis is gone")
 			}
-			take(200)
-			for i, source := range sources {
-				if failed := metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") - before[i]; failed > 2 {
-					t.Errorf("edge %d: %v of 200 requests waited for a Redis that is gone, want the first alone", i, failed)
-				}
-			}
-			if sum := allowed[0] + allowed[1]; sum > 2*perMinute || allowed[0] <= 20 || allowed[1] <= 20 {
-				t.Errorf("without Redis: allowed %d, want more on each edge, and at most %d", allowed, 2*perMinute)
-			}
-			for _, source := range sources {
-				if got, want := source.String(), "each edge for itself, because Redis does not answer"; got != want || source.Fault() == "" {
-					t.Errorf("got %q and fault %q, want %q and a fault", got, source.Fault(), want)
-				}
-				if metric(t, source, "gridcast_edge_limit_redis_up") != 0 || metric(t, source, "gridcast_edge_limit_alone_total") == 0 {
-					t.Error("the metrics do not say that Redis is gone")
-				}
-			}
-			redis.start()
-			for _, source := range sources {
-				must.Until(t, "Redis counts again", func() bool { return source.Fault() == "" })
-			}
-			c := async(sources[0], "another key", windowStart())
-			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
-				t.Errorf("after its return: got %+v", d)
-			}
-		})
-	}
+		}
+		redis.start()
+		awaitCounting(t, sources)
+		if d := async(sources[0], "another key", windowStart()).Take(time.Now(), 100); !d.Allowed || d.Remaining != 99 {
+			t.Errorf("after its return: got %+v", d)
+		}
+	})
 }
 
 // TestSpentAloneIsTold lets an edge count for itself while Redis hangs: the requests it allowed are not
@@ -312,87 +333,38 @@ func TestRedisGone(t *testing.T) {
 func TestSpentAloneIsTold(t *testing.T) {
 	redis := newServer(t)
 	sources := open(t, redis.config(redislimit.Lease), 1)
-	c := counters(sources)[0]
-	allowed := 0
-	take := func() {
-		if c.Take(time.Now(), 50).Allowed {
-			allowed++
-		}
-	}
-	take()
+	c := clientsOf(sources, 50)
+	c.take(1)
 	redis.signal(syscall.SIGSTOP)
-	before := metric(t, sources[0], "gridcast_edge_limit_redis_asks_total", "failed")
-	for range 20 {
-		take()
-	}
-	if failed := metric(t, sources[0], "gridcast_edge_limit_redis_asks_total", "failed") - before; failed > 2 {
-		t.Errorf("%v of 20 requests waited for a Redis that hangs, want the timeout once", failed)
+	before := failed(t, sources[0])
+	c.take(20)
+	if n := failed(t, sources[0]) - before; n > 2 {
+		t.Errorf("%d of 20 requests waited for a Redis that hangs, want the timeout once", n)
 	}
 	redis.signal(syscall.SIGCONT)
-	must.Until(t, "Redis counts again", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 1 })
-	for range 100 {
-		take()
-	}
-	lost := 6 * int(metric(t, sources[0], "gridcast_edge_limit_redis_asks_total", "failed")) // a share is 6 at most
-	if allowed > 50 || allowed < 50-lost {
+	awaitCounting(t, sources)
+	lost := 6 * failed(t, sources[0]) // a share is 6 at most
+	if allowed := c.take(100); allowed > 50 || allowed < 50-lost {
 		t.Errorf("allowed %d of 50, and at most %d were lost: what was allowed without Redis was forgotten", allowed, lost)
 	}
 }
 
 // TestRedisComesBackEmpty uses an edge that knows more than Redis.
 func TestRedisComesBackEmpty(t *testing.T) {
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			redis := newServer(t)
-			source := redis.open(mode, 1)[0]
-			c := async(source, "key", windowStart())
-			allowed := 0
-			take := func(times int) {
-				for range times {
-					if c.Take(time.Now(), 100).Allowed {
-						allowed++
-					}
-				}
-			}
-			take(20)
-			redis.kill()
-			must.Until(t, "Redis is missed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 0 })
-			take(30)
-			if allowed != 50 {
-				t.Fatalf("allowed %d of 50 requests", allowed)
-			}
-			redis.start()
-			must.Until(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
-			take(200)
-			if allowed != 100 {
-				t.Errorf("allowed %d of 100", allowed)
-			}
-		})
-	}
-}
-
-func TestStartWithoutRedis(t *testing.T) {
-	var log bytes.Buffer
-	source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
-		URL: "redis://" + porttest.Address(t), Mode: redislimit.Lease, Log: slog.New(slog.NewTextHandler(&log, nil)),
-	}))(t)
-	c := async(source, "key", 0)
-	now := time.Now()
-	for want := 2; want >= 0; want-- {
-		if d := c.Take(now, 3); !d.Allowed || d.Remaining != want {
-			t.Errorf("got %+v, want %d remaining", d, want)
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		redis := newServer(t)
+		sources := redis.open(mode, 1)
+		c := clientsOf(sources, 100)
+		c.take(20)
+		redis.kill()
+		must.Until(t, "Redis is missed", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 0 })
+		if allowed := c.take(30); allowed != 50 {
+			t.Fatalf("allowed %d of 50 requests", allowed)
 		}
-	}
-	if d := c.Take(now, 3); d.Allowed {
-		t.Errorf("beyond the limit: got %+v", d)
-	}
-	if source.Fault() == "" {
-		t.Error("an operator who asks is not told")
-	}
-	source.Close()
-	if !strings.Contains(log.String(), "redis does not answer, this edge counts for itself") {
-		t.Errorf("it is not said when the edge starts:\n%s", log.String())
-	}
+		redis.start()
+		awaitCounting(t, sources)
+		must.Equal(t, "allowed of 100", 100, c.take(200))
+	})
 }
 
 func TestBadConfig(t *testing.T) {
@@ -401,9 +373,7 @@ func TestBadConfig(t *testing.T) {
 		{URL: "http://user:secret@host", Mode: redislimit.Lease},
 	} {
 		_, err := redislimit.Open(t.Context(), cfg)
-		if err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%+v: got %v, want an error without the password", cfg, err)
-		}
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), "secret"), "%+v: got %v, want an error without the password", cfg, err)
 	}
 }
 
@@ -427,48 +397,46 @@ func TestHeldTokensCostNothing(t *testing.T) {
 
 // TestTryTakeNeverAsks takes the request path that must not wait.
 func TestTryTakeNeverAsks(t *testing.T) {
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			source := newServer(t).open(mode, 1)[0]
-			c := async(source, "key-"+string(mode), windowStart())
-			before := metric(t, source, "gridcast_edge_limit_redis_asks_total")
-			if d, ok := redislimit.TryTake(c, time.Now(), 2); ok {
-				t.Fatalf("the first request: got %+v without a question to Redis", d)
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		source := newServer(t).open(mode, 1)[0]
+		c := async(source, "key-"+string(mode), windowStart())
+		before := metric(t, source, "gridcast_edge_limit_redis_asks_total")
+		if d, ok := redislimit.TryTake(c, time.Now(), 2); ok {
+			t.Fatalf("the first request: got %+v without a question to Redis", d)
+		}
+		must.Equal(t, "questions to Redis", before, metric(t, source, "gridcast_edge_limit_redis_asks_total"))
+		for want := 1; want >= 0; want-- {
+			if d := c.Take(time.Now(), 2); !d.Allowed || d.Remaining != want {
+				t.Fatalf("got %+v, want %d remaining: the attempt counted", d, want)
 			}
-			if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total") - before; asked != 0 {
-				t.Fatalf("asked Redis %v times", asked)
-			}
-			for want := 1; want >= 0; want-- {
-				if d := c.Take(time.Now(), 2); !d.Allowed || d.Remaining != want {
-					t.Fatalf("got %+v, want %d remaining: the attempt counted", d, want)
-				}
-			}
-			if d, ok := redislimit.TryTake(c, time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
-				t.Fatalf("window known to be empty: got %+v, %t", d, ok)
-			}
-		})
-	}
+		}
+		if d, ok := redislimit.TryTake(c, time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
+			t.Fatalf("window known to be empty: got %+v, %t", d, ok)
+		}
+	})
 }
 
-// TestTryTakeDecidesWithoutRedis counts in memory while there is no Redis.
-func TestTryTakeDecidesWithoutRedis(t *testing.T) {
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+// TestStartWithoutRedis counts in memory while there is no Redis, without a wait.
+func TestStartWithoutRedis(t *testing.T) {
+	inModes(t, func(t *testing.T, mode redislimit.Mode) {
+		var log bytes.Buffer
 		source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
-			URL: "redis://" + porttest.Address(t), Mode: mode, Log: slog.New(slog.DiscardHandler),
+			URL: "redis://" + porttest.Address(t), Mode: mode, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		}))(t)
-		defer source.Close()
-		c := async(source, "key", 0)
-		now := time.Now()
-		for want := 2; want >= 0; want-- {
-			if d, ok := redislimit.TryTake(c, now, 3); !ok || !d.Allowed || d.Remaining != want {
-				t.Errorf("%s: got %+v, %t, want %d remaining", mode, d, ok, want)
+		c, other, now := async(source, "key", 0), async(source, "other", 0), time.Now()
+		for want := 2; want >= -1; want-- {
+			if d, ok := redislimit.TryTake(c, now, 3); !ok || d.Allowed != (want >= 0) || d.Remaining != max(0, want) {
+				t.Errorf("at once: got %+v, %t, want %d remaining", d, ok, want)
+			}
+			if d := other.Take(now, 3); d.Allowed != (want >= 0) || d.Remaining != max(0, want) {
+				t.Errorf("got %+v, want %d remaining", d, want)
 			}
 		}
-		if d, ok := redislimit.TryTake(c, now, 3); !ok || d.Allowed {
-			t.Errorf("%s: beyond the limit: got %+v, %t", mode, d, ok)
+		must.Equal(t, "allocations", 0., testing.AllocsPerRun(1000, func() { redislimit.TryTake(c, now, 1e6) }))
+		must.Hold(t, source.Fault() != "", "an operator who asks is not told")
+		source.Close()
+		if n := strings.Count(log.String(), `msg="redis does not answer, this edge counts for itself"`); n != 1 {
+			t.Errorf("the log says %d times that Redis does not answer:\n%s", n, log.String())
 		}
-		if n := testing.AllocsPerRun(1000, func() { redislimit.TryTake(c, now, 1e6) }); n != 0 {
-			t.Errorf("%s: got %v allocations, want 0", mode, n)
-		}
-	}
+	})
 }

@@ -66,9 +66,7 @@ func texts(t *testing.T, c chain.Chain) []string {
 
 func equal(t *testing.T, got, want []string) {
 	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Hold(t, fmt.Sprint(got) == fmt.Sprint(want), "got %q, want %q", got, want)
 }
 
 func TestAppendAndRead(t *testing.T) {
@@ -142,9 +140,7 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 			store := faultblob.Wrap(memblob.New(), func(_ context.Context, call faultblob.Call) faultblob.Fate { return fates[call.Op] })
 			c := chain.Chain{Store: store, Prefix: "log/"}
 			head, won, err := c.Append(t.Context(), chain.Head{}, encode(t, chain.Head{}, "one"))
-			if !errors.Is(err, blob.ErrUnknown) || won || head != (chain.Head{}) {
-				t.Errorf("got %v, %t, %v; want ErrUnknown", head, won, err)
-			}
+			must.Hold(t, errors.Is(err, blob.ErrUnknown) && !won && head == (chain.Head{}), "got %v, %t, %v; want ErrUnknown", head, won, err)
 		})
 	}
 }
@@ -192,14 +188,10 @@ func TestManyWriters(t *testing.T) {
 	next := map[string]int{}
 	for _, text := range texts(t, c) {
 		who, i, _ := strings.Cut(text, "/")
-		if i != strconv.Itoa(next[who]) {
-			t.Errorf("writer %s: got note %s, want %d", who, i, next[who])
-		}
+		must.Hold(t, i == strconv.Itoa(next[who]), "writer %s: got note %s, want %d", who, i, next[who])
 		next[who]++
 	}
-	if len(next) != writers {
-		t.Errorf("got notes of %d writers, want %d", len(next), writers)
-	}
+	must.Hold(t, len(next) == writers, "got notes of %d writers, want %d", len(next), writers)
 }
 
 // The listing alone shows a missing number, or one far ahead of the last.

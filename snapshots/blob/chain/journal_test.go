@@ -42,9 +42,7 @@ func TestJournal(t *testing.T) {
 	must.Do(t, one.Refresh(t.Context()))
 	want := []string{"first", "second"}
 	must.Equal(t, "entries of the writers, and folded", [][]string{want, want, want}, [][]string{memos(one), memos(two), folded})
-	if one.Head != two.Head || one.Head.Seq != 2 {
-		t.Errorf("heads: got %v and %v, want the same second one", one.Head, two.Head)
-	}
+	must.Hold(t, one.Head == two.Head && one.Head.Seq == 2, "heads: got %v and %v, want the same second one", one.Head, two.Head)
 }
 
 // TestJournalDamage: an entry that names another predecessor, or is not in canonical form, is an error.

@@ -70,9 +70,7 @@ func TestPublishOnAFailingDisk(t *testing.T) {
 			err := publish(2)
 			all, now := syncs.Load(), current(store)
 			if all < failing {
-				if err != nil || now != 2 || failing < 12 {
-					t.Errorf("%d syncs, none failed: version %d, %v", all, now, err)
-				}
+				must.Hold(t, err == nil && now == 2 && failing >= 12, "%d syncs, none failed: version %d, %v", all, now, err)
 				break
 			}
 			pointed := errors.Is(err, blob.ErrUnsynced) && now == 2

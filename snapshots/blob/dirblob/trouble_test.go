@@ -49,15 +49,11 @@ func TestReadOnly(t *testing.T) {
 	must.Do(t, os.Chtimes(abandoned, time.Time{}, time.Now().Add(-48*time.Hour)))
 	reader := must.Get(dirblob.OpenReadOnly(root))(t)
 	o, err := reader.Get(t.Context(), "a", blob.MaxDocument)
-	if err != nil || string(o.Data) != "x" {
-		t.Errorf("get: got %q, %v", o.Data, err)
-	}
+	must.Hold(t, err == nil && string(o.Data) == "x", "get: got %q, %v", o.Data, err)
 	_, createErr := reader.Create(t.Context(), "b", nil)
 	_, swapErr := reader.Swap(t.Context(), "a", o.Tag, []byte("y"))
 	for write, err := range map[string]error{"create": createErr, "swap": swapErr, "delete": reader.Delete(t.Context(), "a")} {
-		if err == nil || !strings.Contains(err.Error(), "for reading only") {
-			t.Errorf("%s: got %v, want that it is refused", write, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "for reading only"), "%s: got %v, want that it is refused", write, err)
 	}
 	must.Succeed(t, "a reader cleaned up", must.Err(os.Stat(abandoned)))
 }
@@ -121,9 +117,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 		_, watchErr := s.Watch(t.Context(), "current.json", "", blob.MaxDocument)
 		_, swapErr := s.Swap(t.Context(), "current.json", "tag", nil)
 		for _, err := range []error{getErr, watchErr, swapErr} {
-			if err == nil || !strings.Contains(err.Error(), "no regular file") {
-				t.Errorf("a pipe: got %v, want that it is no regular file", err)
-			}
+			must.Hold(t, err != nil && strings.Contains(err.Error(), "no regular file"), "a pipe: got %v, want that it is no regular file", err)
 		}
 		done <- nil
 	}()

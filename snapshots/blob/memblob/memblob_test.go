@@ -59,9 +59,7 @@ func TestStrict(t *testing.T) {
 			for _, step := range test.steps {
 				step(t, s)
 			}
-			if len(got) != test.want {
-				t.Errorf("got complaints %q, want %d", got, test.want)
-			}
+			must.Hold(t, len(got) == test.want, "got complaints %q, want %d", got, test.want)
 		})
 	}
 }

@@ -13,9 +13,7 @@ func TestAddress(t *testing.T) {
 	given := map[string]bool{}
 	for range 200 {
 		address := porttest.Address(t)
-		if given[address] {
-			t.Errorf("%s is given out twice", address)
-		}
+		must.Hold(t, !given[address], "%s is given out twice", address)
 		given[address] = true
 		listener := must.Get(net.Listen("tcp", address))(t)
 		_ = listener.Close()

@@ -152,13 +152,9 @@ func faulty(t *testing.T, server *s3test.Server, proxy *s3test.Proxy, op operati
 // doubt, because the server refuses its repetition; and then the error says so.
 func checkOnce(t *testing.T, fault s3test.Fault, op operation, saw, holds string) {
 	t.Helper()
-	if holds != op.done {
-		t.Errorf("%s once, %s: the store holds %q, want %q", fault, op.name, holds, op.done)
-	}
+	must.Hold(t, holds == op.done, "%s once, %s: the store holds %q, want %q", fault, op.name, holds, op.done)
 	doubtful := op.write && op.name != "delete" && fault != s3test.Latency
-	if saw != op.outcome && (!doubtful || saw != "unknown") {
-		t.Errorf("%s once, %s: the caller saw %q, want %q", fault, op.name, saw, op.outcome)
-	}
+	must.Hold(t, saw == op.outcome || doubtful && saw == "unknown", "%s once, %s: the caller saw %q, want %q", fault, op.name, saw, op.outcome)
 }
 
 // checkAlways: the store never reports a success that did not happen. A write of which nothing was sent before
@@ -167,17 +163,11 @@ func checkAlways(t *testing.T, fault s3test.Fault, op operation, saw, holds stri
 	t.Helper()
 	switch saw {
 	case op.outcome:
-		if holds != op.done {
-			t.Errorf("%s always, %s: the caller saw %q and the store holds %q, want %q", fault, op.name, saw, holds, op.done)
-		}
+		must.Hold(t, holds == op.done, "%s always, %s: the caller saw %q and the store holds %q, want %q", fault, op.name, saw, holds, op.done)
 	case "unknown":
-		if !op.write {
-			t.Errorf("%s always, %s: a read is in doubt", fault, op.name)
-		}
+		must.Hold(t, op.write, "%s always, %s: a read is in doubt", fault, op.name)
 	case "error":
-		if op.write && sent && fault != s3test.Cut {
-			t.Errorf("%s always, %s: a write that may have arrived is not in doubt", fault, op.name)
-		}
+		must.Hold(t, !op.write || !sent || fault == s3test.Cut, "%s always, %s: a write that may have arrived is not in doubt", fault, op.name)
 	default:
 		t.Errorf("%s always, %s: the caller saw %q", fault, op.name, saw)
 	}

@@ -6,11 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
@@ -111,9 +113,7 @@ func TestLyingListings(t *testing.T) {
 					break
 				}
 			}
-			if err == nil {
-				t.Errorf("got %d keys, want an error", found)
-			}
+			must.Hold(t, err != nil, "got %d keys, want an error", found)
 		})
 	}
 }
@@ -158,59 +158,32 @@ func TestStoreTimeOfARealServer(t *testing.T) {
 
 // TestAnswersToConditions has a server that gives each write under a condition one answer.
 func TestAnswersToConditions(t *testing.T) {
-	for _, tt := range []struct {
-		status   int
-		code     string // in the body; empty: no body
-		want     error
-		says     string
-		requests int
-	}{
-		{304, "", blob.ErrConflict, "", 1},
-		{400, "InvalidArgument", blob.ErrUnconditional, "does not understand it", 1},
-		{400, "", blob.ErrUnconditional, "does not understand it", 1},
-		{401, "", s3blob.ErrCredentials, "", 1},
-		{403, "AccessDenied", s3blob.ErrCredentials, "", 1},
-		{403, "", s3blob.ErrCredentials, "", 1},
-		{403, "InvalidAccessKeyId", s3blob.ErrCredentials, "", 1},
-		{403, "SignatureDoesNotMatch", s3blob.ErrCredentials, "", 1},
-		{404, "NoSuchBucket", s3blob.ErrNoBucket, "", 1},
-		{404, "NoSuchKey", blob.ErrConflict, "", 1},
-		{405, "MethodNotAllowed", blob.ErrUnconditional, "does not allow it", 1},
-		{409, "FileAlreadyExists", blob.ErrConflict, "", 1},
-		{409, "PreconditionFailed", blob.ErrConflict, "", 1},
-		{409, "", blob.ErrConflict, "", 4},
-		{412, "PreconditionFailed", blob.ErrConflict, "", 1},
-		{412, "", blob.ErrConflict, "", 1},
-		{417, "", blob.ErrUnconditional, "does not meet it", 1},
-		{428, "", blob.ErrUnconditional, "a proxy in front removes it", 1},
-		{501, "NotImplemented", blob.ErrUnconditional, "does not implement it", 1},
-		{501, "", blob.ErrUnconditional, "does not implement it", 1},
-		{505, "", nil, "505", 1},
-		{507, "XMinioStorageFull", nil, "XMinioStorageFull", 1},
-	} {
-		t.Run(fmt.Sprint(tt.status, tt.code), func(t *testing.T) {
-			var asked atomic.Int32
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				asked.Add(1)
-				w.WriteHeader(tt.status)
-				if tt.code != "" {
-					fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", tt.code, tt.code)
-				}
-			}))
-			defer server.Close()
-			s := must.Get(s3blob.New(s3blob.Config{
-				Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret", Deadline: time.Minute,
-			}))(t)
-			_, created := s.Create(t.Context(), "a", []byte("x"))
-			_, swapped := s.Swap(t.Context(), "a", "tag", []byte("x"))
-			for _, err := range []error{created, swapped} {
-				if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) || errors.Is(err, blob.ErrUnknown) {
-					t.Errorf("got %v, want %v and %q", err, tt.want, tt.says)
+	golden.Table(t, "testdata/conditions.txt", func(answer string) string {
+		status, code, _ := strings.Cut(answer, " ")
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(must.Get(strconv.Atoi(status))(t))
+			if code != "" {
+				fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", code, code)
+			}
+		}))
+		defer server.Close()
+		s := must.Get(s3blob.New(s3blob.Config{
+			Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret", Deadline: time.Minute,
+		}))(t)
+		_, created := s.Create(t.Context(), "a", []byte("x"))
+		_, swapped := s.Swap(t.Context(), "a", "tag", []byte("x"))
+		kind := func(err error) string {
+			for name, is := range map[string]error{
+				"conflict": blob.ErrConflict, "unconditional": blob.ErrUnconditional, "credentials": s3blob.ErrCredentials, "no bucket": s3blob.ErrNoBucket, "unknown": blob.ErrUnknown,
+			} {
+				if errors.Is(err, is) {
+					return name + ": " + strings.ReplaceAll(err.Error(), server.URL, "SERVER")
 				}
 			}
-			if got := int(asked.Load()); got != 2*tt.requests {
-				t.Errorf("asked %d times, want %d", got, 2*tt.requests)
-			}
-		})
-	}
+			return strings.ReplaceAll(fmt.Sprint(err), server.URL, "SERVER")
+		}
+		return fmt.Sprintf("%d\n%s\n%s", asked.Load(), kind(created), kind(swapped))
+	})
 }

@@ -44,7 +44,5 @@ func pages(t *testing.T, s blob.Store) {
 		}
 		seen++
 	}
-	if seen != objects {
-		t.Errorf("listed %d objects, want %d", seen, objects)
-	}
+	must.Hold(t, seen == objects, "listed %d objects, want %d", seen, objects)
 }

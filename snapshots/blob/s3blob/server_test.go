@@ -160,9 +160,7 @@ func TestCredentialsFromTheEnvironment(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = s.Create(t.Context(), name, []byte("x"))
-			if (err == nil) != (len(environment) > 0) {
-				t.Errorf("create with these credentials: %v", err)
-			}
+			must.Hold(t, (err == nil) == (len(environment) > 0), "create with these credentials: %v", err)
 		})
 	}
 }
@@ -260,7 +258,5 @@ func TestWatchCountsTheReadBefore(t *testing.T) {
 	get(func() (blob.Object, error) { return s.Get(t.Context(), "a", blob.MaxDocument) })
 	quiet("two")
 	get(func() (blob.Object, error) { return s.Watch(t.Context(), "a", "one", blob.MaxDocument) })
-	if requests != 3 {
-		t.Errorf("%d requests, want 3", requests)
-	}
+	must.Hold(t, requests == 3, "%d requests, want 3", requests)
 }

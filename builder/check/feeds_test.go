@@ -1,0 +1,100 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+
+	"gridcast/builder/check"
+	"gridcast/schemas/catalog"
+)
+
+// A calendar and a feed of changes that are right, and the bodies that they are made from.
+const (
+	soundCalendar = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//gridcast//calendar//EN\r\n" +
+		"BEGIN:VEVENT\r\nUID:2025001-race@gridcast\r\nSEQUENCE:1\r\nDTSTAMP:20250601T093000Z\r\nDTSTART:20250601T130000Z\r\nDTEND:20250601T150000Z\r\n" +
+		"SUMMARY:Grand Prix A 2025: Race\r\nLOCATION:Ring\\, the old\r\n  one\\, Town\\, Italy\r\nSTATUS:CONFIRMED\r\nEND:VEVENT\r\n" +
+		"BEGIN:VEVENT\r\nUID:2025002-race@gridcast\r\nSEQUENCE:0\r\nDTSTAMP:20250601T093000Z\r\nDTSTART;VALUE=DATE:20250608\r\n" +
+		"SUMMARY:Cancelled: Grand Prix B 2025: Race\r\nLOCATION:Ring\\, Town\\, Italy\r\nSTATUS:CANCELLED\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+	soundChanges = `<?xml version="1.0" encoding="UTF-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:uuid:1</id><title>Changes</title><updated>2025-06-01T09:30:00+00:00</updated><author><name>gridcast</name></author>
+<entry><id>urn:uuid:2</id><title>B &amp; C cancelled</title><updated>2025-06-02T09:30:00+00:00</updated><summary>flood</summary></entry></feed>`
+)
+
+var feedBodies = map[string][]byte{
+	"weekends/2025": []byte(`{"ok":true,"data":[` +
+		`{"session_key":2025001,"circuit":{"name":"Ring, the old one","locality":"Town","country":"Italy"},"status":"scheduled","sessions":[{"session":"race","date":"2025-06-01","date_start":"2025-06-01T13:00:00+00:00"}]},` +
+		`{"session_key":2025002,"circuit":{"name":"Ring","locality":"Town","country":"Italy"},"status":"cancelled","sessions":[{"session":"race","date":"2025-06-08"}]}]}`),
+	"changes/all": []byte(`{"ok":true,"data":[{"session_key":2025002,"at":"2025-06-02T09:30:00+00:00"}]}`),
+}
+
+// TestFeeds breaks each feed in one way after the other.
+func TestFeeds(t *testing.T) {
+	known := catalog.Known{Seasons: []int{2024, 2025}, Current: 2025}
+	for i, sound := range []string{soundCalendar, soundChanges} {
+		if err := check.Feed(catalog.Feeds[i], []byte(sound), known, feedBodies); err != nil {
+			t.Fatalf("%s: %v", catalog.Feeds[i].Path, err)
+		}
+	}
+	for _, tt := range []struct {
+		feed               int
+		decision, old, new string
+	}{
+		{0, "a line without CR", "VERSION:2.0\r\n", "VERSION:2.0\n"},
+		{0, "a last line without CR", "END:VCALENDAR\r\n", "END:VCALENDAR\n"},
+		{0, "an end of another component", "END:VCALENDAR", "END:VEVENT"},
+		{0, "a property behind the calendar", "END:VCALENDAR\r\n", "END:VCALENDAR\r\nX-A:1\r\n"},
+		{0, "a property twice", "SEQUENCE:1\r\n", "SEQUENCE:1\r\nSEQUENCE:2\r\n"},
+		{0, "an instant that is none", "DTSTAMP:20250601T093000Z", "DTSTAMP:yesterday"},
+		{0, "a start that is no instant", "DTSTART:20250601T130000Z", "DTSTART:tomorrow"},
+		{0, "a day with an end", "DTSTART;VALUE=DATE:20250608\r\n", "DTSTART;VALUE=DATE:20250608\r\nDTEND:20250608T150000Z\r\n"},
+		{0, "a session that nobody holds", "END:VEVENT\r\nEND:VCALENDAR", "END:VEVENT\r\nBEGIN:VEVENT\r\nUID:2025001-sprint@gridcast\r\nSEQUENCE:0\r\nDTSTAMP:20250601T093000Z\r\nDTSTART;VALUE=DATE:20250601\r\nSUMMARY:x\r\nSTATUS:CONFIRMED\r\nEND:VEVENT\r\nEND:VCALENDAR"},
+		{0, "a line that is too long", "SUMMARY:", "SUMMARY:" + strings.Repeat("x", 75)},
+		{0, "a control character", "Race\r\n", "Ra\x07ce\r\n"},
+		{0, "bytes that are no text", "Race\r\n", "Ra\xffce\r\n"},
+		{0, "a component that does not end", "END:VCALENDAR\r\n", "X-A:1\r\n"},
+		{0, "a component within another", "SEQUENCE:1\r\n", "BEGIN:VEVENT\r\n"},
+		{0, "no property", "SEQUENCE:1\r\n", "SEQUENCE\r\n"},
+		{0, "no instant it was made", "DTSTAMP:20250601T093000Z\r\n", ""},
+		{0, "two events with an identifier", "2025002-race", "2025001-race"},
+		{0, "an end before the start", "DTEND:20250601T150000Z", "DTEND:20250601T120000Z"},
+		{0, "a status of its own", "CONFIRMED", "SURE"},
+		{0, "another start than the weekend", "DTSTART:20250601T130000Z", "DTSTART:20250601T123000Z"},
+		{0, "another circuit than the weekend", "Town\\, Italy\r\nSTATUS:CON", "Town\\, Spain\r\nSTATUS:CON"},
+		{0, "a cancelled round that is held", "STATUS:CANCELLED", "STATUS:CONFIRMED"},
+		{0, "a session that the weekends do not have", "UID:2025002-race", "UID:2025003-race"},
+		{1, "no XML", "</entry>", ""},
+		{1, "another document", "<feed xmlns=\"http://www.w3.org/2005/Atom\">", "<feed>"},
+		{1, "nobody wrote it", "<author><name>gridcast</name></author>", ""},
+		{1, "two with an identifier", "urn:uuid:2", "urn:uuid:1"},
+		{1, "no instant", "<updated>2025-06-02T09:30:00+00:00</updated>", "<updated>yesterday</updated>"},
+		{1, "a character that XML does not have", "B &amp; C", "B \uFFFD C"},
+		{1, "another instant than the change", "2025-06-02T09:30", "2025-06-02T09:31"},
+		{1, "a change too many", "</feed>", "<entry><id>urn:uuid:3</id><title>x</title><updated>2025-06-02T09:30:00+00:00</updated></entry></feed>"},
+	} {
+		sound := []string{soundCalendar, soundChanges}[tt.feed]
+		broken := strings.Replace(sound, tt.old, tt.new, 1)
+		if broken == sound {
+			t.Fatalf("%s: %q is not in the feed", tt.decision, tt.old)
+		}
+		if err := check.Feed(catalog.Feeds[tt.feed], []byte(broken), known, feedBodies); err == nil {
+			t.Errorf("%s: %s passes", catalog.Feeds[tt.feed].Path, tt.decision)
+		}
+	}
+	for _, tt := range []struct {
+		decision string
+		feed     catalog.Feed
+		body     string
+		bodies   map[string][]byte
+		want     bool // it passes
+	}{
+		{"weekends that are not at hand", catalog.Feeds[0], soundCalendar, map[string][]byte{}, true},
+		{"weekends that are no JSON", catalog.Feeds[0], soundCalendar, map[string][]byte{"weekends/2025": []byte("{")}, false},
+		{"changes that are not at hand", catalog.Feeds[1], soundChanges, map[string][]byte{}, true},
+		{"changes that are no JSON", catalog.Feeds[1], soundChanges, map[string][]byte{"changes/all": []byte("{")}, false},
+		{"a feed without a check", catalog.Feed{Path: "/news"}, "", feedBodies, false},
+	} {
+		if err := check.Feed(tt.feed, []byte(tt.body), known, tt.bodies); (err == nil) != tt.want {
+			t.Errorf("%s: got %v, want that it passes: %t", tt.decision, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package ingest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+)
+
+// TestPlanCalendar: a calendar file gives an entry of all that differs from the facts in use, and the
+// moves of starts that are published.
+func TestPlanCalendar(t *testing.T) {
+	for _, test := range []struct {
+		what, file       string // first entries separated by ---, if any
+		said, new, moved []string
+		moves            int
+		fault            string
+	}{
+		{"nothing new", "grand_prix,start\nalps,2030-03-10T13:00:00Z\n", nil, nil, nil, 0, ""},
+		{"a start moves", "grand_prix,start\nbay,2030-03-24T15:00:00Z\n", []string{"bay start"}, nil, []string{"bay"}, 1, ""},
+		{"another day, at the hour that is known", "grand_prix,start\nbay,2030-03-25\n", []string{"bay start"}, nil, []string{"bay"}, 1, ""},
+		{"a new round at a known circuit", "grand_prix,name,circuit,start\ngulf,Grand Prix of gulf,ring,2030-06-02T13:00:00Z\n", []string{"gulf calendar", "gulf start"}, []string{"Grand Prix of gulf"}, nil, 0, ""},
+		{
+			"a new round at a new circuit", "grand_prix,name,circuit,circuit_name,locality,country,start\nhills,Grand Prix of hills,hilltop,Hilltop,Hill,Italy,2031-03-02\n",
+			[]string{"hills calendar", "hills start"},
+			[]string{"Grand Prix of hills"},
+			nil, 0, "",
+		},
+		{"other sessions", "grand_prix,start,practice-1\ncape,2030-04-07T13:00:00Z,2030-04-05T11:00:00Z\n", []string{"cape sessions"}, nil, nil, 0, ""},
+		{
+			"the first hour of a new round",
+			"grand_prix,name,circuit,start\nhills,Grand Prix of hills,ring,2031-03-02\n---\ngrand_prix,start\nhills,2031-03-02T13:00:00Z\n",
+			[]string{"hills start"},
+			nil,
+			[]string{"hills"},
+			0, "",
+		},
+		{"a season that is over", "grand_prix,start\nalps,2029-03-10T13:00:00Z\n", nil, nil, nil, 0, "line 2: 2029-03-10 is outside the seasons 2030 to 2032; archive import changes other seasons"},
+		{"a start that the ledger refuses", "grand_prix,start\nalps,2030-03-01T13:00:00Z\n", nil, nil, nil, 0, `line 2: Grand Prix of alps of 2030: ledger refuses round_moved of 2030001: that start has passed: 2030-03-01T13:00:00Z; if the race began then, postpone it and reinstate it with that start`},
+		{"no calendar", "", nil, nil, nil, 0, "the calendar is empty: the first line names the columns"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			s := newSmall(t)
+			read := func(file string) (ingest.CalendarPlan, error) {
+				stored, err := s.Facts.Load(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				facts := stored.Archive.Facts()
+				return ingest.PlanCalendar([]byte(file), nil, &facts, s.Ledger.Fold(), opening, "announced")
+			}
+			earlier, file, two := strings.Cut(test.file, "---\n")
+			if !two {
+				file = earlier
+			} else if plan, err := read(earlier); err != nil {
+				t.Fatal(err)
+			} else if err := s.Enter(t.Context(), opening, plan.Entry); err != nil {
+				t.Fatal(err)
+			} else if _, err := s.Apply(t.Context(), opening); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := read(file)
+			if test.fault != "" {
+				if err == nil || err.Error() != test.fault {
+					t.Errorf("got %v, want %s", err, test.fault)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said, added, moved []string
+			for _, st := range plan.Entry.Statements {
+				said = append(said, string(st.GrandPrix)+" "+string(st.Block))
+			}
+			for _, r := range plan.New {
+				added = append(added, r.Name)
+			}
+			for _, m := range plan.Moved {
+				moved = append(moved, m.Name[len("Grand Prix of "):])
+			}
+			if diff := cmp.Diff([][]string{test.said, test.new, test.moved}, [][]string{said, added, moved}); diff != "" {
+				t.Errorf("statements, new rounds and moved starts (-want +got):\n%s", diff)
+			}
+			if len(plan.Moves) != test.moves || test.moves > 0 && plan.Moves[0].Reason != "announced" {
+				t.Errorf("moves are %+v, want %d", plan.Moves, test.moves)
+			}
+			if err := s.Enter(t.Context(), opening, plan.Entry); err != nil {
+				t.Fatal(err)
+			}
+			if outcome, err := s.Apply(t.Context(), opening); err != nil || len(outcome.Held) > 0 || outcome.Changed != (len(said) > 0) {
+				t.Errorf("entered: got %+v, %v", outcome, err)
+			}
+		})
+	}
+}
+
+// TestDriversEntry: a list of drivers becomes the entries, the qualifying or the grid of a round; without
+// an entry list the drivers are assumed to take part.
+func TestDriversEntry(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	at := smallStart("alps").Add(4 * time.Hour)
+	s.poll(t, at)
+	stored, err := s.Facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := stored.Archive.AsOf(at)
+	var bay *almanac.Round
+	for _, r := range almanac.Rounds(view, s.Ledger.Fold(), 2030) {
+		if r.Facts.GrandPrix == "bay" {
+			bay = r
+		}
+	}
+	for _, test := range []struct {
+		block  assemble.Block
+		listed bool
+		text   string
+		want   []string
+	}{
+		{assemble.Entries, false, "ARN\nBER", []string{"entries"}},
+		{assemble.Qualifying, false, "BER ARN\nNEW = Nina Newby, ITA, rosso, 9", []string{"qualifying", "entries assumed"}},
+		{assemble.Grid, true, "BER ARN\n--\nCOD", []string{"grid"}},
+	} {
+		var entries []season.Entry
+		if test.listed {
+			entries = view.Seasons[0].Rounds[0].Entries
+		}
+		roster := stewards.NewRoster(view, 2030, "bay", entries)
+		list, err := roster.Read(test.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := ingest.DriversEntry(bay, test.block, roster, list)
+		var got []string
+		for _, st := range entry.Statements {
+			text := string(st.Block)
+			if st.Assumed {
+				text += " assumed"
+			}
+			got = append(got, text)
+		}
+		if !slices.Equal(got, test.want) || len(entry.Drivers) != len(list.New) {
+			t.Errorf("%s: got %v and %d new drivers, want %v and %d", test.block, got, len(entry.Drivers), test.want, len(list.New))
+		}
+		trial, err := s.Trial(t.Context(), smallStart("bay").Add(-time.Hour), entry)
+		if err != nil || len(trial.Applied) != len(test.want) {
+			t.Errorf("%s: a trial gives %+v, %v, want %v applied", test.block, trial.Applied, err, test.want)
+		}
+	}
+}

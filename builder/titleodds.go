@@ -1,0 +1,237 @@
+package builder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/title"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/builder/units"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// titleOdds makes the odds of every season. They are empty before drivers have taken part in it.
+func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
+	for i := range d.almanac.Years {
+		y := &d.almanac.Years[i]
+		odds, ok, err := d.oddsOf(ctx, y)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			odds = wire.TitleOdds{RacesCounted: odds.RacesCounted, RacesRemaining: odds.RacesRemaining, Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
+		}
+		if err := put(data, catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}, odds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defaultYears returns the default season of each endpoint that looks back. For the odds of the title it is the latest
+// season that has odds in the version.
+func defaultYears(base *snapshots.Base, a *almanac.Almanac, version *units.Version) map[string]int {
+	years, last := render.DefaultYears(a), base.Manifest.DefaultYears[string(catalog.TitleOdds)] // for documents of the base
+	for i := len(a.Years) - 1; i >= 0; i-- {
+		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: a.Years[i].Year}.Path())
+		if d != nil && d.Body == nil {
+			break
+		}
+		var odds wire.Success[wire.TitleOdds]
+		if d != nil && json.Unmarshal(d.Body, &odds) == nil && len(odds.Data.Drivers) > 0 {
+			last = a.Years[i].Year
+			break
+		}
+	}
+	if _, known := a.Year(last); known && last != a.Current {
+		years[string(catalog.TitleOdds)] = last
+	}
+	return years
+}
+
+// oddsOf returns the odds of a season, and false if it is too early for any: then they are empty.
+func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
+	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
+	held, counted := heldRounds(y)
+	odds.RacesCounted, odds.RacesRemaining = counted, len(held)-counted
+	if y.Year >= min(d.almanac.Current, d.almanac.Past()) && counted > 0 {
+		var err error
+		if odds.AfterRounds, err = d.oddsAfter(ctx, y, held[:min(counted, len(held)-1)]); err != nil {
+			return odds, false, err
+		}
+	}
+	if odds.RacesRemaining == 0 {
+		for _, s := range y.Drivers() {
+			if s.Position == 1 {
+				odds.Drivers = append(odds.Drivers, wire.DriverOdds{
+					Driver: y.Codes()[s.Driver.ID], DriverID: d.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Shown(), TitlePct: 1000, PointsLow: s.Shown(), PointsHigh: s.Shown(), PointsMost: s.Shown(),
+				})
+			}
+		}
+		for _, s := range y.Constructors() {
+			if s.Position == 1 {
+				odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
+					Team: s.Team.Name, TeamID: string(s.Team.ID), Points: s.Shown(), TitlePct: 1000, PointsLow: s.Shown(), PointsHigh: s.Shown(), PointsMost: s.Shown(),
+				})
+			}
+		}
+		return odds, counted > 0, nil
+	}
+	simulated, ok, err := d.simulated(ctx, d.verified(y, held, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
+	if err != nil || !ok {
+		return odds, false, err
+	}
+	odds.Simulations = title.DefaultConfig().Runs
+	for _, c := range simulated.Drivers {
+		code, ok := y.Codes()[c.ID]
+		if !ok {
+			return odds, false, nil // codes are assigned at the first qualifying of a season
+		}
+		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
+			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Driver(c.ID).Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
+		})
+	}
+	for _, c := range simulated.Teams {
+		odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
+			Team: d.view.Team(c.ID).Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
+		})
+	}
+	return odds, true, nil
+}
+
+// seriesRuns is the number of simulations after each round of the series: fewer, because a fresh store has a whole
+// series to make. A chance of one half is then right within 2.2 points, of 95 % of the cases.
+const seriesRuns = 2_000
+
+// oddsAfter returns the odds as they were after each of the first rounds of a season, when nothing of the next was
+// known. It leaves out rounds that were too early for odds.
+func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
+	held, _ := heldRounds(y)
+	for n, r := range counted {
+		simulated, ok, err := d.simulated(ctx, d.verified(y, held, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		after := wire.RoundOdds{SessionKey: r.Session, GPName: r.Facts.Name, Drivers: []wire.DriverTitle{}, Constructors: []wire.ConstructorTitle{}}
+		for _, c := range simulated.Drivers {
+			after.Drivers = append(after.Drivers, wire.DriverTitle{Driver: y.Codes()[c.ID], DriverID: r.Lasting(c.ID), TitlePct: wire.PercentFrom(c.Title)})
+		}
+		for _, c := range simulated.Teams {
+			after.Constructors = append(after.Constructors, wire.ConstructorTitle{Team: d.view.Team(c.ID).Name, TeamID: string(c.ID), TitlePct: wire.PercentFrom(c.Title)})
+		}
+		series = append(series, after)
+	}
+	return series, nil
+}
+
+// oddsConfig returns the configuration of the odds after the first rounds of a season. Exclusions are those of the table,
+// and before the first table the decisions that count from the first round on.
+func oddsConfig(y *almanac.Year, counted, runs int) title.Config {
+	c := title.DefaultConfig()
+	c.Runs, c.Drivers, c.Teams = runs, map[season.DriverID]title.Decided{}, map[season.TeamID]title.Decided{}
+	if counted > 0 {
+		after := y.Progress()[counted-1]
+		for _, s := range after.Drivers {
+			if s.Excluded {
+				c.Drivers[s.Driver.ID] = title.Decided{Excluded: true}
+			}
+		}
+		for _, s := range slices.Backward(after.Constructors) { // an entry that goes on stands before the one that ended
+			if delete(c.Teams, s.Team.ID); s.Excluded {
+				c.Teams[s.Team.ID] = title.Decided{Excluded: true}
+			}
+		}
+		return c
+	}
+	for _, d := range y.Decisions() {
+		if d.Constructors {
+			was := c.Teams[season.TeamID(d.Competitor)]
+			c.Teams[season.TeamID(d.Competitor)] = title.Decided{Excluded: was.Excluded || d.Excluded, Points: was.Points + d.Points}
+		} else {
+			was := c.Drivers[season.DriverID(d.Competitor)]
+			c.Drivers[season.DriverID(d.Competitor)] = title.Decided{Excluded: was.Excluded || d.Excluded, Points: was.Points + d.Points}
+		}
+	}
+	return c
+}
+
+// simulated returns the odds of a season in a view, and false if it is too early for any.
+func (d *deriver) simulated(ctx context.Context, v *season.View, year int, config title.Config) (title.Odds, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return title.Odds{}, false, err
+	}
+	s, _ := v.Season(year)
+	sum, err := d.sum(v, year, s.Rounds[len(s.Rounds)-1].GrandPrix, config)
+	if err != nil {
+		return title.Odds{}, false, err
+	}
+	made, err := d.part(sum, func() (made part, err error) {
+		made.Odds, err = title.Simulate(v, year, d.model, config)
+		return made, err
+	})
+	if errors.Is(err, predict.ErrNoForm) || errors.Is(err, predict.ErrNobody) || errors.Is(err, title.ErrTooEarly) {
+		return title.Odds{}, false, nil
+	}
+	return made.Odds, err == nil, err
+}
+
+// heldRounds returns the rounds of a season that are held, in order of their start, and the number of verified ones
+// before the first without a verified result.
+func heldRounds(y *almanac.Year) (held []almanac.Round, counted int) {
+	held = slices.DeleteFunc(slices.Clone(y.Rounds), func(r almanac.Round) bool { return r.Off() })
+	slices.SortStableFunc(held, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) })
+	for counted < len(held) && held[counted].Result != nil {
+		counted++
+	}
+	return held, counted
+}
+
+// verified returns the view in which the first rounds of a season count, with the published standings and
+// corrections. The others are still to come, with the known facts of their weekends or without them.
+func (d *deriver) verified(y *almanac.Year, held []almanac.Round, counted int, known bool) *season.View {
+	rounds := make([]season.Round, len(held))
+	for i := range held {
+		r := *held[i].Facts
+		if known, ok := d.view.Round(y.Year, r.GrandPrix); ok { // with a result that only the ledger has
+			r = *known
+		}
+		r.Start = held[i].Start
+		if i >= counted {
+			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
+			if !known {
+				r.Entries, r.Practice, r.Qualifying, r.Grid = nil, [4][]season.TimedLap{}, nil, nil
+				r.SprintQualifying, r.SprintGrid, r.SprintResults = nil, nil, nil
+			}
+		}
+		if i == counted-1 {
+			r.DriverStandings, r.TeamStandings = nil, nil
+			after := y.Progress()[i]
+			for _, s := range after.Drivers {
+				r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: s.Driver.ID, Position: s.Position, Points: s.Points})
+			}
+			for _, s := range after.Constructors {
+				if s.Excluded && slices.ContainsFunc(r.TeamStandings, func(row season.TeamStanding) bool { return row.Team == s.Team.ID }) {
+					continue // an entry of the team that ended
+				}
+				r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: s.Team.ID, Position: s.Position, Points: s.Points})
+			}
+		}
+		rounds[i] = r
+	}
+	w := *d.view
+	w.Seasons = slices.Clone(w.Seasons)
+	if s, ok := w.Season(y.Year); ok {
+		s.Rounds = rounds
+	}
+	return &w
+}

@@ -1,0 +1,222 @@
+package builder
+
+import (
+	"context"
+	"slices"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/score"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// hindsightFrom is the first season of the record in hindsight.
+const hindsightFrom = 2010
+
+// hindsight scores three forecasts of a race that were made after it, from the facts that were known
+// when the grid was.
+type hindsight struct {
+	Model score.Score `json:"model"`
+	Pole  score.Score `json:"pole"`
+	F0    score.Score `json:"f0"`
+}
+
+// scored is a race with a verified result and the scores of its forecasts.
+type scored struct {
+	year              int
+	hindsight         *hindsight
+	real              *score.Score // of the frozen pick; a pick without chances has only hits
+	realHasAllChances bool
+
+	// The scores of the frozen pick, if it has all chances, and of the noted forecasts: by basis, the last one counts.
+	asFrozen, noted map[string]score.Score
+	live            []livePick
+}
+
+// trackRecord makes the record of every season and of all.
+func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
+	races, err := d.scoreAll(ctx)
+	if err != nil {
+		return err
+	}
+	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, ofHindsight)}
+	for i := range d.almanac.Years {
+		year := d.almanac.Years[i].Year
+		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
+		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, ofHindsight)}
+		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
+			return err
+		}
+		for of, sum := range map[*wire.Record]wire.Record{&all.Real: body.Real, &all.Hindsight: body.Hindsight} {
+			if sum.Races > 0 {
+				of.Seasons = append(of.Seasons, wire.SeasonRecord{Year: year, Races: sum.Races, Picks: sum.Picks, Pole: sum.Pole, F0: sum.F0})
+			}
+		}
+	}
+	return put(data, catalog.Variant{Endpoint: catalog.TrackRecord}, all)
+}
+
+// scoreAll scores every race with a verified result, in order: the frozen pick, and from hindsightFrom on
+// the model's forecast from the facts that were known when the grid was.
+func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
+	var races []scored
+	for i := range d.almanac.Years {
+		y := &d.almanac.Years[i]
+		for j := range y.Rounds {
+			r := &y.Rounds[j]
+			if r.Result == nil || y.Year < hindsightFrom && r.Pick == nil {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			podium := almanac.Podium(r.Result.Rows)
+			s := scored{year: y.Year, asFrozen: map[string]score.Score{}, noted: map[string]score.Score{}}
+			if r.Pick != nil {
+				frozen := score.Of(frozenForecast(r.Pick), podium)
+				if s.real, s.realHasAllChances = &frozen, r.Pick.Chances != nil; s.realHasAllChances {
+					s.asFrozen[string(r.Pick.Basis)] = frozen
+				}
+			}
+			for _, f := range r.Record.Forecasts {
+				if f.At.Before(r.Start) {
+					s.noted[almanac.BasisOf(f.Step)] = score.Of(notedForecast(f), podium)
+				}
+			}
+			var err error
+			if s.live, err = d.scoreLive(ctx, r, podium); err != nil {
+				return nil, err
+			}
+			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
+				then := almanac.Entered(d.archive.AsOf(r.Facts.GridKnownAt()), d.ledger)
+				sum, err := d.sum(then, y.Year, r.Facts.GrandPrix, podium)
+				if err != nil {
+					return nil, err
+				}
+				made, err := d.part(sum, func() (part, error) { return d.lookBack(then, y.Year, r.Facts.GrandPrix, podium) })
+				if err != nil {
+					return nil, err
+				}
+				s.hindsight = made.Hindsight
+			}
+			races = append(races, s)
+		}
+	}
+	return races, nil
+}
+
+// lookBack scores the forecasts of a race from a view before it.
+func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (part, error) {
+	e, err := d.model.Explain(then, year, round)
+	if err != nil {
+		return part{}, err
+	}
+	first, err := predict.Pole().Predict(then, year, round)
+	if err != nil {
+		return part{}, err
+	}
+	return part{Hindsight: &hindsight{
+		Model: score.Of(e.Forecast, podium), Pole: score.Of(first, podium), F0: score.Of(e.Qualified(), podium),
+	}}, nil
+}
+
+// frozenForecast returns a frozen pick as a forecast. A pick without chances has the winner alone.
+func frozenForecast(p *ledger.FrozenPick) predict.Forecast {
+	f := predict.Forecast{Podium: almanac.Picked(p), Candidates: candidates(p.Chances)}
+	if p.Chances == nil {
+		f.Candidates = []predict.Candidate{{Driver: p.P1, Win: p.WinProbability}}
+	}
+	return f
+}
+
+func candidates(chances []ledger.Chance) (all []predict.Candidate) {
+	for _, c := range chances {
+		all = append(all, predict.Candidate{Driver: c.Driver, Win: float64(c.Win) / ledger.Certain, Podium: float64(c.Podium) / ledger.Certain})
+	}
+	return all
+}
+
+// ofReal and ofHindsight return the score of a race in one of the two records, nil if it has none, and whether the
+// forecast has all chances.
+func ofReal(s *scored) (*score.Score, bool) { return s.real, s.realHasAllChances }
+
+func ofHindsight(s *scored) (*score.Score, bool) {
+	if s.hindsight == nil {
+		return nil, false
+	}
+	return &s.hindsight.Model, true
+}
+
+// realRecord sums up the picks and the noted forecasts.
+func realRecord(races []scored) wire.Record {
+	record := recordOf(races, ofReal)
+	record.AsFrozen = recordsByBasis(races, func(s scored) map[string]score.Score { return s.asFrozen })
+	record.Forecasts = recordsByBasis(races, func(s scored) map[string]score.Score { return s.noted })
+	record.Live = liveRecords(races)
+	return record
+}
+
+// recordOf sums up the races with a score. It leaves out pole and f0 unless every race has their forecasts.
+func recordOf(races []scored, of func(*scored) (own *score.Score, allChances bool)) wire.Record {
+	var all, withChances, poles, f0s []score.Score
+	for i := range races {
+		s := &races[i]
+		own, allChances := of(s)
+		if own == nil {
+			continue
+		}
+		all = append(all, *own)
+		if allChances {
+			withChances = append(withChances, *own)
+		}
+		if s.hindsight != nil {
+			poles, f0s = append(poles, s.hindsight.Pole), append(f0s, s.hindsight.F0)
+		}
+	}
+	record := wire.Record{Races: len(all), RacesWithChances: len(withChances)}
+	if len(all) == 0 {
+		return record
+	}
+	record.Picks, record.Reliability = wireScores(all, withChances), wireBins(all)
+	if len(poles) == len(all) {
+		record.Pole, record.F0 = wireScores(poles, poles), wireScores(f0s, f0s)
+	}
+	return record
+}
+
+// wireBins compares the chances of the picked winners with the shares of them that won.
+func wireBins(picked []score.Score) (bins []wire.ReliabilityBin) {
+	for _, b := range score.Reliability(picked) {
+		bins = append(bins, wire.ReliabilityBin{
+			Races: b.Races, SaidPct: wire.PercentFrom(b.Said), WonPct: wire.PercentFrom(b.Won),
+			LowPct: wire.PercentFrom(b.Interval[0]), HighPct: wire.PercentFrom(b.Interval[1]),
+		})
+	}
+	return bins
+}
+
+// wireScores sums up hits over all races, and log-loss and Brier over the races with all chances.
+func wireScores(all, withChances []score.Score) *wire.Scores {
+	m := score.WithoutCalibration(all)
+	percent := func(v float64, i score.Interval) wire.PercentInterval {
+		return wire.PercentInterval{Value: wire.PercentFrom(v / 100), Low: wire.PercentFrom(i[0] / 100), High: wire.PercentFrom(i[1] / 100)}
+	}
+	s := &wire.Scores{
+		WinnerHitPct: percent(m.WinnerHitPct, m.Intervals.WinnerHitPct),
+		PodiumPct:    percent(m.PodiumPct, m.Intervals.PodiumPct),
+	}
+	if len(withChances) == 0 {
+		return s
+	}
+	if len(withChances) < len(all) { // else m covers the same races
+		m = score.WithoutCalibration(withChances)
+	}
+	number := func(v float64, i score.Interval) *wire.NumberInterval {
+		return &wire.NumberInterval{Value: wire.ThousandthsOf(v), Low: wire.ThousandthsOf(i[0]), High: wire.ThousandthsOf(i[1])}
+	}
+	s.LogLoss, s.Brier = number(m.LogLoss, m.Intervals.LogLoss), number(m.Brier, m.Intervals.Brier)
+	return s
+}
