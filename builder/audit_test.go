@@ -10,18 +10,18 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/faultblob"
 )
 
-func mustAudit(t *testing.T, w *weekend) builder.Audit {
+func mustAudit(t *testing.T, w *weekend) proof.Audit {
 	t.Helper()
-	audit, err := builder.AuditStore(t.Context(), w.store)
+	audit, err := proof.AuditStore(t.Context(), w.store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func mustAudit(t *testing.T, w *weekend) builder.Audit {
 }
 
 // blamed is the first fault of an audit as text.
-func blamed(a builder.Audit) string {
+func blamed(a proof.Audit) string {
 	if a.Green() {
 		return "nothing"
 	}
@@ -90,7 +90,7 @@ func TestAuditOfAWholeStore(t *testing.T) {
 			return faultblob.Fate{Err: ctx.Err()}
 		}
 	})
-	if audit, err := builder.AuditStore(ctx, paired); err != nil || audit.Served != 2 {
+	if audit, err := proof.AuditStore(ctx, paired); err != nil || audit.Served != 2 {
 		t.Errorf("side by side %d picks were compared, want 2: %v", audit.Served, err)
 	}
 }

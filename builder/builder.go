@@ -6,11 +6,11 @@ package builder
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,12 +19,12 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
-	"gridcast/builder/check"
+	"gridcast/builder/derive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
-	"gridcast/builder/predict"
 	"gridcast/builder/provenance"
 	"gridcast/builder/render"
+	"gridcast/builder/running"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/builder/tiles"
@@ -58,30 +58,14 @@ type Builder struct {
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
 	memory units.Memory                   // of the seasons of the last version
 
-	shared struct { // the settings of the store; see Rules
-		sync.Mutex                    // guards the other fields
-		read       *settings.Settings // as read last; nil: never
-		problem    error              // of the last reading
-		since      time.Time          // race time since which problem stands, as far as SettingsMissing knows
-		name       string             // of the model that settings have named last
-		model      predict.Model      // of that name; it remembers its fits
-	}
-	healed   atomic.Int64 // real time of the last Heal, in nanoseconds since 1970
-	observed struct {     // see Observed
+	rules  storeRules   // the settings of the store
+	healed atomic.Int64 // real time of the last Heal, in nanoseconds since 1970
+
+	observed struct { // see Observed
 		once sync.Once
 		log  *live.Log
 	}
-	deriving struct { // the memory of Derive
-		sync.Mutex             // guards the other fields
-		key        string      // in the store, of file
-		file       derivedFile // derived last
-		model      *predict.Ranked
-		archive    *season.Archive
-		inputs     *predict.Inputs // of archive
-		parts      parts           // made or read before
-		shared     parts           // content of sharedKey
-		sharedKey  string          // in the store; empty: not looked for yet
-	}
+	derived derive.Memory
 }
 
 // Render is the phase of a build in which the variants are rendered. Those after it are
@@ -165,7 +149,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		if raced && base.Manifest.BuiltAt.After(r.At) { // no version may be of an earlier instant than its base
 			r.At = base.Manifest.BuiltAt
 		}
-		in := Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Settings: rules.settings, Base: base}
+		in := inputs{From: derive.From{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model}, Settings: rules.settings, Base: base}
 		in.Live = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
 		receipt, refused, err := b.publish(ctx, r, in)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
@@ -253,29 +237,17 @@ func (b *Builder) publisher(progress snapshots.Progress) *snapshots.Publisher {
 	return &snapshots.Publisher{Store: b.Store, Progress: progress, Signers: b.Signers}
 }
 
-// Inputs name everything that the documents of a version are made from. In one release of the program,
-// equal inputs give equal documents.
-type Inputs struct {
-	At       time.Time       // race time
-	Facts    archive.Stored  // named by the digest of its file
-	Ledger   *ledger.Fold    // named by its head
-	Model    predict.Model   // from the settings; it names the derived documents
-	Settings string          // the digest of the store's settings, or unreadSettings
-	Live     *live.Tape      // the observations of the race that /live shows, named by the head of their log
-	Base     *snapshots.Base // the version before, with the generated_at of each document
-}
-
 // documents makes the documents of a version. It also returns the key and the inputs of the derived documents among
 // them: those of the base if Derive has not run on these inputs yet.
-func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, progress snapshots.Progress) (version *units.Version, key string, from snapshots.Derivation, err error) {
+func (b *Builder) documents(ctx context.Context, in inputs, a *almanac.Almanac, progress snapshots.Progress) (version *units.Version, key string, from snapshots.Derivation, err error) {
 	var (
-		derived    derivedFile
+		derived    derive.File
 		found      bool
 		derivedErr error
 		reading    sync.WaitGroup // while documents are rendered, because the store may be far away
 	)
-	key = derivedKey(in.Model, in.Facts, a)
-	reading.Go(func() { derived, found, derivedErr = b.derived(ctx, key) })
+	key = in.Key(a)
+	reading.Go(func() { derived, found, derivedErr = b.deriver().Read(ctx, key) })
 	version, err = b.memory.Render(ctx, in.Base, a, func(done, total int) { progress.Report(Render, done, total) })
 	reading.Wait()
 	if err != nil {
@@ -284,7 +256,7 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 	if derivedErr != nil { // derived documents can wait, results cannot
 		b.Log.Error("derived documents cannot be read; readers get the earlier ones", "err", derivedErr)
 	}
-	if err := b.liveDocuments(ctx, in, a, version); err != nil {
+	if err := liveDocuments(ctx, b.Observed(), in, a, version); err != nil {
 		return nil, "", from, err
 	}
 	if !found {
@@ -306,11 +278,11 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 }
 
 // publish makes one attempt to publish the version of these inputs.
-func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.Receipt, []units.Refused, error) {
+func (b *Builder) publish(ctx context.Context, r Request, in inputs) (snapshots.Receipt, []units.Refused, error) {
 	v := in.Facts.Archive.AsOf(in.At)
 	a := almanac.Join(v, in.Ledger)
 	if len(a.Years) == 0 {
-		return snapshots.Receipt{}, nil, b.nothingKnown(in.At)
+		return snapshots.Receipt{}, nil, nothingKnown(b.Ledger.Fold(), in.At)
 	}
 	version, derived, derivedFrom, err := b.documents(ctx, in, a, r.Progress)
 	if err != nil {
@@ -325,11 +297,11 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		About: snapshots.About{
 			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
 			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: current, DefaultYears: years, Archive: in.Facts.SHA256,
-			Ledger: headOf(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
-			Expected: expected(a), Missing: b.missingUntilDue(v, in.Ledger, a),
+			Ledger: derive.Head(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
+			Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a, b.SettingsMissing(in.At)),
 		},
 	}
-	if draft.State, err = b.stateOf(a, in.Base); err != nil {
+	if draft.State, err = factsState(a, in.Base, b.Provenance); err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
 	refused, err := version.Refuse(ctx, in.Base, a)
@@ -352,28 +324,63 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 	return receipt, refused, err
 }
 
-// fill puts the seasons and the documents of a version into a draft.
-func fill(d *snapshots.Draft, version *units.Version) {
-	documents := version.Documents()
-	d.Seasons, d.Variants = version.Seasons(), make([]snapshots.Variant, 0, len(documents))
-	for _, path := range slices.Sorted(maps.Keys(documents)) {
-		d.Variants = append(d.Variants, documents[path].Published)
+// Derive makes the forecasts, the title odds and the track record of the version that Build publishes at an
+// instant, unless the store has them. It first notes in the ledger the forecasts that are due. It returns true if a
+// build would now publish other documents. The first call takes some seconds of one processor, a later one only the
+// time for changed inputs. Builds never wait for Derive: versions keep the earlier derived documents until it has run.
+func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
+	facts, err := b.Facts(ctx)
+	if err != nil {
+		return false, fmt.Errorf("derive: %w", err)
 	}
+	fresh, err := b.Ledger.Refresh(ctx)
+	if err != nil {
+		return false, fmt.Errorf("derive: %w", err)
+	}
+	rules := b.Rules(ctx)
+	if rules.Unread { // the forecasts would be those of another model
+		return false, nil
+	}
+	if err := derive.NoteForecasts(ctx, fresh, rules.Model, facts, at); err != nil {
+		b.Log.Error("the ledger has no forecast of this step of the week, so the track record will lack it; the next version tries again", "err", err)
+	}
+	made, err := b.deriver().Derive(ctx, derive.From{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: rules.Model})
+	if err != nil {
+		return false, fmt.Errorf("derive: %w", err)
+	}
+	return made, nil
 }
 
-// missingUntilDue lists the facts that are missing, or will be before the next version is due.
-func (b *Builder) missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snapshots.Missing {
-	facts := append(b.SettingsMissing(a.At), almanac.Missing(v, s, season.Later(a.DueAt(), a.At))...)
-	if len(facts) == 0 {
-		return nil // which the manifest omits
+func (b *Builder) deriver() *derive.Deriver {
+	return &derive.Deriver{Store: b.Store, Observed: b.Observed(), Log: b.Log, Memory: &b.derived}
+}
+
+// Observed returns the log of observations of this builder's store.
+func (b *Builder) Observed() *live.Log {
+	b.observed.once.Do(func() { b.observed.log = &live.Log{Store: b.Store} })
+	return b.observed.log
+}
+
+// observe reads the observations of the round of /live. If the store does not answer, the ones read before count,
+// because results must not wait for them.
+func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *live.Tape {
+	tape, err := running.Observe(ctx, b.Observed(), v, s)
+	if err != nil {
+		b.Log.Error("the observations of the race cannot be read; /live shows the earlier ones", "err", err)
 	}
-	missing := make([]snapshots.Missing, 0, len(facts))
-	for _, fact := range facts {
-		missing = append(missing, snapshots.Missing{
-			Code: string(fact.Code), Since: fact.Since, Until: fact.Until, Session: fact.Session, Urgent: fact.Urgent, Text: fact.Text, Fix: fact.Fix,
-		})
-	}
-	return missing
+	return tape
+}
+
+// Look reads the observations of the race that runs at an instant, and returns the hash of their head; empty: there are
+// none.
+func (b *Builder) Look(ctx context.Context, facts archive.Stored, at time.Time) string {
+	return b.observe(ctx, facts.Archive.AsOf(at), b.Ledger.Fold()).Head.Hash
+}
+
+// State returns the description of the facts that a build at an instant would publish on /status, as
+// JSON. The service compares it with the published one to decide about a build.
+func (b *Builder) State(facts archive.Stored, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
+	return factsState(almanac.Join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base, b.Provenance)
 }
 
 // Rules returns the policy with the settings of the store applied. If they cannot be read, or name a model that this
@@ -381,118 +388,17 @@ func (b *Builder) missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Alm
 // nothing, and it freezes picks only in the last minute, by the model of the command line: see Policy.Unread.
 func (b *Builder) Rules(ctx context.Context) Policy {
 	now, err := settings.Load(ctx, b.Store)
-	b.shared.Lock()
-	defer b.shared.Unlock()
-	if err == nil && now.Model != "" && b.shared.name != now.Model {
-		var model predict.Model
-		if model, err = predict.ByName(now.Model); err == nil {
-			if b.Policy.Model != nil && b.Policy.Model.Name() == model.Name() {
-				model = b.Policy.Model
-			}
-			b.shared.name, b.shared.model = now.Model, model
-		}
+	rules, problem := b.rules.apply(b.Policy, now, err)
+	if problem != "" && ctx.Err() == nil {
+		b.Log.Error(problem)
 	}
-	if b.shared.problem = err; err == nil {
-		b.shared.read, b.shared.since = &now, time.Time{}
-	}
-	if err != nil && ctx.Err() == nil {
-		b.Log.Error("the settings of the store cannot be read; " + b.unreadable())
-	}
-	if b.shared.read == nil {
-		return Policy{Model: b.Policy.Model, Stability: b.Policy.Stability, Arrived: b.Policy.Arrived, Observed: b.Observed().Known, Unread: true, settings: unreadSettings}
-	}
-	rules := b.Policy.With(*b.shared.read)
-	rules.settings, rules.Observed = b.shared.read.Digest(), b.Observed().Known
-	if b.shared.read.Model != "" {
-		rules.Model = b.shared.model
-	}
+	rules.Observed = b.Observed().Known
 	return rules
 }
 
-// unreadSettings stands in a manifest for the digest of settings that could not be read. A store without settings has an
-// empty digest.
-const unreadSettings = "unreadable"
-
-// unreadable describes the problem of the settings and its effect. The caller holds b.shared.
-func (b *Builder) unreadable() string {
-	if b.shared.read != nil {
-		return fmt.Sprintf("those read last go on: %v", b.shared.problem)
-	}
-	return fmt.Sprintf("nothing is verified, and picks wait for the last minute before lights out: %v", b.shared.problem)
-}
-
 // Unread reports whether the settings of the store could not be read since the start of this process.
-func (b *Builder) Unread() bool {
-	b.shared.Lock()
-	defer b.shared.Unlock()
-	return b.shared.problem != nil && b.shared.read == nil
-}
+func (b *Builder) Unread() bool { return b.rules.unread() }
 
 // SettingsMissing returns the missing fact that the settings of the store cannot be read, at an instant of race time; none
 // if they can.
-func (b *Builder) SettingsMissing(now time.Time) []almanac.MissingFact {
-	b.shared.Lock()
-	defer b.shared.Unlock()
-	if b.shared.problem == nil {
-		return nil
-	}
-	if b.shared.since.IsZero() {
-		b.shared.since = now.UTC().Truncate(time.Second)
-	}
-	return []almanac.MissingFact{{
-		Code: almanac.SettingsUnread, Since: b.shared.since, Urgent: true, Fix: "gridcast settings set",
-		Text: "the settings of the store cannot be read; " + b.unreadable(),
-	}}
-}
-
-// nothingKnown returns the reason why there is nothing to publish at an instant. Ledger events of later
-// instants, such as the assignment of session keys, do not exist then.
-func (b *Builder) nothingKnown(at time.Time) error {
-	if last := b.Ledger.Fold().At(); last.After(at) {
-		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
-			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
-	}
-	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
-}
-
-// addFeeds adds the feeds and the drawn portraits to a draft. A feed that cannot be rendered, or that contradicts the
-// documents, is refused and keeps its earlier bytes. So do all feeds and portraits while the archive lacks a published
-// season.
-func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
-	known := catalog.Known{Seasons: d.Seasons, Current: min(d.CurrentSeason, a.Past())}
-	for _, f := range catalog.Feeds {
-		entry, before := d.Base.Entry(f.Stored)
-		if before && len(d.Seasons) > len(a.Years) {
-			d.Variants = append(d.Variants, snapshots.Reused(entry))
-			refused = append(refused, units.Refused{Path: f.Stored, Err: errors.New("the archive no longer has all seasons")})
-			continue
-		}
-		feed := units.Render(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
-		if feed.Fault == nil && !feed.Reused {
-			feed.Fault = check.Feed(f, feed.Body, known, version.BodiesFrom(known.Current))
-		}
-		if feed.Fault != nil {
-			refused = append(refused, units.Refused{Path: f.Stored, Err: feed.Fault})
-			if !before {
-				continue
-			}
-			feed.Published = snapshots.Reused(entry)
-		}
-		d.Variants = append(d.Variants, feed.Published)
-	}
-	if len(d.Seasons) > len(a.Years) { // the grid, too, stays that of the base
-		for _, entry := range d.Base.Manifest.Entries {
-			if strings.HasPrefix(entry.Path, catalog.Portraits) {
-				d.Variants = append(d.Variants, snapshots.Reused(entry))
-				refused = append(refused, units.Refused{Path: entry.Path, Err: errors.New("the archive no longer has all seasons")})
-			}
-		}
-		return refused
-	}
-	portraits := render.Portraits(a)
-	for _, path := range slices.Sorted(maps.Keys(portraits)) {
-		drawn := units.Render(d.Base, path, a.At, func(time.Time) ([]byte, error) { return portraits[path], nil })
-		d.Variants = append(d.Variants, drawn.Published)
-	}
-	return refused
-}
+func (b *Builder) SettingsMissing(now time.Time) []almanac.MissingFact { return b.rules.missing(now) }

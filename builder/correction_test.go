@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/schemas/wire"
@@ -169,7 +170,7 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	if got := len(w.round().Revisions); got != 3 {
 		t.Errorf("the ledger keeps %d revisions, want all 3", got)
 	}
-	audit, err := builder.AuditStore(t.Context(), w.store)
+	audit, err := proof.AuditStore(t.Context(), w.store)
 	if err != nil || audit.Err() != nil {
 		t.Errorf("audit: %v, %v", err, audit.Err())
 	}

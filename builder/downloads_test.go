@@ -30,13 +30,13 @@ func download(t *testing.T, b *builder.Builder) map[int][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := builder.Downloads{}.Sources(v)
+	sources, err := bulk.Downloads{}.Sources(v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := map[int][]byte{}
 	for year := range sources {
-		if made[year], err = (builder.Downloads{}).Make(v, year); err != nil {
+		if made[year], err = (bulk.Downloads{}).Make(v, year); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +50,7 @@ func sourcesOf(t *testing.T, b *builder.Builder) map[int]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := builder.Downloads{}.Sources(v)
+	sources, err := bulk.Downloads{}.Sources(v)
 	if err != nil {
 		t.Fatal(err)
 	}

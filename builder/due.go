@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,69 +16,12 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
-	"gridcast/builder/live"
-	"gridcast/builder/predict"
-	"gridcast/builder/provenance"
+	"gridcast/builder/picks"
 	"gridcast/builder/render"
+	"gridcast/builder/running"
 	"gridcast/builder/season"
-	"gridcast/builder/settings"
 	"gridcast/schemas/catalog"
 )
-
-// Actor is the name under which a builder writes to the ledger.
-const Actor = "builder"
-
-// LastMinute is the time before lights out in which a pick is frozen even without the settings of the store.
-const LastMinute = time.Minute
-
-// substitute is the reason of a pick that was frozen without the settings of the store.
-const substitute = "the settings could not be read, so the default model %s made the pick"
-
-// Policy holds the rules by which a builder decides without an operator.
-type Policy struct {
-	// Model makes the picks.
-	Model predict.Model
-	// AutoVerifyAfter is the time after which an unchanged classification is verified by itself. It
-	// counts from the later of race end and arrival. Zero, the default: only an operator verifies.
-	AutoVerifyAfter time.Duration
-	// AutoReviseAfter is the same time for a classification that differs from the verified one. It
-	// becomes the next revision. Zero, the default: only an operator corrects.
-	AutoReviseAfter time.Duration
-	// Stability says since when an archive, named by its sum, has a result unchanged. Settle calls it
-	// with the ledger locked, so it must not block. If nil, results are unchanged since the race ended.
-	Stability func(archive string, year int, gp season.GrandPrixID) provenance.Stability
-	// Arrived returns when the present qualifying of a round reached the archive, zero if unknown. It
-	// must not block either. If nil, the end of qualifying counts.
-	Arrived func(year int, gp season.GrandPrixID) time.Time
-
-	// Observed returns the observations of a race as read last, nil if it has none. It must not block. If it is nil, no
-	// live picks are made.
-	Observed func(session int64) *live.Tape
-
-	// Unread says that the settings of the store were never read, so that Model may not be theirs. The policy then
-	// verifies nothing, and freezes a pick in the LastMinute before lights out.
-	Unread bool
-
-	settings string // the digest of the store's settings that Rules has applied; empty: it has none
-}
-
-func (p Policy) arrived(r *almanac.Round) time.Time {
-	if p.Arrived == nil {
-		return time.Time{}
-	}
-	return p.Arrived(r.Year, r.Facts.GrandPrix)
-}
-
-// With returns the policy with the rules of the settings, except for the model: see [Builder.Rules].
-func (p Policy) With(s settings.Settings) Policy {
-	if s.AutoVerifySeconds != nil {
-		p.AutoVerifyAfter = time.Duration(*s.AutoVerifySeconds) * time.Second
-	}
-	if s.AutoReviseSeconds != nil {
-		p.AutoReviseAfter = time.Duration(*s.AutoReviseSeconds) * time.Second
-	}
-	return p
-}
 
 // UnsettledError reports due events that were not appended, because the ledger refuses them or because
 // the documents that they change would fail their check. All other due events were appended.
@@ -105,9 +47,9 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 		actor string
 		due   func(*season.View, *ledger.Fold) ([]ledger.Event, []error)
 	}{
-		{Actor, keysDue}, // first, because the other events of a round need its key
-		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
-		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
+		{ledger.BuilderActor, keysDue}, // first, because the other events of a round need its key
+		{ledger.BuilderActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
+		{ledger.BuilderActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 			return p.livePicksDue(v, s, facts.SHA256), nil
 		}},
 		{ledger.ArchiveActor, p.lateResults},
@@ -187,13 +129,26 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 			faults = append(faults, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err))
 			continue
 		}
-		e := freeze(r, p.Model.Name(), sum, forecast)
+		e := picks.Freeze(r, p.Model.Name(), sum, forecast)
 		if p.Unread {
 			e.Reason = fmt.Sprintf(substitute, p.Model.Name())
 		}
 		events = append(events, e)
 	}
 	return events, faults
+}
+
+// livePicksDue freezes the live picks that are due. sum is the digest of the archive.
+func (p Policy) livePicksDue(v *season.View, s *ledger.Fold, sum string) []ledger.Event {
+	r := running.Round(v, s)
+	if p.Observed == nil || r == nil || r.Result != nil {
+		return nil
+	}
+	tape := p.Observed(r.Session)
+	if tape == nil {
+		return nil
+	}
+	return running.RaceOf(r, s, tape).PicksDue(v.At, sum)
 }
 
 // withdrawalsDue records withdrawals of drivers of a frozen pick, and their returns, until the start.
@@ -231,26 +186,6 @@ func (p Policy) lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []e
 		}
 	}
 	return events, nil
-}
-
-// freeze returns the event that records a forecast: the pick, the chances of every starter, and their
-// basis.
-func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.Event {
-	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], WinProbability: f.Winner().Win, Model: model}
-	e := ledger.Freeze(r.Session, pick, r.Start, f.Basis.Order == predict.FromGrid)
-	e.Archive, e.Basis, e.Chances = archive, ledger.Basis(f.Basis.Order), chancesOf(f)
-	scale := season.Scale(r.Year, false)
-	for i, candidate := range f.Candidates {
-		c := &e.Chances[i]
-		c.DNF = int(math.Round(candidate.Out * ledger.Certain))
-		for place, chance := range candidate.Places {
-			c.Positions = append(c.Positions, int(math.Round(chance*ledger.Certain)))
-			if place < len(scale) {
-				c.Points += c.Positions[place] * int(scale[place])
-			}
-		}
-	}
-	return e
 }
 
 // resultsDue verifies each result that no operator has verified in the time of the rule. It revises

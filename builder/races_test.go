@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
+	"gridcast/builder/proof"
 	"gridcast/schemas/wire"
 )
 
@@ -55,7 +56,7 @@ func TestTwoBuildersOfARace(t *testing.T) {
 	if !slices.Equal(made, predict.Checkpoints) {
 		t.Errorf("the ledger has live picks at %v, want one at each of %v", made, predict.Checkpoints)
 	}
-	audit, err := builder.AuditStore(t.Context(), r.Store)
+	audit, err := proof.AuditStore(t.Context(), r.Store)
 	if err != nil || !audit.Green() {
 		t.Errorf("the audit says %v, %v", audit.Err(), err)
 	}

@@ -22,6 +22,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
+	"gridcast/builder/proof"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
@@ -30,11 +31,11 @@ import (
 )
 
 // again makes a version of a store again.
-func again(t *testing.T, store blob.Store, version int64) (builder.Reproduction, error) {
+func again(t *testing.T, store blob.Store, version int64) (proof.Reproduction, error) {
 	t.Helper()
-	r, err := builder.NewReproducer(t.Context(), store)
+	r, err := proof.NewReproducer(t.Context(), store)
 	if err != nil {
-		return builder.Reproduction{}, err
+		return proof.Reproduction{}, err
 	}
 	return r.Version(t.Context(), version)
 }
@@ -72,7 +73,7 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := builder.Vouch(t.Context(), l, archives); err != nil {
+	if err := archives.Vouch(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	b := &builder.Builder{
@@ -137,7 +138,7 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 		t.Skip("short: makes fifteen versions twice")
 	}
 	store, refused := livedThrough(t)
-	r, err := builder.NewReproducer(t.Context(), store)
+	r, err := proof.NewReproducer(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,20 +194,20 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 		what    string
 		alter   func(t *testing.T, store *memblob.Store)
 		version int64
-		want    *builder.DocDifference
+		want    *proof.DocDifference
 		fails   string
 	}{
-		{what: "a field of a body", version: 1, want: &builder.DocDifference{
+		{what: "a field of a body", version: 1, want: &proof.DocDifference{
 			Endpoint: "standings", Variant: "standings/drivers/2024", Field: "data[driver=VER].points", Published: "999", Made: "219",
 		}, alter: func(t *testing.T, store *memblob.Store) {
 			edit(t, store, at(first, "standings/drivers/2024").Object, `"points":219`, `"points":999`)
 		}},
-		{what: "a line of a feed", version: 1, want: &builder.DocDifference{
+		{what: "a line of a feed", version: 1, want: &proof.DocDifference{
 			Endpoint: "/calendar.ics", Variant: "feeds/calendar.ics", Field: "line 3", Published: `"PRODID:-//fraud//calendar//EN"`, Made: `"PRODID:-//gridcast//calendar//EN"`,
 		}, alter: func(t *testing.T, store *memblob.Store) {
 			edit(t, store, at(first, "feeds/calendar.ics").Object, "-//gridcast//", "-//fraud//")
 		}},
-		{what: "a leaf of the public log", version: 1, want: &builder.DocDifference{
+		{what: "a leaf of the public log", version: 1, want: &proof.DocDifference{
 			Endpoint: "/log/tile/entries/000", Variant: "log/tile/entries/000", Field: "line 1", // and hashes
 		}, alter: func(t *testing.T, store *memblob.Store) {
 			edit(t, store, at(first, "log/tile/entries/000").Object, "ledger 1 sha256", "ledger 9 sha256")
@@ -214,7 +215,7 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 		{what: "the size of the public log", version: 1, fails: "log/checkpoint.json: damaged", alter: func(t *testing.T, store *memblob.Store) {
 			edit(t, store, at(first, "log/checkpoint").Object, fmt.Sprintf("\n%d\n", first.Ledger.Seq), "\n1\n")
 		}},
-		{what: "a derived body", want: &builder.DocDifference{
+		{what: "a derived body", want: &proof.DocDifference{
 			Endpoint: "title-odds", Variant: "title-odds/2023", Field: "data.drivers[driver=VER].title_pct", Published: "99.9", Made: "100.0",
 		}, alter: func(t *testing.T, store *memblob.Store) {
 			edit(t, store, at(current, "title-odds/2023").Object, `"title_pct":100.0`, `"title_pct":99.9`)

@@ -12,8 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
+	"gridcast/builder/proof"
 	"gridcast/builder/season"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -182,7 +184,7 @@ func TestRunningRace(t *testing.T) {
 	if !testing.Short() {
 		r.hasLiveRecord(austriaStart.Add(4 * time.Hour))
 	}
-	again, err := builder.NewReproducer(t.Context(), r.Store)
+	again, err := proof.NewReproducer(t.Context(), r.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func TestRunningRace(t *testing.T) {
 			t.Errorf("version %d is not reproduced: %+v, %v", version, made.FirstDifference, err)
 		}
 	}
-	audit, err := builder.AuditStore(t.Context(), r.Store)
+	audit, err := proof.AuditStore(t.Context(), r.Store)
 	if err != nil || !audit.Green() {
 		t.Errorf("the audit says %v, %v", audit.Err(), err)
 	}
@@ -337,7 +339,7 @@ func TestLivePicksWhileHeld(t *testing.T) {
 	if len(record.Live) != 2 || record.Live[1].Checkpoint != 25 || record.Live[1].Observation.Lap != 18 {
 		t.Errorf("got live picks %+v, want those of laps 1 and 18", record.Live)
 	}
-	if p := record.Live[1]; p.Actor != builder.Actor || len(p.Chances) != 20 || p.Model != predict.LiveName || p.FrozenAt.Sub(p.Observation.At) > live.Fresh {
+	if p := record.Live[1]; p.Actor != ledger.BuilderActor || len(p.Chances) != 20 || p.Model != predict.LiveName || p.FrozenAt.Sub(p.Observation.At) > live.Fresh {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -349,7 +351,7 @@ func TestAuditOfLivePicks(t *testing.T) {
 	if err := r.Store.Delete(t.Context(), "live/2024011/00000001.json"); err != nil {
 		t.Fatal(err)
 	}
-	audit, err := builder.AuditStore(t.Context(), r.Store)
+	audit, err := proof.AuditStore(t.Context(), r.Store)
 	if err != nil || audit.Green() || audit.Faults[0].Key != "live/2024011/" {
 		t.Errorf("got %v, %v; want the observation missed", audit.Faults, err)
 	}
@@ -412,7 +414,7 @@ func TestVerifiedEndsTheRace(t *testing.T) {
 	if timeline.State != wire.LiveOver || timeline.Provisional || len(timeline.Timeline) != 3 || timeline.Result == nil {
 		t.Errorf("the timeline is %s with %d laps, provisional %t", timeline.State, len(timeline.Timeline), timeline.Provisional)
 	}
-	again, err := builder.NewReproducer(t.Context(), r.Store)
+	again, err := proof.NewReproducer(t.Context(), r.Store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,17 @@ package builder
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/provenance"
 	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/builder/units"
+	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -26,20 +29,15 @@ func wireSource(s provenance.SourceSummary) wire.SourceState {
 	}
 }
 
-// State returns the description of the facts that a build at an instant would publish on /status, as
-// JSON. The service compares it with the published one to decide about a build.
-func (b *Builder) State(facts archive.Stored, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
-	return b.stateOf(almanac.Join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base)
-}
-
-// stateOf makes the description. A builder without sources keeps the part about sources of the base.
-func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMessage, error) {
+// factsState returns the description of the facts that a version publishes on /status, as JSON. sources describes the
+// sources at an instant; if it is nil, the part about sources is that of the base.
+func factsState(a *almanac.Almanac, base *snapshots.Base, sources func(time.Time) provenance.Summary) (json.RawMessage, error) {
 	state := wire.FactsState{
 		NextChange: wire.Instant(a.NextChange(0)), Sources: []wire.SourceState{}, Rounds: []wire.RoundState{},
 		NonCommercial: []wire.BorrowedFact{},
 	}
 	var before wire.FactsState
-	if b.Provenance == nil && base != nil && base.Manifest.State != nil {
+	if sources == nil && base != nil && base.Manifest.State != nil {
 		if err := json.Unmarshal(base.Manifest.State, &before); err != nil {
 			before = wire.FactsState{} // written by a release with another form
 		}
@@ -47,8 +45,8 @@ func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMes
 		state.NonCommercial = append(state.NonCommercial, before.NonCommercial...)
 	}
 	var sourced provenance.Summary
-	if b.Provenance != nil {
-		sourced = b.Provenance(a.At)
+	if sources != nil {
+		sourced = sources(a.At)
 		for _, source := range sourced.Sources {
 			state.Sources = append(state.Sources, wireSource(source))
 		}
@@ -108,4 +106,50 @@ func expected(a *almanac.Almanac) []snapshots.Expected {
 		}
 	}
 	return all
+}
+
+// missingUntilDue lists the facts that are missing, or will be before the next version is due, and those in also.
+func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac, also []almanac.MissingFact) []snapshots.Missing {
+	facts := append(also, almanac.Missing(v, s, season.Later(a.DueAt(), a.At))...)
+	if len(facts) == 0 {
+		return nil // which the manifest omits
+	}
+	missing := make([]snapshots.Missing, 0, len(facts))
+	for _, fact := range facts {
+		missing = append(missing, snapshots.Missing{
+			Code: string(fact.Code), Since: fact.Since, Until: fact.Until, Session: fact.Session, Urgent: fact.Urgent, Text: fact.Text, Fix: fact.Fix,
+		})
+	}
+	return missing
+}
+
+// nothingKnown returns the reason why there is nothing to publish at an instant. Ledger events of later
+// instants, such as the assignment of session keys, do not exist then.
+func nothingKnown(s *ledger.Fold, at time.Time) error {
+	if last := s.At(); last.After(at) {
+		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
+			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
+	}
+	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
+}
+
+// defaultYears returns the default season of each endpoint that looks back. For the odds of the title it is the latest
+// season that has odds in the version.
+func defaultYears(base *snapshots.Base, a *almanac.Almanac, version *units.Version) map[string]int {
+	years, last := render.DefaultYears(a), base.Manifest.DefaultYears[string(catalog.TitleOdds)] // for documents of the base
+	for i := len(a.Years) - 1; i >= 0; i-- {
+		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: a.Years[i].Year}.Path())
+		if d != nil && d.Body == nil {
+			break
+		}
+		var odds wire.Success[wire.TitleOdds]
+		if d != nil && json.Unmarshal(d.Body, &odds) == nil && len(odds.Data.Drivers) > 0 {
+			last = a.Years[i].Year
+			break
+		}
+	}
+	if _, known := a.Year(last); known && last != a.Current {
+		years[string(catalog.TitleOdds)] = last
+	}
+	return years
 }

@@ -63,7 +63,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := builder.Vouch(t.Context(), l, facts); err != nil {
+		if err := facts.Vouch(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 		inUse, err := facts.Load(t.Context())
@@ -77,7 +77,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 		return r.State
 	}
 	b := w.builder()
-	if err := builder.Vouch(t.Context(), w.ledger, facts); err != nil {
+	if err := facts.Vouch(t.Context(), w.ledger); err != nil {
 		t.Fatal(err)
 	}
 	build(t, b, opened)
@@ -116,7 +116,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 func TestVouchingOfBefore(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	b := w.builder()
-	if err := builder.Vouch(t.Context(), w.ledger, archive.NewStore(w.store)); err != nil {
+	if err := archive.NewStore(w.store).Vouch(t.Context(), w.ledger); err != nil {
 		t.Fatal(err)
 	}
 	out := build(t, b, austriaQualified)

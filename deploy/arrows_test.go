@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 const module = "gridcast/"
@@ -35,7 +37,8 @@ var arrows = map[string][]string{
 	"snapshots/watch":               {},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
-	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
+	"builder/archive":               {"builder/assemble", "builder/ledger", "builder/season", "builder/archive", "snapshots/blob"},
+	"builder/bulk":                  {"schemas", "snapshots", "builder/check"},
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source", "snapshots/retry"},
 	"builder/assemble":              {"builder/names", "builder/season", "builder/assemble"},
@@ -48,8 +51,12 @@ var arrows = map[string][]string{
 	"builder/live":                  {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/names", "builder/season", "builder/ledger"},
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
+	"builder/picks":                 {"builder/almanac", "builder/ledger", "builder/predict", "builder/season"},
+	"builder/running":               {"builder/almanac", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/season"},
+	"builder/derive":                {"schemas", "snapshots", "builder/almanac", "builder/archive", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/season", "builder/source"},
+	"builder/proof":                 {"schemas", "snapshots", "builder/almanac", "builder/archive", "builder/derive", "builder/ledger", "builder/live", "builder/predict", "builder/render", "builder/running", "builder/tiles", "builder/units"},
 	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
-	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season", "builder/source"},
+	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/running", "builder/season", "builder/source"},
 	"builder/check":                 {"schemas", "builder/check"},
 	"builder/units":                 {"schemas", "snapshots", "builder/almanac", "builder/check", "builder/render", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},
@@ -85,7 +92,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/live", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/live", "builder/picks", "builder/running", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 
@@ -128,10 +135,7 @@ func TestArrows(t *testing.T) {
 // TestTopLevel keeps the top of the repository as agreed.
 func TestTopLevel(t *testing.T) {
 	want := []string{"Makefile", "README.md", "builder", "deploy", "edge", "go.mod", "go.sum", "scheduler", "schemas", "snapshots"}
-	entries, err := os.ReadDir("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(".."))(t)
 	var got []string
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
@@ -162,7 +166,7 @@ func imports(t *testing.T) map[string][]string {
 func sources(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	packages := map[string][]*ast.File{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -175,10 +179,7 @@ func sources(t *testing.T) map[string][]*ast.File {
 		pkg := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
 		packages[pkg] = append(packages[pkg], file)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return packages
 }
 
@@ -201,18 +202,12 @@ func TestGocronSchedules(t *testing.T) {
 	own := regexp.MustCompile(`\btime\.(NewTicker|Tick|AfterFunc)\(`)
 	read := 0
 	for _, dir := range []string{"scheduler", "scheduler/webhook", "deploy/service", "deploy/servers"} {
-		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join("..", dir, "*.go")))(t)
 		for _, path := range files {
 			if strings.HasSuffix(path, "_test.go") || path == "../scheduler/clock.go" {
 				continue
 			}
-			source, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := must.Get(os.ReadFile(path))(t)
 			read++
 			if found := own.Find(source); found != nil {
 				t.Errorf("%s has a schedule of its own, %s…): make it a job of the scheduler or use scheduler.Every", path, found)

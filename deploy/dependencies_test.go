@@ -5,23 +5,16 @@ import (
 	"regexp"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"golang.org/x/mod/modfile"
 )
 
 // TestDependenciesPage compares the tables of deploy/docs/dependencies.md with the direct requirements of go.mod.
 func TestDependenciesPage(t *testing.T) {
-	text, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := modfile.Parse("go.mod", text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("docs/dependencies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../go.mod"))(t)
+	module := must.Get(modfile.Parse("go.mod", text, nil))(t)
+	page := must.Get(os.ReadFile("docs/dependencies.md"))(t)
 	described := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (v[^,]+), [0-9-]{10} \\| [^|]+ \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(string(page), -1) {
 		described[row[1]] = row[2]

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -30,10 +31,7 @@ func TestEndpointIsInEveryPlace(t *testing.T) {
 	text := func(files string) string {
 		var all strings.Builder
 		for file := range strings.FieldsSeq(files) {
-			body, err := os.ReadFile(filepath.Join("..", file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := must.Get(os.ReadFile(filepath.Join("..", file)))(t)
 			all.Write(body)
 		}
 		return strings.Join(strings.Fields(all.String()), " ")
@@ -52,8 +50,8 @@ func TestEndpointIsInEveryPlace(t *testing.T) {
 			}
 		}
 	}
-	listed := []string{"builder/bulk/bulk.go", "builder/render/render.go", "builder/check/statistics.go", "builder/check/contradictions.go", "edge/edgetest/version.go", "schemas/contracts.go", "builder/downloads.go"}
-	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	listed := []string{"builder/bulk/bulk.go", "builder/render/render.go", "builder/check/statistics.go", "builder/check/contradictions.go", "edge/edgetest/version.go", "schemas/contracts.go", "builder/bulk/downloads.go"}
+	must.Do(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		path = filepath.ToSlash(strings.TrimPrefix(path, "../"))
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || slices.Contains(listed, path) {
 			return err
@@ -64,10 +62,7 @@ func TestEndpointIsInEveryPlace(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // constantOf returns the Go name of an endpoint: StandingsProgress of standings-progress, ChangesLog of changes/log.

@@ -18,6 +18,7 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -44,10 +45,7 @@ func TestReadmeCanBeFollowed(t *testing.T) {
 			t.Skipf("no %s on this machine", program)
 		}
 	}
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../README.md"))(t)
 	n := newcomer(t)
 	for _, match := range aCommand.FindAllStringSubmatch(string(readme), -1) {
 		n.types(match[1])
@@ -95,10 +93,7 @@ func newcomer(t *testing.T) *reader {
 		t.Fatalf("clone: %v\n%s", err, text)
 	}
 	goEnv := func(name string) string {
-		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(exec.Command("go", "env", name).Output())(t)
 		return name + "=" + strings.TrimSpace(string(value))
 	}
 	n.env = []string{
@@ -165,9 +160,7 @@ func (n *reader) serve(line string) {
 	n.stop()
 	if !strings.HasPrefix(line, "make run") { // which shows that all embedded seasons are served; two build faster
 		path := filepath.Join(n.t.TempDir(), "some.archive")
-		if err := archive.WriteFile(path, archivetest.Stored(n.t, archivetest.Seasons(n.t, 2025, 2026))); err != nil {
-			n.t.Fatal(err)
-		}
+		must.Do(n.t, archive.WriteFile(path, archivetest.Stored(n.t, archivetest.Seasons(n.t, 2025, 2026))))
 		n.env = append(n.env, "GRIDCAST_ARCHIVE="+path)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -176,9 +169,7 @@ func (n *reader) serve(line string) {
 	cmd.Stdout, cmd.Stderr = n.server, n.server
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // make and its processes
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Do(n.t, cmd.Start())
 	n.stop = func() {
 		stop()
 		_ = cmd.Wait() // ended by the signal

@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -31,10 +32,7 @@ func TestReadmeShowsTheDemosPick(t *testing.T) {
 				continue
 			}
 			view := a.AsOf(r.GridKnownAt())
-			forecast, err := predict.NewV2(predict.DefaultParams()).Predict(view, s.Year, r.GrandPrix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			forecast := must.Get(predict.NewV2(predict.DefaultParams()).Predict(view, s.Year, r.GrandPrix))(t)
 			codes := view.Codes(s.Year)
 			circuit := a.Facts().Circuits[r.Circuit]
 			podium := wire.Podium{P1: codes[forecast.Podium[0]], P2: codes[forecast.Podium[1]], P3: codes[forecast.Podium[2]]}
@@ -43,14 +41,8 @@ func TestReadmeShowsTheDemosPick(t *testing.T) {
 				SecondsToLights: int64(start.Sub(time.Time(got.Meta.GeneratedAt)).Seconds()),
 				Prediction:      &wire.Prediction{Winner: podium.P1, ConfidencePct: wire.PercentFrom(forecast.Candidates[0].Win), Podium: podium},
 			}
-			wantJSON, err := wire.Marshal(want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gotJSON, err := wire.Marshal(got.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantJSON := must.Get(wire.Marshal(want))(t)
+			gotJSON := must.Get(wire.Marshal(got.Data))(t)
 			if string(gotJSON) != string(wantJSON) {
 				t.Errorf("README.md shows\n%s\nthe demo answers\n%s", gotJSON, wantJSON)
 			}

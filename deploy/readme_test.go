@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
 // readReadme returns the text of README.md.
 func readReadme(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../README.md"))(t)
 	return string(text)
 }
 
@@ -39,17 +37,11 @@ func TestReadmeListsEveryEndpoint(t *testing.T) {
 // TestReadmeNamesWhatExists follows every path and link in README.md and the pages of deploy/docs. It holds each of
 // the six walks through the house to seven files.
 func TestReadmeNamesWhatExists(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("docs/*.md"))(t)
 	path := regexp.MustCompile("`((?:builder|edge|snapshots|scheduler|schemas|deploy)/[a-z0-9_./-]+)`")
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[a-z0-9-]+)?\)`)
 	for _, page := range append(pages, "../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		for _, match := range path.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join("..", match[1])); err != nil {
 				t.Errorf("%s names %s: %v", page, match[1], err)
@@ -103,10 +95,7 @@ func TestWalkOfARequest(t *testing.T) {
 		}
 		at = max(at, i)
 		for text, file := range map[string]string{step.declares: step.file, step.calls: step.caller} {
-			source, err := os.ReadFile(filepath.Join("..", file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := must.Get(os.ReadFile(filepath.Join("..", file)))(t)
 			if !strings.Contains(string(source), text) {
 				t.Errorf("%s has no %q: the walk of a request has changed", file, text)
 			}

@@ -25,6 +25,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -49,15 +50,9 @@ func newStates(t *testing.T) *states {
 	s.last.Seasons[0].Rounds = s.last.Seasons[0].Rounds[:12]
 	s.year.Year = 2024
 	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, s.now, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, s.now, "test", ""))(t)
 	s.b = &builder.Builder{Store: store, Ledger: l, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler), Facts: s.facts}
-	log, err := auditlog.Load(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), store))(t)
 	s.o = &operator.Operator{Store: store, Audit: log, Ledger: l, Facts: s.facts, Observed: s.b.Observed(), Now: func() time.Time { return s.now }}
 	return s
 }
@@ -125,10 +120,7 @@ func (s *states) build(at time.Time) {
 			s.t.Fatalf("derive at %s: %v", at, err)
 		}
 	}
-	base, err := snapshots.LoadBase(s.t.Context(), s.b.Store, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(s.t.Context(), s.b.Store, nil))(s.t)
 	s.base = base
 }
 
@@ -137,10 +129,7 @@ func (s *states) body(name catalog.Name, query string) []byte {
 	s.t.Helper()
 	i, _ := catalog.Lookup("/" + string(name))
 	m := &s.base.Manifest
-	v, err := catalog.Endpoints[i].Select([]byte(query), catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason, Past: m.DefaultYears})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	v := must.Get(catalog.Endpoints[i].Select([]byte(query), catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason, Past: m.DefaultYears}))(s.t)
 	entry, ok := s.base.Entry(v.Path())
 	if !ok && v.SessionKey > 0 {
 		v.SessionKey = catalog.NoSession
@@ -149,10 +138,7 @@ func (s *states) body(name catalog.Name, query string) []byte {
 	if !ok {
 		return nil
 	}
-	body, err := s.base.Body(s.t.Context(), entry)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	body := must.Get(s.base.Body(s.t.Context(), entry))(s.t)
 	return body
 }
 
@@ -233,9 +219,7 @@ func (s *states) cells(state string, key int64) []string {
 	cell("predictions", "%d, %d; %s", s.season(catalog.Predictions), len(picks), text)
 	next := "404"
 	var countdown wire.Countdown
-	if err := json.Unmarshal(s.body(catalog.NextRace, ""), &countdown); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, json.Unmarshal(s.body(catalog.NextRace, ""), &countdown))
 	nextStart := time.Time{}
 	if len(countdown.Rounds) > 0 {
 		nextStart = time.Time(countdown.Rounds[0].Start)
@@ -382,10 +366,7 @@ func (s *states) cells(state string, key int64) []string {
 			fault("%s is not published", f.Path)
 			continue
 		}
-		body, err := s.base.Body(s.t.Context(), entry)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		body := must.Get(s.base.Body(s.t.Context(), entry))(s.t)
 		cell(f.Path, "%d", bytes.Count(body, []byte("BEGIN:VEVENT"))+bytes.Count(body, []byte("<entry>")))
 	}
 	if s.season(catalog.Results) == s.season(catalog.Calendar) && len(results) != finished {
@@ -420,10 +401,7 @@ func TestStates(t *testing.T) {
 	}
 	rounds := whole.Seasons[0].Rounds[:6]
 	at := func(text string) time.Time {
-		parsed, err := time.Parse("2006-01-02 15:04", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(time.Parse("2006-01-02 15:04", text))(t)
 		return parsed
 	}
 	day := 24 * time.Hour

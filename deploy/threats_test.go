@@ -9,17 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // TestThreats checks that every row of the threat model names a test, and that every test it names exists.
 func TestThreats(t *testing.T) {
-	page, err := os.ReadFile("docs/threats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("docs/threats.md"))(t)
 	tests := map[string]bool{}
 	defined := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	if err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -28,9 +27,7 @@ func TestThreats(t *testing.T) {
 			tests[string(match[1])] = true
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	named, rows := regexp.MustCompile("`(Test\\w+)`"), 0
 	for row := range strings.Lines(string(page)) {
 		if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| Power") {
@@ -54,10 +51,7 @@ func TestThreats(t *testing.T) {
 
 // TestEdgesCannotWrite checks the rights that the policy of S3 gives edges.
 func TestEdgesCannotWrite(t *testing.T) {
-	data, err := os.ReadFile("s3/policy.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("s3/policy.json"))(t)
 	var policy struct {
 		Statement []struct {
 			Effect    string
@@ -65,9 +59,7 @@ func TestEdgesCannotWrite(t *testing.T) {
 			Action    []string
 		}
 	}
-	if err := json.Unmarshal(data, &policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &policy))
 	var rights []string
 	for _, s := range policy.Statement {
 		if slices.Contains(s.Principal.AWS, "edge") && s.Effect == "Allow" {

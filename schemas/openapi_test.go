@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -87,10 +88,7 @@ func parse(t *testing.T) (d document) {
 
 // TestDocumentIsValid checks both forms with the schema that the OpenAPI Initiative publishes for version 3.1.
 func TestDocumentIsValid(t *testing.T) {
-	official, err := os.ReadFile("testdata/openapi-3.1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	official := must.Get(os.ReadFile("testdata/openapi-3.1.json"))(t)
 	valid := compile(t, compiler(t, map[string][]byte{"openapi": official}), "openapi")
 	for form, text := range map[string][]byte{"JSON": schemas.OpenAPIJSON(), "YAML": yamlAsJSON(t)} {
 		if err := valid.Validate(decode(t, text)); err != nil {
@@ -111,10 +109,7 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 		t.Errorf("got the scheme %+v in %v, want that a bearer token is accepted", bearer, d.Security)
 	}
 	for _, tt := range bodies {
-		target, err := url.Parse(tt.variant.Target())
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(url.Parse(tt.variant.Target()))(t)
 		path := "/paths/" + strings.ReplaceAll(target.Path, "/", "~1") + "/get"
 		documented := map[string]parameter{}
 		for _, ref := range d.Paths[target.Path]["get"].Parameters {
@@ -148,9 +143,7 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 func extended(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var content any
-	if err := json.Unmarshal(body, &content); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body, &content))
 	var extend func(any)
 	extend = func(node any) {
 		switch node := node.(type) {
@@ -173,17 +166,13 @@ func extended(t *testing.T, body []byte) []byte {
 func yamlAsJSON(t *testing.T) []byte {
 	t.Helper()
 	var document any
-	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(schemas.OpenAPIYAML(), &document))
 	return marshal(t, document)
 }
 
 func TestBothFormsSayTheSame(t *testing.T) {
 	var fromJSON, fromYAML any
-	if err := errors.Join(json.Unmarshal(schemas.OpenAPIJSON(), &fromJSON), json.Unmarshal(yamlAsJSON(t), &fromYAML)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(json.Unmarshal(schemas.OpenAPIJSON(), &fromJSON), json.Unmarshal(yamlAsJSON(t), &fromYAML)))
 	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
 		t.Errorf("-JSON +YAML:\n%s", diff)
 	}
@@ -192,9 +181,7 @@ func TestBothFormsSayTheSame(t *testing.T) {
 // TestReferencesResolve follows every $ref, and finds no component without a reference.
 func TestReferencesResolve(t *testing.T) {
 	var root any
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &root))
 	used := map[string]bool{}
 	var walk func(node any)
 	walk = func(node any) {
@@ -238,9 +225,7 @@ func TestReferencesResolve(t *testing.T) {
 // boolean, and a name that stands for two types. It also finds schemas that refuse a later field.
 func TestGeneratorsCanRead(t *testing.T) {
 	var root struct{ Components map[string]map[string]any }
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &root))
 	named := map[string]string{}
 	for kind, members := range root.Components {
 		for name := range members {
@@ -450,13 +435,9 @@ func TestWebhookExamplesAreValid(t *testing.T) {
 		for _, example := range methods["post"].RequestBody.Content["application/json"].Examples {
 			count++
 			var kind struct{ Type string }
-			if err := json.Unmarshal(example.Value, &kind); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(example.Value, &kind))
 			var body bytes.Buffer
-			if err := json.Compact(&body, example.Value); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Compact(&body, example.Value))
 			if err := schemas.ValidateBody(kind.Type, body.Bytes()); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -566,9 +547,7 @@ func (s namedSchema) property(t *testing.T, name string) (of struct {
 	t.Helper()
 	for i := 0; i < len(s.Properties.Content); i += 2 {
 		if s.Properties.Content[i].Value == name {
-			if err := s.Properties.Content[i+1].Decode(&of); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Properties.Content[i+1].Decode(&of))
 		}
 	}
 	return of
@@ -588,9 +567,7 @@ func namedSchemas(t *testing.T) map[string]namedSchema {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(schemas.OpenAPIYAML(), &d))
 	all := d.Components.Schemas
 	for _, hook := range d.Webhooks {
 		message := hook.Post.RequestBody.Content["application/json"].Schema

@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 )
 
@@ -36,20 +37,14 @@ func compiler(t *testing.T, files map[string][]byte) *jsonschema.Compiler {
 // compile returns the schema at a place of the compiler's files, which must be one of that draft.
 func compile(t *testing.T, c *jsonschema.Compiler, at string) *jsonschema.Schema {
 	t.Helper()
-	s, err := c.Compile("gridcast:///" + at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Compile("gridcast:///" + at))(t)
 	return s
 }
 
 // decode returns a document as the library reads it.
 func decode(t *testing.T, text []byte) any {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	return document
 }
 

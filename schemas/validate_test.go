@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -367,8 +368,6 @@ func TestValidateError(t *testing.T) {
 func BenchmarkValidate(b *testing.B) {
 	body := marshal(b, bodies[0].body)
 	for b.Loop() {
-		if _, err := schemas.Decode(driverStandings, body); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(schemas.Decode(driverStandings, body))(b)
 	}
 }

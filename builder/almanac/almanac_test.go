@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // Three rounds of a small season, one a week from Sunday 1 June 2025, 13:00 UTC.
@@ -76,10 +77,7 @@ func archiveOf(t *testing.T, orders ...order) *season.Archive {
 		}
 		facts.Seasons[0].Rounds = append(facts.Seasons[0].Rounds, r)
 	}
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	return a
 }
 
@@ -122,10 +120,8 @@ func (w *world) edit(edit func(rounds []season.Round)) *world {
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
 	edit(facts.Seasons[0].Rounds)
-	var err error
-	if w.Stored.Archive, err = season.New(facts); err != nil {
-		w.t.Fatal(err)
-	}
+
+	w.Stored.Archive = must.Get(season.New(facts))(w.t)
 	return w
 }
 
@@ -188,9 +184,7 @@ func TestStatesMoveWithTheClockAndTheLedger(t *testing.T) {
 		{"the third at its old start", startOf(3), []almanac.State{finished, awaiting, scheduled}},
 		{"the third at its new start", startOf(4), []almanac.State{finished, awaiting, live}},
 	} {
-		if diff := cmp.Diff(c.want, w.states(c.at)); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", c.what, diff)
-		}
+		must.Equal(t, c.what, c.want, w.states(c.at))
 	}
 }
 
@@ -231,18 +225,12 @@ func TestStandingsCountVerifiedRounds(t *testing.T) {
 	w.verify(startOf(3).Add(raceTime), 3, order{"dan", "cay", "bob", "ann"}, "")
 	y, _ := w.Almanac(startOf(3).Add(raceTime)).Year(2025)
 	_, got := standings(y)
-	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 37, Wins: 1, Podiums: 1}, got[0]); diff != "" {
-		t.Errorf("leader after the first and the third round (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "leader after the first and the third round", almanac.Tally{Position: 1, Points: 37, Wins: 1, Podiums: 1}, got[0])
 	w.verify(startOf(3).Add(2*raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
 	y, _ = w.Almanac(startOf(3).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
-	if diff := cmp.Diff([]string{"bob", "ann", "dan", "cay"}, names); diff != "" {
-		t.Errorf("order after three rounds (-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0]); diff != "" {
-		t.Errorf("leader after three rounds (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order after three rounds", []string{"bob", "ann", "dan", "cay"}, names)
+	must.Equal(t, "leader after three rounds", almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0])
 }
 
 // TestOldStandingsEndAtTheLastVerifiedRound: before 2010 points do not simply add, so that the standings are
@@ -255,10 +243,7 @@ func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 		facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != year })
 		rounds := slices.Clone(facts.Seasons[0].Rounds)
 		facts.Seasons[0].Rounds, rounds[4].Results = rounds, nil
-		gap, err := season.New(facts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gap := must.Get(season.New(facts))(t)
 		w := testseason.New(t, testseason.Config{Archive: gap, Opened: preseason, Until: testseason.Scheduled})
 		y, _ := w.Almanac(preseason).Year(year)
 		wins := 0
@@ -282,16 +267,12 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
 	y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
-	if diff := cmp.Diff([]string{"ann", "bob", "cay", "dan"}, names); diff != "" {
-		t.Errorf("order (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order", []string{"ann", "bob", "cay", "dan"}, names)
 	var points []float64
 	for _, row := range got {
 		points = append(points, row.Points)
 	}
-	if diff := cmp.Diff([]float64{43, 43, 30, 24}, points); diff != "" {
-		t.Errorf("points (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "points", []float64{43, 43, 30, 24}, points)
 	for _, row := range y.Constructors() {
 		if want := map[string]float64{"Alpha": 86, "Beta": 54}[row.Team.Name]; row.Points != want {
 			t.Errorf("%s has %g points, want %g", row.Team.Name, row.Points, want)
@@ -341,9 +322,7 @@ func TestSeasonsAddUp(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"2018 force-india": true, "2020 racing-point": true}, differ); diff != "" {
-		t.Errorf("constructors whose points are not those of their classifications (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "constructors whose points are not those of their classifications", map[string]bool{"2018 force-india": true, "2020 racing-point": true}, differ)
 }
 
 func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
@@ -359,18 +338,14 @@ func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
 	w.verify(corrected, 1, order{"bob", "cay", "dan", "ann"}, "underweight")
 	after, _ := w.Almanac(corrected).Year(2025)
 	names, tallies := standings(after)
-	if diff := cmp.Diff([]string{"bob", "cay", "ann", "dan"}, names); diff != "" {
-		t.Errorf("order after the correction (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order after the correction", []string{"bob", "cay", "ann", "dan"}, names)
 	want := []almanac.Tally{
 		{Position: 1, Points: 50, Wins: 2, Podiums: 2},
 		{Position: 2, Points: 33, Podiums: 2},
 		{Position: 3, Points: 30, Podiums: 1},
 		{Position: 4, Points: 27, Podiums: 1},
 	}
-	if diff := cmp.Diff(want, tallies); diff != "" {
-		t.Errorf("tallies after the correction (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "tallies after the correction", want, tallies)
 	alpha := after.Constructors()[0]
 	if alpha.Team.ID != "alpha" || alpha.Points != 80 || alpha.Wins != 2 || alpha.Podiums != 3 {
 		t.Errorf("constructors' leader after the correction: got %s %+v, want alpha with 80 points, 2 wins, 3 podiums", alpha.Team.ID, alpha.Tally)
@@ -387,9 +362,7 @@ func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
 	w.verify(startOf(2).Add(raceTime), 2, order{"cay", "bob", "ann", "dan"}, "")
 	y, _ := w.Almanac(startOf(2).Add(raceTime)).Year(2025)
 	names, tallies := standings(y)
-	if diff := cmp.Diff([]string{"ann", "cay", "bob", "dan"}, names); diff != "" {
-		t.Errorf("order (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "order", []string{"ann", "cay", "bob", "dan"}, names)
 	if tallies[0].Points != 40 || tallies[1].Points != 40 {
 		t.Errorf("points: got %v and %v, want 40 and 40", tallies[0].Points, tallies[1].Points)
 	}
@@ -405,16 +378,12 @@ func TestComingRoundsAndDue(t *testing.T) {
 	for _, r := range a.Coming() {
 		names = append(names, r.Facts.Name)
 	}
-	if diff := cmp.Diff([]string{"Grand Prix A", "Grand Prix C", "Grand Prix B"}, names); diff != "" {
-		t.Errorf("coming rounds (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "coming rounds", []string{"Grand Prix A", "Grand Prix C", "Grand Prix B"}, names)
 	if got := a.DueAt(); !got.Equal(startOf(1)) {
 		t.Errorf("due: got %s, want lights out at %s", got, startOf(1))
 	}
 	a = w.Almanac(startOf(1))
-	if got, want := a.DueAt(), startOf(1).Add(almanac.RaceWindow); !got.Equal(want) {
-		t.Errorf("due while live: got %s, want %s", got, want)
-	}
+	must.Equal(t, "due while live", startOf(1).Add(almanac.RaceWindow), a.DueAt())
 	if names := a.Coming(); len(names) != 2 {
 		t.Errorf("coming at lights out: got %d rounds, want 2", len(names))
 	}
@@ -430,7 +399,95 @@ func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	for _, e := range got {
 		codes = append(codes, e.Code)
 	}
-	if diff := cmp.Diff([]string{"ANN", "BOB", "CAY", "DAN"}, codes); diff != "" {
-		t.Errorf("grid (-want +got)\n%s", diff)
+	must.Equal(t, "grid", []string{"ANN", "BOB", "CAY", "DAN"}, codes)
+}
+
+// The archive has the second round on its date; the ledger says that it was held
+// after the third. Its points count from then on, and only then.
+func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
+	first, second, third := order{"ann", "bob", "cay", "dan"}, order{"cay", "dan", "ann", "bob"}, order{"bob", "ann", "dan", "cay"}
+	w := newWorld(t, preseason, first, second, third)
+	points := func(at time.Time) map[string]float64 {
+		y, _ := w.Almanac(at).Year(2025)
+		got := map[string]float64{}
+		for _, s := range y.Drivers() {
+			got[string(s.Driver.ID)] = s.Points
+		}
+		for _, s := range y.Constructors() {
+			got[string(s.Team.ID)] = s.Points
+		}
+		return got
+	}
+	w.verify(startOf(1).Add(raceTime), 1, first, "")
+	w.on(startOf(2).Add(-time.Hour), 2, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(startOf(2), "fog") })
+	w.verify(startOf(3).Add(raceTime), 3, third, "")
+
+	without := map[string]float64{"ann": 43, "bob": 43, "cay": 27, "dan": 27, "alpha": 86, "beta": 54}
+	must.Equal(t, "while it is postponed", without, points(startOf(3).Add(raceTime)))
+	w.on(startOf(3).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Reinstate(startOf(5), "new date")}
+	})
+	must.Equal(t, "while it is not verified", without, points(startOf(5).Add(raceTime)))
+	w.on(startOf(5).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Verify(almanac.Rows(second.results()), startOf(5), "")}
+	})
+	with := map[string]float64{"ann": 58, "bob": 55, "cay": 52, "dan": 45, "alpha": 113, "beta": 97}
+	must.Equal(t, "when it was held", with, points(startOf(5).Add(2*raceTime)))
+}
+
+// TestDayWithoutAnHour: a round of which only the day is known has the local hour of its last edition. It is scheduled until that
+// day ends at the circuit, never live, and its pick is due as the day begins there. A round before the first known hours
+// stays at 13:00 UTC.
+func TestDayWithoutAnHour(t *testing.T) {
+	facts := archivetest.Seasons(t, 2023, 2025)
+	rounds := facts.Seasons[2].Rounds
+	for i := range rounds {
+		rounds[i] = archivetest.Scheduled(&rounds[i])
+		rounds[i].Start = time.Time{}
+	}
+	a := must.Get(season.New(facts))(t)
+	for gp, want := range map[season.GrandPrixID]string{
+		"australia": "2025-03-16 04:00", // 15:00 in Melbourne
+		"las-vegas": "2025-11-23 06:00", // 22:00 on the evening before, as in 2024
+		"monaco":    "2025-05-25 13:00",
+	} {
+		at := func(now time.Time) *almanac.Round {
+			for _, r := range almanac.Rounds(a.AsOf(now), new(ledger.Fold), 2025) {
+				if r.Facts.GrandPrix == gp {
+					return r
+				}
+			}
+			t.Fatalf("no round %s", gp)
+			return nil
+		}
+		start, _ := time.Parse("2006-01-02 15:04", want)
+		zone := season.LocationOf(at(start).Facts.Circuit)
+		y, m, d := start.In(zone).Date()
+		begins, ends := time.Date(y, m, d, 0, 0, 0, 0, zone), time.Date(y, m, d+1, 0, 0, 0, 0, zone)
+		if r := at(begins); !r.Start.Equal(start) || !r.Provisional || !r.FreezeBy().Equal(begins) {
+			t.Errorf("%s: starts at %s, provisional %t, frozen by %s; want %s, frozen by %s", gp, r.Start, r.Provisional, r.FreezeBy(), start, begins)
+		}
+		for instant, state := range map[time.Time]almanac.State{
+			begins: almanac.Scheduled, start.Add(time.Minute): almanac.Scheduled, ends.Add(-time.Second): almanac.Scheduled, ends: almanac.AwaitingResult,
+		} {
+			if got := at(instant).State; got != state {
+				t.Errorf("%s at %s: state %d, want %d", gp, instant, got, state)
+			}
+		}
+		for instant, due := range map[time.Time]bool{begins.Add(-time.Second): false, begins: true, begins.Add(7 * time.Hour): false} {
+			if got := at(instant).PickDue(time.Time{}); got != due {
+				t.Errorf("%s at %s: the pick is due: %t, want %t", gp, instant, got, due)
+			}
+		}
+	}
+	if r, _ := facts.Round(2025, "las-vegas"); true {
+		evening := r.Date.AddDate(0, 0, -1)
+		known, _ := a.AsOf(r.Date).Round(2025, "las-vegas")
+		if got := facts.UTCDay(r, evening); !got.Equal(r.Date) || !known.LocalDay().Equal(evening) {
+			t.Errorf("Las Vegas on the evening of %s: the day in UTC is %s, and at the circuit %s", evening, got, known.LocalDay())
+		}
+	}
+	if r, _ := facts.Round(2023, "monaco"); r.AssumedHour != 0 || r.StartsAt().Hour() != 13 {
+		t.Errorf("history: %s starts at %s", r.Name, r.StartsAt())
 	}
 }

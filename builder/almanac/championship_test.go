@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // decide appends a decision about a championship, in force from a round on, and returns the id of its event.
@@ -137,9 +136,7 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		}
 		a := w.Almanac(startOf(3).Add(week))
 		y, _ := a.Year(2025)
-		if diff := cmp.Diff(tt.want, tables(y, tt.constructors)); diff != "" {
-			t.Errorf("%s: tables (-want +got)\n%s", name, diff)
-		}
+		must.Equal(t, name+": tables", tt.want, tables(y, tt.constructors))
 		if tt.restored {
 			changes++
 		}
@@ -170,9 +167,7 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 		"2018 force-india excluded and entered anew from 2018013: the team changed its owner: its entry was excluded, and it entered anew",
 		"2020 racing-point 15 points taken from 2020005: brake ducts designed by another team",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("decisions (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "decisions", want, got)
 	for year, want := range map[int]string{2018: "7 force-india 52", 2020: "4 racing-point 195"} {
 		y, _ := all.Year(year)
 		after := tables(y, true)
@@ -237,9 +232,7 @@ func TestTableOffersDecision(t *testing.T) {
 		for _, o := range almanac.Offers(almanac.Rounds(v, s, 2025)) {
 			got = append(got, fmt.Sprintf("%d %s %s", o.From.Facts.Number, o.Competitor, &o.Championship))
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: offers (-want +got)\n%s", name, diff)
-		}
+		must.Equal(t, name+": offers", tt.want, got)
 		var missing []string
 		for _, m := range almanac.Missing(v, s, at) {
 			if m.Code == almanac.DecisionWaits {

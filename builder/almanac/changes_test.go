@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // TestChanges runs a season with every kind of event of a round.
@@ -46,16 +47,12 @@ func TestChanges(t *testing.T) {
 		fmt.Sprintf("2025001 kind %s by test: underweight, 0 to 0", ledger.ResultVerified),
 		fmt.Sprintf("2025002 kind %s by test: heat, 0 to 0", ledger.RoundMoved),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("newest first (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "newest first", want, got)
 	var logged []string
 	for _, e := range slices.Backward(a.Log()) {
 		logged = append(logged, fmt.Sprintf("%d %s", e.Session, e.Reason))
 	}
-	if diff := cmp.Diff([]string{"2025002 cancelled", "2025002 flood", "2025003 new date", "2025003 fog", "2025001 underweight", "2025002 heat"}, logged); diff != "" {
-		t.Errorf("the log, newest first (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "the log, newest first", []string{"2025002 cancelled", "2025002 flood", "2025003 new date", "2025003 fog", "2025001 underweight", "2025002 heat"}, logged)
 	for at := preseason; at.Before(startOf(1).Add(7 * day)); at = at.Add(day) { // later events only follow
 		if then := w.Almanac(at).Log(); !cmp.Equal(then, a.Log()[:len(then)], cmpopts.EquateEmpty()) {
 			t.Errorf("at %s the log is %+v, later it begins otherwise", at, then)
@@ -76,10 +73,7 @@ func TestChanges(t *testing.T) {
 // of the season are none.
 func TestAddedRound(t *testing.T) {
 	w := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil, nil, nil), Opened: preseason}), t}
-	keys, err := ledger.AssignKeys(w.Ledger.Fold(), w.Stored.Archive.Facts().Seasons)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(ledger.AssignKeys(w.Ledger.Fold(), w.Stored.Archive.Facts().Seasons))(t)
 	last := len(keys) - 1
 	added := preseason.Add(24 * time.Hour)
 	for i, some := range [][]ledger.KeyAssignment{keys[:last], keys[last:]} {

@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 func (w *world) missing(at time.Time) (codes []string) {
@@ -114,14 +115,10 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 		{"in the next year", startOf(3).AddDate(1, 0, 0), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}},
 		{"in the year after", startOf(3).AddDate(2, 0, 0), []string{"no_future_round", "archive_old"}},
 	} {
-		if diff := cmp.Diff(c.want, w.missing(c.at)); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.what, diff)
-		}
+		must.Equal(t, c.what, c.want, w.missing(c.at))
 	}
 	w.verify(startOf(1).Add(over), 1, order{"ann", "bob", "cay", "dan"}, "")
-	if diff := cmp.Diff([]string{"result_overdue"}, w.missing(startOf(2).Add(over))); diff != "" {
-		t.Errorf("the first was entered by hand (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "the first was entered by hand", []string{"result_overdue"}, w.missing(startOf(2).Add(over)))
 }
 
 func TestNextChange(t *testing.T) {
@@ -137,9 +134,7 @@ func TestNextChange(t *testing.T) {
 		{"at lights out", startOf(1), startOf(1).Add(2 * time.Hour)},
 		{"while the result is awaited", startOf(1).Add(5 * time.Hour), startOf(1).Add(4 * time.Hour)},
 	} {
-		if got := w.Almanac(c.at).NextChange(2025); !got.Equal(c.want) {
-			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
-		}
+		must.Equal(t, c.what, c.want, w.Almanac(c.at).NextChange(2025))
 	}
 	for round := 1; round <= 2; round++ {
 		w.verify(startOf(2).Add(3*time.Hour), round, order{"ann", "bob", "cay", "dan"}, "")

@@ -20,6 +20,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // smallFacts hold at least one row of every table.
@@ -68,19 +69,13 @@ func smallFacts() season.Facts {
 
 func smallFile(t testing.TB) []byte {
 	t.Helper()
-	a, err := season.New(smallFacts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(smallFacts()))(t)
 	return encode(t, a)
 }
 
 func encode(t testing.TB, a *season.Archive) []byte {
 	t.Helper()
-	stored, err := archive.Pack(a, archive.Stored{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(archive.Pack(a, archive.Stored{}))(t)
 	return stored.File()
 }
 
@@ -91,10 +86,7 @@ func decode(file []byte) (*season.Archive, error) {
 
 func TestDecodeInvertsEncode(t *testing.T) {
 	file := smallFile(t)
-	a, err := decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(decode(file))(t)
 	if diff := cmp.Diff(smallFacts(), a.Facts()); diff != "" {
 		t.Errorf("facts (-written +read):\n%s", diff)
 	}
@@ -117,16 +109,10 @@ func TestDecodeInvertsEncodeAtFullScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a whole release")
 	}
-	a, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2024), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2024), f1db.Options{}))(t)
 	file := encode(t, a)
 	start := time.Now()
-	got, err := decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(decode(file))(t)
 	t.Logf("75 seasons: %d bytes, decoded in %d ms", len(file), time.Since(start).Milliseconds())
 	if !reflect.DeepEqual(a.Facts(), got.Facts()) { // first, for cmp takes seconds
 		t.Errorf("facts (-written +read):\n%s", cmp.Diff(a.Facts(), got.Facts()))
@@ -134,10 +120,7 @@ func TestDecodeInvertsEncodeAtFullScale(t *testing.T) {
 }
 
 func TestEmbedded(t *testing.T) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := must.Get(archive.Embedded())(t)
 	f := embedded.Archive.Facts()
 	if got := len(f.Seasons); got != 20 || f.Seasons[0].Year != 2007 || f.Seasons[19].Year != 2026 {
 		t.Errorf("%d seasons, from %d to %d; want 20 from 2007 to 2026", got, f.Seasons[0].Year, f.Seasons[got-1].Year)
@@ -162,10 +145,7 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
 // lines packs each line of a text as a part, as an archive file of one decade has them.
 func lines(t testing.TB, text string) []byte {
 	t.Helper()
-	z, err := packer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(packer())(t)
 	var file []byte
 	for line := range strings.Lines(text) {
 		file = z.EncodeAll([]byte(line), file)
@@ -175,15 +155,9 @@ func lines(t testing.TB, text string) []byte {
 
 func unpacked(t testing.TB, file []byte) string {
 	t.Helper()
-	z, err := zstd.NewReader(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zstd.NewReader(bytes.NewReader(file)))(t)
 	defer z.Close()
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(z))(t)
 	return string(text)
 }
 
@@ -268,26 +242,16 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := archive.Pack(a, archive.Stored{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.WriteFile(path, stored); err != nil {
-		t.Fatal(err)
-	}
-	got, err := archive.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(archive.Pack(a, archive.Stored{}))(t)
+	must.Do(t, archive.WriteFile(path, stored))
+	got := must.Get(archive.ReadFile(path))(t)
 	if diff := cmp.Diff(a.Facts(), got.Archive.Facts()); diff != "" {
 		t.Error(diff)
 	}
 	if got.SHA256 != stored.SHA256 {
 		t.Errorf("digest %s, want %s", got.SHA256, stored.SHA256)
 	}
-	if err := archive.WriteFile(filepath.Join(path, "below-a-file"), stored); err == nil {
-		t.Error("wrote below a file")
-	}
+	must.Fail(t, "wrote below a file", archive.WriteFile(filepath.Join(path, "below-a-file"), stored))
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%d files in the folder, error %v; want the archive alone", len(entries), err)
@@ -318,10 +282,7 @@ func FuzzDecode(f *testing.F) {
 
 // TestReadable checks that a person can read the file: every line is a JSON object.
 func TestReadable(t *testing.T) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := must.Get(archive.Embedded())(t)
 	for i, line := range strings.Split(strings.TrimSuffix(unpacked(t, embedded.File()), "\n"), "\n") {
 		if !json.Valid([]byte(line)) || line[0] != '{' {
 			t.Errorf("line %d is not a JSON object", i+1)
@@ -330,29 +291,19 @@ func TestReadable(t *testing.T) {
 }
 
 func BenchmarkDecodeEmbedded(b *testing.B) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		b.Fatal(err)
-	}
+	embedded := must.Get(archive.Embedded())(b)
 	file := encode(b, embedded.Archive)
 	b.SetBytes(int64(len(file)))
 	for b.Loop() {
-		if _, err := decode(file); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(decode(file))(b)
 	}
 }
 
 func BenchmarkDecode75Seasons(b *testing.B) {
-	a, _, err := f1db.Import(sourcetest.Path(b, sourcetest.F1DB2024), f1db.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(b, sourcetest.F1DB2024), f1db.Options{}))(b)
 	file := encode(b, a)
 	b.SetBytes(int64(len(file)))
 	for b.Loop() {
-		if _, err := decode(file); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(decode(file))(b)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/builder/ledger"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 )
@@ -139,6 +140,28 @@ func (s *Store) readList(ctx context.Context, sum string) (list, []byte, error) 
 		return list{}, nil, fmt.Errorf("load archive %s: %w: version %d, want %d; import it again", sum, ErrVersion, l.Version, version)
 	}
 	return l, object.Data, nil
+}
+
+// Vouch marks the results that were in the archive on which the ledger was opened as verified: see
+// ledger.Fold.Vouches. It does nothing if the ledger names no such archive, or if the store has
+// lost it.
+func (s *Store) Vouch(ctx context.Context, l *ledger.Ledger) error {
+	opened := l.Fold()
+	if opened.OpenedOn() == "" {
+		return nil
+	}
+	first, err := s.Load(ctx)
+	if err == nil && first.SHA256 != opened.OpenedOn() {
+		first, err = s.Get(ctx, opened.OpenedOn())
+	}
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the archive that the ledger was opened on: %w", err)
+	}
+	l.Vouch(first.Archive.AsOf(opened.OpenedAt()))
+	return nil
 }
 
 // Find reads the only archive with a digest that begins with the given digits.

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
+	"os"
+	"os/exec"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +18,10 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -25,14 +33,8 @@ func packed(t *testing.T, base archive.Stored, change func(*season.Facts)) archi
 	t.Helper()
 	facts := smallFacts()
 	change(&facts)
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored, err := archive.Pack(a, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
+	stored := must.Get(archive.Pack(a, base))(t)
 	return stored
 }
 
@@ -65,12 +67,8 @@ func TestPartsOfASeason(t *testing.T) {
 	})
 	writer, follower := archive.NewStore(inner), archive.NewStore(store)
 	first := packed(t, archive.Stored{}, func(*season.Facts) {})
-	if err := writer.Put(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := follower.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Put(t.Context(), first))
+	must.Get(follower.Load(t.Context()))(t)
 	before := keys(t, inner)
 	if len(before) != 1+3 {
 		t.Errorf("an archive of two seasons: objects %v, want the list and three parts", before)
@@ -80,9 +78,7 @@ func TestPartsOfASeason(t *testing.T) {
 	if whole := packed(t, archive.Stored{}, rename); whole.SHA256 != next.SHA256 || !bytes.Equal(whole.File(), next.File()) {
 		t.Errorf("digest %s with parts of the archive before, %s without", next.SHA256, whole.SHA256)
 	}
-	if err := writer.Put(t.Context(), next); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writer.Put(t.Context(), next))
 	if after := keys(t, inner); len(after) != len(before)+2 {
 		t.Errorf("after a change of one season: objects %v, want a list and a part more than %v", after, before)
 	}
@@ -91,9 +87,7 @@ func TestPartsOfASeason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{".": 1, "archives": 1, "archives/parts": 1}, reads); diff != "" {
-		t.Errorf("reads of a changed archive (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "reads of a changed archive", map[string]int{".": 1, "archives": 1, "archives/parts": 1}, reads)
 	if diff := cmp.Diff(next.Archive.Facts(), got.Archive.Facts()); diff != "" || got.SHA256 != next.SHA256 {
 		t.Errorf("digest %s, want %s; facts (-want +got):\n%s", got.SHA256, next.SHA256, diff)
 	}
@@ -115,9 +109,7 @@ func TestPartsOfDecades(t *testing.T) {
 			f.Seasons = slices.Insert(f.Seasons, len(f.Seasons)-2, s)
 		}
 	})
-	if err := archive.NewStore(store).Put(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.NewStore(store).Put(t.Context(), stored))
 	// The list; the header, the 2000s, the 2010s, and 2020 to 2025.
 	if got := keys(t, store); len(got) != 1+1+2+6 {
 		t.Errorf("%d objects, want 10: %v", len(got), got)
@@ -143,15 +135,10 @@ func TestDamagedParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memblob.New()
-			if err := archive.NewStore(store).Put(t.Context(), stored); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, archive.NewStore(store).Put(t.Context(), stored))
 			for key := range keys(t, store) {
 				if path.Dir(key) == c.folder {
-					o, err := store.Get(t.Context(), key, archive.MaxFile)
-					if err != nil {
-						t.Fatal(err)
-					}
+					o := must.Get(store.Get(t.Context(), key, archive.MaxFile))(t)
 					store.Corrupt(key, c.mangle(o.Data))
 				}
 			}
@@ -164,5 +151,100 @@ func TestDamagedParts(t *testing.T) {
 				t.Error("it has other facts")
 			}
 		})
+	}
+}
+
+// TestCompare: a difference names seasons, rounds, lost results and colours, and says so in sentences.
+func TestCompare(t *testing.T) {
+	added := func(f *season.Facts) {
+		next := f.Seasons[1].Rounds[0]
+		next.Number, next.GrandPrix, next.Name, next.Date = 2, "h", "H", next.Date.AddDate(0, 0, 7)
+		f.Seasons[1].Rounds = append(f.Seasons[1].Rounds, next)
+	}
+	for name, test := range map[string]struct {
+		change    func(*season.Facts)
+		want      archive.Diff
+		onlyAdds  bool
+		sentences string
+	}{
+		"nothing": {func(*season.Facts) {}, archive.Diff{}, true, "It holds the same rounds with the same facts."},
+		"a round more": {
+			added,
+			archive.Diff{Rounds: []archive.RoundDiff{{Year: 2025, GrandPrix: "h", Name: "H", Kind: archive.RoundAdded}}},
+			true, "It adds 1 rounds.",
+		},
+		"another grid": {
+			func(f *season.Facts) { f.Seasons[0].Rounds[0].Grid = nil },
+			archive.Diff{Rounds: []archive.RoundDiff{{Year: 2024, GrandPrix: "monaco", Name: "Monaco Grand Prix", Kind: archive.RoundChanged, Changed: []string{"grid"}}}},
+			true, "1 rounds differ: Monaco Grand Prix 2024 (grid).",
+		},
+		"another result": {
+			func(f *season.Facts) {
+				r := &f.Seasons[0].Rounds[0]
+				r.Results = slices.Clone(r.Results)
+				r.Results[0].Laps = 77
+			},
+			archive.Diff{Rounds: []archive.RoundDiff{
+				{Year: 2024, GrandPrix: "monaco", Name: "Monaco Grand Prix", Kind: archive.RoundChanged, Changed: []string{"results"}, NewResult: true},
+			}},
+			false, "1 rounds differ: Monaco Grand Prix 2024 (results).",
+		},
+		"a lost result": {
+			func(f *season.Facts) { f.Seasons[0].Rounds[0].Results, f.Seasons[0].Rounds[0].FastestLaps = nil, nil },
+			archive.Diff{Rounds: []archive.RoundDiff{{
+				Year: 2024, GrandPrix: "monaco", Name: "Monaco Grand Prix", Kind: archive.RoundChanged, Changed: []string{"results", "fastest laps"}, LostResult: true,
+			}}},
+			false, "It lacks the results of 1 rounds: Monaco Grand Prix 2024 (results, fastest laps).\n1 rounds differ: Monaco Grand Prix 2024 (results, fastest laps).",
+		},
+		"a lost season": {
+			func(f *season.Facts) { f.Seasons = f.Seasons[1:] },
+			archive.Diff{SeasonsRemoved: []int{2024}, Rounds: []archive.RoundDiff{
+				{Year: 2024, GrandPrix: "monaco", Name: "Monaco Grand Prix", Kind: archive.RoundRemoved, LostResult: true},
+			}},
+			false, "It lacks 1 seasons that the one in use has: 2024.\nIt lacks the results of 1 rounds: Monaco Grand Prix 2024.\n1 rounds are not in it.",
+		},
+		"lost colours": {
+			func(f *season.Facts) { f.Seasons[0].Colours = nil },
+			archive.Diff{ColoursLost: []int{2024}},
+			false, "Team colours are lost in 1 seasons: 2024.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := smallFacts()
+			before := must.Get(season.New(smallFacts()))(t)
+			test.change(&facts)
+			after := must.Get(season.New(facts))(t)
+			got := archive.Compare(before, after)
+			must.Equal(t, "difference", test.want, got)
+			must.Equal(t, "OnlyAdds", test.onlyAdds, got.OnlyAdds())
+			if text := strings.Join(got.Sentences(), "\n"); text != test.sentences {
+				t.Errorf("sentences: got\n%s\nwant\n%s", text, test.sentences)
+			}
+		})
+	}
+}
+
+var update = flag.Bool("update", false, "write seasons.zst from the release")
+
+// TestEmbeddedIsImport makes the embedded seasons again from the release and compares.
+func TestEmbeddedIsImport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a whole release")
+	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{From: 2007, Media: media.Default()}))(t)
+	embedded := must.Get(archive.Embedded())(t)
+	imported := must.Get(archive.Pack(a, archive.Frames(embedded)))(t)
+	if *update {
+		// The tool zstd makes the file a quarter smaller than our encoder, and so the binary.
+		file := must.Get(archive.Recompress(imported, func(lines []byte) ([]byte, error) {
+			zstd := exec.Command("zstd", "--ultra", "-22", "--zstd=wlog=23", "--check", "--stdout", "--quiet")
+			zstd.Stdin = bytes.NewReader(lines)
+			return zstd.Output()
+		}))(t)
+		must.Do(t, os.WriteFile("seasons.zst", file, 0o600))
+		t.Skip("seasons.zst written; run again without -update")
+	}
+	if embedded.SHA256 != imported.SHA256 {
+		t.Errorf("seasons.zst has the digest %s, the release gives %s; run go test ./builder/archive -run EmbeddedIsImport -update", embedded.SHA256, imported.SHA256)
 	}
 }

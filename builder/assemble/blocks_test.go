@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestFields: every field of a round but its Grand Prix belongs to one block and has a name.
@@ -67,4 +69,172 @@ func spaced(name string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// TestPortraits: a renamed driver keeps the portrait, a new driver gets one, and drivers outside the
+// archive get none.
+func TestPortraits(t *testing.T) {
+	day := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
+	archive := func(drivers ...season.DriverID) season.Facts {
+		f := season.Facts{
+			Drivers: make(map[season.DriverID]season.Driver), Teams: map[season.TeamID]season.Team{"rosso": {ID: "rosso", Name: "Rosso"}},
+			Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring", Name: "Ring"}},
+		}
+		round := season.Round{Number: 1, GrandPrix: "austria", Name: "Austrian Grand Prix", Circuit: "ring", Date: day, Start: day.Add(13 * time.Hour)}
+		for i, id := range drivers {
+			f.Drivers[id] = season.Driver{ID: id, Name: string(id), FirstName: "A", LastName: string(id), Abbreviation: "ABC", Country: "ITA"}
+			round.Entries = append(round.Entries, season.Entry{Driver: id, Team: "rosso", Number: i + 1})
+		}
+		f.Seasons = []season.Season{{Year: 2026, Rounds: []season.Round{round}}}
+		return f
+	}
+	const template = "https://images.example/{driver}.png"
+	old := archive("andrea-kimi-antonelli", "lando-norris")
+	old.Headshots = season.Headshots{Template: template, Drivers: []season.DriverID{"andrea-kimi-antonelli"}}
+	for _, test := range []struct {
+		name    string
+		current season.Facts
+		wanted  *season.Headshots
+		want    season.Headshots
+	}{
+		{"from the archive in use", old, nil, season.Headshots{Template: template, Drivers: []season.DriverID{"kimi-antonelli"}}},
+		{
+			"from the settings", old,
+			&season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "andrea-kimi-antonelli", "arvid-lindblad", "lando-norris"}},
+			season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "lando-norris"}},
+		},
+		{
+			"for a new driver", archive("kimi-antonelli", "arvid-lindblad"),
+			&season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
+			season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
+		},
+		{"none", archive("kimi-antonelli"), nil, season.Headshots{}},
+		{"removed by the settings", old, &season.Headshots{}, season.Headshots{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := must.Get(assemble.Assemble(assemble.Input{
+				Current: test.current, Now: day, Headshots: test.wanted,
+				Aliases: map[season.DriverID]season.DriverID{"andrea-kimi-antonelli": "kimi-antonelli"},
+				Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+			}))(t)
+			if got := out.Facts.Headshots; got.Template != test.want.Template || !slices.Equal(got.Drivers, test.want.Drivers) {
+				t.Errorf("portraits are %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestCalendarsThatDiffer: a round of only one of two calendars is disputed, and stays in the calendar.
+func TestCalendarsThatDiffer(t *testing.T) {
+	all := archivetest.Embedded(t)
+	facts := all.Facts()
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2024 })
+	without := func(gone ...season.GrandPrixID) season.Facts {
+		some := facts
+		some.Seasons = slices.Clone(facts.Seasons)
+		some.Seasons[0].Rounds = slices.DeleteFunc(slices.Clone(some.Seasons[0].Rounds), func(r season.Round) bool { return slices.Contains(gone, r.GrandPrix) })
+		return some
+	}
+	type line struct {
+		GrandPrix season.GrandPrixID
+		assemble.Line
+	}
+	oursAlone := line{"monaco", assemble.Line{About: "round", Was: "on 2024-05-26 in our calendar", Is: "not in the calendar of herald"}}
+	theirsAlone := line{"qatar", assemble.Line{About: "round", Was: "not in our calendar", Is: "on 2024-12-01 in the calendar of herald"}}
+	for _, test := range []struct {
+		name         string
+		ours, theirs season.Facts
+		kind         assemble.Kind
+		cancelled    season.GrandPrixID
+		rounds       int
+		want         []line
+	}{
+		{"the same calendar", without(), without(), assemble.CheckOnly, "", 24, nil},
+		{"each has a round more", without("qatar"), without("monaco"), assemble.CheckOnly, "", 23, []line{oursAlone, theirsAlone}},
+		{"the terms are accepted, so that its round is applied", without("qatar"), without("monaco"), assemble.Sparse, "", 24, []line{oursAlone}},
+		{"the round is cancelled", without(), without("monaco"), assemble.CheckOnly, "monaco", 24, nil},
+		{"theirs covers a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), assemble.CheckOnly, "", 24, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := must.Get(assemble.Assemble(assemble.Input{
+				Current: test.ours, Now: time.Date(2024, 1, 10, 0, 0, 0, 0, time.UTC),
+				Documents: []assemble.Document{{Source: "herald", From: 2024, To: 2024, Facts: test.theirs, Kind: test.kind}},
+				Decided: func(_ int, gp season.GrandPrixID) assemble.Decided {
+					return assemble.Decided{Postponed: gp == test.cancelled}
+				},
+			}))(t)
+			var got []line
+			for _, c := range out.Disputed {
+				if c.Block != assemble.Calendar || c.ID == "" || len(c.Lines) != 1 {
+					t.Errorf("disputed: got %+v, want one line about the calendar", c)
+					continue
+				}
+				got = append(got, line{c.GrandPrix, c.Lines[0]})
+			}
+			must.Equal(t, "disputed", test.want, got)
+			if n := len(out.Facts.Seasons[0].Rounds); n != test.rounds {
+				t.Errorf("the season has %d rounds, want %d", n, test.rounds)
+			}
+		})
+	}
+}
+
+// TestLostSessions: a session that a source no longer has before the race is cancelled, and one that it has again is held. A
+// source without sessions says nothing, and nothing is cancelled after the race.
+func TestLostSessions(t *testing.T) {
+	all := archivetest.Embedded(t)
+	world := func(change func(*season.Round)) season.Facts {
+		facts := all.Facts()
+		facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2024 })
+		rounds := slices.Clone(facts.Seasons[0].Rounds)
+		facts.Seasons[0].Rounds = rounds
+		for i := range rounds {
+			rounds[i] = archivetest.Scheduled(&rounds[i])
+			if rounds[i].GrandPrix == "china" {
+				change(&rounds[i])
+			}
+		}
+		return facts
+	}
+	drop := func(kinds ...season.SessionKind) func(*season.Round) {
+		return func(r *season.Round) {
+			r.Sprint = !slices.Contains(kinds, season.Sprint)
+			r.Sessions = slices.DeleteFunc(slices.Clone(r.Sessions), func(s season.Session) bool { return slices.Contains(kinds, s.Kind) })
+		}
+	}
+	before := time.Date(2024, 4, 19, 0, 0, 0, 0, time.UTC)
+	facts := world(func(*season.Round) {})
+	for _, step := range []struct {
+		what      string
+		now       time.Time
+		theirs    func(*season.Round)
+		sprint    bool
+		cancelled []season.SessionKind
+	}{
+		{"the same", before, drop(), true, nil},
+		{"no sprint", before, drop(season.Sprint, season.SprintQualifying), false, []season.SessionKind{season.Sprint, season.SprintQualifying}},
+		{"still none", before, drop(season.Sprint, season.SprintQualifying), false, []season.SessionKind{season.Sprint, season.SprintQualifying}},
+		{"the sprint is back", before, drop(season.SprintQualifying), true, nil},
+		{"whole again", before, drop(), true, nil},
+		{"no sessions", before, func(r *season.Round) { r.Sessions = nil }, true, nil},
+		{"no practice", before, drop(season.Practice1), true, []season.SessionKind{season.Practice1}},
+		{"after the race", before.AddDate(0, 0, 9), drop(season.Practice1, season.Qualifying), true, []season.SessionKind{season.Practice1}},
+	} {
+		for range 2 { // the second time nothing changes
+			out := must.Get(assemble.Assemble(assemble.Input{
+				Current: facts, Now: step.now, Decided: undecided,
+				Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Facts: world(step.theirs), Kind: assemble.Full}},
+			}))(t)
+			facts = out.Facts
+		}
+		r := roundOf(t, facts, 2024, "china")
+		for _, s := range []season.SessionKind{season.Practice1, season.Sprint, season.SprintQualifying, season.Qualifying} {
+			if got, want := r.Cancelled(s), slices.Contains(step.cancelled, s); got != want {
+				t.Errorf("%s: %s is cancelled: %t, want %t", step.what, s, got, want)
+			}
+		}
+		if r.HasSprint() != step.sprint {
+			t.Errorf("%s: a sprint: %t, want %t", step.what, r.HasSprint(), step.sprint)
+		}
+	}
 }

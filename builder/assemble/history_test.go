@@ -3,13 +3,12 @@ package assemble_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
@@ -17,15 +16,13 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // archiveUpTo reads the seasons from 2023 to a year from a release of F1DB.
 func archiveUpTo(t *testing.T, release string, year int) season.Facts {
 	t.Helper()
-	archive, _, err := f1db.Import(sourcetest.Path(t, release), f1db.Options{From: 2023, To: year})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive, _ := must.Get2(f1db.Import(sourcetest.Path(t, release), f1db.Options{From: 2023, To: year}))(t)
 	return archive.Facts()
 }
 
@@ -50,10 +47,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		facts: base, aliases: make(map[season.DriverID]season.DriverID),
 		refused: make(map[string]error), held: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
 	}
-	upstream, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := must.Get(f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Media{}))(t)
 	for _, commit := range host.Commits {
 		year := commit.At.Year()
 		if year < from || year > to {
@@ -63,14 +57,8 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := f1db.ReadTree(bytes.NewReader(packed), year-1, year+1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := tree.Pack()
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), year-1, year+1))(t)
+		kept := must.Get(tree.Pack())(t)
 		document, err := upstream.Read(kept) // decodes nothing but the files that the commit has changed
 		if err != nil {
 			h.refused[commit.Subject] = err
@@ -138,12 +126,8 @@ func (h *history) sameResults(t *testing.T, year int) {
 			}
 			finished++
 			got := roundOf(t, h.facts, year, want.GrandPrix)
-			if diff := cmp.Diff(want.Results, got.Results); diff != "" {
-				t.Errorf("%d %s differs from the last commit (-want +got):\n%s", year, want.Name, diff)
-			}
-			if diff := cmp.Diff(want.SprintResults, got.SprintResults); diff != "" {
-				t.Errorf("%d %s, sprint, differs from the last commit (-want +got):\n%s", year, want.Name, diff)
-			}
+			must.Equal(t, fmt.Sprintf("%d %s differs from the last commit", year, want.Name), want.Results, got.Results)
+			must.Equal(t, fmt.Sprintf("%d %s, sprint, differs from the last commit", year, want.Name), want.SprintResults, got.SprintResults)
 		}
 	}
 	t.Logf("%d: %d rounds have a result", year, finished)
@@ -170,9 +154,7 @@ func TestHistory2026(t *testing.T) {
 	for name, refused := range h.held {
 		got[name] = refused[0].Gate
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("held proposals (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "held proposals", want, got)
 	if len(h.pending) != 0 {
 		t.Errorf("held at the end: %+v, want nothing", h.pending)
 	}
@@ -203,9 +185,7 @@ func TestHistory2025(t *testing.T) {
 	h.sameResults(t, 2025)
 	h.sameResults(t, 2026)
 	want := []assemble.Rename{{Source: "f1db", Revision: "f522ad280919cdf8059fe34c386d9f0e7fc5699b", From: "andrea-kimi-antonelli", To: "kimi-antonelli"}}
-	if diff := cmp.Diff(want, h.renames); diff != "" {
-		t.Errorf("renamed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "renamed", want, h.renames)
 	if _, ok := h.facts.Drivers["andrea-kimi-antonelli"]; ok {
 		t.Error("the archive has the renamed driver under the old identifier, too")
 	}

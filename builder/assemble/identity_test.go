@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // weekendOf returns the season of 2025 up to Monza, as the archive in use has it, and as a source has it with Monza. change
@@ -256,10 +257,7 @@ func TestIdentityMerged(t *testing.T) {
 		Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
 		Aliases: map[season.DriverID]season.DriverID{"the-new-one": "gabriel-bortoleto"},
 	}
-	got, err := assemble.Assemble(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(assemble.Assemble(in))(t)
 	points := func(f season.Facts) map[season.DriverID]float64 {
 		all := make(map[season.DriverID]float64)
 		for _, row := range roundOf(t, f, 2025, "italy").DriverStandings {
@@ -267,18 +265,11 @@ func TestIdentityMerged(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff(points(want.Facts), points(got.Facts)); diff != "" {
-		t.Errorf("points after the alias (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(roundOf(t, want.Facts, 2025, "italy").Results, roundOf(t, got.Facts, 2025, "italy").Results); diff != "" {
-		t.Errorf("result after the alias (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "points after the alias", points(want.Facts), points(got.Facts))
+	must.Equal(t, "result after the alias", roundOf(t, want.Facts, 2025, "italy").Results, roundOf(t, got.Facts, 2025, "italy").Results)
 	in.Aliases, in.Accepted = nil, make(map[string]bool)
 	for range 3 {
-		out, err := assemble.Assemble(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(assemble.Assemble(in))(t)
 		in.Current = out.Facts
 		for _, p := range out.Held {
 			in.Accepted[p.ID] = true
@@ -307,7 +298,5 @@ func TestIdentityMerged(t *testing.T) {
 	if err != nil || len(merged.Held) > 0 || merged.Facts.Aliases["sauber-f1"] != "kick-sauber" {
 		t.Fatalf("merged: held %+v, aliases %v, %v", merged.Held, merged.Facts.Aliases, err)
 	}
-	if diff := cmp.Diff(roundOf(t, want.Facts, 2025, "italy").Entries, roundOf(t, merged.Facts, 2025, "italy").Entries); diff != "" {
-		t.Errorf("entries after the alias of a team (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "entries after the alias of a team", roundOf(t, want.Facts, 2025, "italy").Entries, roundOf(t, merged.Facts, 2025, "italy").Entries)
 }

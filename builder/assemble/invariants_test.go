@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // TestInvariantsOfAllSeasons: no round from 1950 to 2026 breaks an invariant of its weekend.
@@ -29,10 +30,7 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		payload, err := upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		payload := must.Get(upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{}))(t)
 		d, err := upstream.Read(payload.Packed)
 		if err != nil || len(d.Unread) > 0 {
 			t.Fatal(err, d.Unread)
@@ -246,10 +244,7 @@ func TestInvariants(t *testing.T) {
 		}
 		covered[test.gate] = true
 	}
-	page, err := os.ReadFile("../../deploy/docs/weekend.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../deploy/docs/weekend.md"))(t)
 	for _, name := range assemble.InvariantNames() {
 		if !strings.Contains(string(page), "| `"+string(name)+"` |") {
 			t.Errorf("deploy/docs/weekend.md does not explain the invariant %q", name)

@@ -17,6 +17,7 @@ import (
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // kindNames are the words of testdata/judgement.txt for the kinds of documents.
@@ -94,10 +95,7 @@ func (s *situation) involves(kind string) bool {
 
 func situations(t *testing.T) []situation {
 	t.Helper()
-	data, err := os.ReadFile("testdata/judgement.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/judgement.txt"))(t)
 	var all []situation
 	for line := range strings.Lines(string(data)) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "# ")
@@ -580,20 +578,14 @@ func result(t *testing.T, text string, points ...float64) (rows []season.Result)
 
 func number(t *testing.T, text string) int {
 	t.Helper()
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.Atoi(text))(t)
 	return n
 }
 
 // instant reads a day and an hour of 2024.
 func instant(t *testing.T, text string) time.Time {
 	t.Helper()
-	at, err := time.Parse("2006-01-02 15:04", "2024-"+text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse("2006-01-02 15:04", "2024-"+text))(t)
 	return at
 }
 

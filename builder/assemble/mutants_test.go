@@ -29,6 +29,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // mutantCommits are the commits of three weekends of 2026 by subject: the first of a season, one with a sprint, and one
@@ -284,10 +285,7 @@ func (m *mutant) table() string {
 // unpack returns the files of a branch below src/data.
 func unpack(t *testing.T, packed []byte) map[string][]byte {
 	t.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
 	files := make(map[string][]byte)
 	for archive := tar.NewReader(r); ; {
 		header, err := archive.Next()
@@ -297,10 +295,7 @@ func unpack(t *testing.T, packed []byte) map[string][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(io.ReadAll(archive))(t)
 		if _, name, ok := strings.Cut(header.Name, "/src/data/"); ok {
 			files[name] = content
 		}
@@ -399,10 +394,7 @@ func revisions(t *testing.T) []*revision {
 		year, _ := strconv.Atoi(strings.TrimPrefix(commit.Subject, "data: ")[:4])
 		var whole, files [2]map[string][]byte
 		for n, c := range []codehosttest.Commit{host.Commits[i-1], commit} {
-			packed, _, err := host.Archive(c.At)
-			if err != nil {
-				t.Fatal(err)
-			}
+			packed, _ := must.Get2(host.Archive(c.At))(t)
 			whole[n] = unpack(t, packed)
 			files[n] = reduced(whole[n], year)
 		}
@@ -412,16 +404,10 @@ func revisions(t *testing.T) []*revision {
 			}
 		}
 		r := &revision{subject: commit.Subject, at: commit.At, files: files[1], current: base}
-		before, err := documentOf(files[0], commit.At, year)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(documentOf(files[0], commit.At, year))(t)
 		before.Earlier = nil
 		for range 2 { // the first run takes the season, the second the things that follow from it
-			out, err := r.assemble(before)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(r.assemble(before))(t)
 			r.current = out.Facts
 		}
 		for _, name := range slices.Sorted(maps.Keys(files[1])) {
@@ -429,13 +415,8 @@ func revisions(t *testing.T) []*revision {
 				r.changed = append(r.changed, name)
 			}
 		}
-		after, err := documentOf(r.files, r.at, year)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.truth, err = r.assemble(after); err != nil {
-			t.Fatal(err)
-		}
+		after := must.Get(documentOf(r.files, r.at, year))(t)
+		r.truth = must.Get(r.assemble(after))(t)
 		if len(r.truth.Held)+len(r.truth.Missing) > 0 {
 			t.Errorf("%s: the true revision is held: %+v, %+v", r.subject, r.truth.Held, r.truth.Missing)
 		}

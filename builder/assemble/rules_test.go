@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestGates: testdata/judgement.txt has a situation for every gate.
@@ -160,13 +159,10 @@ func TestPointsOfTheYears(t *testing.T) {
 				r.Results = append(r.Results, row)
 			}
 		}
-		out, err := assemble.Assemble(assemble.Input{
+		out := must.Get(assemble.Assemble(assemble.Input{
 			Current: current, Now: now, Decided: undecided,
 			Documents: []assemble.Document{{Source: "f1db", From: test.year, To: test.year, Kind: assemble.Full, Facts: theirs}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		held := len(out.Held) == 1 && out.Held[0].Refused[0].Gate == assemble.PointsGate
 		if held && out.Held[0].Round() != fmt.Sprintf("%s %d", test.gp, test.year) {
 			t.Errorf("the held round is %q, want %s %d", out.Held[0].Round(), test.gp, test.year)
@@ -185,13 +181,10 @@ func TestNewSeason(t *testing.T) {
 		current, now := inYear(2024, "monaco")
 		theirs, _ := inYear(2025, "monaco")
 		theirs.Seasons = append(theirs.Seasons, season.Season{Year: 2023})
-		out, err := assemble.Assemble(assemble.Input{
+		out := must.Get(assemble.Assemble(assemble.Input{
 			Current: current, Now: now, Decided: undecided,
 			Documents: []assemble.Document{{Source: "f1db", From: 2023, To: 2025, Kind: kind, Facts: theirs}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		var years []int
 		for _, s := range out.Facts.Seasons {
 			years = append(years, s.Year)
@@ -227,26 +220,16 @@ func TestAliasesInEveryTable(t *testing.T) {
 		r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: d.team, Position: place})
 	}
 	var want season.Round
-	before, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(json.Marshal(r))(t)
 	renamed := strings.NewReplacer(`"annie"`, `"ann"`, `"rossa"`, `"rosso"`).Replace(string(before))
-	if err := json.Unmarshal([]byte(renamed), &want); err != nil {
-		t.Fatal(err)
-	}
-	out, err := assemble.Assemble(assemble.Input{
+	must.Do(t, json.Unmarshal([]byte(renamed), &want))
+	out := must.Get(assemble.Assemble(assemble.Input{
 		Current: current, Now: now, Decided: undecided, Since: 2025,
 		Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs}},
 		Aliases:   map[season.DriverID]season.DriverID{"annie": "ann"},
 		Named:     []assemble.Alias{{Kind: assemble.TeamAlias, From: "rossa", To: "rosso"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, out.Facts.Seasons[0].Rounds[0]); diff != "" {
-		t.Errorf("the round with aliases (-want +got):\n%s", diff)
-	}
+	}))(t)
+	must.Equal(t, "the round with aliases", want, out.Facts.Seasons[0].Rounds[0])
 	if after, err := json.Marshal(r); err != nil || string(after) != string(before) {
 		t.Errorf("Assemble changed its input: %s, %v", after, err)
 	}
@@ -268,15 +251,10 @@ func TestLineages(t *testing.T) {
 		},
 		assemble.CheckOnly: current.Lineages,
 	} {
-		out, err := assemble.Assemble(assemble.Input{
+		out := must.Get(assemble.Assemble(assemble.Input{
 			Current: current, Now: now, Decided: undecided,
 			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: kind, Facts: theirs}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, out.Facts.Lineages); diff != "" {
-			t.Errorf("kind %d: lineages (-want +got):\n%s", kind, diff)
-		}
+		}))(t)
+		must.Equal(t, fmt.Sprintf("kind %d: lineages", kind), want, out.Facts.Lineages)
 	}
 }

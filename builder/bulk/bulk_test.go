@@ -3,6 +3,7 @@ package bulk_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/csv"
 	"io/fs"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"gridcast/builder/bulk"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -48,18 +50,9 @@ func TestDocumentationHasTheColumns(t *testing.T) {
 			documents[path] = []byte(`{"ok":true,"data":{}}`)
 		}
 	}
-	data, err := season.Zip(documents)
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := fs.ReadFile(packed, "gridcast-2024/columns.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(season.Zip(documents))(t)
+	packed := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
+	text := must.Get(fs.ReadFile(packed, "gridcast-2024/columns.csv"))(t)
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	golden.File(t, "../../schemas/docs/columns.csv", text)
 	columns := map[string][]string{}
@@ -86,10 +79,7 @@ func TestDocumentationHasTheColumns(t *testing.T) {
 
 // TestReadmeNamesEveryTable holds the list of tables in the README of the download to the tables.
 func TestReadmeNamesEveryTable(t *testing.T) {
-	readme, err := os.ReadFile("README.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("README.txt"))(t)
 	season := bulk.Season{Year: 2024}
 	documents := map[string][]byte{}
 	for _, path := range season.Paths() {
@@ -98,6 +88,26 @@ func TestReadmeNamesEveryTable(t *testing.T) {
 	for name := range season.Named(documents) {
 		if !strings.Contains(string(readme), "\n    "+name+" ") {
 			t.Errorf("README.txt does not describe the table %s", name)
+		}
+	}
+}
+
+// A cell that a spreadsheet would run as a formula has an apostrophe before it. Numbers and times stay.
+func TestCellsAreInert(t *testing.T) {
+	document := []byte(`{"ok":true,"data":[{"session_key":1001,"gp_name":"=cmd|' /C calc'!A0","kind":"round_moved","at":"1001-01-02T00:00:00+00:00",` +
+		`"by":"operator","reason":"-2+3"},{"session_key":1002,"gp_name":"@SUM(A1)","kind":"round_moved","at":"1001-01-02T00:00:00+00:00","by":"operator","reason":"-2.5"}],"meta":{}}`)
+	packed := must.Get(bulk.Season{Year: 1001}.Zip(map[string][]byte{"changes/1001": document}))(t)
+	files := must.Get(zip.NewReader(bytes.NewReader(packed), int64(len(packed))))(t)
+	file := must.Get(files.Open("gridcast-1001/changes.csv"))(t)
+	rows := must.Get(csv.NewReader(file).ReadAll())(t)
+	for i, want := range []map[string]string{
+		{"session_key": "1001", "gp_name": "'=cmd|' /C calc'!A0", "reason": "'-2+3", "at": "1001-01-02T00:00:00+00:00"},
+		{"session_key": "1002", "gp_name": "'@SUM(A1)", "reason": "-2.5"},
+	} {
+		for j, column := range rows[0] {
+			if value, ok := want[column]; ok && rows[i+1][j] != value {
+				t.Errorf("row %d: %s is %q, want %q", i+1, column, rows[i+1][j], value)
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/render"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -31,10 +32,7 @@ func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 	a := w.Almanac(now)
 	bodies := map[string][]byte{}
 	for _, v := range render.Variants(a) {
-		body, err := render.Body(a, v, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Body(a, v, now))(t)
 		bodies[v.Path()] = body
 	}
 	return render.Known(a), bodies
@@ -45,9 +43,7 @@ func everything(string) bool { return true }
 
 func TestWholeVersionPasses(t *testing.T) {
 	known, bodies := rendered(t)
-	if err := checktest.Err(checktest.Bodies(known, bodies, nothing)); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, "Err", checktest.Err(checktest.Bodies(known, bodies, nothing)))
 }
 
 // TestFaults breaks one document of a small version after the other. The golden file has the faults: the

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -65,10 +66,7 @@ func newWorld(t *testing.T) *world {
 		Drivers: []wire.ForecastChance{{Driver: "ANN", DriverID: "ann", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", DriverID: "bob", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", DriverID: "cay", WinPct: 100, PodiumPct: 1000}},
 	}
 	w.accuracy = wire.Accuracy{RacesEvaluated: 2, PreRace: wire.HitRates{WinnerHitRatePct: 1000, PodiumAccuracyPct: 1000}}
-	round, err := wire.NewCountdownRound(wire.NextRace{Name: "Grand Prix 3", Circuit: "Ring", Country: "Italy", DateStart: s.calendar[2].DateStart})
-	if err != nil {
-		t.Fatal(err)
-	}
+	round := must.Get(wire.NewCountdownRound(wire.NextRace{Name: "Grand Prix 3", Circuit: "Ring", Country: "Italy", DateStart: s.calendar[2].DateStart}))(t)
 	w.coming = []wire.CountdownRound{round}
 	return w
 }
@@ -158,10 +156,7 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 	t.Helper()
 	bodies := map[string][]byte{}
 	put := func(v catalog.Variant, data any) {
-		body, err := wire.Marshal(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(wire.Marshal(data))(t)
 		bodies[v.Path()] = body
 	}
 	for year, s := range w.seasons {

@@ -19,6 +19,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -137,10 +138,7 @@ func TestGridOfOneSource(t *testing.T) {
 			if len(chances) != 1 || chances[0].SessionKey != austriaKey || chances[0].Basis != test.basis {
 				t.Fatalf("the picks are %+v, want that of Austria, on %s", chances, test.basis)
 			}
-			state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, "herald")
-			if err != nil {
-				t.Fatal(err)
-			}
+			state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, "herald"))(t)
 			if len(state.Unlicensed) != test.withheld {
 				t.Errorf("%d changes are withheld, want %d: %+v", len(state.Unlicensed), test.withheld, state.Unlicensed)
 			}
@@ -220,10 +218,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			t.Errorf("of a result against which a source stands %s is published:\n%s", path, diff)
 		}
 	}
-	state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, "herald")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, "herald"))(t)
 	want := []assemble.Line{
 		{About: "carlos-sainz-jr", Was: "P3, 15 points", Is: "P2, 18 points"},
 		{About: "oscar-piastri", Was: "P2, 18 points", Is: "P3, 15 points"},
@@ -234,9 +229,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			got = c.Lines
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("disagreements about Austria (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "disagreements about Austria", want, got)
 
 	sainzSecond := wire.Podium{P1: "RUS", P2: "SAI", P3: "PIA"}
 	piastriSecond := wire.Podium{P1: "RUS", P2: "PIA", P3: "SAI"}
@@ -294,10 +287,7 @@ func TestCrossChecksThatFail(t *testing.T) {
 		t.Errorf("the archive went from %.12s to %.12s, error %v", before.SHA256, after.SHA256, err)
 	}
 	for name, want := range map[string]time.Duration{"jolpica": 30 * time.Second, "herald": 30 * time.Minute} {
-		state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, name))(t)
 		if got := state.Next.Sub(now); got != want {
 			t.Errorf("%s is asked again after %s, want %s: %s", name, got, want, state.Reason)
 		}

@@ -24,6 +24,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -37,10 +38,7 @@ func (s *service) published(t *testing.T) map[string]string {
 // version is the published one. Of the one before it the bodies that have not changed are used again.
 func (s *service) version(t *testing.T) *snapshots.Version {
 	t.Helper()
-	version, err := snapshots.Open(t.Context(), s.Store, s.last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(snapshots.Open(t.Context(), s.Store, s.last))(t)
 	s.last = version
 	return version
 }
@@ -66,9 +64,7 @@ func decoded[T any](t *testing.T, body string) T {
 	var envelope struct {
 		Data T `json:"data"`
 	}
-	if err := json.Unmarshal([]byte(body), &envelope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(body), &envelope))
 	return envelope.Data
 }
 
@@ -324,9 +320,7 @@ func TestCalendarAsItIs(t *testing.T) {
 	next := func(now time.Time) wire.NextRace {
 		t.Helper()
 		var countdown wire.Countdown
-		if err := json.Unmarshal([]byte(s.bodies(t, "next-race")["next-race"]), &countdown); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(s.bodies(t, "next-race")["next-race"]), &countdown))
 		round := countdown.Next(now)
 		if round == nil {
 			t.Fatalf("at %s there is no next race", now)
@@ -356,13 +350,11 @@ func TestCalendarAsItIs(t *testing.T) {
 	})
 	t.Run("portraits", func(t *testing.T) {
 		// Lindblad was in no archive before; of Norris there is none, and nobody knows the other.
-		if _, err := settings.Update(t.Context(), s.Store, false, func(settings *settings.Settings) {
+		must.Get(settings.Update(t.Context(), s.Store, false, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{
 				Template: "https://images.example/{year}/{driver}/{code}.png", Drivers: []season.DriverID{"arvid-lindblad", "kimi-antonelli", "nobody-yet"},
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		s.step(t, s.now.Add(time.Minute))
 		published := func() map[string]string {
 			got := make(map[string]string)
@@ -374,17 +366,13 @@ func TestCalendarAsItIs(t *testing.T) {
 			return got
 		}
 		want := map[string]string{"LIN": "https://images.example/2026/arvid-lindblad/LIN.png", "ANT": "https://images.example/2026/kimi-antonelli/ANT.png"}
-		if diff := cmp.Diff(want, published()); diff != "" {
-			t.Errorf("published portraits (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "published portraits", want, published())
 		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
 			t.Error("nothing is new, and the archive changed")
 		}
-		if _, err := settings.Update(t.Context(), s.Store, false, func(settings *settings.Settings) {
+		must.Get(settings.Update(t.Context(), s.Store, false, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		s.step(t, s.now.Add(time.Minute))
 		if got := published(); len(got) != 0 {
 			t.Errorf("portraits were taken away, and %v are published", got)
@@ -461,9 +449,7 @@ func TestOvernightCorrection(t *testing.T) {
 	// While it waits nothing of it is seen, however often a version is built: no lap, no gap, no reason.
 	for _, wait := range []time.Duration{time.Minute, 30 * time.Minute} {
 		s.step(t, morning.Add(wait))
-		if _, err := s.Build(t.Context(), builder.Request{At: s.now, Reason: "again"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Build(t.Context(), builder.Request{At: s.now, Reason: "again"}))(t)
 		if _, order, _, revisions := seen(); order != before || revisions != 1 {
 			t.Errorf("%s later published are %s in %d revisions, want %s as before", wait, order, revisions, before)
 		}
@@ -567,27 +553,18 @@ func TestTwoSchedulers(t *testing.T) {
 	// The other scheduler applies the document with the next run, and finds it applied.
 	for i := range 4 {
 		g := []*ingest.Ingest{s.ingest, two}[i%2]
-		report, err := g.Poll(t.Context(), race.Add(time.Duration(i+1)*10*time.Second), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must.Get(g.Poll(t.Context(), race.Add(time.Duration(i+1)*10*time.Second), false))(t)
 		if i > 0 && report.Changed {
 			t.Errorf("run %d changed the archive again: %v", i, report.Applied)
 		}
 	}
-	facts, err := s.Archives.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(s.Archives.Load(t.Context()))(t)
 	known := facts.Archive.Facts()
 	i := slices.IndexFunc(known.Seasons[len(known.Seasons)-1].Rounds, func(r season.Round) bool { return r.GrandPrix == "monaco" })
 	if len(known.Seasons[len(known.Seasons)-1].Rounds[i].Results) == 0 {
 		t.Error("the result of Monaco was not taken")
 	}
-	log, err := ingest.LoadFactsLog(t.Context(), s.ingest.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(ingest.LoadFactsLog(t.Context(), s.ingest.Store))(t)
 	seen := make(map[string]bool)
 	for _, e := range log.Entries {
 		if seen[e.Archive] {
@@ -631,10 +608,7 @@ func TestIdlePollsCostNothing(t *testing.T) {
 // poll needs next. A result of an archive from another scheduler counts as contested.
 func TestNobodyWaitsForASource(t *testing.T) {
 	s := inMonaco(t, raceMorning)
-	facts, err := s.Archives.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(s.Archives.Load(t.Context()))(t)
 	asked := make(chan provenance.Stability, 2)
 	s.host.Misbehave(func(http.ResponseWriter, *http.Request) bool {
 		done := make(chan struct{})
@@ -683,10 +657,7 @@ func TestStartWithoutASource(t *testing.T) {
 		t.Error("a season of which nothing is known is published")
 	}
 	s.host.Misbehave(nil)
-	state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(ingest.LoadPollState(t.Context(), s.Store, "f1db"))(t)
 	if report := s.step(t, state.Next); len(report.Faults) > 0 {
 		t.Errorf("once it answers: %v", report.Faults)
 	}

@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/dirblob"
@@ -252,10 +253,7 @@ func TestLies(t *testing.T) {
 		tell(smallStart(gp).Add(4*time.Hour), map[string][]byte{raceFolder(gp) + "race-results.yml": []byte(good)})
 	}
 	tell(smallStart("cape").Add(-20*time.Hour), map[string][]byte{raceFolder("cape") + "qualifying-results.yml": qualified()})
-	stored, err := truth.Facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(truth.Facts.Load(t.Context()))(t)
 	policy := builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour, Stability: truth.Stability}
 	if events, err := policy.Settle(t.Context(), testseason.Fresh(t, truth.Ledger), stored, truth.now); err != nil || len(events) < 2 {
 		t.Fatalf("the first two results: got %d events, %v", len(events), err)
@@ -273,10 +271,7 @@ func TestLies(t *testing.T) {
 			s.host.Edit(edit)
 			s.host.Misbehave(l.answer)
 			if l.archive != nil {
-				packed, _, err := s.host.Archive(now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				packed, _ := must.Get2(s.host.Archive(now))(t)
 				s.host.Misbehave(page(200, "application/x-gzip", string(l.archive(packed))))
 			}
 			if program := os.Getenv("GRIDCAST_LIES"); program != "" {
@@ -296,19 +291,14 @@ func TestLies(t *testing.T) {
 func (s *small) serveLie(t *testing.T, program string, truth blob.Store, archived, want string) {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := dirblob.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(dir))(t)
 	s.store = store
 	blobtest.Copy(t, store, truth)
 	var log bytes.Buffer
 	service := exec.Command(program, "serve", "--store", "dir:"+dir, "--now", s.now.Format(time.RFC3339), "--source", "f1db="+s.host.URL,
 		"--model", "grid-frequency", "--listen", "127.0.0.1:0")
 	service.Dir, service.Stdout, service.Stderr = dir, &log, &log
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, service.Start())
 	defer func() {
 		_ = service.Process.Signal(os.Interrupt)
 		_ = service.Wait()

@@ -6,17 +6,21 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
+	"gridcast/builder/stewards"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -91,10 +95,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 // inUse returns the round of the weekend in the archive in use, and the sum of the archive.
 func (d *desk) inUse(t *testing.T) (season.Round, string) {
 	t.Helper()
-	facts, err := d.Facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(d.Facts.Load(t.Context()))(t)
 	return *roundIn(t, facts.Archive.Facts(), weekend), facts.SHA256
 }
 
@@ -109,10 +110,7 @@ func roundIn(t *testing.T, f season.Facts, gp season.GrandPrixID) *season.Round 
 
 func (d *desk) run(t *testing.T, now time.Time) ingest.Outcome {
 	t.Helper()
-	report, err := d.Poll(t.Context(), now, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(d.Poll(t.Context(), now, true))(t)
 	return report
 }
 
@@ -143,19 +141,12 @@ func TestByHand(t *testing.T) {
 	}}
 
 	// Looking at it changes nothing.
-	trial, err := one.Trial(t.Context(), now, enter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Applied)); diff != "" {
-		t.Errorf("a trial would take (-want +got):\n%s", diff)
-	}
+	trial := must.Get(one.Trial(t.Context(), now, enter))(t)
+	must.Equal(t, "a trial would take", []string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Applied))
 	if r, _ := one.inUse(t); r.Grid != nil {
 		t.Error("a trial changed the archive in use")
 	}
-	if err := one.Enter(t.Context(), now, enter); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, one.Enter(t.Context(), now, enter))
 	// The other scheduler finds it by itself; the one that entered it has nothing left to do.
 	if report := two.run(t, now); !report.Changed {
 		t.Errorf("the other scheduler took nothing: %+v", report)
@@ -177,12 +168,8 @@ func TestByHand(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	report := two.run(t, now)
-	if diff := cmp.Diff([]string{"las-vegas entries by herald"}, blocks(report.Applied)); diff != "" {
-		t.Errorf("of the source there was taken (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"las-vegas grid by herald"}, blocks(report.Disputed)); diff != "" {
-		t.Errorf("there is disputed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "of the source there was taken", []string{"las-vegas entries by herald"}, blocks(report.Applied))
+	must.Equal(t, "there is disputed", []string{"las-vegas grid by herald"}, blocks(report.Disputed))
 	r, sum = two.inUse(t)
 	if diff := cmp.Diff(grid, r.Grid); diff != "" {
 		t.Errorf("the grid in use (-entered +got):\n%s", diff)
@@ -204,10 +191,7 @@ func TestByHand(t *testing.T) {
 	for i := range rows {
 		rows[i].Time, rows[i].Segments = 0, [3]time.Duration{}
 	}
-	err = one.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place(assemble.Qualifying), Entered: ingest.PartialRound{Qualifying: rows}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, one.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place(assemble.Qualifying), Entered: ingest.PartialRound{Qualifying: rows}}}}))
 	one.run(t, now.Add(2*time.Minute))
 	for _, d := range desks {
 		d.source.revision, d.source.facts = "three and a half", saying(whole, func(r *season.Round) { r.Qualifying = said.Qualifying })
@@ -227,9 +211,7 @@ func TestByHand(t *testing.T) {
 		d.source.revision, d.source.facts = "four", saying(whole, func(r *season.Round) { r.Grid = said.Grid })
 	}
 	now = now.Add(time.Hour)
-	if err := two.Enter(t.Context(), now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, two.Enter(t.Context(), now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}))
 	one.run(t, now)
 	r, sum = one.inUse(t)
 	if diff := cmp.Diff(said.Grid, r.Grid); diff != "" {
@@ -240,10 +222,7 @@ func TestByHand(t *testing.T) {
 			t.Errorf("after the release it goes on: %+v", report)
 		}
 	}
-	log, err := ingest.LoadFactsLog(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(ingest.LoadFactsLog(t.Context(), store))(t)
 	if origin, _ := log.Origin(2024, weekend, assemble.Grid); origin.Source != "herald" || origin.Revision != "four" {
 		t.Errorf("the grid came from %+v, want the source's fourth revision", origin)
 	}
@@ -258,18 +237,13 @@ func TestReleasedWithoutASource(t *testing.T) {
 	said := roundIn(t, whole, weekend)
 	place := assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
 	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:16]} { // entered twice
-		err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place, Entered: ingest.PartialRound{Grid: grid}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place, Entered: ingest.PartialRound{Grid: grid}}}}))
 		d.run(t, now)
 		if r, _ := d.inUse(t); len(r.Grid) != len(grid) {
 			t.Fatalf("the grid in use has %d slots, want %d", len(r.Grid), len(grid))
 		}
 	}
-	if err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Released: []assemble.BlockID{place}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Released: []assemble.BlockID{place}}))
 	if report := d.run(t, now); len(report.Faults) != 1 || !report.Changed {
 		t.Errorf("the release changed nothing: %+v", report)
 	}
@@ -289,10 +263,7 @@ func TestGatesForPeople(t *testing.T) {
 	}
 	for _, forced := range []bool{false, true} {
 		statement.Forced = forced
-		out, err := d.Trial(t.Context(), now, ingest.ManualEntry{Statements: []ingest.Statement{statement}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(d.Trial(t.Context(), now, ingest.ManualEntry{Statements: []ingest.Statement{statement}}))(t)
 		if waits := len(out.Held) == 1 && out.Held[0].Refused[0].Gate == assemble.EarlyGate; waits == forced {
 			t.Errorf("forced %t: there wait %+v", forced, out.Held)
 		}
@@ -338,14 +309,146 @@ func TestNamed(t *testing.T) {
 		}
 	}
 	for _, alias := range []assemble.Alias{{Kind: assemble.RoundAlias, From: "nevada", To: "las-vegas"}, {Kind: assemble.TeamAlias, From: "racing-bulls", To: "rb"}} {
-		if err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Named: []assemble.Alias{alias}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Named: []assemble.Alias{alias}}))
 	}
 	if report := d.run(t, now); len(report.Held) != 0 || !slices.Equal(blocks(report.Applied), []string{"las-vegas grid by herald"}) {
 		t.Errorf("taken are %v, and there wait %v; want the grid of Las Vegas", blocks(report.Applied), blocks(report.Held))
 	}
 	if r, _ := d.inUse(t); !cmp.Equal(r.Grid, said.Grid) {
 		t.Errorf("the grid in use is %+v", r.Grid)
+	}
+}
+
+// TestPlanCalendar: a calendar file gives an entry of all that differs from the facts in use, and the
+// moves of starts that are published.
+func TestPlanCalendar(t *testing.T) {
+	for _, test := range []struct {
+		what, file       string // first entries separated by ---, if any
+		said, new, moved []string
+		moves            int
+		fault            string
+	}{
+		{"nothing new", "grand_prix,start\nalps,2030-03-10T13:00:00Z\n", nil, nil, nil, 0, ""},
+		{"a start moves", "grand_prix,start\nbay,2030-03-24T15:00:00Z\n", []string{"bay start"}, nil, []string{"bay"}, 1, ""},
+		{"another day, at the hour that is known", "grand_prix,start\nbay,2030-03-25\n", []string{"bay start"}, nil, []string{"bay"}, 1, ""},
+		{"a new round at a known circuit", "grand_prix,name,circuit,start\ngulf,Grand Prix of gulf,ring,2030-06-02T13:00:00Z\n", []string{"gulf calendar", "gulf start"}, []string{"Grand Prix of gulf"}, nil, 0, ""},
+		{
+			"a new round at a new circuit", "grand_prix,name,circuit,circuit_name,locality,country,start\nhills,Grand Prix of hills,hilltop,Hilltop,Hill,Italy,2031-03-02\n",
+			[]string{"hills calendar", "hills start"},
+			[]string{"Grand Prix of hills"},
+			nil, 0, "",
+		},
+		{"other sessions", "grand_prix,start,practice-1\ncape,2030-04-07T13:00:00Z,2030-04-05T11:00:00Z\n", []string{"cape sessions"}, nil, nil, 0, ""},
+		{
+			"the first hour of a new round",
+			"grand_prix,name,circuit,start\nhills,Grand Prix of hills,ring,2031-03-02\n---\ngrand_prix,start\nhills,2031-03-02T13:00:00Z\n",
+			[]string{"hills start"},
+			nil,
+			[]string{"hills"},
+			0, "",
+		},
+		{"a season that is over", "grand_prix,start\nalps,2029-03-10T13:00:00Z\n", nil, nil, nil, 0, "line 2: 2029-03-10 is outside the seasons 2030 to 2032; archive import changes other seasons"},
+		{"a start that the ledger refuses", "grand_prix,start\nalps,2030-03-01T13:00:00Z\n", nil, nil, nil, 0, `line 2: Grand Prix of alps of 2030: ledger refuses round_moved of 2030001: that start has passed: 2030-03-01T13:00:00Z; if the race began then, postpone it and reinstate it with that start`},
+		{"no calendar", "", nil, nil, nil, 0, "the calendar is empty: the first line names the columns"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			s := newSmall(t)
+			read := func(file string) (ingest.CalendarPlan, error) {
+				stored := must.Get(s.Facts.Load(t.Context()))(t)
+				facts := stored.Archive.Facts()
+				return ingest.PlanCalendar([]byte(file), nil, &facts, s.Ledger.Fold(), opening, "announced")
+			}
+			earlier, file, two := strings.Cut(test.file, "---\n")
+			if !two {
+				file = earlier
+			} else if plan, err := read(earlier); err != nil {
+				t.Fatal(err)
+			} else if err := s.Enter(t.Context(), opening, plan.Entry); err != nil {
+				t.Fatal(err)
+			} else if _, err := s.Apply(t.Context(), opening); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := read(file)
+			if test.fault != "" {
+				if err == nil || err.Error() != test.fault {
+					t.Errorf("got %v, want %s", err, test.fault)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said, added, moved []string
+			for _, st := range plan.Entry.Statements {
+				said = append(said, string(st.GrandPrix)+" "+string(st.Block))
+			}
+			for _, r := range plan.New {
+				added = append(added, r.Name)
+			}
+			for _, m := range plan.Moved {
+				moved = append(moved, m.Name[len("Grand Prix of "):])
+			}
+			must.Equal(t, "statements, new rounds and moved starts", [][]string{test.said, test.new, test.moved}, [][]string{said, added, moved})
+			if len(plan.Moves) != test.moves || test.moves > 0 && plan.Moves[0].Reason != "announced" {
+				t.Errorf("moves are %+v, want %d", plan.Moves, test.moves)
+			}
+			must.Do(t, s.Enter(t.Context(), opening, plan.Entry))
+			if outcome, err := s.Apply(t.Context(), opening); err != nil || len(outcome.Held) > 0 || outcome.Changed != (len(said) > 0) {
+				t.Errorf("entered: got %+v, %v", outcome, err)
+			}
+		})
+	}
+}
+
+// TestDriversEntry: a list of drivers becomes the entries, the qualifying or the grid of a round; without
+// an entry list the drivers are assumed to take part.
+func TestDriversEntry(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	at := smallStart("alps").Add(4 * time.Hour)
+	s.poll(t, at)
+	stored := must.Get(s.Facts.Load(t.Context()))(t)
+	view := stored.Archive.AsOf(at)
+	var bay *almanac.Round
+	for _, r := range almanac.Rounds(view, s.Ledger.Fold(), 2030) {
+		if r.Facts.GrandPrix == "bay" {
+			bay = r
+		}
+	}
+	for _, test := range []struct {
+		block  assemble.Block
+		listed bool
+		text   string
+		want   []string
+	}{
+		{assemble.Entries, false, "ARN\nBER", []string{"entries"}},
+		{assemble.Qualifying, false, "BER ARN\nNEW = Nina Newby, ITA, rosso, 9", []string{"qualifying", "entries assumed"}},
+		{assemble.Grid, true, "BER ARN\n--\nCOD", []string{"grid"}},
+	} {
+		var entries []season.Entry
+		if test.listed {
+			entries = view.Seasons[0].Rounds[0].Entries
+		}
+		roster := stewards.NewRoster(view, 2030, "bay", entries)
+		list, err := roster.Read(test.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := ingest.DriversEntry(bay, test.block, roster, list)
+		var got []string
+		for _, st := range entry.Statements {
+			text := string(st.Block)
+			if st.Assumed {
+				text += " assumed"
+			}
+			got = append(got, text)
+		}
+		if !slices.Equal(got, test.want) || len(entry.Drivers) != len(list.New) {
+			t.Errorf("%s: got %v and %d new drivers, want %v and %d", test.block, got, len(entry.Drivers), test.want, len(list.New))
+		}
+		trial, err := s.Trial(t.Context(), smallStart("bay").Add(-time.Hour), entry)
+		if err != nil || len(trial.Applied) != len(test.want) {
+			t.Errorf("%s: a trial gives %+v, %v, want %v applied", test.block, trial.Applied, err, test.want)
+		}
 	}
 }

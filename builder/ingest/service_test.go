@@ -1,12 +1,15 @@
 package ingest_test
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -15,6 +18,7 @@ import (
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 
@@ -55,10 +59,7 @@ func newServiceOn(t testing.TB, stored archive.Stored, now time.Time) *service {
 	t.Helper()
 	s := &service{now: now}
 	s.host = codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
-	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := must.Get(f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default()))(t)
 	s.begin(t, stored, ingest.Source{Upstream: repository})
 	s.Policy.AutoReviseAfter = 2 * time.Hour
 	return s
@@ -88,8 +89,45 @@ func (s *service) step(t testing.TB, now time.Time) ingest.Outcome {
 	if err != nil {
 		t.Fatalf("at %s: %v", now.Format(time.RFC3339), err)
 	}
-	if _, err := s.Build(t.Context(), builder.Request{At: now, Reason: "test"}); err != nil {
-		t.Errorf("at %s: %v", now.Format(time.RFC3339), err)
-	}
+	must.Succeed(t, fmt.Sprintf("at %s", now.Format(time.RFC3339)), must.Err(s.Build(t.Context(), builder.Request{At: now, Reason: "test"})))
 	return report
+}
+
+// BenchmarkChangedTree measures the time from a poll to the published change: a request on loopback, two
+// seasons read, judged and applied to the archive of all embedded seasons, and a version built. One
+// operation is all commits from March to June 2026; run it with -benchtime 1x.
+func BenchmarkChangedTree(b *testing.B) {
+	begin, end := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 6, 14, 0, 0, 0, 0, time.UTC)
+	base := archivetest.Stored(b, archivetest.Seasons(b, 0, 2025))
+	for range b.N {
+		b.StopTimer()
+		s := newServiceOn(b, base, begin)
+		s.step(b, begin)
+		var taken, published []time.Duration
+		for _, commit := range s.host.Commits {
+			if !commit.At.After(begin) || commit.At.After(end) {
+				continue
+			}
+			s.now = commit.At.Add(time.Minute)
+			if _, _, err := s.host.Archive(s.now); err != nil { // a host has it packed before it is asked
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			began := time.Now()
+			report := must.Get(s.ingest.Poll(b.Context(), s.now, false))(b)
+			asked := time.Since(began)
+			must.Get(s.Build(b.Context(), builder.Request{At: s.now, Reason: "benchmark"}))(b)
+			b.StopTimer()
+			if report.Changed {
+				taken, published = append(taken, asked), append(published, time.Since(began))
+			}
+		}
+		slices.Sort(taken)
+		slices.Sort(published)
+		n := len(published)
+		b.ReportMetric(float64(n), "changes")
+		b.ReportMetric(taken[n/2].Seconds(), "s/taken")
+		b.ReportMetric(published[n/2].Seconds(), "s/published")
+		b.ReportMetric(published[n*9/10].Seconds(), "s/p90")
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
 	"gridcast/snapshots/blob/memblob"
@@ -113,18 +114,9 @@ func newSmall(t testing.TB) *small {
 	t.Helper()
 	s := &small{now: opening, store: memblob.New()}
 	s.host = codehosttest.Of(t, opening.Add(-time.Hour), smallFiles(), func() time.Time { return s.now })
-	packed, _, err := s.host.Archive(s.now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := f1db.ReadTree(bytes.NewReader(packed), 2029, 2031)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := tree.Document(media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed, _ := must.Get2(s.host.Archive(s.now))(t)
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2029, 2031))(t)
+	d := must.Get(tree.Document(media.Media{}))(t)
 	testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, d.Facts), Store: s.store, Opened: opening, Until: testseason.Scheduled})
 	s.Ingest = s.scheduler(t, s.store)
 	return s
@@ -133,14 +125,8 @@ func newSmall(t testing.TB) *small {
 // scheduler opens one more scheduler, on the store of the world or on one that wraps it.
 func (s *small) scheduler(t testing.TB, store blob.Store) *ingest.Ingest {
 	t.Helper()
-	upstream, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Load(t.Context(), store, ledger.Simulated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream := must.Get(f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Media{}))(t)
+	l := must.Get(ledger.Load(t.Context(), store, ledger.Simulated))(t)
 	return &ingest.Ingest{
 		Store: store, Facts: archive.NewStore(store), Ledger: l, Log: slog.New(slog.DiscardHandler),
 		Sources:  []ingest.Source{{Upstream: upstream}},
@@ -188,20 +174,14 @@ func (s *small) next(t testing.TB) ingest.Outcome {
 
 func (s *small) state(t testing.TB) ingest.PollState {
 	t.Helper()
-	state, err := ingest.LoadPollState(t.Context(), s.store, "f1db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(ingest.LoadPollState(t.Context(), s.store, "f1db"))(t)
 	return state
 }
 
 // round is a round of the archive in use.
 func (s *small) round(t testing.TB, gp season.GrandPrixID) *season.Round {
 	t.Helper()
-	stored, err := archive.NewStore(s.store).Load(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(archive.NewStore(s.store).Load(context.Background()))(t)
 	facts := stored.Archive.Facts()
 	r, ok := facts.Round(2030, gp)
 	if !ok {

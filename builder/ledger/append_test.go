@@ -9,11 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // Several processes append to one store at once. Every event is there once, in the order of its process.
@@ -47,17 +52,12 @@ func TestConcurrentAppends(t *testing.T) {
 			}
 			wait.Wait()
 
-			l, err := ledger.Load(t.Context(), store, ledger.Real)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 			next := map[string]int{}
 			for _, entry := range l.Files()[2:] {
 				who := entry.Events[0].Actor
 				want := season.GrandPrixID(fmt.Sprintf("gp-%s-%d", who, next[who]))
-				if got := entry.Events[0].Keys[0].GrandPrix; got != want {
-					t.Errorf("file %d: got %s, want %s", entry.Seq, got, want)
-				}
+				must.Equal(t, fmt.Sprintf("file %d", entry.Seq), want, entry.Events[0].Keys[0].GrandPrix)
 				next[who]++
 			}
 			if got, want := len(l.Files()), 2+appenders*each; got != want {
@@ -106,10 +106,7 @@ func TestConcurrentFreezes(t *testing.T) {
 
 func newDir(t *testing.T) blob.Store {
 	t.Helper()
-	store, err := dirblob.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(t.TempDir()))(t)
 	return store
 }
 
@@ -209,16 +206,11 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 	store := faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
 		if call.Op == faultblob.Create && overtaken < 5 {
 			overtaken++
-			if err := appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(strconv.Itoa(overtaken)))); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(t, "appendEvents", appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(strconv.Itoa(overtaken)))))
 		}
 		return faultblob.Fate{}
 	})
-	l, err := ledger.Load(t.Context(), store, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 	decided := 0
 	_, err = decideOn(t.Context(), l, opened, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
 		decided++
@@ -264,5 +256,116 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 				t.Errorf("got %v and head %v, want ErrUnknown and head %v", err, l.Head(), before)
 			}
 		})
+	}
+}
+
+// life is the life of a round: at each instant a service appends the events that are due and not there yet. A
+// process that starts again goes through all of it again.
+var life = []struct {
+	at  time.Time
+	due func(s ledger.RoundRecord) []ledger.Event
+}{
+	{start.Add(-20 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
+		if s.Pick != nil || len(s.Voided) > 0 {
+			return nil
+		}
+		return one(fullFreeze(ledger.OnForm))
+	}},
+	{start.Add(-2 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
+		if len(s.Override.Changes) > 0 {
+			return nil
+		}
+		return s.Postpone(start, "flood") // two events in one file: the pick is void with it
+	}},
+	{start.Add(-time.Hour), func(s ledger.RoundRecord) []ledger.Event {
+		if s.Override.Status != ledger.Postponed {
+			return nil
+		}
+		return one(s.Reinstate(start.Add(24*time.Hour), "dry"))
+	}},
+	{start.Add(20 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
+		if s.Pick != nil {
+			return nil
+		}
+		return one(ledger.Freeze(monaco, pick, start.Add(24*time.Hour), true))
+	}},
+	{start.Add(26 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
+		if s.Result() != nil {
+			return nil
+		}
+		return one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
+	}},
+	{start.Add(300 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
+		if len(s.Revisions) > 1 {
+			return nil
+		}
+		return one(s.Verify(rows("norris", "leclerc", "russell"), start.Add(24*time.Hour), "a penalty"))
+	}},
+}
+
+// runLife opens the ledger and appends a whole life. It returns the head of the last append that was
+// acknowledged.
+func runLife(ctx context.Context, store blob.Store) (acknowledged ledger.Head, err error) {
+	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder", anArchive)
+	if err != nil {
+		return ledger.Head{}, err
+	}
+	acknowledged = l.Head()
+	if _, err := decideOn(ctx, l, opened, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
+		if _, known := s.Record(monaco); known {
+			return nil, nil
+		}
+		return one(keyEvent(monaco, 2026, "monaco")), nil
+	}); err != nil {
+		return acknowledged, err
+	}
+	acknowledged = l.Head()
+	for _, d := range life {
+		_, err := decideOn(ctx, l, d.at, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
+			session, _ := s.Record(monaco)
+			return d.due(session), nil
+		})
+		if err != nil {
+			return acknowledged, err
+		}
+		acknowledged = l.Head()
+	}
+	return acknowledged, nil
+}
+
+// A process is killed at each of its writes in turn, then another one goes on. The ledger is whole. It has every
+// event once, and all files that the first process saw acknowledged.
+func TestCrashAtEveryWrite(t *testing.T) {
+	quiet := memblob.New()
+	must.Get(runLife(t.Context(), quiet))(t)
+	undisturbed := must.Get(ledger.Load(t.Context(), quiet, ledger.Real))(t)
+	want := session(t, undisturbed.Fold())
+	files := 2 + len(life)
+	for _, applied := range []bool{false, true} {
+		for n := 1; n <= files+1; n++ {
+			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
+				inner := newStore(t)
+				store, died := faultblob.Mortal(inner, n, applied)
+				acknowledged, err := runLife(t.Context(), store)
+				if died() != (err != nil) || died() != (n <= files) {
+					t.Fatalf("killed: %v, with %v; want it at writes 1 to %d", died(), err, files)
+				}
+				if _, err := runLife(t.Context(), inner); err != nil {
+					t.Fatalf("the next process: %v", err)
+				}
+				l := must.Get(ledger.Load(t.Context(), inner, ledger.Real))(t)
+				if got := len(l.Files()); got != files {
+					t.Errorf("%d files, want %d: every step once", got, files)
+				}
+				if acknowledged.Seq > 0 && l.Files()[acknowledged.Seq-1].Hash != acknowledged.Hash {
+					t.Errorf("file %d is not the one that the first process saw acknowledged", acknowledged.Seq)
+				}
+				ids := cmpopts.IgnoreFields(ledger.FrozenPick{}, "EventID")
+				if diff := cmp.Diff(want, session(t, l.Fold()), ids); diff != "" {
+					t.Errorf("the round (-undisturbed +after the crash):\n%s", diff)
+				}
+				mustBeGreen(t, inner)
+			})
+		}
 	}
 }

@@ -11,24 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
 func audit(t *testing.T, store blob.Store, noted ...string) ledger.Findings {
 	t.Helper()
-	report, err := ledger.Audit(t.Context(), store, noted...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(ledger.Audit(t.Context(), store, noted...))(t)
 	return report
 }
 
 func mustBeGreen(t *testing.T, store blob.Store) {
 	t.Helper()
-	if err := audit(t, store).Err(); err != nil {
-		t.Errorf("audit: %v", err)
-	}
+	must.Succeed(t, "audit", audit(t, store).Err())
 }
 
 func mustBlame(t *testing.T, r ledger.Findings, key string) {
@@ -43,13 +39,8 @@ func mustBlame(t *testing.T, r ledger.Findings, key string) {
 
 func TestAuditReports(t *testing.T) {
 	store := newStore(t)
-	if err := runScript(t.Context(), store); err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Load(t.Context(), store, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, runScript(t.Context(), store))
+	l := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 	s := session(t, l.Fold())
 	moved := start.Add(24 * time.Hour)
 	mustAppend(t, l, start.Add(900*time.Hour), s.Verify(rows("norris", "russell", "piastri"), moved, "leclerc disqualified"))
@@ -72,9 +63,7 @@ func TestAuditReports(t *testing.T) {
 		Noted:  []ledger.Head{{Seq: 3, Hash: l.Files()[2].Hash}},
 	}
 	got := audit(t, store, l.Files()[2].Hash)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "report", want, got)
 	if got, want := got.Picks[0].Margin(), 3*time.Hour; got != want {
 		t.Errorf("margin: got %s, want %s", got, want)
 	}
@@ -83,14 +72,9 @@ func TestAuditReports(t *testing.T) {
 // Any byte of any file that is changed is found, in the file where it is.
 func TestAuditFindsEveryChangedByte(t *testing.T) {
 	store := memblob.New()
-	if err := runScript(t.Context(), store); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, runScript(t.Context(), store))
 	for seq := int64(1); seq <= 6; seq++ {
-		whole, err := store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument))(t)
 		for i := range whole.Data {
 			for _, flip := range []byte{0x01, 0x20, 0x80} {
 				data := bytes.Clone(whole.Data)
@@ -110,19 +94,10 @@ func TestAuditFindsEveryChangedByte(t *testing.T) {
 // rewrite replaces a file by one that is valid by itself.
 func rewrite(t *testing.T, store *memblob.Store, seq int64, edit func(*ledger.File)) {
 	t.Helper()
-	object, err := store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := ledger.DecodeFile(object.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument))(t)
+	f := must.Get(ledger.DecodeFile(object.Data))(t)
 	edit(&f)
-	data, err := f.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(f.Encode())(t)
 	store.Corrupt(ledger.Key(seq), data)
 }
 
@@ -133,9 +108,7 @@ func TestAuditFindsRewriting(t *testing.T) {
 	}
 	t.Run("a file in the middle", func(t *testing.T) {
 		store := memblob.New()
-		if err := runScript(t.Context(), store); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, runScript(t.Context(), store))
 		rewrite(t, store, freezes, otherPick)
 		mustBlame(t, audit(t, store), ledger.Key(freezes+1))
 	})
@@ -144,16 +117,12 @@ func TestAuditFindsRewriting(t *testing.T) {
 			rewrite(t, store, head.Seq, func(f *ledger.File) { f.Events[0].Result.Rows[0].Points = 26 })
 		},
 		"the last file cut off": func(t *testing.T, store *memblob.Store, head ledger.Head) {
-			if err := store.Delete(t.Context(), ledger.Key(head.Seq)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), ledger.Key(head.Seq)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memblob.New()
-			if err := runScript(t.Context(), store); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, runScript(t.Context(), store))
 			head := audit(t, store).Head
 			tamper(t, store, head)
 			mustBeGreen(t, store) // by itself it looks well
@@ -171,13 +140,8 @@ func plant(t *testing.T, store *memblob.Store, at time.Time, events ...ledger.Ev
 	for i := range events {
 		events[i].ID, events[i].At, events[i].Actor = "planted-"+string(rune('a'+i)), at, "mallory"
 	}
-	data, err := ledger.File{Seq: head.Seq + 1, Previous: head.Hash, Kind: ledger.Real, Events: events}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Create(t.Context(), ledger.Key(head.Seq+1), data); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(ledger.File{Seq: head.Seq + 1, Previous: head.Hash, Kind: ledger.Real, Events: events}.Encode())(t)
+	must.Get(store.Create(t.Context(), ledger.Key(head.Seq+1), data))(t)
 	return ledger.Key(head.Seq + 1)
 }
 
@@ -205,9 +169,7 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 			}
 			before := session(t, l.Fold())
 			key := plant(t, store, c.at, c.events...)
-			if _, err := l.Refresh(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Refresh(t.Context()))(t)
 			if diff := cmp.Diff(before, session(t, l.Fold())); diff != "" {
 				t.Errorf("readers follow the planted event (-before +after):\n%s", diff)
 			}
@@ -254,22 +216,14 @@ func TestAuditOfOtherThings(t *testing.T) {
 	t.Run("a foreign file", func(t *testing.T) {
 		store := newStore(t)
 		l := openWith(t, store)
-		if _, err := store.Create(t.Context(), "ledger/3.json", []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), "ledger/3.json", []byte("{}")))(t)
 		mustBlame(t, audit(t, store), "ledger/3.json")
-		if _, err := l.Refresh(t.Context()); err != nil {
-			t.Errorf("a reader stumbles over it: %v", err)
-		}
+		must.Succeed(t, "a reader stumbles over it", must.Err(l.Refresh(t.Context())))
 	})
 	t.Run("a hole", func(t *testing.T) {
 		store := memblob.New()
-		if err := runScript(t.Context(), store); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Delete(t.Context(), ledger.Key(4)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, runScript(t.Context(), store))
+		must.Do(t, store.Delete(t.Context(), ledger.Key(4)))
 		r := audit(t, store)
 		mustBlame(t, r, ledger.Key(4))
 		if r.Head.Seq != 3 {

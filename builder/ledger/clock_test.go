@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -71,9 +72,7 @@ func TestRulesGoByTheWritersClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := future(t, newStore(t))
-			if err := appendEvents(t.Context(), l, tt.at, tt.event(session(t, l.Fold()))); !errors.Is(err, tt.want) {
-				t.Errorf("got %v, want %v", err, tt.want)
-			}
+			must.Fail(t, "appendEvents", appendEvents(t.Context(), l, tt.at, tt.event(session(t, l.Fold()))), tt.want)
 		})
 	}
 }
@@ -91,16 +90,9 @@ func TestMadeAtIsNoWayAroundTheOrder(t *testing.T) {
 	} {
 		store := memblob.New()
 		l := openWith(t, store)
-		data, err := ledger.File{Seq: 3, Previous: l.Head().Hash, Kind: ledger.Real, Events: one(early(at))}.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := store.Create(t.Context(), ledger.Key(3), data); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := l.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(ledger.File{Seq: 3, Previous: l.Head().Hash, Kind: ledger.Real, Events: one(early(at))}.Encode())(t)
+		must.Get(store.Create(t.Context(), ledger.Key(3), data))(t)
+		must.Get(l.Refresh(t.Context()))(t)
 		if session(t, l.Fold()).Pick != nil || len(l.Fold().Breaches()) != 1 {
 			t.Errorf("%s: the pick counts", name)
 		}
@@ -162,16 +154,12 @@ func TestSecondClock(t *testing.T) {
 	}
 	t.Run("a simulated ledger has race time alone", func(t *testing.T) {
 		store := memblob.New(memblob.Clock(func() time.Time { return opened.AddDate(-10, 0, 0) }))
-		if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, "Open", must.Err(ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")))
 	})
 	t.Run("nothing to write asks nobody", func(t *testing.T) {
 		l := openWith(t, newStore(t))
 		l.UseClock(func(context.Context) (time.Time, time.Duration, error) { t.Error("asked"); return time.Time{}, 0, nil })
-		if err := appendEvents(t.Context(), l, now); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, "appendEvents", appendEvents(t.Context(), l, now))
 	})
 }
 

@@ -27,6 +27,7 @@ const (
 
 // Actors that are no operator. An operator is "operator:anna", a source "source:f1db@COMMIT".
 const (
+	BuilderActor = "builder" // a build found it due
 	ArchiveActor = "archive" // the archive vouches for a result that it had long before: see ResultVerified
 	RuleActor    = "rule"    // a rule of the settings decided
 	sourcePrefix = "source:"

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -18,27 +20,17 @@ import (
 func TestFileBytes(t *testing.T) {
 	freeze := ledger.Freeze(monaco, pick, start, true)
 	freeze.ID, freeze.At, freeze.Actor = "A1", opened, "builder <1>"
-	got, err := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(freeze)}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(freeze)}.Encode())(t)
 	want := `{"seq":3,"previous":"ab12","format":3,"kind":"real","events":[{"id":"A1","type":"pick_frozen","at":"2026-06-01T09:00:00Z",` +
 		`"actor":"builder <1>","session_key":2026008,"pick":{"p1":"leclerc","p2":"norris","p3":"russell","win_probability":0.41,` +
 		`"model":"r2/1"},"start":"2026-06-07T13:00:00Z","grid_known":true}],` +
 		`"checksum":"6a0e59dbbc896615f0cf7eeb5a961af8eba15a5bfb151359bc669abee67a18be"}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("bytes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "bytes", want, string(got))
 }
 
 func TestDecodeFileTakesOneFormOnly(t *testing.T) {
-	good, err := ledger.File{Seq: 1, Kind: ledger.Real, Events: one(ledger.Event{ID: "A1", Type: ledger.Opened, At: opened, Actor: "b", Kind: ledger.Real})}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ledger.DecodeFile(good); err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(ledger.File{Seq: 1, Kind: ledger.Real, Events: one(ledger.Event{ID: "A1", Type: ledger.Opened, At: opened, Actor: "b", Kind: ledger.Real})}.Encode())(t)
+	must.Get(ledger.DecodeFile(good))(t)
 	for name, edit := range map[string]func(string) string{
 		"a newline at the end": func(s string) string { return s + "\n" },
 		"a space":              func(s string) string { return strings.Replace(s, ":", ": ", 1) },
@@ -69,25 +61,16 @@ func TestDecodeFileTakesOneFormOnly(t *testing.T) {
 func TestAppendRefusesBrokenText(t *testing.T) {
 	l := openWith(t, newStore(t))
 	s := session(t, l.Fold())
-	if err := appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...); err == nil {
-		t.Error("a reason that is not UTF-8 was accepted")
-	}
-	if err := appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>")...); err != nil {
-		t.Errorf("a reason in UTF-8: %v", err)
-	}
+	must.Fail(t, "a reason that is not UTF-8 was accepted", appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...))
+	must.Succeed(t, "a reason in UTF-8", appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>")...))
 }
 
 // DecodeFile accepts only the bytes that Encode makes. Readers and the audit survive every input.
 func FuzzDecodeFile(f *testing.F) {
 	store := memblob.New()
-	if err := runScript(f.Context(), store); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, runScript(f.Context(), store))
 	for seq := int64(1); seq <= 6; seq++ {
-		object, err := store.Get(f.Context(), ledger.Key(seq), blob.MaxDocument)
-		if err != nil {
-			f.Fatal(err)
-		}
+		object := must.Get(store.Get(f.Context(), ledger.Key(seq), blob.MaxDocument))(f)
 		f.Add(object.Data)
 	}
 	f.Add([]byte(`{"seq":2,"events":[{}]}`))
@@ -110,9 +93,7 @@ func FuzzDecodeFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := store.Create(t.Context(), ledger.Key(file.Seq), planted); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), ledger.Key(file.Seq), planted))(t)
 		var damage *ledger.DamageError
 		_, refreshErr := l.Refresh(t.Context())
 		if refreshErr != nil && !errors.As(refreshErr, &damage) {
@@ -122,4 +103,58 @@ func FuzzDecodeFile(f *testing.F) {
 			t.Fatalf("a reader refuses the ledger with %v, but the audit is green", refreshErr)
 		}
 	})
+}
+
+func calendar(year int, names ...season.GrandPrixID) season.Season {
+	s := season.Season{Year: year}
+	for i, name := range names {
+		s.Rounds = append(s.Rounds, season.Round{Number: i + 1, GrandPrix: name})
+	}
+	return s
+}
+
+func TestAssignKeys(t *testing.T) {
+	l := must.Get(ledger.Open(t.Context(), newStore(t), ledger.Real, opened, "builder", ""))(t)
+	// Each calendar is seen after the ones before it.
+	for _, c := range []struct {
+		name    string
+		seasons []season.Season
+		want    []ledger.KeyAssignment
+	}{
+		{"two new seasons", []season.Season{calendar(2025, "australia"), calendar(2026, "australia", "china", "japan")}, []ledger.KeyAssignment{
+			{Session: 2025001, Year: 2025, GrandPrix: "australia"},
+			{Session: 2026001, Year: 2026, GrandPrix: "australia"},
+			{Session: 2026002, Year: 2026, GrandPrix: "china"},
+			{Session: 2026003, Year: 2026, GrandPrix: "japan"},
+		}},
+		{"nothing new", []season.Season{calendar(2026, "australia", "china", "japan")}, nil},
+		{"renumbered", []season.Season{calendar(2026, "japan", "australia", "china")}, nil},
+		{"one vanished", []season.Season{calendar(2026, "australia", "japan")}, nil},
+		{"a new one in the place of another", []season.Season{calendar(2026, "australia", "bahrain", "japan")}, []ledger.KeyAssignment{
+			{Session: 2026004, Year: 2026, GrandPrix: "bahrain"},
+		}},
+		{"one whose number is free goes first", []season.Season{calendar(2026, "portugal", "china", "japan", "bahrain", "spain")}, []ledger.KeyAssignment{
+			{Session: 2026006, Year: 2026, GrandPrix: "portugal"},
+			{Session: 2026005, Year: 2026, GrandPrix: "spain"},
+		}},
+	} {
+		got, err := ledger.AssignKeys(l.Fold(), c.seasons)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if len(got) > 0 {
+			mustAppend(t, l, opened, ledger.Event{Type: ledger.KeysAssigned, Keys: got})
+		}
+	}
+}
+
+func TestAssignKeysRunsOut(t *testing.T) {
+	l := openWith(t, newStore(t))
+	far := season.Season{Year: 2026, Rounds: []season.Round{{Number: 1000, GrandPrix: "mars"}}}
+	if got, err := ledger.AssignKeys(l.Fold(), []season.Season{far}); err == nil {
+		t.Errorf("round 1000: got %v, want an error", got)
+	}
 }

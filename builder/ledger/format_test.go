@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
@@ -98,10 +100,7 @@ func everyEvent() []ledger.Event {
 func TestBytesOfEveryEvent(t *testing.T) {
 	var want []string
 	for _, name := range []string{"testdata/format-3.jsonl", "testdata/format-4.jsonl"} {
-		golden, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden := must.Get(os.ReadFile(name))(t)
 		want = append(want, strings.Split(strings.TrimSuffix(string(golden), "\n"), "\n")...)
 	}
 	types := map[ledger.Type]bool{}
@@ -109,21 +108,13 @@ func TestBytesOfEveryEvent(t *testing.T) {
 		e.ID, e.At, e.Actor = "A1", opened, "operator:anna"
 		types[e.Type] = true
 		file := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(e)}
-		got, err := file.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(file.Encode())(t)
 		if i >= len(want) || string(got) != want[i] {
 			t.Errorf("line %d of the golden file should be\n%s", i+1, got)
 			continue
 		}
-		back, err := ledger.DecodeFile(got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(file.Events, back.Events); diff != "" {
-			t.Errorf("%s read back (-want +got):\n%s", e.Type, diff)
-		}
+		back := must.Get(ledger.DecodeFile(got))(t)
+		must.Equal(t, fmt.Sprintf("%s read back", e.Type), file.Events, back.Events)
 	}
 	if len(want) != len(everyEvent()) || len(types) != 18 {
 		t.Errorf("the golden files have %d lines and the test %d events of %d types, want 22 of 18", len(want), len(everyEvent()), len(types))
@@ -141,10 +132,7 @@ func TestOtherFormats(t *testing.T) {
 	store := memblob.New()
 	l := openWith(t, store)
 	mustAppend(t, l, opened, fullFreeze(ledger.OnGrid))
-	object, err := store.Get(t.Context(), ledger.Key(3), blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(t.Context(), ledger.Key(3), blob.MaxDocument))(t)
 	for name, tt := range map[string]struct {
 		old, new string
 		want     error // nil: damage
@@ -296,9 +284,7 @@ func TestRulesOfForecasts(t *testing.T) {
 		t.Errorf("got %+v, want those after practice and qualifying, with the current id", got)
 	}
 	mustAppend(t, l, start.Add(time.Hour), s.Verify(rows("leclerc"), start, ""))
-	if err := appendEvents(t.Context(), l, start.Add(time.Hour), forecast(season.Sprint, chances)); !errors.Is(err, ledger.ErrAlreadyVerified) {
-		t.Errorf("after the result: got %v, want ErrAlreadyVerified", err)
-	}
+	must.Fail(t, "after the result", appendEvents(t.Context(), l, start.Add(time.Hour), forecast(season.Sprint, chances)), ledger.ErrAlreadyVerified)
 	mustBeGreen(t, store)
 }
 
@@ -321,9 +307,7 @@ func TestRulesOfCodes(t *testing.T) {
 	}
 	change := ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: "kimi-antonelli", From: "ANT", To: "KIM"}
 	l := openWith(t, newStore(t))
-	if _, err := decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{change}, nil }); err == nil {
-		t.Error("a source changed a code, want it refused")
-	}
+	must.Fail(t, "a source changed a code, want it refused", must.Err(decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "abc"), func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{change}, nil })))
 }
 
 // A person decides on a championship from a round of its season on; a decision is restored once.
@@ -388,10 +372,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		return ledger.Event{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: rounds}
 	}
 	store := newStore(t)
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive))(t)
 	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
 	mustAppend(t, l, start.Add(time.Hour), (&ledger.RoundRecord{Key: monaco}).Verify(rows("leclerc"), start, ""))
 	l.Vouch(&season.View{}) // the opening archive had no results
@@ -431,9 +412,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		{"bahrain", 2024, opened, false}, // known when the ledger was open already
 		{"australia", 2025, opened.Add(-1), false},
 	} {
-		if got := l.Fold().Vouches(tt.year, tt.gp, tt.known); got != tt.want {
-			t.Errorf("vouches for %s of %d, known at %s: got %t, want %t", tt.gp, tt.year, tt.known, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("vouches for %s of %d, known at %s", tt.gp, tt.year, tt.known), tt.want, l.Fold().Vouches(tt.year, tt.gp, tt.known))
 	}
 	mustBeGreen(t, store)
 }
@@ -474,13 +453,9 @@ func TestDetailsOfRows(t *testing.T) {
 			continue
 		}
 		s = session(t, l.Fold())
-		if diff := cmp.Diff(tt.rows, s.Result().Rows); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Equal(t, name, tt.rows, s.Result().Rows)
 		bare := edit(0, func(*ledger.Row) {})
-		if err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(bare, start, "again")); !errors.Is(err, ledger.ErrUnchanged) {
-			t.Errorf("%s: a revision of the details alone: got %v, want ErrUnchanged", name, err)
-		}
+		must.Fail(t, name+": a revision of the details alone", appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(bare, start, "again")), ledger.ErrUnchanged)
 	}
 }
 
@@ -563,12 +538,8 @@ func TestSourcesAndPersons(t *testing.T) {
 	t.Run("freezes go by it", func(t *testing.T) {
 		l := openWith(t, newStore(t))
 		s := session(t, l.Fold())
-		if err := appendBy(t, l, opened, f1db, s.Move(start, later, "the calendar says so")); err != nil {
-			t.Fatal(err)
-		}
-		if err := appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); err == nil {
-			t.Error("a pick was frozen for the start of before")
-		}
+		must.Do(t, appendBy(t, l, opened, f1db, s.Move(start, later, "the calendar says so")))
+		must.Fail(t, "a pick was frozen for the start of before", appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)))
 		mustAppend(t, l, start.Add(time.Hour), ledger.Freeze(monaco, pick, later, true))
 	})
 }
@@ -621,9 +592,7 @@ func TestRenamedDriver(t *testing.T) {
 	}
 	mustAppend(t, l, start.Add(6*time.Hour), ledger.Rename("charles-leclerc", "c-leclerc"))
 	aliases := map[season.DriverID]season.DriverID{"leclerc": "c-leclerc", "charles-leclerc": "c-leclerc"}
-	if diff := cmp.Diff(aliases, l.Fold().Aliases()); diff != "" {
-		t.Errorf("renamed twice (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "renamed twice", aliases, l.Fold().Aliases())
 	mustAppend(t, l, start.Add(7*time.Hour), ledger.Rename("c-leclerc", "leclerc"))
 	if got := l.Fold().Driver("charles-leclerc"); got != "leclerc" || l.Fold().Driver("leclerc") != "leclerc" {
 		t.Errorf("renamed back: got %s and %s", got, l.Fold().Driver("leclerc"))
@@ -635,10 +604,7 @@ func TestRenamedDriver(t *testing.T) {
 // The archive vouches for a result that it got later, but not for news.
 func TestVouching(t *testing.T) {
 	store := newStore(t)
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive))(t)
 	if got := l.Fold().OpenedOn(); got != anArchive {
 		t.Errorf("opened on %q, want %s", got, anArchive)
 	}
@@ -680,25 +646,15 @@ func TestSprintIsVerifiedWithTheRace(t *testing.T) {
 		return appendEvents(t.Context(), l, at, e)
 	}
 	race, sprint := rows("leclerc", "norris"), rows("norris", "leclerc")
-	if err := verify(start.Add(time.Hour), race, []ledger.Row{{Driver: "norris", Team: "x", Position: 2}}, ""); err == nil {
-		t.Error("a sprint that nobody won was accepted")
-	}
-	if err := verify(start.Add(time.Hour), race, sprint, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, "a sprint that nobody won was accepted", verify(start.Add(time.Hour), race, []ledger.Row{{Driver: "norris", Team: "x", Position: 2}}, ""))
+	must.Do(t, verify(start.Add(time.Hour), race, sprint, ""))
 	if err := verify(start.Add(2*time.Hour), race, sprint, "again"); !errors.Is(err, ledger.ErrUnchanged) {
 		t.Errorf("the same again: got %v", err)
 	}
-	if err := verify(start.Add(2*time.Hour), rows("norris", "leclerc"), nil, "a penalty in the race"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, verify(start.Add(2*time.Hour), rows("norris", "leclerc"), nil, "a penalty in the race"))
 	s := session(t, l.Fold())
-	if diff := cmp.Diff(sprint, s.Result().Sprint); diff != "" {
-		t.Errorf("the sprint after a correction of the race (-want +got):\n%s", diff)
-	}
-	if err := verify(start.Add(3*time.Hour), rows("norris", "leclerc"), rows("leclerc", "norris"), "a penalty in the sprint"); err != nil {
-		t.Fatal(err)
-	}
+	must.Equal(t, "the sprint after a correction of the race", sprint, s.Result().Sprint)
+	must.Do(t, verify(start.Add(3*time.Hour), rows("norris", "leclerc"), rows("leclerc", "norris"), "a penalty in the sprint"))
 	s = session(t, l.Fold())
 	if got := s.Result(); got.Revision != 3 || got.Sprint[0].Driver != "leclerc" {
 		t.Errorf("got %+v", got)
@@ -714,9 +670,7 @@ func TestTextsArePrintable(t *testing.T) {
 			t.Errorf("a reason with %s: got %v, want a refusal", name, err)
 		}
 	}
-	if err := appendBy(t, l, opened, "operator:\a", s.Cancel("flood")...); err == nil {
-		t.Error("an actor with a bell was accepted")
-	}
+	must.Fail(t, "an actor with a bell was accepted", appendBy(t, l, opened, "operator:\a", s.Cancel("flood")...))
 	// A reader accepts a text of another program.
 	store := memblob.New()
 	l = openWith(t, store)
@@ -745,8 +699,6 @@ func TestWhatAnEventSays(t *testing.T) {
 			Type: ledger.ChampionshipDecided, Year: 2026, Reason: "fuel", Championship: &ledger.Championship{Competitor: "lotus", Points: -7.5},
 		},
 	} {
-		if got := e.String(); got != want {
-			t.Errorf("%s: got %q, want %q", e.Type, got, want)
-		}
+		must.Equal(t, string(e.Type), want, e.String())
 	}
 }

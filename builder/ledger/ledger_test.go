@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -43,10 +45,7 @@ func newStore(t *testing.T) *memblob.Store {
 // openWith returns a real ledger that knows the rounds of 2026 and its store.
 func openWith(t *testing.T, store blob.Store) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", ""))(t)
 	mustAppend(t, l, opened, ledger.Event{Type: ledger.KeysAssigned, Keys: []ledger.KeyAssignment{
 		{Session: 2026007, Year: 2026, GrandPrix: "canada"},
 		{Session: monaco, Year: 2026, GrandPrix: "monaco"},
@@ -70,9 +69,7 @@ func appendEvents(ctx context.Context, l *ledger.Ledger, at time.Time, events ..
 
 func mustAppend(t *testing.T, l *ledger.Ledger, at time.Time, events ...ledger.Event) {
 	t.Helper()
-	if err := appendEvents(t.Context(), l, at, events...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, appendEvents(t.Context(), l, at, events...))
 }
 
 func session(t *testing.T, s *ledger.Fold) ledger.RoundRecord {
@@ -89,14 +86,8 @@ func TestOpenAndLoad(t *testing.T) {
 	if _, err := ledger.Load(t.Context(), store, ledger.Real); !errors.Is(err, ledger.ErrNotOpened) {
 		t.Fatalf("Load of an empty store: got %v, want ErrNotOpened", err)
 	}
-	first, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", ""))(t)
+	again := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder", ""))(t)
 	if got, want := again.Head(), first.Head(); got != want || got.Seq != 1 {
 		t.Errorf("head after a second Open: got %v, want %v, the first file", got, want)
 	}
@@ -108,22 +99,11 @@ func TestOpenAndLoad(t *testing.T) {
 func TestKindsNeverMix(t *testing.T) {
 	store := newStore(t)
 	openWith(t, store)
-	if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Open of a real ledger as simulated: got %v, want ErrKind", err)
-	}
-	if _, err := ledger.Load(t.Context(), store, ledger.Simulated); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Load of a real ledger as simulated: got %v, want ErrKind", err)
-	}
-	if _, err := ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder", ""); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Open of no kind: got %v, want ErrKind", err)
-	}
-	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := appendEvents(t.Context(), reader, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrKind) {
-		t.Errorf("Append to a ledger loaded as any kind: got %v, want ErrKind", err)
-	}
+	must.Fail(t, "Open of a real ledger as simulated", must.Err(ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")), ledger.ErrKind)
+	must.Fail(t, "Load of a real ledger as simulated", must.Err(ledger.Load(t.Context(), store, ledger.Simulated)), ledger.ErrKind)
+	must.Fail(t, "Open of no kind", must.Err(ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder", "")), ledger.ErrKind)
+	reader := must.Get(ledger.Load(t.Context(), store, ledger.AnyKind))(t)
+	must.Fail(t, "Append to a ledger loaded as any kind", appendEvents(t.Context(), reader, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)), ledger.ErrKind)
 }
 
 func TestStateOfARound(t *testing.T) {
@@ -172,10 +152,7 @@ func TestAsOf(t *testing.T) {
 	note(start.Add(-2*time.Hour), s.Move(start, start.Add(-time.Hour), "storm in the afternoon"))
 	note(start.Add(2*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start.Add(-time.Hour), ""))
 
-	read, err := ledger.Load(t.Context(), store, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(ledger.Load(t.Context(), store, ledger.Real))(t)
 	for i, at := range instants {
 		for _, from := range []*ledger.Ledger{l, read} {
 			if got := from.AsOf(at).Head(); got != heads[i] {
@@ -199,27 +176,20 @@ func TestAsOf(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	store := newStore(t)
 	writer := openWith(t, store)
-	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := must.Get(ledger.Load(t.Context(), store, ledger.AnyKind))(t)
 	seen := reader.Fold()
 	mustAppend(t, writer, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
 	if reader.Fold() != seen {
 		t.Error("the state changed without a refresh")
 	}
-	if _, err := reader.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(reader.Refresh(t.Context()))(t)
 	if diff := cmp.Diff(session(t, writer.Fold()), session(t, reader.Fold())); diff != "" {
 		t.Errorf("writer and reader differ (-writer +reader):\n%s", diff)
 	}
 	if session(t, seen).Pick != nil {
 		t.Error("a state handed out before was changed by the refresh")
 	}
-	if got, want := len(reader.Files()), 3; got != want {
-		t.Errorf("entries: got %d, want %d", got, want)
-	}
+	must.Equal(t, "entries", 3, len(reader.Files()))
 }
 
 // An append writes all events or none, and the error names the refused event.
@@ -237,16 +207,12 @@ func TestAppendIsWhole(t *testing.T) {
 		t.Errorf("head after a refused append: got %v, want %v", l.Head(), head)
 	}
 	stop := errors.New("not now")
-	if _, err := decideOn(t.Context(), l, start, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the error of decide", err)
-	}
+	must.Fail(t, "decideOn", must.Err(decideOn(t.Context(), l, start, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return nil, stop })), stop)
 }
 
 func TestOlderThanTheHeadIsRefused(t *testing.T) {
 	l := openWith(t, newStore(t))
-	if err := appendEvents(t.Context(), l, opened.Add(-time.Second), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrOlder) {
-		t.Errorf("a second before the head: got %v, want ErrOlder", err)
-	}
+	must.Fail(t, "a second before the head", appendEvents(t.Context(), l, opened.Add(-time.Second), ledger.Freeze(monaco, pick, start, true)), ledger.ErrOlder)
 	if err := appendEvents(t.Context(), l, opened, ledger.Freeze(monaco, pick, start, true)); err != nil {
 		t.Errorf("at the instant of the head: got %v, want nil", err)
 	}
@@ -270,9 +236,7 @@ func TestDamageIsNamed(t *testing.T) {
 			store := memblob.New()
 			l := openWith(t, store)
 			mustAppend(t, l, opened, ledger.Freeze(monaco, pick, start, true))
-			if err := damage.do(store, ledger.Key(damage.file)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, damage.do(store, ledger.Key(damage.file)))
 			_, err := ledger.Load(t.Context(), store, ledger.Real)
 			var found *ledger.DamageError
 			if !errors.As(err, &found) || found.Key != ledger.Key(damage.file) {
@@ -291,7 +255,30 @@ func TestKeysListInOrder(t *testing.T) {
 		}
 		last = key
 	}
-	if got, want := ledger.Key(42), "ledger/00000042.json"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	must.Equal(t, "ledger.Key(42)", "ledger/00000042.json", ledger.Key(42))
+}
+
+// BenchmarkAppend appends to a ledger that knows 75 seasons, as a replay does.
+func BenchmarkAppend(b *testing.B) {
+	var seasons []season.Season
+	for year := 1950; year < 2025; year++ {
+		names := make([]season.GrandPrixID, 15)
+		for i := range names {
+			names[i] = season.GrandPrixID(fmt.Sprint("gp-", i))
+		}
+		seasons = append(seasons, calendar(year, names...))
+	}
+	l := must.Get(ledger.Open(b.Context(), memblob.New(), ledger.Simulated, opened, "replay", ""))(b)
+	keys := must.Get(ledger.AssignKeys(l.Fold(), seasons))(b)
+	must.Do(b, appendEvents(b.Context(), l, opened, keysEvent(keys...)))
+	at, next := opened, 0
+	for b.Loop() {
+		at, next = at.Add(time.Hour), (next+1)%len(keys)
+		s, _ := l.Fold().Record(keys[next].Session)
+		events := s.Cancel("no race")
+		if s.Override.Status == ledger.Cancelled {
+			events = one(s.Reinstate(time.Time{}, "a race"))
+		}
+		must.Do(b, appendEvents(b.Context(), l, at, events...))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -111,10 +112,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			store := memblob.New(memblob.Strict(t, isLedgerFile))
-			l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""))(t)
 			at := opened
 			var states []*ledger.Fold
 			for range 250 {
@@ -138,10 +136,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 			}
 			mustBeGreen(t, store)
 
-			read, err := ledger.Load(t.Context(), store, ledger.Simulated)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := must.Get(ledger.Load(t.Context(), store, ledger.Simulated))(t)
 			for i, then := range states {
 				sameState(t, then, read.UpTo(then.Head().Seq))
 				if wrongClocks {
@@ -198,7 +193,5 @@ func TestStatesAreImmutable(t *testing.T) {
 	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25, lap39))
 	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)
-	if after := fmt.Sprintf("%+v %+v", kept, *kept.Pick); after != before {
-		t.Errorf("got %s, want %s", after, before)
-	}
+	must.Equal(t, "fmt.Sprintf(%+v %+v, kept, *kept.Pick)", before, fmt.Sprintf("%+v %+v", kept, *kept.Pick))
 }

@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -119,10 +120,7 @@ func TestJudged(t *testing.T) {
 				said = err.Error()
 			}
 		}
-		tape, err := log.Refresh(t.Context(), 2024022)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tape := must.Get(log.Refresh(t.Context(), 2024022))(t)
 		r := live.Reduce(tape.Observations, ten)
 		got := fmt.Sprintf("%s %d ", r.State, r.Lap)
 		if m := r.Latest(); m != nil {
@@ -190,9 +188,7 @@ func TestFlood(t *testing.T) {
 				return news, err
 			}
 			for n := 1; n <= 3; n++ {
-				if _, err := add(order(n, all)); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(add(order(n, all)))(t)
 			}
 			stored, refused := 0, 0
 			for n := range 200 {

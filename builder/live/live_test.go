@@ -14,6 +14,7 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/memblob"
@@ -137,9 +138,7 @@ func TestStates(t *testing.T) {
 
 func TestValidUntil(t *testing.T) {
 	r := live.Reduce(stored(lap(1), lap(2)), monza)
-	if got, want := r.ValidUntil(), lap(2).At.Add(live.Fresh); !got.Equal(want) {
-		t.Errorf("laps of 90 s: got %s, want %s", got, want)
-	}
+	must.Equal(t, "laps of 90 s", lap(2).At.Add(live.Fresh), r.ValidUntil())
 	slow := lap(3)
 	slow.At, slow.Received = lap(1).At.Add(2*time.Minute), lap(1).At.Add(2*time.Minute)
 	slow.Lap = 2
@@ -200,10 +199,7 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get((&live.Log{Store: store}).Refresh(t.Context(), 2024022))(t)
 	if got := len(first.Observations); got != 54 || first.Head.Seq != 54 {
 		t.Errorf("got %d files up to %d, want 50 laps and 4 phases", got, first.Head.Seq)
 	}
@@ -250,18 +246,11 @@ func TestLogDamaged(t *testing.T) {
 	store := memblob.New()
 	log := live.Log{Store: store}
 	for n := 1; n < 4; n++ {
-		if _, _, err := log.Append(t.Context(), monza, lap(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(log.Append(t.Context(), monza, lap(n)))(t)
 	}
 	const key = "live/2024022/00000002.json"
-	object, err := store.Get(context.Background(), key, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Swap(t.Context(), key, object.Tag, []byte(strings.Replace(string(object.Data), "cat", "dog", 1))); err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(context.Background(), key, 1<<20))(t)
+	must.Get(store.Swap(t.Context(), key, object.Tag, []byte(strings.Replace(string(object.Data), "cat", "dog", 1))))(t)
 	if _, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022); err == nil || !strings.Contains(fmt.Sprint(err), "00000003") {
 		t.Errorf("got %v, want the file after the replaced one named", err)
 	}
@@ -275,9 +264,7 @@ func TestLogDamagedFile(t *testing.T) {
 		"no JSON":      []byte("{"),
 	} {
 		store := memblob.New()
-		if _, err := store.Create(t.Context(), "live/2024022/00000001.json", data); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Create(t.Context(), "live/2024022/00000001.json", data))(t)
 		_, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022)
 		if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || damage.Key != "live/2024022/00000001.json" {
 			t.Errorf("%s: got %v, want the damage of the file", name, err)

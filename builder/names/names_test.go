@@ -3,12 +3,14 @@ package names_test
 import (
 	"archive/zip"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"gridcast/builder/names"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 func TestSlug(t *testing.T) {
@@ -31,30 +33,20 @@ func TestSlug(t *testing.T) {
 		"山本":                     "",
 		"":                       "",
 	} {
-		if got := names.Slug(name); got != want {
-			t.Errorf("%q: got %q, want %q", name, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q", name), want, names.Slug(name))
 	}
 }
 
 // TestSlugIsF1DB: Slug gives the identifiers that F1DB gives. The exceptions are names that F1DB itself
 // keeps apart from others, or writes in another order.
 func TestSlugIsF1DB(t *testing.T) {
-	release, err := zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026))
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026)))(t)
 	defer release.Close()
 	other := map[string]string{"Qing Hua Ma": "ma-qinghua", "ATS": "ats-wheels", "Lotus": "lotus-f1"}
 	for _, file := range []string{"f1db-drivers.json", "f1db-constructors.json", "f1db-grands-prix.json"} {
-		f, err := release.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(release.Open(file))(t)
 		var rows []struct{ ID, Name string }
-		if err := json.NewDecoder(f).Decode(&rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.NewDecoder(f).Decode(&rows))
 		if len(rows) < 50 {
 			t.Errorf("%s has %d rows, want all", file, len(rows))
 		}
@@ -97,11 +89,7 @@ func TestDidYouMean(t *testing.T) {
 		"; did you mean VER?":               {"VER"},
 		"; did you mean VER or HAM or RUS?": {"VER", "HAM", "RUS"},
 	} {
-		if got := names.DidYouMean(suggestions); got != want {
-			t.Errorf("%v: got %q, want %q", suggestions, got, want)
-		}
+		must.Equal(t, fmt.Sprint(suggestions), want, names.DidYouMean(suggestions))
 	}
-	if got := names.DidYouMean([]string{"A", "B", "C", "D", "E"}); got != "" {
-		t.Errorf("five suggestions: got %q, want none", got)
-	}
+	must.Equal(t, "five suggestions", "", names.DidYouMean([]string{"A", "B", "C", "D", "E"}))
 }

@@ -1,7 +1,6 @@
 package predict_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // oneRace is a round with a grid and a finishing order, both by driver.
@@ -70,10 +70,7 @@ func TestPickFollowsTheBestKnownOrder(t *testing.T) {
 		{"previous winner", predict.PreviousWinner(), grid, [3]season.DriverID{"cat", "bob", "ann"}, predict.FromGrid},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := tc.model.Predict(smallView(tc.round), 2020, "two")
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(tc.model.Predict(smallView(tc.round), 2020, "two"))(t)
 			if got.Podium != tc.want {
 				t.Errorf("podium: got %v, want %v", got.Podium, tc.want)
 			}
@@ -115,10 +112,7 @@ func TestGridFrequencyCountsSlotsOfTheLastTenYears(t *testing.T) {
 	}
 	v.Seasons = append([]season.Season{old}, v.Seasons...)
 
-	got, err := predict.GridFrequency().Predict(v, 2020, "two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.GridFrequency().Predict(v, 2020, "two"))(t)
 	// Slots 1, 2 and 1 won; the prior is 8 races shared as 1, 1/4, 1/9, 1/16 of 205/144.
 	prior := 8 / (205.0 / 144)
 	want := map[season.DriverID]float64{
@@ -132,10 +126,7 @@ func TestGridFrequencyCountsSlotsOfTheLastTenYears(t *testing.T) {
 }
 
 func TestPoleHoldsTheOthersForEqual(t *testing.T) {
-	got, err := predict.Pole().Predict(smallView(oneRace("two", ids("dan", "cat", "bob", "ann"), nil)), 2020, "two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.Pole().Predict(smallView(oneRace("two", ids("dan", "cat", "bob", "ann"), nil)), 2020, "two"))(t)
 	for _, c := range got.Candidates[1:] {
 		if math.Abs(c.Win-got.Candidates[1].Win) > 1.5e-6 { // they are millionths
 			t.Errorf("%s: got %v, want the %v of the others", c.Driver, c.Win, got.Candidates[1].Win)
@@ -146,14 +137,8 @@ func TestPoleHoldsTheOthersForEqual(t *testing.T) {
 func TestAResultOfTheRoundItselfIsNotLookedAt(t *testing.T) {
 	grid := ids("dan", "cat", "bob", "ann")
 	for _, m := range []predict.Model{predict.GridFrequency(), predict.Pole(), predict.Leader(), predict.PreviousWinner()} {
-		before, err := m.Predict(smallView(oneRace("two", grid, nil)), 2020, "two")
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := m.Predict(smallView(oneRace("two", grid, ids("ann", "bob", "cat", "dan"))), 2020, "two")
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(m.Predict(smallView(oneRace("two", grid, nil)), 2020, "two"))(t)
+		after := must.Get(m.Predict(smallView(oneRace("two", grid, ids("ann", "bob", "cat", "dan"))), 2020, "two"))(t)
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s moved with the result (-before +after):\n%s", m.Name(), diff)
 		}
@@ -162,20 +147,13 @@ func TestAResultOfTheRoundItselfIsNotLookedAt(t *testing.T) {
 
 func TestPredictRefuses(t *testing.T) {
 	empty := viewOf(season.Season{Year: 2020, Rounds: []season.Round{{GrandPrix: "one"}}})
-	if _, err := predict.GridFrequency().Predict(empty, 2020, "one"); !errors.Is(err, predict.ErrNobody) {
-		t.Errorf("no drivers: got %v, want ErrNobody", err)
-	}
-	if _, err := predict.GridFrequency().Predict(empty, 2020, "two"); !errors.Is(err, predict.ErrNoRound) {
-		t.Errorf("no such round: got %v, want ErrNoRound", err)
-	}
+	must.Fail(t, "no drivers", must.Err(predict.GridFrequency().Predict(empty, 2020, "one")), predict.ErrNobody)
+	must.Fail(t, "no such round", must.Err(predict.GridFrequency().Predict(empty, 2020, "two")), predict.ErrNoRound)
 }
 
 func TestTwoStartersMakeAForecast(t *testing.T) {
 	v := viewOf(season.Season{Year: 2020, Rounds: []season.Round{oneRace("one", ids("ann", "bob"), nil)}})
-	got, err := predict.GridFrequency().Predict(v, 2020, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(predict.GridFrequency().Predict(v, 2020, "one"))(t)
 	checkChances(t, got, 2)
 	if want := [3]season.DriverID{"ann", "bob"}; got.Podium != want {
 		t.Errorf("got %v, want %v", got.Podium, want)

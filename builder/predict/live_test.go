@@ -1,12 +1,13 @@
 package predict_test
 
 import (
-	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // before is a forecast in which ann is the favourite.
@@ -36,10 +37,7 @@ func TestCheckpointLap(t *testing.T) {
 func TestLiveChances(t *testing.T) {
 	win := func(s predict.RaceState, d season.DriverID) float64 {
 		t.Helper()
-		f, err := predict.Live(s, before())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(predict.Live(s, before()))(t)
 		checkChances(t, f, len(s.Cars))
 		for _, c := range f.Candidates {
 			if c.Driver == d {
@@ -70,23 +68,16 @@ func TestLiveChances(t *testing.T) {
 }
 
 func TestLiveHoldsAStrangerForUnlikely(t *testing.T) {
-	f, err := predict.Live(running(1, car("ann", 0, 0), car("new", 1, 0), car("dan", 1.1, 0)), before())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(predict.Live(running(1, car("ann", 0, 0), car("new", 1, 0), car("dan", 1.1, 0)), before()))(t)
 	if f.Podium != [3]season.DriverID{"ann", "dan", "new"} {
 		t.Errorf("got %v, want the stranger last", f.Podium)
 	}
 }
 
 func TestLiveRefuses(t *testing.T) {
-	if _, err := predict.Live(running(10), before()); !errors.Is(err, predict.ErrNobody) {
-		t.Errorf("nobody running: got %v, want ErrNobody", err)
-	}
+	must.Fail(t, "nobody running", must.Err(predict.Live(running(10), before())), predict.ErrNobody)
 	for _, s := range []predict.RaceState{running(0, car("ann", 0, 0)), running(61, car("ann", 0, 0)), {Cars: []predict.Car{car("ann", 0, 0)}}} {
-		if _, err := predict.Live(s, before()); err == nil {
-			t.Errorf("lap %d of %d: got no error", s.Laps, s.Scheduled)
-		}
+		must.Fail(t, fmt.Sprintf("lap %d of %d", s.Laps, s.Scheduled), must.Err(predict.Live(s, before())))
 	}
 }
 
@@ -96,21 +87,12 @@ func TestFitLiveFindsWhatDecides(t *testing.T) {
 	order := ids("ann", "bob", "cat", "dan")
 	for i := range cap(samples) {
 		a, b, c, d := order[i%4], order[(i+1)%4], order[(i+2)%4], order[(i+3)%4]
-		s, err := predict.NewLiveSample(running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)), before(), []season.DriverID{a, b, c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(predict.NewLiveSample(running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)), before(), []season.DriverID{a, b, c}))(t)
 		s.Weight = 1
 		samples = append(samples, s)
 	}
-	w, err := predict.FitLive(samples, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := w.Live(running(30, car("dan", 0, 1), car("cat", 3, 1), car("bob", 6, 1), car("ann", 9, 1)), before())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(predict.FitLive(samples, false))(t)
+	f := must.Get(w.Live(running(30, car("dan", 0, 1), car("cat", 3, 1), car("bob", 6, 1), car("ann", 9, 1)), before()))(t)
 	if f.Winner().Driver != "dan" || f.Winner().Win < .8 {
 		t.Errorf("got %+v, want dan with more than 80 %%", f.Winner())
 	}

@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // embedded returns the seasons in the binary.
@@ -49,10 +50,7 @@ func changed(v *season.View, year int, gp season.GrandPrixID, change func(*seaso
 
 func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season.GrandPrixID) predict.Forecast {
 	t.Helper()
-	f, err := m.Predict(v, year, gp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(m.Predict(v, year, gp))(t)
 	return f
 }
 

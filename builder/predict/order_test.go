@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gridcast/builder/predict"
+	"gridcast/builder/season"
 )
 
 // TestPlacesAreThoseOfDraws compares the integral with draws of the process that it integrates.
@@ -106,5 +107,46 @@ func TestColumnsAreTheChancesThatSoManyFinish(t *testing.T) {
 			total += got[i][k]
 		}
 		near(t, fmt.Sprint("place ", k+1), total, atLeast[k], 1e-6)
+	}
+}
+
+// TestPodiumChances checks the Plackett-Luce podium of four against the sum over all orders.
+func TestPodiumChances(t *testing.T) {
+	v := viewOf(season.Season{Year: 2020, Rounds: []season.Round{oneRace("one", ids("ann", "bob", "cat", "dan"), nil)}})
+	f := forecast(t, predict.GridFrequency(), v, 2020, "one")
+	for _, c := range f.Candidates {
+		// Not on the podium of four is last: every order of the other three before him.
+		last := 0.0
+		for i, a := range f.Candidates {
+			for j, b := range f.Candidates {
+				for k, e := range f.Candidates {
+					if i != j && j != k && i != k && a.Driver != c.Driver && b.Driver != c.Driver && e.Driver != c.Driver {
+						last += a.Win * b.Win / (1 - a.Win) * e.Win / (1 - a.Win - b.Win)
+					}
+				}
+			}
+		}
+		near(t, string(c.Driver), c.Podium, 1-last, 2e-6)
+	}
+}
+
+// TestWithout: the chances of the drivers who start add up, keep their order, and none falls.
+func TestWithout(t *testing.T) {
+	f := predict.Forecast{Candidates: []predict.Candidate{
+		{Driver: "a", Win: .5, Podium: .9}, {Driver: "b", Win: .3, Podium: .8}, {Driver: "c", Win: .15, Podium: .7}, {Driver: "d", Win: .04, Podium: .4}, {Driver: "e", Win: .01, Podium: .2},
+	}}
+	got := f.Without([]season.DriverID{"a"})
+	win, podium := 0., 0.
+	for i, c := range got.Candidates {
+		win, podium = win+c.Win, podium+c.Podium
+		if before := f.Candidates[i+1]; c.Driver != before.Driver || c.Win < before.Win || c.Podium < before.Podium || c.Podium < c.Win || c.Podium > 1 {
+			t.Errorf("got %+v, it was %+v", c, before)
+		}
+	}
+	if math.Abs(win-1) > 1e-9 || math.Abs(podium-3) > 1e-9 || got.Podium != (season.Podium{"b", "c", "d"}) {
+		t.Errorf("the chances add up to %v and %v, the podium is %v", win, podium, got.Podium)
+	}
+	if same := f.Without([]season.DriverID{"x"}); len(same.Candidates) != 5 || same.Candidates[0].Win != .5 {
+		t.Errorf("nobody is missing: got %+v", same)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestChancesAreMillionthsThatAddUp checks forecasts of all models, of weekends with all kinds of
@@ -22,10 +23,7 @@ func TestChancesAreMillionthsThatAddUp(t *testing.T) {
 	}
 	a := embedded(t)
 	for _, name := range predict.Names {
-		m, err := predict.ByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(predict.ByName(name))(t)
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, year := range []int{2009, 2017, 2023} {
 			s, _ := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)

@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/deploy/must"
 )
 
 // release is the F1DB release of the reference values and the published figures.
@@ -32,20 +33,14 @@ func allSeasons(t testing.TB) *season.Archive {
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release after the Hungarian Grand Prix of 2026 there", release)
 	}
-	a, err := importRelease()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(importRelease())(t)
 	return a
 }
 
 // explained returns the explanation of the forecast at the instant at which the grid was known.
 func explained(t testing.TB, m *predict.Ranked, a *season.Archive, year int, gp season.GrandPrixID) predict.Explanation {
 	t.Helper()
-	e, err := m.Explain(withGrid(t, a, year, gp), year, gp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(m.Explain(withGrid(t, a, year, gp), year, gp))(t)
 	return e
 }
 
@@ -84,10 +79,7 @@ func TestPaceOfAWorkedRace(t *testing.T) {
 	drivers := map[season.DriverID][2]float64{
 		"max-verstappen": {-.710, -.653}, "lando-norris": {-.336, -.325}, "carlos-sainz-jr": {-.325, -.252}, "oscar-piastri": {-.101, -.048},
 	}
-	paces, err := published.Paces(withGrid(t, allSeasons(t), 2024, "abu-dhabi"), 2024, "abu-dhabi")
-	if err != nil {
-		t.Fatal(err)
-	}
+	paces := must.Get(published.Paces(withGrid(t, allSeasons(t), 2024, "abu-dhabi"), 2024, "abu-dhabi"))(t)
 	i := slices.IndexFunc(paces, func(p predict.Pace) bool { return p.Team == "mclaren" })
 	mclaren := paces[i]
 	found := 0
@@ -213,10 +205,7 @@ func TestR2StaysToBeHad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns from all seasons")
 	}
-	m, err := predict.ByName("r2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(predict.ByName("r2"))(t)
 	for _, w := range workedRaces[4:] {
 		f := forecast(t, m, atGrid(t, allSeasons(t), w.year, w.gp), w.year, w.gp)
 		for _, c := range f.Candidates {
@@ -225,13 +214,9 @@ func TestR2StaysToBeHad(t *testing.T) {
 			}
 		}
 	}
-	if _, err := predict.ByName("r3"); err == nil {
-		t.Error("a name that no model has: got no error")
-	}
+	must.Fail(t, "a name that no model has", must.Err(predict.ByName("r3")))
 	for _, name := range predict.Names {
-		if _, err := predict.ByName(name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Succeed(t, name, must.Err(predict.ByName(name)))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -44,10 +45,7 @@ func readRelease[T any](t *testing.T, name string) (rows []T) {
 		t.Fatal(err)
 	}
 	defer packed.Close()
-	file, err := packed.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(packed.Open(name))(t)
 	if err := json.NewDecoder(file).Decode(&rows); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -60,10 +58,7 @@ func TestLayoutsAreTheRelease(t *testing.T) {
 	latest := map[string]string{} // by circuit and length
 	var text bytes.Buffer
 	for _, r := range races {
-		length, err := r.Length.Float64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		length := must.Get(r.Length.Float64())(t)
 		key := fmt.Sprintf("%s %.3f", r.Circuit, length)
 		line := fmt.Sprintf("%s %d %s", r.Layout, r.Turns, map[string]string{"CLOCKWISE": "clockwise", "ANTI_CLOCKWISE": "anticlockwise"}[r.Direction])
 		if latest[key] != line {

@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -69,9 +70,7 @@ func TestCalendarFeed(t *testing.T) {
 		got[e.Id()] = event{value(ics.ComponentPropertySummary), value(ics.ComponentPropertyStatus), value(ics.ComponentPropertySequence), value(ics.ComponentPropertyDtStart)}
 		if e.Id() == "2025004-race@gridcast" {
 			want := decided().Years[1].Rounds[3].Circuit.Name + ", Town, Italy"
-			if place := value(ics.ComponentPropertyLocation); place != want {
-				t.Errorf("place: got %q, want %q", place, want)
-			}
+			must.Equal(t, "place", want, value(ics.ComponentPropertyLocation))
 			end, err := e.GetEndAt()
 			if want := time.Date(2025, 6, 22, 4, 0, 0, 0, time.UTC); err != nil || !end.Equal(want) {
 				t.Errorf("end: got %v, %v, want %v", end, err, want)
@@ -111,12 +110,8 @@ func TestChangesFeed(t *testing.T) {
 		titles, reasons, ids[item.GUID] = append(titles, item.Title), append(reasons, item.Description), true
 	}
 	want := []string{"Grand Prix C 2025 cancelled", "Grand Prix D 2025 moved to 22 June 02:00 UTC", "Grand Prix D 2025 moved to 22 June 03:00 UTC", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}
-	if diff := cmp.Diff(want, titles); diff != "" {
-		t.Errorf("titles (-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"flood", "earlier", "heat & <rain>", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}, reasons); diff != "" {
-		t.Errorf("reasons (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "titles", want, titles)
+	must.Equal(t, "reasons", []string{"flood", "earlier", "heat & <rain>", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}, reasons)
 	if len(ids) != 4 {
 		t.Errorf("got identifiers %v, want four", ids)
 	}
@@ -130,14 +125,8 @@ func TestChangesOfOneInstant(t *testing.T) {
 		for range moves {
 			record.Override.Changes = append(record.Override.Changes, record.Override.Changes[len(record.Override.Changes)-1])
 		}
-		body, err := render.Feed(a, catalog.Feeds[1], generated)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := gofeed.NewParser().Parse(bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Feed(a, catalog.Feeds[1], generated))(t)
+		parsed := must.Get(gofeed.NewParser().Parse(bytes.NewReader(body)))(t)
 		var all []string
 		for _, item := range parsed.Items {
 			all = append(all, item.GUID)

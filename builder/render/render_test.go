@@ -1,19 +1,31 @@
 package render_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/builder/source/jolpica"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
+	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -173,9 +185,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%s: %v", c.decision, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, string(got)); diff != "" {
-			t.Errorf("%s: %s (-want +got)\n%s", c.variant.Path(), c.decision, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s: %s", c.variant.Path(), c.decision), c.want, string(got))
 	}
 }
 
@@ -211,14 +221,9 @@ func TestRowsAreByPosition(t *testing.T) {
 		slices.Reverse(rows)
 		return r.Correct(rows, nil, "seen on the timing page")
 	})
-	body, err := render.Body(h.Almanac(testseason.Belgium.Over()), catalog.Variant{Endpoint: catalog.Results, SessionKey: testseason.Belgium.Key}, generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(render.Body(h.Almanac(testseason.Belgium.Over()), catalog.Variant{Endpoint: catalog.Results, SessionKey: testseason.Belgium.Key}, generated))(t)
 	var results struct{ Data []wire.ResultRecord }
-	if err := json.Unmarshal(body, &results); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body, &results))
 	race := results.Data[0].Race
 	for i, row := range race[:18] {
 		if row.Position != i+1 || i > 0 && row.GapMS <= 0 && row.GapLaps == 0 {
@@ -260,14 +265,9 @@ func TestWeekendTellsWhyItMoved(t *testing.T) {
 		a := small()
 		r := &a.Years[1].Rounds[3]
 		r.Start, r.Record.Override.Changes = test.start, test.changes
-		body, err := render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated))(t)
 		var got wire.Success[[]wire.Weekend]
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(body, &got))
 		if w := got.Data[3]; w.Reason != test.reason || !time.Time(w.Was).Equal(test.was) {
 			t.Errorf("%s: got reason %q, was %s; want %q, %s", test.name, w.Reason, w.Was, test.reason, test.was)
 		}
@@ -295,14 +295,9 @@ func TestFullPageOfChangesStays(t *testing.T) {
 		})
 	}
 	page := func(at time.Time, n int) ([]byte, wire.ChangesPage) {
-		body, err := render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.ChangesLog, Page: n}, generated)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.ChangesLog, Page: n}, generated))(t)
 		var got wire.Success[wire.ChangesPage]
-		if err := json.Unmarshal(body, &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(body, &got))
 		return body, got.Data
 	}
 	pages := func(at time.Time) (n int) {
@@ -364,9 +359,7 @@ func TestIdentifiersLast(t *testing.T) {
 	} {
 		h := testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled})
 		if test.renames != nil {
-			if _, err := testseason.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(testseason.Fresh(t, h.Ledger).Append(t.Context(), opened, test.actor, func(*ledger.Fold) ([]ledger.Event, error) { return test.renames, nil }))(t)
 		}
 		a := h.Almanac(opened.Add(time.Hour))
 		var results wire.Success[[]wire.ResultRecord]
@@ -383,8 +376,176 @@ func TestIdentifiersLast(t *testing.T) {
 		}
 		test.want.Name, test.want.Jolpica, test.want.OpenF1 = identities.Data[i].Name, []string{"antonelli"}, []string{"ANT"}
 		test.want.Codes = []wire.SeasonCode{{Code: "ANT", From: 2025, To: 2025}}
-		if diff := cmp.Diff(test.want, identities.Data[i]); diff != "" {
-			t.Errorf("after %d renames (-want +got)\n%s", len(test.renames), diff)
+		must.Equal(t, fmt.Sprintf("after %d renames", len(test.renames)), test.want, identities.Data[i])
+	}
+}
+
+// rowsOf returns the data of a document.
+func rowsOf[T any](t *testing.T, a *almanac.Almanac, v catalog.Variant) []T {
+	t.Helper()
+	body := must.Get(render.Body(a, v, generated))(t)
+	var got wire.Success[[]T]
+	must.Do(t, json.Unmarshal(body, &got))
+	return got.Data
+}
+
+// after2025 is the almanac of the embedded seasons at the end of 2025.
+func after2025(t *testing.T) *almanac.Almanac {
+	opened := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
+	return testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled}).Almanac(opened.Add(time.Hour))
+}
+
+// TestSprintGridOf2021 compares a sprint grid with the qualifying of Friday, which set it in 2021 and 2022.
+func TestSprintGridOf2021(t *testing.T) {
+	round := rowsOf[wire.WeekendSessions](t, after2025(t), catalog.Variant{Endpoint: catalog.Sessions, SessionKey: 2021010})[0]
+	if len(round.SprintGrid) != 20 {
+		t.Fatalf("got %d rows, want 20", len(round.SprintGrid))
+	}
+	for _, row := range round.SprintGrid {
+		i := slices.IndexFunc(round.Qualifying, func(q wire.QualifyingRow) bool { return q.DriverID == row.DriverID })
+		if want := round.Qualifying[i].Position; row.Qualified != want || row.Position > 0 && (row.PlacesLost == nil || *row.PlacesLost != row.Position-want) {
+			t.Errorf("%s: got place %d after %d in qualifying, %v lost; want %d in qualifying", row.DriverID, row.Position, row.Qualified, row.PlacesLost, want)
+		}
+	}
+}
+
+// TestFastestLapOfTheSource gives the fastest lap in China in 2025 to Norris. Hamilton, who was disqualified, had a
+// faster one, which the source lists last.
+func TestFastestLapOfTheSource(t *testing.T) {
+	for _, c := range rowsOf[wire.Career](t, after2025(t), catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: 2025}) {
+		if want, named := map[string]int{"lando-norris": 6, "lewis-hamilton": 1}[c.ID]; named && c.FastestLaps != want {
+			t.Errorf("%s has %d fastest laps in 2025, want %d", c.ID, c.FastestLaps, want)
+		}
+	}
+}
+
+// TestSharedFastestLap gives two drivers with the fastest time the first place, and the next driver the third.
+func TestSharedFastestLap(t *testing.T) {
+	a := after2025(t)
+	r := must.Get(a.Round(2025001))(t)
+	facts := *r.Facts
+	facts.FastestLaps = slices.Clone(facts.FastestLaps[:3])
+	facts.FastestLaps[1].Time = facts.FastestLaps[0].Time
+	r.Facts = &facts
+	var places []int
+	for _, lap := range rowsOf[wire.WeekendSessions](t, a, catalog.Variant{Endpoint: catalog.Sessions, SessionKey: 2025001})[0].FastestLaps {
+		places = append(places, lap.Position)
+	}
+	if diff := cmp.Diff([]int{1, 1, 3}, places); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestPortraitsCanBeRead: a drawn portrait is XML with number and code as text, whatever a source names the driver, and
+// its letters have a contrast of at least 4.5 to 1 on every colour.
+func TestPortraitsCanBeRead(t *testing.T) {
+	channel := func(hex string) float64 {
+		v := must.Get(strconv.ParseUint(hex, 16, 8))(t)
+		if c := float64(v) / 255; c > .04045 {
+			return math.Pow((c+.055)/1.055, 2.4)
+		}
+		return float64(v) / 255 / 12.92
+	}
+	luminance := func(c string) float64 {
+		return .2126*channel(c[1:3]) + .7152*channel(c[3:5]) + .0722*channel(c[5:7])
+	}
+	for _, colour := range []string{"", "#000000", "#FFFFFF", "#E8002D", "#00D2BE", "#FF8000", "#757575", "#777777", "#0000FF"} {
+		a := &almanac.Almanac{Grid: []almanac.GridEntry{{
+			Driver: season.Driver{ID: "ann", Name: `Ann </title><script>"O'Hara" & co`}, Code: "O<A", Number: 7, Colour: colour,
+		}}}
+		drawn := render.Portraits(a)[catalog.Portrait("ann")]
+		texts, fills := []string{}, []string{}
+		for d := xml.NewDecoder(bytes.NewReader(drawn)); ; {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", drawn, err)
+			}
+			switch token := token.(type) {
+			case xml.CharData:
+				texts = append(texts, strings.TrimSpace(string(token)))
+			case xml.StartElement:
+				if token.Name.Local == "script" || token.Name.Local == "style" {
+					t.Errorf("a portrait with <%s>", token.Name.Local)
+				}
+				for _, attribute := range token.Attr {
+					if attribute.Name.Local == "fill" {
+						fills = append(fills, attribute.Value)
+					}
+				}
+			}
+		}
+		if got, want := strings.Join(texts, "|"), `Ann </title><script>"O'Hara" & co|7|O<A|`; got != want {
+			t.Errorf("got the texts %q, want %q", got, want)
+		}
+		if len(fills) != 2 {
+			t.Fatalf("got the fills %q, want a background and an ink", fills)
+		}
+		if a, b := luminance(fills[0]), luminance(fills[1]); (max(a, b)+.05)/(min(a, b)+.05) < 4.5 {
+			t.Errorf("%s on %s has a contrast of %.2f", fills[1], fills[0], (max(a, b)+.05)/(min(a, b)+.05))
+		}
+	}
+}
+
+// TestEveryDriverHasAPortrait: a driver without a portrait of the operator has the path of a drawn one.
+func TestEveryDriverHasAPortrait(t *testing.T) {
+	a := small()
+	a.Grid = append(a.Grid, almanac.GridEntry{Driver: season.Driver{ID: "bob", Name: "Bob"}, Code: "BOB", Number: 8})
+	body := must.Get(render.Body(a, catalog.Variant{Endpoint: catalog.Drivers}, generated))(t)
+	for _, want := range []string{`"headshot_url":"https://example.org/ann?a=1&b=2"`, `"headshot_url":"/portraits/bob.svg"`} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("/drivers lacks %s:\n%s", want, body)
+		}
+	}
+	must.Equal(t, "len(render.Portraits(a))", 2, len(render.Portraits(a)))
+}
+
+// foreign reads the tables of foreign names, by source.
+func foreign(t *testing.T) map[string]source.Equivalents {
+	t.Helper()
+	tables := map[string]source.Equivalents{}
+	for name, read := range map[string]func() (source.Equivalents, error){"Jolpica": jolpica.Names, "OpenF1": render.OpenF1Names} {
+		tables[name] = must.Get(read())(t)
+	}
+	return tables
+}
+
+// TestCoverageIsSaid: the document of the API says how many drivers, teams and circuits have names of the other sources.
+func TestCoverageIsSaid(t *testing.T) {
+	document := strings.Join(strings.Fields(string(schemas.OpenAPIYAML())), " ")
+	for name, table := range foreign(t) {
+		want := fmt.Sprintf("%s's names are known of %d drivers, %d teams, %d circuits and %d Grands Prix", name,
+			len(table.Foreign("driver")), len(table.Foreign("team")), len(table.Foreign("circuit")), len(table.Foreign("grand_prix")))
+		if !strings.Contains(document, want) {
+			t.Errorf("the document does not say that %s", want)
+		}
+	}
+}
+
+// TestNamesOfOpenF1 checks that each row of the table names an identifier of the embedded seasons. No reader of OpenF1
+// would notice a wrong one.
+func TestNamesOfOpenF1(t *testing.T) {
+	facts, table := archivetest.Embedded(t).Facts(), foreign(t)["OpenF1"]
+	known := map[string]func(id string) bool{
+		"driver":  func(id string) bool { _, ok := facts.Drivers[season.DriverID(id)]; return ok },
+		"team":    func(id string) bool { _, ok := facts.Teams[season.TeamID(id)]; return ok },
+		"circuit": func(id string) bool { _, ok := facts.Circuits[season.CircuitID(id)]; return ok },
+		"grand_prix": func(id string) bool {
+			return slices.ContainsFunc(facts.Seasons, func(s season.Season) bool {
+				return slices.ContainsFunc(s.Rounds, func(r season.Round) bool { return string(r.GrandPrix) == id })
+			})
+		},
+	}
+	for kind, has := range known {
+		names := table.Foreign(kind)
+		if len(names) == 0 {
+			t.Errorf("there is no %s", kind)
+		}
+		for id, theirs := range names {
+			if !has(id) {
+				t.Errorf("%s %q = %s: the embedded seasons have no %s", kind, theirs, id, id)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestInstantsOfKnownWeekends compares instants with those of printed timetables.
@@ -72,9 +73,7 @@ func TestInstantsOfRounds(t *testing.T) {
 		{"no result yet", dayOnly.ResultKnownAt(), at("2026-06-07T15:00:00Z")},
 		{"a winner without a time", won.ResultKnownAt(), at("2026-06-07T15:00:00Z")},
 	} {
-		if !test.got.Equal(test.want) {
-			t.Errorf("%s: got %s, want %s", test.name, test.got, test.want)
-		}
+		must.Equal(t, test.name, test.want, test.got)
 	}
 }
 

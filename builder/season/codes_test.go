@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 var (
@@ -237,10 +238,7 @@ func race(t *testing.T, drivers []season.Driver, starts map[season.DriverID]int)
 		earlier.Rounds = append(earlier.Rounds, r)
 	}
 	f.Seasons = []season.Season{earlier, {Year: 2020, Rounds: []season.Round{now}}}
-	a, err := season.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(f))(t)
 	return a.AsOf(forever)
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestFutureDoesNotShow changes all facts that become known after t, for many t of a season. The view
@@ -36,10 +37,7 @@ func TestFutureDoesNotShow(t *testing.T) {
 			}
 			for i := 0; i < len(instants); i += step {
 				for _, now := range []time.Time{instants[i].Add(-time.Second), instants[i]} {
-					other, err := season.New(scramble(f, now, rand.New(rand.NewPCG(uint64(year), uint64(i)))))
-					if err != nil {
-						t.Fatal(err)
-					}
+					other := must.Get(season.New(scramble(f, now, rand.New(rand.NewPCG(uint64(year), uint64(i))))))(t)
 					if got, want := encoded(t, other.AsOf(now)), encoded(t, a.AsOf(now)); !bytes.Equal(got, want) {
 						t.Fatalf("at %s the view depends on later facts:\n%s", now, firstDifference(got, want))
 					}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // facts returns small valid facts. The test below breaks one thing at a time.
@@ -41,9 +42,7 @@ func facts() *season.Facts {
 }
 
 func TestValidate(t *testing.T) {
-	if _, err := season.New(*facts()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(season.New(*facts()))(t)
 	for _, test := range []struct {
 		want  string
 		spoil func(f *season.Facts, r *season.Round)
@@ -129,7 +128,5 @@ func TestTeamExcludedAndBack(t *testing.T) {
 	f := facts()
 	r := &f.Seasons[1].Rounds[0]
 	r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: "x", Engine: "e"})
-	if _, err := season.New(*f); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, "New", must.Err(season.New(*f)))
 }

@@ -9,6 +9,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // allSeasons are the seasons since 1950, read once for all tests.
@@ -48,10 +49,7 @@ func between(t testing.TB, a *season.Archive, from, to int) *season.Archive {
 		}
 	}
 	f.Seasons = seasons
-	b, err := season.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(season.New(f))(t)
 	return b
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gridcast/builder/settings"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -17,45 +18,28 @@ func TestUpdateAndLoad(t *testing.T) {
 	}
 	never := int64(0)
 	change := func(s *settings.Settings) { s.AutoVerifySeconds = &never }
-	if _, err := settings.Update(t.Context(), store, false, change); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(settings.Update(t.Context(), store, false, change))(t)
 	got, err := settings.Load(t.Context(), store)
 	if err != nil || got.AutoVerifySeconds == nil || *got.AutoVerifySeconds != 0 || got.AutoReviseSeconds != nil {
 		t.Fatalf("after an update: got %+v, %v, want never for verification alone", got, err)
 	}
-	object, err := store.Get(t.Context(), "settings.json", 1<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := settings.Update(t.Context(), store, false, change); err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(t.Context(), "settings.json", 1<<10))(t)
+	must.Get(settings.Update(t.Context(), store, false, change))(t)
 	again, err := store.Get(t.Context(), "settings.json", 1<<10)
 	if err != nil || again.Tag != object.Tag {
 		t.Errorf("an update without a change wrote the document again: tag %s, want %s (%v)", again.Tag, object.Tag, err)
 	}
-	if _, err := store.Swap(t.Context(), "settings.json", again.Tag, []byte("{")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := settings.Load(t.Context(), store); err == nil {
-		t.Error("Load accepts a damaged document")
-	}
-	if err := store.Delete(t.Context(), blob.CopyOf("settings.json")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := settings.Update(t.Context(), store, false, change); err == nil {
-		t.Error("Update replaces a damaged document without a copy")
-	}
+	must.Get(store.Swap(t.Context(), "settings.json", again.Tag, []byte("{")))(t)
+	must.Fail(t, "Load accepts a damaged document", must.Err(settings.Load(t.Context(), store)))
+	must.Do(t, store.Delete(t.Context(), blob.CopyOf("settings.json")))
+	must.Fail(t, "Update replaces a damaged document without a copy", must.Err(settings.Update(t.Context(), store, false, change)))
 }
 
 // TestDigest shows that equal settings have equal digests, other ones others, and empty ones none.
 func TestDigest(t *testing.T) {
 	hour, day := int64(3600), int64(86400)
 	again := hour
-	if got := (settings.Settings{}).Digest(); got != "" {
-		t.Errorf("no settings: got %q, want no digest", got)
-	}
+	must.Equal(t, "no settings", "", (settings.Settings{}).Digest())
 	one := settings.Settings{Model: "v2", AutoVerifySeconds: &hour}
 	if got, want := (settings.Settings{Model: "v2", AutoVerifySeconds: &again}).Digest(), one.Digest(); got != want || len(got) != 64 {
 		t.Errorf("equal settings: got %q, want %q", got, want)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridcast/builder/source"
+	"gridcast/deploy/must"
 )
 
 var noon = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
@@ -117,12 +118,10 @@ func TestRetriesOnce(t *testing.T) {
 	for status, want := range map[int]int32{502: 2, 503: 2, 504: 2, 500: 2, 501: 1, 429: 1, 403: 1} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			var asked atomic.Int32
-			if _, err := ask(t, config(), func(w http.ResponseWriter, _ *http.Request) {
+			must.Fail(t, "no fault", must.Err(ask(t, config(), func(w http.ResponseWriter, _ *http.Request) {
 				asked.Add(1)
 				w.WriteHeader(status)
-			}); err == nil {
-				t.Error("no fault")
-			}
+			})))
 			if got := asked.Load(); got != want {
 				t.Errorf("asked %d times, want %d", got, want)
 			}
@@ -198,9 +197,7 @@ func TestCredentialsStay(t *testing.T) {
 	client := source.NewClient(config())
 	defer client.Close()
 	target := strings.Replace(server.URL, "http://", "http://anna:secret@", 1) + "/branch"
-	if _, err := client.Get(t.Context(), noon, target, source.Validators{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Get(t.Context(), noon, target, source.Validators{}))(t)
 	if len(seen) != 2 || !strings.HasPrefix(seen[0], "/branch Basic ") || seen[1] != "/elsewhere " {
 		t.Errorf("asked for %q, want credentials with the first request alone", seen)
 	}
@@ -230,9 +227,7 @@ func TestBudgetOfAMinute(t *testing.T) {
 	paced := source.NewClient(c)
 	defer paced.Close()
 	for i := range 22 { // two of them more than a second allows
-		if _, err := paced.Get(t.Context(), noon, server.URL, source.Validators{}); err != nil {
-			t.Errorf("paced request %d: %v", i+1, err)
-		}
+		must.Succeed(t, fmt.Sprintf("paced request %d", i+1), must.Err(paced.Get(t.Context(), noon, server.URL, source.Validators{})))
 	}
 }
 
@@ -285,16 +280,12 @@ func TestBudget(t *testing.T) {
 		t.Errorf("third in the same second: got %v, want that it is throttled", err)
 	}
 	for i := range 3 {
-		if err := try(noon.Add(time.Duration(i+1) * time.Second)); err != nil {
-			t.Errorf("request %d a second later: %v", i+3, err)
-		}
+		must.Succeed(t, fmt.Sprintf("request %d a second later", i+3), try(noon.Add(time.Duration(i+1)*time.Second)))
 	}
 	if err := try(noon.Add(10 * time.Second)); !errors.As(err, &fault) || fault.RetryAfter < 10*time.Minute {
 		t.Errorf("sixth in the hour: got %v, again after %s; want that it is throttled for minutes", err, fault.RetryAfter)
 	}
-	if err := try(noon.Add(time.Hour)); err != nil {
-		t.Errorf("an hour later: %v", err)
-	}
+	must.Succeed(t, "an hour later", try(noon.Add(time.Hour)))
 	if got := asked.Load(); got != 6 {
 		t.Errorf("%d requests were sent, want 6", got)
 	}
@@ -314,9 +305,7 @@ func TestGivesUp(t *testing.T) {
 	client := source.NewClient(config())
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := client.Get(ctx, noon, server.URL, source.Validators{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that it was cancelled", err)
-	}
+	must.Fail(t, "Get", must.Err(client.Get(ctx, noon, server.URL, source.Validators{})), context.Canceled)
 }
 
 // TestUnreachableInWords: the fault says in words why a host did not answer.
@@ -354,10 +343,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := source.NewAPI("test", source.Licence{}, server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must.Get(source.NewAPI("test", source.Licence{}, server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil }))(t)
 	var asked string
 	if err := api.At(noon).Get(t.Context(), "races?year=2026", &asked); err != nil || asked != "/v1/races?year=2026" {
 		t.Errorf("asked for %q, %v", asked, err)

@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/stewards"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // points of a race since 2010.
@@ -51,10 +52,7 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 	if !r.Differs() {
 		t.Error("the source does not differ from the order on the road")
 	}
-	got, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(stewards.Session{Round: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(stewards.Session{Round: r}))(t)
 	for _, p := range almanac.Compare(r.Source(), got) {
 		if p.Changed() {
 			t.Errorf("%s: the ruling gives %+v, the source says %+v", p.Driver, p.After, p.Before)
@@ -71,21 +69,16 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 		{Team: "rb", Points: 1},
 		{Team: "mercedes", Points: -18},
 	}
-	if diff := cmp.Diff(want, almanac.CompareTeams(onTheRoad(r), got)); diff != "" {
-		t.Errorf("teams (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "teams", want, almanac.CompareTeams(onTheRoad(r), got))
 }
 
 // After a ruling every gap is measured from the new winner, with the penalties.
 func TestGapsAfterARuling(t *testing.T) {
 	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
 	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
-	rows, err := stewards.Ruling{
+	rows := must.Get(stewards.Ruling{
 		Disqualified: []season.DriverID{"lewis-hamilton"}, Penalties: map[season.DriverID]time.Duration{"charles-leclerc": time.Second},
-	}.Apply(stewards.Session{Round: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}.Apply(stewards.Session{Round: r}))(t)
 	const winner = 4797566 + 647 // Piastri was 647 ms behind Hamilton, Leclerc 8023 ms, Verstappen 8700 ms
 	want := map[season.DriverID]ledger.Details{
 		"oscar-piastri":   {TimeMS: winner},
@@ -121,19 +114,13 @@ func TestTimePenalty(t *testing.T) {
 		{gap - time.Millisecond, "lewis-hamilton"},
 		{gap + time.Millisecond, "oscar-piastri"},
 	} {
-		rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}}.Apply(stewards.Session{Round: r})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}}.Apply(stewards.Session{Round: r}))(t)
 		if rows[0].Driver != tt.first || rows[0].Position != 1 || rows[0].Points != 25 || rows[1].Position != 2 || rows[1].Points != 18 {
 			t.Errorf("penalty of %s: first two %+v and %+v, want %s in front", tt.penalty, rows[0], rows[1], tt.first)
 		}
 	}
 	// An hour: last of those on the lead lap.
-	rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}}.Apply(stewards.Session{Round: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}}.Apply(stewards.Session{Round: r}))(t)
 	last := 0
 	for i, row := range rows {
 		if row.Position > 0 && times[row.Driver] > 0 {

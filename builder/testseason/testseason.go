@@ -108,7 +108,7 @@ func New(t testing.TB, c Config) *Season {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Vouch(s.Stored.Archive.AsOf(c.Opened)) // as builder.Vouch
+	l.Vouch(s.Stored.Archive.AsOf(c.Opened)) // as archive.Store.Vouch
 	s.Builder = &builder.Builder{Store: c.Store, Ledger: l, Facts: facts, Policy: c.Policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
 	for state, advance := range []func(){
 		Scheduled: func() { s.Append(c.Opened, s.assignKeys) },

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
@@ -24,13 +26,8 @@ func ledgerOf(t *testing.T, kind ledger.Kind, n int) []ledger.File {
 	var files []ledger.File
 	for i := range n {
 		file := ledger.File{Seq: int64(i + 1), Kind: kind, Previous: strings.Repeat("0", 64), Events: []ledger.Event{{ID: strconv.Itoa(i)}}}
-		data, err := file.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if file, err = ledger.DecodeFile(data); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(file.Encode())(t)
+		file = must.Get(ledger.DecodeFile(data))(t)
 		file.Hash = snapshots.Digest(data)
 		files = append(files, file)
 	}
@@ -51,10 +48,7 @@ func TestProofs(t *testing.T) {
 	}
 	sign := func(s *notes.Signers, text string) []byte {
 		t.Helper()
-		data, err := s.SignText(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(s.SignText(text))(t)
 		return data
 	}
 	checkpoint := sign(signers, text)
@@ -63,10 +57,7 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := tiles.New(files[:file.Seq])
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(tiles.New(files[:file.Seq]))(t)
 		if earlier, err := first.Prove(file, signers.Origin(), signers.SignText); err != nil || !bytes.Equal(earlier, proof) {
 			t.Errorf("file %d: the proof changes as the log grows: %v", file.Seq, err)
 		}
@@ -82,25 +73,17 @@ func TestProofs(t *testing.T) {
 			}
 		}
 		file.Hash = strings.Repeat("0", 64)
-		if _, err := l.Prove(file, signers.Origin(), signers.SignText); err == nil {
-			t.Errorf("file %d is proven by another hash", file.Seq)
-		}
+		must.Fail(t, fmt.Sprintf("file %d is proven by another hash", file.Seq), must.Err(l.Prove(file, signers.Origin(), signers.SignText)))
 	}
 
-	proof, err := l.Prove(files[5], signers.Origin(), signers.SignText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := must.Get(l.Prove(files[5], signers.Origin(), signers.SignText))(t)
 	lines := strings.Split(string(proof), "\n")
 	line := func(number int, text string) string {
 		altered := slices.Clone(lines)
 		altered[number] = text
 		return strings.Join(altered, "\n")
 	}
-	forged, err := files[4].Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	forged := must.Get(files[4].Encode())(t)
 	_, signed, _ := strings.Cut(string(proof), "\n\n")
 	text, _, _ = strings.Cut(signed, "\n\n")
 	text += "\n"
@@ -163,25 +146,17 @@ func TestLogOfAStore(t *testing.T) {
 		}
 		s.New = true
 		publisher := snapshots.Publisher{Store: store, Signers: s}
-		base, err := publisher.LoadBase(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(publisher.LoadBase(t.Context(), nil))(t)
 		d := &snapshots.Draft{Base: base, About: snapshots.About{
 			BuiltAt: time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC), CurrentSeason: 2024, Seasons: []int{2024},
 			Ledger: snapshots.Ledger{Kind: "real", Seq: int64(step.files), Hash: files[step.files-1].Hash},
 		}}
-		if err = tiles.Add(d, s, files[:step.files], &ledger.Fold{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tiles.Add(d, s, files[:step.files], &ledger.Fold{}))
 		receipt, err := publisher.Publish(t.Context(), *d)
 		if err != nil || receipt.ObjectsWritten != step.written {
 			t.Fatalf("step %d: %d objects written, %v; want %d", i, receipt.ObjectsWritten, err, step.written)
 		}
-		v, err := snapshots.Open(t.Context(), store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(snapshots.Open(t.Context(), store, nil))(t)
 		body, _ := v.Body(tiles.Checkpoint)
 		n, size, _, err := tiles.ReadCheckpoint(body.Identity, s.Trust())
 		if err != nil || n.Origin != step.origin || size != int64(step.files) || len(n.Keys) != len(step.keys) {
@@ -195,10 +170,7 @@ func TestLogOfAStore(t *testing.T) {
 func TestProofsOfPicks(t *testing.T) {
 	opened := time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)
 	start := opened.Add(148 * time.Hour)
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, opened, "builder", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Real, opened, "builder", ""))(t)
 	happens := func(events ...ledger.Event) {
 		t.Helper()
 		fresh, err := l.Refresh(t.Context())
@@ -281,17 +253,12 @@ func TestProofsOfPicks(t *testing.T) {
 func keyFile(t *testing.T, folder, origin string) string {
 	t.Helper()
 	file := filepath.Join(folder, rand.Text())
-	if err := notes.MakeKey(file, origin); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, origin))
 	return file
 }
 
 func key(t *testing.T, origin string) *notes.Signers {
 	t.Helper()
-	s, err := notes.ReadSigners(keyFile(t, t.TempDir(), origin))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(notes.ReadSigners(keyFile(t, t.TempDir(), origin)))(t)
 	return s
 }

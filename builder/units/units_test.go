@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gridcast/builder/units"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -18,26 +19,16 @@ func TestRender(t *testing.T) {
 		return []byte(`{"generated_at":"` + at.Format(time.DateOnly) + `"}`), nil
 	}
 	body, _ := stamped(published)
-	packed, err := snapshots.Pack(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(snapshots.Pack(body))(t)
 	store := memblob.New()
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	publisher := snapshots.Publisher{Store: store}
-	if _, err := publisher.Publish(t.Context(), snapshots.Draft{
+	must.Get(publisher.Publish(t.Context(), snapshots.Draft{
 		Base:     base,
 		About:    snapshots.About{Builder: "test", BuiltAt: published, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real"}},
 		Variants: []snapshots.Variant{snapshots.New(path, body, packed, published)},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if base, err = snapshots.LoadBase(t.Context(), store, nil); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	base = must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	failed := errors.New("no such driver")
 	for _, test := range []struct {
 		name, path string

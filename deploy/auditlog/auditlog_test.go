@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -28,15 +29,12 @@ func TestDoAnnouncesTheChange(t *testing.T) {
 	store := memblob.New()
 	log := load(t, store)
 	change := auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong grid"}
-	err := log.Do(t.Context(), change, func() error {
+	must.Do(t, log.Do(t.Context(), change, func() error {
 		if n := len(load(t, store).Entries()); n != 1 {
 			t.Errorf("got %d entries while the change is made, want 1", n)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	e := load(t, store).Entries()[0]
 	got := auditlog.Intent{Actor: e.Actor, Action: e.Action, Subject: e.Subject, Reason: e.Reason}
 	if got != change || e.At.IsZero() {
@@ -153,9 +151,7 @@ func three(t *testing.T) *memblob.Store {
 	log := load(t, store)
 	for i := range 3 {
 		c := auditlog.Intent{Actor: "a", Action: auditlog.Rebuild, Reason: fmt.Sprint("reason ", i)}
-		if err := log.Do(t.Context(), c, nothing); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, log.Do(t.Context(), c, nothing))
 	}
 	return store
 }
@@ -166,10 +162,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	broken := errors.New("bad sector")
 	edit := func(seq int64, change func(string) string) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			object, err := store.Get(t.Context(), key(seq), blob.MaxDocument)
-			if err != nil {
-				t.Fatal(err)
-			}
+			object := must.Get(store.Get(t.Context(), key(seq), blob.MaxDocument))(t)
 			changed := change(string(object.Data))
 			if changed == string(object.Data) {
 				t.Fatal("the case changes nothing")
@@ -180,9 +173,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	}
 	remove := func(seq int64) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			if err := store.Delete(t.Context(), key(seq)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), key(seq)))
 			return store
 		}
 	}
@@ -203,9 +194,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 		"the first missing": {do: remove(1), damaged: key(2), unread: true, entries: 0},
 		"a stray number": {
 			do: func(t *testing.T, store *memblob.Store) blob.Store {
-				if _, err := store.Create(t.Context(), key(99_999_999), []byte("{}")); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(store.Create(t.Context(), key(99_999_999), []byte("{}")))(t)
 				return store
 			},
 			damaged: key(99_999_999), unread: true, entries: 3,
@@ -272,9 +261,7 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 	store := three(t)
 	for i, text := range []string{"cut", "cut again"} {
 		store.Corrupt(key(1), []byte(text))
-		if err := load(t, store).Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, nothing); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, load(t, store).Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, nothing))
 		noted := map[string]bool{}
 		for _, e := range load(t, store).Entries() {
 			if e.Action == auditlog.DamageFound {
@@ -291,13 +278,9 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 func TestRunningLogMeetsDamage(t *testing.T) {
 	store := three(t)
 	running := load(t, store)
-	if err := load(t, store).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, load(t, store).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing))
 	store.Corrupt(key(4), make([]byte, blob.MaxDocument+1))
-	if err := running.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, running.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, nothing))
 	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
 		t.Errorf("damage: got %v, want file 4", got)
 	}
@@ -315,9 +298,7 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 		return faultblob.Fate{}
 	})
 	running := load(t, store)
-	if err := load(t, inner).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, load(t, inner).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing))
 	revoke := auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}
 	bad.Store("all")
 	if err := running.Do(t.Context(), revoke, nothing); !errors.Is(err, down) {
@@ -368,22 +349,14 @@ func TestTextsArePrintable(t *testing.T) {
 func TestFileBytes(t *testing.T) {
 	const old = `{"seq":1,"previous":"","id":"A1","at":"2026-06-01T09:00:00Z","actor":"operator:anna","action":"rollback","subject":"12","reason":"wrong <grid>"}`
 	store := memblob.New()
-	if _, err := store.Create(t.Context(), key(1), []byte(old)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(store.Create(t.Context(), key(1), []byte(old)))(t)
 	log := load(t, store)
 	if len(log.Damage()) > 0 || len(log.Entries()) != 1 || log.Entries()[0].Reason != "wrong <grid>" {
 		t.Fatalf("got %+v, damage %v", log.Entries(), log.Damage())
 	}
-	err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"}, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"}, func() error { return nil }))
 	e := log.Entries()[1]
-	object, err := store.Get(t.Context(), key(2), blob.MaxDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(store.Get(t.Context(), key(2), blob.MaxDocument))(t)
 	want := strings.NewReplacer(`"seq":1`, `"seq":2`, `"previous":""`, `"previous":"`+chain.Hash([]byte(old))+`"`,
 		`"A1"`, `"`+e.ID+`"`, "2026-06-01T09:00:00Z", e.At.Format(time.RFC3339Nano)).Replace(old)
 	if got := string(object.Data); got != want {
@@ -393,10 +366,7 @@ func TestFileBytes(t *testing.T) {
 
 func load(t *testing.T, store blob.Store) *auditlog.Log {
 	t.Helper()
-	log, err := auditlog.Load(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), store))(t)
 	return log
 }
 
@@ -453,16 +423,11 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 // TestLastBackup checks that a backup that failed does not count, and that the one before it does.
 func TestLastBackup(t *testing.T) {
-	log, err := auditlog.Load(t.Context(), memblob.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), memblob.New()))(t)
 	if got := log.LastBackup(); !got.At.IsZero() {
 		t.Errorf("an empty log has the backup %+v", got)
 	}
-	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:good"}, func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:good"}, func() error { return nil }))
 	failed := errors.New("no space left")
 	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:bad"}, func() error { return failed }); !errors.Is(err, failed) {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -19,10 +20,7 @@ import (
 // start runs the shipped cache with its own key before two edges, and returns its address.
 func start(t *testing.T, key string, edges [2]string) string {
 	t.Helper()
-	shipped, err := os.ReadFile("nginx.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := must.Get(os.ReadFile("nginx.conf"))(t)
 	address := porttest.Address(t)
 	nginxtest.Start(t, strings.NewReplacer(
 		"include /etc/gridcast/cdn-key.conf;", `map "" $cdn_key { default "`+key+`"; }`,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/deploy/clock"
+	"gridcast/deploy/must"
 )
 
 var (
@@ -17,10 +18,7 @@ var (
 
 func at(t *testing.T, race, actual time.Time, speed float64) clock.Clock {
 	t.Helper()
-	c, err := clock.At(race, actual, speed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(clock.At(race, actual, speed))(t)
 	return c
 }
 
@@ -140,10 +138,7 @@ func TestRaceTimeNeverRunsBackwards(t *testing.T) {
 func TestNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fast := at(t, monaco, time.Now(), 3600)
-		from, err := clock.At(monaco, time.Now(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := must.Get(clock.At(monaco, time.Now(), 1))(t)
 		time.Sleep(2 * time.Second)
 		if got, want := fast.Now(), monaco.Add(2*time.Hour); !got.Equal(want) {
 			t.Errorf("at 3600: got %s, want %s", got, want)

@@ -19,6 +19,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -78,9 +79,7 @@ func (w *world) silence() {
 		}
 	}
 	facts.Drivers, facts.Headshots = named(&facts), season.Headshots{}
-	if err := archive.NewStore(w.store).Put(w.t.Context(), archivetest.Stored(w.t, facts)); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, archive.NewStore(w.store).Put(w.t.Context(), archivetest.Stored(w.t, facts)))
 }
 
 // named returns the drivers named in a row of the seasons.
@@ -238,10 +237,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	if got := fmt.Sprintf("%s %g %s", r.Code(r.Valid()[0].Driver), r.Valid()[0].Points, r.Code(r.Valid()[1].Driver)); got != "RUS 25 VER" {
 		t.Errorf("the result begins with %s, want RUS 25 VER", got)
 	}
-	log, err := auditlog.Load(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), w.store))(t)
 	var did []string
 	for _, e := range log.Entries() {
 		did = append(did, fmt.Sprintf("%s %s %s: %s", e.Actor, e.Action, e.Subject, e.Reason))

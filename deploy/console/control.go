@@ -37,14 +37,12 @@ type controlledRound struct {
 
 // controlledBlock is a part of the weekend that a person can enter.
 type controlledBlock struct {
-	Block   assemble.Block
-	Word    string   // its name for people
-	Order   []string // codes in known order, or to be sorted
-	Known   bool
-	Note    string // where from
-	Hint    string
-	ByHand  bool
-	Ordered bool // a list of codes without further fields
+	Block  assemble.Block
+	Word   string   // its name for people
+	Order  []string // codes in known order, or to be sorted
+	Known  bool
+	Note   string // where from
+	ByHand bool
 }
 
 const roundsInControl = 2
@@ -88,18 +86,9 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 	known := view.Each(roster.Known, func(s stewards.Starter) string { return s.Code + " " + s.Name })
 	controlled := controlledRound{Round: view.RoundOf(r), Drivers: strings.Join(known, "|")}
 	for _, b := range []controlledBlock{
-		{
-			Block: assemble.Entries, Known: roster.Listed,
-			Hint: "Who takes part, by code. Another car: LAW = red-bull, 30. A driver who was never there: LIN = Arvid Lindblad, GBR, racing-bulls, 41.",
-		},
-		{
-			Block: assemble.Qualifying, Known: len(r.Facts.Qualifying) > 0, Ordered: true,
-			Hint: "The fastest first: type codes, paste a timing page, or tap names below. Those without a place come after a line with a dash.",
-		},
-		{
-			Block: assemble.Grid, Known: len(r.Facts.Grid) > 0, Ordered: true,
-			Hint: "Pole first: type codes, paste a timing page, or tap names below. Drivers from the pit lane come after a line with a dash.",
-		},
+		{Block: assemble.Entries, Known: roster.Listed},
+		{Block: assemble.Qualifying, Known: len(r.Facts.Qualifying) > 0},
+		{Block: assemble.Grid, Known: len(r.Facts.Grid) > 0},
 	} {
 		b.Word, b.Order = operator.BlockWords[b.Block], operator.CodesOf(operator.KnownOrder(roster, r, b.Block))
 		standing, stands := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: b.Block})

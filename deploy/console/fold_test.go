@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -63,10 +64,7 @@ func TestFoldsOnAPhone(t *testing.T) {
 			}
 		}
 		// The folds within a section follow it in the page.
-		folds, err := strconv.Atoi(b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		folds := must.Get(strconv.Atoi(b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`)))(t)
 		for range folds {
 			b.Do(browsertest.Press(chromedp.CSS(`.fold:not([open]) > summary`)))
 		}

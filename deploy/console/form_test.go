@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"gridcast/builder/assemble"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -26,9 +27,7 @@ func submit(t *testing.T, path, body string) (action operator.Action, err error)
 			action, err = parse(nil, r)
 		})
 	}
-	if _, err := url.ParseQuery(body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(url.ParseQuery(body))(t)
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	mux.ServeHTTP(httptest.NewRecorder(), r)
@@ -44,10 +43,7 @@ func typed[A operator.Action](t *testing.T, args ...string) operator.Action {
 	var line struct {
 		Action A `embed:""`
 	}
-	parser, err := kong.New(&line, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(kong.New(&line, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST")))(t)
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
 
@@ -29,13 +30,8 @@ func TestFormsInABrowser(t *testing.T) {
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == 2024 })].Colours = nil
 	release := filepath.Join(t.TempDir(), "release.archive")
-	if err := archive.WriteFile(release, archivetest.Stored(t, facts)); err != nil {
-		t.Fatal(err)
-	}
-	document, _, err := keys.Load(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.WriteFile(release, archivetest.Stored(t, facts)))
+	document, _ := must.Get2(keys.Load(t.Context(), w.store))(t)
 	key := "/keys/" + document.Keys[0].ID
 
 	b := browsertest.Open(t)
@@ -99,10 +95,7 @@ func TestFormsInABrowser(t *testing.T) {
 		}
 	}
 
-	log, err := auditlog.Load(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), w.store))(t)
 	var logged []string
 	for _, e := range log.Entries() {
 		logged = append(logged, string(e.Action))
@@ -124,13 +117,10 @@ func secretStays(t *testing.T, w *world, b *browsertest.Browser) {
 		t.Errorf("the secret is %q", secret)
 	}
 	name := "Listed beside " + secret[len(secret)-4:]
-	err := keys.Update(t.Context(), w.store, func(d *keys.List) error {
+	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: name, Tier: "trial"}, w.now())
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(async () => {
 		getSelection().selectAllChildren(document.querySelector("#run .secret"));
 		await refresh();

@@ -17,9 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/derive"
 	"gridcast/builder/ingest"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/edge"
 	"gridcast/edge/keys"
@@ -42,18 +44,13 @@ func (w *world) wait(path string, form url.Values) run {
 		w.t.Fatalf("POST %s: got %s: %s", path, a.Status, a.body)
 	}
 	var r run
-	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, json.Unmarshal([]byte(a.body), &r))
 	return r
 }
 
 func (w *world) auditLog() *auditlog.Log {
 	w.t.Helper()
-	log, err := auditlog.Load(w.t.Context(), w.store)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(w.t.Context(), w.store))(w.t)
 	return log
 }
 
@@ -179,15 +176,9 @@ func TestGuessingIsSlow(t *testing.T) {
 	}
 	elsewhere := &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}
 	defer elsewhere.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.console.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, w.console.URL, nil))(t)
 	request.Header.Set("Authorization", "Bearer "+token)
-	a, err := elsewhere.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(elsewhere.RoundTrip(request))(t)
 	defer a.Body.Close()
 	if a.StatusCode != http.StatusOK {
 		t.Errorf("from another address: got %s, want it let in", a.Status)
@@ -200,10 +191,7 @@ func TestPeople(t *testing.T) {
 	o := &operator.Operator{Store: w.store, Audit: w.auditLog()}
 	admin := operator.Request{Actor: "claimed:root"}
 	add := func(name string, role operator.Role) string {
-		done, err := o.Do(t.Context(), operator.AddOperator{Name: name, Role: role}, admin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(o.Do(t.Context(), operator.AddOperator{Name: name, Role: role}, admin))(t)
 		return done.Secret
 	}
 	berta, carl := add("berta", operator.Operate), add("carl", operator.Read)
@@ -238,9 +226,7 @@ func TestPeople(t *testing.T) {
 		t.Errorf("audit log (-want +got):\n%s", diff)
 	}
 
-	if _, err := o.Do(t.Context(), operator.RevokeOperator{Name: "berta"}, admin); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(o.Do(t.Context(), operator.RevokeOperator{Name: "berta"}, admin))(t)
 	w.await("the revocation", func() bool { return w.do("GET", "/", nil, signed).StatusCode == http.StatusUnauthorized })
 	if a := w.do("GET", "/", nil, by(berta)); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a revoked token: got %s, want 401", a.Status)
@@ -254,15 +240,9 @@ func TestOnlyLocalNamesReachALocalPort(t *testing.T) {
 		"localhost:8090": http.StatusOK, "127.0.0.1:8090": http.StatusOK, "[::1]:8090": http.StatusOK, "localhost": http.StatusOK,
 		"evil.example:8090": http.StatusMisdirectedRequest, "10.0.0.1:8090": http.StatusMisdirectedRequest, "localhost.evil.example": http.StatusMisdirectedRequest,
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.console.URL+"/sign-in", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, w.console.URL+"/sign-in", nil))(t)
 		request.Host = host
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(http.DefaultClient.Do(request))(t)
 		if _ = response.Body.Close(); response.StatusCode != want {
 			t.Errorf("Host %s: got %s, want %d", host, response.Status, want)
 		}
@@ -512,9 +492,7 @@ func (w *world) events(id string, lines ...string) []console.Event {
 	for scanner := bufio.NewScanner(strings.NewReader(a.body)); scanner.Scan(); {
 		if data, ok := strings.CutPrefix(scanner.Text(), "data: "); ok {
 			var e console.Event
-			if err := json.Unmarshal([]byte(data), &e); err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, json.Unmarshal([]byte(data), &e))
 			events = append(events, e)
 		}
 	}
@@ -542,10 +520,7 @@ func TestKeysAndJobs(t *testing.T) {
 	if a := w.asOperator("POST", "/keys/"+created.ID+"/revoke", url.Values{"reason": {"leaked"}, "confirm": {"yes"}}); a.StatusCode != http.StatusOK {
 		t.Errorf("revoke: got %s, %s", a.Status, a.body)
 	}
-	document, _, err := keys.Load(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document, _ := must.Get2(keys.Load(t.Context(), w.store))(t)
 	if record, err := document.Find(created.ID); err != nil || record.Revoked.IsZero() {
 		t.Errorf("after the revocation: %+v, %v", record, err)
 	}
@@ -620,10 +595,7 @@ func TestFaultsAreShown(t *testing.T) {
 	w := newWorld(t, func(c *console.Config) { c.Edges = append(c.Edges, asked, console.Remote("127.0.0.1:9")) })
 	w.build("start")
 	w.build("again")
-	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), w.store, nil))(t)
 	m := base.Manifest
 	draft := snapshots.Draft{Base: base, About: m.About}
 	draft.Refused = []snapshots.RefusedEntry{{Path: "next-race", Version: 2, Reason: "data.name is wrong"}}
@@ -631,9 +603,7 @@ func TestFaultsAreShown(t *testing.T) {
 		draft.Variants = append(draft.Variants, snapshots.Reused(e))
 	}
 	publisher := snapshots.Publisher{Store: w.store}
-	if _, err := publisher.Publish(t.Context(), draft); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Publish(t.Context(), draft))(t)
 	w.mu.Lock()
 	w.jobs[2].LastError = "the directory of the store is empty: is the disk mounted?"
 	w.mu.Unlock()
@@ -772,9 +742,9 @@ func TestBecause(t *testing.T) {
 	w := newWorld(t)
 	w.build("grid_known 2024022")
 	w.set(w.weekend.GridKnownAt())
-	w.build(builder.DerivedReason)
+	w.build(derive.Reason)
 	w.set(w.weekend.StartsAt().Add(time.Minute))
-	w.build(builder.DerivedReason)
+	w.build(derive.Reason)
 	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
 	if want := "<dt>Because</dt><dd>the grid should be known (Las Vegas Grand Prix) (version 1)</dd>"; !strings.Contains(page, want) {
 		_, after, _ := strings.Cut(page, "<dt>Because</dt>")

@@ -40,16 +40,16 @@ type page struct {
 	Release    string // of the program
 
 	Served   served
-	Next     *comingRace
-	Race     *raceView // nil: none may be observed now
+	Next     *view.Round // the scheduled one that starts first; nil if none is known
+	Race     *raceView   // nil: none may be observed now
 	Results  resultsSection
 	Control  controlSection
 	Season   seasonView
 	Record   recordView
-	Versions []versionView
+	Versions []view.VersionRow
 	Keys     keysSection
 	Webhooks webhooksSection
-	Jobs     []jobView
+	Jobs     []scheduler.JobStatus
 	Settings settingsSection
 	Sources  sourcesSection
 	Audit    auditSection
@@ -116,7 +116,7 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	state := c.Operator.Ledger.Current(now)
 	p := page{
 		Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind(), Release: c.Release,
-		Jobs: jobViews(c.Operator.Jobs()),
+		Jobs: c.Operator.Jobs(),
 	}
 	if run := c.runs.current(); run != nil && (!run.Last().Ends() || time.Since(run.Began) < runStaysFor) {
 		view := viewOf(run)
@@ -262,27 +262,6 @@ func rank(urgent bool) int {
 	return 1
 }
 
-type jobView struct {
-	scheduler.JobStatus
-	State string // one word for the state
-	Bad   bool
-}
-
-func jobViews(all []scheduler.JobStatus) []jobView {
-	return view.Each(all, func(s scheduler.JobStatus) jobView {
-		v := jobView{JobStatus: s, State: "waiting"}
-		switch {
-		case s.Running:
-			v.State = "running"
-		case s.LastError != "":
-			v.State, v.Bad = "failed", true
-		case s.Pending:
-			v.State = "about to run"
-		}
-		return v
-	})
-}
-
 // auditView is an entry of the audit log, with the reason if the action failed.
 type auditView struct {
 	auditlog.AuditLine
@@ -325,7 +304,10 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	}
 	a := almanac.Join(facts.Archive.AsOf(now), state)
 	p.names = roundNames(a)
-	p.Next = nextRace(a)
+	if coming := a.Coming(); len(coming) > 0 {
+		next := view.RoundOf(coming[0])
+		p.Next = &next
+	}
 	p.Results = newResults(a)
 	p.Sources.Missing = almanac.Missing(facts.Archive.AsOf(now), state, now)
 	p.Season = newSeason(a, year)

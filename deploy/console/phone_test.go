@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
 )
@@ -115,7 +116,7 @@ func TestActionsOnAPhone(t *testing.T) {
 		t.Errorf("after the calendar was imported the round starts at %s", r.Start)
 	}
 	organiser := filepath.Join(t.TempDir(), "organiser.ics")
-	if err := os.WriteFile(organiser, []byte(strings.ReplaceAll(`BEGIN:VCALENDAR
+	must.Do(t, os.WriteFile(organiser, []byte(strings.ReplaceAll(`BEGIN:VCALENDAR
 VERSION:2.0
 PRODID:-//organiser//EN
 BEGIN:VEVENT
@@ -125,17 +126,12 @@ SUMMARY:FORMULA 1 QATAR AIRWAYS QATAR GRAND PRIX 2024 - Race
 DTSTART;TZID=Asia/Qatar:20241201T213000
 END:VEVENT
 END:VCALENDAR
-`, "\n", "\r\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`, "\n", "\r\n")), 0o600))
 	do("calendar-file", `form[action='/calendar']`, "file", organiser, "reason", "the organiser sent a file")
 	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC)) {
 		t.Errorf("after the file was sent the round starts at %s", r.Start)
 	}
-	log, err := auditlog.Load(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), w.store))(t)
 	if last := log.Entries()[len(log.Entries())-1]; last.Action != auditlog.ImportCalendar || !strings.HasPrefix(last.Subject, "organiser.ics") {
 		t.Errorf("after the file was sent the audit log ends with %+v", last)
 	}
@@ -158,10 +154,7 @@ END:VCALENDAR
 		t.Errorf("after its correction the sprint is %+v", r.Sprint()[:3])
 	}
 
-	document, _, err := keys.Load(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document, _ := must.Get2(keys.Load(t.Context(), w.store))(t)
 	do("rotate", `form[action='/keys/`+document.Keys[0].ID+`/rotate']`, "reason", "every year")
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, keys.Prefix) {
 		t.Errorf("the new key is %q", got)
@@ -187,13 +180,10 @@ END:VCALENDAR
 	says(t, "on a phone: webhook-test", b.Text("#run-text"))
 	b.Look("webhook-tested")
 	do("webhook-pause", form("pause"), "reason", "their maintenance")
-	err = webhook.Update(t.Context(), w.store, func(hooks *[]webhook.Hook) error {
+	must.Do(t, webhook.Update(t.Context(), w.store, func(hooks *[]webhook.Hook) error {
 		(*hooks)[0].Pause("nothing was taken since 19 November 2026 08:00 UTC, 10 attempts: answered 502", true)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.ScrollIntoView(chromedp.CSS(`#webhooks`)))
 	b.Look("webhook-given-up")
 	b.Picture("webhooks")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridcast/builder/live"
+	"gridcast/deploy/must"
 )
 
 // TestRaceByHand enters laps of a running race with the form of the page, releases them and ends the race.
@@ -87,8 +88,6 @@ func (w *world) runs(laps int) {
 		if lap/10%2 == 1 {
 			o.Cars[0].Driver, o.Cars[2].Driver = o.Cars[2].Driver, o.Cars[0].Driver
 		}
-		if _, _, err := log.Append(w.t.Context(), live.Fixture{}, o); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Get2(log.Append(w.t.Context(), live.Fixture{}, o))(w.t)
 	}
 }

@@ -56,6 +56,7 @@ var functions = template.FuncMap{
 	"percent": view.Percent,
 	"who":     operator.Who,
 	"ended":   view.Ended,
+	"latest":  latestAttempts,
 	"what":    func(a auditlog.Verb) string { return strings.ReplaceAll(string(a), "_", " ") },
 	"since":   func(now, t time.Time) string { return frame.LongTime(now.Sub(t)) },
 	"join":    func(s []string) string { return strings.Join(s, " ") },
@@ -96,23 +97,20 @@ var reasonWords = map[string]string{
 	string(cadence.Nightly):         "every night",
 }
 
-// describe replaces codes in the reason of a build or a job, such as "lights_out 2024022", by words.
-func describe(reason string, names map[int64]string) string {
-	fields := strings.Fields(reason)
+// Say replaces codes in the reason of a build or a job, such as "lights_out 2024022", by words and names of rounds.
+func (p *page) Say(reason any) string {
+	fields := strings.Fields(fmt.Sprint(reason))
 	for i, field := range fields {
 		if words, ok := reasonWords[field]; ok {
 			fields[i] = words
 			continue
 		}
-		if key, err := strconv.ParseInt(field, 10, 64); err == nil && i > 0 && names[key] != "" {
-			fields[i] = "(" + names[key] + ")"
+		if key, err := strconv.ParseInt(field, 10, 64); err == nil && i > 0 && p.names[key] != "" {
+			fields[i] = "(" + p.names[key] + ")"
 		}
 	}
 	return strings.Join(fields, " ")
 }
-
-// Say describes a reason with the names of rounds.
-func (p *page) Say(reason any) string { return describe(fmt.Sprint(reason), p.names) }
 
 // SayRound returns the name of a round, or its key if the page does not know it.
 func (p *page) SayRound(key int64) string {

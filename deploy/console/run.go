@@ -126,7 +126,9 @@ func (r *Run) wait(ctx context.Context) bool {
 func (r *Run) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n := len(r.events); n > 0 && !worthTelling(r.events[n-1], e) {
+	last := r.last()
+	news := e.Phase != last.Phase || e.Total == 0 || e.Done == e.Total || e.Done*steps/e.Total > last.Done*steps/e.Total
+	if len(r.events) > 0 && !news {
 		return
 	}
 	e.Seq = len(r.events) + 1
@@ -137,11 +139,6 @@ func (r *Run) add(e Event) {
 
 // steps limits the reported events of a phase.
 const steps = 20
-
-func worthTelling(last, next Event) bool {
-	return next.Phase != last.Phase || next.Total == 0 || next.Done == next.Total ||
-		next.Done*steps/next.Total > last.Done*steps/next.Total
-}
 
 type runs struct {
 	mu     sync.Mutex

@@ -3,7 +3,6 @@ package console
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
@@ -12,23 +11,6 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/view"
 )
-
-type comingRace struct {
-	view.Round
-
-	Circuit string
-	PickDue time.Time // when the pick is frozen, as far as known
-}
-
-// nextRace is the scheduled round that starts first; nil if none is known.
-func nextRace(a *almanac.Almanac) *comingRace {
-	coming := a.Coming()
-	if len(coming) == 0 {
-		return nil
-	}
-	next := coming[0]
-	return &comingRace{Round: view.RoundOf(next), Circuit: next.Circuit.Name, PickDue: next.Facts.GridKnownAt()}
-}
 
 // waitingResult is a race without a verified result: the pick beside the source's classification.
 type waitingResult struct {

@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 )
 
 // mostBytes limits the console's page, so that a phone on a poor line loads it in a few seconds.
@@ -31,10 +32,7 @@ func TestPageIsSmall(t *testing.T) {
 	}{
 		{"the seasons that come with gridcast", archivetest.Embedded, "2007"},
 		{"all seasons", func(t testing.TB) *season.Archive {
-			a, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{}))(t)
 			return a
 		}, "1950"},
 	} {
@@ -42,13 +40,10 @@ func TestPageIsSmall(t *testing.T) {
 			w := newWorld(t)
 			stored := archivetest.Put(t, archive.NewStore(w.store), archivetest.Stored(t, tt.seasons(t).Facts()))
 			w.set(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
-			_, err := almanactest.Fresh(t, w.builder.Ledger).Append(t.Context(), w.now(), "test", func(s *ledger.Fold) ([]ledger.Event, error) {
+			must.Get(almanactest.Fresh(t, w.builder.Ledger).Append(t.Context(), w.now(), "test", func(s *ledger.Fold) ([]ledger.Event, error) {
 				keys, err := ledger.AssignKeys(s, stored.Archive.Facts().Seasons)
 				return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			for path, year := range map[string]string{"/": "2026", "/?season=" + tt.oldest: tt.oldest, "/?season=2024": "2024"} {
 				page := w.asOperator("GET", path, nil, "Accept: text/html").body
 				if len(page) > mostBytes {

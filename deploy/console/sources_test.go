@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -27,10 +28,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	}
 	open := func(make func(string, string) (source.Upstream, error), api *sourcetest.Replay) source.Upstream {
 		t.Helper()
-		upstream, err := make(api.URL, "gridcast-test (operator@example.org)")
-		if err != nil {
-			t.Fatal(err)
-		}
+		upstream := must.Get(make(api.URL, "gridcast-test (operator@example.org)"))(t)
 		return upstream
 	}
 	shut := sourcetest.Jolpica(t)
@@ -47,10 +45,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 		}
 		c.Sources = func() []operator.Source { return operator.SourcesOf(in) }
 	})
-	report, err := in.Poll(t.Context(), w.now(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(in.Poll(t.Context(), w.now(), true))(t)
 	waiting := func(gp season.GrandPrixID, block assemble.Block, list []assemble.Proposal) string {
 		for _, c := range list {
 			if c.GrandPrix == gp && c.Block == block {
@@ -81,10 +76,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	b.Look("21-accept-asked")
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	says(t, "after a change is accepted", b.Text("#run-text"))
-	state, err := ingest.LoadPollState(t.Context(), w.store, "jolpica")
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(ingest.LoadPollState(t.Context(), w.store, "jolpica"))(t)
 	if waiting("qatar", assemble.Grid, state.Held) != "" {
 		t.Error("the change still waits")
 	}

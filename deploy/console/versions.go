@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder"
+	"gridcast/builder/derive"
 	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
@@ -22,13 +22,6 @@ type history struct {
 	listed []snapshots.Summary
 }
 
-type versionView struct {
-	view.VersionRow
-
-	Current bool
-	MayRoll bool // rollback is possible
-}
-
 func (c *Console) collectVersions(ctx context.Context, p *page) error {
 	list, err := c.history.list(ctx, c)
 	if err != nil && !errors.Is(err, snapshots.ErrNone) { // the section says that nothing is published yet
@@ -38,8 +31,7 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 		if s.Status == snapshots.Unpublished {
 			continue
 		}
-		current := s.Status == snapshots.Current
-		p.Versions = append(p.Versions, versionView{view.VersionOf(s), current, !current && s.Damage == ""})
+		p.Versions = append(p.Versions, view.VersionOf(s))
 		if len(p.Versions) == shownVersions {
 			break
 		}
@@ -50,11 +42,11 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 
 // because returns the reason of the last version that changed an answer, up to the current one. Derived documents follow
 // every such version in a version of their own, which says nothing about the cause.
-func because(versions []versionView, reason string) string {
-	current := slices.IndexFunc(versions, func(v versionView) bool { return v.Current })
+func because(versions []view.VersionRow, reason string) string {
+	current := slices.IndexFunc(versions, func(v view.VersionRow) bool { return v.Status == snapshots.Current })
 	for i, v := range versions[max(current, 0):] {
 		switch {
-		case v.Reason == builder.DerivedReason:
+		case v.Reason == derive.Reason:
 		case i > 0:
 			return fmt.Sprintf("%s (version %d)", v.Reason, v.Version)
 		default:
@@ -117,20 +109,15 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, _ visitor)
 			return
 		}
 	}
-	p.shorten()
-	c.render(w, http.StatusOK, "version", p)
-}
-
-// shorten drops values that exceed the page.
-func (p *versionPage) shorten() {
 	left := shownValues
-	for i := range p.Changes {
+	for i := range p.Changes { // without the values that exceed the page
 		if n := len(p.Changes[i].Values); n > left {
 			p.Changes[i].Values, p.More = p.Changes[i].Values[:left], true
 		}
 		left -= len(p.Changes[i].Values)
 	}
 	p.Values = shownValues - left
+	c.render(w, http.StatusOK, "version", p)
 }
 
 // served is the published version, and the versions that the edges serve.

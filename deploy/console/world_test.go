@@ -29,6 +29,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/edge"
 	"gridcast/edge/keys"
@@ -83,14 +84,9 @@ func prepare(t testing.TB) {
 	store := memblob.New()
 	loaded := archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026)))
 	first, weekend := weekendOf(loaded.Archive)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.StartsAt().AddDate(0, 0, -7), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, first.StartsAt().AddDate(0, 0, -7), "test", ""))(t)
 	replay := builder.Policy{Model: predict.Leader(), AutoVerifyAfter: time.Hour}
-	if err := replay.Replay(t.Context(), l, archive.Stored{Archive: loaded.Archive}, weekend.GridKnownAt().Add(-time.Hour-time.Minute), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, replay.Replay(t.Context(), l, archive.Stored{Archive: loaded.Archive}, weekend.GridKnownAt().Add(-time.Hour-time.Minute), nil))
 	prepared.objects = blobtest.Objects(t, store)
 }
 
@@ -101,17 +97,11 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	w := &world{t: t, store: memblob.New(memblob.Strict(t, snapshots.Immutable))}
 	blobtest.Fill(t, w.store, prepared.objects)
 	facts := archive.NewStore(w.store)
-	loaded, err := facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := must.Get(facts.Load(t.Context()))(t)
 	w.archive = loaded.Archive
 	_, w.weekend = weekendOf(w.archive)
 	w.at = w.weekend.GridKnownAt().Add(-time.Hour)
-	l, err := ledger.Load(t.Context(), w.store, ledger.Simulated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Load(t.Context(), w.store, ledger.Simulated))(t)
 	policy := builder.Policy{Model: predict.Leader()}
 	log := slog.New(slog.DiscardHandler)
 	w.builder = &builder.Builder{Store: w.store, Ledger: l, Facts: facts.Load, Policy: policy, Name: "test", Log: log}
@@ -127,7 +117,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 }
 
 func (w *world) createKeys() {
-	err := keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
+	must.Do(w.t, keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
 		for _, client := range []struct{ name, tier string }{{"newsroom", "trial"}, {"Fantasy League Ltd", "pro"}} {
 			_, key, err := d.Create(keys.Request{Name: client.name, Tier: client.tier}, time.Now())
 			if err != nil {
@@ -138,24 +128,15 @@ func (w *world) createKeys() {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
 func (w *world) startEdge(log *slog.Logger) {
 	w.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(w.t)
 	w.address = listener.Addr().String()
 	race := func(time.Time) time.Time { return w.now() }
-	w.edge, err = edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: log, RaceTime: race, Listener: listener})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.edge = must.Get(edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: log, RaceTime: race, Listener: listener}))(w.t)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.edge.Run(ctx) }()
@@ -166,34 +147,22 @@ func (w *world) startEdge(log *slog.Logger) {
 		}
 	})
 	for range 32 { // 30 a minute are allowed
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+"/api/v1/calendar", nil)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		request := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+"/api/v1/calendar", nil))(w.t)
 		request.Header.Set("X-API-Key", w.key)
 		w.await("the keys at the edge", func() bool { return w.edge.Status().Keys.Loaded })
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		response := must.Get(http.DefaultClient.Do(request))(w.t)
 		_ = response.Body.Close()
 	}
 }
 
 func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []func(*console.Config)) {
 	w.t.Helper()
-	audit, err := auditlog.Load(w.t.Context(), w.store)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	audit := must.Get(auditlog.Load(w.t.Context(), w.store))(w.t)
 	assembly := &ingest.Ingest{
 		Store: w.store, Facts: facts, Ledger: w.builder.Ledger, Log: log, Interval: func(time.Time) time.Duration { return time.Minute },
 	}
 	w.builder.Policy.Arrived = assembly.Arrived
-	sender, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again"), InsecureLoopback: true})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	sender := must.Get(webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again"), InsecureLoopback: true}))(w.t)
 	cfg := console.Config{
 		Token: func() string { w.mu.Lock(); defer w.mu.Unlock(); return cmp.Or(w.token, token) }, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
 		Operator: &operator.Operator{
@@ -215,10 +184,7 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 	for _, o := range options {
 		o(&cfg)
 	}
-	c, err := console.New(cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := must.Get(console.New(cfg))(w.t)
 	w.console, w.close = httptest.NewServer(c.Handler()), c.Close
 	w.t.Cleanup(func() { c.Close(); w.console.Close() })
 }
@@ -226,14 +192,8 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 // round returns the present state of a round.
 func (w *world) round(session int64) *almanac.Round {
 	w.t.Helper()
-	facts, err := w.builder.Facts(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.Fold()).Round(session)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	facts := must.Get(w.builder.Facts(w.t.Context()))(w.t)
+	r := must.Get(almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.Fold()).Round(session))(w.t)
 	return r
 }
 
@@ -253,10 +213,7 @@ func (w *world) set(t time.Time) {
 // build publishes as of now and waits until the edge serves it.
 func (w *world) build(reason string) int64 {
 	w.t.Helper()
-	outcome, err := w.builder.Build(w.t.Context(), builder.Request{At: w.now(), Reason: reason})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	outcome := must.Get(w.builder.Build(w.t.Context(), builder.Request{At: w.now(), Reason: reason}))(w.t)
 	w.await(fmt.Sprintf("version %d at the edge", outcome.Version), func() bool { return w.edge.Status().Version >= outcome.Version })
 	return outcome.Version
 }
@@ -280,10 +237,7 @@ type answer struct {
 // do sends a request with header lines such as "Accept: text/html".
 func (w *world) do(method, path string, form url.Values, lines ...string) answer {
 	w.t.Helper()
-	request, err := http.NewRequestWithContext(w.t.Context(), method, w.console.URL+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(w.t.Context(), method, w.console.URL+path, strings.NewReader(form.Encode())))(w.t)
 	if form != nil {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -291,15 +245,9 @@ func (w *world) do(method, path string, form url.Values, lines ...string) answer
 		name, value, _ := strings.Cut(line, ": ")
 		request.Header.Set(name, value)
 	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	response := must.Get(http.DefaultTransport.RoundTrip(request))(w.t)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(response.Body))(w.t)
 	return answer{response, string(body)}
 }
 

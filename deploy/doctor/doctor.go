@@ -20,10 +20,10 @@ import (
 	"syscall"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/flags"
@@ -433,7 +433,7 @@ func (d *doctor) ledger(ctx context.Context, version int64) {
 		return
 	}
 	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Request{})
-	audit, _ := done.Record.(builder.Audit)
+	audit, _ := done.Record.(proof.Audit)
 	switch {
 	case err != nil:
 		d.failed("ledger", "gridcast ledger audit --store '"+d.Store+"'", err)

@@ -18,15 +18,20 @@ import (
 func (d *doctor) signatures(ctx context.Context, cfg edge.Config) {
 	list, _, listErr := keys.Load(ctx, d.store)
 	if d.Role != "edge" {
-		d.signer(ctx, "signing", "--sign", d.Sign, d.Signers,
-			"versions are not signed, and the ledger has no public log: anyone with write access to the store can publish", "gridcast build --new-key", d.versionSigned)
-		d.signer(ctx, "key signing", "--sign-keys", d.SignKeys, d.KeySigners,
-			"this process signs no list of API keys; a host of operators may", "gridcast keys sign", func(_ context.Context, t notes.Trust) error {
+		d.signer(ctx, signer{
+			check: "signing", flag: "--sign", files: d.Sign, read: d.Signers, sign: "gridcast build --new-key", signed: d.versionSigned,
+			missing: "versions are not signed, and the ledger has no public log: anyone with write access to the store can publish",
+		})
+		d.signer(ctx, signer{
+			check: "key signing", flag: "--sign-keys", files: d.SignKeys, read: d.KeySigners, sign: "gridcast keys sign",
+			missing: "this process signs no list of API keys; a host of operators may",
+			signed: func(_ context.Context, t notes.Trust) error {
 				if listErr != nil || len(list.Keys) == 0 {
 					return nil //nolint:nilerr // the check of the keys reports it
 				}
 				return list.SignedBy(t)
-			})
+			},
+		})
 	}
 	if d.Role == "scheduler" {
 		return
@@ -69,15 +74,26 @@ func again(err error, last string, files ...string) string {
 	return "cp COPY " + list + "   # from where the copies of secrets are; " + last
 }
 
-// signer checks the private keys of a flag: that only their owner can read them, and that they have signed.
-func (d *doctor) signer(ctx context.Context, check, flag string, files []string, read func() (*notes.Signers, error), missing, sign string, signed func(context.Context, notes.Trust) error) {
-	key, err := read()
+// signer is the check of the private keys of a flag.
+type signer struct {
+	check, flag string
+	files       []string
+	read        func() (*notes.Signers, error)
+	missing     string                                   // the consequence without such a key
+	sign        string                                   // the command that signs
+	signed      func(context.Context, notes.Trust) error // fails unless one of the keys has signed
+}
+
+// signer checks that only their owner can read the private keys, and that they have signed.
+func (d *doctor) signer(ctx context.Context, of signer) {
+	check, flag, files := of.check, of.flag, of.files
+	key, err := of.read()
 	if err != nil {
 		d.failed(check, again(err, "a new key only without a copy: deploy/docs/signing.md", files...), err)
 		return
 	}
 	if key == nil {
-		d.found(check, Note, "gridcast signing new FILE   # then "+flag+" FILE; deploy/docs/signing.md", "%s", missing)
+		d.found(check, Note, "gridcast signing new FILE   # then "+flag+" FILE; deploy/docs/signing.md", "%s", of.missing)
 		return
 	}
 	for _, file := range files {
@@ -86,12 +102,12 @@ func (d *doctor) signer(ctx context.Context, check, flag string, files []string,
 			return
 		}
 	}
-	if err := signed(ctx, key.Trust()); err != nil {
+	if err := of.signed(ctx, key.Trust()); err != nil {
 		state, holds := Note, "what the store holds now"
 		if check == "signing" {
 			state, holds = Problem, "the current version, so no version can follow it"
 		}
-		d.found(check, state, sign+" "+flag+" "+strings.Join(files, " "+flag+" ")+"   # if that key is meant; deploy/docs/signing.md", "%s has not signed %s: %s", key.Origin(), holds, oneLine(err))
+		d.found(check, state, of.sign+" "+flag+" "+strings.Join(files, " "+flag+" ")+"   # if that key is meant; deploy/docs/signing.md", "%s has not signed %s: %s", key.Origin(), holds, oneLine(err))
 		return
 	}
 	d.found(check, Good, "", "%s signs", key.Origin())

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
@@ -138,7 +137,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	if reading.Wait(); factsErr != nil {
 		return factsErr
 	}
-	if err := builder.Vouch(ctx, l, archives); err != nil {
+	if err := archives.Vouch(ctx, l); err != nil {
 		return err
 	}
 	o := operator.Operator{Store: store, Ledger: l, Facts: archives.Load, Now: func() time.Time { return now }}

@@ -87,7 +87,7 @@ func (f *Builder) WithoutSettings(ctx context.Context, s *terminal.Streams, stor
 	if err != nil {
 		return nil, err
 	}
-	if err := builder.Vouch(ctx, l, facts); err != nil {
+	if err := facts.Vouch(ctx, l); err != nil {
 		return nil, err
 	}
 	// A build that polls no source needs the arrival times in the facts log too.
@@ -108,7 +108,7 @@ func (f *Builder) openLedger(ctx context.Context, facts *archive.Store, store bl
 	if err != nil {
 		return nil, err
 	}
-	l, err := ledger.Open(ctx, store, kind, at, builder.Actor, inUse)
+	l, err := ledger.Open(ctx, store, kind, at, ledger.BuilderActor, inUse)
 	if err != nil {
 		return nil, clockHint(err, kind)
 	}
@@ -139,7 +139,7 @@ func (f *Builder) Ingest(ctx context.Context, from Sources, s *terminal.Streams)
 	}
 	in, err := from.Ingest(ctx, &builder.Builder{Store: store, Ledger: l, Archives: facts}, c.IsSystem(), s)
 	if err == nil {
-		in.Vouch = func(ctx context.Context) error { return builder.Vouch(ctx, l, facts) }
+		in.Vouch = func(ctx context.Context) error { return facts.Vouch(ctx, l) }
 	}
 	return in, at, err
 }

@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -91,19 +92,14 @@ func TestClock(t *testing.T) {
 // TestToken checks that the first start makes a private token, which later starts read.
 func TestToken(t *testing.T) {
 	f := flags.Console{OperatorTokenFile: filepath.Join(t.TempDir(), "new", "token")}
-	made, err := f.Token()
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Get(f.Token())(t)
 	if again, err := f.Token(); err != nil || again.Value() != made.Value() {
 		t.Errorf("read again: %v, want the same token", err)
 	}
 	if info, err := os.Stat(f.OperatorTokenFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
-	if err := os.WriteFile(f.OperatorTokenFile, []byte("short\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(f.OperatorTokenFile, []byte("short\n"), 0o600))
 	if got, err := f.Token(); err == nil {
 		t.Errorf("a short token is accepted: %q", got.Value())
 	}

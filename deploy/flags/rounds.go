@@ -87,7 +87,7 @@ func joinFacts(ctx context.Context, o *operator.Operator, facts *archive.Store) 
 		}
 		return loaded, err
 	}
-	return builder.Vouch(ctx, o.Ledger, facts)
+	return facts.Vouch(ctx, o.Ledger)
 }
 
 // Importer opens an existing store for actions on its archive. Its ledger may be of either kind; the operator has none

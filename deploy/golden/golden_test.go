@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 // recorder is a test that only notes that it failed.
@@ -31,13 +32,9 @@ func fails(t *testing.T, check func(t testing.TB)) (failed bool) {
 // TestGolden checks that another text, another name and an absent file fail, and that the recorded ones do not.
 func TestGolden(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("testdata", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("testdata", 0o700))
 	for path, text := range map[string]string{"sentences.txt": "refused\torder of ROUND / HAM twice\n", "inputs.txt": "\"HAM\"\n\ttwice\n\tor more\n", "table.txt": "Where to.\n\n\"HAM\"\n\tto HAM\n", "value.json": "{\n  \"a\": 1\n}\n"} {
-		if err := os.WriteFile("testdata/"+path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("testdata/"+path, []byte(text), 0o600))
 	}
 	for _, test := range []struct {
 		name  string

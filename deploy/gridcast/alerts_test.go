@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -23,10 +24,7 @@ var named = regexp.MustCompile(`\bgridcast((?: [a-z][a-z0-9]*)+)`)
 // TestAdviceNamesCommandsThatExist checks every command that an alert or the console recommends.
 func TestAdviceNamesCommandsThatExist(t *testing.T) {
 	var c cli
-	parser, err := kong.New(&c, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": ""})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(kong.New(&c, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": ""}))(t)
 	find := func(node *kong.Node, name string) *kong.Node {
 		for _, child := range node.Children {
 			if child.Name == name {
@@ -37,18 +35,12 @@ func TestAdviceNamesCommandsThatExist(t *testing.T) {
 	}
 	count := 0
 	for _, pattern := range []string{"../prometheus/alerts.yaml", "../console/*.go", "../operator/*.go", "../doctor/*.go", "../flags/*.go", "../servers/*.go", "*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(file))(t)
 			for _, match := range named.FindAllStringSubmatch(quotedText(file, string(text)), -1) {
 				words := strings.Fields(match[1])
 				node := find(parser.Model.Node, words[0])
@@ -96,15 +88,10 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	admin := porttest.Address(t)
 	server := startServer(t, dir, "edge", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--admin-listen", admin)
 
-	rules, err := os.ReadFile("../prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must.Get(os.ReadFile("../prometheus/alerts.yaml"))(t)
 	impatient := regexp.MustCompile(`for: \d+[mh]`).ReplaceAll(rules, []byte("for: 1s"))
 	write := func(name string, data string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	write("alerts.yaml", string(impatient))
 	write("prometheus.yaml", "global: {scrape_interval: 500ms, scrape_timeout: 400ms, evaluation_interval: 500ms}\nrule_files: [alerts.yaml]\n"+
@@ -112,9 +99,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	address := porttest.Address(t)
 	cmd := exec.Command(prometheus, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", "--web.listen-address="+address)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, io.Discard, io.Discard
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 
 	firing := func(alert string) bool {
@@ -146,9 +131,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	eventually(t, "no alert fires while the edge and its store are there", func() bool {
 		return !firing("GridcastProcessGone") && !firing("GridcastKeysStale")
 	})
-	if err := os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")))
 	// A missing folder looks like a store that lost its objects.
 	eventually(t, "the keys are gone", func() bool { return firing("GridcastKeysStale") })
 	server.kill(t)

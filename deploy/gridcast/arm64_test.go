@@ -11,8 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -48,14 +49,8 @@ func TestArm64(t *testing.T) {
 	for name, program := range map[string][]string{"here": {here}, "there": {qemu, arm64}} {
 		store := filepath.Join(stores, name)
 		run(slices.Concat(program, []string{"replay", "--store", "dir:" + store, "--from", "2024", "--to", "2024", "--sign", key})...)
-		dir, err := dirblob.Open(store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := ledger.Load(t.Context(), dir, ledger.AnyKind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(dirblob.Open(store))(t)
+		l := must.Get(ledger.Load(t.Context(), dir, ledger.AnyKind))(t)
 		for _, file := range l.Files() {
 			for _, e := range file.Events {
 				if e.ID = ""; e.Type == ledger.PickFrozen {
@@ -71,10 +66,8 @@ func TestArm64(t *testing.T) {
 	for _, at := range []string{"2025-01-02T00:00:00Z", "2025-03-15T12:00:00Z", "2025-03-18T12:00:00Z"} {
 		run(here, "build", "--all", "--store", store, "--now", at, "--sign", key)
 	}
-	var again []builder.Reproduction
-	if err := json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again); err != nil {
-		t.Fatal(err)
-	}
+	var again []proof.Reproduction
+	must.Do(t, json.Unmarshal(run(qemu, arm64, "snapshots", "reproduce", "--all", "--json", "--store", store), &again))
 	documents := 0
 	for _, a := range again {
 		documents += a.Equal

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // The program completes command lines for the shells, which hand it the line in COMP_LINE.
@@ -52,24 +54,16 @@ func completionFile(t *testing.T, shell string) string {
 		t.Fatalf("completion %s: %s", shell, complaint.String())
 	}
 	file := filepath.Join(t.TempDir(), "gridcast."+shell)
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, out.Bytes(), 0o600))
 	return file
 }
 
 // Each shell that is on this machine reads its lines, and asks this program then.
 func TestShellsReadTheirLines(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	for shell, check := range map[string][]string{"bash": {"-c", `source "$0" && complete -p gridcast`}, "zsh": {"-n"}, "fish": {"-n"}} {
 		file := completionFile(t, shell)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		if !strings.Contains(string(text), program) || strings.Contains(string(text), "-l tls-cert -r -F") != (shell == "fish") {
 			t.Errorf("%s: got %s", shell, text)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
 )
@@ -118,9 +119,7 @@ func (s storage) changedIn(t *testing.T, receipt snapshots.Receipt) map[string]i
 	}
 	var m snapshots.Manifest
 	out := gridcast(t, t.TempDir(), "snapshots", "show", "--json", "--store", s.name)
-	if err := json.Unmarshal([]byte(out), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &m))
 	for _, e := range m.Entries {
 		if strings.HasPrefix(e.Object, snapshots.ObjectKey(receipt.Version, e.Path)) {
 			changed[e.Path] = 1

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/porttest"
@@ -33,10 +34,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 				t.Fatalf("no files of the %s: %v", file, err)
 			}
 			path := files[len(files)-1]
-			whole, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(os.ReadFile(path))(t)
 			replace(t, path, whole[:len(whole)/2])
 
 			admin := porttest.Address(t)
@@ -48,9 +46,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 			status := func() string {
 				a := newClient("http://"+admin, "").do(t, "GET", "/status", nil)
 				var body wire.Success[edge.StatusDocument]
-				if err := json.Unmarshal(a.body, &body); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(a.body, &body))
 				return body.Data.Builder
 			}
 			eventually(t, "the status says why nothing is built", func() bool {
@@ -71,10 +67,6 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 // replace writes a file as the store does, in one step.
 func replace(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path+".new", data, 0o600))
+	must.Do(t, os.Rename(path+".new", path))
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
 	"gridcast/schemas/catalog"
@@ -41,10 +42,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 
 func (d demo) store(t testing.TB) *dirblob.Store {
 	t.Helper()
-	store, err := dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo")))(t)
 	return store
 }
 
@@ -52,7 +50,7 @@ func (d demo) store(t testing.TB) *dirblob.Store {
 func (d demo) manyClients(t testing.TB, n int) []*client {
 	t.Helper()
 	clients := make([]*client, n)
-	if err := keys.Update(t.Context(), d.store(t), func(doc *keys.List) error {
+	must.Do(t, keys.Update(t.Context(), d.store(t), func(doc *keys.List) error {
 		for i := range clients {
 			_, key, err := doc.Create(keys.Request{Name: "test", Tier: "pro"}, time.Now())
 			if err != nil {
@@ -61,9 +59,7 @@ func (d demo) manyClients(t testing.TB, n int) []*client {
 			clients[i] = newClient(d.url, key)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	eventually(t, "the new keys are accepted", func() bool {
 		return clients[n-1].do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK
 	})
@@ -183,20 +179,14 @@ func (d demo) saysLive(t *testing.T, session int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	for _, version := range history.Versions {
 		m := history.Manifests[version]
 		if m.BuiltAt.Before(w.Round.StartsAt()) || !m.BuiltAt.Before(w.Round.ResultKnownAt()) {
 			continue
 		}
 		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == "calendar/2024" })
-		calendar, err := base.Body(t.Context(), m.Entries[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		calendar := must.Get(base.Body(t.Context(), m.Entries[i]))(t)
 		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
 			if e.SessionKey == session && e.Status != wire.Live {
 				t.Errorf("version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
@@ -226,9 +216,7 @@ func TestDemoWithoutVisitor(t *testing.T) {
 			return e.SessionKey == 2024022 && e.Winner == "RUS"
 		})
 	})
-	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.cmd.Process.Signal(os.Interrupt))
 	err := <-d.ended
 	d.ended <- err // for the end of the test
 	printed := d.output.String()
@@ -345,15 +333,9 @@ func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
 // sameDocuments reports whether two versions of a store in a directory have equal documents.
 func sameDocuments(t *testing.T, root string, a, b int64) bool {
 	t.Helper()
-	store, err := dirblob.OpenReadOnly(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.OpenReadOnly(root))(t)
 	bodies := func(version int64) map[string]string {
-		m, err := snapshots.LoadManifest(t.Context(), store, version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(snapshots.LoadManifest(t.Context(), store, version))(t)
 		hashes := map[string]string{}
 		for _, e := range m.Entries {
 			hashes[e.Path] = e.SHA256

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // TestDiskFull fills the disk of a store. A command is refused as a whole, doctor names the problem, and the same
@@ -44,8 +46,6 @@ func TestDiskFull(t *testing.T) {
 	if after := gridcast(t, dir, "keys", "list", "--json", "--store", "dir:store"); after != before {
 		t.Errorf("something was half done:\n%s\n%s", before, after)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filler))
 	gridcast(t, dir, create...)
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -67,14 +68,10 @@ func drain(t *testing.T, p *process, admin, key string) {
 	// A request and half of another arrive together. When the first is answered the edge has read both,
 	// and it does not end before the rest of the second arrives.
 	half.request = append(slices.Clone(request), request[:20]...)
-	if err := half.exchange(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, half.exchange())
 	half.request = request[20:]
 	began := time.Now()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	asking.Wait()
 	silent := 0
 	for i, a := range askers {
@@ -116,10 +113,7 @@ func answersOf(t testing.TB, admin, endpoint string) int64 {
 	total := int64(0)
 	for _, m := range answersCounted.FindAllStringSubmatch(exposed(t, admin), -1) {
 		if m[1] == endpoint {
-			count, err := strconv.ParseFloat(m[2], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			count := must.Get(strconv.ParseFloat(m[2], 64))(t)
 			total += int64(count)
 		}
 	}
@@ -167,14 +161,9 @@ func silent(err error) error {
 
 func newAsker(t testing.TB, address string, request, want []byte) *asker {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.SetDeadline(time.Now().Add(5*time.Minute)))
 	return &asker{conn: conn, reader: bufio.NewReader(conn), request: request, want: want}
 }
 

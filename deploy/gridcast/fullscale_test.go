@@ -20,6 +20,7 @@ import (
 	"gridcast/builder/bulk/bulktest"
 	"gridcast/builder/check"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
@@ -60,20 +61,12 @@ type sourceRow struct {
 // sourceTable reads a table of the release without the importer.
 func sourceTable(t *testing.T, release, name string) []sourceRow {
 	t.Helper()
-	z, err := zip.OpenReader(release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.OpenReader(release))(t)
 	defer z.Close()
-	f, err := z.Open("f1db-" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(z.Open("f1db-" + name + ".json"))(t)
 	defer f.Close()
 	var rows []sourceRow
-	if err := json.NewDecoder(f).Decode(&rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(f).Decode(&rows))
 	return rows
 }
 
@@ -97,9 +90,7 @@ func TestAllSeasons(t *testing.T) {
 	imported := time.Since(began)
 
 	var receipt snapshots.Receipt
-	if err := json.Unmarshal([]byte(gridcast(t, dir, "build", "--json", "--store", "dir:store")), &receipt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "build", "--json", "--store", "dir:store")), &receipt))
 	key := newKey(t, dir, "dir:store", "pro")
 	began = time.Now()
 	server := startServer(t, dir, "edge", "--store", "dir:store")
@@ -342,10 +333,7 @@ func compareTables(t *testing.T, published map[string][]byte) {
 	whole := map[string]figures{}       // of all seasons, by driver
 	covered := map[int][]docs.Covered{} // by the first season of the fact, and by the one before
 	for _, c := range docs.Coverage() {
-		from, err := strconv.Atoi(c.From)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := must.Get(strconv.Atoi(c.From))(t)
 		covered[from], covered[from-1] = append(covered[from], c), append(covered[from-1], c)
 	}
 	compared := 0
@@ -499,10 +487,7 @@ func documents(t *testing.T, folder string) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	bodies := map[string][]byte{}
 	for _, entry := range base.Manifest.Entries {
 		if bodies[entry.Path], err = base.Body(t.Context(), entry); err != nil {
@@ -570,10 +555,7 @@ func residentMiB(t *testing.T, pid int) float64 {
 	}
 	for line := range strings.Lines(string(status)) {
 		if kib, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(kib), " kB"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(kib), " kB")))(t)
 			return float64(n) / 1024
 		}
 	}

@@ -62,34 +62,9 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 			return err
 		}
 	}
-	if path, ok := strings.CutPrefix(c.Store, "dir:"); ok {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-		c.Store = "dir:" + absolute
-	}
-	if _, err := c.Config(); err != nil {
-		return err
-	}
-	if _, err := c.Policy(); err != nil {
-		return err
-	}
-	_, done, err := c.Limits(ctx, slog.New(slog.DiscardHandler)) // a Redis that is not there yet is no error
+	o, err := c.open(ctx)
 	if err != nil {
 		return err
-	}
-	done()
-	store, err := c.Open(ctx)
-	if err != nil {
-		return err
-	}
-	o, err := flags.NewOperator(ctx, store)
-	if err != nil {
-		return err
-	}
-	if _, ok := o.Tiers[c.KeyTier]; !ok {
-		return terminal.Usagef("--key-tier %q: must be one of %s", c.KeyTier, strings.Join(o.Tiers.Names(), ", "))
 	}
 	if err := c.makeSigningKeys(); err != nil {
 		return err
@@ -121,9 +96,47 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 		}
 		out.ID, out.Key = done.Record.(keys.StoredKey).ID, done.Secret
 	}
-	if s.PrintedJSON(out) {
-		return nil
+	if !s.PrintedJSON(out) {
+		c.printNext(s, out)
 	}
+	return nil
+}
+
+// open checks the flags as the servers do, before init writes anything, and opens the store.
+func (c *initCmd) open(ctx context.Context) (*operator.Operator, error) {
+	if path, ok := strings.CutPrefix(c.Store, "dir:"); ok {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("init: %w", err)
+		}
+		c.Store = "dir:" + absolute
+	}
+	_, configErr := c.Config()
+	_, policyErr := c.Policy()
+	if err := cmp.Or(configErr, policyErr); err != nil {
+		return nil, err
+	}
+	_, done, err := c.Limits(ctx, slog.New(slog.DiscardHandler)) // a Redis that is not there yet is no error
+	if err != nil {
+		return nil, err
+	}
+	done()
+	store, err := c.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := flags.NewOperator(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := o.Tiers[c.KeyTier]; !ok {
+		return nil, terminal.Usagef("--key-tier %q: must be one of %s", c.KeyTier, strings.Join(o.Tiers.Names(), ", "))
+	}
+	return o, nil
+}
+
+// printNext prints the first key, the keys to trust, and the next commands.
+func (c *initCmd) printNext(s *terminal.Streams, out initialised) {
 	key := "The store has keys already: gridcast keys list shows them."
 	if out.Key != "" {
 		key = fmt.Sprintf("The first key, for %s, tier %s, shown this once:\n\n  %s", c.Client, c.KeyTier, out.Key)
@@ -134,7 +147,6 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
 	s.Printf("%s configures every process.\n\n%s\n\nNext:\n\n  %s\n", out.File, terminal.Lines(key), terminal.Lines(strings.Join(out.Next, "\n  ")))
-	return nil
 }
 
 // makeMaster creates the master of webhooks in the file of the flag, unless the file exists.

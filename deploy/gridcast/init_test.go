@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -15,9 +16,7 @@ func TestInitAsks(t *testing.T) {
 	c.Store, c.Listen, c.Redis = "dir:.var/store", "127.0.0.1:8080", "redis://given:6379"
 	s := &terminal.Streams{Given: map[string]bool{"redis": true}}
 	var shown bytes.Buffer
-	if err := c.ask(s, strings.NewReader("dir:/srv/gridcast\n\nExample Media\n"), &shown); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.ask(s, strings.NewReader("dir:/srv/gridcast\n\nExample Media\n"), &shown))
 	if c.Store != "dir:/srv/gridcast" || c.Listen != "127.0.0.1:8080" || c.Redis != "redis://given:6379" || c.Client != "Example Media" {
 		t.Errorf("got %q, %q, %q, %q", c.Store, c.Listen, c.Redis, c.Client)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -130,9 +131,7 @@ func (s storage) attempt(t *testing.T, at time.Time, m moment) attempted {
 	builder.Dir = t.TempDir()
 	var output lockedBuffer
 	builder.Stdout, builder.Stderr = &output, &output
-	if err := builder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, builder.Start())
 	ended := make(chan struct{})
 	var err error
 	go func() {
@@ -198,10 +197,7 @@ func (s storage) lastClaim(t *testing.T) int64 {
 
 func (s storage) versions(t *testing.T) []snapshots.Summary {
 	t.Helper()
-	list, err := snapshots.List(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(snapshots.List(t.Context(), s))(t)
 	return list
 }
 
@@ -232,10 +228,7 @@ func (s storage) pruneLeftovers(t *testing.T, died int) {
 // version, the record, the keys or the archive.
 func (s storage) unneeded(t *testing.T) []string {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), s, nil))(t)
 	needed := map[string]bool{
 		snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true,
 		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "settings.json": true, "keys/keys.json": true,

@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/s3test"
@@ -31,10 +32,7 @@ func TestVerifyToServed(t *testing.T) {
 	opened := seasons[len(seasons)-3].Rounds[0].StartsAt().AddDate(0, 0, -1)
 	last := seasons[len(seasons)-1].Rounds
 	after := last[len(last)-1].ResultKnownAt().AddDate(0, 0, 1)
-	race, err := clock.At(after, time.Now(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	race := must.Get(clock.At(after, time.Now(), 1))(t)
 	store := "dir:store"
 	if *verifyStore == "s3" {
 		store = onServer(t, s3test.Versity(t)).name

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -60,14 +60,14 @@ type ledgerAuditCmd struct {
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	answer, err := (&operator.Operator{Store: store}).Do(ctx, c.AuditLedger, operator.Request{})
-	if audit, ok := answer.Record.(builder.Audit); ok && !s.PrintedJSON(audit) {
+	if audit, ok := answer.Record.(proof.Audit); ok && !s.PrintedJSON(audit) {
 		printAudit(s, audit)
 	}
 	return err
 }
 
 // printAudit prints the report of an audit, and the faults if there are any.
-func printAudit(s *terminal.Streams, r builder.Audit) {
+func printAudit(s *terminal.Streams, r proof.Audit) {
 	closest, live, observed := time.Duration(-1), 0, ledger.Observation{}
 	for _, p := range r.Picks {
 		if p.Live {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // lie is a text that clears a terminal, and then pretends to be a line of gridcast.
@@ -18,10 +20,7 @@ const lie = "\x1b[2J\x1b]0;t\a\r\u202e\u009b31m\x7f\nok  all is well"
 // liar answers every connection with one text. It returns its host and port.
 func liar(t *testing.T, text string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -42,7 +41,7 @@ func withLies(t *testing.T, store string) {
 	t.Helper()
 	value := regexp.MustCompile(`(:\s*"(?:[^"\\]|\\.)*)"`)
 	escaped := `\u001b[2J\u001b]0;t\u0007\r` + "\u202e\u009b31m\x7f" + `\nok  all is well"`
-	err := filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
 			return err
 		}
@@ -51,14 +50,9 @@ func withLies(t *testing.T, store string) {
 			return err
 		}
 		return os.WriteFile(path, value.ReplaceAll(text, []byte("${1}"+escaped)), 0o600)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, folder := range []string{"objects", "manifests", "archives", "keys"} {
-		if err := os.WriteFile(filepath.Join(store, folder, lie), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(store, folder, lie), nil, 0o600))
 	}
 }
 
@@ -68,9 +62,7 @@ func TestNoTextOfOthersCommandsTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	store := "dir:" + filepath.Join(dir, "store")
 	lines := filepath.Join(dir, "lines")
-	if err := os.WriteFile(lines, fmt.Appendf(nil, "{\"session_key\": %q}\n%s\n", lie, lie), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lines, fmt.Appendf(nil, "{\"session_key\": %q}\n%s\n", lie, lie), 0o600))
 	for _, args := range [][]string{
 		{"build", "--store", store},
 		{"keys", "create", "--name", "A", "--tier", "pro", "--store", store},

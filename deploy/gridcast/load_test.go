@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
 )
@@ -21,7 +22,7 @@ import (
 func manyKeys(t testing.TB, store blob.Store, n int) []string {
 	t.Helper()
 	created := make([]string, n)
-	if err := keys.Update(t.Context(), store, func(doc *keys.List) error {
+	must.Do(t, keys.Update(t.Context(), store, func(doc *keys.List) error {
 		for i := range created {
 			var err error
 			if _, created[i], err = doc.Create(keys.Request{Name: "load", Tier: "pro"}, time.Now()); err != nil {
@@ -29,9 +30,7 @@ func manyKeys(t testing.TB, store blob.Store, n int) []string {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return created
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -49,9 +50,7 @@ func TestStoreNotMounted(t *testing.T) {
 
 	gridcast(t, dir, "store", "backup", "backup", "--store", "dir:store", "--by", "anna")
 	store, gone := filepath.Join(dir, "store"), filepath.Join(dir, "unmounted")
-	if err := os.Rename(store, gone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(store, gone))
 
 	startServer(t, dir, "edge", "--store", "dir:store", "--cache-dir", "cache").end(t)
 	p = startServer(t, dir, serve...)
@@ -66,9 +65,7 @@ func TestStoreNotMounted(t *testing.T) {
 	if output, err := doctor.CombinedOutput(); err == nil || !strings.Contains(string(output), "PROBLEM") || !strings.Contains(string(output), "gridcast store restore BACKUP") {
 		t.Errorf("doctor: got %v, want a problem with its remedy:\n%s", err, output)
 	}
-	if err := os.Rename(gone, store); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(gone, store))
 	p.await(t, func() bool {
 		_, err := os.Stat(filepath.Join(store, "@new"))
 		return err == nil && p.answers("/readyz")
@@ -76,12 +73,8 @@ func TestStoreNotMounted(t *testing.T) {
 	p.end(t)
 
 	// An empty folder, as where the disk should be mounted, is no new store either.
-	if err := os.Rename(store, gone); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(store, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(store, gone))
+	must.Do(t, os.Mkdir(store, 0o700))
 	p = startServer(t, dir, serve...)
 	p.await(t, func() bool { return strings.Contains(p.output.String(), notBuilt) })
 	if _, err := os.Stat(filepath.Join(store, "ledger")); err == nil {
@@ -94,12 +87,8 @@ func TestStoreNotMounted(t *testing.T) {
 		t.Errorf("restore: %v, want it to know the version from the copy:\n%s", err, output)
 	}
 
-	if err := os.RemoveAll(store); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(store, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(store))
+	must.Do(t, os.Mkdir(store, 0o700))
 	address := porttest.Address(t)
 	p = launch(t, dir, "http://"+address, "/healthz", append(serve, "--new-store", "--operator-listen", "127.0.0.1:0", "--listen", address))
 	p.await(t, func() bool { _, err := os.Stat(filepath.Join(store, "ledger")); return err == nil })

@@ -42,37 +42,67 @@ type cli struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
 	JSON        bool             `help:"Print machine-readable JSON instead of tables." name:"json"`
 
-	Serve        servers.Serve     `cmd:"" help:"Builder, scheduler and edge in one process."`
-	Edge         servers.Edge      `cmd:"" help:"Serve the published version from memory."`
-	Scheduler    servers.Scheduler `cmd:"" help:"Build versions when they fall due, and serve the console."`
-	Build        buildCmd          `cmd:"" help:"Build and publish once."`
-	Rebuild      rebuildCmd        `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
-	Status       doctor.Status     `cmd:"" help:"Show the state of the service, from the store and the edges."`
-	Replay       replayCmd         `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
-	Source       sourceCmds        `cmd:"" help:"The sources of facts."`
-	Archive      archiveCmds       `cmd:"" help:"The facts that every version is built from."`
-	Keys         keysCmds          `cmd:"" help:"API keys of clients."`
-	Signing      signingCmds       `cmd:"" help:"Keys that sign versions and the list of API keys."`
-	Operators    operatorsCmds     `cmd:"" help:"People who have a token of their own for the console."`
-	Webhooks     webhooksCmds      `cmd:"" help:"Servers that are notified of the changes in every published version."`
-	Results      resultsCmds       `cmd:"" help:"Results that an operator vouches for."`
-	Championship championshipCmds  `cmd:"" help:"Decisions about a championship that no race shows: points added or taken, exclusions."`
-	Rounds       roundsCmds        `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
-	Live         liveCmds          `cmd:"" help:"The running race: orders by hand, observations, recordings."`
-	Snapshots    snapshotCmds      `cmd:"" help:"Published versions."`
-	Settings     settingsCmds      `cmd:"" help:"The rules that every scheduler of a store goes by."`
-	Store        storeCmds         `cmd:"" help:"Copies of everything."`
-	Ledger       ledgerCmds        `cmd:"" help:"The append-only record of picks and results."`
-	Verify       verifyCmd         `cmd:"" help:"Check an answer of the API against the signature of the publisher."`
-	Doctor       doctor.Doctor     `cmd:"" help:"Check everything that a server depends on; show a command that helps for each problem."`
-	Init         initCmd           `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
-	Completion   completionCmd     `cmd:"" help:"Print the setup of shell completion: source <(gridcast completion bash)."`
-	Version      versionCmd        `cmd:"" help:"Print the version."`
-	Facts        factsCmds         `cmd:"" help:"Facts that people entered by hand."`
-	Calendar     calendarCmds      `cmd:"" help:"The calendar of a season, entered by hand."`
-	Entries      entriesCmds       `cmd:"" help:"The drivers of a round, entered by hand."`
-	Qualifying   qualifyingCmds    `cmd:"" help:"The outcome of qualifying, entered by hand."`
-	Grid         gridCmds          `cmd:"" help:"The starting grid, entered by hand."`
+	Service  serviceCmds  `embed:""`
+	Facts    allFacts     `embed:""`
+	People   peopleCmds   `embed:""`
+	Season   seasonCmds   `embed:""`
+	Versions versionsCmds `embed:""`
+	Machine  machineCmds  `embed:""`
+}
+
+// serviceCmds run the service, and show its state.
+type serviceCmds struct {
+	Serve     servers.Serve     `cmd:"" help:"Builder, scheduler and edge in one process."`
+	Edge      servers.Edge      `cmd:"" help:"Serve the published version from memory."`
+	Scheduler servers.Scheduler `cmd:"" help:"Build versions when they fall due, and serve the console."`
+	Build     buildCmd          `cmd:"" help:"Build and publish once."`
+	Rebuild   rebuildCmd        `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
+	Status    doctor.Status     `cmd:"" help:"Show the state of the service, from the store and the edges."`
+	Replay    replayCmd         `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
+}
+
+// allFacts show and change the facts that versions are built from.
+type allFacts struct {
+	Source     sourceCmds     `cmd:"" help:"The sources of facts."`
+	Archive    archiveCmds    `cmd:"" help:"The facts that every version is built from."`
+	Facts      factsCmds      `cmd:"" help:"Facts that people entered by hand."`
+	Calendar   calendarCmds   `cmd:"" help:"The calendar of a season, entered by hand."`
+	Entries    entriesCmds    `cmd:"" help:"The drivers of a round, entered by hand."`
+	Qualifying qualifyingCmds `cmd:"" help:"The outcome of qualifying, entered by hand."`
+	Grid       gridCmds       `cmd:"" help:"The starting grid, entered by hand."`
+}
+
+// peopleCmds are about clients, operators and receivers.
+type peopleCmds struct {
+	Keys      keysCmds      `cmd:"" help:"API keys of clients."`
+	Signing   signingCmds   `cmd:"" help:"Keys that sign versions and the list of API keys."`
+	Operators operatorsCmds `cmd:"" help:"People who have a token of their own for the console."`
+	Webhooks  webhooksCmds  `cmd:"" help:"Servers that are notified of the changes in every published version."`
+}
+
+// seasonCmds decide about rounds, results and championships.
+type seasonCmds struct {
+	Results      resultsCmds      `cmd:"" help:"Results that an operator verifies."`
+	Championship championshipCmds `cmd:"" help:"Decisions about a championship that no race shows: points added or taken, exclusions."`
+	Rounds       roundsCmds       `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
+	Live         liveCmds         `cmd:"" help:"The running race: orders by hand, observations, recordings."`
+}
+
+// versionsCmds are about the store, its versions and its ledger.
+type versionsCmds struct {
+	Snapshots snapshotCmds `cmd:"" help:"Published versions."`
+	Settings  settingsCmds `cmd:"" help:"The rules that every scheduler of a store goes by."`
+	Store     storeCmds    `cmd:"" help:"Copies of everything."`
+	Ledger    ledgerCmds   `cmd:"" help:"The append-only record of picks and results."`
+	Verify    verifyCmd    `cmd:"" help:"Check an answer of the API against the signature of the publisher."`
+}
+
+// machineCmds set up and check an installation.
+type machineCmds struct {
+	Doctor     doctor.Doctor `cmd:"" help:"Check everything that a server depends on; show a command that helps for each problem."`
+	Init       initCmd       `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
+	Completion completionCmd `cmd:"" help:"Print the setup of shell completion: source <(gridcast completion bash)."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 func main() {

@@ -12,17 +12,25 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/s3test"
 )
 
-// TestMain makes gridcast a command of the scripts in testdata, run by this test binary.
+// TestMain makes this test binary the program of the scripts in testdata, which starts under another name.
 func TestMain(m *testing.M) {
+	switch os.Args[0] {
+	case sessionName:
+		session()
+		return
+	default:
+		if filepath.Base(os.Args[0]) == "gridcast" {
+			main()
+		}
+	}
 	// Facts come from the files of the tests, and no source is polled.
 	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {
 		panic(err)
@@ -31,7 +39,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(6, 2*runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	testscript.Main(browsers{m}, map[string]func(){"gridcast": main})
+	os.Exit(browsers{m}.Run())
 }
 
 // browsers are the tests of this package, which share a browser.
@@ -70,9 +78,7 @@ func lateSeason(t testing.TB) string {
 func archiveFile(t testing.TB, facts season.Facts) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.archive")
-	if err := archive.WriteFile(path, archivetest.Stored(t, facts)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.WriteFile(path, archivetest.Stored(t, facts)))
 	return path
 }
 
@@ -82,10 +88,7 @@ func archiveFile(t testing.TB, facts season.Facts) string {
 const maxBinary = 42_000_000
 
 func TestBinarySize(t *testing.T) {
-	info, err := os.Stat(binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(binary(t)))(t)
 	t.Logf("the binary is %.1f MB", float64(info.Size())/1e6)
 	if info.Size() > maxBinary {
 		t.Errorf("the binary is %d bytes, may be %d", info.Size(), maxBinary)
@@ -116,9 +119,6 @@ func binary(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("runs the real binary")
 	}
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(built())(t)
 	return path
 }

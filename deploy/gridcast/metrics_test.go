@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -20,15 +21,9 @@ var metricName = regexp.MustCompile(`\bgridcast_[a-z_]+`)
 func exposed(t testing.TB, admin string) string {
 	t.Helper()
 	client := http.Client{Timeout: time.Minute}
-	response, err := client.Get("http://" + admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(client.Get("http://" + admin + "/metrics"))(t)
 	defer response.Body.Close()
-	metrics, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := must.Get(io.ReadAll(response.Body))(t)
 	return string(metrics)
 }
 
@@ -63,10 +58,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		exists[name] = true
 	}
 	for _, file := range []string{"../prometheus/alerts.yaml", "../prometheus/alerts_test.yaml", "../prometheus/alerts_days_test.yaml", "../grafana/gridcast.json"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		names := metricName.FindAllString(string(text), -1)
 		if len(names) < 3 {
 			t.Errorf("%s names only %d metrics", file, len(names))

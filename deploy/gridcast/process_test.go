@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob/porttest"
@@ -87,9 +88,7 @@ func begin(t testing.TB, dir, url string, args []string, variables ...string) *p
 		p.cmd.Env = append(p.cmd.Env, "TMPDIR="+os.DevNull)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Start())
 	go func() { p.ended <- p.cmd.Wait() }()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -125,9 +124,7 @@ func (p *process) answers(path string) bool {
 // end ends the process as an operator does, by SIGTERM, and it must end well.
 func (p *process) end(t testing.TB) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	err := <-p.ended
 	p.ended <- err // for the end of the test
 	if err != nil {
@@ -139,9 +136,7 @@ func (p *process) end(t testing.TB) {
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	p.killed = true
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Process.Kill())
 	<-p.ended
 }
 
@@ -192,9 +187,7 @@ func printed[T any](t testing.TB, dir string, args ...string) (value T) {
 func newKey(t testing.TB, dir, store, tier string) string {
 	t.Helper()
 	var created createdKey
-	if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--json", "--name", "test", "--tier", tier, "--store", store)), &created); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--json", "--name", "test", "--tier", tier, "--store", store)), &created))
 	return created.Key
 }
 
@@ -221,10 +214,7 @@ func newClient(url, key string) *client {
 // do sends a request with the key, unless the header has a credential already.
 func (c *client) do(t testing.TB, method, target string, header http.Header) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(context.Background(), method, c.url+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(context.Background(), method, c.url+target, nil))(t)
 	for name, values := range header {
 		request.Header[name] = values
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 
@@ -84,10 +85,7 @@ func (r *reader) check(t *testing.T, s storage) {
 		if version.Status == snapshots.Unpublished {
 			continue
 		}
-		m, err := snapshots.LoadManifest(t.Context(), s, version.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(snapshots.LoadManifest(t.Context(), s, version.Version))(t)
 		for _, e := range m.Entries {
 			published[e.Path] = appendNew(published[e.Path], `"`+snapshots.ETag(e.SHA256)+`"`)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -77,10 +78,7 @@ func recordAndOdds(t *testing.T, d demo) {
 		b.Look("samples")
 	})
 	t.Run("start page", func(t *testing.T) {
-		r, err := http.Get(d.url + "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Get(d.url + "/"))(t)
 		page, err := io.ReadAll(r.Body)
 		_ = r.Body.Close()
 		if err != nil || len(page) > 60_000 {

@@ -20,7 +20,7 @@ import (
 type resultsCmds struct {
 	List    resultsListCmd    `cmd:"" help:"List the results to verify, the verified ones from which the source now differs, and the last verified ones."`
 	Show    resultsShowCmd    `cmd:"" help:"Show a classification next to the pick and to the last verified revision."`
-	Verify  resultsVerifyCmd  `cmd:"" help:"Vouch for the source's classification."`
+	Verify  resultsVerifyCmd  `cmd:"" help:"Verify the source's classification."`
 	Enter   resultsEnterCmd   `cmd:"" help:"Enter the result of a race if the source has none."`
 	Correct resultsCorrectCmd `cmd:"" help:"Revise a result or its sprint; without --file, --order and rulings to the source's present classification."`
 }

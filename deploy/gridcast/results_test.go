@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -16,9 +17,7 @@ func TestFileOfAResult(t *testing.T) {
 		"VER +1.2s\nNOR  # late\n": {"VER", "NOR"}, `{"rows": []}`: nil, "": nil, " \n": nil, "# VER\n": nil,
 	} {
 		file := filepath.Join(t.TempDir(), "result")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 		var order operator.Codes
 		var document []byte
 		err := (&resultFlags{File: file}).readFile(&order, &document)

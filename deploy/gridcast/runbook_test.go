@@ -28,6 +28,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
@@ -60,10 +61,7 @@ func TestRunbook(t *testing.T) {
 			t.Errorf("deploy/docs/logs.md names %s, which no process shows", name)
 		}
 	}
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("../docs/*.md"))(t)
 	for _, page := range pages {
 		for line := range strings.Lines(readText(t, page)) {
 			if strings.Contains(line, "until ") && strings.Contains(line, "; do") && !strings.Contains(line, "$SECONDS") {
@@ -128,19 +126,14 @@ func (m *machine) addMonitoring() {
 			start = append(start, "--"+flag[1]+"="+flag[2])
 		}
 		m.write(filepath.Join(m.root, "etc/systemd/system", name+".service"), m.here("[Service]\nEnvironmentFile=-/etc/default/"+name+"\n"+strings.Join(start, " ")+"\n"), 0o644)
-		if err := errors.Join(os.MkdirAll(filepath.Join(m.root, "etc/default"), 0o755), os.MkdirAll(filepath.Join(m.root, "var/lib/prometheus"), 0o755)); err != nil {
-			m.t.Fatal(err)
-		}
+		must.Do(m.t, errors.Join(os.MkdirAll(filepath.Join(m.root, "etc/default"), 0o755), os.MkdirAll(filepath.Join(m.root, "var/lib/prometheus"), 0o755)))
 	}
 }
 
 // putSeasons puts an archive of the seasons since a year into a store.
 func (m *machine) putSeasons(t *testing.T, folder string, from int) {
 	t.Helper()
-	store, err := dirblob.Open(filepath.Join(m.root, folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(filepath.Join(m.root, folder)))(t)
 	archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, from, 2026)))
 }
 
@@ -159,10 +152,7 @@ func recentRelease(t testing.TB) string {
 	if recent.folder != "" {
 		return recent.folder
 	}
-	release, err := zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026))
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := must.Get(zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026)))(t)
 	defer release.Close()
 	folder, err := filepath.Abs("../../.var/test/release")
 	if err == nil {
@@ -197,9 +187,7 @@ func recentRelease(t testing.TB) string {
 		if !json.Valid(kept) {
 			err = errors.Join(err, errors.New("the rows of "+file.Name+" are not told apart"))
 		}
-		if err := errors.Join(err, packed.Close(), os.WriteFile(filepath.Join(folder, file.Name), kept, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, packed.Close(), os.WriteFile(filepath.Join(folder, file.Name), kept, 0o600)))
 	}
 	recent.folder = folder
 	return folder
@@ -236,37 +224,25 @@ type unit struct {
 func newMachine(t *testing.T, years ...int) *machine {
 	m := &machine{t: t, root: t.TempDir(), ports: map[string]string{}, running: map[string]*unit{}}
 	for _, folder := range []string{"etc", "var/lib", "var/cache"} {
-		if err := os.MkdirAll(filepath.Join(m.root, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(m.root, folder), 0o755))
 	}
 	for _, folder := range []string{m.root, filepath.Dir(m.root)} { // the user nobody must be able to enter them
-		if err := os.Chmod(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(folder, 0o755))
 	}
 
 	// The files of a clone, with the paths and ports of this machine.
 	work := filepath.Join(m.root, "work")
 	for _, folder := range []string{"alertmanager", "caddy", "systemd", "prometheus", "s3", "nginx", "cdn"} {
-		err := filepath.WalkDir("../"+folder, func(path string, entry fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir("../"+folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".go") {
 				return err
 			}
 			m.write(filepath.Join(work, "deploy", folder, filepath.Base(path)), m.here(readText(t, path)), 0o644)
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Join(work, ".var/bin"), 0o755), os.Symlink(binary(t), filepath.Join(work, ".var/bin/gridcast"))); err != nil {
-		t.Fatal(err)
-	}
-	makefile, err := filepath.Abs("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Join(work, ".var/bin"), 0o755), os.Symlink(binary(t), filepath.Join(work, ".var/bin/gridcast"))))
+	makefile := must.Get(filepath.Abs("../../Makefile"))(t)
 	control := httptest.NewServer(m)
 	t.Cleanup(control.Close)
 	bin := filepath.Join(m.root, "usr/local/bin")
@@ -308,21 +284,14 @@ func (m *machine) addServers() {
 
 func readText(t testing.TB, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 
 func (m *machine) write(path, text string, mode fs.FileMode) {
 	m.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Do(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(m.t, os.WriteFile(path, []byte(text), mode))
 }
 
 // work is a file that a page has written; empty if it has not.

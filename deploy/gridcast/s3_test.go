@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
@@ -37,10 +38,7 @@ type storage struct {
 func inDirectory(t testing.TB) storage {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "store")
-	store, err := dirblob.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(folder))(t)
 	return storage{store, "dir:" + folder, folder}
 }
 
@@ -59,7 +57,7 @@ func onServer(t testing.TB, server *s3test.Server) storage {
 // age makes every object older.
 func (s storage) age(t testing.TB, by time.Duration) {
 	t.Helper()
-	err := filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -68,10 +66,7 @@ func (s storage) age(t testing.TB, by time.Duration) {
 			return err
 		}
 		return os.Chtimes(path, time.Time{}, info.ModTime().Add(-by))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // build publishes by the real binary at an instant of race time.
@@ -79,9 +74,7 @@ func (s storage) build(t testing.TB, at string, args ...string) snapshots.Receip
 	t.Helper()
 	args = append([]string{"build", "--json", "--model", "grid-frequency", "--store", s.name, "--now", at}, args...)
 	var receipt snapshots.Receipt
-	if err := json.Unmarshal([]byte(gridcast(t, t.TempDir(), args...)), &receipt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, t.TempDir(), args...)), &receipt))
 	return receipt
 }
 
@@ -226,10 +219,7 @@ func restoreStore(t *testing.T, s storage) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := s.Get(t.Context(), info.Key, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(s.Get(t.Context(), info.Key, blob.MaxDocument))(t)
 		lost = lost || bytes.Contains(o.Data, []byte(`"action":"restore_store"`)) && bytes.Contains(o.Data, []byte("the bucket was deleted"))
 	}
 	if !lost {
@@ -241,10 +231,7 @@ func restoreStore(t *testing.T, s storage) {
 // sameAsStored compares the answers to a client with the current version in the store.
 func sameAsStored(t *testing.T, s storage, c *client) {
 	t.Helper()
-	version, err := snapshots.LoadBase(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(snapshots.LoadBase(t.Context(), s, nil))(t)
 	for path, target := range map[string]string{
 		"standings/drivers/2024": "/standings?type=drivers&year=2024", "standings/constructors/2024": "/standings?type=constructors",
 		"calendar/2024": "/calendar", "drivers": "/drivers", "predictions/2024": "/predictions", "accuracy/all": "/accuracy",
@@ -266,10 +253,7 @@ func bodyOf(t testing.TB, version *snapshots.Base, path string) []byte {
 	if !ok {
 		t.Fatalf("version %d has no %s", version.Pointer.Version, path)
 	}
-	body, err := version.Body(t.Context(), entry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(version.Body(t.Context(), entry))(t)
 	return body
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/docs"
 )
 
@@ -31,9 +32,7 @@ func runSamples(t *testing.T, url, key string) {
 				}
 			}
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, s.File), []byte(s.Text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, s.File), []byte(s.Text), 0o600))
 			cmd := exec.Command(command[0], append(command[1:], s.File)...)
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "GRIDCAST_URL="+url, "GRIDCAST_KEY="+key, "GOFLAGS=")
@@ -42,10 +41,7 @@ func runSamples(t *testing.T, url, key string) {
 				t.Fatalf("%v:\n%s", err, printed)
 			}
 			if strings.HasPrefix(s.File, "download") {
-				season, err := zip.OpenReader(filepath.Join(dir, "season.zip"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				season := must.Get(zip.OpenReader(filepath.Join(dir, "season.zip")))(t)
 				defer season.Close()
 				if got := season.File[0].Name; got != "gridcast-2024/README.txt" {
 					t.Errorf("the first file is %s", got)
@@ -70,10 +66,7 @@ func runSamples(t *testing.T, url, key string) {
 				return
 			}
 			if s.Language == "curl" {
-				calendar, err := os.ReadFile(filepath.Join(dir, "calendar.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				calendar := must.Get(os.ReadFile(filepath.Join(dir, "calendar.json")))(t)
 				printed = append(printed, calendar...)
 			}
 			for _, want := range []string{"Las Vegas Grand Prix", "Bahrain Grand Prix"} {
@@ -105,23 +98,16 @@ func proxied(t *testing.T, url, key string) {
 		workers = "user root; "
 	}
 	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(workers+"daemon off; error_log stderr; pid "+dir+"/pid; events {}\nhttp { access_log off;\n"+temporary+shown+"\n}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(workers+"daemon off; error_log stderr; pid "+dir+"/pid; events {}\nhttp { access_log off;\n"+temporary+shown+"\n}\n"), 0o600))
 	nginx := exec.CommandContext(t.Context(), program, "-c", file)
-	if err := nginx.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, nginx.Start())
 	t.Cleanup(func() {
 		_ = nginx.Process.Kill()
 		_ = nginx.Wait()
 	})
 	ask := func() (body, left string) {
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/racing/api/v1/calendar", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/racing/api/v1/calendar", nil))(t)
 			request.Header.Set("Origin", "https://www.example.com")
 			response, err := http.DefaultClient.Do(request)
 			if err == nil {

@@ -7,13 +7,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,6 +27,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
@@ -49,12 +48,21 @@ func TestScripts(t *testing.T) {
 		"ALL_SEASONS":         seasons(t, 2023, 2026),
 		"SILENT_SATURDAY":     silentSaturday(t),
 	}
+	bin := t.TempDir()
+	must.Do(t, os.Symlink(must.Get(os.Executable())(t), filepath.Join(bin, "gridcast")))
+	path := bin + string(filepath.ListSeparator) + os.Getenv("PATH")
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
 		for name, value := range variables {
 			env.Setenv(name, value)
 		}
 		env.Setenv("GOGC", os.Getenv("GOGC"))
-		env.Values[worldOf{}] = &world{TB: env.T().(testing.TB)} //nolint:forcetypeassert // as testscript documents it
+		env.Setenv("PATH", path)
+		w := &world{TB: env.T().(testing.TB), variables: []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}} //nolint:forcetypeassert // as testscript documents it
+		for _, variable := range env.Vars {
+			name, _, _ := strings.Cut(variable, "=")
+			w.variables = append(w.variables, name)
+		}
+		env.Values[worldOf{}] = w
 		return nil
 	}})
 }
@@ -83,6 +91,9 @@ type world struct {
 	s3   *s3test.Server
 	f1db *codehosttest.Host
 	now  atomic.Pointer[time.Time] // race time of f1db
+
+	session   *sessionOf
+	variables []string // names of the variables that every script has
 }
 
 // worldOf is the key of a script's world.
@@ -100,6 +111,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"exits":       scriptExits,
 	"f1db":        scriptF1DB,
 	"free":        scriptFree,
+	"gridcast":    scriptGridcast,
 	"lines":       scriptLines,
 	"occupy":      scriptOccupy,
 	"redis":       func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", startRedis(of(ts))) },
@@ -133,13 +145,12 @@ func scriptLines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// scriptExits runs a command that must end with an exit status.
+// scriptExits runs a command line of gridcast that must end with an exit status.
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
-	status, err := strconv.Atoi(args[0])
+	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	var failed *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); !errors.As(err, &failed) || failed.ExitCode() != status {
-		ts.Fatalf("%s ended with %v, want exit status %d", args[1], err, status)
+	if status := of(ts).gridcast(ts, args[2:]); status != want {
+		ts.Fatalf("gridcast ends with exit status %d, want %d", status, want)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -40,9 +41,7 @@ func publishToServed(t *testing.T, s storage) {
 		<-time.After(within(random, time.Second))
 		draft, body := nextStandings(t, s)
 		began := time.Now()
-		if _, err := publisher.Publish(t.Context(), draft); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(publisher.Publish(t.Context(), draft))(t)
 		swapped := time.Now()
 		for want := tagOf(body); ask() != want; {
 			if time.Since(swapped) > time.Minute {

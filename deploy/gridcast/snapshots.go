@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"gridcast/builder"
+	"gridcast/builder/proof"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -164,12 +164,12 @@ func (c *snapshotsReproduceCmd) Run(ctx context.Context, s *terminal.Streams, st
 		}
 		versions = h.Versions
 	}
-	reproducer, err := builder.NewReproducer(ctx, store)
+	reproducer, err := proof.NewReproducer(ctx, store)
 	if err != nil {
 		return err
 	}
 	var faults error
-	all := []builder.Reproduction{}
+	all := []proof.Reproduction{}
 	for _, version := range versions {
 		again, err := reproducer.Version(ctx, version)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/deploy/console"
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 	"gridcast/schemas/wire"
 )
@@ -44,9 +45,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 	h.await(t, "the other scheduler publishes lights out", func(c *client) bool { return entry(t, c, session).Status == wire.Live })
 
 	var events []ledger.Event
-	if err := json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", terminal.Number(session), "--store", "dir:store")), &events); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", terminal.Number(session), "--store", "dir:store")), &events))
 	events = slices.DeleteFunc(events, func(e ledger.Event) bool { return e.Type == ledger.ForecastNoted })
 	if len(events) != 1 || events[0].Type != ledger.PickFrozen {
 		t.Errorf("got %+v, want the pick frozen once", events)
@@ -61,10 +60,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 func (h *house) killWhileRendering(t *testing.T) bool {
 	t.Helper()
 	audited := func() int {
-		files, err := filepath.Glob(filepath.Join(h.dir, "store", "audit", "*.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(h.dir, "store", "audit", "*.json")))(t)
 		return len(files)
 	}
 	before := audited()

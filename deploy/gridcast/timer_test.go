@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -19,10 +20,7 @@ func TestTimer(t *testing.T) {
 	}
 	t.Parallel() // most of it waits
 	const now = "2026-03-09T20:00:00Z"
-	instant, err := time.Parse(time.RFC3339, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	instant := must.Get(time.Parse(time.RFC3339, now))(t)
 	f1db := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
 	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
 	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2024, 2024)}, store...)...)

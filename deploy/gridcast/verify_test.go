@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
@@ -23,31 +24,21 @@ import (
 func TestForgedAnswers(t *testing.T) {
 	newKey := func() *notes.Signers {
 		file := filepath.Join(t.TempDir(), "key")
-		if err := notes.MakeKey(file, "example.com/gridcast"); err != nil {
-			t.Fatal(err)
-		}
-		s, err := notes.ReadSigners(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, notes.MakeKey(file, "example.com/gridcast"))
+		s := must.Get(notes.ReadSigners(file))(t)
 		return s
 	}
 	key, store := newKey(), memblob.New()
 	at := time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC)
 	publish := func(points int) {
-		base, err := snapshots.LoadBase(t.Context(), store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 		draft := snapshots.Draft{Base: base, About: snapshots.About{BuiltAt: at, CurrentSeason: 2024, Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: strings.Repeat("a", 64)}}}
 		for year := 1950; year <= 2024; year++ { // many enough for a manifest in parts
 			draft.Seasons = append(draft.Seasons, year)
 			draft.Variants = append(draft.Variants, snapshots.New(fmt.Sprintf("standings/drivers/%d", year), fmt.Appendf(nil, `{"points":%d}`, points), nil, at))
 		}
 		publisher := snapshots.Publisher{Store: store, Signers: key}
-		if _, err := publisher.Publish(t.Context(), draft); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(publisher.Publish(t.Context(), draft))(t)
 	}
 	// pages returns the answers of an edge with the current version, by path.
 	pages := func() map[string][]byte {
@@ -59,10 +50,7 @@ func TestForgedAnswers(t *testing.T) {
 			}
 			all["/signed/"+info.Key] = o.Data
 		}
-		v, err := snapshots.Open(t.Context(), store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(snapshots.Open(t.Context(), store, nil))(t)
 		body, _ := v.Body("standings/drivers/2023")
 		all[catalog.BasePath+"/standings"], all["/signed/note"] = body.Identity, v.Note()
 		return all
@@ -71,10 +59,7 @@ func TestForgedAnswers(t *testing.T) {
 	earlier := pages()
 	publish(2)
 	now := pages()
-	own, err := newKey().Sign(strings.Split(strings.SplitN(string(now["/signed/note"]), "\n\n", 2)[0], "\n")[1:]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(newKey().Sign(strings.Split(strings.SplitN(string(now["/signed/note"]), "\n\n", 2)[0], "\n")[1:]...))(t)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another host gets %s with the API key %q", r.URL, r.Header.Get("X-Api-Key"))
 	}))

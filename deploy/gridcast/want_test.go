@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/molecule-man/go-brrr"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/wire"
 )
@@ -146,9 +147,6 @@ func generatedAt(t testing.TB, a answer) time.Time {
 	if m == nil {
 		t.Fatalf("no generated_at: %s", a.body)
 	}
-	at, err := time.Parse(wire.InstantLayout, string(m[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse(wire.InstantLayout, string(m[1])))(t)
 	return at
 }

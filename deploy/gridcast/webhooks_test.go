@@ -15,6 +15,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
@@ -40,9 +41,7 @@ type heard struct {
 
 func newListeners(t *testing.T) *listeners {
 	l := &listeners{t: t, master: filepath.Join(t.TempDir(), "master")}
-	if err := os.WriteFile(l.master, []byte("correct horse battery staple, again and again\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(l.master, []byte("correct horse battery staple, again and again\n"), 0o600))
 	l.good = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		l.mu.Lock()
@@ -82,18 +81,13 @@ func (l *listeners) messages(secret string) (all []wire.PublishedData, last hear
 	l.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wh, err := standardwebhooks.NewWebhook(secret)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	wh := must.Get(standardwebhooks.NewWebhook(secret))(l.t)
 	for _, h := range l.got {
 		if err := wh.Verify(h.body, h.header); err != nil {
 			l.t.Errorf("%s: %v", h.body, err)
 		}
 		var m wire.Webhook[wire.PublishedData]
-		if err := json.Unmarshal(h.body, &m); err != nil {
-			l.t.Fatal(err)
-		}
+		must.Do(l.t, json.Unmarshal(h.body, &m))
 		if err := schemas.ValidateBody(m.Type, h.body); err != nil {
 			l.t.Error(err)
 		}
@@ -121,9 +115,7 @@ func runVerifiers(t *testing.T, secret string, h heard) {
 				}
 			}
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, s.File), []byte(s.Text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, s.File), []byte(s.Text), 0o600))
 			if s.Language == "Go" { // compiled once
 				build := exec.Command("go", slices.Concat([]string{"build"}, asMakeBuild, []string{"-o", "verify", s.File})...)
 				build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=")

@@ -19,6 +19,7 @@ import (
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
 	"gridcast/schemas/wire"
@@ -80,10 +81,7 @@ func (h *house) run(t testing.TB, race clock.Clock) {
 		edge := startServer(t, h.dir, append([]string{"edge", "--admin-listen", address}, common...)...)
 		h.edges, h.processes = append(h.edges, newClient(edge.url, h.key)), append(h.processes, edge)
 	}
-	token, err := os.ReadFile(filepath.Join(h.dir, "token"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(os.ReadFile(filepath.Join(h.dir, "token")))(t)
 	h.token = strings.TrimSpace(string(token))
 }
 
@@ -119,20 +117,14 @@ func replayedWeekend(t testing.TB) servers.Weekend {
 	t.Helper()
 	binary(t) // built before the race clock runs
 	a := archivetest.Embedded(t)
-	w, err := servers.DemoWeekend(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(servers.DemoWeekend(a))(t)
 	return w
 }
 
 // raceClock is one that has just begun.
 func raceClock(t testing.TB, from time.Time, speed float64) clock.Clock {
 	t.Helper()
-	race, err := clock.At(from, time.Now(), speed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	race := must.Get(clock.At(from, time.Now(), speed))(t)
 	return race
 }
 
@@ -232,9 +224,7 @@ func (h *house) rebuildByCommand(t *testing.T, dir string) {
 		"--operator-listen", strings.TrimPrefix(h.scheduler.url, "http://"),
 	}
 	var result console.Result
-	if err := json.Unmarshal([]byte(gridcast(t, dir, append(rebuild, "--json")...)), &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, append(rebuild, "--json")...)), &result))
 	if !result.Unchanged || len(result.Edges) != len(h.edges) || slices.ContainsFunc(result.Edges, func(e console.EdgeResult) bool { return e.Problem != "" }) {
 		t.Errorf("rebuild: got %+v, want nothing changed and every edge asked", result)
 	}
@@ -300,26 +290,18 @@ func verifyPath(session int64) string { return "/results/" + terminal.Number(ses
 func (h *house) post(t testing.TB, session int64, form url.Values) startedRun {
 	t.Helper()
 	var run startedRun
-	if err := json.Unmarshal([]byte(h.ask(t, http.MethodPost, verifyPath(session)+"?wait", form)), &run); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(h.ask(t, http.MethodPost, verifyPath(session)+"?wait", form)), &run))
 	return run
 }
 
 // ask asks the operator's port and returns the body of the answer, which must be good.
 func (h *house) ask(t testing.TB, method, path string, form url.Values) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, h.scheduler.url+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), method, h.scheduler.url+path, strings.NewReader(form.Encode())))(t)
 	request.Header = http.Header{
 		"Authorization": {"Bearer " + h.token}, "X-Operator": {"anna"}, "Content-Type": {"application/x-www-form-urlencoded"},
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode >= 300 {

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -77,19 +78,13 @@ const race = () => document.querySelector("gridcast-live");
 // reach has the site reach another service.
 func (s *site) reach(t *testing.T, service string) {
 	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(url.Parse(service))(t)
 	s.proxy.Store(httputil.NewSingleHostReverseProxy(target))
 }
 
 func fetch(t *testing.T, url string) string {
 	t.Helper()
-	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.Get(url))(t)
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -113,10 +108,8 @@ func widgetElsewhere(t *testing.T, d demo) {
 	b := browsertest.Open(t)
 	s := newSite(t, d.url)
 	var created struct{ Key string }
-	if err := json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
-		"--store", "dir:.var/demo", "--json")), &created); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
+		"--store", "dir:.var/demo", "--json")), &created))
 	d.await(t, func() bool {
 		return newClient(d.url, created.Key).do(t, http.MethodGet, "/api/v1/drivers", nil).status != http.StatusUnauthorized
 	})
@@ -206,9 +199,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024)) // freezes the pick
 		gridcast(t, dir, "live", "set", "2024022", "--lap", "3", "--order", "LEC,RUS", "--out", "GAS", "--yes", "--store", "dir:live", "--now", now)
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
-		if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created))
 		s := newSite(t, startServer(t, dir, "edge", "--store", "dir:live", "--now", now).url)
 		b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
 		b.Await(state, "live")

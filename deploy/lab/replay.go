@@ -13,6 +13,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
+	"gridcast/builder/running"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
 	"gridcast/edge/resident"
@@ -61,7 +62,7 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	for _, at := range []time.Duration{-6 * 24 * time.Hour, -builder.WatchedBefore} { // keys, then the pick
+	for _, at := range []time.Duration{-6 * 24 * time.Hour, -running.WatchedBefore} { // keys, then the pick
 		if _, err := b.Build(ctx, builder.Request{At: start.Add(at)}); err != nil {
 			return err
 		}

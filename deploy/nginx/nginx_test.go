@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -22,10 +23,7 @@ import (
 func TestBalancers(t *testing.T) {
 	for _, file := range []string{"gridcast.conf", "../compose/nginx.conf"} {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
-			shipped, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			shipped := must.Get(os.ReadFile(file))(t)
 			edges, address := nginxtest.StartEdges(t), porttest.Address(t)
 			nginxtest.Start(t, strings.NewReplacer(
 				"listen 127.0.0.1:8080;", "listen "+address+";", "listen 8080;", "listen "+address+";",
@@ -50,31 +48,19 @@ func TestTLS(t *testing.T) {
 
 	files, plain, secure := t.TempDir(), porttest.Address(t), porttest.Address(t)
 	for _, parent := range []string{files, filepath.Dir(files)} { // nginx works as another user
-		if err := os.Chmod(parent, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(parent, 0o755))
 	}
 	write := func(name string, data []byte) {
 		path := filepath.Join(files, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, data, 0o644))
 	}
 	pair := certified.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	write("fullchain.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
 	write("privkey.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
 	write("acme/.well-known/acme-challenge/token", []byte("proof"))
-	shipped, err := os.ReadFile("gridcast-tls.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := must.Get(os.ReadFile("gridcast-tls.conf"))(t)
 	nginxtest.Start(t, strings.NewReplacer(
 		"listen 80;", "listen "+plain+";", "listen 443", "listen "+secure, "127.0.0.1:8080", edge.Listener.Addr().String(),
 		"/etc/letsencrypt/live/api.example.com", files, "/var/www/acme", filepath.Join(files, "acme"),
@@ -86,10 +72,7 @@ func TestTLS(t *testing.T) {
 		Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}},
 	}
 	get := func(url string) (*http.Response, string, error) {
-		request, err := http.NewRequest(http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(http.NewRequest(http.MethodGet, url, nil))(t)
 		request.Host = "api.example.com"
 		request.Header.Set("X-Forwarded-For", "192.0.2.1") // a client that chooses its address
 		response, err := client.Do(request)

@@ -18,6 +18,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
@@ -29,20 +30,14 @@ import (
 func desk(t *testing.T) *operator.Operator {
 	t.Helper()
 	store := memblob.New()
-	log, err := auditlog.Load(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), store))(t)
 	return &operator.Operator{Store: store, Audit: log, Tiers: keys.DefaultTiers(), Name: "test", Now: time.Now}
 }
 
 // logged lists what the audit log has, as "actor|action|subject|reason".
 func logged(t *testing.T, o *operator.Operator) []string {
 	t.Helper()
-	log, err := auditlog.Load(t.Context(), o.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), o.Store))(t)
 	var lines []string
 	for _, e := range log.Entries() {
 		lines = append(lines, strings.Join([]string{e.Actor, string(e.Action), e.Subject, e.Reason}, "|"))
@@ -50,7 +45,7 @@ func logged(t *testing.T, o *operator.Operator) []string {
 	return lines
 }
 
-func must(t *testing.T, o *operator.Operator, d operator.Action, request operator.Request) operator.Answer {
+func done(t *testing.T, o *operator.Operator, d operator.Action, request operator.Request) operator.Answer {
 	t.Helper()
 	if request.Actor == "" {
 		request.Actor = "operator:anna"
@@ -75,38 +70,32 @@ func preview(t *testing.T, o *operator.Operator, a operator.Action) (operator.Pr
 
 func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 	t.Helper()
-	doc, _, err := keys.Load(t.Context(), o.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := doc.Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc, _ := must.Get2(keys.Load(t.Context(), o.Store))(t)
+	k := must.Get(doc.Find(id))(t)
 	return k
 }
 
 func TestActionsOfAKey(t *testing.T) {
 	o := desk(t)
-	created := must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
+	created := done(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
 	if !strings.HasPrefix(created.Secret, "gc_live_") || created.Record.(keys.StoredKey).Name != "Example Media" {
 		t.Errorf("created %+v", created)
 	}
 	id := created.Record.(keys.StoredKey).ID
 
 	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
-	must(t, o, operator.ExpireKey{ID: id, Until: operator.Expiry{Time: until}}, operator.Request{})
-	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{})
+	done(t, o, operator.ExpireKey{ID: id, Until: operator.Expiry{Time: until}}, operator.Request{})
+	done(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{})
 	if k := key(t, o, id); !k.Expires.Equal(until) || !slices.Equal(k.Origins, []string{"https://example.org"}) {
 		t.Errorf("got %+v, want it to expire at %s and to have the origin", k, until)
 	}
-	must(t, o, operator.ExpireKey{ID: id}, operator.Request{})
-	must(t, o, operator.SetOrigins{ID: id}, operator.Request{})
+	done(t, o, operator.ExpireKey{ID: id}, operator.Request{})
+	done(t, o, operator.SetOrigins{ID: id}, operator.Request{})
 	if k := key(t, o, id); !k.Expires.IsZero() || k.Origins != nil {
 		t.Errorf("got %+v, want it for ever and from anywhere", k)
 	}
 
-	rotated := must(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
+	rotated := done(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	p, err := preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
 	next := rotated.Record.(keys.StoredKey)
 	if err != nil || len(p.Warnings) != 1 {
@@ -117,7 +106,7 @@ func TestActionsOfAKey(t *testing.T) {
 		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
 	}
 
-	must(t, o, operator.RevokeKey{ID: id}, operator.Request{Reason: "leaked"})
+	done(t, o, operator.RevokeKey{ID: id}, operator.Request{Reason: "leaked"})
 	if k := key(t, o, id); k.Active(time.Now()) {
 		t.Errorf("got %+v, want it revoked", k)
 	}
@@ -143,27 +132,25 @@ func TestActionsOfAKey(t *testing.T) {
 // TestPruneKeys removes a key that was revoked long ago, and leaves a newer one.
 func TestPruneKeys(t *testing.T) {
 	o := desk(t)
-	old := must(t, o, operator.CreateKey{Client: "Old", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
-	young := must(t, o, operator.CreateKey{Client: "Young", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
-	must(t, o, operator.RevokeKey{ID: young}, operator.Request{})
+	old := done(t, o, operator.CreateKey{Client: "Old", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
+	young := done(t, o, operator.CreateKey{Client: "Young", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
+	done(t, o, operator.RevokeKey{ID: young}, operator.Request{})
 	prune := operator.PruneKeys{OlderThan: operator.Span(30 * 24 * time.Hour)}
 	if p, err := preview(t, o, prune); err != nil || p.Question != "" {
 		t.Errorf("nothing is old enough: got %+v, %v, want no question", p, err)
 	}
-	must(t, o, prune, operator.Request{})
-	if err := keys.Update(t.Context(), o.Store, func(d *keys.List) error {
+	done(t, o, prune, operator.Request{})
+	must.Do(t, keys.Update(t.Context(), o.Store, func(d *keys.List) error {
 		k, err := d.Find(old)
 		if err == nil {
 			k.Revoked = time.Now().AddDate(0, -2, 0)
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if p, err := preview(t, o, prune); err != nil || p.Question == "" || !strings.Contains(p.Effects[0], "of Old") {
 		t.Errorf("got %+v, %v, want a question about the old key", p, err)
 	}
-	must(t, o, prune, operator.Request{Reason: "a clean-up"})
+	done(t, o, prune, operator.Request{Reason: "a clean-up"})
 	doc, _, err := keys.Load(t.Context(), o.Store)
 	if err != nil || len(doc.Keys) != 1 || doc.Keys[0].ID != young {
 		t.Errorf("left: %+v, %v, want %s", doc.Keys, err, young)
@@ -177,30 +164,23 @@ func TestPruneKeys(t *testing.T) {
 // TestSignedListIsTheOneShown: a key that somebody adds after the preview is not vouched for.
 func TestSignedListIsTheOneShown(t *testing.T) {
 	o := desk(t)
-	must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{})
+	done(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{})
 	file := filepath.Join(t.TempDir(), "keys.key")
-	if err := notes.MakeKey(file, "example.com/gridcast/keys"); err != nil {
-		t.Fatal(err)
-	}
-	signer, err := notes.ReadSigners(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, "example.com/gridcast/keys"))
+	signer := must.Get(notes.ReadSigners(file))(t)
 	o.SignKeys = signer
 	plan, err := o.Look(t.Context(), operator.SignList{}, operator.Request{Actor: "operator:anna"})
 	if err != nil || len(plan.Effects) != 2 {
 		t.Fatalf("got %+v, %v; want a line and one key", plan, err)
 	}
-	if err := keys.Update(t.Context(), o.Store, func(list *keys.List) error {
+	must.Do(t, keys.Update(t.Context(), o.Store, func(list *keys.List) error {
 		_, _, err := list.Create(keys.Request{Name: "Intruder", Tier: "pro"}, time.Now())
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if _, err := plan.Apply(t.Context()); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("the list has another key: got %v, want %v", err, operator.ErrStale)
 	}
-	must(t, o, operator.SignList{}, operator.Request{Reason: "both are ours"})
+	done(t, o, operator.SignList{}, operator.Request{Reason: "both are ours"})
 	if list, _, err := keys.Load(t.Context(), o.Store); err != nil || list.SignedBy(signer.Trust()) != nil {
 		t.Errorf("got %+v, %v; want a signed list", list, err)
 	}
@@ -267,7 +247,7 @@ func (s impatient) Get(ctx context.Context, key string, limit int64) (blob.Objec
 // TestTokenAfterAGivenUpRequest: the first request of a process is given up by its browser, and the next one signs in.
 func TestTokenAfterAGivenUpRequest(t *testing.T) {
 	o := desk(t)
-	token := must(t, o, operator.AddOperator{Name: "ben", Role: operator.Operate}, operator.Request{}).Secret
+	token := done(t, o, operator.AddOperator{Name: "ben", Role: operator.Operate}, operator.Request{}).Secret
 	tokens := &operator.Tokens{Store: impatient{o.Store}}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -281,13 +261,13 @@ func TestTokenAfterAGivenUpRequest(t *testing.T) {
 // preview.
 func TestActionsAskAndAreGuarded(t *testing.T) {
 	o := desk(t)
-	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
+	id := done(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
 	revoke := operator.RevokeKey{ID: id}
 	seen, err := preview(t, o, revoke)
 	if err != nil || seen.Question == "" || len(seen.Effects) == 0 {
 		t.Fatalf("got %+v, %v; want a question and what it does", seen, err)
 	}
-	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
+	done(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
 	if _, err := o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("after somebody else changed it: got %v, want ErrStale", err)
 	}
@@ -373,16 +353,16 @@ func TestImportThatLosesResults(t *testing.T) {
 	if p, err := preview(t, o, operator.ImportArchive{Archive: older}); err != nil || p.Question != "" {
 		t.Errorf("the first archive: got %+v, %v; want no question", p, err)
 	}
-	must(t, o, operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{})
+	done(t, o, operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{})
 
 	p, err := preview(t, o, operator.ImportArchive{Archive: whole})
 	if err != nil || p.Question != "" || p.Refusal != "" {
 		t.Errorf("results are added: got %+v, %v; want no question", p, err)
 	}
 	golden.Sentence(t, "import an archive with more results", p.Effects)
-	done := must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
-	if done.Unpublished == "" {
-		t.Errorf("got %+v, want it to ask for a build", done)
+	answer := done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
+	if answer.Unpublished == "" {
+		t.Errorf("got %+v, want it to ask for a build", answer)
 	}
 
 	_, err = o.Do(t.Context(), operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{Actor: "operator:anna"})
@@ -394,7 +374,7 @@ func TestImportThatLosesResults(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == whole.SHA256) {
 		t.Fatalf("archives: got %+v, %v", list, err)
 	}
-	must(t, o, operator.UseArchive{SHA256: older.SHA256[:12]}, operator.Request{Force: true, Reason: "wrong release"})
+	done(t, o, operator.UseArchive{SHA256: older.SHA256[:12]}, operator.Request{Force: true, Reason: "wrong release"})
 	if inUse, err := archive.NewStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != older.SHA256 {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/source/f1db"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -25,12 +26,10 @@ func begun(t *testing.T, opened time.Time, stored archive.Stored) *operator.Oper
 	facts := archive.NewStore(o.Store)
 	first := archivetest.Put(t, facts, stored)
 	var err error
-	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, builder.Actor, first.SHA256); err != nil {
+	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, ledger.BuilderActor, first.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	if err := builder.Vouch(t.Context(), o.Ledger, facts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, facts.Vouch(t.Context(), o.Ledger))
 	o.Facts = func(ctx context.Context) (archive.Stored, error) { return facts.Load(ctx) }
 	o.Now = func() time.Time { return opened.Add(time.Hour) }
 	return o
@@ -39,10 +38,7 @@ func begun(t *testing.T, opened time.Time, stored archive.Stored) *operator.Oper
 // waits counts the rounds with a result that waits for an operator.
 func waits(t *testing.T, o *operator.Operator) (waiting int) {
 	t.Helper()
-	a, err := o.Almanac(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(o.Almanac(t.Context()))(t)
 	for _, r := range a.Waiting() {
 		if r.Source() != nil {
 			waiting++
@@ -59,12 +55,9 @@ func TestImportOfHistory(t *testing.T) {
 	if n := waits(t, o); n != 0 {
 		t.Fatalf("before the import %d results wait", n)
 	}
-	p, err := preview(t, o, operator.ImportArchive{Archive: whole})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(preview(t, o, operator.ImportArchive{Archive: whole}))(t)
 	golden.Sentence(t, "import history into a store that has begun", p.Warnings)
-	done := must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{Reason: "history"})
+	answer := done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{Reason: "history"})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("after the import %d results wait, want none", n)
 	}
@@ -74,12 +67,12 @@ func TestImportOfHistory(t *testing.T) {
 	if vouched.Type != ledger.ResultsVouched || vouched.Archive != whole.SHA256 || len(vouched.Rounds) != 22+24 || vouched.Actor != "operator:anna" || vouched.Reason != "history" {
 		t.Errorf("got the event %s of %d rounds by %s, want all of 2023 and 2024 vouched for", vouched.Type, len(vouched.Rounds), vouched.Actor)
 	}
-	if done.Unpublished == "" {
+	if answer.Unpublished == "" {
 		t.Error("want a build")
 	}
 
 	seq := o.Ledger.Head().Seq
-	must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
+	done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if o.Ledger.Head().Seq != seq {
 		t.Error("the same import again: want nothing more in the ledger")
 	}
@@ -96,27 +89,16 @@ func TestUseOfAnArchiveWithHistory(t *testing.T) {
 		archivetest.Put(t, facts, stored)
 	}
 	use := operator.UseArchive{SHA256: whole.SHA256[:12]}
-	p, err := preview(t, o, use)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(preview(t, o, use))(t)
 	golden.Sentence(t, "use an archive with more history", p.Warnings)
-	must(t, o, use, operator.Request{Reason: "history"})
-	fresh, err := o.Ledger.Refresh(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	inUse, err := facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()); err != nil {
-		t.Fatal(err)
-	}
+	done(t, o, use, operator.Request{Reason: "history"})
+	fresh := must.Get(o.Ledger.Refresh(t.Context()))(t)
+	inUse := must.Get(facts.Load(t.Context()))(t)
+	must.Get((builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()))(t)
 	if n := waits(t, o); n != 22+24 {
 		t.Fatalf("%d results wait, want all of 2023 and 2024", n)
 	}
-	must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
+	done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("after an import of the archive in use %d results wait, want none", n)
 	}
@@ -128,10 +110,7 @@ func TestImportOfAllSeasons(t *testing.T) {
 	if len(releases) == 0 || testing.Short() {
 		t.Skip("there is no F1DB release at ../shared/data/f1db, or the test is short")
 	}
-	a, _, err := f1db.Import(releases[0], f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(releases[0], f1db.Options{}))(t)
 	history := archivetest.Stored(t, a.Facts())
 	o := begun(t, time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC), archivetest.Stored(t, archivetest.Seasons(t, 2007, 2026)))
 	before := waits(t, o)
@@ -139,11 +118,8 @@ func TestImportOfAllSeasons(t *testing.T) {
 	if err != nil || !strings.Contains(fmt.Sprint(p.Warnings), "768 results of 1950 to 2006") {
 		t.Errorf("got %q, %v; want 768 results of 1950 to 2006", p.Warnings, err)
 	}
-	must(t, o, operator.ImportArchive{Archive: history, Origin: "release"}, operator.Request{})
-	a2, err := o.Almanac(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	done(t, o, operator.ImportArchive{Archive: history, Origin: "release"}, operator.Request{})
+	a2 := must.Get(o.Almanac(t.Context()))(t)
 	for _, r := range a2.Waiting() {
 		if r.Source() != nil && r.Year < 2026 {
 			t.Fatalf("%d waits (%d waited before)", r.Session, before)
@@ -160,26 +136,21 @@ func TestVerifyResults(t *testing.T) {
 	o := begun(t, opened, archivetest.Stored(t, archivetest.Seasons(t, 2025, 2026)))
 	facts := archive.NewStore(o.Store)
 	inUse := archivetest.Put(t, facts, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026)))
-	fresh, err := o.Ledger.Refresh(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()); err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(o.Ledger.Refresh(t.Context()))(t)
+	must.Get((builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()))(t)
 	p, err := preview(t, o, operator.VerifyResults{})
 	if err != nil || p.Question == "" {
 		t.Fatalf("got %+v, %v; want a question", p, err)
 	}
 	golden.Sentence(t, "verify all results", append([]string{p.Question}, p.Effects...))
-	done := must(t, o, operator.VerifyResults{Year: 2023}, operator.Request{})
-	if n := waits(t, o); len(done.Events) != 22 || n != 24 {
-		t.Errorf("2023: %d results are verified, %d wait; want 22 and 24", len(done.Events), n)
+	answer := done(t, o, operator.VerifyResults{Year: 2023}, operator.Request{})
+	if n := waits(t, o); len(answer.Events) != 22 || n != 24 {
+		t.Errorf("2023: %d results are verified, %d wait; want 22 and 24", len(answer.Events), n)
 	}
 	if _, err := o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna", Seen: p.Seen}); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("with the preview of before: got %v, want it stale", err)
 	}
-	must(t, o, operator.VerifyResults{}, operator.Request{})
+	done(t, o, operator.VerifyResults{}, operator.Request{})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("%d results wait, want none", n)
 	}

@@ -74,7 +74,7 @@ func (SignList) look(ctx context.Context, o *Operator) (*Plan, error) {
 		},
 		find: func(list *keys.List) (*keys.List, error) { return list, nil },
 		preview: func(list, _ *keys.List, p *Preview) error {
-			p.Title, p.Question = "Sign the list of keys", "Vouch for every key in the list?"
+			p.Title, p.Question = "Sign the list of keys", "Sign every key in the list?"
 			p.Effects = []string{fmt.Sprintf("Edges that trust %s accept these %d keys:", origin, len(list.Keys))}
 			for _, k := range list.Keys {
 				p.Effects = append(p.Effects, fmt.Sprintf("%s  %s, tier %s, created %s.", k.ID, k.Name, k.Tier, minute(k.Created)))

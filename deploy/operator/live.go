@@ -11,9 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/live"
+	"gridcast/builder/render"
+	"gridcast/builder/running"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/view"
@@ -36,7 +37,7 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	race := tape.Race(builder.Fixture(r), o.Ledger.Fold().Driver)
+	race := running.RaceOf(r, o.Ledger.Fold(), tape)
 	seen, p := live.Observation{Session: d.Key, Hand: true}, Preview{Seen: digest(tape.Head)}
 	aside := ""
 	switch {
@@ -49,7 +50,7 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 		seen.Phase, p.Title = live.Phase(d.Phase), fmt.Sprintf("Set the %s to %s", label(r), d.Phase)
 	case d.Lap > 0 && !d.Release && d.Phase == "" && d.Lap >= race.Lap:
 		seen.Lap, p.Title = d.Lap, fmt.Sprintf("Enter the order of the %s after lap %d", label(r), d.Lap)
-		if seen.Cars, err = d.cars(r, &race); err != nil {
+		if seen.Cars, err = d.cars(race); err != nil {
 			return nil, err
 		}
 		for i, c := range seen.Cars[:min(3, len(seen.Cars))] {
@@ -68,7 +69,7 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			seen.At, seen.Source = o.Now(), request.Actor
 			seen.Received = seen.At
-			_, news, err := o.observed().Append(ctx, builder.Fixture(r), seen)
+			_, news, err := o.observed().Append(ctx, running.Fixture(r), seen)
 			if err == nil && !news {
 				err = ErrStale
 			}
@@ -78,10 +79,10 @@ func (d SetOrder) look(ctx context.Context, o *Operator) (*Plan, error) {
 }
 
 // cars returns the whole running order: the given drivers, then the others as they were, then those who are out.
-func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
+func (d SetOrder) cars(race *running.Race) ([]live.Car, error) {
 	find := func(codes Codes) (ids []season.DriverID, err error) {
 		for _, code := range codes {
-			id, err := findCar(r, code)
+			id, err := findCar(race.Round, code)
 			if err != nil {
 				return nil, err
 			}
@@ -97,7 +98,7 @@ func (d SetOrder) cars(r *almanac.Round, race *live.Race) ([]live.Car, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := view.Each(builder.Fixture(r).Grid, func(driver season.DriverID) live.Car { return live.Car{Driver: driver} })
+	before := view.Each(running.Fixture(race.Round).Grid, func(driver season.DriverID) live.Car { return live.Car{Driver: driver} })
 	if latest := race.Latest(); latest != nil {
 		before = latest.Cars
 	}
@@ -157,11 +158,11 @@ func (o *Operator) watched(ctx context.Context, r *almanac.Round, now time.Time)
 	switch {
 	case r.Result != nil:
 		return nil, fmt.Errorf("the result of the %s is verified: nothing more is observed", label(r))
-	case now.Before(r.Start.Add(-builder.WatchedBefore)) || now.After(r.Start.Add(builder.WatchedStopped+builder.Watched)):
+	case now.Before(r.Start.Add(-running.WatchedBefore)) || now.After(r.Start.Add(running.WatchedStopped+running.Watched)):
 		return nil, fmt.Errorf("nothing is observed of the %s now: lights out is at %s", label(r), minute(r.Start))
 	}
 	tape, err := o.observed().Refresh(ctx, r.Session)
-	if until := builder.WatchedUntil(r, tape); err == nil && now.After(until) {
+	if until := running.WatchedUntil(r, tape); err == nil && now.After(until) {
 		err = fmt.Errorf("nothing is observed of the %s since %s, because its time was over", label(r), minute(until))
 	}
 	return tape, err
@@ -183,9 +184,8 @@ func (o *Operator) Running(ctx context.Context) (RunningRace, bool) {
 	if err != nil {
 		return RunningRace{}, false
 	}
-	driver := o.Ledger.Fold().Driver
-	race := tape.Race(builder.Fixture(r), driver)
-	now := RunningRace{LiveRace: builder.Timeline(r, o.Ledger.Fold(), tape, o.Now()), Heard: tape.Heard(), Aside: race.Hand, Held: race.Held}
+	race := running.RaceOf(r, o.Ledger.Fold(), tape)
+	now := RunningRace{LiveRace: render.Timeline(race, o.Now()), Heard: tape.Heard(), Aside: race.Hand, Held: race.Held}
 	if m := race.Latest(); m != nil && !m.Whole() {
 		now.Doubt = fmt.Sprintf("The line of lap %d names too few running cars: it shows no chances.", m.Lap)
 	}
@@ -195,11 +195,7 @@ func (o *Operator) Running(ctx context.Context) (RunningRace, bool) {
 // Recording returns the observations of a race, and whether no more are expected: the race is over, its result is
 // verified, it is off, or the time for them has passed.
 func (o *Operator) Recording(ctx context.Context, session int64) (*live.Tape, bool, error) {
-	v, err := o.view(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	r, err := findRound(v, o.Ledger.Fold(), session)
+	v, r, err := o.roundNow(ctx, session)
 	if err != nil {
 		return nil, false, err
 	}
@@ -207,8 +203,8 @@ func (o *Operator) Recording(ctx context.Context, session int64) (*live.Tape, bo
 	if err != nil {
 		return nil, false, err
 	}
-	ended := live.Reduce(tape.Observations, builder.Fixture(r)).State == live.Ended
-	return tape, ended || r.Result != nil || r.Off() || v.At.After(builder.WatchedUntil(r, tape)), nil
+	ended := live.Reduce(tape.Observations, running.Fixture(r)).State == live.Ended
+	return tape, ended || r.Result != nil || r.Off() || v.At.After(running.WatchedUntil(r, tape)), nil
 }
 
 // LiveSession is the session key of the round of /live.
@@ -226,7 +222,7 @@ func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, er
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	if r := builder.LiveRound(v, o.Ledger.Fold()); r != nil {
+	if r := running.Round(v, o.Ledger.Fold()); r != nil {
 		return r, v.At, nil
 	}
 	return nil, v.At, errors.New("no race is near: nothing can be observed before the pick of a race is frozen")
@@ -260,7 +256,7 @@ func (o *Operator) observe(ctx context.Context, seen live.Observation, source st
 		seen.Source = cmp.Or(seen.Source, source)
 	}
 	seen.Received = o.Now().Truncate(time.Millisecond)
-	_, news, err := o.observed().Append(ctx, builder.Fixture(r), seen)
+	_, news, err := o.observed().Append(ctx, running.Fixture(r), seen)
 	return news, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/picks"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -51,11 +52,7 @@ var BlockWords = map[assemble.Block]string{
 
 // Roster returns the drivers who may take part in a round, including entries made by people.
 func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster, *almanac.Round, error) {
-	v, err := o.view(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := findRound(v, o.Ledger.Fold(), session)
+	v, r, err := o.roundNow(ctx, session)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,14 +210,16 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 		p.Effects = slices.Insert(p.Effects, 0, order)
 	}
-	return &Plan{
-		entry: roundEntry(action, d.Key), Preview: p,
-		do: func(ctx context.Context, request Request) (Answer, error) {
-			answer, err := o.enter(ctx, entry, request)
-			answer.Record, answer.Text = r, text
-			return answer, err
-		},
-	}, nil
+	return o.planEntry(r, entry, roundEntry(action, d.Key), p, text), nil
+}
+
+// planEntry plans to enter facts of a round. The text is that of the answer.
+func (o *Operator) planEntry(r *almanac.Round, entry ingest.ManualEntry, audited auditlog.Intent, p Preview, text string) *Plan {
+	return &Plan{entry: audited, Preview: p, do: func(ctx context.Context, request Request) (Answer, error) {
+		answer, err := o.enter(ctx, entry, request)
+		answer.Record, answer.Text = r, text
+		return answer, err
+	}}
 }
 
 // CodesOf returns the codes of drivers.
@@ -366,7 +365,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 // pickToCome describes the pick that archive leads to for a round without a pick, and the instant of its
 // freeze.
 func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.Fold, r *almanac.Round, now, arrived time.Time) []string {
-	next, ok := builder.FindNextPick(archive, state, r, now, arrived)
+	next, ok := picks.FindNext(archive, state, r, now, arrived)
 	if !ok {
 		return nil
 	}
@@ -418,11 +417,7 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	if o.Ingest == nil {
 		return nil, nil, errNoFacts
 	}
-	v, err := o.view(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := findRound(v, o.Ledger.Fold(), d.Key)
+	_, r, err := o.roundNow(ctx, d.Key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -504,11 +499,7 @@ func (o *Operator) planSession(ctx context.Context, key int64, kind season.Sessi
 	if o.Ingest == nil {
 		return nil, errNoFacts
 	}
-	v, err := o.view(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r, err := findRound(v, o.Ledger.Fold(), key)
+	_, r, err := o.roundNow(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -546,12 +537,5 @@ func (o *Operator) planSession(ctx context.Context, key int64, kind season.Sessi
 	}
 	audited := roundEntry(action, key)
 	audited.Subject += " " + string(kind)
-	return &Plan{
-		entry: audited, Preview: p,
-		do: func(ctx context.Context, request Request) (Answer, error) {
-			answer, err := o.enter(ctx, entry, request)
-			answer.Record, answer.Text = r, fmt.Sprintf("The %s of the %s is %s.", kind, label(r), done)
-			return answer, err
-		},
-	}, nil
+	return o.planEntry(r, entry, audited, p, fmt.Sprintf("The %s of the %s is %s.", kind, label(r), done)), nil
 }

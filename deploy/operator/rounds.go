@@ -31,7 +31,7 @@ type decision struct {
 	decide func(r *almanac.Round, reason string) ([]ledger.Event, error)
 }
 
-// VerifyResult vouches for the source's classification of a round. It needs no reason.
+// VerifyResult confirms the source's classification of a round. It needs no reason.
 type VerifyResult struct {
 	Key int64 `arg:"" optional:"" form:"session" help:"Session key of the round, from results list."`
 }
@@ -44,7 +44,7 @@ func (d VerifyResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, o)
 }
 
-// VerifyResults vouches for the source's classifications of all rounds that wait. It needs no reason.
+// VerifyResults confirms the source's classifications of all rounds that wait. It needs no reason.
 type VerifyResults struct {
 	publishing
 
@@ -426,6 +426,16 @@ func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, err
 		return nil, fresh, err
 	}
 	return facts.Archive.AsOf(o.Now()), fresh, nil
+}
+
+// roundNow returns a round by its session key, as the ledger has it, and the facts that are known now.
+func (o *Operator) roundNow(ctx context.Context, session int64) (*season.View, *almanac.Round, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := findRound(v, o.Ledger.Fold(), session)
+	return v, r, err
 }
 
 // findRound returns a round of any season by its session key.

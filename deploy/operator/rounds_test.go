@@ -25,6 +25,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob/faultblob"
@@ -54,9 +55,7 @@ func belgianWeekend(t *testing.T) *race {
 		t.Fatal(err)
 	}
 	policy := builder.Policy{Model: predict.GridFrequency()}
-	if _, err := policy.Settle(t.Context(), almanactest.Fresh(t, w.Ledger), inUse, w.at); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(policy.Settle(t.Context(), almanactest.Fresh(t, w.Ledger), inUse, w.at))(t)
 	w.Facts, w.Now = facts.Load, func() time.Time { return w.at }
 	return w
 }
@@ -91,7 +90,7 @@ func TestPreviewOfARound(t *testing.T) {
 func TestRoundChangedMeanwhile(t *testing.T) {
 	w := belgianWeekend(t)
 	seen := w.preview(t, operator.CancelRound{Key: belgium}).Seen
-	must(t, w.Operator, operator.PostponeRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "fog"})
+	done(t, w.Operator, operator.PostponeRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "fog"})
 	if _, err := w.Do(t.Context(), operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("got %v, want ErrStale", err)
 	}
@@ -102,7 +101,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 		if looks++; looks == 2 { // the preview of Do has looked
 			other := *w.Operator
 			other.Facts = load
-			must(t, &other, operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "more fog"})
+			done(t, &other, operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "more fog"})
 		}
 		return load(ctx)
 	}
@@ -123,9 +122,9 @@ func TestEarlyResult(t *testing.T) {
 		golden.Sentence(t, "enter a result 9 s after lights out", err)
 	}
 	request.Force = true
-	done := must(t, w.Operator, enter, request)
-	rows := done.Record.(*almanac.Round).Valid()
-	if done.Unpublished == "" || len(rows) != 20 || rows[0].Points != 25 || rows[2].Points != 15 || rows[3].Position != 0 || rows[3].Points != 0 {
+	answer := done(t, w.Operator, enter, request)
+	rows := answer.Record.(*almanac.Round).Valid()
+	if answer.Unpublished == "" || len(rows) != 20 || rows[0].Points != 25 || rows[2].Points != 15 || rows[3].Position != 0 || rows[3].Points != 0 {
 		t.Errorf("forced: got %+v", rows)
 	}
 	if _, err := w.Do(t.Context(), enter, request); err == nil {
@@ -151,7 +150,7 @@ func TestCorrectionOfTheSprint(t *testing.T) {
 	w := belgianWeekend(t)
 	w.sprint(t, func([]season.Result) {})
 	w.at = belgiumStart.Add(3 * time.Hour)
-	must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"})
+	done(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"})
 	seen := w.preview(t, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}).Seen
 
 	w.sprint(t, func(rows []season.Result) {
@@ -163,8 +162,8 @@ func TestCorrectionOfTheSprint(t *testing.T) {
 	if !slices.Contains(p.Effects, "Places or points of the sprint change.") || p.Seen == seen {
 		t.Errorf("preview of another sprint: got %+v", p)
 	}
-	done := must(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
-	if rows := done.Record.(*almanac.Round).Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || done.Record.(*almanac.Round).Differs() {
+	answer := done(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
+	if rows := answer.Record.(*almanac.Round).Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || answer.Record.(*almanac.Round).Differs() {
 		t.Errorf("verified is the sprint %+v", rows)
 	}
 }
@@ -188,7 +187,7 @@ func TestCorrectTheSprint(t *testing.T) {
 			rows[i].Points = float64(8 - i)
 		}
 	})
-	before := must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"}).Record.(*almanac.Round)
+	before := done(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"}).Record.(*almanac.Round)
 	refused("stranger", operator.Classification{Sprint: true, Order: []string{"PIA", "VER"}})
 	refused("document and flag", operator.Classification{Sprint: true, Document: []byte(`{"sprint": []}`)})
 	refused("driver missing", operator.Classification{Document: []byte(`{"sprint": [{"driver": "PIA", "position": 1}]}`)})
@@ -210,7 +209,7 @@ func TestCorrectTheSprint(t *testing.T) {
 		if p := w.preview(t, correct); !slices.Contains(p.Effects, "Places or points of the sprint change.") {
 			t.Errorf("%d: preview %+v", i, p)
 		}
-		r := must(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "document 7", Force: true}).Record.(*almanac.Round)
+		r := done(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "document 7", Force: true}).Record.(*almanac.Round)
 		var got []string
 		for _, row := range r.Sprint() {
 			got = append(got, fmt.Sprintf("%s %g", row.Driver, row.Points))
@@ -232,10 +231,7 @@ func (w *race) sprint(t *testing.T, edit func([]season.Result)) {
 	r := &facts.Seasons[year].Rounds[belgium%catalog.KeysPerSeason-1]
 	r.Sprint, r.SprintResults = true, slices.Clone(r.Results[:3])
 	edit(r.SprintResults)
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	w.Facts = func(context.Context) (archive.Stored, error) { return archive.Stored{Archive: a}, nil }
 }
 
@@ -262,12 +258,12 @@ func TestVerifyTrips(t *testing.T) {
 		w.Store, w.Facts = slow, func(context.Context) (archive.Stored, error) { return facts, nil }
 		p := w.preview(t, operator.VerifyResult{Key: belgium})
 		began := time.Now()
-		done := must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Seen: p.Seen})
+		answer := done(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Seen: p.Seen})
 		if got := time.Since(began); got != 3*time.Second {
 			t.Errorf("%d round trips, want 3", got/time.Second)
 		}
-		if done.Record.(*almanac.Round).Result == nil || done.Unpublished == "" {
-			t.Errorf("got %+v, want it verified and to be published", done)
+		if answer.Record.(*almanac.Round).Result == nil || answer.Unpublished == "" {
+			t.Errorf("got %+v, want it verified and to be published", answer)
 		}
 	})
 }
@@ -276,9 +272,7 @@ func TestVerifyTrips(t *testing.T) {
 func TestRefusedEntry(t *testing.T) {
 	w := belgianWeekend(t)
 	b := &builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Facts, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler)}
-	if _, err := b.Build(t.Context(), builder.Request{At: w.at}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Build(t.Context(), builder.Request{At: w.at}))(t)
 	w.assembles(t)
 	early := operator.EnterDrivers{Key: dutch, Block: assemble.Qualifying, Text: "VER NOR LEC"}
 	if _, err := w.Do(t.Context(), early, operator.Request{Actor: "operator:anna", Reason: "a rumour"}); !errors.Is(err, operator.ErrRefused) {
@@ -292,9 +286,7 @@ func TestRefusedEntry(t *testing.T) {
 func (w *race) assembles(t *testing.T) {
 	t.Helper()
 	w.Ingest = &ingest.Ingest{Store: w.Store, Facts: archive.NewStore(w.Store), Ledger: w.Ledger, Log: slog.New(slog.DiscardHandler)}
-	if err := w.Ingest.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Ingest.Load(t.Context()))
 }
 
 // The archive of a store for practice holds the whole season. A preview shows nothing that is later than its clock.
@@ -319,9 +311,7 @@ func TestPreviewShowsNoLaterFact(t *testing.T) {
 	}
 	// A second entry is compared with the first.
 	first := operator.EnterDrivers{Key: dutch, Block: assemble.Entries, Text: "VER NOR LEC"}
-	if _, err := w.Do(t.Context(), first, operator.Request{Actor: "operator:anna", Reason: "practice", Force: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Do(t.Context(), first, operator.Request{Actor: "operator:anna", Reason: "practice", Force: true}))(t)
 	first.Text = "VER NOR SAI"
 	if p := w.preview(t, first); !strings.Contains(strings.Join(p.Effects, "\n"), "LEC out") {
 		t.Errorf("the preview of a second entry: got %q, want the difference from the first", p.Effects)
@@ -368,7 +358,7 @@ func TestFewPlaces(t *testing.T) {
 	if p := w.preview(t, half); p.Refusal != "" || !slices.Contains(p.Warnings, "10 of 20 drivers have no place.") {
 		t.Errorf("ten places: got %q and %q", p.Refusal, p.Warnings)
 	}
-	must(t, w.Operator, half, request)
+	done(t, w.Operator, half, request)
 	if p := w.preview(t, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: few.Order}}); p.Refusal == "" {
 		t.Error("a correction to four places: got no refusal")
 	}
@@ -409,7 +399,7 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 		}
 	}
 	request := operator.Request{Actor: "operator:anna", Reason: "cost cap"}
-	must(t, w.Operator, deduct, request)
+	done(t, w.Operator, deduct, request)
 	if got := logged(t, w.Operator); !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "deduct_points") }) {
 		t.Errorf("the audit log has %q", got)
 	}

@@ -31,16 +31,16 @@ func TestSettings(t *testing.T) {
 		t.Errorf("got %+v, %v; want a question, and an effect of each", p, err)
 	}
 	golden.Sentence(t, "settings: effects", p.Effects)
-	must(t, o, change, operator.Request{Reason: "a trial"})
+	done(t, o, change, operator.Request{Reason: "a trial"})
 	if _, err := o.Do(t.Context(), change, operator.Request{Actor: "operator:anna"}); !errors.Is(err, operator.ErrSettled) {
 		t.Errorf("the same again: got %v, want %v", err, operator.ErrSettled)
 	}
 	portraits := season.Headshots{Template: "https://images.example/{driver}.png", Drivers: []season.DriverID{"ann", "bob"}}
-	must(t, o, operator.ChangeSettings{Headshots: &portraits}, operator.Request{})
+	done(t, o, operator.ChangeSettings{Headshots: &portraits}, operator.Request{})
 	if settings, err := settings.Load(t.Context(), o.Store); err != nil || settings.Model != "r2" || *settings.AutoVerifySeconds != 7200 || len(settings.Headshots.Drivers) != 2 {
 		t.Errorf("got %+v, %v; want all that was said", settings, err)
 	}
-	must(t, o, operator.ChangeSettings{Headshots: &season.Headshots{}}, operator.Request{Reason: "not ours"})
+	done(t, o, operator.ChangeSettings{Headshots: &season.Headshots{}}, operator.Request{Reason: "not ours"})
 	settings, err := settings.Load(t.Context(), o.Store)
 	if err != nil || settings.Headshots == nil || settings.Headshots.Template != "" {
 		t.Errorf("got %+v, %v; want it said that there are no portraits", settings, err)

@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
@@ -237,7 +238,7 @@ func (d AuditLedger) look(_ context.Context, o *Operator) (*Plan, error) { //nol
 	return &Plan{
 		Preview: Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
-			audit, err := builder.AuditStore(ctx, o.Store, d.Heads...)
+			audit, err := proof.AuditStore(ctx, o.Store, d.Heads...)
 			if err != nil {
 				return Answer{}, err
 			}

@@ -15,25 +15,20 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/scheduler/webhook"
 )
 
 func newSender(t *testing.T, master string) *webhook.Sender {
 	t.Helper()
-	s, err := webhook.NewSender(webhook.SenderOptions{Master: []byte(master), InsecureLoopback: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(webhook.NewSender(webhook.SenderOptions{Master: []byte(master), InsecureLoopback: true}))(t)
 	return s
 }
 
 func hooks(t *testing.T, o *operator.Operator) []operator.WebhookStatus {
 	t.Helper()
-	list, err := o.ListWebhooks(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(o.ListWebhooks(t.Context()))(t)
 	return list
 }
 
@@ -69,7 +64,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if p, err := preview(t, o, operator.AddWebhook{URL: address}); err != nil || p.Question == "" || len(p.Warnings) != 0 {
 		t.Errorf("preview %+v, %v", p, err)
 	}
-	added := must(t, o, operator.AddWebhook{URL: address, Endpoints: []string{"standings", "calendar.ics"}}, operator.Request{Reason: "contract 7"})
+	added := done(t, o, operator.AddWebhook{URL: address, Endpoints: []string{"standings", "calendar.ics"}}, operator.Request{Reason: "contract 7"})
 	id := added.Record.(webhook.Hook).ID
 	if p, err := preview(t, o, operator.AddWebhook{URL: address}); err != nil || len(p.Warnings) != 1 {
 		t.Errorf("add it again: preview %+v, %v; want a warning", p, err)
@@ -84,11 +79,11 @@ func TestActionsOfAWebhook(t *testing.T) {
 			}
 		}
 	}
-	tested := must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
+	tested := done(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	golden.Sentence(t, "test a webhook", tested.Text, host, "HOST", fmt.Sprintf(" %d ms", tested.Record.(webhook.Attempt).Millis), " N ms")
 	verify(added.Secret)
-	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
-	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
+	rotated := done(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
+	done(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(added.Secret, rotated.Secret)
 	status.Store(http.StatusTeapot)
 	if _, err := o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil {
@@ -100,18 +95,15 @@ func TestActionsOfAWebhook(t *testing.T) {
 		t.Errorf("got %+v, want three tests in its log, and it active", list[0])
 	}
 
-	seen, err := preview(t, o, operator.PauseWebhook{ID: id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t, o, operator.PauseWebhook{ID: id}, operator.Request{Reason: "their maintenance"})
+	seen := must.Get(preview(t, o, operator.PauseWebhook{ID: id}))(t)
+	done(t, o, operator.PauseWebhook{ID: id}, operator.Request{Reason: "their maintenance"})
 	if list := hooks(t, o); list[0].State != "paused" || list[0].Why != "paused by operator:anna: their maintenance" {
 		t.Errorf("got %+v", list[0])
 	}
 	if _, err := o.Do(t.Context(), operator.PauseWebhook{ID: id}, operator.Request{Actor: "operator:berta", Seen: seen.Seen}); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("pause what somebody else has paused: got %v", err)
 	}
-	must(t, o, operator.ResumeWebhook{ID: id}, operator.Request{})
+	done(t, o, operator.ResumeWebhook{ID: id}, operator.Request{})
 	if list := hooks(t, o); list[0].State != "active" || list[0].Resumed != 1 {
 		t.Errorf("got %+v", list[0])
 	}
@@ -129,12 +121,12 @@ func TestActionsOfAWebhook(t *testing.T) {
 		t.Errorf("rotate to another master: %+v, %v; want a warning", p, err)
 	}
 	status.Store(http.StatusNoContent)
-	moved := must(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
+	moved := done(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	<-got // of the failed test
-	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
+	done(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(moved.Secret)
 
-	must(t, o, operator.RemoveWebhook{ID: id}, operator.Request{})
+	done(t, o, operator.RemoveWebhook{ID: id}, operator.Request{})
 	if list := hooks(t, o); len(list) != 0 {
 		t.Errorf("got %+v", list)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -34,10 +36,7 @@ type ruleTests struct {
 
 func read(t *testing.T, file string, v any) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(file))(t)
 	if err := yaml.Unmarshal(data, v); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -28,29 +29,18 @@ func TestVisitorHasTenMinutes(t *testing.T) {
 // A default port that is in use makes way for the next free one, and the demo says so. A port that the
 // caller named does not.
 func TestDemoTakesNextPorts(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
 	busy := listener.Addr().String()
 	port := func(address string) int {
-		_, text, err := net.SplitHostPort(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, text := must.Get2(net.SplitHostPort(address))(t)
+		n := must.Get(strconv.Atoi(text))(t)
 		return n
 	}
 
 	var said bytes.Buffer
 	c := Serve{Edge: flags.Edge{Listen: busy}, Console: flags.Console{OperatorListen: busy}}
-	if err := c.choosePorts(t.Context(), terminal.New(&bytes.Buffer{}, &said)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.choosePorts(t.Context(), terminal.New(&bytes.Buffer{}, &said)))
 	if api, console := port(c.Listen), port(c.OperatorListen); api <= port(busy) || console <= api {
 		t.Errorf("got ports %d and %d after %s, want two higher ones", api, console, busy)
 	}

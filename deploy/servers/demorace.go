@@ -11,6 +11,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/live"
+	"gridcast/builder/running"
 	"gridcast/builder/season"
 )
 
@@ -39,13 +40,13 @@ func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture)
 
 // showEarlier stores the laps of the race before an instant, so that /live has its timeline.
 func showEarlier(ctx context.Context, b *builder.Builder, facts archive.Stored, at time.Time) error {
-	r := builder.LiveRound(facts.Archive.AsOf(at), b.Ledger.Current(at))
+	r := running.Round(facts.Archive.AsOf(at), b.Ledger.Current(at))
 	if r == nil {
 		return nil
 	}
 	for _, o := range madeOrder(r.Session, r.Facts) {
 		o.Received = o.At
-		if _, _, err := b.Observed().Append(ctx, builder.Fixture(r), o); err != nil && !errors.Is(err, live.ErrHeld) {
+		if _, _, err := b.Observed().Append(ctx, running.Fixture(r), o); err != nil && !errors.Is(err, live.ErrHeld) {
 			return err
 		}
 	}

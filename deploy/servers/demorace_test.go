@@ -7,16 +7,14 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
 // TestMadeOrder makes the order of every race of the embedded seasons: the log takes each observation, and the last lap
 // has the cars in the order of the result.
 func TestMadeOrder(t *testing.T) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := must.Get(archive.Embedded())(t)
 	races := 0
 	for _, year := range embedded.Archive.Facts().Seasons {
 		for i := range year.Rounds {

@@ -7,25 +7,21 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gridcast/deploy/must"
 )
 
 // TestNotifyStarted: systemd hears that a server is ready once it has a version. Without one it hears that before it would
 // end the server after 90 s.
 func TestNotifyStarted(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
-	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemd := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}))(t)
 	t.Cleanup(func() { _ = systemd.Close() })
 	t.Setenv("NOTIFY_SOCKET", socket)
 	heard := func() string {
 		t.Helper()
 		state := make([]byte, 100)
-		n, err := systemd.Read(state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(systemd.Read(state))(t)
 		return string(state[:n])
 	}
 	version := make(chan struct{})

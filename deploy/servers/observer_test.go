@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gridcast/deploy/flags"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob/memblob"
@@ -25,13 +26,8 @@ import (
 func liveToken(t *testing.T, text string) *flags.Token {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	token, err := (&flags.Console{LiveTokenFile: file}).LiveToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
+	token := must.Get((&flags.Console{LiveTokenFile: file}).LiveToken())(t)
 	return token
 }
 
@@ -116,42 +112,27 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 	var log lockedBuffer
 	s := terminal.New(&log, &log)
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	dir := t.TempDir()
 	write := func(folder, text string) {
 		t.Helper()
-		must(os.MkdirAll(filepath.Join(dir, folder), 0o700))
+		must.Do(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 		for _, name := range []string{"operator", "live"} {
-			must(os.WriteFile(filepath.Join(dir, folder, name), []byte(text), 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(dir, folder, name), []byte(text), 0o600))
 		}
 	}
 	write("..1", "the first token of all\n")
-	must(os.Symlink("..1", filepath.Join(dir, "..data")))
+	must.Do(t, os.Symlink("..1", filepath.Join(dir, "..data")))
 	f := &flags.Console{
 		OperatorListen: "127.0.0.1:0", OperatorTokenFile: filepath.Join(dir, "..data", "operator"), LiveTokenFile: filepath.Join(dir, "..data", "live"),
 	}
-	p, err := listen(t.Context(), f, &worker{streams: s})
-	must(err)
+	p := must.Get(listen(t.Context(), f, &worker{streams: s}))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- p.serve(ctx) }()
 	defer func() {
 		stop()
-		must(<-served)
+		must.Do(t, <-served)
 	}()
-	until := func(what string, holds func() bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s: not within a minute", what)
-			}
-		}
-	}
 	requests := 0
 	accepts := func(token string) bool {
 		t.Helper()
@@ -166,17 +147,17 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 		t.Fatal("the first token is refused")
 	}
 	write("..2", "the second token of all\n")
-	must(os.Symlink("..2", filepath.Join(dir, "..new")))
-	must(os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
-	until("the swap of a link", func() bool { return accepts("the second token of all") })
+	must.Do(t, os.Symlink("..2", filepath.Join(dir, "..new")))
+	must.Do(t, os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
+	must.Until(t, "the swap of a link", func() bool { return accepts("the second token of all") })
 	if accepts("the first token of all") {
 		t.Error("a replaced token is still accepted")
 	}
 	write("next", "the third token of all\n")
 	for _, name := range []string{"operator", "live"} {
-		must(os.Rename(filepath.Join(dir, "next", name), filepath.Join(dir, "..2", name)))
+		must.Do(t, os.Rename(filepath.Join(dir, "next", name), filepath.Join(dir, "..2", name)))
 	}
-	until("another file", func() bool { return accepts("the third token of all") })
+	must.Until(t, "another file", func() bool { return accepts("the third token of all") })
 	const refused = "its last good content stays in use"
 	for i, bad := range []func(string) error{
 		func(file string) error { return os.Truncate(file, 0) },
@@ -184,10 +165,10 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 		os.Remove,
 	} {
 		before := log.count(refused)
-		must(bad(f.OperatorTokenFile))
-		must(bad(f.LiveTokenFile))
+		must.Do(t, bad(f.OperatorTokenFile))
+		must.Do(t, bad(f.LiveTokenFile))
 		if i == 0 {
-			until("emptied files", func() bool { return log.count(refused) == 2 })
+			must.Until(t, "emptied files", func() bool { return log.count(refused) == 2 })
 		} else if n := log.count(refused); n != before {
 			t.Errorf("one fault is said %d times", n)
 		}
@@ -196,7 +177,7 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 		}
 	}
 	write("..2", "the fourth token of all\n")
-	until("files that are good again", func() bool { return accepts("the fourth token of all") })
-	must(os.Truncate(f.LiveTokenFile, 0))
-	until("an emptied file, later", func() bool { return log.count(refused) == 3 })
+	must.Until(t, "files that are good again", func() bool { return accepts("the fourth token of all") })
+	must.Do(t, os.Truncate(f.LiveTokenFile, 0))
+	must.Until(t, "an emptied file, later", func() bool { return log.count(refused) == 3 })
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder"
+	"gridcast/builder/bulk"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
@@ -129,7 +130,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, order: c.order}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
-		Downloads: builder.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {
+		Downloads: bulk.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {
 			if c.startKey == "" {
 				return edge.StartPage{} // readers of the API must not find the console
 			}

@@ -19,6 +19,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -132,10 +133,7 @@ func onQualifyingAlone(t *testing.T, facts archive.Stored, r *almanac.Round) flo
 			year.Rounds[i].Grid = nil
 		}
 	}
-	f, err := hindsightModel.Predict(v, r.Year, r.Facts.GrandPrix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(hindsightModel.Predict(v, r.Year, r.Facts.GrandPrix))(t)
 	return score.Of(f, r.Facts.Podium()).LogLoss
 }
 
@@ -144,10 +142,7 @@ var hindsightModel = predict.NewV2(predict.DefaultParams())
 // person returns the actions of an operator on the running service.
 func (u *unattended) person(t *testing.T) *operator.Operator {
 	t.Helper()
-	log, err := auditlog.Load(t.Context(), u.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(auditlog.Load(t.Context(), u.store))(t)
 	return &operator.Operator{
 		Store: u.store, Audit: log, Name: "test", Now: u.Now, Ledger: u.ledger, Facts: u.facts.Load, Archives: u.facts, Ingest: u.sources, Build: u.service.Build,
 	}
@@ -162,10 +157,7 @@ func (u *unattended) enterQualifying(t *testing.T, person *operator.Operator, fa
 	}
 	i := slices.IndexFunc(year.Rounds, func(o season.Round) bool { return o.GrandPrix == r.Facts.GrandPrix })
 	codes := happened.Codes(year.Year) // F1DB renames drivers between releases, and codes stay
-	facts, err := u.facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(u.facts.Load(t.Context()))(t)
 	served := facts.Archive.AsOf(u.Now()).Teams
 	var order strings.Builder
 	for _, row := range year.Rounds[i].Qualifying {

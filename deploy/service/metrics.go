@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
+	"gridcast/builder/running"
 	"gridcast/builder/season"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/wire"
@@ -283,13 +284,13 @@ func (s *Service) collectRace(set setter, now time.Time) {
 	stale := 0.0
 	if facts := s.facts.Load(); facts != nil {
 		state := s.builder.Ledger.Current(now)
-		r := builder.LiveRound(facts.Archive.AsOf(now), state)
+		r := running.Round(facts.Archive.AsOf(now), state)
 		tape := new(live.Tape)
 		if r != nil {
 			tape = cmp.Or(s.builder.Observed().Known(r.Session), tape)
 		}
-		if r != nil && r.Result == nil && !now.Before(r.Start) && !now.After(builder.WatchedUntil(r, tape)) && (s.feed || tape.Heard() != nil) {
-			race := tape.Race(builder.Fixture(r), state.Driver)
+		if r != nil && r.Result == nil && !now.Before(r.Start) && !now.After(running.WatchedUntil(r, tape)) && (s.feed || tape.Heard() != nil) {
+			race := running.RaceOf(r, state, tape)
 			seen, until := season.Later(r.Start, race.Seen), race.ValidUntil()
 			if until.IsZero() {
 				until = r.Start.Add(live.Fresh)

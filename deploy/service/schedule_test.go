@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/scheduler/cadence"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -20,15 +21,10 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	now := time.Date(2024, 7, 20, 0, 0, 0, 0, time.UTC)
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 	a := archivetest.Embedded(t)
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test", ""))(t)
 	record := func(decide func(*ledger.Fold) ([]ledger.Event, error)) {
 		t.Helper()
-		if _, err := almanactest.Fresh(t, l).Append(t.Context(), now, "test", decide); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(almanactest.Fresh(t, l).Append(t.Context(), now, "test", decide))(t)
 	}
 	record(func(s *ledger.Fold) ([]ledger.Event, error) {
 		keys, err := ledger.AssignKeys(s, a.AsOf(now).Seasons)

@@ -29,11 +29,13 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/proof"
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/service"
 	"gridcast/scheduler"
 	"gridcast/schemas/wire"
@@ -85,10 +87,7 @@ func release(t *testing.T, file string, from, to int) archive.Stored {
 	t.Helper()
 	p := part{file, from, to}
 	if _, ok := imported[p]; !ok {
-		base, _, err := f1db.Import(sourcetest.Path(t, file), f1db.Options{From: from, To: to})
-		if err != nil {
-			t.Fatal(err)
-		}
+		base, _ := must.Get2(f1db.Import(sourcetest.Path(t, file), f1db.Options{From: from, To: to}))(t)
 		imported[p] = archivetest.Stored(t, base.Facts())
 	}
 	return imported[p]
@@ -110,18 +109,10 @@ func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.
 	store := memblob.New()
 	u.store, u.facts = store, archive.NewStore(store)
 	inUse := archivetest.Put(t, u.facts, base)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), ledger.BuilderActor, inUse.SHA256))(t)
 	u.ledger = l
-	if err := builder.Vouch(t.Context(), u.ledger, u.facts); err != nil {
-		t.Fatal(err)
-	}
-	upstream, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, u.facts.Vouch(t.Context(), u.ledger))
+	upstream := must.Get(f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default()))(t)
 	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("GRIDCAST_SEASONS") == "log" {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -140,9 +131,7 @@ func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.
 	if !derived {
 		u.service.WithoutDerived()
 	}
-	if err := u.service.Start(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, u.service.Start(t.Context(), nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -215,16 +204,10 @@ func (u *unattended) step(t *testing.T, end time.Time) bool {
 	if !next.After(now) || next.Equal(end) && now.Equal(end) {
 		return false
 	}
-	before, err := u.facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(u.facts.Load(t.Context()))(t)
 	u.set(next)
 	u.settle(t)
-	after, err := u.facts.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(u.facts.Load(t.Context()))(t)
 	if after.SHA256 != before.SHA256 {
 		u.wake = append(u.wake, next.Add(verifyAfter), next.Add(25*time.Hour))
 	}
@@ -234,10 +217,7 @@ func (u *unattended) step(t *testing.T, end time.Time) bool {
 // version is the published one. Of the one before it the bodies that have not changed are used again.
 func (u *unattended) version(t *testing.T) *snapshots.Version {
 	t.Helper()
-	version, err := snapshots.Open(t.Context(), u.store, u.last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(snapshots.Open(t.Context(), u.store, u.last))(t)
 	u.last = version
 	return version
 }
@@ -294,23 +274,14 @@ func TestSeason2026(t *testing.T) {
 // reproduce makes the published versions again from the store: all of them, or every twentieth in make test.
 func (u *unattended) reproduce(t *testing.T) {
 	t.Helper()
-	r, err := builder.NewReproducer(t.Context(), u.store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := snapshots.LoadHistory(t.Context(), u.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(proof.NewReproducer(t.Context(), u.store))(t)
+	h := must.Get(snapshots.LoadHistory(t.Context(), u.store))(t)
 	made, documents := 0, 0
 	for i, version := range h.Versions {
 		if i%20 > 0 && os.Getenv("GRIDCAST_SEASONS") == "" {
 			continue
 		}
-		again, err := r.Version(t.Context(), version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(r.Version(t.Context(), version))(t)
 		if again.FirstDifference != nil || again.Equal != again.Documents {
 			t.Errorf("version %d: %d of %d documents are equal; %+v", version, again.Equal, again.Documents, again.FirstDifference)
 		}
@@ -477,10 +448,7 @@ func liveThrough(t *testing.T, u *unattended) {
 	}[first]; !maps.Equal(basis, want) {
 		t.Errorf("the picks rest on %v, want %v", basis, want)
 	}
-	log, err := ingest.LoadFactsLog(t.Context(), u.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(ingest.LoadFactsLog(t.Context(), u.store))(t)
 	if origin, ok := log.Origin(2026, "miami", assemble.Start); !ok || origin.Source != "f1db" || !origin.At.Equal(miamiRight) {
 		t.Errorf("by the facts log the start of Miami came from %+v, want f1db at %s", origin, miamiRight)
 	}
@@ -504,14 +472,8 @@ func (u *unattended) lookAtAppeal(t *testing.T) {
 // reported returns the seasons as the source last reported them.
 func (u *unattended) reported(t *testing.T) season.Facts {
 	t.Helper()
-	packed, _, err := u.host.Archive(lastWord)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := f1db.ReadTree(bytes.NewReader(packed), 2025, 2026)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed, _ := must.Get2(u.host.Archive(lastWord))(t)
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2025, 2026))(t)
 	d, err := tree.Document(media.Default())
 	if err != nil || len(d.Unread) > 0 {
 		t.Fatal(err, d.Unread)

@@ -19,6 +19,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
+	"gridcast/builder/derive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
 	"gridcast/builder/settings"
@@ -301,7 +302,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 			return err
 		}
 		s.log.Info("derived", "what", "forecasts, title odds, track record", "seconds", time.Since(began).Seconds())
-		built, err := s.jobs.Load().Trigger(buildJob, builder.DerivedReason)
+		built, err := s.jobs.Load().Trigger(buildJob, derive.Reason)
 		if err != nil {
 			return err
 		}

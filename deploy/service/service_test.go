@@ -23,6 +23,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/clock"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
 	"gridcast/scheduler/webhook"
@@ -37,10 +38,7 @@ func belgianWeekend(t *testing.T, w io.Writer) (*service.Service, *raceTime, *pr
 	store := memblob.New()
 	facts := archive.NewStore(store)
 	inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256))(t)
 	clock := &raceTime{}
 	clock.set(start.Add(-time.Hour))
 	log, registry := slog.New(slog.NewTextHandler(w, nil)), prometheus.NewRegistry()
@@ -69,14 +67,10 @@ func TestOnPublish(t *testing.T) {
 		}
 	}
 	s.WithoutDerived()
-	if err := s.Start(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Start(t.Context(), nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run(ctx))
 	now.set(now.Now().AddDate(0, 0, 1))
 	o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
 	if s.WaitNotified(); err != nil || o.Version != 2 || one.Load() != 2 || strings.Contains(log.String(), "level=ERROR") {
@@ -95,9 +89,7 @@ func TestPlansOnChange(t *testing.T) {
 		s, now, _ := belgianWeekend(t, io.Discard)
 		s.CountPlans(&plans)
 		s.WithoutDerived()
-		if err := s.Start(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Start(t.Context(), nil))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Run(ctx) }()
@@ -206,10 +198,7 @@ func TestHold(t *testing.T) {
 // Every gate has a metric from the start, so that an alert tells zero from missing data.
 func TestEveryGateIsCounted(t *testing.T) {
 	_, _, registry := belgianWeekend(t, io.Discard)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	series := make(map[string]int)
 	for _, family := range families {
 		series[family.GetName()] = len(family.GetMetric())
@@ -224,21 +213,11 @@ func TestEveryGateIsCounted(t *testing.T) {
 func TestPauseByTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
-		sender, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again and again"), InsecureLoopback: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := webhook.New(sender, "https://receiver.example/hook", nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		sender := must.Get(webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again and again"), InsecureLoopback: true}))(t)
+		h := must.Get(webhook.New(sender, "https://receiver.example/hook", nil, 0))(t)
+		must.Do(t, webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }))
 		state := `{"format":1,"failures":10,"failing":"2026-06-07T13:00:00Z","give_up":"nothing was taken\nsince Sunday"}`
-		if _, err := store.Swap(t.Context(), webhook.DeliveryKey(h.ID), "", []byte(state)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(store.Swap(t.Context(), webhook.DeliveryKey(h.ID), "", []byte(state)))(t)
 		status := func() operator.WebhookStatus {
 			t.Helper()
 			list, err := (&operator.Operator{Store: store}).ListWebhooks(t.Context())
@@ -263,10 +242,7 @@ func TestPauseByTheService(t *testing.T) {
 		if got := status(); got.State != webhook.GivenUp || got.State.String() != "given up" || got.Trouble != "nothing was taken\nsince Sunday" {
 			t.Errorf("got %+v, want it given up", got)
 		}
-		log, err := auditlog.Load(t.Context(), store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must.Get(auditlog.Load(t.Context(), store))(t)
 		done := 0
 		for _, e := range log.Entries() {
 			switch {
@@ -294,10 +270,7 @@ func TestStopCancelsABuild(t *testing.T) {
 		store, at := memblob.New(), time.Date(2024, 7, 28, 12, 0, 0, 0, time.UTC)
 		facts := archive.NewStore(store)
 		inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-		l, err := ledger.Open(t.Context(), store, ledger.Simulated, at.AddDate(0, 0, -2), "test", inUse.SHA256)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, at.AddDate(0, 0, -2), "test", inUse.SHA256))(t)
 		race := &raceTime{}
 		race.set(at)
 		log := slog.New(slog.DiscardHandler)
@@ -312,22 +285,14 @@ func TestStopCancelsABuild(t *testing.T) {
 			},
 		}, race, log, prometheus.NewRegistry())
 		s.WithoutDerived()
-		if err := s.Start(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		actions, err := s.Operator(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Start(t.Context(), nil))
+		actions := must.Get(s.Operator(t.Context(), nil))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
 		synctest.Wait()
 		hangs.Store(true)
-		built, err := actions.RunJob("build", "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		built := must.Get(actions.RunJob("build", "test"))(t)
 		synctest.Wait()
 		cancel()
 		began := time.Now()
@@ -352,15 +317,10 @@ func TestSilentFeedIsMeasured(t *testing.T) {
 	s, clock, registry := belgianWeekend(t, io.Discard)
 	s.ExpectFeed()
 	build := func() {
-		if _, err := s.Build(t.Context(), builder.Request{Reason: "test"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Build(t.Context(), builder.Request{Reason: "test"}))(t)
 	}
 	value := func(name string) float64 {
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		families := must.Get(registry.Gather())(t)
 		for _, family := range families {
 			for _, m := range family.GetMetric() {
 				if label := m.GetLabel(); family.GetName() == name && len(label) == 0 {
@@ -374,15 +334,9 @@ func TestSilentFeedIsMeasured(t *testing.T) {
 	}
 	start := clock.Now().Add(time.Hour)
 	build()
-	actions, err := s.Operator(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	actions := must.Get(s.Operator(t.Context(), nil))(t)
 	send := func(line string) {
-		_, _, err := actions.ObserveLines(t.Context(), strings.NewReader(line), "feed", func(int, error) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(actions.ObserveLines(t.Context(), strings.NewReader(line), "feed", func(int, error) {}))(t)
 	}
 	for _, step := range []struct {
 		after      time.Duration

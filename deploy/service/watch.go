@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/live"
+	"gridcast/builder/running"
 	"gridcast/scheduler"
 )
 
@@ -64,9 +64,9 @@ func (s *Service) watchRaces(ctx context.Context) error {
 // raceNow returns the race that starts in the next minutes or has started, and has no verified result.
 func (s *Service) raceNow() (race live.Fixture, ok bool) {
 	now := s.clock.Now()
-	r := builder.LiveRound(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
+	r := running.Round(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
 	if r == nil || r.Result != nil || now.Before(r.Start.Add(-watchFrom)) {
 		return live.Fixture{}, false
 	}
-	return builder.Fixture(r), !now.After(builder.WatchedUntil(r, s.builder.Observed().Known(r.Session)))
+	return running.Fixture(r), !now.After(running.WatchedUntil(r, s.builder.Observed().Known(r.Session)))
 }

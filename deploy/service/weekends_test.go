@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -32,10 +33,7 @@ func live(t *testing.T, from string, test func(t *testing.T, u *unattended)) {
 
 func instant(t *testing.T, text string) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(time.Parse(time.RFC3339, text))(t)
 	return at
 }
 
@@ -110,10 +108,7 @@ func TestLasVegas2025(t *testing.T) {
 		checkStart(t, lasVegas(), start, wire.Finished)
 		u.checkScored(t, session, *next.Prediction, wire.Podium{P1: "VER", P2: "RUS", P3: "ANT"}, 1)
 
-		families, err := u.metrics.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		families := must.Get(u.metrics.Gather())(t)
 		exposed := make(map[string]int)
 		for _, family := range families {
 			exposed[family.GetName()] = len(family.GetMetric())

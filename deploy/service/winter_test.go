@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -38,17 +39,13 @@ func (u *unattended) nextRace(t *testing.T) (wire.NextRace, bool) {
 		t.Fatal("there is no /next-race")
 	}
 	var countdown wire.Countdown
-	if err := json.Unmarshal(body.Identity, &countdown); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body.Identity, &countdown))
 	round := countdown.Next(u.Now())
 	if round == nil {
 		return wire.NextRace{}, false
 	}
 	var envelope struct{ Data wire.NextRace }
-	if err := json.Unmarshal(round.Append(nil, u.Now()), &envelope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(round.Append(nil, u.Now()), &envelope))
 	return envelope.Data, true
 }
 
@@ -124,10 +121,7 @@ func TestWinter(t *testing.T) {
 			{"2026-03-07T16:10:00Z", ahead("19, GAS of Alpine", australia, 0, "0d14b5db, 1 wait")},
 			{"2026-03-07T18:10:00Z", ahead("19, GAS of Alpine", australia+", RUS", 1, "0d14b5db, 1 wait")},
 		} {
-			at, err := time.Parse(time.RFC3339, step.at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := must.Get(time.Parse(time.RFC3339, step.at))(t)
 			u.set(at)
 			u.settle(t)
 			got := u.shown(t)
@@ -138,10 +132,7 @@ func TestWinter(t *testing.T) {
 		for fault := range u.faults {
 			t.Errorf("a job failed: %s", fault)
 		}
-		log, err := ingest.LoadFactsLog(t.Context(), u.store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must.Get(ingest.LoadFactsLog(t.Context(), u.store))(t)
 		announced := time.Date(2025, 12, 19, 21, 12, 19, 0, time.UTC)
 		if origin, ok := log.Origin(2026, "australia", assemble.Start); !ok || origin.At.Before(announced) || origin.At.After(announced.Add(time.Hour)) {
 			t.Errorf("by the facts log the start of Australia came from %+v, want within an hour of %s", origin, announced)

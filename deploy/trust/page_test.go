@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // page writes deploy/docs/trust.md.
@@ -40,7 +42,5 @@ backup has one.
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %s | %s |\n", r.subject, r.fault, r.readers, r.seconds, strings.ReplaceAll(r.operator, "|", "/"), r.person)
 	}
-	if err := os.WriteFile("../docs/trust.md", []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("../docs/trust.md", []byte(b.String()), 0o644))
 }

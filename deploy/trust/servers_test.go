@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3blob"
@@ -68,10 +69,7 @@ func newStorage(t *testing.T, w *world) *storage {
 // copySeed puts the objects of a folder into a bucket.
 func copySeed(t *testing.T, folder string, config s3blob.Config) {
 	t.Helper()
-	from, err := dirblob.OpenReadOnly(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(dirblob.OpenReadOnly(folder))(t)
 	to := s3test.Store(t, config)
 	for info, err := range from.List(context.Background(), "") {
 		if err != nil {
@@ -132,9 +130,7 @@ func newRedis(t *testing.T, w *world) *redis {
 func (r *redis) start(t *testing.T) {
 	_, port, _ := net.SplitHostPort(r.address)
 	r.process = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", r.folder)
-	if err := r.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.process.Start())
 	for range 100 {
 		if conn, err := net.Dial("tcp", r.address); err == nil {
 			_ = conn.Close()
@@ -148,10 +144,7 @@ func (r *redis) start(t *testing.T) {
 // tell sends inline commands.
 func (r *redis) tell(t *testing.T, commands ...string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", r.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", r.address))(t)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	fmt.Fprint(conn, strings.Join(append(commands, "QUIT"), "\r\n")+"\r\n")
@@ -170,10 +163,7 @@ func told(hurt, heal string) func(w *world) func() {
 func liar(w *world) func() {
 	_ = w.redis.process.Process.Kill()
 	_ = w.redis.process.Wait()
-	l, err := net.Listen("tcp", w.redis.address)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", w.redis.address))(w.t)
 	go func() {
 		for {
 			conn, err := l.Accept()

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
@@ -31,10 +32,7 @@ func TestWayBackAfterATheft(t *testing.T) {
 		t.Skip("runs the real binary")
 	}
 	facts = archivetest.Stored(t, archivetest.Seasons(t, 2024, 2024))
-	page, err := os.ReadFile("../docs/signing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/signing.md"))(t)
 	_, section, _ := strings.Cut(string(page), "## A stolen key")
 	section, _, _ = strings.Cut(section, "\n## ")
 	commands := regexp.MustCompile("`gridcast ([^`]*)`").FindAllStringSubmatch(strings.ReplaceAll(section, "\n   ", " "), -1)
@@ -56,9 +54,7 @@ func TestWayBackAfterATheft(t *testing.T) {
 				}
 				switch args[0] {
 				case "signing":
-					if _, err := w.run("signing", "new", "newkeys.key", "--like", "keys.key"); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(w.run("signing", "new", "newkeys.key", "--like", "keys.key"))(t)
 				case "build":
 					args = append(args, "--yes", "--store", w.store, "--now", "2024-07-01T12:01:00Z")
 				case "snapshots", "keys":
@@ -73,10 +69,7 @@ func TestWayBackAfterATheft(t *testing.T) {
 			}
 			trust := []string{}
 			for _, flag := range []string{"new.key", "newkeys.key"} {
-				public, err := w.run("signing", "show", flag)
-				if err != nil {
-					t.Fatal(err)
-				}
+				public := must.Get(w.run("signing", "show", flag))(t)
 				trust = append(trust, strings.TrimSpace(public))
 			}
 			w.t.Cleanup(func() { w.signal("edge", os.Kill) })
@@ -102,57 +95,29 @@ func steal(t *testing.T, w *world, number int64) {
 	t.Helper()
 	folder := filepath.Join(w.dir, "store")
 	put := func(key string, data []byte) {
-		if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(key)), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, filepath.FromSlash(key)), data, 0o600))
 	}
-	version, err := notes.ReadSigners(filepath.Join(w.dir, "version.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := os.ReadFile(filepath.Join(folder, snapshots.ManifestKey(2)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(notes.ReadSigners(filepath.Join(w.dir, "version.key")))(t)
+	packed := must.Get(os.ReadFile(filepath.Join(folder, snapshots.ManifestKey(2))))(t)
+	z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
+	text := must.Get(io.ReadAll(z))(t)
 	var m snapshots.Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &m))
 	var again bytes.Buffer
 	gz := gzip.NewWriter(&again)
 	_, _ = gz.Write(bytes.Replace(text, []byte(`"version":2,`), fmt.Appendf(nil, `"version":%d,`, number), 1))
 	_ = gz.Close()
 	hash := snapshots.Digest(again.Bytes())
-	note, err := version.Sign(fmt.Sprintf("version %d", number), "manifest "+hash, fmt.Sprintf("ledger %s %d %s", m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := version.Sign(fmt.Sprintf("fresh %d", number), "manifest "+hash, "good-until 2099-01-01T00:00:00Z")
-	if err != nil {
-		t.Fatal(err)
-	}
+	note := must.Get(version.Sign(fmt.Sprintf("version %d", number), "manifest "+hash, fmt.Sprintf("ledger %s %d %s", m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)))(t)
+	fresh := must.Get(version.Sign(fmt.Sprintf("fresh %d", number), "manifest "+hash, "good-until 2099-01-01T00:00:00Z"))(t)
 	put(snapshots.ManifestKey(number), again.Bytes())
 	put(snapshots.NoteKey(number), note)
 	put(snapshots.FreshKey, fresh)
 	put(fmt.Sprintf("versions/%d.json", number), []byte("{}"))
 	put(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"signed":true,"at":"2026-01-01T00:00:00Z"}`, number, hash))
 
-	keySigner, err := notes.ReadSigners(filepath.Join(w.dir, "keys.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := dirblob.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keySigner := must.Get(notes.ReadSigners(filepath.Join(w.dir, "keys.key")))(t)
+	store := must.Get(dirblob.Open(folder))(t)
 	list, _, err := keys.Load(t.Context(), store)
 	if err == nil {
 		err = list.Sign(keySigner, true)

@@ -29,6 +29,7 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -151,15 +152,10 @@ func (w *world) runFor(limit time.Duration, args ...string) (string, error) {
 // start starts a process under a name.
 func (w *world) start(name string, args ...string) {
 	w.t.Helper()
-	path, err := program()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	path := must.Get(program())(w.t)
 	cmd := exec.Command("sh", append([]string{"-c", cmp.Or(w.limit, ":") + `; exec "$0" "$@"`, path}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = w.dir, &w.logs, &w.logs, append(os.Environ(), w.environment...)
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, cmd.Start())
 	w.processes[name], w.limit = cmd, ""
 }
 
@@ -189,10 +185,7 @@ func (w *world) startServe() {
 }
 
 func (w *world) text(file string) string {
-	data, err := os.ReadFile(filepath.Join(w.dir, file))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(w.dir, file)))(w.t)
 	return strings.TrimSpace(string(data))
 }
 
@@ -240,10 +233,7 @@ type reader struct {
 }
 
 func (w *world) read() *reader {
-	want, err := w.ask(w.api)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	want := must.Get(w.ask(w.api))(w.t)
 	r, ctx, cancel := &reader{}, context.Background(), context.CancelFunc(nil)
 	ctx, cancel = context.WithCancel(ctx)
 	var reading sync.WaitGroup
@@ -306,15 +296,10 @@ func flip(patterns ...string) func(w *world) func() {
 				w.t.Fatalf("no file %s", pattern)
 			}
 			for _, file := range files {
-				data, err := os.ReadFile(file)
-				if err != nil {
-					w.t.Fatal(err)
-				}
+				data := must.Get(os.ReadFile(file))(w.t)
 				data[len(data)/2] ^= 4
 				_ = os.Remove(file)
-				if err := os.WriteFile(file, data, 0o600); err != nil {
-					w.t.Fatal(err)
-				}
+				must.Do(w.t, os.WriteFile(file, data, 0o600))
 			}
 		}
 		return nil
@@ -324,9 +309,7 @@ func flip(patterns ...string) func(w *world) func() {
 // garbled cuts a file after its first character.
 func garbled(file string) func(w *world) func() {
 	return func(w *world) func() {
-		if err := os.WriteFile(filepath.Join(w.dir, file), []byte("{"), 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Do(w.t, os.WriteFile(filepath.Join(w.dir, file), []byte("{"), 0o600))
 		return nil
 	}
 }
@@ -439,9 +422,7 @@ func matrix() []cell {
 	for _, c := range []cell{
 		{fault: "pointer", fast: true, hurt: flip("store/current.json")},
 		{fault: "pointer to 2^53", fast: true, hurt: func(w *world) func() {
-			if err := os.WriteFile(filepath.Join(w.dir, "store/current.json"), []byte(`{"version":9007199254740992,"manifest":"`+strings.Repeat("0", 64)+`"}`), 0o600); err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, os.WriteFile(filepath.Join(w.dir, "store/current.json"), []byte(`{"version":9007199254740992,"manifest":"`+strings.Repeat("0", 64)+`"}`), 0o600))
 			return nil
 		}},
 		{fault: "every note", hurt: flip("store/notes/*"), doctor: "trust", mend: repaired},
@@ -517,9 +498,7 @@ func (c cell) run(t *testing.T) outcome {
 		return before == was
 	})
 	if slices.Contains(c.mend, "copy") { // the copy of last night
-		if _, err := w.run("store", "backup", "copy", "--store", w.store); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.run("store", "backup", "copy", "--store", w.store))(t)
 	}
 	r := w.read()
 	end := c.hurt(w)
@@ -649,33 +628,21 @@ func (w *world) await(what string, limit time.Duration, condition func() bool) {
 // newWorld copies the seed, and puts it on the disk or the storage that the cell needs.
 func newWorld(t *testing.T, c cell) *world {
 	t.Helper()
-	from, err := seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(seed())(t)
 	w := &world{t: t, dir: t.TempDir(), store: "dir:store", processes: map[string]*exec.Cmd{}, api: porttest.Address(t), admin: porttest.Address(t), operator: porttest.Address(t)}
 	for _, folder := range []string{"store", "cache"} {
 		path := filepath.Join(w.dir, folder)
-		if err := os.Mkdir(path, 0o750); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(path, 0o750))
 		if c.fault == "full disk" || c.fault == "read-only" {
 			mount(t, "tmpfs", path, 0)
 			t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) })
 		}
 	}
-	if err := os.CopyFS(w.dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(w.dir, os.DirFS(from)))
 	w.key = w.text("api.key")
 	for _, key := range []string{"version", "keys"} {
-		public, err := w.run("signing", "show", key+".key")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(w.dir, key+".pub"), []byte(public), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		public := must.Get(w.run("signing", "show", key+".key"))(t)
+		must.Do(t, os.WriteFile(filepath.Join(w.dir, key+".pub"), []byte(public), 0o600))
 	}
 	if c.s3 {
 		w.storage = newStorage(t, w)

@@ -156,10 +156,12 @@ type Round struct {
 	Session      int64
 	Year, Number int
 	Name         string
+	Circuit      string
 	Start        time.Time
 	Provisional  bool // the hour of the start is assumed
 	State        string
-	Pick         *Pick // nil: none yet
+	Pick         *Pick     // nil: none yet
+	PickDue      time.Time // when the pick is frozen, as far as known
 	Allowed      []almanac.Decision
 	Sessions     []string // of the weekend, that can be cancelled
 	Cancelled    []string // of the weekend
@@ -168,8 +170,8 @@ type Round struct {
 // RoundOf describes a round.
 func RoundOf(r *almanac.Round) Round {
 	row := Round{
-		Session: r.Session, Year: r.Year, Number: r.Facts.Number, Name: r.Facts.Name, Start: r.Start.UTC(), Provisional: r.Provisional,
-		State: State(r.State), Pick: PickOf(r), Allowed: r.Allowed(),
+		Session: r.Session, Year: r.Year, Number: r.Facts.Number, Name: r.Facts.Name, Circuit: r.Circuit.Name, Start: r.Start.UTC(),
+		Provisional: r.Provisional, State: State(r.State), Pick: PickOf(r), PickDue: r.Facts.GridKnownAt(), Allowed: r.Allowed(),
 	}
 	for _, s := range r.Facts.Sessions {
 		switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
 	"gridcast/deploy/widget"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
@@ -36,27 +37,19 @@ func serve(t *testing.T) (url, key string) {
 func serveStart(t *testing.T, start func(key string) edge.StartPage) (url, key string) {
 	t.Helper()
 	store := memblob.New()
-	if err := keys.Update(t.Context(), store, func(d *keys.List) (err error) {
+	must.Do(t, keys.Update(t.Context(), store, func(d *keys.List) (err error) {
 		_, key, err = d.Create(keys.Request{Name: "pages", Tier: "pro"}, time.Now())
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	edgetest.Publish(t, store, 1, "")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	cfg := edge.DefaultConfig()
 	cfg.StartPage = edge.Shown
-	e, err := edge.New(cfg, edge.Deps{
+	e := must.Get(edge.New(cfg, edge.Deps{
 		Store: store, Log: slog.New(slog.DiscardHandler), Listener: listener, Widgets: widget.Releases(),
 		RaceTime: func(time.Time) time.Time { return edgetest.AbuDhabi.Add(-time.Hour) },
 		Start:    func() edge.StartPage { return start(key) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/widget"
 	"gridcast/schemas/docs"
 )
@@ -15,10 +16,7 @@ import (
 func TestReleasesAreSmallAndWhole(t *testing.T) {
 	for _, r := range widget.Releases() {
 		var small bytes.Buffer
-		w, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(gzip.NewWriterLevel(&small, gzip.BestCompression))(t)
 		if _, err := w.Write(r.Module); err != nil || w.Close() != nil {
 			t.Fatal(err)
 		}

@@ -100,12 +100,12 @@ func (d *List) SignedBy(trust notes.Trust) error {
 
 // Sign makes the keys of s sign the list with the change that is under way. Call it in an edit of Update, first of
 // all. It refuses a list that none of these keys has signed, because anybody may have added keys to it, unless
-// nothing is in it or the operator vouches for it. Nil keys sign nothing.
-func (d *List) Sign(s *notes.Signers, vouched bool) error {
+// nothing is in it or the operator has confirmed it. Nil keys sign nothing.
+func (d *List) Sign(s *notes.Signers, confirmed bool) error {
 	switch {
 	case s == nil:
 		return nil // Update refuses to change a signed list
-	case !vouched && (d.Signature != nil || len(d.Keys) > 0):
+	case !confirmed && (d.Signature != nil || len(d.Keys) > 0):
 		if err := d.SignedBy(s.Trust()); err != nil {
 			return fmt.Errorf("%w; compare gridcast keys list with your records, then gridcast keys sign", err)
 		}

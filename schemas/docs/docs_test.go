@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/docs"
@@ -46,9 +47,7 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &d))
 	text := html.UnescapeString(page())
 	shows := func(what string) {
 		t.Helper()
@@ -57,9 +56,7 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 		}
 	}
 	var messages struct{ Webhooks any }
-	if err := json.Unmarshal(schemas.OpenAPIJSON(), &messages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &messages))
 	var showFields func(node any)
 	showFields = func(node any) {
 		switch node := node.(type) {

@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestCommittedFilesAreCurrent compares the generated files with the committed ones.
 func TestCommittedFilesAreCurrent(t *testing.T) {
-	files, err := Files("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(Files(".."))(t)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		committed, err := os.ReadFile(filepath.Join("..", name))
 		if err != nil {
@@ -41,13 +40,8 @@ func TestFaultsAreNamed(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		text := "package wire\n\n// RowsBody are rows.\ntype RowsBody = Success[[]Row]\n\n// Row is a row.\ntype Row struct {\n" + tt.fields + "\n}\n"
-		if err := os.WriteFile(filepath.Join(dir, "rows.go"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		structs, err := readTypes(dir, "../v1/common.schema.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "rows.go"), []byte(text), 0o600))
+		structs := must.Get(readTypes(dir, "../v1/common.schema.json"))(t)
 		if err := schemaFiles(map[string][]byte{}, structs); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", tt.fields, err, tt.want)
 		}

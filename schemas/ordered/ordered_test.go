@@ -7,14 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/ordered"
 )
 
 func TestObject(t *testing.T) {
 	var o ordered.Object[ordered.Object[int]]
-	if err := json.Unmarshal([]byte(` {"b":{"z":1,"a":2},"a":{}} `), &o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(` {"b":{"z":1,"a":2},"a":{}} `), &o))
 	want := ordered.Object[ordered.Object[int]]{
 		{Name: "b", Value: ordered.Object[int]{{Name: "z", Value: 1}, {Name: "a", Value: 2}}},
 		{Name: "a", Value: ordered.Object[int]{}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -19,13 +20,10 @@ var (
 
 func round(t *testing.T, name string, start time.Time) wire.CountdownRound {
 	t.Helper()
-	r, err := wire.NewCountdownRound(wire.NextRace{
+	r := must.Get(wire.NewCountdownRound(wire.NextRace{
 		Name: name, Circuit: "c", Country: "Öst", DateStart: wire.Instant(start),
 		Prediction: &wire.Prediction{Winner: "NOR", Podium: wire.Podium{P1: "NOR"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return r
 }
 
@@ -33,14 +31,8 @@ func round(t *testing.T, name string, start time.Time) wire.CountdownRound {
 // of a race looks like the open values.
 func TestCountdownEqualsMarshal(t *testing.T) {
 	for _, name := range []string{"Italian Grand Prix", nested} {
-		stored, err := wire.Marshal(wire.Countdown{Rounds: []wire.CountdownRound{round(t, name, monza), round(t, "b", baku)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := wire.ParseCountdown(stored)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := must.Get(wire.Marshal(wire.Countdown{Rounds: []wire.CountdownRound{round(t, name, monza), round(t, "b", baku)}}))(t)
+		c := must.Get(wire.ParseCountdown(stored))(t)
 		for _, tt := range []struct {
 			now     time.Time
 			seconds int64
@@ -50,13 +42,10 @@ func TestCountdownEqualsMarshal(t *testing.T) {
 			{monza.Add(-time.Nanosecond), 1},
 			{monza.Add(-1500 * time.Millisecond), 2},
 		} {
-			want, err := wire.Marshal(wire.Wrap(wire.NextRace{
+			want := must.Get(wire.Marshal(wire.Wrap(wire.NextRace{
 				Name: name, Circuit: "c", Country: "Öst", DateStart: wire.Instant(monza), SecondsToLights: tt.seconds,
 				Prediction: &wire.Prediction{Winner: "NOR", Podium: wire.Podium{P1: "NOR"}},
-			}, monza.Add(-time.Duration(tt.seconds)*time.Second)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, monza.Add(-time.Duration(tt.seconds)*time.Second))))(t)
 			got := c.Next(tt.now).Append(nil, tt.now)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("at %s: -want +got:\n%s", tt.now, diff)
@@ -99,10 +88,7 @@ func TestCountdownRefuses(t *testing.T) {
 		"start not the body":  {Rounds: []wire.CountdownRound{moved}},
 		"body is not a value": {Rounds: []wire.CountdownRound{broken}},
 	} {
-		data, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(c))(t)
 		if _, err := wire.ParseCountdown(data); err == nil {
 			t.Errorf("%s: got no error", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gridcast/builder/predict/matrix"
+	"gridcast/deploy/must"
 )
 
 // TestKnownValues uses matrices whose factors are whole numbers. Nothing is rounded, so every number must be
@@ -31,9 +32,7 @@ func TestKnownValues(t *testing.T) {
 	if want := []float64{1, 2, 3}; !slices.Equal(x, want) {
 		t.Errorf("SolveBoth: got %v, want %v", x, want)
 	}
-	if got := matrix.Dot([]float64{1, 2, 3}, []float64{4, -5, 6}); got != 12 {
-		t.Errorf("Dot: got %v, want 12", got)
-	}
+	must.Equal(t, "Dot", 12.0, matrix.Dot([]float64{1, 2, 3}, []float64{4, -5, 6}))
 	y := []float64{1, 2}
 	matrix.AddScaled(y, -2, []float64{3, 4})
 	if want := []float64{-5, -6}; !slices.Equal(y, want) {
@@ -159,9 +158,7 @@ func TestProperties(t *testing.T) {
 //	GOARCH=arm64 go test -c -o matrix.test ./builder/predict/matrix && qemu-aarch64 matrix.test
 func TestProductsAreRounded(t *testing.T) {
 	up, down := 1+0x1p-30, 1-0x1p-30
-	if got := matrix.Dot([]float64{-1, up}, []float64{1, down}); got != 0 {
-		t.Errorf("Dot: got %v, want 0", got)
-	}
+	must.Equal(t, "Dot", 0.0, matrix.Dot([]float64{-1, up}, []float64{1, down}))
 	y := []float64{-1}
 	if matrix.AddScaled(y, up, []float64{down}); y[0] != 0 {
 		t.Errorf("AddScaled: got %v, want 0", y[0])

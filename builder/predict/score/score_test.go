@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 func TestScore(t *testing.T) {
@@ -38,9 +39,7 @@ func TestScore(t *testing.T) {
 	} {
 		tc.want.Confidence = .6
 		got := score.New(forecast, tc.round)
-		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-12), cmpopts.IgnoreFields(got, "Podiums")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
+		must.Equal(t, tc.name, tc.want, got, cmpopts.EquateApprox(0, 1e-12), cmpopts.IgnoreFields(got, "Podiums"))
 	}
 }
 

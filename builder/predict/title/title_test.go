@@ -1,9 +1,9 @@
 package title_test
 
 import (
-	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // model is shared because learning is slow; sharing does not change its forecasts.
@@ -45,10 +46,7 @@ func quick() title.Config {
 
 func simulate(t testing.TB, v *season.View, year int, c title.Config) title.Odds {
 	t.Helper()
-	o, err := title.Simulate(v, year, model, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(title.Simulate(v, year, model, c))(t)
 	return o
 }
 
@@ -135,10 +133,7 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 		rounds[k] = season.Round{Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions}
 	}
 	facts.Seasons[i].Rounds = rounds
-	cut, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cut := must.Get(season.New(facts))(t)
 	if diff := cmp.Diff(simulate(t, after(t, a, 2016, 12), 2016, quick()), simulate(t, after(t, cut, 2016, 12), 2016, quick())); diff != "" {
 		t.Errorf("(-whole +cut):\n%s", diff)
 	}
@@ -147,13 +142,9 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 func TestSimulateRefuses(t *testing.T) {
 	a := embedded(t)
 	first := a.Facts().Seasons[0].Year
-	if _, err := title.Simulate(after(t, a, first, 2), first, model, quick()); !errors.Is(err, predict.ErrNoForm) {
-		t.Errorf("two races to learn from: got %v, want ErrNoForm", err)
-	}
+	must.Fail(t, "two races to learn from", must.Err(title.Simulate(after(t, a, first, 2), first, model, quick())), predict.ErrNoForm)
 	for _, year := range []int{1988, 2100} {
-		if _, err := title.Simulate(after(t, a, 2016, 2), year, model, quick()); err == nil {
-			t.Errorf("%d: got no error", year)
-		}
+		must.Fail(t, strconv.Itoa(year), must.Err(title.Simulate(after(t, a, 2016, 2), year, model, quick())))
 	}
 }
 

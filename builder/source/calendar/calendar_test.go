@@ -4,8 +4,12 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +20,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 var known = calendar.Known{
@@ -59,19 +64,14 @@ var season2027 = []calendar.Round{
 }
 
 func TestTable(t *testing.T) {
-	read, err := calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
+	read := must.Get(calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
 		"21,Sao Paulo,2027-11-07,,2027-11-06T11:00:00-03:00,,,,,\r\n"+
 		"1,Australian Grand Prix,2027-03-07T15:00:00+11:00,2027-03-06T16:00+11:00,no,,Melbourne Grand Prix Circuit\r\n"+
 		"# a remark\r\n"+
-		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known, nil))(t)
 	want := slices.Clone(season2027)
 	want[0].Sessions = append([]season.Session{{Kind: season.Sprint, Cancelled: true}}, want[0].Sessions...)
-	if diff := cmp.Diff(want, read.Rounds); diff != "" {
-		t.Errorf("the calendar (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the calendar", want, read.Rounds)
 }
 
 // TestTableLeavesOut: a row or a cell that cannot be read is left out with the reason, and the other rows count. Without any
@@ -159,22 +159,17 @@ func events(lines ...string) []byte {
 }
 
 func TestEvents(t *testing.T) {
-	read, err := calendar.Read(events(
+	read := must.Get(calendar.Read(events(
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Qualifying|;TZID=Australia/Melbourne:20270306T160000",
 		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race|;TZID=Australia/Melbourne:20270307T150000",
 		"F1: Sprint (São Paulo GP)|:20271106T140000Z",
 		"F1: Race (São Paulo GP)|;VALUE=DATE:20271107",
 		"Pre-season testing|;VALUE=DATE:20270220",
-	), known, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	), known, nil))(t)
 	want := []calendar.Round{season2027[0], season2027[1]}
 	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race"`
 	want[1].Number, want[1].Place = 0, `event "F1: Race (São Paulo GP)"`
-	if diff := cmp.Diff(want, read.Rounds); diff != "" {
-		t.Errorf("the calendar (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the calendar", want, read.Rounds)
 	if len(read.Left) != 1 || len(read.Listed) != 4 {
 		t.Errorf("listed are %q, left out %q, want the testing left out", read.Listed, read.Left)
 	}
@@ -305,10 +300,7 @@ func TestEventsRefuse(t *testing.T) {
 		}
 		sentences[strings.Join(lines, "\n")] = err.Error()
 	}
-	read, err := calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(calendar.Read(events("Australian Grand Prix Race|:20270307T040000Z", "Pre-season testing|;VALUE=DATE:20270220", "Pit Lane Walk, Australian GP|:20270306T040000Z", "Australian GP|:20270306T040000Z"), known, nil))(t)
 	sentences["notes"] = strings.Join(read.Left, "\n") // of the testing, the walk and the second event of the race
 	golden.Inputs(t, "testdata/events.golden", sentences)
 }
@@ -316,10 +308,7 @@ func TestEventsRefuse(t *testing.T) {
 // archive returns the seasons of a release of F1DB.
 func archive(t *testing.T) season.Facts {
 	t.Helper()
-	a, _, err := f1db.Import(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"), f1db.Options{}))(t)
 	return a.Facts()
 }
 
@@ -331,18 +320,10 @@ func TestOfficialNames(t *testing.T) {
 		GrandPrix    season.GrandPrixID `json:"grandPrixId"`
 		OfficialName string             `json:"officialName"`
 	}
-	packed, err := zip.OpenReader(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(zip.OpenReader(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip")))(t)
 	defer packed.Close()
-	file, err := packed.Open("f1db-races.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewDecoder(file).Decode(&races); err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(packed.Open("f1db-races.json"))(t)
+	must.Do(t, json.NewDecoder(file).Decode(&races))
 	find := calendar.Titles(calendar.Known{Seasons: facts.Seasons, Circuits: facts.Circuits})
 	for _, r := range races {
 		for _, title := range []string{r.OfficialName, strings.ToUpper(r.OfficialName), "F1: Race - " + r.OfficialName} {
@@ -415,5 +396,40 @@ func TestMap(t *testing.T) {
 	}
 	if _, err := calendar.Read(file, known, map[string]string{"Italy": "las-vegs"}); err == nil || !strings.Contains(err.Error(), "did you mean las-vegas?") {
 		t.Errorf("a mapping to an unknown Grand Prix: %v", err)
+	}
+}
+
+// TestWithoutZonesOfTheMachine runs TestEvents without any other file, as in an image from scratch.
+func TestWithoutZonesOfTheMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: under the race detector a test needs files of the machine")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root may run a program in an empty folder as its root")
+	}
+	root := t.TempDir()
+	self := must.Get(os.Executable())(t)
+	files := map[string]string{self: "test"}
+	// The test binary may be linked with shared libraries: copy them too.
+	if libraries, err := exec.CommandContext(t.Context(), "ldd", self).Output(); err == nil {
+		for _, word := range strings.Fields(string(libraries)) {
+			if filepath.IsAbs(word) {
+				files[word] = word
+			}
+		}
+	}
+	for from, to := range files {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			continue // the name of a library that the kernel brings
+		}
+		to = filepath.Join(root, to)
+		must.Do(t, os.MkdirAll(filepath.Dir(to), 0o700))
+		must.Do(t, os.WriteFile(to, data, 0o700))
+	}
+	cmd := exec.CommandContext(t.Context(), "/test", "-test.run=^TestEvents$", "-test.v")
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Chroot: root}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestEvents") {
+		t.Errorf("without time zones of the machine: %v\n%s", err, out)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // readRelease is a release with all that the importer said about it.
@@ -76,20 +77,12 @@ type rawRow struct {
 
 func rawTable(t *testing.T, name string) []rawRow {
 	t.Helper()
-	z, err := zip.OpenReader(release(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.OpenReader(release(t)))(t)
 	defer z.Close()
-	f, err := z.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(z.Open(name))(t)
 	defer f.Close()
 	var rows []rawRow
-	if err := json.NewDecoder(f).Decode(&rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(f).Decode(&rows))
 	return rows
 }
 
@@ -170,26 +163,13 @@ func TestFormsOfARelease(t *testing.T) {
 
 func unpack(t *testing.T, path, dir string) {
 	t.Helper()
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.OpenReader(path))(t)
 	defer z.Close()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, f.Name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())(t)
+		data := must.Get(io.ReadAll(r))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, f.Name), data, 0o644))
 	}
 }
 
@@ -319,8 +299,6 @@ func TestEntriesCoverStarters(t *testing.T) {
 func BenchmarkImport(b *testing.B) {
 	path := release(b)
 	for b.Loop() {
-		if _, _, err := f1db.Import(path, f1db.Options{}); err != nil {
-			b.Fatal(err)
-		}
+		must.Get2(f1db.Import(path, f1db.Options{}))(b)
 	}
 }

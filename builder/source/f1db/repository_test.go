@@ -3,7 +3,11 @@ package f1db_test
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,10 +17,12 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"gridcast/builder/season"
+	"gridcast/builder/source"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // TestRepositoryIsTheRelease: the repository gives the same facts as the later release, except for
@@ -31,10 +37,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := f1db.ReadTree(bytes.NewReader(packed), 2025, 2027)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2025, 2027))(t)
 	if tree.Commit != commit {
 		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
 	}
@@ -43,10 +46,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 		t.Fatal(err, d.Unread)
 	}
 	got := d.Facts
-	archive, _, err := f1db.Import(release, f1db.Options{From: 2025})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive, _ := must.Get2(f1db.Import(release, f1db.Options{From: 2025}))(t)
 	want := archive.Facts()
 	corrected := map[string]bool{"barcelona-catalunya": true, "japan": true} // reasons of retirements, the number of a stop
 	for i := range want.Seasons {
@@ -64,14 +64,8 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 		t.Errorf("lineages (-release +repository):\n%s", diff)
 	}
 
-	again, err := tree.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpacked, err := f1db.Unpack(again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(tree.Pack())(t)
+	unpacked := must.Get(f1db.Unpack(again))(t)
 	if !reflect.DeepEqual(tree, unpacked) {
 		t.Errorf("packed and unpacked (-want +got):\n%s", cmp.Diff(tree, unpacked, cmp.AllowUnexported(f1db.Tree{})))
 	}
@@ -101,17 +95,11 @@ func tarball(t *testing.T, entries ...entry) []byte {
 		if e.kind == tar.TypeSymlink {
 			header.Linkname, header.Size = "/etc/passwd", 0
 		}
-		if err := archive.WriteHeader(&header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := archive.Write([]byte(e.content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, archive.WriteHeader(&header))
+		must.Get(archive.Write([]byte(e.content)))(t)
 	}
 	_ = archive.Close() // some tests want an entry shorter than its header says
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, zipped.Close())
 	return packed.Bytes()
 }
 
@@ -183,14 +171,8 @@ func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, [
 	for name, content := range files {
 		entries = append(entries, entry{name: name, content: content})
 	}
-	tree, err := f1db.ReadTree(bytes.NewReader(tarball(t, entries...)), 2025, 2027)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := tree.Document(media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(tarball(t, entries...)), 2025, 2027))(t)
+	d := must.Get(tree.Document(media.Media{}))(t)
 	r := d.Facts.Seasons[0].Rounds[0]
 	if len(r.Results) == 0 {
 		return 0, r.StartsAt(), d.Notes, d.Unread
@@ -261,5 +243,49 @@ func TestRepositoryFiles(t *testing.T) {
 				t.Errorf("skipped %v, want %q", skipped, test.skips)
 			}
 		})
+	}
+}
+
+// TestLatestRelease fetches a release by path and by URL. An unchanged release is recognised by the
+// host's validator or its sum, and one with another digest is refused. Every release has its own
+// revision, because a round counts as lost only in the second release without it.
+func TestLatestRelease(t *testing.T) {
+	path := zipped(t, world(t))
+	packed := must.Get(os.ReadFile(path))(t)
+	conditional := 0
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			conditional++
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("Content-Type", "application/zip")
+		_, _ = w.Write(packed)
+	}))
+	defer host.Close()
+	now := time.Date(2023, 6, 5, 12, 0, 0, 0, time.UTC)
+	for _, place := range []string{path, host.URL + "/release.zip", fmt.Sprintf("%s/release.zip#sha256=%s", host.URL, source.Sum(packed))} {
+		upstream, err := f1db.NewRelease(place, "gridcast-test (operator@example.org)", media.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := must.Get(upstream.Fetch(t.Context(), now, 2022, 2024, source.Known{}))(t)
+		document := must.Get(upstream.Read(first.Packed))(t)
+		if first.Revision == "" || document.Revision != first.Revision || len(document.Facts.Seasons) != 1 {
+			t.Errorf("%s: revision %q, read as %q with %d seasons; want one name and one season", place, first.Revision, document.Revision, len(document.Facts.Seasons))
+		}
+		again, err := upstream.Fetch(t.Context(), now.Add(time.Hour), 2022, 2024, source.Known{Validators: first.Validators, SHA256: source.Sum(first.Packed)})
+		if err != nil || !again.NotModified {
+			t.Errorf("%s again: not modified %t, error %v", place, again.NotModified, err)
+		}
+	}
+	if conditional != 2 {
+		t.Errorf("%d requests were answered with a 304, want 2", conditional)
+	}
+	other := must.Get(f1db.NewRelease(host.URL+"/release.zip#sha256="+strings.Repeat("0", 64), "gridcast-test", media.Default()))(t)
+	var fault *source.Fault
+	if _, err := other.Fetch(t.Context(), now, 2022, 2024, source.Known{}); !errors.As(err, &fault) || fault.Kind != source.Malformed {
+		t.Errorf("of another digest: got %v, want a malformed payload", err)
 	}
 }

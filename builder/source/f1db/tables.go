@@ -111,6 +111,11 @@ type race struct {
 	ScheduledLaps    int                `json:"scheduledLaps" yaml:"scheduledLaps"`
 	SprintLaps       int                `json:"sprintRaceLaps" yaml:"sprintRaceLaps"`
 
+	dates `yaml:",inline"`
+}
+
+// dates are the days and hours of a race's sessions.
+type dates struct {
 	Practice1Date        string `json:"freePractice1Date" yaml:"freePractice1Date"`
 	Practice1Time        string `json:"freePractice1Time" yaml:"freePractice1Time"`
 	Practice2Date        string `json:"freePractice2Date" yaml:"freePractice2Date"`

@@ -2,6 +2,7 @@ package f1db_test
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,15 +16,13 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/deploy/must"
 )
 
 // world is the small release of testdata, as files by name.
 func world(t testing.TB) map[string]string {
 	t.Helper()
-	a, err := txtar.ParseFile("testdata/world.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(txtar.ParseFile("testdata/world.txtar"))(t)
 	files := make(map[string]string)
 	for _, f := range a.Files {
 		files[f.Name] = string(f.Data)
@@ -36,19 +35,14 @@ func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644))
 	}
 	return dir
 }
 
 func TestSmallRelease(t *testing.T) {
 	colours := media.Colours{2023: {"verde": "#00FF00", "blu": "#0000FF"}, 1999: {"verde": "#112233"}}
-	a, report, err := f1db.Import(folder(t, world(t)), f1db.Options{Media: media.Media{Colours: colours}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, report := must.Get2(f1db.Import(folder(t, world(t)), f1db.Options{Media: media.Media{Colours: colours}}))(t)
 	day := func(d int) time.Time { return time.Date(2023, 6, d, 0, 0, 0, 0, time.UTC) }
 	want := season.Facts{
 		Source: f1db.Source,
@@ -101,9 +95,7 @@ func TestSmallRelease(t *testing.T) {
 			}},
 		}},
 	}
-	if diff := cmp.Diff(want, a.Facts()); diff != "" {
-		t.Errorf("facts (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "facts", want, a.Facts())
 	skips := make(map[string]string)
 	for _, s := range report.Skipped {
 		skips[s.What] = s.Why
@@ -115,9 +107,7 @@ func TestSmallRelease(t *testing.T) {
 		"drivers":                   "no row refers to them",
 		"team colours":              "teams not in these seasons",
 	} {
-		if got := skips[what]; got != why {
-			t.Errorf("skipped %s: got %q, want %q", what, got, why)
-		}
+		must.Equal(t, fmt.Sprintf("skipped %s", what), why, skips[what])
 	}
 	if report.Seasons != 1 || report.Rounds != 2 || report.Results != 3 || report.From != 2023 || report.To != 2023 {
 		t.Errorf("got report %+v", report)
@@ -128,10 +118,7 @@ func TestSmallRelease(t *testing.T) {
 func TestCompleteSeason(t *testing.T) {
 	files := world(t)
 	files["f1db-races.json"] = strings.Split(files["f1db-races.json"], "},\n")[0] + "}]"
-	a, _, err := f1db.Import(folder(t, files), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(folder(t, files), f1db.Options{}))(t)
 	got := a.Facts().Seasons[0].Rounds[0].DriverStandings
 	if diff := cmp.Diff([]season.DriverStanding{{Driver: "bert-berg", Points: 25}}, got); diff != "" {
 		t.Error(diff)
@@ -143,10 +130,7 @@ func TestRoundBeforeItsResult(t *testing.T) {
 	files := world(t)
 	files["f1db-races-race-results.json"] = "[]"
 	delete(files, "f1db-races-starting-grid-positions.json")
-	a, _, err := f1db.Import(folder(t, files), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, _ := must.Get2(f1db.Import(folder(t, files), f1db.Options{}))(t)
 	want := []season.Entry{{Driver: "anna-arno", Team: "rosso", Engine: "vee", Number: 1}, {Driver: "bert-berg", Team: "verde", Engine: "vee", Number: 2}, {Driver: "carl-coda", Team: "verde", Engine: "vee", Number: 3}}
 	if diff := cmp.Diff(want, a.Facts().Seasons[0].Rounds[0].Entries); diff != "" {
 		t.Error(diff)
@@ -257,15 +241,10 @@ func TestNotARelease(t *testing.T) {
 	})
 	t.Run("damaged zip", func(t *testing.T) {
 		path := zipped(t, world(t))
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(t)
 		at := strings.Index(string(data), "f1db-drivers.json") + 40
 		data[at] ^= 0xff
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		wantError(t, path, f1db.Options{}, "f1db-drivers.json")
 	})
 	t.Run("other zip", func(t *testing.T) {
@@ -291,26 +270,14 @@ func TestNotARelease(t *testing.T) {
 func zipped(t *testing.T, files map[string]string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "release.zip")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	z := zip.NewWriter(f)
 	for name, data := range files {
-		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(data)); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(z.Create(name))(t)
+		must.Get(w.Write([]byte(data)))(t)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
+	must.Do(t, f.Close())
 	return path
 }
 
@@ -322,9 +289,7 @@ func FuzzImport(f *testing.F) {
 	f.Add(`[{"raceId":7,"positionText":"?","driverId":"anna-arno","timeMillis":9223372036854775807}]`)
 	f.Fuzz(func(t *testing.T, results string) {
 		dir := folder(t, files)
-		if err := os.WriteFile(filepath.Join(dir, "f1db-races-race-results.json"), []byte(results), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "f1db-races-race-results.json"), []byte(results), 0o644))
 		a, report, err := f1db.Import(dir, f1db.Options{})
 		if err != nil {
 			return
@@ -383,12 +348,8 @@ func TestOneBadCellOfARelease(t *testing.T) {
 					want.Entries = nil // they follow from both
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the first round (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1]); diff != "" {
-				t.Errorf("the second round (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "the first round", want, got)
+			must.Equal(t, "the second round", whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1])
 		})
 	}
 }
@@ -396,17 +357,8 @@ func TestOneBadCellOfARelease(t *testing.T) {
 // documentOf reads a release as a source gives it.
 func documentOf(t *testing.T, files map[string]string) source.Document {
 	t.Helper()
-	u, err := f1db.NewRelease(zipped(t, files), "", media.Media{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := u.Fetch(t.Context(), time.Now(), 2023, 2023, source.Known{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := u.Read(payload.Packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(f1db.NewRelease(zipped(t, files), "", media.Media{}))(t)
+	payload := must.Get(u.Fetch(t.Context(), time.Now(), 2023, 2023, source.Known{}))(t)
+	d := must.Get(u.Read(payload.Packed))(t)
 	return d
 }

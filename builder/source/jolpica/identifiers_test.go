@@ -13,6 +13,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/jolpica"
+	"gridcast/deploy/must"
 )
 
 // dataFolder holds real data, beside the checkout.
@@ -37,18 +38,13 @@ func TestCircuitsAreTheSamePlaces(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(text, &theirs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &theirs))
 	var circuits []struct {
 		ID                  string
 		Latitude, Longitude float64
 	}
 	readF1DB(t, "f1db-circuits.json", &circuits)
-	names, err := jolpica.Names()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(jolpica.Names())(t)
 	places := map[string][2]float64{}
 	for _, c := range circuits {
 		places[c.ID] = [2]float64{c.Latitude, c.Longitude}
@@ -92,10 +88,7 @@ func TestTeamsAreTheSameTeams(t *testing.T) {
 	for _, r := range rows {
 		raced[fmt.Sprint(r.Year, r.DriverID, r.ConstructorID)] = true
 	}
-	names, err := jolpica.Names()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(jolpica.Names())(t)
 	joined := map[season.TeamID]bool{}
 	for _, file := range []string{"1980/14/driverstandings__limit=21.json", "2023/driverstandings.json"} {
 		text, err := os.ReadFile(filepath.Join(dataFolder, "jolpica", "ergast", "f1", filepath.FromSlash(file)))
@@ -115,9 +108,7 @@ func TestTeamsAreTheSameTeams(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal(text, &table); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &table))
 		list := table.MRData.StandingsTable.StandingsLists[0]
 		for _, s := range list.DriverStandings {
 			driver, err := names.Driver(s.Driver.DriverID, list.Season)
@@ -163,14 +154,8 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 		t.Skip("the tables of Ergast are not here: ", err)
 	}
 	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(unpacked).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := must.Get(gzip.NewReader(file))(t)
+	rows := must.Get(csv.NewReader(unpacked).ReadAll())(t)
 	var drivers []struct {
 		ID   string `json:"id"`
 		Born string `json:"dateOfBirth"`
@@ -180,10 +165,7 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 	for _, d := range drivers {
 		born[d.ID] = d.Born
 	}
-	names, err := jolpica.Names()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(jolpica.Names())(t)
 	joined, seen := 0, map[string]string{}
 	for _, row := range rows[1:] { // driverId, driverRef, number, code, forename, surname, dob, …
 		id, err := names.Driver(row[1], 2024)

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/must"
 )
 
 // after2024 is when the season 2024 has become last year.
@@ -36,10 +35,7 @@ func fetched(t *testing.T, api *sourcetest.Replay, from, to int) (source.Documen
 // of one source.
 func TestAgainstF1DB(t *testing.T) {
 	api := sourcetest.Jolpica(t)
-	d, err := fetched(t, api, 2023, 2025)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(fetched(t, api, 2023, 2025))(t)
 	for year, want := range map[int]int{2023: 22, 2024: 24} {
 		if got := len(d.Facts.Seasons[year-2023].Rounds); got != want {
 			t.Errorf("%d has %d rounds, want %d", year, got, want)
@@ -64,9 +60,7 @@ func TestAgainstF1DB(t *testing.T) {
 		`2024 las-vegas, sessions: qualifying: ours "2024-11-23 06:00 UTC", theirs "2024-11-22 06:00 UTC"`,
 	}
 	ours := archivetest.Embedded(t)
-	if diff := cmp.Diff(want, disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024)); diff != "" {
-		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "disagreements by driver", want, disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024))
 	// Two seasons and the calendar of the next stay within a quarter of Jolpica's requests per hour.
 	if n := len(api.Requests()); n > 36 {
 		t.Errorf("asked %d times", n)
@@ -215,9 +209,7 @@ func TestOddRows(t *testing.T) {
 				}
 				return
 			}
-			if got := test.read(&d.Facts.Seasons[0].Rounds[0]); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
+			must.Equal(t, "test.read(&d.Facts.Seasons[0].Rounds[0])", test.want, test.read(&d.Facts.Seasons[0].Rounds[0]))
 		})
 	}
 }
@@ -236,10 +228,7 @@ func TestNamesThatActOnAReader(t *testing.T) {
 			changed = changed || strings.Contains(body, was)
 			return strings.ReplaceAll(body, was, is)
 		})
-		d, err := fetched(t, api, 2024, 2024)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(fetched(t, api, 2024, 2024))(t)
 		if !changed || len(d.Unread) == 0 || strings.ContainsAny(fmt.Sprint(d.Facts.Drivers, d.Facts.Teams, d.Facts.Circuits, d.Facts.Seasons), "<\a\x1b\u202e") {
 			t.Errorf("%s: changed %t, unread %+v, want the name to be left out", is, changed, d.Unread)
 		}
@@ -250,14 +239,11 @@ func TestNamesThatActOnAReader(t *testing.T) {
 // for each driver. It fails the test if the document changes anything.
 func disputed(t testing.TB, ours, theirs season.Facts, from, to int, now time.Time) []string {
 	t.Helper()
-	out, err := assemble.Assemble(assemble.Input{
+	out := must.Get(assemble.Assemble(assemble.Input{
 		Current: ours, Now: now,
 		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: theirs, Kind: assemble.CheckOnly}},
 		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if len(out.Applied)+len(out.Held) > 0 {
 		t.Errorf("a check-only document has %d applied and %d held proposals, want none", len(out.Applied), len(out.Held))
 	}

@@ -15,6 +15,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 
@@ -40,10 +41,7 @@ func TestSeason2024(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: publishes two seasons twice")
 	}
-	d, err := fetched(t, sourcetest.Jolpica(t), 2023, 2025)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(fetched(t, sourcetest.Jolpica(t), 2023, 2025))(t)
 	before := archivetest.Seasons(t, 2022, 2023)
 	named := make(map[season.DriverID]bool) // drivers of earlier rounds
 	for _, s := range before.Seasons {
@@ -60,14 +58,11 @@ func TestSeason2024(t *testing.T) {
 	}
 	before.Drivers = maps.Clone(before.Drivers)
 	maps.DeleteFunc(before.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })
-	out, err := assemble.Assemble(assemble.Input{
+	out := must.Get(assemble.Assemble(assemble.Input{
 		Current: before, Now: after2024,
 		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: 2024, To: 2024, Kind: assemble.Sparse, Facts: d.Facts}},
 		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, c := range out.Held {
 		t.Errorf("%s of %s %d waits: %v", c.Block, c.GrandPrix, c.Year, c.Refused)
 	}
@@ -121,15 +116,10 @@ func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	if outcome := b.Publish(after2024); len(outcome.Refused) > 0 {
 		t.Fatalf("refused %v", outcome.Refused)
 	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	bodies := make(map[string][]byte)
 	for _, e := range base.Manifest.Entries {
-		if bodies[e.Path], err = base.Body(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		bodies[e.Path] = must.Get(base.Body(t.Context(), e))(t)
 	}
 	return bodies
 }

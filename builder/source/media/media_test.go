@@ -9,13 +9,11 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 func TestReadColours(t *testing.T) {
-	got, err := media.ReadColours(strings.NewReader("# ours\n\n2023 rosso #aa0000\n 2024\tverde  #00CC00\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(media.ReadColours(strings.NewReader("# ours\n\n2023 rosso #aa0000\n 2024\tverde  #00CC00\n")))(t)
 	if diff := cmp.Diff(media.Colours{2023: {"rosso": "#AA0000"}, 2024: {"verde": "#00CC00"}}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -38,10 +36,7 @@ func TestReadColours(t *testing.T) {
 }
 
 func TestReadHeadshots(t *testing.T) {
-	got, err := media.ReadHeadshots(strings.NewReader("# ours\nhttps://images.example/{year}/{code}.png\nann\nbob\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(media.ReadHeadshots(strings.NewReader("# ours\nhttps://images.example/{year}/{code}.png\nann\nbob\n")))(t)
 	want := season.Headshots{Template: "https://images.example/{year}/{code}.png", Drivers: []season.DriverID{"ann", "bob"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

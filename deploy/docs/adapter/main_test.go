@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -34,7 +35,7 @@ func TestAdapter(t *testing.T) {
 		Grid: []season.DriverID{"george-russell", "lewis-hamilton", "charles-leclerc", "pierre-gasly"},
 	}
 	log := live.Log{Store: memblob.New()}
-	err := live.Lines(strings.NewReader(lines.String()), func(n int, o live.Observation, err error) error {
+	must.Do(t, live.Lines(strings.NewReader(lines.String()), func(n int, o live.Observation, err error) error {
 		if err != nil {
 			return err
 		}
@@ -46,14 +47,8 @@ func TestAdapter(t *testing.T) {
 			t.Errorf("line %d: new %t, %v", n, news, err)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tape, err := log.Refresh(t.Context(), race.Session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	tape := must.Get(log.Refresh(t.Context(), race.Session))(t)
 	now := live.Reduce(tape.Observations, race)
 	if now.Lap != 2 || len(now.Moments) != 2 || now.State != live.Stopped || now.Latest().Cars[0].Driver != "lewis-hamilton" || !now.Latest().Cars[3].Out {
 		t.Errorf("got lap %d of %d, %s, %+v; want lap 2, suspended, behind Hamilton and without Gasly", now.Lap, len(now.Moments), now.State, now.Latest())
@@ -62,14 +57,8 @@ func TestAdapter(t *testing.T) {
 
 // TestPageShowsTheAdapter compares the program in the page with the program that is tested.
 func TestPageShowsTheAdapter(t *testing.T) {
-	program, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../live.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.ReadFile("main.go"))(t)
+	page := must.Get(os.ReadFile("../live.md"))(t)
 	from, to := strings.Index(string(program), "// adapt reads"), strings.Index(string(program), "\nfunc main()")
 	if block := "```go\n" + string(program)[from:to] + "```\n"; !strings.Contains(string(page), block) {
 		t.Errorf("live.md does not show this program:\n%s", block)

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
+	"gridcast/builder/running"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
@@ -122,7 +123,7 @@ func checkpointsOf(t *testing.T, stored archive.Stored, race *laps.Race) (made, 
 	settle(round.GridKnownAt().Add(-time.Minute))
 	settle(round.GridKnownAt().Add(time.Minute))
 	settle(round.StartsAt().Add(-time.Minute))
-	at := builder.LiveRound(stored.Archive.AsOf(round.StartsAt()), b.Ledger.Fold())
+	at := running.Round(stored.Archive.AsOf(round.StartsAt()), b.Ledger.Fold())
 	random := rand.New(rand.NewPCG(uint64(at.Session), 5))
 	for lap := 1; ; lap++ {
 		state, ok := race.At(lap, round.ScheduledLaps)

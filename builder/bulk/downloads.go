@@ -1,11 +1,10 @@
-package builder
+package bulk
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 
-	"gridcast/builder/bulk"
 	"gridcast/builder/check"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -41,7 +40,7 @@ func (Downloads) Make(v *snapshots.Version, year int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(seasons, func(s bulk.Season) bool { return s.Year == year })
+	i := slices.IndexFunc(seasons, func(s Season) bool { return s.Year == year })
 	if i < 0 {
 		return nil, fmt.Errorf("version %d has no season %d", v.Pointer.Version, year)
 	}
@@ -63,7 +62,7 @@ func (Downloads) Make(v *snapshots.Version, year int) ([]byte, error) {
 
 // seasonsToDownload lists the seasons of a version, with the rounds that rest on borrowed facts. It fails
 // if the version describes borrowed facts in an unknown form.
-func seasonsToDownload(v *snapshots.Version) ([]bulk.Season, error) {
+func seasonsToDownload(v *snapshots.Version) ([]Season, error) {
 	m := &v.Manifest
 	var state wire.FactsState
 	if m.State != nil {
@@ -71,15 +70,15 @@ func seasonsToDownload(v *snapshots.Version) ([]bulk.Season, error) {
 			return nil, fmt.Errorf("sources of version %d: %w", m.Version, err)
 		}
 	}
-	seasons := make([]bulk.Season, len(m.Seasons))
+	seasons := make([]Season, len(m.Seasons))
 	for i, year := range m.Seasons {
 		seasons[i].Year, seasons[i].Rounds = year, map[catalog.Name][]int64{}
 		for _, fact := range state.NonCommercial {
 			if int(fact.SessionKey/catalog.KeysPerSeason) == year {
-				seasons[i].Without = append(seasons[i].Without, bulk.Borrowed{SessionKey: fact.SessionKey, GPName: fact.GPName})
+				seasons[i].Without = append(seasons[i].Without, Borrowed{SessionKey: fact.SessionKey, GPName: fact.GPName})
 			}
 		}
-		slices.SortFunc(seasons[i].Without, func(a, b bulk.Borrowed) int { return int(a.SessionKey - b.SessionKey) })
+		slices.SortFunc(seasons[i].Without, func(a, b Borrowed) int { return int(a.SessionKey - b.SessionKey) })
 		seasons[i].Without = slices.Compact(seasons[i].Without) // several parts of a round
 	}
 	for _, entry := range m.Entries { // by ascending path, and so by session key

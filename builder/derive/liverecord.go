@@ -1,4 +1,4 @@
-package builder
+package derive
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/picks"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
@@ -24,17 +25,17 @@ type livePick struct {
 }
 
 // scoreLive scores the live picks of a verified race. A pick whose observation is gone has no score; the audit names it.
-func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season.Podium) ([]livePick, error) {
+func (w *work) scoreLive(ctx context.Context, r *almanac.Round, podium season.Podium) ([]livePick, error) {
 	if len(r.Record.Live) == 0 || r.Pick == nil {
 		return nil, nil
 	}
 	h := sha256.New()
-	h.Write(fmt.Appendln(nil, derivedFormat, r.Pick.EventID, podium))
+	h.Write(fmt.Appendln(nil, format, r.Pick.EventID, podium))
 	for i := range r.Record.Live {
 		h.Write(fmt.Appendln(nil, r.Record.Live[i].EventID))
 	}
-	made, err := d.part(hex.EncodeToString(h.Sum(nil)[:16]), func() (made part, err error) {
-		tape, err := d.observed.Refresh(ctx, r.Session)
+	made, err := w.part(hex.EncodeToString(h.Sum(nil)[:16]), func() (made part, err error) {
+		tape, err := w.observed.Refresh(ctx, r.Session)
 		if err != nil {
 			return made, err
 		}
@@ -45,13 +46,13 @@ func (d *deriver) scoreLive(ctx context.Context, r *almanac.Round, podium season
 				continue
 			}
 			order := seen.Observations[len(seen.Observations)-1]
-			leading := predict.Forecast{Candidates: []predict.Candidate{{Driver: d.ledger.Driver(order.Cars[0].Driver), Win: 1}}}
+			leading := predict.Forecast{Candidates: []predict.Candidate{{Driver: w.ledger.Driver(order.Cars[0].Driver), Win: 1}}}
 			for place := range min(len(order.Cars), len(leading.Podium)) {
-				leading.Podium[place] = d.ledger.Driver(order.Cars[place].Driver)
+				leading.Podium[place] = w.ledger.Driver(order.Cars[place].Driver)
 			}
 			made.Live = append(made.Live, livePick{
-				Percent: p.Checkpoint, ByHand: order.Hand, Pick: score.Of(frozenForecast(p), podium),
-				Leader: score.Of(leading, podium), Before: score.Of(frozenForecast(r.Pick), podium),
+				Percent: p.Checkpoint, ByHand: order.Hand, Pick: score.Of(picks.Frozen(p), podium),
+				Leader: score.Of(leading, podium), Before: score.Of(picks.Frozen(r.Pick), podium),
 			})
 		}
 		return made, nil

@@ -1,4 +1,4 @@
-package builder
+package picks
 
 import (
 	"time"
@@ -9,29 +9,29 @@ import (
 	"gridcast/builder/season"
 )
 
-// NextPick is the pick that builders will make for a round.
-type NextPick struct {
+// Next is the pick that builders will make for a round.
+type Next struct {
 	At    time.Time      // zero: with the next build
 	Round *almanac.Round // as the pick sees it
 	view  *season.View
 }
 
-// FindNextPick returns the pick that follows from an archive for a round, false if none will be made:
+// FindNext returns the pick that follows from an archive for a round, false if none will be made:
 // the round has one, is off or has started. arrived is the instant at which the archive got the
 // qualifying of the round, zero if unknown.
-func FindNextPick(archive *season.Archive, s *ledger.Fold, r *almanac.Round, now, arrived time.Time) (NextPick, bool) {
+func FindNext(archive *season.Archive, s *ledger.Fold, r *almanac.Round, now, arrived time.Time) (Next, bool) {
 	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
-		return NextPick{}, false
+		return Next{}, false
 	}
 	at := season.Later(now, r.Facts.GridKnownAt())
-	next := NextPick{view: almanac.Held(archive.AsOf(at), s)}
+	next := Next{view: almanac.Held(archive.AsOf(at), s)}
 	for _, other := range almanac.Rounds(next.view, s, r.Year) {
 		if other.Session == r.Session {
 			next.Round = other
 		}
 	}
 	if next.Round == nil {
-		return NextPick{}, false
+		return Next{}, false
 	}
 	switch facts := next.Round.Facts; {
 	case len(facts.Grid) > 0:
@@ -52,12 +52,12 @@ func FindNextPick(archive *season.Archive, s *ledger.Fold, r *almanac.Round, now
 }
 
 // Forecast asks a model for the pick.
-func (p NextPick) Forecast(model predict.Model) (predict.Forecast, error) {
+func (p Next) Forecast(model predict.Model) (predict.Forecast, error) {
 	return model.Predict(p.view, p.Round.Year, p.Round.Facts.GrandPrix)
 }
 
 // Name returns the code of a driver, or the name of a driver without a code.
-func (p NextPick) Name(d season.DriverID) string {
+func (p Next) Name(d season.DriverID) string {
 	if code := p.Round.Code(d); code != "" {
 		return code
 	}

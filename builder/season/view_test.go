@@ -10,7 +10,55 @@ import (
 	_ "time/tzdata"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
+
+func TestParseLapTime(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"59.123":      59*time.Second + 123*time.Millisecond,
+		"1:29.179":    89*time.Second + 179*time.Millisecond,
+		"1:05.5":      65*time.Second + 500*time.Millisecond,
+		"45":          45 * time.Second,
+		"1:23:06.801": 83*time.Minute + 6*time.Second + 801*time.Millisecond,
+	} {
+		if got, ok := season.ParseLapTime(text); got != want || !ok {
+			t.Errorf("ParseLapTime(%q) = %s, %t, want %s", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "5:", ":29.179", "1:2m3.5", "1:29,179", "-1:29.179", "1:29.1791", "1.2.3", "a"} {
+		if got, ok := season.ParseLapTime(text); got != 0 || ok {
+			t.Errorf("ParseLapTime(%q) = %s, %t, want no time", text, got, ok)
+		}
+	}
+}
+
+func TestHeadshots(t *testing.T) {
+	facts := embedded(t).Facts()
+	facts.Headshots = season.Headshots{
+		Template: "https://images.example/{year}/{code}-{driver}.png",
+		Drivers:  []season.DriverID{"lando-norris", "arvid-lindblad"}, // the second came in 2026
+	}
+	a := must.Get(season.New(facts))(t)
+	v := a.AsOf(time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC))
+	for driver, want := range map[season.DriverID]string{
+		"lando-norris":   "https://images.example/2024/NOR-lando-norris.png",
+		"max-verstappen": "",
+		"arvid-lindblad": "",
+	} {
+		must.Equal(t, string(driver), want, v.Headshot(driver, "NOR", 2024))
+	}
+	if len(v.Headshots.Drivers) != 1 {
+		t.Errorf("the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)
+	}
+	facts.Headshots.Drivers = []season.DriverID{"nobody"}
+	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), `headshots: unknown driver "nobody"`) {
+		t.Errorf("got %v, want an error about nobody", err)
+	}
+	facts.Headshots = season.Headshots{Template: "http://images.example/{code}.png"}
+	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), "https") {
+		t.Errorf("got %v, want an error about https", err)
+	}
+}
 
 // TestEveryCircuitHasATimeZone: every circuit has a time zone of the tz database.
 func TestEveryCircuitHasATimeZone(t *testing.T) {
@@ -41,10 +89,7 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 	known := embedded(t).Facts().Circuits
 	compared := map[season.CircuitID]bool{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
 		var meetings []struct {
 			Circuit string    `json:"circuit_short_name"`
 			Offset  string    `json:"gmt_offset"`
@@ -62,14 +107,8 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 			if _, ok := known[id]; !ok {
 				continue
 			}
-			zone, err := time.LoadLocation(season.TimeZone(id))
-			if err != nil {
-				t.Fatal(err)
-			}
-			offset, err := time.Parse("15:04:05", strings.TrimPrefix(m.Offset, "-"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			zone := must.Get(time.LoadLocation(season.TimeZone(id)))(t)
+			offset := must.Get(time.Parse("15:04:05", strings.TrimPrefix(m.Offset, "-")))(t)
 			want := offset.Hour()*3600 + offset.Minute()*60
 			if strings.HasPrefix(m.Offset, "-") {
 				want = -want

@@ -1,4 +1,4 @@
-package builder
+package proof
 
 import (
 	"context"
@@ -16,10 +16,12 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
+	"gridcast/builder/derive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/render"
+	"gridcast/builder/running"
 	"gridcast/builder/tiles"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
@@ -53,10 +55,11 @@ type Reproducer struct {
 	store    blob.Store
 	ledger   *ledger.Ledger
 	archives *archive.Store
-	builder  *Builder // has the parts that were derived here
+	deriver  derive.Deriver // its memory has the parts that were derived here, and none of the store
+	observed live.Log
 
 	facts     archive.Stored           // read last
-	derived   derivedFile              // made last
+	derived   derive.File              // made last
 	timelines map[string]wire.LiveRace // of earlier races, by store key
 	read      map[string]string        // hashes of the bodies that were read, by store key
 }
@@ -69,8 +72,9 @@ func NewReproducer(ctx context.Context, store blob.Store) (*Reproducer, error) {
 	}
 	r := &Reproducer{
 		store: store, ledger: l, archives: archive.NewStore(store), read: map[string]string{}, timelines: map[string]wire.LiveRace{},
-		builder: &Builder{Store: store, Ledger: l, Log: slog.New(slog.DiscardHandler)},
+		observed: live.Log{Store: store}, deriver: derive.Deriver{Store: store, Log: slog.New(slog.DiscardHandler), Memory: &derive.Memory{}},
 	}
+	r.deriver.Observed = &r.observed
 	if opening := l.Fold().OpenedOn(); opening != "" {
 		first, err := r.archive(ctx, opening, "the archive on which the ledger was opened")
 		if err != nil {
@@ -257,13 +261,13 @@ func (r *Reproducer) log(ctx context.Context, m *snapshots.Manifest, made map[st
 // earlier races from the inputs of the version that wrote their timeline.
 func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac.Almanac, made map[string]remake) error {
 	tape := &live.Tape{}
-	if round := liveRound(allRounds(a), a.At); round != nil {
+	if round := running.RoundIn(a); round != nil {
 		var err error
 		if tape, err = r.observations(ctx, round.Session, m.Live); err != nil {
 			return err
 		}
 	}
-	races := liveRaces(a, r.ledger.UpTo(m.Ledger.Seq), tape)
+	races := render.LiveRaces(a, r.ledger.UpTo(m.Ledger.Seq), tape)
 	for _, entry := range m.Entries {
 		v, err := catalog.ParsePath(entry.Path)
 		if _, known := races[entry.Path]; known || err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 {
@@ -303,19 +307,19 @@ func (r *Reproducer) timeline(ctx context.Context, entry snapshots.ManifestEntry
 	if err != nil {
 		return race, err
 	}
-	tape, err := r.builder.Observed().Refresh(ctx, session)
-	if liveRound(allRounds(a), a.At) == round {
+	tape, err := r.observed.Refresh(ctx, session)
+	if running.RoundIn(a) == round {
 		tape, err = r.observations(ctx, session, m.Live)
 	}
 	if err != nil {
 		return race, err
 	}
-	return Timeline(round, r.ledger.UpTo(m.Ledger.Seq), tape, a.At), nil
+	return render.Timeline(running.RaceOf(round, r.ledger.UpTo(m.Ledger.Seq), tape), a.At), nil
 }
 
 // observations returns the log of a race up to the head with a hash, which is empty if there was no observation.
 func (r *Reproducer) observations(ctx context.Context, session int64, head string) (*live.Tape, error) {
-	whole, err := r.builder.Observed().Refresh(ctx, session)
+	whole, err := r.observed.Refresh(ctx, session)
 	if err != nil || head == "" {
 		return &live.Tape{}, err
 	}
@@ -367,7 +371,7 @@ func (r *Reproducer) upTo(head snapshots.Ledger) (*ledger.Fold, error) {
 }
 
 // derive makes derived data from the inputs that a version names for them.
-func (r *Reproducer) derive(ctx context.Context, from snapshots.Derivation) (derivedData, error) {
+func (r *Reproducer) derive(ctx context.Context, from snapshots.Derivation) (derive.Data, error) {
 	if from == r.derived.Derivation {
 		return r.derived.Data, nil
 	}
@@ -387,7 +391,7 @@ func (r *Reproducer) derive(ctx context.Context, from snapshots.Derivation) (der
 	if err != nil {
 		return nil, fmt.Errorf("its derived documents: %w", err)
 	}
-	file, err := r.builder.derive(ctx, Inputs{At: from.MadeAt, Facts: r.facts, Ledger: r.ledger.UpTo(from.Ledger.Seq), Model: model}, a)
+	file, err := r.deriver.Make(ctx, derive.From{At: from.MadeAt, Facts: r.facts, Ledger: r.ledger.UpTo(from.Ledger.Seq), Model: model}, a)
 	if err == nil {
 		r.derived, r.derived.Derivation = file, from
 	}

@@ -1,12 +1,10 @@
-package builder
+package derive
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/picks"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
@@ -44,19 +43,6 @@ func recordsByBasis(races []scored, of func(scored) map[string]score.Score) (rec
 		}
 	}
 	return records
-}
-
-// notedForecast returns a noted forecast with the podium that its chances suggest: the likeliest winner, and of
-// the others the two with the best chances of the podium.
-func notedForecast(n ledger.NotedForecast) predict.Forecast {
-	all := candidates(n.Chances)
-	slices.SortStableFunc(all, func(a, b predict.Candidate) int { return cmp.Compare(b.Win, a.Win) })
-	f := predict.Forecast{Candidates: slices.Clone(all)}
-	slices.SortStableFunc(all[1:], func(a, b predict.Candidate) int { return cmp.Compare(b.Podium, a.Podium) })
-	for i := range min(len(all), len(f.Podium)) {
-		f.Podium[i] = all[i].Driver
-	}
-	return f
 }
 
 // stepOf returns the latest step of which a round's facts are known.
@@ -136,11 +122,11 @@ func foresee(model predict.Model, v *season.View, r *almanac.Round) (predict.For
 	return f, err == nil && f.Pickable() == nil, err
 }
 
-// noteForecasts appends the forecast of each coming race to the ledger, once for each session of its weekend,
+// NoteForecasts appends the forecast of each coming race to the ledger, once for each session of its weekend,
 // and once when the weekend begins.
-func noteForecasts(ctx context.Context, fresh ledger.Fresh, model predict.Model, facts archive.Stored, at time.Time) error {
+func NoteForecasts(ctx context.Context, fresh ledger.Fresh, model predict.Model, facts archive.Stored, at time.Time) error {
 	v := facts.Archive.AsOf(at)
-	_, err := fresh.Append(ctx, at, Actor, func(s *ledger.Fold) (noted []ledger.Event, err error) {
+	_, err := fresh.Append(ctx, at, ledger.BuilderActor, func(s *ledger.Fold) (noted []ledger.Event, err error) {
 		ahead := foresight(v, s, facts.Archive)
 		for _, r := range almanac.Rounds(v, s, at.UTC().Year()-1) {
 			step := stepOf(r.Facts)
@@ -157,7 +143,7 @@ func noteForecasts(ctx context.Context, fresh ledger.Fresh, model predict.Model,
 				continue
 			}
 			noted = append(noted, ledger.Event{
-				Type: ledger.ForecastNoted, Session: r.Session, Step: step, Model: model.Name(), Archive: facts.SHA256, Chances: chancesOf(f),
+				Type: ledger.ForecastNoted, Session: r.Session, Step: step, Model: model.Name(), Archive: facts.SHA256, Chances: picks.Chances(f),
 			})
 		}
 		return noted, nil
@@ -168,22 +154,11 @@ func noteForecasts(ctx context.Context, fresh ledger.Fresh, model predict.Model,
 	return nil
 }
 
-// chancesOf returns the chances of a forecast in the form of the ledger.
-func chancesOf(f predict.Forecast) []ledger.Chance {
-	chances := make([]ledger.Chance, len(f.Candidates))
-	for i, c := range f.Candidates {
-		chances[i] = ledger.Chance{
-			Driver: c.Driver, Win: int(math.Round(c.Win * ledger.Certain)), Podium: int(math.Round(c.Podium * ledger.Certain)),
-		}
-	}
-	return chances
-}
-
 // forecasts makes the forecast of each coming race.
-func (d *deriver) forecasts(ctx context.Context, s *ledger.Fold, model predict.Model, data derivedData) error {
-	ahead := foresight(d.view, s, d.archive)
+func (w *work) forecasts(ctx context.Context, model predict.Model, data Data) error {
+	ahead := foresight(w.view, w.ledger, w.archive)
 	all := []wire.ForecastRecord{}
-	for _, r := range d.almanac.Coming() {
+	for _, r := range w.almanac.Coming() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -192,12 +167,12 @@ func (d *deriver) forecasts(ctx context.Context, s *ledger.Fold, model predict.M
 			return err
 		}
 		if out := r.NotStarting(); len(out) > 0 {
-			f, ok = frozenForecast(r.Pick).Without(out), true // as on /live
+			f, ok = picks.Frozen(r.Pick).Without(out), true // as on /live
 		}
 		if !ok {
 			continue
 		}
-		rec := forecastRecord(ahead, s, r, f)
+		rec := forecastRecord(ahead, w.ledger, r, f)
 		rec.Model = model.Name()
 		all = append(all, rec)
 		if err := put(data, catalog.Variant{Endpoint: catalog.Forecast, SessionKey: r.Session}, []wire.ForecastRecord{rec}); err != nil {

@@ -1,4 +1,6 @@
-package builder
+// Package proof looks back at what was published: it audits the picks against the ledger, and makes the documents of a
+// version again from their inputs.
+package proof
 
 import (
 	"context"
@@ -62,7 +64,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 		return Audit{}, err
 	}
 	archives := archive.NewStore(store)
-	if err := Vouch(ctx, l, archives); err != nil {
+	if err := archives.Vouch(ctx, l); err != nil {
 		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
 	a.heads(manifests, l.Files())

@@ -1,27 +1,23 @@
-package builder
+package derive
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
-	"gridcast/builder/render"
 	"gridcast/builder/season"
-	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots"
 )
 
 // titleOdds makes the odds of every season. They are empty before drivers have taken part in it.
-func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
-	for i := range d.almanac.Years {
-		y := &d.almanac.Years[i]
-		odds, ok, err := d.oddsOf(ctx, y)
+func (w *work) titleOdds(ctx context.Context, data Data) error {
+	for i := range w.almanac.Years {
+		y := &w.almanac.Years[i]
+		odds, ok, err := w.oddsOf(ctx, y)
 		if err != nil {
 			return err
 		}
@@ -35,35 +31,14 @@ func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
 	return nil
 }
 
-// defaultYears returns the default season of each endpoint that looks back. For the odds of the title it is the latest
-// season that has odds in the version.
-func defaultYears(base *snapshots.Base, a *almanac.Almanac, version *units.Version) map[string]int {
-	years, last := render.DefaultYears(a), base.Manifest.DefaultYears[string(catalog.TitleOdds)] // for documents of the base
-	for i := len(a.Years) - 1; i >= 0; i-- {
-		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: a.Years[i].Year}.Path())
-		if d != nil && d.Body == nil {
-			break
-		}
-		var odds wire.Success[wire.TitleOdds]
-		if d != nil && json.Unmarshal(d.Body, &odds) == nil && len(odds.Data.Drivers) > 0 {
-			last = a.Years[i].Year
-			break
-		}
-	}
-	if _, known := a.Year(last); known && last != a.Current {
-		years[string(catalog.TitleOdds)] = last
-	}
-	return years
-}
-
 // oddsOf returns the odds of a season, and false if it is too early for any: then they are empty.
-func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
+func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
 	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
 	held, counted := heldRounds(y)
 	odds.RacesCounted, odds.RacesRemaining = counted, len(held)-counted
-	if y.Year >= min(d.almanac.Current, d.almanac.Past()) && counted > 0 {
+	if y.Year >= min(w.almanac.Current, w.almanac.Past()) && counted > 0 {
 		var err error
-		if odds.AfterRounds, err = d.oddsAfter(ctx, y, held[:min(counted, len(held)-1)]); err != nil {
+		if odds.AfterRounds, err = w.oddsAfter(ctx, y, held[:min(counted, len(held)-1)]); err != nil {
 			return odds, false, err
 		}
 	}
@@ -71,7 +46,7 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 		for _, s := range y.Drivers() {
 			if s.Position == 1 {
 				odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-					Driver: y.Codes()[s.Driver.ID], DriverID: d.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Shown(), TitlePct: 1000, PointsLow: s.Shown(), PointsHigh: s.Shown(), PointsMost: s.Shown(),
+					Driver: y.Codes()[s.Driver.ID], DriverID: w.almanac.Lasting(s.Driver.ID), Name: s.Driver.Name, Points: s.Shown(), TitlePct: 1000, PointsLow: s.Shown(), PointsHigh: s.Shown(), PointsMost: s.Shown(),
 				})
 			}
 		}
@@ -84,7 +59,7 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 		}
 		return odds, counted > 0, nil
 	}
-	simulated, ok, err := d.simulated(ctx, d.verified(y, held, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
+	simulated, ok, err := w.simulated(ctx, w.verified(y, held, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
 	if err != nil || !ok {
 		return odds, false, err
 	}
@@ -95,12 +70,12 @@ func (d *deriver) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, 
 			return odds, false, nil // codes are assigned at the first qualifying of a season
 		}
 		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-			Driver: code, DriverID: d.almanac.Lasting(c.ID), Name: d.view.Driver(c.ID).Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
+			Driver: code, DriverID: w.almanac.Lasting(c.ID), Name: w.view.Driver(c.ID).Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
 	for _, c := range simulated.Teams {
 		odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
-			Team: d.view.Team(c.ID).Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
+			Team: w.view.Team(c.ID).Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
 	return odds, true, nil
@@ -112,10 +87,10 @@ const seriesRuns = 2_000
 
 // oddsAfter returns the odds as they were after each of the first rounds of a season, when nothing of the next was
 // known. It leaves out rounds that were too early for odds.
-func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
+func (w *work) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
 	held, _ := heldRounds(y)
 	for n, r := range counted {
-		simulated, ok, err := d.simulated(ctx, d.verified(y, held, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
+		simulated, ok, err := w.simulated(ctx, w.verified(y, held, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +102,7 @@ func (d *deriver) oddsAfter(ctx context.Context, y *almanac.Year, counted []alma
 			after.Drivers = append(after.Drivers, wire.DriverTitle{Driver: y.Codes()[c.ID], DriverID: r.Lasting(c.ID), TitlePct: wire.PercentFrom(c.Title)})
 		}
 		for _, c := range simulated.Teams {
-			after.Constructors = append(after.Constructors, wire.ConstructorTitle{Team: d.view.Team(c.ID).Name, TeamID: string(c.ID), TitlePct: wire.PercentFrom(c.Title)})
+			after.Constructors = append(after.Constructors, wire.ConstructorTitle{Team: w.view.Team(c.ID).Name, TeamID: string(c.ID), TitlePct: wire.PercentFrom(c.Title)})
 		}
 		series = append(series, after)
 	}
@@ -166,17 +141,17 @@ func oddsConfig(y *almanac.Year, counted, runs int) title.Config {
 }
 
 // simulated returns the odds of a season in a view, and false if it is too early for any.
-func (d *deriver) simulated(ctx context.Context, v *season.View, year int, config title.Config) (title.Odds, bool, error) {
+func (w *work) simulated(ctx context.Context, v *season.View, year int, config title.Config) (title.Odds, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return title.Odds{}, false, err
 	}
 	s, _ := v.Season(year)
-	sum, err := d.sum(v, year, s.Rounds[len(s.Rounds)-1].GrandPrix, config)
+	sum, err := w.sum(v, year, s.Rounds[len(s.Rounds)-1].GrandPrix, config)
 	if err != nil {
 		return title.Odds{}, false, err
 	}
-	made, err := d.part(sum, func() (made part, err error) {
-		made.Odds, err = title.Simulate(v, year, d.model, config)
+	made, err := w.part(sum, func() (made part, err error) {
+		made.Odds, err = title.Simulate(v, year, w.model, config)
 		return made, err
 	})
 	if errors.Is(err, predict.ErrNoForm) || errors.Is(err, predict.ErrNobody) || errors.Is(err, title.ErrTooEarly) {
@@ -198,11 +173,11 @@ func heldRounds(y *almanac.Year) (held []almanac.Round, counted int) {
 
 // verified returns the view in which the first rounds of a season count, with the published standings and
 // corrections. The others are still to come, with the known facts of their weekends or without them.
-func (d *deriver) verified(y *almanac.Year, held []almanac.Round, counted int, known bool) *season.View {
+func (w *work) verified(y *almanac.Year, held []almanac.Round, counted int, known bool) *season.View {
 	rounds := make([]season.Round, len(held))
 	for i := range held {
 		r := *held[i].Facts
-		if known, ok := d.view.Round(y.Year, r.GrandPrix); ok { // with a result that only the ledger has
+		if known, ok := w.view.Round(y.Year, r.GrandPrix); ok { // with a result that only the ledger has
 			r = *known
 		}
 		r.Start = held[i].Start
@@ -228,10 +203,10 @@ func (d *deriver) verified(y *almanac.Year, held []almanac.Round, counted int, k
 		}
 		rounds[i] = r
 	}
-	w := *d.view
-	w.Seasons = slices.Clone(w.Seasons)
-	if s, ok := w.Season(y.Year); ok {
+	view := *w.view
+	view.Seasons = slices.Clone(view.Seasons)
+	if s, ok := view.Season(y.Year); ok {
 		s.Rounds = rounds
 	}
-	return &w
+	return &view
 }

@@ -1,11 +1,11 @@
-package builder
+package derive
 
 import (
 	"context"
 	"slices"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/ledger"
+	"gridcast/builder/picks"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
@@ -37,14 +37,14 @@ type scored struct {
 }
 
 // trackRecord makes the record of every season and of all.
-func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
-	races, err := d.scoreAll(ctx)
+func (w *work) trackRecord(ctx context.Context, data Data) error {
+	races, err := w.scoreAll(ctx)
 	if err != nil {
 		return err
 	}
 	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, ofHindsight)}
-	for i := range d.almanac.Years {
-		year := d.almanac.Years[i].Year
+	for i := range w.almanac.Years {
+		year := w.almanac.Years[i].Year
 		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
 		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, ofHindsight)}
 		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
@@ -61,10 +61,10 @@ func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
 
 // scoreAll scores every race with a verified result, in order: the frozen pick, and from hindsightFrom on
 // the model's forecast from the facts that were known when the grid was.
-func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
+func (w *work) scoreAll(ctx context.Context) ([]scored, error) {
 	var races []scored
-	for i := range d.almanac.Years {
-		y := &d.almanac.Years[i]
+	for i := range w.almanac.Years {
+		y := &w.almanac.Years[i]
 		for j := range y.Rounds {
 			r := &y.Rounds[j]
 			if r.Result == nil || y.Year < hindsightFrom && r.Pick == nil {
@@ -76,27 +76,27 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 			podium := almanac.Podium(r.Result.Rows)
 			s := scored{year: y.Year, asFrozen: map[string]score.Score{}, noted: map[string]score.Score{}}
 			if r.Pick != nil {
-				frozen := score.Of(frozenForecast(r.Pick), podium)
+				frozen := score.Of(picks.Frozen(r.Pick), podium)
 				if s.real, s.realHasAllChances = &frozen, r.Pick.Chances != nil; s.realHasAllChances {
 					s.asFrozen[string(r.Pick.Basis)] = frozen
 				}
 			}
 			for _, f := range r.Record.Forecasts {
 				if f.At.Before(r.Start) {
-					s.noted[almanac.BasisOf(f.Step)] = score.Of(notedForecast(f), podium)
+					s.noted[almanac.BasisOf(f.Step)] = score.Of(picks.Noted(f), podium)
 				}
 			}
 			var err error
-			if s.live, err = d.scoreLive(ctx, r, podium); err != nil {
+			if s.live, err = w.scoreLive(ctx, r, podium); err != nil {
 				return nil, err
 			}
 			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
-				then := almanac.Entered(d.archive.AsOf(r.Facts.GridKnownAt()), d.ledger)
-				sum, err := d.sum(then, y.Year, r.Facts.GrandPrix, podium)
+				then := almanac.Entered(w.archive.AsOf(r.Facts.GridKnownAt()), w.ledger)
+				sum, err := w.sum(then, y.Year, r.Facts.GrandPrix, podium)
 				if err != nil {
 					return nil, err
 				}
-				made, err := d.part(sum, func() (part, error) { return d.lookBack(then, y.Year, r.Facts.GrandPrix, podium) })
+				made, err := w.part(sum, func() (part, error) { return w.lookBack(then, y.Year, r.Facts.GrandPrix, podium) })
 				if err != nil {
 					return nil, err
 				}
@@ -109,8 +109,8 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 }
 
 // lookBack scores the forecasts of a race from a view before it.
-func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (part, error) {
-	e, err := d.model.Explain(then, year, round)
+func (w *work) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (part, error) {
+	e, err := w.model.Explain(then, year, round)
 	if err != nil {
 		return part{}, err
 	}
@@ -121,22 +121,6 @@ func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID
 	return part{Hindsight: &hindsight{
 		Model: score.Of(e.Forecast, podium), Pole: score.Of(first, podium), F0: score.Of(e.Qualified(), podium),
 	}}, nil
-}
-
-// frozenForecast returns a frozen pick as a forecast. A pick without chances has the winner alone.
-func frozenForecast(p *ledger.FrozenPick) predict.Forecast {
-	f := predict.Forecast{Podium: almanac.Picked(p), Candidates: candidates(p.Chances)}
-	if p.Chances == nil {
-		f.Candidates = []predict.Candidate{{Driver: p.P1, Win: p.WinProbability}}
-	}
-	return f
-}
-
-func candidates(chances []ledger.Chance) (all []predict.Candidate) {
-	for _, c := range chances {
-		all = append(all, predict.Candidate{Driver: c.Driver, Win: float64(c.Win) / ledger.Certain, Podium: float64(c.Podium) / ledger.Certain})
-	}
-	return all
 }
 
 // ofReal and ofHindsight return the score of a race in one of the two records, nil if it has none, and whether the

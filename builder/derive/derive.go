@@ -1,0 +1,343 @@
+// Package derive makes the documents that take long computations: forecasts, title odds and the track record. A version
+// never waits for them: it keeps the earlier ones until they are in the store.
+package derive
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/live"
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/title"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// Reason is the reason of a version that only adds documents derived from an earlier one.
+const Reason = "forecast, title odds and track record"
+
+// format changes with every release that derives other data from the same facts.
+const format = "derived-4"
+
+// Data is the data of the derived variants, by path.
+type Data map[string]json.RawMessage
+
+// File is the content of an object below snapshots.DerivedFolder. From.Key makes its key.
+type File struct {
+	snapshots.Derivation
+
+	Data   Data   `json:"data"`
+	Shared string `json:"shared"` // key of an object with more parts; snapshots.SharedPart reads it
+	Parts  parts  `json:"parts"`
+}
+
+// parts are the results of long computations, by the digest of their inputs. Derive computes a part
+// only if no earlier file has one with the same inputs.
+type parts map[string]part
+
+// part is one of the results.
+type part struct {
+	Hindsight *hindsight `json:"hindsight,omitzero"`
+	Odds      title.Odds `json:"odds,omitzero"`
+	Live      []livePick `json:"live,omitzero"`
+}
+
+// maxParts is the number of parts that a builder remembers: decades of races under many archives.
+const maxParts = 20_000
+
+// Memory has what one process has derived or read, so that it computes nothing twice. It is safe for concurrent use.
+type Memory struct {
+	mu        sync.Mutex // guards the other fields
+	key       string     // in the store, of file
+	file      File       // made or read last
+	model     *predict.Ranked
+	archive   *season.Archive
+	inputs    *predict.Inputs // of archive
+	parts     parts           // made or read before
+	shared    parts           // content of sharedKey
+	sharedKey string          // in the store; empty: not looked for yet
+}
+
+// remember adds parts that were made, or read from the store. The caller holds m.mu.
+func (m *Memory) remember(p parts) {
+	if m.parts == nil || len(m.parts) > maxParts {
+		m.parts = parts{}
+	}
+	maps.Copy(m.parts, p)
+}
+
+// Deriver makes and reads the derived documents of a store. It is safe for concurrent use. Several processes may derive
+// at once, because they make the same bytes.
+type Deriver struct {
+	Store    blob.Store
+	Observed *live.Log // of the races, for the scores of live picks
+	Log      *slog.Logger
+	Memory   *Memory
+}
+
+// From names the inputs of derived documents. In one release of the program, equal inputs give equal documents.
+type From struct {
+	At     time.Time // race time
+	Facts  archive.Stored
+	Ledger *ledger.Fold
+	Model  predict.Model
+}
+
+// Derive makes the derived documents of inputs, unless the store has them, and reports whether it made them.
+func (d *Deriver) Derive(ctx context.Context, from From) (bool, error) {
+	a := almanac.Join(from.Facts.Archive.AsOf(from.At), from.Ledger)
+	key := from.Key(a)
+	_, made, readErr := d.Read(ctx, key)
+	damaged := errors.Is(readErr, snapshots.ErrDamaged)
+	if made || readErr != nil && !damaged {
+		return false, readErr
+	}
+	d.Memory.mu.Lock()
+	if d.Memory.sharedKey == "" {
+		d.rememberLatest(ctx)
+	}
+	d.Memory.mu.Unlock()
+	file, err := d.Make(ctx, from, a)
+	if err == nil {
+		err = d.share(ctx, &file)
+	}
+	if err != nil {
+		return false, err
+	}
+	packed, err := source.Pack(file)
+	if err != nil {
+		return false, err
+	}
+	// Two files with this key differ at most in the ledger's head and made_at, so the first one stays.
+	if damaged {
+		_, err = blob.Put(ctx, d.Store, key, snapshots.MaxDerived, packed)
+	} else {
+		_, err = blob.Claim(ctx, d.Store, key, packed)
+	}
+	return err == nil, err
+}
+
+// Make makes the derived documents of inputs and their almanac. It computes no part that the memory has.
+func (d *Deriver) Make(ctx context.Context, from From, a *almanac.Almanac) (File, error) {
+	name, newModel := predict.V2, predict.NewV2
+	if from.Model.Name() == predict.R2 {
+		name, newModel = predict.R2, predict.NewR2
+	}
+	memory := d.Memory
+	memory.mu.Lock()
+	if memory.model == nil || memory.model.Name() != name {
+		memory.model = newModel(predict.DefaultParams())
+	}
+	if memory.archive != from.Facts.Archive {
+		memory.archive, memory.inputs = from.Facts.Archive, predict.NewInputs()
+	}
+	w := &work{
+		archive: from.Facts.Archive, ledger: from.Ledger, view: almanac.Entered(from.Facts.Archive.AsOf(from.At), from.Ledger), almanac: a,
+		model: memory.model, inputs: memory.inputs, known: maps.Clone(memory.parts), used: parts{}, observed: d.Observed,
+	}
+	memory.mu.Unlock()
+	file := File{Data: Data{}, Parts: w.used, Derivation: snapshots.Derivation{
+		Archive: from.Facts.SHA256, Ledger: Head(from.Ledger), Model: from.Model.Name(), MadeAt: from.At.UTC(),
+	}}
+	if err := errors.Join(w.forecasts(ctx, from.Model, file.Data), w.trackRecord(ctx, file.Data), w.titleOdds(ctx, file.Data)); err != nil {
+		return File{}, err
+	}
+	memory.mu.Lock()
+	defer memory.mu.Unlock()
+	memory.remember(w.used)
+	d.Log.Debug("derived", "parts", len(w.used), "made_anew", w.anew)
+	return file, nil
+}
+
+// share takes the parts out of a file that an object in the store has. It writes another object once a file would
+// repeat an eighth of them, because most parts are of races long ago.
+func (d *Deriver) share(ctx context.Context, file *File) error {
+	memory := d.Memory
+	memory.mu.Lock()
+	defer memory.mu.Unlock()
+	more := maps.Clone(file.Parts)
+	maps.DeleteFunc(more, func(sum string, _ part) bool { _, ok := memory.shared[sum]; return ok })
+	if 8*len(more) > len(memory.shared) {
+		packed, err := source.Pack(file.Parts)
+		if err != nil {
+			return err
+		}
+		key := snapshots.SharedFolder + source.Sum(packed) + ".zst"
+		if _, err := blob.Put(ctx, d.Store, key, snapshots.MaxDerived, packed); err != nil {
+			return err
+		}
+		memory.sharedKey, memory.shared, more = key, file.Parts, parts{}
+	}
+	file.Shared, file.Parts = memory.sharedKey, more
+	return nil
+}
+
+// Head is the head of a ledger as versions name it.
+func Head(s *ledger.Fold) snapshots.Ledger {
+	return snapshots.Ledger{Kind: string(s.Kind()), Seq: s.Head().Seq, Hash: s.Head().Hash}
+}
+
+// Key is the store key of the derived documents. It is a digest of everything that they depend
+// on: the archive, the model, the revision of each verified result, the races that have ended, and the
+// state of knowledge about the rounds that are still to come.
+func (f From) Key(a *almanac.Almanac) string {
+	h := sha256.New()
+	h.Write(fmt.Appendln(nil, format, f.Facts.SHA256, f.Model.Name(), a.Current))
+	for i := range a.Years {
+		y := &a.Years[i]
+		if y.Year >= a.Current { // before a season's first qualifying it has no codes, and its odds cannot be published
+			h.Write(fmt.Appendln(nil, y.Year, len(y.Codes())))
+		}
+		for _, d := range y.Decisions() {
+			if d.EventID != "" { // the archive has the others
+				h.Write(fmt.Appendln(nil, y.Year, d.EventID))
+			}
+		}
+		for j := range y.Rounds {
+			r := &y.Rounds[j]
+			revision := 0
+			if r.Result != nil {
+				revision = 1 + r.Result.Revision
+			}
+			ended := r.Facts.Finished() && !a.At.Before(r.End())
+			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), r.Pick != nil && r.Result != nil, ended))
+			if r.Result != nil && !r.Facts.Finished() { // see almanac.Entered
+				h.Write(fmt.Appendln(nil, "entered"))
+			}
+		}
+	}
+	for _, r := range a.Coming() {
+		h.Write(fmt.Appendln(nil, r.Session, foreknown(r, a.At)))
+	}
+	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".zst"
+}
+
+// Read reads the file of a key. found is false if the store has none yet.
+func (d *Deriver) Read(ctx context.Context, key string) (file File, found bool, err error) {
+	d.Memory.mu.Lock()
+	defer d.Memory.mu.Unlock()
+	if d.Memory.key == key { // the object never changes
+		return d.Memory.file, true, nil
+	}
+	file, err = d.read(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return file, false, nil
+	}
+	if err != nil {
+		return file, false, err
+	}
+	d.Memory.key, d.Memory.file = key, file
+	return file, true, nil
+}
+
+// read reads a file and remembers its parts. The caller holds the memory's lock.
+func (d *Deriver) read(ctx context.Context, key string) (file File, err error) {
+	if err = d.unpack(ctx, key, &file); err == nil {
+		d.Memory.remember(file.Parts)
+	}
+	return file, err
+}
+
+func (d *Deriver) unpack(ctx context.Context, key string, into any) error {
+	object, err := d.Store.Get(ctx, key, snapshots.MaxDerived)
+	if errors.Is(err, blob.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", snapshots.ErrDamaged, err)
+	}
+	if err != nil {
+		return fmt.Errorf("read derived documents: %w", err)
+	}
+	if err := source.Unpack(object.Data, into); err != nil {
+		return fmt.Errorf("read derived documents: %s: %w: %w", key, snapshots.ErrDamaged, err)
+	}
+	return nil
+}
+
+// rememberLatest reads the parts of the latest file in the store, which another process may have written.
+// If it cannot read them, they are computed again. The caller holds the memory's lock.
+func (d *Deriver) rememberLatest(ctx context.Context) {
+	var latest blob.Info
+	for info, err := range d.Store.List(ctx, snapshots.DerivedFolder) {
+		if err != nil {
+			d.Log.Warn("derived documents cannot be listed; all of them are computed again", "err", err)
+			return
+		}
+		if !strings.HasPrefix(info.Key, snapshots.SharedFolder) && info.Modified.After(latest.Modified) {
+			latest = info
+		}
+	}
+	if latest.Key == "" {
+		return
+	}
+	file, err := d.read(ctx, latest.Key)
+	var shared parts
+	if err == nil {
+		err = d.unpack(ctx, file.Shared, &shared)
+	}
+	if err != nil {
+		d.Log.Warn("derived documents cannot be read; all of them are computed again", "err", err)
+		return
+	}
+	d.Memory.remember(shared)
+	d.Memory.sharedKey, d.Memory.shared = file.Shared, shared
+}
+
+// work is the making of one file, from verified results.
+type work struct {
+	archive *season.Archive
+	view    *season.View
+	almanac *almanac.Almanac
+	model   *predict.Ranked
+	inputs  *predict.Inputs
+	known   parts // made before
+	used    parts
+	anew    int // how many of used are new
+
+	observed *live.Log
+	ledger   *ledger.Fold
+}
+
+// part returns a known part, or makes it. It adds the part to used.
+func (w *work) part(sum string, make func() (part, error)) (part, error) {
+	made, ok := w.known[sum]
+	if !ok {
+		var err error
+		if made, err = make(); err != nil {
+			return part{}, err
+		}
+		w.anew++
+	}
+	w.used[sum] = made
+	return made, nil
+}
+
+// sum is the digest of everything that a part depends on: the model's inputs for a round, and the values in also.
+func (w *work) sum(v *season.View, year int, round season.GrandPrixID, also ...any) (string, error) {
+	inputs, err := w.inputs.Sum(w.model, v, year, round)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(inputs[:], "%s %v", format, also))
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+func put(data Data, v catalog.Variant, body any) error {
+	text, err := wire.Marshal(body)
+	data[v.Path()] = text
+	return err
+}
