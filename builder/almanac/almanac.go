@@ -25,25 +25,50 @@ type Almanac struct {
 	Years   []Year // ascending
 	Grid    []GridEntry
 
-	view   *season.View
-	state  *ledger.Fold
-	shared sync.Map // results of Shared by their sharedKey
+	view    *season.View
+	state   *ledger.Fold
+	digests func() map[int]Digest // by year; nil in an almanac that Join did not make
+	results sync.Map              // of Shared in this almanac, by resultKey
+	earlier Results
 }
 
-// sharedKey is the year of a shared result. Results of different types have different keys.
-type sharedKey[T any] int
+// Results are results of Shared that a later almanac may use.
+//
+// Rule: the digest of the season. Reason: REASON.
+type Results map[any]any
+
+// resultKey identifies a result of a type by the inputs that it was made from.
+type resultKey[T any] struct {
+	year   int
+	inputs Digest
+}
 
 // Shared returns the result of count for a season. The first call for a season and a type counts, and later calls get
-// the same result, because several documents are made from it. Nobody may change it.
+// the same result, because several documents are made from it. Nobody may change it. count uses nothing but the season.
 func Shared[T any](a *Almanac, y *Year, count func(y *Year) T) T {
-	once, _ := a.shared.LoadOrStore(sharedKey[T](y.Year), sync.OnceValue(func() T { return count(y) }))
+	key := resultKey[T]{year: y.Year}
+	if a.digests != nil {
+		key.inputs = a.digests()[y.Year]
+	}
+	once, found := a.earlier[key]
+	if !found {
+		once = sync.OnceValue(func() T { return count(y) })
+	}
+	once, _ = a.results.LoadOrStore(key, once)
 	return once.(func() T)() //nolint:forcetypeassert // a key has results of one type
 }
 
-// Share gives a season the result that Shared returned for it in an earlier almanac. Their Digests of the season must be
-// equal.
-func Share[T any](a *Almanac, year int, result T) {
-	a.shared.Store(sharedKey[T](year), func() T { return result })
+// Reuse lets Shared find the results of another almanac. Call it before the first Shared.
+func (a *Almanac) Reuse(earlier Results) { a.earlier = earlier }
+
+// Results returns all results of Shared so far.
+func (a *Almanac) Results() Results {
+	results := Results{}
+	a.results.Range(func(key, once any) bool {
+		results[key] = once
+		return true
+	})
+	return results
 }
 
 // Log returns the changes of published rounds in the order in which the ledger has them. Later ones only follow.
@@ -110,6 +135,7 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 			}),
 		})
 	}
+	a.digests = sync.OnceValue(a.makeDigests)
 	a.Current = a.ahead()
 	a.Grid = a.latestGrid()
 	return a

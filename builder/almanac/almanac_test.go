@@ -256,6 +256,37 @@ func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 	}
 }
 
+// TestSharedByTheSeason: an almanac uses the results of another one for a season with the same facts and decisions, and
+// counts a season that differs.
+func TestSharedByTheSeason(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
+	at := startOf(2).Add(2 * raceTime)
+	counted := 0
+	var results almanac.Results
+	share := func(what string, want int) {
+		t.Helper()
+		a := w.at(at)
+		a.Reuse(results)
+		counted = 0
+		for range 2 {
+			if got := almanac.Shared(a, &a.Years[0], func(y *almanac.Year) int { counted++; return len(y.Drivers()) }); got != len(a.Years[0].Drivers()) {
+				t.Errorf("%s: got %d", what, got)
+			}
+		}
+		if counted != want {
+			t.Errorf("%s: counted %d times, want %d", what, counted, want)
+		}
+		results = a.Results()
+	}
+	share("the first almanac", 1)
+	share("the same facts", 0)
+	w.verify(at, 1, order{"ann", "bob", "cay", "dan"}, "")
+	share("a verified result", 1)
+	share("the same result", 0)
+	w.archive.Facts().Seasons[0].Rounds[0].Results[3].Laps-- // in the rows that the digest has covered
+	share("a changed row", 1)
+}
+
 // The source's standings may lag behind its results: points are the sum of the verified results, and the
 // order follows. If they agree, the source's order stays.
 func TestStandingsAreTheSumOfResults(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// Digests returns a digest for each season of a.Years, in order. It covers everything that the
-// documents of that season are made from:
+// Digest identifies within one process everything that the documents of a season are made from:
 //
 //   - the facts that the view shows of the season and of those before it: see season.View.Digests;
 //   - the session keys, picks, results and decisions that the ledger records for its rounds;
@@ -22,19 +21,24 @@ import (
 //
 // The instant and the head of the ledger do not count. One program renders seasons with
 // equal digests to equal documents.
-func (a *Almanac) Digests() []season.Digest {
+type Digest [sha256.Size]byte
+
+// Digests returns the digest of each season of a.Years, by year.
+func (a *Almanac) Digests() map[int]Digest { return a.digests() }
+
+func (a *Almanac) makeDigests() map[int]Digest {
+	digests := map[int]Digest{}
 	facts := map[int]season.Digest{}
 	for i, d := range a.view.Digests() {
 		facts[a.view.Seasons[i].Year] = d
 	}
-	digests := make([]season.Digest, len(a.Years))
 	for i := range a.Years {
-		digests[i] = a.Years[i].digest(facts[a.Years[i].Year])
+		digests[a.Years[i].Year] = a.Years[i].digest(facts[a.Years[i].Year])
 	}
 	return digests
 }
 
-func (y *Year) digest(facts season.Digest) season.Digest {
+func (y *Year) digest(facts season.Digest) Digest {
 	h := sha256.New()
 	write := json.NewEncoder(h).Encode
 	err := write(facts)
@@ -71,5 +75,5 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 	if err != nil {
 		panic("BUG: the inputs of a season cannot be written as JSON: " + err.Error())
 	}
-	return season.Digest(h.Sum(nil))
+	return Digest(h.Sum(nil))
 }

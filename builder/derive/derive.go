@@ -61,17 +61,18 @@ type part struct {
 // maxParts is the number of parts that a builder remembers: decades of races under many archives.
 const maxParts = 20_000
 
-// Memory has what one process has derived or read, so that it computes nothing twice. It is safe for concurrent use.
+// Memory holds the parts that one process has derived or read. It is safe for concurrent use.
+//
+// Cache, by the digest of each part's inputs, and by the key of a file, which is a digest too: deriving after a race takes
+// .9 s of processor time, and 6.5 s without earlier parts.
 type Memory struct {
 	mu        sync.Mutex // guards the other fields
 	key       string     // in the store, of file
 	file      File       // made or read last
 	model     *predict.Ranked
-	archive   *season.Archive
-	inputs    *predict.Inputs // of archive
-	parts     parts           // made or read before
-	shared    parts           // content of sharedKey
-	sharedKey string          // in the store; empty: not looked for yet
+	parts     parts  // made or read before
+	shared    parts  // content of sharedKey
+	sharedKey string // in the store; empty: not looked for yet
 }
 
 // remember adds parts that were made, or read from the store. The caller holds m.mu.
@@ -144,12 +145,10 @@ func (d *Deriver) Make(ctx context.Context, from From, a *almanac.Almanac) (File
 	if memory.model == nil || memory.model.Name() != name {
 		memory.model = newModel(predict.DefaultParams())
 	}
-	if memory.archive != from.Facts.Archive {
-		memory.archive, memory.inputs = from.Facts.Archive, predict.NewInputs()
-	}
+	view := almanac.Entered(from.Facts.Archive.AsOf(from.At), from.Ledger)
 	w := &work{
-		archive: from.Facts.Archive, ledger: from.Ledger, view: almanac.Entered(from.Facts.Archive.AsOf(from.At), from.Ledger), almanac: a,
-		model: memory.model, inputs: memory.inputs, known: maps.Clone(memory.parts), used: parts{}, observed: d.Observed,
+		archive: from.Facts.Archive, ledger: from.Ledger, view: view, almanac: a,
+		model: memory.model, inputs: predict.NewInputs(view), known: maps.Clone(memory.parts), used: parts{}, observed: d.Observed,
 	}
 	memory.mu.Unlock()
 	file := File{Data: Data{}, Parts: w.used, Derivation: snapshots.Derivation{

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"sync"
 
 	"gridcast/builder/season"
 )
@@ -13,20 +12,25 @@ import (
 // memory is the processed history of a view. For the races of another view it keeps the steps of the
 // longest common beginning and processes the rest. The result is the same as processing all races from
 // the first one.
+//
+// Rule: the digest of each round's facts. Reason: REASON.
 type memory struct {
 	p        Params
 	steps    []step
-	lineages []season.Lineage // that gave the teams of all steps
-	state    *state           // after all steps
-	winters  map[int]*state   // by number of steps: the state before a season's first race
+	lineages season.Digest  // of the lineages that gave the teams of all steps
+	state    *state         // after all steps
+	winters  map[int]*state // by number of steps: the state before a season's first race
 }
 
 // step is one race of the history, with its inputs.
 type step struct {
 	year   int
-	round  season.Round
+	facts  season.Digest   // of the round
 	teams  []season.TeamID // of the starters, by the first of their lineage
 	sample *sample
+	inputs season.Digest // of this step and all before it
+
+	starts, out int // of the race: all, and those that were not classified
 }
 
 // follow brings the memory to the races before the last one.
@@ -39,20 +43,34 @@ func (m *memory) follow(races []race, v *season.View) {
 	}
 	// The same facts and the same lineages give the same step. If the lineages differ, for example
 	// because a team took another name, sameTeams finds the teams again and compares them.
-	sameLineages := slices.EqualFunc(m.lineages, v.Lineages, func(a, b season.Lineage) bool { return slices.Equal(a.Links, b.Links) })
+	lineages := digestOf(v.Lineages)
+	digests := make([]season.Digest, len(run))
+	for i := range run {
+		digests[i] = races[run[i]].round.Digest()
+	}
 	kept := 0
 	for kept < len(m.steps) && kept < len(run) {
-		s, r := &m.steps[kept], races[run[kept]]
-		if s.year != r.year || !sameRound(&s.round, r.round) || !sameLineages && !s.sameTeams(races[:run[kept]+1], v) {
+		s := &m.steps[kept]
+		if s.year != races[run[kept]].year || s.facts != digests[kept] || m.lineages != lineages && !s.sameTeams(races[:run[kept]+1], v) {
 			break
 		}
 		kept++
 	}
 	m.rewind(kept)
-	m.lineages = v.Lineages
-	for _, i := range run[len(m.steps):] {
-		m.step(races[:i+1], v)
+	m.lineages = lineages
+	for k := len(m.steps); k < len(run); k++ { // rewind may have kept fewer
+		m.step(races[:run[k]+1], v, digests[k])
 	}
+}
+
+func digestOf(lineages []season.Lineage) (d season.Digest) {
+	for _, l := range lineages {
+		d = season.With(d, len(l.Links))
+		for _, link := range l.Links {
+			d = season.With(d, link)
+		}
+	}
+	return d
 }
 
 // sameTeams reports whether the starters of the last race still belong to the lineages of the step. The
@@ -83,7 +101,7 @@ func (m *memory) rewind(n int) {
 	}
 }
 
-func (m *memory) step(races []race, v *season.View) {
+func (m *memory) step(races []race, v *season.View, facts season.Digest) {
 	r := races[len(races)-1]
 	if r.year != m.state.year {
 		if m.winters == nil {
@@ -94,13 +112,28 @@ func (m *memory) step(races []race, v *season.View) {
 	m.state.enter(r.year)
 	smp, w := m.state.before(races, v)
 	m.state.after(smp, w, r.round)
-	m.steps = append(m.steps, step{r.year, *r.round, smp.teams, smp})
+	s := step{year: r.year, facts: facts, teams: smp.teams, sample: smp, inputs: m.inputs(r.year, facts, smp.teams)}
+	for i := range r.round.Results {
+		if row := &r.round.Results[i]; row.Started() {
+			s.starts++
+			if row.Position == 0 {
+				s.out++
+			}
+		}
+	}
+	m.steps = append(m.steps, s)
 }
 
-// sameRound reports whether two rounds have the same facts, of those that the models use. Facts in an archive never
-// change, so that equal addresses mean equal facts.
-func sameRound(a, b *season.Round) bool {
-	return rowsOfRound(a) == rowsOfRound(b) || reflect.DeepEqual(factsOf(a), factsOf(b))
+// inputs returns the digest of a new step and all before it.
+func (m *memory) inputs(year int, facts season.Digest, teams []season.TeamID) (d season.Digest) {
+	if n := len(m.steps); n > 0 {
+		d = m.steps[n-1].inputs
+	}
+	d = season.With(season.With(d, year), facts)
+	for _, team := range teams {
+		d = season.With(d, team)
+	}
+	return d
 }
 
 // factsOf lists the facts of a round that the models use.
@@ -111,33 +144,17 @@ func factsOf(r *season.Round) []any {
 	}
 }
 
-// Inputs identifies the inputs of a prediction by a digest, so that a prediction can be cached by it,
-// also across restarts. It digests each round of an archive once, and is safe for concurrent use.
+// Inputs identifies the inputs of predictions by digests, so that a prediction can be stored under them. The digests are
+// the same in every process. It is not safe for concurrent use.
 type Inputs struct {
-	mu     sync.Mutex
-	rounds map[roundRows][sha256.Size]byte
+	now  *season.View
+	sums map[*season.Round][sha256.Size]byte // of the rounds of now
 }
 
-// NewInputs returns Inputs for the views of one archive. It caches digests by the addresses of rows.
-func NewInputs() *Inputs { return &Inputs{rounds: map[roundRows][sha256.Size]byte{}} }
-
-// roundRows identifies the facts of factsOf by the addresses of their rows.
-type roundRows struct {
-	gp     season.GrandPrixID
-	sprint bool
-	tables [13]rows
-}
-
-type rows struct {
-	first any // a pointer to the first row; nil: there are none
-	n     int
-}
-
-func rowsOf[T any](s []T) (r rows) {
-	if len(s) > 0 {
-		r = rows{&s[0], len(s)}
-	}
-	return r
+// NewInputs returns Inputs for predictions from a view and from views of earlier instants, which share most of its facts.
+// It computes the digest of a round of the view once. Facts must not change in its lifetime.
+func NewInputs(now *season.View) *Inputs {
+	return &Inputs{now, map[*season.Round][sha256.Size]byte{}}
 }
 
 // Sum returns the digest of everything that a model or a simulation reads from a view to predict a
@@ -147,15 +164,13 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	h := sha256.New()
 	text := json.NewEncoder(h)
 	if err := text.Encode([]any{m.name, m.p, year, v.Lineages}); err != nil {
 		return [sha256.Size]byte{}, err
 	}
 	for _, r := range m.history(races) {
-		sum, err := in.round(r.round)
+		sum, err := in.round(r)
 		if err != nil {
 			return [sha256.Size]byte{}, err
 		}
@@ -164,24 +179,17 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-func rowsOfRound(r *season.Round) roundRows {
-	return roundRows{r.GrandPrix, r.Sprint, [13]rows{
-		rowsOf(r.Practice[0]), rowsOf(r.Practice[1]), rowsOf(r.Practice[2]), rowsOf(r.Practice[3]), rowsOf(r.Entries), rowsOf(r.Grid),
-		rowsOf(r.Qualifying), rowsOf(r.SprintQualifying), rowsOf(r.SprintResults), rowsOf(r.Results), rowsOf(r.FastestLaps),
-		rowsOf(r.DriverStandings), rowsOf(r.TeamStandings),
-	}}
-}
-
 // round digests the facts of a round.
-func (in *Inputs) round(r *season.Round) ([sha256.Size]byte, error) {
-	key := rowsOfRound(r)
-	if sum, ok := in.rounds[key]; ok {
-		return sum, nil
+func (in *Inputs) round(r race) (sum [sha256.Size]byte, err error) {
+	now, ok := in.now.Round(r.year, r.round.GrandPrix)
+	if ok = ok && (now == r.round || reflect.DeepEqual(factsOf(now), factsOf(r.round))); ok {
+		if sum, known := in.sums[now]; known {
+			return sum, nil
+		}
 	}
-	text, err := json.Marshal(factsOf(r))
-	if err != nil {
-		return [sha256.Size]byte{}, err
+	text, err := json.Marshal(factsOf(r.round))
+	if sum = sha256.Sum256(text); ok && err == nil {
+		in.sums[now] = sum
 	}
-	in.rounds[key] = sha256.Sum256(text)
-	return in.rounds[key], nil
+	return sum, err
 }

@@ -63,13 +63,12 @@ type experts struct {
 	behind    []*Fit // of the second and third place alone
 }
 
-// fitKey identifies the inputs of fits. A new sample replaces an old one if any earlier fact changed, so
-// that the last sample identifies all of them.
+// fitKey identifies the inputs of fits.
 type fitKey struct {
 	year     int
 	order    Order
-	practice bool // only where order is FromForm
-	last     *sample
+	practice bool          // only where order is FromForm
+	samples  season.Digest // of the steps that made them
 }
 
 // mostFits is the number of cached sets of fits. Learning a set again is quick.
@@ -287,15 +286,16 @@ func (m *Ranked) history(races []race) []race {
 // there are too few races to learn from.
 func (m *Ranked) fitsFor(year int, smp *sample) (*experts, error) {
 	var samples []*sample
+	var inputs season.Digest
 	for _, s := range m.memory.steps {
 		if s.year < year {
-			samples = append(samples, s.sample)
+			samples, inputs = append(samples, s.sample), s.inputs
 		}
 	}
 	if len(samples) < m.p.Fit.MinRaces {
 		return nil, ErrNoForm
 	}
-	key := fitKey{year: year, order: smp.order, last: samples[len(samples)-1]}
+	key := fitKey{year: year, order: smp.order, samples: inputs}
 	if smp.order == FromForm {
 		key.practice = !slices.Contains(smp.missing, season.Practice1)
 	}

@@ -79,6 +79,28 @@ func TestSameViewSamePick(t *testing.T) {
 	}
 }
 
+// TestModelForgetsChangedFacts changes the result of an earlier race in the rows that the model has read. The forecast is
+// then the one of a model without a memory.
+func TestModelForgetsChangedFacts(t *testing.T) {
+	facts := archivetest.Seasons(t, 2018, 2020)
+	won := facts.Seasons[2].Rounds[0].Results
+	facts.Seasons[2].Rounds[0].Results = slices.Clone(won)
+	won = facts.Seasons[2].Rounds[0].Results
+	v := &season.View{Facts: facts}
+	m := predict.NewV2(predict.DefaultParams())
+	before := forecast(t, m, v, 2020, "spain")
+	for i := range won[:5] {
+		won[i].Driver, won[9-i].Driver = won[9-i].Driver, won[i].Driver
+	}
+	after := forecast(t, m, v, 2020, "spain")
+	if diff := cmp.Diff(forecast(t, predict.NewV2(predict.DefaultParams()), v, 2020, "spain"), after); diff != "" {
+		t.Errorf("with memory (+) and without:\n%s", diff)
+	}
+	if cmp.Equal(before, after) {
+		t.Error("the forecast is the same, so this test shows nothing")
+	}
+}
+
 func TestModelIsSafeForConcurrentUse(t *testing.T) {
 	a := embedded(t)
 	m := predict.NewV2(predict.DefaultParams())
@@ -177,4 +199,30 @@ func logLosses(t *testing.T, m predict.Model, year int, changes []func(*season.R
 		}
 	}
 	return losses
+}
+
+// TestInputsAreThoseOfTheView: a digest is the same whichever view the Inputs know, and follows a changed row.
+func TestInputsAreThoseOfTheView(t *testing.T) {
+	a := embedded(t)
+	m := predict.NewV2(predict.DefaultParams())
+	now, then := atGrid(t, a, 2024, "italy"), atGrid(t, a, 2024, "spain")
+	corrected := changed(now, 2023, "sao-paulo", func(r *season.Round) { r.Results = slices.Clone(r.Results); r.Results[0].Laps++ })
+	sum := func(in *predict.Inputs, v *season.View) [32]byte {
+		t.Helper()
+		got, err := in.Sum(m, v, 2024, "spain")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	in := predict.NewInputs(now)
+	sum(in, now)
+	for name, v := range map[string]*season.View{"now": now, "then": then, "corrected": corrected} {
+		if got, want := sum(in, v), sum(predict.NewInputs(v), v); got != want {
+			t.Errorf("%s: got %x, want %x", name, got, want)
+		}
+	}
+	if sum(in, now) == sum(in, corrected) || sum(in, now) == sum(in, then) {
+		t.Error("different facts have one digest")
+	}
 }

@@ -19,16 +19,8 @@ const (
 func (m *memory) retirements(year int) float64 {
 	out, starts := 0, 0
 	for _, s := range m.steps {
-		if s.year < year-retirementSeasons {
-			continue
-		}
-		for _, r := range s.round.Results {
-			if r.Started() {
-				starts++
-				if r.Position == 0 {
-					out++
-				}
-			}
+		if s.year >= year-retirementSeasons {
+			out, starts = out+s.out, starts+s.starts
 		}
 	}
 	return min(float64(out+priorOut)/float64(starts+priorStarts), mostRetirements)

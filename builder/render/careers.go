@@ -110,18 +110,16 @@ func order[T any](rows []T, last func(T) int) {
 	slices.SortStableFunc(rows, func(a, b T) int { return season.ComparePlaces(last(a), last(b)) })
 }
 
-// Part is the part of one season in the documents about all seasons: counting the races of all takes 80 ms. It is
-// immutable.
-type Part struct {
+// part is the part of one season in the documents about all seasons. It is immutable.
+type part struct {
 	drivers, teams statistics
 	codes          map[season.DriverID]string
 }
 
-// PartOf returns the part of a season. Seasons with equal almanac.Digests have equal ones.
-func PartOf(a *almanac.Almanac, y *almanac.Year) *Part { return almanac.Shared(a, y, makePart) }
+func partOf(a *almanac.Almanac, y *almanac.Year) *part { return almanac.Shared(a, y, makePart) }
 
-func makePart(y *almanac.Year) *Part {
-	p := &Part{drivers: statistics{by: map[string]*career{}}, teams: statistics{teams: true, by: map[string]*career{}}}
+func makePart(y *almanac.Year) *part {
+	p := &part{drivers: statistics{by: map[string]*career{}}, teams: statistics{teams: true, by: map[string]*career{}}}
 	if y.Codes != nil {
 		p.codes = y.Codes()
 	}
@@ -145,9 +143,9 @@ func careers(a *almanac.Almanac, v catalog.Variant, among func(*almanac.Almanac,
 		switch {
 		case v.Year != 0 && v.Year != y.Year:
 		case sum.teams:
-			sum.add(&PartOf(a, y).teams)
+			sum.add(&partOf(a, y).teams)
 		default:
-			sum.add(&PartOf(a, y).drivers)
+			sum.add(&partOf(a, y).drivers)
 		}
 	}
 	return slices.DeleteFunc(sum.list(), func(c wire.Career) bool { return v.Year == 0 && !among(a, c) })

@@ -68,6 +68,4 @@ func (f *Facts) Season(year int) (*Season, bool) {
 type View struct {
 	At time.Time
 	Facts
-
-	archive *Archive // nil for a view that AsOf did not make
 }

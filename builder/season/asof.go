@@ -24,7 +24,7 @@ func BeginsAt(year int) time.Time { return time.Date(year, time.January, 1, 0, 0
 // A team's colour is known from its first session of that season, a link of a lineage from the first
 // race under that name.
 func (a *Archive) AsOf(t time.Time) *View {
-	v := &View{At: t, archive: a, Facts: Facts{
+	v := &View{At: t, Facts: Facts{
 		Drivers:  a.index.drivers.asOf(t),
 		Teams:    a.index.teams.asOf(t),
 		Engines:  a.index.engines.asOf(t),

@@ -137,14 +137,6 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 	for i := range s.Rounds {
 		s.Rounds[i].appearances(func(_ int, driver DriverID) { starts[driver] = 0 })
 	}
-	if earlier, ok := v.counted(s.Year); ok {
-		for _, season := range earlier {
-			for id := range starts {
-				starts[id] += season[id]
-			}
-		}
-		return starts
-	}
 	for i := range v.Seasons {
 		if v.Seasons[i].Year >= s.Year {
 			break
@@ -154,26 +146,6 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 		}
 	}
 	return starts
-}
-
-// counted returns the archive's counts of race starts in each season before a year. They are valid only if the view has
-// all rounds that were counted.
-func (v *View) counted(year int) (earlier []map[DriverID]int, ok bool) {
-	if v.archive == nil {
-		return nil, false
-	}
-	all := v.archive.facts.Seasons
-	for i := range v.Seasons {
-		switch {
-		case i >= len(all):
-			return nil, false
-		case v.Seasons[i].Year >= year:
-			return v.archive.index.starts[:i], all[i].Year == v.Seasons[i].Year
-		case len(v.Seasons[i].Rounds) != len(all[i].Rounds) || len(all[i].Rounds) > 0 && &v.Seasons[i].Rounds[0] != &all[i].Rounds[0]:
-			return nil, false
-		}
-	}
-	return nil, false
 }
 
 // countStarts adds one start for each driver of starts in the race, also for a driver of several cars.

@@ -1,9 +1,6 @@
 package season
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // index holds the instants at which facts without a date became known. It saves AsOf a search through
 // every row.
@@ -15,9 +12,7 @@ type index struct {
 	complete []time.Time            // by season: the instant from which all of it is known
 	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
 	colours  []map[TeamID]string    // by season: the colours of all its teams
-	starts   []map[DriverID]int     // by season: race starts in it
 	links    [][]time.Time          // by lineage and link; zero if the team never raced under the name
-	digests  []func() Digest        // by season: of all of it, computed when first asked for
 }
 
 // firstSeen holds the first instant at which a row refers to each thing.
@@ -38,23 +33,16 @@ func newIndex(f *Facts, inSeason []firstSeen) *index {
 	n := len(f.Seasons)
 	x := &index{
 		complete: make([]time.Time, n), appeared: make([]map[TeamID]time.Time, n), colours: make([]map[TeamID]string, n),
-		starts: make([]map[DriverID]int, n), digests: make([]func() Digest, n),
 	}
 	_ = sideBySide(n, func(i int) error { // no call returns an error
 		s := &f.Seasons[i]
-		x.starts[i], x.complete[i] = map[DriverID]int{}, CalendarKnownAt(s.Year)
+		x.complete[i] = CalendarKnownAt(s.Year)
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
-			for _, row := range r.Results {
-				x.starts[i][row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
-			}
-			r.countStarts(x.starts[i])
 			x.complete[i] = Later(x.complete[i], Later(r.GridKnownAt(), r.ResultKnownAt()))
 		}
 		x.appeared[i] = inSeason[i].teams
 		x.colours[i] = coloursOf(s, x.appeared[i], x.complete[i])
-		whole := Season{Year: s.Year, Rounds: s.Rounds, Colours: x.colours[i]}
-		x.digests[i] = sync.OnceValue(func() Digest { return whole.digest(f) })
 		return nil
 	})
 	seen := newFirstSeen()

@@ -16,7 +16,6 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
 	"gridcast/builder/render"
-	"gridcast/builder/season"
 	"gridcast/snapshots"
 )
 
@@ -24,14 +23,9 @@ import (
 // about all seasons. It holds no documents: those of 77 seasons take 35 MB, and a version needs them only for a season with
 // a refused document. The zero value is empty. It is safe for concurrent use.
 type Memory struct {
-	mu    sync.Mutex // guards units
-	units map[key]remembered
-}
-
-// remembered is a unit without faults.
-type remembered struct {
-	verdict *check.Season
-	part    *render.Part
+	mu      sync.Mutex            // guards the other fields
+	units   map[key]*check.Season // verdicts without faults
+	results almanac.Results
 }
 
 // key is the digest of a unit's inputs and of its documents as they are published.
@@ -46,9 +40,18 @@ func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Al
 		year := seasonOf(entry.Path)
 		published[year] = append(published[year], entry)
 	}
-	for i, inputs := range a.Digests() {
-		year := a.Years[i].Year
-		v.seasons[year] = m.find(a, year, inputs, published[year])
+	m.mu.Lock()
+	units := m.units
+	a.Reuse(m.results)
+	m.mu.Unlock()
+	for year, inputs := range a.Digests() {
+		u := &unit{documents: map[string]*Document{}, inputs: &inputs}
+		if u.verdict = units[keyOf(inputs, published[year])]; u.verdict != nil {
+			for _, entry := range published[year] {
+				u.documents[entry.Path] = &Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true, remembered: true}
+			}
+		}
+		v.seasons[year] = u
 	}
 	variants := render.Variants(a)
 	documents := make([]*Document, len(variants))
@@ -84,25 +87,8 @@ func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Al
 	return v, nil
 }
 
-// find returns the unit with these inputs whose documents are all published. If the memory does not have
-// it, the unit has no documents yet.
-func (m *Memory) find(a *almanac.Almanac, year int, inputs season.Digest, published []snapshots.ManifestEntry) *unit {
-	u := &unit{documents: map[string]*Document{}, inputs: &inputs}
-	m.mu.Lock()
-	known, ok := m.units[keyOf(inputs, published)]
-	m.mu.Unlock()
-	if ok {
-		u.verdict = known.verdict
-		almanac.Share(a, year, known.part)
-		for _, entry := range published {
-			u.documents[entry.Path] = &Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true, remembered: true}
-		}
-	}
-	return u
-}
-
 // keyOf makes the key of a unit. The entries are in ascending order of their paths.
-func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
+func keyOf(inputs almanac.Digest, entries []snapshots.ManifestEntry) key {
 	text := inputs[:]
 	for i := range entries {
 		e := &entries[i]
@@ -114,19 +100,18 @@ func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
 
 // Keep remembers the seasons of a checked version that have no fault, and forgets all others.
 func (m *Memory) Keep(v *Version) {
-	units := make(map[key]remembered, len(v.seasons))
-	for year, u := range v.seasons {
-		y, ok := v.almanac.Year(year)
-		if !ok || u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
+	units := make(map[key]*check.Season, len(v.seasons))
+	for _, u := range v.seasons {
+		if u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
 			continue
 		}
 		var entries []snapshots.ManifestEntry
 		for _, path := range slices.Sorted(maps.Keys(u.documents)) {
 			entries = append(entries, u.documents[path].Published.Entry())
 		}
-		units[keyOf(*u.inputs, entries)] = remembered{u.verdict, render.PartOf(v.almanac, y)}
+		units[keyOf(*u.inputs, entries)] = u.verdict
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.units = units
+	m.units, m.results = units, v.almanac.Results()
 }

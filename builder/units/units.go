@@ -3,7 +3,7 @@
 // A season is one unit: its documents are rendered, checked and remembered together. The key of a unit
 // is the digest of everything that its documents are made from:
 //
-//   - facts, ledger records and states: see almanac.Almanac.Digests;
+//   - facts, ledger records and states: see almanac.Digest;
 //   - for each document that is published already, its path, its hash and its generated_at.
 //
 // So a unit is found again only if rendering it would give exactly the documents of the base. A Memory
@@ -22,7 +22,6 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
 	"gridcast/builder/render"
-	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 )
@@ -79,7 +78,7 @@ type Version struct {
 // unit is the documents of one season.
 type unit struct {
 	documents map[string]*Document // by path
-	inputs    *season.Digest       // of its facts, records and states; nil if documents were put in from elsewhere
+	inputs    *almanac.Digest      // of its facts, records and states; nil if documents were put in from elsewhere
 	verdict   *check.Season        // nil until the documents have been checked
 }
 
