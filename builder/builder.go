@@ -55,8 +55,10 @@ type Builder struct {
 	Provenance func(at time.Time) provenance.Summary
 	Log        *slog.Logger
 
-	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
-	memory units.Memory                   // of the seasons of the last version
+	// latest is the base that was loaded or published last; nil before the first. Cache, by the digests of the manifest's
+	// files: a build reads the pointer alone, and no file again.
+	latest atomic.Pointer[snapshots.Base]
+	memory units.Memory // of the seasons of the last version
 
 	rules  storeRules   // the settings of the store
 	healed atomic.Int64 // real time of the last Heal, in nanoseconds since 1970

@@ -72,7 +72,7 @@ type storeRules struct {
 	problem error              // of the last reading
 	since   time.Time          // race time since which problem stands, as far as missing knows
 	name    string             // of the model that settings have named last
-	model   predict.Model      // of that name; it remembers its fits
+	model   predict.Model      // cache, by that name: a new model learns for .7 s
 }
 
 // apply returns a policy with the settings that were read, or with those read before if there was an error. It also

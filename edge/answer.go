@@ -124,8 +124,10 @@ func marshal(body any) []byte {
 	return text
 }
 
-// countdown makes the responses of the computed endpoint. Its body depends only on the round
-// and the second, so that all requests of one second share a response.
+// countdown makes the responses of the computed endpoint.
+//
+// Cache, by the round's body and the second, from which the response is made: a request shares it with all of its second,
+// and allocates nothing.
 type countdown struct {
 	latest atomic.Pointer[second]
 }
@@ -145,7 +147,7 @@ func (c *countdown) answer(rounds *wire.Countdown, now time.Time) *resident.Resp
 	if round == nil {
 		return noRace
 	}
-	if s := c.latest.Load(); s != nil && s.round == round && s.unix == now.Unix() {
+	if s := c.latest.Load(); s != nil && *s.round == *round && s.unix == now.Unix() {
 		return s.response
 	}
 	s := &second{

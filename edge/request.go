@@ -35,6 +35,8 @@ type request struct {
 }
 
 // memory is a connection's memory of its last valid key.
+//
+// Cache, by the key and the number of the table: hashing a key and finding it among 100,000 takes 1 µs.
 type memory struct {
 	table uint64 // number of the table that held it
 	entry *keys.Key

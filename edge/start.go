@@ -20,17 +20,24 @@ import (
 // Shown are the endpoints whose data the start page can show to readers without a key.
 var Shown = []string{string(catalog.NextRace), string(catalog.Results), string(catalog.Standings), string(catalog.TitleOdds), string(catalog.TrackRecord)}
 
-// startPage makes the start page. It keeps the page while the version and the next race are the same, because a
-// page takes milliseconds to fill and compress, and a crowd asks for it at lights out.
+// startPage makes the start page.
+//
+// Cache, by the manifest's digest and the start of the next race: filling and compressing a page takes milliseconds, and a
+// crowd asks for it at lights out.
 type startPage struct {
 	edge     *Edge
 	template *template.Template
 	fixed    startFilling // the parts that do not depend on the version
 
 	mu   sync.Mutex
-	set  *resident.Set // of the kept page
-	next *wire.CountdownRound
+	of   startKey       // of the kept page
 	page *resident.Page // nil: none yet
+}
+
+// startKey identifies the inputs of a page.
+type startKey struct {
+	manifest string // SHA-256; empty: no version is served
+	next     int64  // seconds since 1970; 0: no race is ahead
 }
 
 // startFilling is the data of the start page's template.
@@ -74,12 +81,16 @@ func newStartPage(e *Edge) *startPage {
 func (p *startPage) answer() *resident.Page {
 	set, now := p.edge.versions.current(), p.edge.deps.RaceTime(time.Now())
 	var next *wire.CountdownRound
+	var of startKey
 	if set != nil {
-		next = set.Countdown().Next(now)
+		of.manifest = set.Version().Pointer.Manifest
+		if next = set.Countdown().Next(now); next != nil {
+			of.next = time.Time(next.Start).Unix()
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.page != nil && p.set == set && p.next == next {
+	if p.page != nil && p.of == of {
 		return p.page
 	}
 	if p.edge.deps.Start != nil && p.page == nil {
@@ -93,7 +104,7 @@ func (p *startPage) answer() *resident.Page {
 	if err := p.template.Execute(&filled, filling); err != nil {
 		panic("BUG: start page: " + err.Error())
 	}
-	p.set, p.next, p.page = set, next, document(html, filled.Bytes(), startLifetime, protection(filled.Bytes())...)
+	p.of, p.page = of, document(html, filled.Bytes(), startLifetime, protection(filled.Bytes())...)
 	return p.page
 }
 

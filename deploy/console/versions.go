@@ -15,7 +15,9 @@ import (
 	"gridcast/snapshots"
 )
 
-// history caches the list of versions until the pointer moves, because listing reads every manifest.
+// history holds the list of versions.
+//
+// Cache, by the pointer, which has the digest of the manifest: listing reads every manifest.
 type history struct {
 	mu     sync.Mutex
 	of     snapshots.Pointer

@@ -208,9 +208,11 @@ var portraitHeaders = newHeaderSet(NewField("Content-Type", "image/svg+xml"), Ne
 // maxIdentities is the largest size of the identities of past seasons in memory, in bytes. All of them take 30 MB.
 const maxIdentities = 8 << 20
 
-// identities are the identities of past seasons that a client asked for in the served version. An edge keeps them,
-// because making one costs four times as much processor time as the rest of its request. It forgets all at the next
-// version, and when they grow beyond maxIdentities.
+// identities are the identities of past seasons that a client asked for in the served version. An edge forgets all at the
+// next version, and when they grow beyond maxIdentities.
+//
+// Cache, by the page, which is made for one digest: making an identity takes four times the processor time of the rest of
+// its request.
 type identities struct {
 	mu    sync.Mutex
 	pages []*Page
