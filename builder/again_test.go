@@ -42,7 +42,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	decide := func(year int, gp season.GrandPrixID, decide func(*almanac.Round) ([]ledger.Event, error)) func(time.Time) {
 		return func(at time.Time) {
 			session, _ := b.Ledger.Fold().Key(year, gp)
-			if _, err := almanac.Decide(t.Context(), almanactest.Fresh(t, b.Ledger), inUse.AsOf(at), "operator:test", session, nil, decide); err != nil {
+			if _, err := (almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: inUse.AsOf(at), Actor: "operator:test"}).Decide(t.Context(), session, decide); err != nil {
 				t.Fatalf("%s: %v", at, err)
 			}
 		}

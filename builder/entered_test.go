@@ -49,7 +49,7 @@ func enteredSeason(t *testing.T, byHand, sprints bool) (*builder.Builder, archiv
 	for i := range present.Rounds[:8] {
 		at = present.Rounds[i].StartsAt().Add(2 * time.Hour)
 		v := stored.Archive.AsOf(at)
-		_, err := almanac.Decide(t.Context(), almanactest.Fresh(t, b.Ledger), v, "operator:anna", 2024001+int64(i), builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
+		_, err := almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: v, Actor: "operator:anna", Publishable: builder.Publishable}.Decide(t.Context(), 2024001+int64(i), func(r *almanac.Round) ([]ledger.Event, error) {
 			e := r.Record.Verify(r.Whole(almanac.Rows(source[i].Results), source[i].Results), r.Start, "seen")
 			if source[i].SprintResults != nil {
 				e.Result.Sprint = r.Whole(almanac.Rows(source[i].SprintResults), source[i].SprintResults)
@@ -105,7 +105,7 @@ func TestEnteredSeasonCountsAsTheSourcesOwn(t *testing.T) {
 func TestEnteredResultIsNotSeenBeforeItIsKnown(t *testing.T) {
 	b, stored, at := enteredSeason(t, true, false)
 	corrected := at.Add(24 * time.Hour)
-	_, err := almanac.Decide(t.Context(), almanactest.Fresh(t, b.Ledger), stored.Archive.AsOf(corrected), "operator:anna", 2024008, nil, func(r *almanac.Round) ([]ledger.Event, error) {
+	_, err := almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: stored.Archive.AsOf(corrected), Actor: "operator:anna"}.Decide(t.Context(), 2024008, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Valid())
 		rows[0].Position, rows[1].Position = 2, 1
 		rows[0].TimeMS, rows[1].GapMS = 0, 0

@@ -100,7 +100,7 @@ func (w *weekend) settle(at time.Time) []ledger.Type {
 
 func (w *weekend) decide(at time.Time, decide func(*almanac.Round) ([]ledger.Event, error)) {
 	w.t.Helper()
-	if _, err := almanac.Decide(w.t.Context(), almanactest.Fresh(w.t, w.ledger), w.archive.AsOf(at), "operator:test", austriaKey, nil, decide); err != nil {
+	if _, err := (almanac.Decider{Ledger: almanactest.Fresh(w.t, w.ledger), View: w.archive.AsOf(at), Actor: "operator:test"}).Decide(w.t.Context(), austriaKey, decide); err != nil {
 		w.t.Fatalf("decide at %s: %v", at, err)
 	}
 }

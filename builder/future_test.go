@@ -30,7 +30,7 @@ func TestEventOfTheFuture(t *testing.T) {
 			b := w.builder()
 			build(t, b, opened)
 			wrong := austriaQualified.Add(48 * time.Hour)
-			if _, err := almanac.Decide(t.Context(), almanactest.Fresh(t, w.ledger), w.archive.AsOf(wrong), "operator:test", 2024012, nil, func(r *almanac.Round) ([]ledger.Event, error) {
+			if _, err := (almanac.Decider{Ledger: almanactest.Fresh(t, w.ledger), View: w.archive.AsOf(wrong), Actor: "operator:test"}).Decide(t.Context(), 2024012, func(r *almanac.Round) ([]ledger.Event, error) {
 				return r.Postpone("floods")
 			}); err != nil {
 				t.Fatal(err)

@@ -423,7 +423,7 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	if !errors.As(err, &unsettled) || outcome.Version == 0 || verified() {
 		t.Errorf("got version %d, verified %v and error %v; want a version, nothing verified and an UnsettledError", outcome.Version, verified(), err)
 	}
-	_, err = almanac.Decide(t.Context(), almanactest.Fresh(t, b.Ledger), inUse.AsOf(over), "operator:test", key, builder.Publishable, (*almanac.Round).Verify)
+	_, err = almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: inUse.AsOf(over), Actor: "operator:test", Publishable: builder.Publishable}.Decide(t.Context(), key, (*almanac.Round).Verify)
 	if err == nil || !strings.Contains(err.Error(), "standings/") || verified() {
 		t.Errorf("an operator verifies: got error %v, verified %v; want one that names the standings", err, verified())
 	}

@@ -106,7 +106,7 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	next := time.Date(2024, 7, 6, 20, 0, 0, 0, time.UTC) // after the qualifying of Silverstone
 	build(t, b, next)
 	view := whole.Archive.AsOf(next)
-	if _, err := almanac.Decide(t.Context(), almanactest.Fresh(t, l), view, "operator:test", austriaKey, nil, func(r *almanac.Round) ([]ledger.Event, error) {
+	if _, err := (almanac.Decider{Ledger: almanactest.Fresh(t, l), View: view, Actor: "operator:test"}).Decide(t.Context(), austriaKey, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Source())
 		rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
 		return r.Correct(rows, nil, "a plank")

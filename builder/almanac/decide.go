@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,31 +167,37 @@ func (r *Round) Trial(events []ledger.Event) (before, after *ledger.Fold, err er
 // ledger before it and after it; builder.Publishable is one.
 type Publishable func(v *season.View, before, after *ledger.Fold, session int64) error
 
-// Decide appends the events that decide returns for a round, as of v.At. It calls decide again, with the
-// round at that time, when another process appended first. The error of a refused event
-// names the allowed decisions; for an unknown session key it wraps
-// ledger.ErrUnknownSession. Decide appends nothing for which publishable returns a fault, because
-// the ledger cannot take it back; a nil publishable allows everything.
-func Decide(ctx context.Context, fresh ledger.Fresh, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
+// Decider appends the decisions of one actor to a ledger, as of the instant of its view.
+type Decider struct {
+	Ledger      ledger.Fresh
+	View        *season.View
+	Actor       string
+	Publishable Publishable // a decision with a fault is not appended, because the ledger cannot take it back; nil allows all
+}
+
+// Decide appends the events that decide returns for a round. It calls decide again, with the round at that
+// time, when another process appended first. The error of a refused event names the allowed decisions;
+// for an unknown session key it wraps ledger.ErrUnknownSession.
+func (d Decider) Decide(ctx context.Context, session int64, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	var seen *Round
-	events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.Fold) ([]ledger.Event, error) {
-		for _, r := range Rounds(v, s, ledger.YearOf(session)) {
-			if r.Session == session && session != 0 {
-				seen = r
-				events, err := decide(r)
-				if err != nil {
-					return nil, err
-				}
-				before, after, refused := r.Trial(events)
-				if refused == nil && publishable != nil { // otherwise Append refuses it too, and names the allowed decisions
-					if err := publishable(v, before, after, session); err != nil {
-						return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
-					}
-				}
-				return events, nil
+	events, err := d.Ledger.Append(ctx, d.View.At, d.Actor, func(s *ledger.Fold) ([]ledger.Event, error) {
+		rounds := Rounds(d.View, s, ledger.YearOf(session))
+		i := slices.IndexFunc(rounds, func(r *Round) bool { return r.Session == session && session != 0 })
+		if i < 0 {
+			return nil, unknownSession(session)
+		}
+		seen = rounds[i]
+		events, err := decide(seen)
+		if err != nil {
+			return nil, err
+		}
+		before, after, refused := seen.Trial(events)
+		if refused == nil && d.Publishable != nil { // otherwise Append refuses it too, and names the allowed decisions
+			if err := d.Publishable(d.View, before, after, session); err != nil {
+				return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
 			}
 		}
-		return nil, unknownSession(session)
+		return events, nil
 	})
 	var refused *ledger.RefusedError
 	if errors.As(err, &refused) && !errors.Is(err, ledger.ErrOlder) {

@@ -19,8 +19,16 @@ import (
 
 // PollState is the state of a source in a store: sources/<name>/state.json. All instants are race time.
 type PollState struct {
-	Source   string    `json:"source"`
-	Polled   time.Time `json:"asked,omitzero"`    // last poll
+	Source string `json:"source"`
+	LastPoll
+	Terms
+	LastPayload
+	Judgement
+}
+
+// LastPoll is the last poll of a source, and the fault of its answer.
+type LastPoll struct {
+	Polled   time.Time `json:"asked,omitzero"`
 	Answered time.Time `json:"answered,omitzero"` // last useful answer, which may say that nothing is new
 	Next     time.Time `json:"next,omitzero"`     // no scheduler polls earlier
 	Failures int       `json:"failures,omitzero"` // in a row
@@ -28,13 +36,17 @@ type PollState struct {
 	Fault  source.FaultKind `json:"fault,omitzero"`  // of the last poll, empty after a useful answer
 	Reason string           `json:"reason,omitzero"` // of the fault, for people
 	Gate   assemble.Gate    `json:"gate,omitzero"`   // holds the whole last document, for Reason
+}
 
-	// The terms of the source.
+// Terms are the terms of a source.
+type Terms struct {
 	Licence       string `json:"licence,omitzero"`
 	NonCommercial bool   `json:"non_commercial,omitzero"`
 	CheckOnly     bool   `json:"check_only,omitzero"` // compared, never published
+}
 
-	// The last readable document.
+// LastPayload is the last readable document of a source.
+type LastPayload struct {
 	SHA256   string    `json:"sha256,omitzero"`          // of the payload sources/<name>/<sha256>.zst
 	Previous string    `json:"previous_sha256,omitzero"` // of the payload before it; older ones are deleted
 	Revision string    `json:"revision,omitzero"`
@@ -44,8 +56,11 @@ type PollState struct {
 	Committed time.Time      `json:"committed,omitzero"`
 	First     map[int]string `json:"first_revisions,omitzero"`
 	source.Validators
+}
 
-	// The judgement of that document. Judged names its inputs, empty after a fault and while the clock may change it.
+// Judgement is the judgement of the last readable document. Judged names its inputs, empty after a fault and while the
+// clock may change it.
+type Judgement struct {
 	Judged     string              `json:"judged,omitzero"`
 	Held       []assemble.Proposal `json:"waiting,omitzero"`   // until a person accepts them
 	Disputed   []assemble.Proposal `json:"disputed,omitzero"`  // with another source
@@ -181,12 +196,12 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 	}
 	for _, s := range g.Sources {
 		if s.Name() == state.Source {
-			state.Licence, state.NonCommercial, state.CheckOnly = s.Licence().Name, s.Licence().NonCommercial, s.CheckOnly
+			state.Terms = Terms{s.Licence().Name, s.Licence().NonCommercial, s.CheckOnly}
 		}
 	}
-	state.Held, state.Disputed, state.Unlicensed = of(out.Held), of(out.Disputed), of(out.Unlicensed)
-	state.Missing = missingRounds(&state, out, now)
-	state.Judged, state.Lost, state.Standings, state.Doubted = "", nil, nil, nil
+	state.Judgement = Judgement{
+		Held: of(out.Held), Disputed: of(out.Disputed), Unlicensed: of(out.Unlicensed), Notes: state.Notes, Missing: missingRounds(&state, out, now),
+	}
 	absent := func(m MissingRound) bool { return now.Sub(m.Since) < lostAfter }
 	if g.assembled.inputs != (inputs{}) && !waitForClock(state.Held) && !slices.ContainsFunc(state.Missing, absent) {
 		state.Judged = g.assembled.inputs.digest()

@@ -224,7 +224,7 @@ func (s *Season) Round(at time.Time, key int64) *almanac.Round {
 // Try decides on a race as operator:test.
 func (s *Season) Try(at time.Time, key int64, decide func(*almanac.Round) ([]ledger.Event, error)) error {
 	s.t.Helper()
-	_, err := almanac.Decide(s.t.Context(), Fresh(s.t, s.Ledger), s.Stored.Archive.AsOf(at), "operator:test", key, nil, decide)
+	_, err := almanac.Decider{Ledger: Fresh(s.t, s.Ledger), View: s.Stored.Archive.AsOf(at), Actor: "operator:test"}.Decide(s.t.Context(), key, decide)
 	return err
 }
 

@@ -94,10 +94,10 @@ func TestFoldsOnAPhone(t *testing.T) {
 	w.build("settled")
 	look("a result waits", "waiting")
 	sources[0].Problem = "F1DB answered 502"
-	sources[1].State = &ingest.PollState{Source: "jolpica", Licence: "CC BY-NC-SA 4.0", Answered: w.now(), Held: []assemble.Proposal{{
+	sources[1].State = &ingest.PollState{Source: "jolpica", Terms: ingest.Terms{Licence: "CC BY-NC-SA 4.0"}, LastPoll: ingest.LastPoll{Answered: w.now()}, Judgement: ingest.Judgement{Held: []assemble.Proposal{{
 		ID: "c1", Year: 2024, GrandPrix: "las-vegas", Block: assemble.Grid, Source: "jolpica", Refused: []assemble.Refusal{{Gate: "positions", Reason: "the results have P2 twice"}},
 		Lines: []assemble.Line{{About: "lewis-hamilton", Was: "P2", Is: "P3"}, {About: "carlos-sainz-jr", Was: "P3", Is: "P2"}},
-	}}}
+	}}}}
 	look("a source fails, a change is held", "waiting sources")
 	sources = sources[1:]
 	sources[0].State = nil

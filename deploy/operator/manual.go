@@ -483,7 +483,7 @@ func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round
 		if r, err = findRound(v, o.Ledger.Fold(), d.Key); err != nil {
 			return answer, err
 		}
-		events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.Key, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
+		events, err := almanac.Decider{Ledger: fresh, View: v, Actor: request.Actor, Publishable: builder.Publishable}.Decide(ctx, d.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
 		if err != nil {
 			return answer, fmt.Errorf("the facts are released, but the start of the round is not: %w", err)
 		}

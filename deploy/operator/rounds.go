@@ -523,7 +523,7 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 		return Answer{}, err
 	}
 	v := facts.Archive.AsOf(o.Now())
-	events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.key, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
+	events, err := almanac.Decider{Ledger: fresh, View: v, Actor: request.Actor, Publishable: builder.Publishable}.Decide(ctx, d.key, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrStale)
 		}

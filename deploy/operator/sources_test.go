@@ -9,7 +9,7 @@ import (
 )
 
 func TestUnanswered(t *testing.T) {
-	never, answered := ingest.PollState{Source: "f1db", Polled: time.Now()}, ingest.PollState{Source: "jolpica", Answered: time.Now()}
+	never, answered := ingest.PollState{Source: "f1db", LastPoll: ingest.LastPoll{Polled: time.Now()}}, ingest.PollState{Source: "jolpica", LastPoll: ingest.LastPoll{Answered: time.Now()}}
 	for _, test := range []struct {
 		states []ingest.PollState
 		want   bool
