@@ -418,7 +418,7 @@ var stories = map[string]func(*story){
 		s.at("before qualifying", smallStart("alps").AddDate(0, 0, -2))
 		early := statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: []season.QualifyingRow{{Driver: "anna-arno", Team: "rosso", Position: 1}}})
 		for _, early.Forced = range []bool{false, true} {
-			s.tell("an early statement, forced", early.Forced, brief(ingest.PollState{Held: must.Get(s.Trial(s.t.Context(), s.now, ingest.ManualEntry{Statements: []ingest.Statement{early}}))(s.t).Held}))
+			s.tell("an early statement, forced", early.Forced, brief(ingest.PollState{Judgement: ingest.Judgement{Held: must.Get(s.Trial(s.t.Context(), s.now, ingest.ManualEntry{Statements: []ingest.Statement{early}}))(s.t).Held}}))
 		}
 		s.poll(s.t, smallStart("alps").Add(-20*time.Hour))
 		s.Sources[0].Upstream = &herald{name: "f1db", down: &source.Fault{Kind: source.Unreachable, Err: errBroken}}
