@@ -31,7 +31,8 @@ func driverProgress(y *almanac.Year) []wire.DriverProgress {
 			row.Rounds = append(row.Rounds, roundProgress(after.Round, s.Tally))
 		}
 	}
-	order(rows, func(p wire.DriverProgress) int { return p.Rounds[len(p.Rounds)-1].Position })
+	last := func(p wire.DriverProgress) int { return p.Rounds[len(p.Rounds)-1].Position }
+	slices.SortStableFunc(rows, func(a, b wire.DriverProgress) int { return season.ComparePlaces(last(a), last(b)) })
 	return rows
 }
 
@@ -67,12 +68,13 @@ func constructorProgress(y *almanac.Year) []wire.ConstructorProgress {
 	ended := func(p wire.ConstructorProgress) bool { // another entry of the team goes on
 		return slices.ContainsFunc(rows, func(o wire.ConstructorProgress) bool { return o.TeamID == p.TeamID && o.Entry > p.Entry })
 	}
-	order(rows, func(p wire.ConstructorProgress) int {
+	last := func(p wire.ConstructorProgress) int {
 		if ended(p) {
 			return 0
 		}
 		return p.Rounds[len(p.Rounds)-1].Position
-	})
+	}
+	slices.SortStableFunc(rows, func(a, b wire.ConstructorProgress) int { return season.ComparePlaces(last(a), last(b)) })
 	return rows
 }
 
@@ -103,11 +105,6 @@ func championshipDecisions(y *almanac.Year, about func(*almanac.ChampionshipDeci
 
 func roundProgress(r *almanac.Round, t almanac.Tally) wire.RoundProgress {
 	return wire.RoundProgress{SessionKey: r.Session, Round: r.Facts.Number, Position: t.Position, Points: t.Shown(), Wins: t.Wins}
-}
-
-// order sorts competitors by their last position, the unranked ones last.
-func order[T any](rows []T, last func(T) int) {
-	slices.SortStableFunc(rows, func(a, b T) int { return season.ComparePlaces(last(a), last(b)) })
 }
 
 // part is the part of one season in the documents about all seasons. It is immutable.
@@ -282,12 +279,8 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 			career.Podiums++
 		}
 	}
-	if r.Year == 2022 && r.Facts.Sprint { // that year the sprint set the grid, but the pole was that of qualifying
-		if i := slices.IndexFunc(r.Facts.Qualifying, func(q season.QualifyingRow) bool { return q.Position == 1 }); i >= 0 {
-			c.at(r, r.Facts.Qualifying[i].Driver, r.Facts.Qualifying[i].Team).Poles++
-		}
-	} else if i := slices.IndexFunc(r.Facts.Grid, func(g season.GridSlot) bool { return g.Position == 1 }); i >= 0 {
-		c.at(r, r.Facts.Grid[i].Driver, r.Facts.Grid[i].Team).Poles++
+	if pole, ok := onPole(r); ok {
+		c.at(r, pole.driver, pole.team).Poles++
 	}
 	for _, lap := range r.Facts.FastestLaps { // the source's first has the fastest, which several drivers may share
 		i := slices.IndexFunc(race, func(row ledger.Row) bool { return row.Driver == lap.Driver })
@@ -295,6 +288,22 @@ func (c *statistics) race(r *almanac.Round, race, sprint []ledger.Row) {
 			c.at(r, race[i].Driver, race[i].Team).FastestLaps++
 		}
 	}
+}
+
+// onPole returns the driver and the team on pole. In 2022 the sprint set the grid, but the pole was that of qualifying.
+func onPole(r *almanac.Round) (car, bool) {
+	if r.Year == 2022 && r.Facts.Sprint {
+		i := slices.IndexFunc(r.Facts.Qualifying, func(q season.QualifyingRow) bool { return q.Position == 1 })
+		if i < 0 {
+			return car{}, false
+		}
+		return car{r.Facts.Qualifying[i].Driver, r.Facts.Qualifying[i].Team}, true
+	}
+	i := slices.IndexFunc(r.Facts.Grid, func(g season.GridSlot) bool { return g.Position == 1 })
+	if i < 0 {
+		return car{}, false
+	}
+	return car{r.Facts.Grid[i].Driver, r.Facts.Grid[i].Team}, true
 }
 
 // title counts the title of a season that is over: every round is verified or cancelled.

@@ -141,12 +141,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 		return err
 	}
 	o := operator.Operator{Store: store, Ledger: l, Facts: archives.Load, Now: func() time.Time { return now }}
-	if race, ok := o.Running(ctx); ok {
-		st.Running = &runningState{Name: race.GPName, State: string(race.State), Lap: race.Lap, Held: race.Held}
-		if race.Heard != nil {
-			st.Running.Heard, st.Running.Feed = race.Heard.Received, race.Heard.Source
-		}
-	}
+	st.Running = runningNow(ctx, &o)
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
 	missing := almanac.Missing(facts.Archive.AsOf(now), l.Current(now), now)
 	sources, err := ingest.LoadPollStates(ctx, store)
@@ -158,11 +153,23 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
 		st.Edges = append(st.Edges, edgeState{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
 	}
-	if s.PrintedJSON(st) {
+	if !s.PrintedJSON(st) {
+		printState(s, st)
+	}
+	return nil
+}
+
+// runningNow returns the race that may be observed now; nil if there is none.
+func runningNow(ctx context.Context, o *operator.Operator) *runningState {
+	race, ok := o.Running(ctx)
+	if !ok {
 		return nil
 	}
-	printState(s, st)
-	return nil
+	running := &runningState{Name: race.GPName, State: string(race.State), Lap: race.Lap, Held: race.Held}
+	if race.Heard != nil {
+		running.Heard, running.Feed = race.Heard.Received, race.Heard.Source
+	}
+	return running
 }
 
 // raceTime is the time of the clock flags. Without them a simulated ledger stops at the published
@@ -189,7 +196,16 @@ func (st *serviceState) rounds(a *almanac.Almanac) {
 	}
 }
 
+// printState prints the state as a table: how the service stands, then everything that waits or is wrong.
 func printState(s *terminal.Streams, st serviceState) {
+	t := &table{}
+	t.row("release", "gridcast %s", s.Version)
+	t.row("store", "%s", st.Store)
+	if st.Kind == ledger.Real {
+		t.row("time", "%s", terminal.Time(st.RaceTime))
+	} else {
+		t.row("race time", "%s", terminal.Time(st.RaceTime))
+	}
 	published := "nothing yet"
 	if st.Version > 0 {
 		published = fmt.Sprintf("version %d, built for %s", st.Version, terminal.Time(st.BuiltAt))
@@ -200,6 +216,12 @@ func printState(s *terminal.Streams, st serviceState) {
 	case st.Overdue:
 		published += "; overdue since " + terminal.Time(st.DueAt) + " (is the scheduler running?)"
 	}
+	t.row("published", "%s", published)
+	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
+	if !st.Future.IsZero() {
+		head += "; its head is of " + terminal.Time(st.Future) + ", in the future: a clock was ahead (nothing waits for it)"
+	}
+	t.row("ledger", "%s", head)
 	next := "none is known"
 	if st.NextRace != "" {
 		next = fmt.Sprintf("%s, lights out %s", st.NextRace, terminal.Time(st.LightsOut))
@@ -207,82 +229,77 @@ func printState(s *terminal.Streams, st serviceState) {
 			next += ", pick frozen"
 		}
 	}
-	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
-	if !st.Future.IsZero() {
-		head += "; its head is of " + terminal.Time(st.Future) + ", in the future: a clock was ahead (nothing waits for it)"
-	}
-	timeName := "race time"
-	if st.Kind == ledger.Real {
-		timeName = "time"
-	}
-	rows := [][]any{
-		{"release", "gridcast " + s.Version},
-		{"store", st.Store},
-		{timeName, terminal.Time(st.RaceTime)},
-		{"published", published},
-		{"ledger", head},
-		{"next race", next},
-	}
+	t.row("next race", "%s", next)
 	if r := st.Running; r != nil {
-		text := fmt.Sprintf("%s, %s at lap %d; no line of a source has come", r.Name, r.State, r.Lap)
+		heard := "no line of a source has come"
 		if !r.Heard.IsZero() {
-			text = fmt.Sprintf("%s, %s at lap %d; last line %s ago, from %s", r.Name, r.State, r.Lap, frame.LongTime(st.RaceTime.Sub(r.Heard)), r.Feed)
+			heard = fmt.Sprintf("last line %s ago, from %s", frame.LongTime(st.RaceTime.Sub(r.Heard)), r.Feed)
 		}
 		if r.Held != "" {
-			text += "; " + r.Held
+			heard += "; " + r.Held
 		}
-		rows = append(rows, []any{"running", text})
+		t.row("running", "%s, %s at lap %d; %s", r.Name, r.State, r.Lap, heard)
 	}
-	for _, m := range st.missing {
-		what := "missing"
-		if m.Urgent {
-			what = "MISSING"
-		}
-		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Fix)})
-	}
-	for i, d := range st.Refused {
-		if i == view.Shown {
-			rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%d more documents (--json lists them)", len(st.Refused)-i)})
-			break
-		}
-		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s (correct that fact, or gridcast archive use, then gridcast rebuild)", d)})
-	}
-	if len(st.waiting) > view.Shown {
-		rows = append(rows, []any{"results wait", view.Results(st.waiting) + " (gridcast results verify --all)"})
-	} else {
-		for _, w := range st.Waiting {
-			rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})
-		}
-	}
-	if len(st.differing) > view.Shown {
-		rows = append(rows, []any{"source differs", view.Results(st.differing) + " (gridcast results list, show and correct)"})
-	} else {
-		for _, d := range st.Differing {
-			rows = append(rows, []any{"source differs", d + " (gridcast results show, and correct)"})
-		}
-	}
+	t.waiting(&st)
 	for _, e := range st.Edges {
 		if e.Problem == "" {
-			rows = append(rows, []any{"edge " + e.Name, fmt.Sprintf("serves version %d", e.Version)})
+			t.row("edge "+e.Name, "serves version %d", e.Version)
 		}
 		for _, fault := range e.Faults {
-			rows = append(rows, []any{"EDGE " + e.Name, fmt.Sprintf("%s (%s)", fault.Text, fault.Fix)})
+			t.row("EDGE "+e.Name, "%s (%s)", fault.Text, fault.Fix)
 		}
 	}
 	for _, setting := range operator.SettingsOf(st.Settings) {
-		rows = append(rows, []any{setting.Name, setting.Value})
+		t.row(setting.Name, "%s", setting.Value)
 	}
-	backup := "never (gridcast store backup DIR, every night)"
-	if !st.Backup.IsZero() {
-		backup = fmt.Sprintf("%s, to %s", terminal.Time(st.Backup), st.backupTo)
+	if st.Backup.IsZero() {
+		t.row("last backup", "never (gridcast store backup DIR, every night)")
+	} else {
+		t.row("last backup", "%s, to %s", terminal.Time(st.Backup), st.backupTo)
 	}
-	rows = append(rows, []any{"last backup", backup})
 	if st.Free > 0 {
-		rows = append(rows, []any{"disk", fmt.Sprintf("%.1f GB free for the store", float64(st.Free)/1e9)})
+		t.row("disk", "%.1f GB free for the store", float64(st.Free)/1e9)
 	}
-	rows = append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)})
+	t.row("operators", "%d entries in the audit log", st.Audited)
 	for _, d := range st.Damaged {
-		rows = append(rows, []any{"DAMAGED", d})
+		t.row("DAMAGED", "%s", d)
 	}
-	s.PrintTable([]any{"", ""}, rows)
+	s.PrintTable([]any{"", ""}, t.rows)
+}
+
+// table is a table of names and texts.
+type table struct{ rows [][]any }
+
+func (t *table) row(name, format string, args ...any) {
+	t.rows = append(t.rows, []any{name, fmt.Sprintf(format, args...)})
+}
+
+// waiting adds the missing facts, the refused documents and the results that wait for a person.
+func (t *table) waiting(st *serviceState) {
+	for _, m := range st.missing {
+		name := "missing"
+		if m.Urgent {
+			name = "MISSING"
+		}
+		t.row(name, "%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Fix)
+	}
+	for _, d := range st.Refused[:min(len(st.Refused), view.Shown)] {
+		t.row("OUT OF DATE", "%s (correct that fact, or gridcast archive use, then gridcast rebuild)", d)
+	}
+	if more := len(st.Refused) - view.Shown; more > 0 {
+		t.row("OUT OF DATE", "%d more documents (--json lists them)", more)
+	}
+	t.results(st.waiting, st.Waiting, "results wait", "gridcast results verify --all", "result waits", "gridcast results verify")
+	t.results(st.differing, st.Differing, "source differs", "gridcast results list, show and correct", "source differs", "gridcast results show, and correct")
+}
+
+// results adds results that wait: each by its name, or many as one row.
+func (t *table) results(rounds []*almanac.Round, names []string, many, command, one, commandOfOne string) {
+	if len(rounds) > view.Shown {
+		t.row(many, "%s (%s)", view.Results(rounds), command)
+		return
+	}
+	for _, name := range names {
+		t.row(one, "%s (%s)", name, commandOfOne)
+	}
 }

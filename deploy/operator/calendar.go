@@ -67,21 +67,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Effects = append(p.Effects, plan.Listed...)
 		return done, nil
 	}
-	p.Question = "Is this the calendar?"
-	if n := len(plan.New); n > 0 {
-		// All of them, because each gets a session key, which it keeps for ever.
-		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 round is new", "rounds are new"), strings.Join(view.Each(plan.New, func(r calendar.Round) string {
-			return fmt.Sprintf("%s of %d on %s", r.Name, r.Year, r.Date.Format(time.DateOnly))
-		}), ", ")))
-	}
-	if n := len(plan.Moved); n > 0 {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 start moves", "starts move"), some(plan.Moved, func(m ingest.MovedStart) string {
-			return fmt.Sprintf("%s of %d from %s to %s", m.Name, m.Year, minute(m.From), minute(m.To))
-		})))
-	}
-	if rest := len(plan.Entry.Statements) - 3*len(plan.New) - len(plan.Moved); rest > 0 {
-		p.Effects = append(p.Effects, "Circuits, numbers, or when other sessions are held change too.")
-	}
+	p.Question, p.Effects = "Is this the calendar?", append(p.Effects, calendarEffects(&plan)...)
 	out, err := o.Ingest.Trial(ctx, v.At, plan.Entry)
 	if err != nil {
 		return nil, err
@@ -116,9 +102,25 @@ func nextOf(v *season.View, s *ledger.Fold) string {
 	return fmt.Sprintf("the %s on %s", label(coming), minute(coming.Start))
 }
 
-// some lists the first eight names.
-func some[T any](all []T, name func(T) string) string {
-	return view.First(view.Each(all, name), 8)
+// calendarEffects describes the rounds that a calendar adds and changes.
+func calendarEffects(plan *ingest.CalendarPlan) (effects []string) {
+	if n := len(plan.New); n > 0 {
+		// All of them, because each gets a session key, which it keeps for ever.
+		named := view.Each(plan.New, func(r calendar.Round) string {
+			return fmt.Sprintf("%s of %d on %s", r.Name, r.Year, r.Date.Format(time.DateOnly))
+		})
+		effects = append(effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 round is new", "rounds are new"), strings.Join(named, ", ")))
+	}
+	if n := len(plan.Moved); n > 0 {
+		named := view.Each(plan.Moved, func(m ingest.MovedStart) string {
+			return fmt.Sprintf("%s of %d from %s to %s", m.Name, m.Year, minute(m.From), minute(m.To))
+		})
+		effects = append(effects, fmt.Sprintf("%s: %s.", view.Count(n, "1 start moves", "starts move"), view.First(named, 8)))
+	}
+	if rest := len(plan.Entry.Statements) - 3*len(plan.New) - len(plan.Moved); rest > 0 {
+		effects = append(effects, "Circuits, numbers, or when other sessions are held change too.")
+	}
+	return effects
 }
 
 // CalendarTemplate returns the known calendar of a year as a table that ImportCalendar reads.
