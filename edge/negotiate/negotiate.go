@@ -25,24 +25,14 @@ func (e Encoding) Token() string { return tokens[e] }
 // and "" for the identity.
 func (e Encoding) Suffix() string { return [Encodings]string{"br", "zst", "gz", ""}[e] }
 
-// Order holds the codings that a client accepts, the best first. It ends with the identity,
-// which is served even to a client that refuses it, because there is nothing better.
-type Order struct {
-	list [Encodings]Encoding
-	n    int
-}
-
-// All returns the codings in order.
-func (o *Order) All() []Encoding { return o.list[:o.n] }
-
 // unset is the quality of a coding that no member of the list names.
 const unset = -1
 
-// AcceptEncoding reads the header's value. Without a value only the
+// Best reads the value of Accept-Encoding, and returns the stored coding that the client prefers. Without a value only the
 // identity is left. A coding without a member has the quality of "*"; the identity, if "*" is
-// missing too, is acceptable but the last choice. Of members with the same coding
-// the last counts; an unreadable member is ignored.
-func AcceptEncoding(header []byte) Order {
+// missing too, is acceptable but the last choice. A client that refuses it gets it nevertheless, because there is nothing
+// better. Of members with the same coding the last counts; an unreadable member is ignored.
+func Best(header []byte, stored [Encodings]bool) Encoding {
 	quality := [Encodings]int{unset, unset, unset, unset}
 	star := unset
 	for len(header) > 0 {
@@ -66,31 +56,16 @@ func AcceptEncoding(header []byte) Order {
 			}
 		}
 	}
-	return order(quality, star)
-}
-
-// order sorts the acceptable codings: four values, so the simplest sort is enough.
-func order(quality [Encodings]int, star int) Order {
-	var o Order
-	for e := range quality {
-		if quality[e] == unset {
-			quality[e] = max(star, 0)
+	best, most := Identity, 0
+	for e, q := range quality {
+		if q == unset {
+			q = star
 		}
-		if quality[e] == 0 {
-			continue
+		if stored[e] && q > most { // the codings before it are preferred among equals
+			best, most = Encoding(e), q
 		}
-		i := o.n
-		for ; i > 0 && quality[o.list[i-1]] < quality[e]; i-- {
-			o.list[i] = o.list[i-1]
-		}
-		o.list[i] = Encoding(e)
-		o.n++
 	}
-	if quality[Identity] == 0 {
-		o.list[o.n] = Identity
-		o.n++
-	}
-	return o
+	return best
 }
 
 // weight reads the parameters of a member, of which only q has a meaning, and returns the

@@ -11,16 +11,18 @@ import (
 	"gridcast/edge/negotiate"
 )
 
-func order(header string) []string {
-	o := negotiate.AcceptEncoding([]byte(header))
-	names := make([]string, 0, negotiate.Encodings)
-	for _, e := range o.All() {
-		names = append(names, e.Token())
+// order lists the codings in the order in which a client gets them, if each is stored until it was given.
+func order(header string) (names []string) {
+	stored := [negotiate.Encodings]bool{true, true, true, true}
+	for e := negotiate.Best([]byte(header), stored); ; e = negotiate.Best([]byte(header), stored) {
+		if !stored[e] {
+			return names
+		}
+		names, stored[e] = append(names, e.Token()), false
 	}
-	return names
 }
 
-func TestAcceptEncoding(t *testing.T) {
+func TestBest(t *testing.T) {
 	golden.Table(t, "testdata/accept.txt", func(header string) string { return strings.Join(order(header), " ") })
 }
 
@@ -83,7 +85,7 @@ func lower(s string) string {
 	}, s)
 }
 
-func FuzzAcceptEncoding(f *testing.F) {
+func FuzzBest(f *testing.F) {
 	for _, seed := range []string{
 		"gzip, deflate, br;q=0.9, zstd;q=0.123", "*;q=0.5,identity;q=0", "x-gzip;q=1.000;level=1", "br;Q= 0.7 ,,;", "*", "q=1;q=0",
 	} {
@@ -101,7 +103,7 @@ func TestDoesNotAllocate(t *testing.T) {
 	match := []byte(`W/"x", "y", "z"`)
 	tags := [][]byte{[]byte(`"a"`), []byte(`"z"`)}
 	if n := testing.AllocsPerRun(100, func() {
-		negotiate.AcceptEncoding(accept)
+		negotiate.Best(accept, [negotiate.Encodings]bool{true, true, true, true})
 		negotiate.NoneMatch(match, tags)
 		negotiate.PrefersHTML(accept)
 	}); n != 0 {

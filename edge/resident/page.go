@@ -118,13 +118,11 @@ func (p *Page) best(acceptEncoding []byte) negotiate.Encoding {
 	if len(acceptEncoding) == 0 {
 		return negotiate.Identity
 	}
-	order := negotiate.AcceptEncoding(acceptEncoding)
-	for _, e := range order.All() {
-		if p.full[e] != nil {
-			return e
-		}
+	var stored [negotiate.Encodings]bool
+	for e := range stored {
+		stored[e] = p.full[e] != nil
 	}
-	return negotiate.Identity
+	return negotiate.Best(acceptEncoding, stored)
 }
 
 // Find returns the page of a request target in one of its common spellings, or nil; then
