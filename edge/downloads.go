@@ -19,6 +19,7 @@ import (
 
 	"gridcast/edge/resident"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/retry"
 )
 
@@ -206,7 +207,7 @@ func (d *downloads) sync(ctx context.Context) error {
 	entries, err := os.ReadDir(dir)
 	faults = append(faults, err)
 	for _, e := range entries {
-		if name := e.Name(); !keep[name] && strings.HasSuffix(name, ".zip") || strings.HasPrefix(name, "new-") {
+		if name := e.Name(); !keep[name] && strings.HasSuffix(name, ".zip") || strings.HasPrefix(name, dirblob.NewFile) {
 			faults = append(faults, os.Remove(filepath.Join(dir, name)))
 		}
 	}
@@ -269,24 +270,7 @@ func (d *downloads) makeFile(dir string, v *snapshots.Version, year int, source 
 		return resident.File{}, err
 	}
 	file := resident.File{Year: year, Source: source, SHA256: snapshots.Digest(data), Size: int64(len(data))}
-	return file, replace(dir, filepath.Join(dir, nameOf(file)), data)
-}
-
-// replace makes the file under path hold data, whole or not at all.
-func replace(dir, path string, data []byte) error {
-	f, err := os.CreateTemp(dir, "new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return file, dirblob.WriteFile(filepath.Join(dir, nameOf(file)), data, 0o600, os.Rename)
 }
 
 // openWhole opens a file, reads all of it and checks its hash, so that no byte of a damaged file

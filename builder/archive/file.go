@@ -2,11 +2,11 @@ package archive
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
+
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // The seasons from 2007 to the Hungarian Grand Prix of 2026, made by our importer from the
@@ -43,27 +43,8 @@ func ReadFile(path string) (Stored, error) {
 // WriteFile writes an archive file. It replaces the file that was there in one step, so that after any failure
 // path holds the old archive or the new one.
 func WriteFile(path string, s Stored) error {
-	if err := replace(path, s.File()); err != nil {
+	if err := dirblob.WriteFile(path, s.File(), 0o644, os.Rename); err != nil {
 		return fmt.Errorf("write archive %s: %w", path, err)
 	}
 	return nil
-}
-
-// replace writes a temporary file beside path and renames it. The data reaches the disk before the name does.
-func replace(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".archive-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

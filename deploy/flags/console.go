@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridcast/deploy/console"
+	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/watch"
 )
 
@@ -97,14 +98,5 @@ func WriteSecret(file, text string, place func(from, to string) error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".secret-*") // private by default
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // after a rename there is nothing to remove
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return place(f.Name(), file)
+	return dirblob.WriteFile(file, []byte(text), 0o600, place)
 }
