@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/picks"
+	"gridcast/builder/provenance"
 	"gridcast/builder/render"
 	"gridcast/builder/running"
 	"gridcast/builder/season"
@@ -194,46 +195,35 @@ func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
-		if r.Facts.Winner() == nil || r.Off() {
+		if r.Facts.Winner() == nil || r.Off() || r.Result != nil && !r.Differs() {
 			continue
 		}
-		after, reason := p.AutoVerifyAfter, ""
+		after := p.AutoVerifyAfter
 		if r.Result != nil {
-			if !r.Differs() {
-				continue
-			}
 			after = p.AutoReviseAfter
 		}
-		if after == 0 {
-			continue
-		}
-		since := r.End()
+		var stable provenance.Stability
 		if p.Stability != nil {
-			stable := p.Stability(sum, r.Year, r.Facts.GrandPrix)
-			if stable.Contested {
-				continue
-			}
-			if stable.Doubted {
-				after *= 2
-			}
-			since, reason = season.Later(since, stable.Since), stable.From
+			stable = p.Stability(sum, r.Year, r.Facts.GrandPrix)
 		}
-		if v.At.Before(since.Add(after)) {
+		if stable.Doubted {
+			after *= 2
+		}
+		if after == 0 || stable.Contested || v.At.Before(season.Later(r.End(), stable.Since).Add(after)) {
 			continue
 		}
-		if r.Result == nil {
-			reason = ""
-		} else {
-			reason = strings.TrimSpace("the source has another classification " + reason)
+		reason := ""
+		if r.Result != nil {
+			reason = strings.TrimSpace("the source has another classification " + stable.From)
 		}
 		events = append(events, r.Vouch(reason))
 	}
 	return events, nil
 }
 
-// Publishable renders and checks the documents of a round with the ledger after an event. It returns the
-// faults of documents that are sound with the ledger before the event. Only publishable events are
-// appended, because the ledger is append-only.
+// Publishable returns the faults that an event would bring into the documents of a round. before and after are the
+// ledger without and with the event. A document that has a fault without the event counts as no fault of it. Only
+// publishable events are appended, because the ledger is append-only.
 func Publishable(v *season.View, before, after *ledger.Fold, session int64) error {
 	record, ok := after.Record(session)
 	if !ok {
@@ -258,7 +248,7 @@ func Publishable(v *season.View, before, after *ledger.Fold, session int64) erro
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, variant := range variants {
 		group.Go(func() error {
-			if err := whole(then, variant); err != nil && whole(now(), variant) == nil {
+			if err := faultIn(then, variant); err != nil && faultIn(now(), variant) == nil {
 				faults[i] = err
 			}
 			return nil
@@ -268,8 +258,8 @@ func Publishable(v *season.View, before, after *ledger.Fold, session int64) erro
 	return errors.Join(faults...)
 }
 
-// whole returns the faults of one variant by itself.
-func whole(a *almanac.Almanac, v catalog.Variant) error {
+// faultIn returns the fault of the document of a variant; nil: it has none.
+func faultIn(a *almanac.Almanac, v catalog.Variant) error {
 	if _, ok := a.Year(v.Year); v.Year != 0 && !ok {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (c *codec) unpack(e ManifestEntry, packed, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// unpack makes the identity and the other codings from the packed body, or brotli alone for a lean one.
+// unpack makes the identity and the other codings from the packed body. A lean body gets brotli alone.
 func (b *Body) unpack(c *codec, lean bool) (err error) {
 	if !lean {
 		if b.Identity, err = c.unpack(b.Entry, b.Encoded[GZ], nil); err == nil {
@@ -104,7 +104,7 @@ func (b *Body) unpack(c *codec, lean bool) (err error) {
 	return err
 }
 
-// Plain returns the identity, of a lean body made anew. It is safe for concurrent use.
+// Plain returns the identity. A lean body keeps none, so each call unpacks it again. It is safe for concurrent use.
 func (b *Body) Plain() []byte {
 	if b.Identity != nil || b.Encoded[GZ] == nil {
 		return b.Identity

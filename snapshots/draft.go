@@ -30,9 +30,10 @@ type Variant struct {
 // Reused is a variant whose stored bytes are those of an entry of the base.
 func Reused(e ManifestEntry) Variant { return Variant{entry: e, reused: true} }
 
-// New is a variant with new bytes. packed is the same as gzip, from Pack, and is stored instead; nil stores
-// the identity, without codings. New copies nothing: the slices must not change until Publish has returned.
-// If the base has the same bytes under the path, Publish keeps the base's entry with its generatedAt.
+// New is a variant with new bytes. packed has the same bytes as gzip, from Pack. The store gets packed, or identity if
+// packed is nil; a variant without packed has no codings. New copies nothing, so the slices must not change until
+// Publish has returned. If the base has the same bytes under the path, Publish keeps the base's entry with its
+// generatedAt.
 func New(path string, identity, packed []byte, generatedAt time.Time) Variant {
 	digest := Digest(identity)
 	v := Variant{data: identity, entry: ManifestEntry{

@@ -29,12 +29,13 @@ type Pruned struct {
 	Bytes   int64
 }
 
-// Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge that none
-// of them needs: manifests, notes, abandoned claims, probes, objects and derived documents. It keeps the latest
-// derived documents and their parts, because the next ones are made from them. keep counts the current version and is
-// at least 1.
-// A version that differs from its base in /live alone is not counted and stays with it. A version whose bytes a
-// refused document or /live keeps is not counted and stays too. now is real time. A dry run removes nothing.
+// Prune keeps the newest published versions and removes everything older than PruneAge that none of them needs:
+// manifests, notes, abandoned claims, probes, objects and derived documents. keep is the number of versions, with the
+// current one, and at least 1. now is real time. A dry run removes nothing.
+//
+// Three things stay besides. A version that differs from its base in /live alone stays with its base. A version stays
+// if a later one still shows bytes of it, for a refused document or in /live. The latest derived documents and their
+// parts stay, because the next ones are made from them.
 //
 // Prune removes nothing if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {

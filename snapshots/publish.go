@@ -89,14 +89,14 @@ type Receipt struct {
 // Publish makes the draft the current version. Either all of it becomes visible to readers,
 // by one swap of the pointer, or nothing does.
 //
-// Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive,
-// ledger head, due time, missing facts and refused entries equal the base's, there is no hold to end, every
-// key of the publisher has signed the base, and the base has no Damage.
+// Publish writes nothing, and the receipt says Unchanged, if there is nothing to publish: the draft has the base's
+// entries, seasons, archive, ledger head, due time, missing facts and refused entries, and ends no hold. Every key of
+// the publisher must have signed the base, and the base must have no Damage.
 //
-// The error is ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
-// ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
-// could not learn whether the version is current; a later LoadBase tells. After blob.ErrUnsynced a crash may bring the
-// base back. After any error the caller can publish again, under the next number.
+// The error is ErrHeld, ErrMayNotFollow or ErrBaseChanged; each describes its case. It is ErrDamaged if the store
+// returned other bytes than it was given. After blob.ErrUnknown the version may be current, and a later LoadBase shows
+// it. After blob.ErrUnsynced a crash may bring the base back. After any error the caller can publish again, under the
+// next number.
 func (p *Publisher) Publish(ctx context.Context, d Draft) (Receipt, error) {
 	start := time.Now()
 	receipt, err := p.publish(ctx, d)

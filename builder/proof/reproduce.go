@@ -257,8 +257,8 @@ func (r *Reproducer) log(ctx context.Context, m *snapshots.Manifest, made map[st
 	return err
 }
 
-// live adds the documents of /live: of the race that the version shows from the observations up to the named head, of
-// earlier races from the inputs of the version that wrote their timeline.
+// live adds the documents of /live. The race that the version shows comes from the observations up to the head that the
+// manifest names. The timeline of an earlier race comes from the inputs of the version that wrote it.
 func (r *Reproducer) live(ctx context.Context, m *snapshots.Manifest, a *almanac.Almanac, made map[string]remake) error {
 	tape := &live.Tape{}
 	if round := running.RoundIn(a); round != nil {

@@ -88,7 +88,8 @@ func (v *Version) keepLostSeasons(base *snapshots.Base, a *almanac.Almanac) {
 	}
 }
 
-// restore puts the document of the base in the place of one, or an empty document if the base has none.
+// restore replaces the document of a path by the base's. If the base has none, readers get an empty document; a derived
+// document is left out, because a later version brings it.
 func (v *Version) restore(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, path string) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
@@ -108,7 +109,7 @@ func (v *Version) restore(ctx context.Context, base *snapshots.Base, a *almanac.
 		return nil
 	}
 	if variant.Endpoint.Derived() {
-		v.Drop(path) // it comes with a later version
+		v.Drop(path)
 		return nil
 	}
 	if d.Body, err = Empty(path, a.At); err == nil {

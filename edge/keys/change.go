@@ -194,10 +194,10 @@ func update(ctx context.Context, store blob.Store, full int, edit func(*List) er
 	return err
 }
 
-// Restore replaces the list by an earlier one, so that keys which were revoked since work again. Edges
-// refuse a lower serial number than the one they have. Restore therefore raises it above that of the
-// backup, above that of the stored list, which may be damaged or missing, and above the given one, for a
-// store that no longer knows what its edges have read. The keys of s sign the list; nil: it is not signed.
+// Restore replaces the list by the backup, so keys that were revoked since then work again. Edges refuse a list whose
+// serial number is not above the one that they have. Restore therefore takes a number above three others: that of the
+// backup, that of the stored list if it can be read, and above, which the caller has from the edges. The keys of s sign
+// the list; nil: it is not signed.
 func Restore(ctx context.Context, store blob.Store, backup List, above int64, s *notes.Signers) error {
 	stored := document(store)
 	stored.Decode = func(data []byte) (List, error) {
