@@ -49,10 +49,9 @@ func (a Alias) apply(f *season.Facts) {
 				if _, exists := s.Round(season.GrandPrixID(a.To)); !exists {
 					r.GrandPrix = season.GrandPrixID(a.To)
 				}
-			case a.Kind == EngineAlias:
-				renameEngine(r, season.EngineID(a.From), season.EngineID(a.To))
-			case a.Kind == TeamAlias:
-				renameTeam(r, season.TeamID(a.From), season.TeamID(a.To))
+			case a.Kind == EngineAlias && season.Rename(r, season.EngineID(a.From), season.EngineID(a.To)),
+				a.Kind == TeamAlias && season.Rename(r, season.TeamID(a.From), season.TeamID(a.To)):
+				mergeStandings(r)
 			}
 		}
 	}
@@ -101,33 +100,6 @@ func addAlias(f *season.Facts, from, to season.TeamID) {
 	aliases[from] = to
 	delete(aliases, to)
 	f.Aliases = aliases
-}
-
-// renameTeam gives a team another identifier in all rows. It copies a list before it writes to it.
-func renameTeam(r *season.Round, from, to season.TeamID) {
-	rename(&r.Entries, from, to, func(row *season.Entry) *season.TeamID { return &row.Team })
-	for k := range r.Practice {
-		rename(&r.Practice[k], from, to, func(row *season.TimedLap) *season.TeamID { return &row.Team })
-	}
-	rename(&r.Qualifying, from, to, func(row *season.QualifyingRow) *season.TeamID { return &row.Team })
-	rename(&r.SprintQualifying, from, to, func(row *season.QualifyingRow) *season.TeamID { return &row.Team })
-	rename(&r.SprintGrid, from, to, func(row *season.GridSlot) *season.TeamID { return &row.Team })
-	rename(&r.SprintResults, from, to, func(row *season.Result) *season.TeamID { return &row.Team })
-	rename(&r.Grid, from, to, func(row *season.GridSlot) *season.TeamID { return &row.Team })
-	rename(&r.Results, from, to, func(row *season.Result) *season.TeamID { return &row.Team })
-	if rename(&r.TeamStandings, from, to, func(row *season.TeamStanding) *season.TeamID { return &row.Team }) {
-		mergeStandings(r)
-	}
-}
-
-// renameEngine gives an engine another identifier in all rows.
-func renameEngine(r *season.Round, from, to season.EngineID) {
-	rename(&r.Entries, from, to, func(row *season.Entry) *season.EngineID { return &row.Engine })
-	rename(&r.SprintResults, from, to, func(row *season.Result) *season.EngineID { return &row.Engine })
-	rename(&r.Results, from, to, func(row *season.Result) *season.EngineID { return &row.Engine })
-	if rename(&r.TeamStandings, from, to, func(row *season.TeamStanding) *season.EngineID { return &row.Engine }) {
-		mergeStandings(r)
-	}
 }
 
 // mergeStandings adds the rows of one competitor in the standings together, which had two names until now.

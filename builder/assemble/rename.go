@@ -111,38 +111,11 @@ func renameDriver(f *season.Facts, from, to season.DriverID) {
 	}
 	for i := range f.Seasons {
 		for j := range f.Seasons[i].Rounds {
-			r := &f.Seasons[i].Rounds[j]
-			rename(&r.Entries, from, to, func(row *season.Entry) *season.DriverID { return &row.Driver })
-			for k := range r.Practice {
-				rename(&r.Practice[k], from, to, func(row *season.TimedLap) *season.DriverID { return &row.Driver })
-			}
-			rename(&r.Qualifying, from, to, func(row *season.QualifyingRow) *season.DriverID { return &row.Driver })
-			rename(&r.SprintQualifying, from, to, func(row *season.QualifyingRow) *season.DriverID { return &row.Driver })
-			rename(&r.SprintGrid, from, to, func(row *season.GridSlot) *season.DriverID { return &row.Driver })
-			rename(&r.SprintResults, from, to, func(row *season.Result) *season.DriverID { return &row.Driver })
-			rename(&r.Grid, from, to, func(row *season.GridSlot) *season.DriverID { return &row.Driver })
-			rename(&r.Results, from, to, func(row *season.Result) *season.DriverID { return &row.Driver })
-			rename(&r.FastestLaps, from, to, func(row *season.FastestLap) *season.DriverID { return &row.Driver })
-			rename(&r.PitStops, from, to, func(row *season.PitStop) *season.DriverID { return &row.Driver })
-			if rename(&r.DriverStandings, from, to, func(row *season.DriverStanding) *season.DriverID { return &row.Driver }) {
+			if r := &f.Seasons[i].Rounds[j]; season.Rename(r, from, to) {
 				mergeStandings(r)
 			}
 		}
 	}
-}
-
-// rename reports whether a row had the former identifier.
-func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) (copied bool) {
-	for i := range *rows {
-		if *id(&(*rows)[i]) != from {
-			continue
-		}
-		if !copied {
-			*rows, copied = slices.Clone(*rows), true
-		}
-		*id(&(*rows)[i]) = to
-	}
-	return copied
 }
 
 // drivers adds the driver of every row of a round to a set.

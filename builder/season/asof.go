@@ -85,32 +85,6 @@ func coloursOf(s *Season, appeared map[TeamID]time.Time, t time.Time) map[TeamID
 	return known
 }
 
-// withhold removes the sessions that were not known at t, and keeps the place in the calendar.
-func (r *Round) withhold(t time.Time) {
-	full := *r // the instants depend on the result, which r may lose below
-	for i, kind := range practices {
-		if full.SessionKnownAt(kind).After(t) {
-			r.Practice[i] = nil
-		}
-	}
-	if full.SessionKnownAt(SprintQualifying).After(t) {
-		r.SprintQualifying, r.SprintGrid = nil, nil
-	}
-	if full.SprintKnownAt().After(t) {
-		r.SprintResults = nil
-	}
-	if full.QualifyingKnownAt().After(t) {
-		r.Qualifying = nil
-	}
-	if full.GridKnownAt().After(t) {
-		r.Entries, r.Grid = nil, nil
-	}
-	if full.ResultKnownAt().After(t) {
-		r.Results, r.FastestLaps, r.PitStops = nil, nil, nil
-		r.DriverStandings, r.TeamStandings = nil, nil
-	}
-}
-
 // asOf keeps the links known at t. The end of a link is known in the year after it.
 func (l *Lineage) asOf(t time.Time, known []time.Time) Lineage {
 	var out Lineage

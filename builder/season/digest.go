@@ -83,20 +83,9 @@ func (r *Round) write(h *maphash.Hash) {
 		maphash.WriteComparable(h, [2]instant{instantOf(s.Date), instantOf(s.Start)})
 		maphash.WriteComparable(h, s.Cancelled)
 	}
-	for _, laps := range r.Practice {
-		writeRows(h, laps)
+	for _, t := range tables {
+		t.rows(r).write(h)
 	}
-	writeRows(h, r.Entries)
-	writeRows(h, r.Qualifying)
-	writeRows(h, r.SprintQualifying)
-	writeRows(h, r.SprintGrid)
-	writeRows(h, r.SprintResults)
-	writeRows(h, r.Grid)
-	writeRows(h, r.Results)
-	writeRows(h, r.FastestLaps)
-	writeRows(h, r.PitStops)
-	writeRows(h, r.DriverStandings)
-	writeRows(h, r.TeamStandings)
 }
 
 // instant is a time without its zone. A time.Time points to its zone, and two zones of one name may lie in two places.
@@ -109,15 +98,6 @@ type instant struct {
 func instantOf(t time.Time) instant {
 	_, offset := t.Zone()
 	return instant{t.Unix(), t.Nanosecond(), offset}
-}
-
-// writeRows writes rows that hold neither pointers nor slices. No rows and an empty table differ, as they do in JSON.
-func writeRows[T comparable](h *maphash.Hash, rows []T) {
-	maphash.WriteComparable(h, rows == nil)
-	maphash.WriteComparable(h, len(rows))
-	for i := range rows {
-		maphash.WriteComparable(h, rows[i])
-	}
 }
 
 // writeTable writes the rows of the keys that the table has.

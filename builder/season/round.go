@@ -188,52 +188,6 @@ func (r *Round) Entry(driver DriverID) *Entry {
 	return nil
 }
 
-// References calls visit for each row of the round, with the instant at which its table is known. A table without
-// drivers, teams or engines leaves them empty.
-func (r *Round) References(visit func(driver DriverID, team TeamID, engine EngineID, known time.Time)) {
-	for i, kind := range practices {
-		known := r.SessionKnownAt(kind)
-		for _, row := range r.Practice[i] {
-			visit(row.Driver, row.Team, "", known)
-		}
-	}
-	qualifying, sprint := r.QualifyingKnownAt(), r.SprintKnownAt()
-	grid, result, sprintGrid := r.GridKnownAt(), r.ResultKnownAt(), r.SessionKnownAt(SprintQualifying)
-	for _, row := range r.SprintQualifying {
-		visit(row.Driver, row.Team, "", sprintGrid)
-	}
-	for _, row := range r.SprintGrid {
-		visit(row.Driver, row.Team, "", sprintGrid)
-	}
-	for _, row := range r.SprintResults {
-		visit(row.Driver, row.Team, row.Engine, sprint)
-	}
-	for _, row := range r.Qualifying {
-		visit(row.Driver, row.Team, "", qualifying)
-	}
-	for _, row := range r.Entries {
-		visit(row.Driver, row.Team, row.Engine, grid)
-	}
-	for _, row := range r.Grid {
-		visit(row.Driver, row.Team, "", grid)
-	}
-	for _, row := range r.Results {
-		visit(row.Driver, row.Team, row.Engine, result)
-	}
-	for _, row := range r.FastestLaps {
-		visit(row.Driver, "", "", result)
-	}
-	for _, row := range r.PitStops {
-		visit(row.Driver, "", "", result)
-	}
-	for _, row := range r.DriverStandings {
-		visit(row.Driver, "", "", result)
-	}
-	for _, row := range r.TeamStandings {
-		visit("", row.Team, row.Engine, result)
-	}
-}
-
 // Later returns the later of two instants.
 func Later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -1,0 +1,165 @@
+package season
+
+import (
+	"hash/maphash"
+	"slices"
+	"time"
+)
+
+// table is one of the tables of a round. Whatever goes through all tables goes through this list.
+type table struct {
+	part  Part
+	known func(*Round) time.Time // the instant at which it is known
+	rows  func(*Round) tableRows
+}
+
+var tables = []table{
+	practice(0), practice(1), practice(2), practice(3),
+	tableOf(Part(SprintQualifying), sprintGridKnownAt, func(r *Round) *[]QualifyingRow { return &r.SprintQualifying }),
+	tableOf(SprintGridPart, sprintGridKnownAt, func(r *Round) *[]GridSlot { return &r.SprintGrid }),
+	tableOf(Part(Sprint), (*Round).SprintKnownAt, func(r *Round) *[]Result { return &r.SprintResults }),
+	tableOf(Part(Qualifying), (*Round).QualifyingKnownAt, func(r *Round) *[]QualifyingRow { return &r.Qualifying }),
+	tableOf(EntriesPart, (*Round).GridKnownAt, func(r *Round) *[]Entry { return &r.Entries }),
+	tableOf(GridPart, (*Round).GridKnownAt, func(r *Round) *[]GridSlot { return &r.Grid }),
+	tableOf(ResultPart, (*Round).ResultKnownAt, func(r *Round) *[]Result { return &r.Results }),
+	tableOf(FastestLapsPart, (*Round).ResultKnownAt, func(r *Round) *[]FastestLap { return &r.FastestLaps }),
+	tableOf(PitStopsPart, (*Round).ResultKnownAt, func(r *Round) *[]PitStop { return &r.PitStops }),
+	tableOf(DriverStandingsPart, (*Round).ResultKnownAt, func(r *Round) *[]DriverStanding { return &r.DriverStandings }),
+	tableOf(TeamStandingsPart, (*Round).ResultKnownAt, func(r *Round) *[]TeamStanding { return &r.TeamStandings }),
+}
+
+func practice(i int) table {
+	return tableOf(Part(practices[i]), func(r *Round) time.Time { return r.SessionKnownAt(practices[i]) }, func(r *Round) *[]TimedLap { return &r.Practice[i] })
+}
+
+func sprintGridKnownAt(r *Round) time.Time { return r.SessionKnownAt(SprintQualifying) }
+
+// The columns of a row that identify things; nil: its table has no such column.
+func (l *TimedLap) ids() (*DriverID, *TeamID, *EngineID)      { return &l.Driver, &l.Team, nil }
+func (q *QualifyingRow) ids() (*DriverID, *TeamID, *EngineID) { return &q.Driver, &q.Team, nil }
+func (g *GridSlot) ids() (*DriverID, *TeamID, *EngineID)      { return &g.Driver, &g.Team, nil }
+func (e *Entry) ids() (*DriverID, *TeamID, *EngineID) { return &e.Driver, &e.Team, &e.Engine }
+
+func (r *Result) ids() (*DriverID, *TeamID, *EngineID)         { return &r.Driver, &r.Team, &r.Engine }
+func (l *FastestLap) ids() (*DriverID, *TeamID, *EngineID)     { return &l.Driver, nil, nil }
+func (p *PitStop) ids() (*DriverID, *TeamID, *EngineID)        { return &p.Driver, nil, nil }
+func (s *DriverStanding) ids() (*DriverID, *TeamID, *EngineID) { return &s.Driver, nil, nil }
+func (s *TeamStanding) ids() (*DriverID, *TeamID, *EngineID)   { return nil, &s.Team, &s.Engine }
+
+// tableRows are the rows of one table of one round.
+type tableRows interface {
+	len() int
+	ids(row int) (*DriverID, *TeamID, *EngineID)
+	clear()
+	own() // copies the rows, before a write
+	write(h *maphash.Hash)
+}
+
+type rowsIn[T comparable, P interface {
+	*T
+	ids() (*DriverID, *TeamID, *EngineID)
+}] struct{ rows *[]T }
+
+func (t rowsIn[T, P]) len() int                                    { return len(*t.rows) }
+func (t rowsIn[T, P]) ids(row int) (*DriverID, *TeamID, *EngineID) { return P(&(*t.rows)[row]).ids() }
+func (t rowsIn[T, P]) clear()                                      { *t.rows = nil }
+func (t rowsIn[T, P]) own()                                        { *t.rows = slices.Clone(*t.rows) }
+
+// write tells no rows from an empty table, as JSON does.
+func (t rowsIn[T, P]) write(h *maphash.Hash) {
+	maphash.WriteComparable(h, *t.rows == nil)
+	maphash.WriteComparable(h, len(*t.rows))
+	for i := range *t.rows {
+		maphash.WriteComparable(h, (*t.rows)[i])
+	}
+}
+
+func tableOf[T comparable, P interface {
+	*T
+	ids() (*DriverID, *TeamID, *EngineID)
+}](part Part, known func(*Round) time.Time, rows func(*Round) *[]T) table {
+	return table{part, known, func(r *Round) tableRows { return rowsIn[T, P]{rows(r)} }}
+}
+
+// References calls visit for each row of the round, with the instant at which its table is known. A table without
+// drivers, teams or engines leaves them empty.
+func (r *Round) References(visit func(driver DriverID, team TeamID, engine EngineID, known time.Time)) {
+	for _, t := range tables {
+		rows := t.rows(r)
+		if rows.len() == 0 {
+			continue
+		}
+		known := t.known(r)
+		for i := range rows.len() {
+			driver, team, engine := rows.ids(i)
+			visit(valueOf(driver), valueOf(team), valueOf(engine), known)
+		}
+	}
+}
+
+func valueOf[K ~string](id *K) K {
+	if id == nil {
+		return ""
+	}
+	return *id
+}
+
+// Rename gives a driver, a team or an engine another identifier in all rows of the round, and reports whether a row of the
+// standings had the former one. It copies a table before it writes to it.
+func Rename[K DriverID | TeamID | EngineID](r *Round, from, to K) (standings bool) {
+	for _, t := range tables {
+		rows, owned := t.rows(r), false
+		for i := range rows.len() {
+			if id := pick[K](rows.ids(i)); id == nil || *id != from {
+				continue
+			}
+			if !owned {
+				rows.own()
+				owned = true
+			}
+			*pick[K](rows.ids(i)) = to
+			standings = standings || t.part == DriverStandingsPart || t.part == TeamStandingsPart
+		}
+	}
+	return standings
+}
+
+// pick returns the identifier of a kind.
+func pick[K any](driver *DriverID, team *TeamID, engine *EngineID) (id *K) {
+	switch id := any(&id).(type) {
+	case **DriverID:
+		*id = driver
+	case **TeamID:
+		*id = team
+	case **EngineID:
+		*id = engine
+	}
+	return id
+}
+
+// withhold removes the tables that were not known at t, and keeps the place in the calendar.
+func (r *Round) withhold(t time.Time) {
+	full := *r // the instants depend on the result, which r may lose below
+	for _, table := range tables {
+		if table.known(&full).After(t) {
+			table.rows(r).clear()
+		}
+	}
+}
+
+// Clear removes a part from a round. It does nothing for an unknown part.
+func (r *Round) Clear(part Part) {
+	switch part {
+	case CalendarPart:
+		r.Number, r.Name, r.Circuit, r.Street, r.CourseKm, r.ScheduledLaps, r.Sprint = 0, "", "", false, 0, 0, false
+	case StartPart:
+		r.Date, r.Start = time.Time{}, time.Time{}
+	case SessionsPart:
+		r.Sessions = nil
+	}
+	for _, t := range tables {
+		if t.part == part {
+			t.rows(r).clear()
+		}
+	}
+}
