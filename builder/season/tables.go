@@ -38,7 +38,7 @@ func sprintGridKnownAt(r *Round) time.Time { return r.SessionKnownAt(SprintQuali
 func (l *TimedLap) ids() (*DriverID, *TeamID, *EngineID)      { return &l.Driver, &l.Team, nil }
 func (q *QualifyingRow) ids() (*DriverID, *TeamID, *EngineID) { return &q.Driver, &q.Team, nil }
 func (g *GridSlot) ids() (*DriverID, *TeamID, *EngineID)      { return &g.Driver, &g.Team, nil }
-func (e *Entry) ids() (*DriverID, *TeamID, *EngineID) { return &e.Driver, &e.Team, &e.Engine }
+func (e *Entry) ids() (*DriverID, *TeamID, *EngineID)         { return &e.Driver, &e.Team, &e.Engine }
 
 func (r *Result) ids() (*DriverID, *TeamID, *EngineID)         { return &r.Driver, &r.Team, &r.Engine }
 func (l *FastestLap) ids() (*DriverID, *TeamID, *EngineID)     { return &l.Driver, nil, nil }
