@@ -41,9 +41,8 @@ func TestAdmin(t *testing.T) {
 		must.Hold(t, strings.Contains(body, "\n"+want), "metrics without %s", want)
 	}
 	var status wire.Success[edge.StatusDocument]
-	if err := json.Unmarshal([]byte(fetch(t, "http://"+address+"/status")), &status); err != nil || status.Data.Version != 1 {
-		t.Errorf("status: got %+v, %v", status, err)
-	}
+	err := json.Unmarshal([]byte(fetch(t, "http://"+address+"/status")), &status)
+	must.Hold(t, err == nil && status.Data.Version == 1, "status: got %+v, %v", status, err)
 	fetch(t, "http://"+address+"/debug/pprof/")
 }
 

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"gridcast/edge"
 )
 
 // TestNoAllocations runs the handler alone, without fasthttp's own work.
 func TestNoAllocations(t *testing.T) {
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e6 })
+	w := newWorld(t, perMinute("pro", 1e6))
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for range 31 { // the tier trial has 30
 		w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
@@ -63,7 +61,7 @@ func TestServerAllocatesOneByte(t *testing.T) {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("under the race detector, sync.Pool drops values, so that fasthttp allocates them again")
 	}
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	w := newWorld(t, perMinute("pro", 1e9))
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for _, tt := range []struct{ name, target, line, key, status string }{
 		{"200", "/api/v1/standings?year=2023&type=constructors", "Accept-Encoding: gzip, deflate, br;q=0.9", "pro", "200"},
@@ -102,7 +100,7 @@ func (w *world) repeat(request string) func() []byte {
 
 // BenchmarkServer measures a request over a loopback connection, the client's part included.
 func BenchmarkServer(b *testing.B) {
-	w := newWorld(b, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	w := newWorld(b, perMinute("pro", 1e9))
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for _, tt := range []struct{ name, target, line string }{
 		{"200", "/api/v1/standings?year=2023", "Accept-Encoding: gzip, deflate, br, zstd"},
@@ -121,7 +119,7 @@ func BenchmarkServer(b *testing.B) {
 
 // BenchmarkHandler measures the handler without the server around it.
 func BenchmarkHandler(b *testing.B) {
-	w := newWorld(b, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e6 })
+	w := newWorld(b, perMinute("pro", 1e6))
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for _, tt := range []struct{ name, target, ifNoneMatch string }{
 		{"200", "/api/v1/standings?year=2023", ""},

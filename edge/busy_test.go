@@ -6,13 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"gridcast/deploy/must"
-	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
@@ -23,7 +23,7 @@ import (
 // begun must be whole, and a request that the edge has read gets its answer.
 func TestDrainOfBusyConnections(t *testing.T) {
 	const connections = 1000
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	w := newWorld(t, perMinute("pro", 1e9))
 	var answered, last atomic.Int64
 	allBusy := make(chan struct{})
 	var busy sync.WaitGroup
@@ -61,9 +61,8 @@ func TestDrainOfBusyConnections(t *testing.T) {
 	must.Succeed(t, "Run", w.stop())
 	busy.Wait()
 	counted := w.edge.Usage()[0].Requests
-	if got := answered.Load(); uint64(got) != counted {
-		t.Errorf("%d requests were counted and %d answered: %d responses were lost", counted, got, int64(counted)-got)
-	}
+	got := answered.Load()
+	must.Hold(t, uint64(got) == counted, "%d requests were counted and %d answered: %d responses were lost", counted, got, int64(counted)-got)
 	t.Logf("%d responses on %d connections, %d of which were told that it was the last", answered.Load(), connections, last.Load())
 }
 
@@ -87,7 +86,7 @@ func TestThousandSwaps(t *testing.T) {
 	if testing.Short() {
 		swaps /= 10
 	}
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	w := newWorld(t, perMinute("pro", 1e9))
 	store := memblob.New()
 	versions := make([]*snapshots.Version, 0, 4)
 	for n := range int64(cap(versions)) {
@@ -126,4 +125,28 @@ func TestThousandSwaps(t *testing.T) {
 	}
 	must.Hold(t, len(bodies) >= len(versions), "saw %d bodies of %d versions", len(bodies), len(versions))
 	t.Logf("%d responses on %d connections during %d swaps", responses.Load(), connections, swaps)
+}
+
+// readVersions checks that the tag always belongs to the body, in every coding.
+func readVersions(t *testing.T, c io.ReadWriter, key string, client, requests int, seen map[string]bool) {
+	reader := bufio.NewReader(c)
+	for i := range requests {
+		coding := []string{"identity", "gzip", "br", "zstd"}[(i+client)%4]
+		if _, err := io.WriteString(c, request("GET", "/api/v1/standings", "X-API-Key: "+key, "Accept-Encoding: "+coding)); err != nil {
+			t.Error(err)
+			return
+		}
+		r, err := read(reader, "GET")
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Errorf("client %d, request %d: got %v, %v", client, i, r.Response, err)
+			return
+		}
+		body := decode(t, r.Header.Get("Content-Encoding"), r.body)
+		tag, _, _ := strings.Cut(strings.Trim(r.Header.Get("ETag"), `"`), "-")
+		if want := snapshots.ETag(snapshots.Digest(body)); tag != want {
+			t.Errorf("client %d, request %d: tag %s of a body that has %s", client, i, tag, want)
+			return
+		}
+		seen[tag] = true
+	}
 }

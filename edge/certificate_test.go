@@ -39,29 +39,20 @@ func (w *world) overTLS(t *testing.T, client *tls.Config) tls.ConnectionState {
 
 // TestTLSReload replaces the certificate under a running edge.
 func TestTLSReload(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, cert, key, 1)
+	_, cert, key := newCertificate(t)
 	var log lines
 	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
 		c.TLSCert, c.TLSKey, d.Log = cert, key, slog.New(slog.NewTextHandler(&log, nil))
 	})
-	serial := func() int64 {
-		return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64()
-	}
-	serves := func(want int64) {
-		t.Helper()
-		w.await(fmt.Sprintf("certificate %d is served", want), func() bool { return serial() == want })
-	}
-	serves(1)
+	w.awaitSerial(t, 1)
 	must.Do(t, os.WriteFile(cert, []byte("half a certif"), 0o600))
 	w.await("the broken file is refused", func() bool { return strings.Contains(log.String(), "certificate not reloaded") })
-	serves(1)
+	w.awaitSerial(t, 1)
 	if s := w.edge.Status(); s.Certificate == nil || !s.Certificate.Expiring || time.Until(time.Time(s.Certificate.Expires)) > time.Hour {
 		t.Errorf("status: got %+v, want a certificate that ends within the hour", s.Certificate)
 	}
 	writeCertificate(t, cert, key, 2)
-	serves(2)
+	w.awaitSerial(t, 2)
 }
 
 // TestTLSReloadInKubernetes replaces the certificate as Kubernetes does for a mounted secret: by a link to a folder.
@@ -78,11 +69,9 @@ func TestTLSReloadInKubernetes(t *testing.T) {
 	put(1)
 	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	must.Do(t, errors.Join(os.Symlink("..data/tls.crt", cert), os.Symlink("..data/tls.key", key)))
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	w := newWorld(t, overTLS(cert, key))
 	for want := int64(1); want <= 3; want++ {
-		w.await(fmt.Sprintf("certificate %d is served", want), func() bool {
-			return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64() == want
-		})
+		w.awaitSerial(t, want)
 		put(want + 1)
 	}
 }
@@ -90,10 +79,8 @@ func TestTLSReloadInKubernetes(t *testing.T) {
 // TestTLSResumption resumes sessions with another edge that has the same certificate, as after a
 // restart, with TLS 1.3 alone.
 func TestTLSResumption(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, cert, key, 1)
-	withTLS := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key }
+	_, cert, key := newCertificate(t)
+	withTLS := overTLS(cert, key)
 	first, second := newWorld(t, withTLS), newWorld(t, withTLS)
 	for version, want := range map[uint16]bool{tls.VersionTLS13: true, tls.VersionTLS12: false} {
 		client := &tls.Config{
@@ -110,42 +97,30 @@ func TestTLSResumption(t *testing.T) {
 // TestSessionEndsWithItsCertificate: a client with a session of the old certificate sees the new one, also if
 // both have the same private key.
 func TestSessionEndsWithItsCertificate(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	private := writeCertificate(t, cert, key, 1)
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	private, cert, key := newCertificate(t)
+	w := newWorld(t, overTLS(cert, key))
 	client := &tls.Config{InsecureSkipVerify: true, ServerName: "x", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 	connect := func() (serial int64, resumed bool) {
 		state := w.overTLS(t, client)
 		return state.PeerCertificates[0].SerialNumber.Int64(), state.DidResume
-	}
-	served := func(want int64) {
-		t.Helper()
-		w.await(fmt.Sprintf("certificate %d is served", want), func() bool {
-			return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64() == want
-		})
 	}
 	connect()
 	if serial, resumed := connect(); serial != 1 || !resumed {
 		t.Fatalf("got certificate %d, resumed: %t, want 1, true", serial, resumed)
 	}
 	writeCertificateOf(t, private, cert, key, 2)
-	served(2)
-	if serial, resumed := connect(); serial != 2 || resumed {
-		t.Errorf("the same private key: got certificate %d, resumed: %t, want 2, false", serial, resumed)
-	}
+	w.awaitSerial(t, 2)
+	serial, resumed := connect()
+	must.Hold(t, serial == 2 && !resumed, "the same private key: got certificate %d, resumed: %t, want 2, false", serial, resumed)
 	writeCertificate(t, cert, key, 3)
-	served(3)
-	if serial, resumed := connect(); serial != 3 || resumed {
-		t.Errorf("another private key: got certificate %d, resumed: %t, want 3, false", serial, resumed)
-	}
+	w.awaitSerial(t, 3)
+	serial, resumed = connect()
+	must.Hold(t, serial == 3 && !resumed, "another private key: got certificate %d, resumed: %t, want 3, false", serial, resumed)
 }
 
 // TestTicketsLastADay: no edge accepts a ticket that is older than a day, even if its clock is one period late.
 func TestTicketsLastADay(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, cert, key, 1)
+	_, cert, key := newCertificate(t)
 	pair := must.Get(tls.LoadX509KeyPair(cert, key))(t)
 	keysAt := func(at time.Time) [][32]byte {
 		return must.Get(edge.TicketKeys(&pair, at))(t)
@@ -160,10 +135,8 @@ func TestTicketsLastADay(t *testing.T) {
 
 // TestSuites: of TLS 1.2 the edge accepts no suite with CBC or without forward secrecy.
 func TestSuites(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, cert, key, 1)
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	_, cert, key := newCertificate(t)
+	w := newWorld(t, overTLS(cert, key))
 	accepted := 0
 	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
@@ -182,6 +155,26 @@ func TestSuites(t *testing.T) {
 		}
 	}
 	must.Hold(t, accepted >= 3, "the edge accepts %d suites of TLS 1.2, want those with GCM and ChaCha20", accepted)
+}
+
+// newCertificate writes a first certificate into files of a new folder.
+func newCertificate(t testing.TB) (private *ecdsa.PrivateKey, cert, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	return writeCertificate(t, cert, key, 1), cert, key
+}
+
+func overTLS(cert, key string) option {
+	return func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key }
+}
+
+// awaitSerial waits until new connections get the certificate with the serial number.
+func (w *world) awaitSerial(t *testing.T, want int64) {
+	t.Helper()
+	w.await(fmt.Sprintf("certificate %d is served", want), func() bool {
+		return w.overTLS(t, &tls.Config{InsecureSkipVerify: true}).PeerCertificates[0].SerialNumber.Int64() == want
+	})
 }
 
 func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) *ecdsa.PrivateKey {

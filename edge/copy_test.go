@@ -42,17 +42,14 @@ func TestStartWithoutStorage(t *testing.T) {
 		s.copied = true
 	})
 	second.key = first.key
-	if got := second.get("/api/v1/calendar"); string(got.body) != string(want.body) {
-		t.Errorf("got %d %s, want %s", got.StatusCode, got.body, want.body)
-	}
+	got := second.get("/api/v1/calendar")
+	must.Hold(t, string(got.body) == string(want.body), "got %d %s, want %s", got.StatusCode, got.body, want.body)
 	second.await("problem told", func() bool {
 		s := second.edge.Status()
 		return s.StoreProblem != "" && s.Keys.Problem != ""
 	})
-	if body := second.do("GET", "/status").body; bytes.Contains(body, []byte(errDead.Error())) {
-		t.Errorf("strangers are told about the storage: %s", body)
-	}
-	if s := second.edge.Status(); !s.Keys.FromCopy || !s.Ready {
-		t.Errorf("got status %+v, want it ready from the copy", s)
-	}
+	body := second.do("GET", "/status").body
+	must.Hold(t, !bytes.Contains(body, []byte(errDead.Error())), "strangers are told about the storage: %s", body)
+	s := second.edge.Status()
+	must.Hold(t, s.Keys.FromCopy && s.Ready, "got status %+v, want it ready from the copy", s)
 }

@@ -15,9 +15,8 @@ import (
 func TestExpiryIsRealTime(t *testing.T) {
 	w := newWorld(t)
 	w.real.add(-time.Minute)
-	if r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["expired"]); r.StatusCode != http.StatusOK {
-		t.Errorf("before the expiry: got %d, want 200", r.StatusCode)
-	}
+	r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["expired"])
+	must.Hold(t, r.StatusCode == http.StatusOK, "before the expiry: got %d, want 200", r.StatusCode)
 }
 
 // TestConnectionRemembersItsKey changes the rights of a key under an open connection.
@@ -55,19 +54,16 @@ func TestConnectionRemembersItsKey(t *testing.T) {
 		must.Equal(t, tt.name, tt.want, ask(tt.key))
 	}
 	w.real.add(time.Hour)
-	if got := ask(key); got != 401 {
-		t.Errorf("expired: got %d, want 401", got)
-	}
+	got := ask(key)
+	must.Hold(t, got == 401, "expired: got %d, want 401", got)
 	w.real.add(-time.Hour)
-	if got := ask(key); got != 200 {
-		t.Errorf("before it expires: got %d, want 200", got)
-	}
+	got = ask(key)
+	must.Hold(t, got == 200, "before it expires: got %d, want 200", got)
 	change(func(d *keys.List) error {
 		_, err := d.Revoke(record.ID, realNow)
 		return err
 	})
 	w.await("the revoked key is refused", func() bool { return ask(key) == 401 })
-	if got := ask(w.key["standard"]); got != 200 {
-		t.Errorf("another key: got %d, want 200", got)
-	}
+	got = ask(w.key["standard"])
+	must.Hold(t, got == 200, "another key: got %d, want 200", got)
 }

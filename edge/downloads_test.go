@@ -64,9 +64,8 @@ func TestDownload(t *testing.T) {
 		}
 		place := w.edge.DownloadFolder()
 		must.Do(t, w.stop())
-		if _, err := os.Stat(place); (err == nil) != (dir != "") {
-			t.Errorf("after the end, the folder %s: %v", place, err)
-		}
+		_, err := os.Stat(place)
+		must.Hold(t, (err == nil) == (dir != ""), "after the end, the folder %s: %v", place, err)
 	}
 }
 
@@ -99,13 +98,11 @@ func madeOnce(t *testing.T) {
 		w.await("served", func() bool { return w.edge.Status().Version == int64(2+n) })
 		must.Advance(time.Second)
 	}
-	if made := counted.made.Load(); made != 0 {
-		t.Errorf("made %d files while other versions followed, want none", made)
-	}
+	made := counted.made.Load()
+	must.Hold(t, made == 0, "made %d files while other versions followed, want none", made)
 	w.awaitDownloads(4)
-	if made := counted.made.Load(); made != 2 {
-		t.Errorf("made %d files, want those of the last version alone", made)
-	}
+	made = counted.made.Load()
+	must.Hold(t, made == 2, "made %d files, want those of the last version alone", made)
 	must.Do(t, w.stop())
 	again := start(func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store, s.keys, s.version, s.copied = w.store, false, false, true
@@ -143,9 +140,8 @@ func TestDamagedCopyIsNotSent(t *testing.T) {
 			t.Errorf("%s: got %d with %d bytes, want a 503", tt.decision, r.StatusCode, len(r.body))
 		}
 		w.awaitDownloads(2)
-		if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, want) {
-			t.Errorf("%s: got %d with %d bytes, want the file made again", tt.decision, r.StatusCode, len(r.body))
-		}
+		r := w.get("/api/v1/bulk")
+		must.Hold(t, bytes.Equal(r.body, want), "%s: got %d with %d bytes, want the file made again", tt.decision, r.StatusCode, len(r.body))
 	}
 }
 
@@ -170,12 +166,10 @@ func TestDownloadsWithoutStorage(t *testing.T) {
 	})
 	second.key = first.key
 	second.await("copy found", func() bool { s := second.edge.Status(); return len(s.Downloads) == 2 && s.Downloads[1].Ready })
-	if r := second.get("/api/v1/bulk"); !bytes.Equal(r.body, want) {
-		t.Errorf("got %d with %d bytes, want the copy", r.StatusCode, len(r.body))
-	}
-	if r := second.get("/api/v1/bulk?year=2023"); !bytes.Equal(r.body, older) {
-		t.Errorf("the damaged copy: got %d with %d bytes, want the file made again", r.StatusCode, len(r.body))
-	}
+	r := second.get("/api/v1/bulk")
+	must.Hold(t, bytes.Equal(r.body, want), "got %d with %d bytes, want the copy", r.StatusCode, len(r.body))
+	r = second.get("/api/v1/bulk?year=2023")
+	must.Hold(t, bytes.Equal(r.body, older), "the damaged copy: got %d with %d bytes, want the file made again", r.StatusCode, len(r.body))
 }
 
 // TestDownloadsAfterARestore: a store restored from a backup has earlier downloads, which
@@ -206,9 +200,8 @@ func restoredDownloads(t *testing.T) {
 	for _, key := range keys {
 		must.Do(t, w.store.Delete(t.Context(), key))
 	}
-	if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, lost) {
-		t.Errorf("while the store is lost: got %d with %d bytes, want what the disk has", r.StatusCode, len(r.body))
-	}
+	r := w.get("/api/v1/bulk")
+	must.Hold(t, bytes.Equal(r.body, lost), "while the store is lost: got %d with %d bytes, want what the disk has", r.StatusCode, len(r.body))
 	restored := must.Get(backup.Restore(t.Context(), backup.Restoring{Store: w.store, Backup: place, Builder: "test", Above: 3}))(t)
 	w.awaitDownloads(restored.Version)
 	for year, want := range map[string][]byte{"2023": same, "2024": before} {
@@ -267,9 +260,8 @@ func TestDownloadsAreShared(t *testing.T) {
 				tt.stall(w, i)
 			}
 			w.await("the share in use", func() bool { return w.edge.Downloading() == tt.held })
-			if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, want) {
-				t.Errorf("another key: got %d with %d bytes, want the file", r.StatusCode, len(r.body))
-			}
+			r := w.get("/api/v1/bulk")
+			must.Hold(t, bytes.Equal(r.body, want), "another key: got %d with %d bytes, want the file", r.StatusCode, len(r.body))
 		})
 	}
 }
@@ -311,9 +303,8 @@ func slowestEvicted(t *testing.T) {
 		}
 		rests = append(rests, rest)
 	}
-	if status, _, _ := w.beginOn(from(5), "widget"); status != http.StatusServiceUnavailable {
-		t.Errorf("at once: got %d, want 503", status)
-	}
+	status, _, _ := w.beginOn(from(5), "widget")
+	must.Hold(t, status == http.StatusServiceUnavailable, "at once: got %d, want 503", status)
 	must.Advance(2 * time.Second)
 	if status, _, rest := w.beginOn(from(6), "widget"); status != http.StatusOK {
 		t.Errorf("later: got %d, want 200", status)
@@ -338,9 +329,8 @@ func TestPatienceFollowsBytes(t *testing.T) {
 		began := time.Now()
 		w.begin()
 		w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
-		if waited := time.Since(began); waited > 3*timeout {
-			t.Errorf("the slot was free after %v, want about %v", waited, timeout)
-		}
+		waited := time.Since(began)
+		must.Hold(t, waited <= 3*timeout, "the slot was free after %v, want about %v", waited, timeout)
 	})
 }
 
@@ -360,9 +350,8 @@ func slowReader(t *testing.T) {
 	if status != 200 || length != int64(len(want)) {
 		t.Fatalf("got %d, %d bytes", status, length)
 	}
-	if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
-		t.Errorf("one too many: got %d", r.StatusCode)
-	}
+	r := w.get("/api/v1/bulk")
+	must.Hold(t, r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "", "one too many: got %d", r.StatusCode)
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(10, 7)})
 	w.awaitDownloads(3)
 	w.await("the old file gone", func() bool { copies, _ := filepath.Glob(filepath.Join(dir, "downloads", "*")); return len(copies) == 1 })
@@ -372,9 +361,8 @@ func slowReader(t *testing.T) {
 		t.Errorf("the rest: %v, equal: %t", err, bytes.Equal(got, want))
 	}
 	w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
-	if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusOK || len(r.body) != 10 {
-		t.Errorf("afterwards: got %d with %d bytes, want the new file", r.StatusCode, len(r.body))
-	}
+	r = w.get("/api/v1/bulk")
+	must.Hold(t, r.StatusCode == http.StatusOK && len(r.body) == 10, "afterwards: got %d with %d bytes, want the new file", r.StatusCode, len(r.body))
 }
 
 // TestStalledReaderIsCutOff: a client that accepts nothing keeps no file open.
@@ -387,9 +375,8 @@ func stalledReader(t *testing.T) {
 	w.awaitDownloads(2)
 	_, length, rest := w.begin()
 	w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
-	if n, err := io.Copy(io.Discard, rest); n >= length {
-		t.Errorf("got %d of %d bytes, %v: want the connection closed before", n, length, err)
-	}
+	n, err := io.Copy(io.Discard, rest)
+	must.Hold(t, n < length, "got %d of %d bytes, %v: want the connection closed before", n, length, err)
 }
 
 // TestDownloadsAreNotInMemory sends a file several times and counts all allocations.
@@ -413,9 +400,8 @@ func TestDownloadsAreNotInMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > size/4 {
-		t.Errorf("%d bytes were allocated to send %d", got, times*size)
-	}
+	got := after.TotalAlloc - before.TotalAlloc
+	must.Hold(t, got <= size/4, "%d bytes were allocated to send %d", got, times*size)
 }
 
 // TestDownloadsWithoutADisk: if no folder is writable, the edge serves everything else.
@@ -424,13 +410,10 @@ func TestDownloadsWithoutADisk(t *testing.T) {
 	w := newWorld(t)
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(10, 10)})
 	w.await("version", func() bool { return w.edge.Status().Version == 2 })
-	if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %d, want a 503", r.StatusCode)
-	}
-	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
-		t.Errorf("the calendar: got %d", r.StatusCode)
-	}
-	if d := w.edge.Status().Downloads; len(d) != 0 {
-		t.Errorf("the status says %+v", d)
-	}
+	r := w.get("/api/v1/bulk")
+	must.Hold(t, r.StatusCode == http.StatusServiceUnavailable, "got %d, want a 503", r.StatusCode)
+	r = w.get("/api/v1/calendar")
+	must.Hold(t, r.StatusCode == http.StatusOK, "the calendar: got %d", r.StatusCode)
+	d := w.edge.Status().Downloads
+	must.Hold(t, len(d) == 0, "the status says %+v", d)
 }

@@ -26,9 +26,8 @@ func TestHeaderExamplesAreServed(t *testing.T) {
 		"ExposeHeaders": r.Header.Get("Access-Control-Expose-Headers"), "CacheControl": r.Header.Get("Cache-Control"),
 		"Allow": refused.Header.Get("Allow"), "NoStore": refused.Header.Get("Cache-Control"),
 	} {
-		if want := api.Components.Headers[component].Example; got != want {
-			t.Errorf("%s: served %q, documented %q", component, got, want)
-		}
+		want := api.Components.Headers[component].Example
+		must.Hold(t, got == want, "%s: served %q, documented %q", component, got, want)
 	}
 }
 

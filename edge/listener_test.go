@@ -35,9 +35,8 @@ func TestOutOfDescriptors(t *testing.T) {
 	listener := &exhausted{Listener: inner}
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Listener = listener })
 	for range 3 {
-		if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
-			t.Errorf("got %d", r.StatusCode)
-		}
+		r := w.get("/api/v1/calendar")
+		must.Hold(t, r.StatusCode == http.StatusOK, "got %d", r.StatusCode)
 	}
 	if listener.failed.Load() < 9 {
 		t.Errorf("accepting failed %d times, want 9 or more", listener.failed.Load())
@@ -55,9 +54,8 @@ func TestAdminAddressInUse(t *testing.T) {
 	cfg := edge.DefaultConfig()
 	cfg.AdminListen = taken.Addr().String()
 	e := must.Get(edge.New(cfg, edge.Deps{Store: memblob.New(), Log: discard, Listener: api}))(t)
-	if err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--admin-listen") {
-		t.Errorf("Run: got %v, want the name of the flag", err)
-	}
+	err := e.Run(t.Context())
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "--admin-listen"), "Run: got %v, want the name of the flag", err)
 	if c, err := net.Dial("tcp", api.Addr().String()); err == nil {
 		_ = c.Close()
 		t.Error("the API still accepts connections, and nobody answers them")
@@ -94,9 +92,8 @@ func TestFewDescriptors(t *testing.T) {
 	}()
 	var log lines
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	if got := w.edge.MaxConnections(); got != 744 {
-		t.Errorf("got %d connections, want 744", got)
-	}
+	got := w.edge.MaxConnections()
+	must.Hold(t, got == 744, "got %d connections, want 744", got)
 	if !strings.Contains(log.String(), "connections=744 configured=50000 open_files=1000") {
 		t.Errorf("the log says nothing of it:\n%s", log.String())
 	}

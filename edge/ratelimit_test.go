@@ -33,9 +33,8 @@ func TestLimitOfEachTier(t *testing.T) {
 	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600, "cache": 6000} {
 		limit, remaining, reset := rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key[tier]))
 		must.Hold(t, limit == want && remaining == want-1, "%s: got limit %d with %d remaining, want %d with one less", tier, limit, remaining, want)
-		if now := realNow.Unix(); reset <= now || reset > now+60 {
-			t.Errorf("%s: window ends at %d, want within a minute of %d", tier, reset, now)
-		}
+		now := realNow.Unix()
+		must.Hold(t, reset > now && reset <= now+60, "%s: window ends at %d, want within a minute of %d", tier, reset, now)
 	}
 }
 
@@ -70,9 +69,8 @@ func TestEveryRequestWithAKeyCounts(t *testing.T) {
 	for _, uncounted := range [][2]string{{"OPTIONS", "/api/v1/calendar"}, {"GET", "/healthz"}, {"GET", "/openapi.json"}, {"GET", "/nothing"}} {
 		w.do(uncounted[0], uncounted[1], "X-API-Key: "+w.key["pro"])
 	}
-	if _, remaining, _ := rate(t, w.get("/api/v1/calendar")); remaining != last-1 {
-		t.Errorf("preflight or what is outside the base path counted: got %d remaining, want %d", remaining, last-1)
-	}
+	_, remaining, _ := rate(t, w.get("/api/v1/calendar"))
+	must.Hold(t, remaining == last-1, "preflight or what is outside the base path counted: got %d remaining, want %d", remaining, last-1)
 }
 
 func TestOverTheLimit(t *testing.T) {
@@ -91,14 +89,12 @@ func TestOverTheLimit(t *testing.T) {
 		if r.StatusCode != http.StatusTooManyRequests || limit != 30 || remaining != 0 || end != reset {
 			t.Errorf("got %d, limit %d, remaining %d, reset %d, want 429, 30, 0, %d", r.StatusCode, limit, remaining, end, reset)
 		}
-		if got := r.Header.Get("Retry-After"); got != "2" {
-			t.Errorf("1.5 s before the end: got Retry-After %q, want 2: rounded up", got)
-		}
+		got := r.Header.Get("Retry-After")
+		must.Hold(t, got == "2", "1.5 s before the end: got Retry-After %q, want 2: rounded up", got)
 	}
 	w.real.set(time.Unix(reset, 0).Add(-time.Nanosecond))
-	if got := send().Header.Get("Retry-After"); got != "1" {
-		t.Errorf("just before the end: got Retry-After %q, want 1", got)
-	}
+	got := send().Header.Get("Retry-After")
+	must.Hold(t, got == "1", "just before the end: got Retry-After %q, want 1", got)
 	w.real.set(time.Unix(reset, 0))
 	if r := send(); r.StatusCode != http.StatusOK || r.Header.Get("X-RateLimit-Remaining") != "29" {
 		t.Errorf("in the next window: got %d with %s remaining, want 200 with 29", r.StatusCode, r.Header.Get("X-RateLimit-Remaining"))

@@ -31,9 +31,8 @@ func TestTrust(t *testing.T) {
 	w := newWorld(t, withoutVersion, trusting)
 	edgetest.Publish(t, w.store, 1)
 	w.await("version refused", func() bool { return w.edge.Status().Refused != nil })
-	if s := w.edge.Status(); s.Version != 0 || s.Ready || !s.Stale {
-		t.Errorf("without a signature: version %d, ready %v, stale %v", s.Version, s.Ready, s.Stale)
-	}
+	s := w.edge.Status()
+	must.Hold(t, s.Version == 0 && !s.Ready && s.Stale, "without a signature: version %d, ready %v, stale %v", s.Version, s.Ready, s.Stale)
 	response := w.get("/status")
 	must.Hold(t, strings.Contains(string(response.body), snapshots.ErrUnsigned.Error()), "/status: %s", response.body)
 
@@ -48,15 +47,13 @@ func TestTrust(t *testing.T) {
 	}
 	sign(w.store)
 	w.await("signed version served", func() bool { return w.edge.Status().Version == 1 })
-	if s := w.edge.Status(); !s.Stale || !time.Time(s.GoodUntil).IsZero() {
-		t.Errorf("without fresh.note: stale %v, good until %v", s.Stale, s.GoodUntil)
-	}
+	s = w.edge.Status()
+	must.Hold(t, s.Stale && time.Time(s.GoodUntil).IsZero(), "without fresh.note: stale %v, good until %v", s.Stale, s.GoodUntil)
 	if response := w.get("/signed/note"); response.StatusCode != http.StatusOK || !strings.HasPrefix(string(response.body), "example.com/gridcast\nversion 1\n") {
 		t.Errorf("/signed/note: %d %s", response.StatusCode, response.body)
 	}
-	if response := w.get("/log/checkpoint"); response.StatusCode != http.StatusNotFound {
-		t.Errorf("/log/checkpoint of a version without a log: %d", response.StatusCode)
-	}
+	response = w.get("/log/checkpoint")
+	must.Hold(t, response.StatusCode == http.StatusNotFound, "/log/checkpoint of a version without a log: %d", response.StatusCode)
 
 	// The next edge finds the publisher's word about the version, and the highest number on disk.
 	publisher := snapshots.Publisher{Store: w.store, Signers: key}
@@ -67,19 +64,16 @@ func TestTrust(t *testing.T) {
 	}
 	next := newWorld(t, withoutKeys, withoutVersion, trusting, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = w.store, true })
 	next.await("word of the publisher", func() bool { return !next.edge.Status().Stale })
-	if left := time.Until(time.Time(next.edge.Status().GoodUntil)); left > snapshots.FreshFor || left < snapshots.FreshFor-time.Minute {
-		t.Errorf("good for %v, want nearly %v", left, snapshots.FreshFor)
-	}
+	left := time.Until(time.Time(next.edge.Status().GoodUntil))
+	must.Hold(t, left <= snapshots.FreshFor && left >= snapshots.FreshFor-time.Minute, "good for %v, want nearly %v", left, snapshots.FreshFor)
 	next.await("an older list of keys", func() bool { return next.edge.Status().Keys.Stale })
-	if body := string(next.get("/status").body); !strings.Contains(body, "list of keys with serial number 99 is current; this edge has another one, with 1") {
-		t.Errorf("/status: %s", body)
-	}
+	body := string(next.get("/status").body)
+	must.Hold(t, strings.Contains(body, "list of keys with serial number 99 is current; this edge has another one, with 1"), "/status: %s", body)
 	if s := next.edge.Status().Keys; !s.Loaded || s.Count == 0 {
 		t.Errorf("an edge with an older list: %+v, want it to go on", s)
 	}
-	if marks := string(readFile(t, filepath.Join(folder, "ratchet", "versions.json"))); !strings.Contains(marks, `"number": 1`) {
-		t.Errorf("ratchet: %s", marks)
-	}
+	marks := string(readFile(t, filepath.Join(folder, "ratchet", "versions.json")))
+	must.Hold(t, strings.Contains(marks, `"number": 1`), "ratchet: %s", marks)
 }
 
 func readFile(t *testing.T, name string) []byte {

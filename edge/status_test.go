@@ -29,7 +29,6 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -57,9 +56,8 @@ func TestStartPageShowsWhatTheOperatorShows(t *testing.T) {
 		w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.StartPage = names })
 		w.await("version 1", func() bool { return w.edge.Status().Version == 1 })
 		first := w.do("GET", "/")
-		if again := w.do("GET", "/", "If-None-Match: "+first.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-			t.Errorf("%v: got %d for an unchanged page, want 304", names, again.StatusCode)
-		}
+		again := w.do("GET", "/", "If-None-Match: "+first.Header.Get("ETag"))
+		must.Hold(t, again.StatusCode == http.StatusNotModified, "%v: got %d for an unchanged page, want 304", names, again.StatusCode)
 		w.race.set(edgetest.AbuDhabi.Add(time.Second))
 		if after := w.do("GET", "/"); slices.Contains(names, "next-race") == (after.Header.Get("ETag") == first.Header.Get("ETag")) {
 			t.Errorf("%v: the page follows the next race only where it shows it", names)
@@ -74,9 +72,8 @@ func TestStartPageShowsWhatTheOperatorShows(t *testing.T) {
 	for _, part := range parts {
 		must.Hold(t, strings.Contains(page, part), "the page lacks %s", part)
 	}
-	if page := shown("standings"); strings.Contains(page, parts[0]) || !strings.Contains(page, parts[1]) {
-		t.Error("the page shows more or less than the standings")
-	}
+	page = shown("standings")
+	must.Hold(t, !strings.Contains(page, parts[0]) && strings.Contains(page, parts[1]), "the page shows more or less than the standings")
 	for _, wrong := range []string{"", "predictions", "all"} {
 		cfg := edge.DefaultConfig()
 		if cfg.StartPage = []string{wrong}; cfg.Validate() == nil {
@@ -116,9 +113,8 @@ func TestServiceAnswersAsDocumented(t *testing.T) {
 			continue // of a version without signatures, and of the log
 		}
 		again := w.do("GET", path, "If-None-Match: "+first.Header.Get("ETag"))
-		if _, ok := item.Get.Responses["304"]; ok != (again.StatusCode == http.StatusNotModified) {
-			t.Errorf("%s: got %d for its tag, 304 documented: %t", path, again.StatusCode, ok)
-		}
+		_, ok := item.Get.Responses["304"]
+		must.Hold(t, ok == (again.StatusCode == http.StatusNotModified), "%s: got %d for its tag, 304 documented: %t", path, again.StatusCode, ok)
 		asked++
 	}
 	must.Hold(t, asked >= 9, "asked %d paths", asked)
@@ -173,9 +169,8 @@ type documented struct {
 func TestFeedsAreThoseOfTheVersion(t *testing.T) {
 	w := newWorld(t)
 	first := w.do("GET", "/calendar.ics")
-	if got := first.Header.Get("Access-Control-Allow-Origin"); got != "*" {
-		t.Errorf("got Access-Control-Allow-Origin %q, want *", got)
-	}
+	got := first.Header.Get("Access-Control-Allow-Origin")
+	must.Hold(t, got == "*", "got Access-Control-Allow-Origin %q, want *", got)
 	store := memblob.New()
 	publish := func(n int64, without ...string) {
 		must.Do(t, w.edge.Accept(edgetest.Publish(t, store, n, without...)))
@@ -186,20 +181,17 @@ func TestFeedsAreThoseOfTheVersion(t *testing.T) {
 		t.Errorf("got %d %s, want the calendar of version 2", second.StatusCode, second.body)
 	}
 	publish(3, "feeds/calendar.ics")
-	if r := w.do("GET", "/calendar.ics"); r.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %d from a version without the calendar, want 503", r.StatusCode)
-	}
-	if r := w.do("GET", "/changes.atom"); r.StatusCode != http.StatusOK {
-		t.Errorf("got %d, want the other feed", r.StatusCode)
-	}
+	r := w.do("GET", "/calendar.ics")
+	must.Hold(t, r.StatusCode == http.StatusServiceUnavailable, "got %d from a version without the calendar, want 503", r.StatusCode)
+	r = w.do("GET", "/changes.atom")
+	must.Hold(t, r.StatusCode == http.StatusOK, "got %d, want the other feed", r.StatusCode)
 }
 
 // service checks the body of a service path against its schema.
 func service(t testing.TB, path string, r response) {
 	t.Helper()
-	if err := schemas.ValidateBody(path, r.body); err != nil {
-		t.Errorf("%v\n%s", err, r.body)
-	}
+	err := schemas.ValidateBody(path, r.body)
+	must.Hold(t, err == nil, "%v\n%s", err, r.body)
 }
 
 func TestReadiness(t *testing.T) {
@@ -213,18 +205,16 @@ func TestReadiness(t *testing.T) {
 		if r := w.do("GET", "/readyz"); r.StatusCode != status || !strings.Contains(string(r.body), want) {
 			t.Errorf("got %d %s, want %d with %q", r.StatusCode, r.body, status, want)
 		}
-		if r := w.do("GET", "/healthz"); r.StatusCode != http.StatusOK {
-			t.Errorf("healthz: got %d, want 200", r.StatusCode)
-		}
+		r := w.do("GET", "/healthz")
+		must.Hold(t, r.StatusCode == http.StatusOK, "healthz: got %d, want 200", r.StatusCode)
 	}
 	ready(503)
 	withoutKeys := w.edge.Ready()
 	w.createKeys()
 	w.await("keys", func() bool { return w.edge.Status().Keys.Loaded })
 	ready(503)
-	if why := w.edge.Ready(); why == nil || why.Error() == withoutKeys.Error() {
-		t.Errorf("got %v with keys and %v without, want two reasons", why, withoutKeys)
-	}
+	why := w.edge.Ready()
+	must.Hold(t, why != nil && why.Error() != withoutKeys.Error(), "got %v with keys and %v without, want two reasons", why, withoutKeys)
 	edgetest.Publish(t, w.store, 1)
 	<-w.edge.Started()
 	ready(200)
@@ -250,9 +240,8 @@ func TestStatus(t *testing.T) {
 		t.Errorf("facts: got %+v, want those that the version came with", f)
 	}
 	w.race.set(edgetest.AbuDhabi.Add(time.Second))
-	if s := status(); !s.Overdue || s.AgeSeconds != 3601 {
-		t.Errorf("after the due time: got %+v, want it overdue and 3601 s old", s)
-	}
+	s = status()
+	must.Hold(t, s.Overdue && s.AgeSeconds == 3601, "after the due time: got %+v, want it overdue and 3601 s old", s)
 
 	edgetest.Publish(t, w.store, 2, "drivers")
 	w.await("version 2 refused", func() bool { return w.edge.Status().Refused != nil })
@@ -264,9 +253,8 @@ func TestStatus(t *testing.T) {
 
 	hold(t, w.store, "wrong points")
 	w.await("hold", func() bool { return w.edge.Status().Held })
-	if s := status(); s.Version != 3 || s.HeldReason != "wrong points" {
-		t.Errorf("held: got %+v, want version 3", s)
-	}
+	s = status()
+	must.Hold(t, s.Version == 3 && s.HeldReason == "wrong points", "held: got %+v, want version 3", s)
 }
 
 // TestStatusSaysWhatIsMissing uses a version whose archive lacks facts. The status shows each while it is
@@ -356,21 +344,15 @@ func goldenPage(t *testing.T, file string, r response) {
 // the details.
 func TestStatusNeverNamesTheStore(t *testing.T) {
 	dir := t.TempDir()
-	store := must.Get(dirblob.Open(dir))(t)
-	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = store, true }, func(_ *edge.Config, _ *edge.Deps, s *setup) {
-		s.keys, s.version = false, false
-		edgetest.Publish(t, store, 1)
-		must.Do(t, keys.Update(t.Context(), store, func(*keys.List) error { return nil }))
-	})
+	_, stored := onDisk(t, dir)
+	w := newWorld(t, stored)
 	must.Do(t, os.Remove(filepath.Join(dir, snapshots.PointerKey)))
 	w.await("the pointer is missed", func() bool { return w.edge.Status().Refused != nil })
-	if reason := w.edge.Status().Refused.Reason; !strings.Contains(reason, dir) {
-		t.Errorf("operators read %q, want the place of the store", reason)
-	}
+	reason := w.edge.Status().Refused.Reason
+	must.Hold(t, strings.Contains(reason, dir), "operators read %q, want the place of the store", reason)
 	for _, accept := range []string{"application/json", "text/html"} {
-		if r := w.do("GET", "/status", "Accept: "+accept); strings.Contains(string(r.body), dir) {
-			t.Errorf("strangers read:\n%s", r.body)
-		}
+		r := w.do("GET", "/status", "Accept: "+accept)
+		must.Hold(t, !strings.Contains(string(r.body), dir), "strangers read:\n%s", r.body)
 	}
 }
 
@@ -378,12 +360,8 @@ func TestStatusNeverNamesTheStore(t *testing.T) {
 // follows again once the disk is back.
 func TestDirectoryGoesAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	store := must.Get(dirblob.Open(dir))(t)
-	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) {
-		d.Store, s.copied, s.keys, s.version = store, true, false, false
-		edgetest.Publish(t, store, 1)
-		must.Do(t, keys.Update(t.Context(), store, func(*keys.List) error { return nil }))
-	})
+	store, stored := onDisk(t, dir)
+	w := newWorld(t, stored)
 	must.Do(t, os.Rename(dir, dir+"-elsewhere"))
 	w.await("the store is missed", func() bool { return w.edge.Status().StoreProblem != "" && w.edge.Status().Keys.Problem != "" })
 	if s := w.edge.Status(); s.Version != 1 || s.Refused != nil || !strings.Contains(s.StoreProblem, dir) {
@@ -486,7 +464,6 @@ func TestKeysAreReloaded(t *testing.T) {
 		return err
 	})
 	w.await("the revoked key is refused", func() bool { return status() == 401 })
-	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
-		t.Errorf("another key: got %d, want 200", r.StatusCode)
-	}
+	r := w.get("/api/v1/calendar")
+	must.Hold(t, r.StatusCode == http.StatusOK, "another key: got %d, want 200", r.StatusCode)
 }

@@ -36,9 +36,8 @@ func drain(t *testing.T) {
 	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("got %v, %v, want the response to the request under way", r.Response, err)
 	}
-	if _, err := reader.ReadByte(); err != io.EOF {
-		t.Errorf("after the response: got %v, want the end of the connection", err)
-	}
+	_, err = reader.ReadByte()
+	must.Hold(t, err == io.EOF, "after the response: got %v, want the end of the connection", err)
 	must.Succeed(t, "Run", <-stopped)
 }
 
@@ -73,9 +72,8 @@ func drainDelay(t *testing.T) {
 	if r := w.do("GET", "/readyz"); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(r.body), w.edge.Ready().Error()) {
 		t.Errorf("readyz: got %d %s, want 503", r.StatusCode, r.body)
 	}
-	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
-		t.Errorf("data: got %d, want 200", r.StatusCode)
-	}
+	r := w.get("/api/v1/calendar")
+	must.Hold(t, r.StatusCode == http.StatusOK, "data: got %d, want 200", r.StatusCode)
 	must.Succeed(t, "Run", <-stopped)
 }
 

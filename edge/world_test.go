@@ -24,7 +24,9 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
+	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -75,6 +77,27 @@ var discard = slog.New(slog.DiscardHandler)
 
 func withoutKeys(_ *edge.Config, _ *edge.Deps, s *setup)    { s.keys = false }
 func withoutVersion(_ *edge.Config, _ *edge.Deps, s *setup) { s.version = false }
+
+// perMinute gives a tier another limit.
+func perMinute(tier string, limit int) option {
+	return func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers[tier] = limit }
+}
+
+// logging writes the log of the edge.
+func logging(log *lines) option {
+	return func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Log = slog.New(slog.NewTextHandler(log, nil)) }
+}
+
+// onDisk has a store in a folder, with version 1 and a list of keys.
+func onDisk(t *testing.T, dir string) (store blob.Store, on option) {
+	t.Helper()
+	store = must.Get(dirblob.Open(dir))(t)
+	edgetest.Publish(t, store, 1)
+	must.Do(t, keys.Update(t.Context(), store, func(*keys.List) error { return nil }))
+	return store, func(_ *edge.Config, d *edge.Deps, s *setup) {
+		d.Store, s.copied, s.keys, s.version = store, true, false, false
+	}
+}
 
 // newWorld starts an edge that serves version 1. It ends with the test.
 func newWorld(t testing.TB, options ...option) *world {
@@ -266,25 +289,21 @@ func check(t testing.TB, r response, request string) {
 		limited = 0
 	}
 	for _, name := range []string{"X-RateLimit-Limit: ", "X-RateLimit-Remaining: ", "X-RateLimit-Reset: "} {
-		if n := strings.Count(r.head, "\r\n"+name); n != limited {
-			t.Errorf("%q: %d times %q, want %d, in\n%s", request, n, name, limited, r.head)
-		}
+		n := strings.Count(r.head, "\r\n"+name)
+		must.Hold(t, n == limited, "%q: %d times %q, want %d, in\n%s", request, n, name, limited, r.head)
 	}
 	for _, name := range []string{
 		"Access-Control-Allow-Origin: *\r\n", "Access-Control-Expose-Headers: ", "X-Content-Type-Options: nosniff\r\n",
 		"Server: gridcast\r\n", "Date: ",
 	} {
-		if n := strings.Count(r.head, "\r\n"+name); n != 1 {
-			t.Errorf("%q: %d times %q in\n%s", request, n, name, r.head)
-		}
+		n := strings.Count(r.head, "\r\n"+name)
+		must.Hold(t, n == 1, "%q: %d times %q in\n%s", request, n, name, r.head)
 	}
 	if r.StatusCode >= 400 {
-		if got := r.Header.Get("Content-Type"); got != "application/json; charset=utf-8" {
-			t.Errorf("%q: error of type %q", request, got)
-		}
-		if got := r.Header.Get("Cache-Control"); got != "no-store" {
-			t.Errorf("%q: error with Cache-Control %q", request, got)
-		}
+		got := r.Header.Get("Content-Type")
+		must.Hold(t, got == "application/json; charset=utf-8", "%q: error of type %q", request, got)
+		got = r.Header.Get("Cache-Control")
+		must.Hold(t, got == "no-store", "%q: error with Cache-Control %q", request, got)
 		if r.body != nil {
 			must.Succeed(t, fmt.Sprintf("%q", request), schemas.ValidateBody(schemas.ErrorKind, r.body))
 		}
@@ -321,9 +340,8 @@ func variant(t testing.TB, target string) catalog.Variant {
 // valid checks a 200 body against the contract.
 func valid(t testing.TB, target string, body []byte) {
 	t.Helper()
-	if _, err := schemas.Decode(variant(t, target), body); err != nil {
-		t.Errorf("%s: %v\n%s", target, err, body)
-	}
+	_, err := schemas.Decode(variant(t, target), body)
+	must.Hold(t, err == nil, "%s: %v\n%s", target, err, body)
 }
 
 // await waits until another goroutine has reached a state.
@@ -331,26 +349,6 @@ func (w *world) await(what string, happened func() bool) {
 	w.t.Helper()
 	must.Until(w.t, what, happened)
 }
-
-// idleListener accepts nothing until it is closed.
-type idleListener struct {
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newIdleListener() *idleListener { return &idleListener{closed: make(chan struct{})} }
-
-func (l *idleListener) Accept() (net.Conn, error) {
-	<-l.closed
-	return nil, net.ErrClosed
-}
-
-func (l *idleListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (*idleListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // inBubble runs a test in a bubble, with a clock that advances when nothing else can run, so that
 // waits end at the right instant on any machine. Its worlds are piped.

@@ -67,9 +67,8 @@ func TestTriggersCoalesce(t *testing.T) {
 			trigger(t, s, "build", "ledger"), trigger(t, s, "build", "operator"), trigger(t, s, "build", "ledger"),
 		}
 		synctest.Wait()
-		if st := s.Status()[0]; !st.Running || !st.Pending || st.Runs != 0 {
-			t.Errorf("during the first run: %+v, want one running and one pending", st)
-		}
+		st := s.Status()[0]
+		must.Hold(t, st.Running && st.Pending && st.Runs == 0, "during the first run: %+v, want one running and one pending", st)
 		finish <- nil
 		must.Succeed(t, "first", <-first)
 		finish <- nil
@@ -82,9 +81,8 @@ func TestTriggersCoalesce(t *testing.T) {
 			"2026-11-22 04:00:00  build: ledger; operator",
 		}
 		must.Equal(t, "runs", want, w.ran())
-		if st := s.Status()[0]; st.Running || st.Pending || st.Runs != 2 {
-			t.Errorf("afterwards: %+v, want two runs and nothing to do", st)
-		}
+		st = s.Status()[0]
+		must.Hold(t, !st.Running && !st.Pending && st.Runs == 2, "afterwards: %+v, want two runs and nothing to do", st)
 		stop(t, s)
 	})
 }

@@ -130,9 +130,8 @@ func TestTwoSchedulers(t *testing.T) {
 		clock.sleepUntil(at(t, "2026-03-15 07:00:10"))
 		killed, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := first.Stop(killed); !errors.Is(err, context.Canceled) {
-			t.Errorf("kill: %v, want the build to be cancelled", err)
-		}
+		err := first.Stop(killed)
+		must.Hold(t, errors.Is(err, context.Canceled), "kill: %v, want the build to be cancelled", err)
 		clock.sleepUntil(at(t, "2026-03-15 08:00:00"))
 		quick.lose = true
 		first = quick.start(t, rounds)
@@ -155,8 +154,7 @@ func TestTwoSchedulers(t *testing.T) {
 		}
 		must.Equal(t, "done", want, got)
 		must.Hold(t, shared.refused == 5, "%d writes were refused, want the 5 of the slow one that came second", shared.refused)
-		if st := first.Status()[1]; st.Failures != 1 || st.LastError != "" {
-			t.Errorf("quick, whose answer was lost: %+v, want one failure and then none", st)
-		}
+		st := first.Status()[1]
+		must.Hold(t, st.Failures == 1 && st.LastError == "", "quick, whose answer was lost: %+v, want one failure and then none", st)
 	})
 }

@@ -31,15 +31,13 @@ func TestStopWaitsForRuns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		must.Succeed(t, "stop", s.Stop(ctx))
-		if err := <-running; err != nil {
-			t.Errorf("run under way: %v, want it undisturbed", err)
-		}
+		err := <-running
+		must.Hold(t, err == nil, "run under way: %v, want it undisturbed", err)
 		must.Fail(t, "run not begun", <-waiting, scheduler.ErrStopped)
 		must.Fail(t, "trigger", must.Err(s.Trigger("build", "too late")), scheduler.ErrStopped)
 		must.Advance(time.Hour)
-		if got := w.ran(); len(got) != 1 {
-			t.Errorf("ran %q, want one run", got)
-		}
+		got := w.ran()
+		must.Hold(t, len(got) == 1, "ran %q, want one run", got)
 	})
 }
 
@@ -56,9 +54,8 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		must.Fail(t, "stop", s.Stop(ctx), context.DeadlineExceeded)
-		if took := time.Since(began); took != 30*time.Second {
-			t.Errorf("stop took %v, want the 30 s of its deadline", took)
-		}
+		took := time.Since(began)
+		must.Hold(t, took == 30*time.Second, "stop took %v, want the 30 s of its deadline", took)
 		must.Fail(t, "run", <-running, context.Canceled)
 	})
 }
@@ -79,9 +76,8 @@ func TestStopNamesWhatHangs(t *testing.T) {
 	<-begun
 	killed, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Stop(killed); err == nil || !strings.Contains(err.Error(), "jobs [build] still run") {
-		t.Errorf("stop: %v, want it to name build alone", err)
-	}
+	err := s.Stop(killed)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "jobs [build] still run"), "stop: %v, want it to name build alone", err)
 	close(release)
 	must.Succeed(t, "run", <-running)
 }
@@ -92,9 +88,8 @@ func TestPanicIsAnError(t *testing.T) {
 		s := start(t, w, scheduler.DefaultConfig(),
 			w.record("build", "", func(context.Context, scheduler.Trigger) error { panic("no such driver") }),
 			w.record("poll", "", nil))
-		if err := <-trigger(t, s, "build", "operator"); err == nil || !strings.Contains(err.Error(), "no such driver") {
-			t.Errorf("outcome: %v, want the panic", err)
-		}
+		err := <-trigger(t, s, "build", "operator")
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "no such driver"), "outcome: %v, want the panic", err)
 		must.Succeed(t, "another job", <-trigger(t, s, "poll", "operator"))
 		stop(t, s)
 	})

@@ -217,15 +217,13 @@ func TestBackupBreaksOff(t *testing.T) {
 		}
 		fresh := memblob.New()
 		restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
-		if _, content := served(t, fresh); content["drivers"] != "d1" && content["drivers"] != "d2" {
-			t.Errorf("after %d calls the backup holds %q", calls, content["drivers"])
-		}
+		_, content := served(t, fresh)
+		must.Hold(t, content["drivers"] == "d1" || content["drivers"] == "d2", "after %d calls the backup holds %q", calls, content["drivers"])
 		backUp(t, s, place)
 		fresh = memblob.New()
 		restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
-		if _, content := served(t, fresh); content["drivers"] != "d2" {
-			t.Errorf("after %d calls and another run the backup holds %q, want d2", calls, content["drivers"])
-		}
+		_, content = served(t, fresh)
+		must.Hold(t, content["drivers"] == "d2", "after %d calls and another run the backup holds %q, want d2", calls, content["drivers"])
 		if !died() {
 			t.Logf("%d calls", calls)
 			return
@@ -254,9 +252,8 @@ func TestRestoreBreaksOff(t *testing.T) {
 		default:
 			restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
 		}
-		if _, content := served(t, fresh); content["drivers"] != "d1" {
-			t.Errorf("after %d calls and another run %q is served", calls, content["drivers"])
-		}
+		_, content := served(t, fresh)
+		must.Hold(t, content["drivers"] == "d1", "after %d calls and another run %q is served", calls, content["drivers"])
 		if !died() {
 			t.Logf("%d calls", calls)
 			return
@@ -281,15 +278,13 @@ func TestRestoreRefuses(t *testing.T) {
 	must.Equal(t, "and yet something was written", before, keysOf(t, other))
 
 	p.Store = memblob.New()
-	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place, Above: 1 << 40}); err == nil || !strings.Contains(err.Error(), "cannot have been served") {
-		t.Errorf("above a number that cannot be: %v", err)
-	}
+	_, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place, Above: 1 << 40})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "cannot have been served"), "above a number that cannot be: %v", err)
 	must.Fail(t, "restored from nothing", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: memblob.New()})))
 	place.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	must.Fail(t, "from a damaged backup", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place})), snapshots.ErrDamaged)
-	if keys := keysOf(t, p.Store); len(keys) > 0 {
-		t.Errorf("refused, and yet there is %v", keys)
-	}
+	keys := keysOf(t, p.Store)
+	must.Hold(t, len(keys) <= 0, "refused, and yet there is %v", keys)
 	must.Fail(t, "a backup was written over a store", must.Err(backup.Make(t.Context(), s, other, raceDay, nil)))
 }
 
@@ -317,9 +312,8 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	must.Equal(t, "documents as of the backup", []string{"settings.json"}, got.Older)
 	wantServed(t, s, 5, "d1")
 	for key, want := range map[string]string{"settings.json": `{"auto_verify_after":"1h"}`, "keys/keys.json": `{"keys":[]}`, partKey: zipped(t)} {
-		if o, err := s.Get(t.Context(), key, blob.MaxDocument); err != nil || string(o.Data) != want {
-			t.Errorf("%s holds %q, %v; want %q", key, o.Data, err, want)
-		}
+		o, err := s.Get(t.Context(), key, blob.MaxDocument)
+		must.Hold(t, err == nil && string(o.Data) == want, "%s holds %q, %v; want %q", key, o.Data, err, want)
 	}
 }
 

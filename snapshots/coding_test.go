@@ -138,12 +138,10 @@ func TestPackedIsChecked(t *testing.T) {
 			m.Entries[0].Packed = snapshots.Packed{SHA256: snapshots.Digest(wrong), Size: int64(len(wrong))}
 			s.Corrupt("objects/1/drivers.json.gz", wrong)
 			point(t, s, m)
-			if v, err := snapshots.Open(t.Context(), s, nil); !errors.Is(err, snapshots.ErrDamaged) {
-				t.Errorf("opened as %v: %v, want %v", v, err, snapshots.ErrDamaged)
-			}
-			if got, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(got.Faults) != 1 {
-				t.Errorf("verify finds %v, %v; want one fault", got.Faults, err)
-			}
+			v, err := snapshots.Open(t.Context(), s, nil)
+			must.Hold(t, errors.Is(err, snapshots.ErrDamaged), "opened as %v: %v, want %v", v, err, snapshots.ErrDamaged)
+			got, err := snapshots.Verify(t.Context(), s, 0, nil)
+			must.Hold(t, err == nil && len(got.Faults) == 1, "verify finds %v, %v; want one fault", got.Faults, err)
 		})
 	}
 }
@@ -189,9 +187,8 @@ func TestEarlierManifest(t *testing.T) {
 				must.Fail(t, "open", must.Err(snapshots.Open(t.Context(), s, nil)), want)
 				must.Fail(t, "load as a base", must.Err(snapshots.LoadBase(t.Context(), s, nil)), want)
 				e := follow(t, s, nil)
-				if last := e.lastReport(); last.State != snapshots.Refused {
-					t.Errorf("follow: got %+v, want it refused", last)
-				}
+				last := e.lastReport()
+				must.Hold(t, last.State == snapshots.Refused, "follow: got %+v, want it refused", last)
 				_ = e.stop()
 			})
 		})

@@ -89,18 +89,16 @@ func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 		t.Errorf("killed: %v; publish returned %v", died(), err)
 	}
 	reached, content := served(t, s)
-	if want := map[int64]bodies{1: before, 2: after}[reached]; !cmp.Equal(content, want) {
-		t.Errorf("after the kill version %d is %v, want %v", reached, content, want)
-	}
+	want := map[int64]bodies{1: before, 2: after}[reached]
+	must.Hold(t, cmp.Equal(content, want), "after the kill version %d is %v, want %v", reached, content, want)
 
 	r := publish(t, s, after)
 	synctest.Wait()
 	if r.Version < reached || (r.Version == reached) != r.Unchanged {
 		t.Errorf("the next run published version %d over %d, unchanged %v", r.Version, reached, r.Unchanged)
 	}
-	if _, content := served(t, s); !cmp.Equal(content, after) {
-		t.Errorf("after the next run: %v, want %v", content, after)
-	}
+	_, content = served(t, s)
+	must.Hold(t, cmp.Equal(content, after), "after the next run: %v, want %v", content, after)
 	for i, v := range e.versions {
 		checkWhole(t, v)
 		if i > 0 && v.Pointer.Version <= e.versions[i-1].Pointer.Version {
@@ -160,9 +158,8 @@ func TestDoubtfulWrites(t *testing.T) {
 				p := snapshots.Publisher{Store: doubtful, Workers: 1}
 				r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
 				must.Hold(t, err == nil && r.Version == 2, "got version %d, %v; want 2", r.Version, err)
-				if version, content := served(t, s); version != 2 || !cmp.Equal(content, crashAfter) {
-					t.Errorf("version %d with %v is current", version, content)
-				}
+				version, content := served(t, s)
+				must.Hold(t, version == 2 && cmp.Equal(content, crashAfter), "version %d with %v is current", version, content)
 			})
 			if !hit {
 				break
@@ -198,9 +195,8 @@ func TestBaseChanged(t *testing.T) {
 	publish(t, s, crashAfter)
 	p := snapshots.Publisher{Store: s}
 	must.Fail(t, "a stale base", must.Err(p.Publish(t.Context(), draftOf(stale, bodies{"drivers": "d9"}))), snapshots.ErrBaseChanged)
-	if version, content := served(t, s); version != 2 || !cmp.Equal(content, crashAfter) {
-		t.Errorf("version %d with %v is current, want the second", version, content)
-	}
+	version, content := served(t, s)
+	must.Hold(t, version == 2 && cmp.Equal(content, crashAfter), "version %d with %v is current, want the second", version, content)
 }
 
 // A store that returns other bytes for an uploaded object publishes nothing.

@@ -140,9 +140,8 @@ func TestFollow(t *testing.T) {
 		synctest.Wait()
 		publish(t, s, bodies{"drivers": "d2", "calendar/2024": "c1"})
 		synctest.Wait()
-		if err := e.stop(); !errors.Is(err, errStopped) {
-			t.Errorf("follow returned %v, want the cause of its context's end", err)
-		}
+		err := e.stop()
+		must.Hold(t, errors.Is(err, errStopped), "follow returned %v, want the cause of its context's end", err)
 		if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
 			t.Fatalf("versions (-want +got):\n%s", diff)
 		}
@@ -153,9 +152,8 @@ func TestFollow(t *testing.T) {
 		first, _ := e.versions[0].Body("calendar/2024")
 		second, _ := e.versions[1].Body("calendar/2024")
 		must.Hold(t, first == second, "a body that did not change is in memory twice")
-		if body, _ := e.versions[1].Body("drivers"); !bytes.Equal(body.Encoded[snapshots.GZ], packed("d2")) {
-			t.Errorf("coding: got %q", body.Encoded[snapshots.GZ])
-		}
+		body, _ := e.versions[1].Body("drivers")
+		must.Hold(t, bytes.Equal(body.Encoded[snapshots.GZ], packed("d2")), "coding: got %q", body.Encoded[snapshots.GZ])
 	})
 }
 
@@ -213,9 +211,8 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 		// The next publish claims above every claim, so it is accepted at once.
 		r := publish(t, s, bodies{"drivers": "d3"})
 		must.Advance(time.Second)
-		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); r.Version != 3 || diff != "" {
-			t.Errorf("published %d, want 3; versions (-want +got):\n%s", r.Version, diff)
-		}
+		diff := cmp.Diff([]int64{2, 3}, e.numbers())
+		must.Hold(t, r.Version == 3 && diff == "", "published %d, want 3; versions (-want +got):\n%s", r.Version, diff)
 		_ = e.stop()
 	})
 }

@@ -77,18 +77,16 @@ func TestHeal(t *testing.T) {
 				build(content)
 				again()
 				damage(s)
-				if r := build(content); r.Version > 3 {
-					t.Errorf("version %d, want 2 or 3", r.Version)
-				}
+				r := build(content)
+				must.Hold(t, r.Version <= 3, "version %d, want 2 or 3", r.Version)
 				again()
 				version, got := served(t, s)
 				must.Equal(t, fmt.Sprintf("version %d after the repair", version), content, got)
 				if r, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(r.Faults) > 0 {
 					t.Errorf("verify: %v, %v", r.Faults, err)
 				}
-				if r := build(content); !r.Unchanged {
-					t.Errorf("another build publishes version %d, although everything is whole", r.Version)
-				}
+				r = build(content)
+				must.Hold(t, r.Unchanged, "another build publishes version %d, although everything is whole", r.Version)
 				if signed {
 					if err := snapshots.CheckNote(t.Context(), s, version, p.Signers.Trust()); err != nil {
 						t.Error(err)
@@ -124,9 +122,8 @@ func TestHealFromMemory(t *testing.T) {
 	if err != nil || healed.Damage != nil || len(healed.Repaired) < 2 {
 		t.Errorf("healed %v, damage %v, %v; want every file of the manifest", healed.Repaired, healed.Damage, err)
 	}
-	if _, content := served(t, s); cmp.Diff(decades(), content) != "" {
-		t.Error("the version is not the same as before")
-	}
+	_, content := served(t, s)
+	must.Hold(t, cmp.Diff(decades(), content) == "", "the version is not the same as before")
 }
 
 // TestHeldPointerIsReplaced checks that no repair ends the hold of an operator.
@@ -138,9 +135,8 @@ func TestHeldPointerIsReplaced(t *testing.T) {
 	rollback(t, s, 1)
 	s.Corrupt(snapshots.PointerKey, []byte("{"))
 	p := snapshots.Publisher{Store: s}
-	if base := ownBase(t, &p); !base.Pointer.Held || base.Pointer.Version != 3 || base.Pointer.Reason == "" {
-		t.Errorf("pointer %+v, want version 3, held", base.Pointer)
-	}
+	base := ownBase(t, &p)
+	must.Hold(t, base.Pointer.Held && base.Pointer.Version == 3 && base.Pointer.Reason != "", "pointer %+v, want version 3, held", base.Pointer)
 }
 
 // TestNumbersAreCountedFromOurNotes lets a writer of the bucket name any version current. The next build goes on from
@@ -196,9 +192,8 @@ func TestNumbersAreCountedFromOurNotes(t *testing.T) {
 					}
 				}
 				if errors.Is(test.want, snapshots.ErrNewKey) {
-					if r, err := p.Rollback(t.Context(), 2, "test", "a stranger", raceDay); err != nil || r.Version != 4 {
-						t.Errorf("rollback with the key: version %d, %v", r.Version, err)
-					}
+					r, err := p.Rollback(t.Context(), 2, "test", "a stranger", raceDay)
+					must.Hold(t, err == nil && r.Version == 4, "rollback with the key: version %d, %v", r.Version, err)
 				}
 				next := signers(t, keyFile(t, origin))
 				p.Signers = next
@@ -220,11 +215,9 @@ func TestAnotherKeyIsRefused(t *testing.T) {
 	must.Fail(t, "another key", must.Err(p.LoadBase(t.Context(), nil)), snapshots.ErrNewKey)
 	other.New = true
 	base := ownBase(t, &p)
-	if _, ok := base.Entry("drivers"); ok {
-		t.Error("the new key takes a document that it has not signed")
-	}
-	if r, err := p.Publish(t.Context(), draftOf(base, bodies{"drivers": "d1"})); err != nil || r.Version != 2 || r.ObjectsWritten != 1 {
-		t.Errorf("new key: %+v, %v", r, err)
-	}
+	_, ok := base.Entry("drivers")
+	must.Hold(t, !ok, "the new key takes a document that it has not signed")
+	r, err := p.Publish(t.Context(), draftOf(base, bodies{"drivers": "d1"}))
+	must.Hold(t, err == nil && r.Version == 2 && r.ObjectsWritten == 1, "new key: %+v, %v", r, err)
 	must.Fail(t, "the old key after the new one", must.Err((&snapshots.Publisher{Store: s, Signers: key}).LoadBase(t.Context(), nil)), snapshots.ErrNewKey)
 }

@@ -220,9 +220,8 @@ func (e *edge) endure(t *testing.T, d time.Duration, first, second bodies) {
 	for range d / time.Second {
 		must.Advance(time.Second)
 		e.mu.Lock()
-		if age := time.Since(e.looked); age > 10*time.Second {
-			t.Errorf("no report for %v", age)
-		}
+		age := time.Since(e.looked)
+		must.Hold(t, age <= 10*time.Second, "no report for %v", age)
 		for _, v := range e.versions {
 			want := map[int64]bodies{1: first, 2: second}[v.Pointer.Version]
 			must.Equal(t, fmt.Sprintf("version %d was served with", v.Pointer.Version), want, contentOf(v))
@@ -322,9 +321,8 @@ func TestIdleChanges(t *testing.T) {
 		})
 		e := follow(t, s, nil)
 		must.Advance(time.Minute)
-		if n := watches.Load(); n > 1000 {
-			t.Errorf("%d looks in a minute", n)
-		}
+		n := watches.Load()
+		must.Hold(t, n <= 1000, "%d looks in a minute", n)
 		_ = e.stop()
 	})
 }
@@ -388,13 +386,11 @@ func TestPublicReport(t *testing.T) {
 		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotAccepted, blob.ErrNotFound, errors.New("dial tcp"), &blob.PanicError{},
 	} {
 		r := snapshots.FollowReport{Version: 7, Err: fmt.Errorf("pointer in s3://secret-bucket?endpoint=http://10.0.0.1: %w", err)}
-		if got := r.Public(); got == "" || strings.ContainsAny(got, ":/") || strings.Contains(got, "secret") {
-			t.Errorf("%v: public text %q", err, got)
-		}
+		got := r.Public()
+		must.Hold(t, got != "" && !strings.ContainsAny(got, ":/") && !strings.Contains(got, "secret"), "%v: public text %q", err, got)
 	}
-	if got := (snapshots.FollowReport{State: snapshots.Following, Version: 7}).Public(); got != "" {
-		t.Errorf("nothing is wrong, public text %q", got)
-	}
+	got := (snapshots.FollowReport{State: snapshots.Following, Version: 7}).Public()
+	must.Hold(t, got == "", "nothing is wrong, public text %q", got)
 }
 
 // A long and unlucky life: versions are published, the store lies about one key and then another, bytes of the copy

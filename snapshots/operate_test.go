@@ -47,9 +47,8 @@ func TestRollbackHolds(t *testing.T) {
 	d.BuiltAt = raceDay.Add(2 * time.Hour)
 	must.Fail(t, "publish while held", must.Err(p.Publish(t.Context(), d)), snapshots.ErrHeld)
 	d.EndHold = true
-	if r, err := p.Publish(t.Context(), d); err != nil || r.Version != 4 {
-		t.Errorf("publish with release: got version %d, %v; want 4", r.Version, err)
-	}
+	r, err := p.Publish(t.Context(), d)
+	must.Hold(t, err == nil && r.Version == 4, "publish with release: got version %d, %v; want 4", r.Version, err)
 	must.Hold(t, !loadBase(t, s).Pointer.Held, "the pointer is held after the release")
 }
 
@@ -62,9 +61,8 @@ func TestReleaseWithoutChange(t *testing.T) {
 	d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
 	d.BuiltAt, d.EndHold = raceDay.Add(2*time.Hour), true
 	must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
-	if base := loadBase(t, s); base.Pointer.Held || base.Pointer.Version != 4 {
-		t.Errorf("pointer %+v, want version 4, not held", base.Pointer)
-	}
+	base := loadBase(t, s)
+	must.Hold(t, !base.Pointer.Held && base.Pointer.Version == 4, "pointer %+v, want version 4, not held", base.Pointer)
 }
 
 func TestRollbackRefuses(t *testing.T) {
@@ -94,12 +92,10 @@ func TestRollbackFromAnImpossiblePointer(t *testing.T) {
 		s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-01-01T00:00:00Z"}`, number, pointer.Manifest))
 		err := must.Err(snapshots.LoadBase(t.Context(), s, nil))
 		must.Hold(t, errors.Is(err, snapshots.ErrNoBase) && errors.Is(err, snapshots.ErrDamaged) == (number > 1<<53), "%d: build from it: got %v", number, err)
-		if r := rollback(t, s, 2); r.Version != 4 {
-			t.Errorf("%d: rolled back under number %d, want 4", number, r.Version)
-		}
-		if _, content := served(t, s); content["drivers"] != "d2" {
-			t.Errorf("%d: %q is current, want the content of 2", number, content["drivers"])
-		}
+		r := rollback(t, s, 2)
+		must.Hold(t, r.Version == 4, "%d: rolled back under number %d, want 4", number, r.Version)
+		_, content := served(t, s)
+		must.Hold(t, content["drivers"] == "d2", "%d: %q is current, want the content of 2", number, content["drivers"])
 	}
 }
 
@@ -116,9 +112,8 @@ func TestRollbackFromDamage(t *testing.T) {
 			} else {
 				s.Corrupt(key, []byte("{"))
 			}
-			if r := rollback(t, s, 2); r.Version != 4 {
-				t.Errorf("rolled back under number %d, want 4", r.Version)
-			}
+			r := rollback(t, s, 2)
+			must.Hold(t, r.Version == 4, "rolled back under number %d, want 4", r.Version)
 			wantServed(t, s, 4, "d2")
 		})
 	}
@@ -165,9 +160,8 @@ func TestVerify(t *testing.T) {
 	got, err := snapshots.Verify(t.Context(), s, 0, nil)
 	delta := loadBase(t, s).Manifest.Deltas[0]
 	want := snapshots.Verification{Version: 1, Objects: 2 + 1, Bytes: packedSize("d1", "c1") + delta.Size}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, err == nil && diff == "", "%v (-want +got):\n%s", err, diff)
 
 	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	must.Do(t, s.Delete(t.Context(), "objects/1/calendar/2024.json.gz"))
@@ -256,12 +250,10 @@ func TestPrune(t *testing.T) {
 		"probe/dead":                      true,
 	}
 	must.Equal(t, "removed", wantRemoved, removed)
-	if result, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(result.Faults) > 0 {
-		t.Errorf("the current version after the prune: %v, %v", result.Faults, err)
-	}
-	if r := publish(t, s, bodies{"drivers": "d6", "calendar/2024": "c1"}); r.Version != 6 {
-		t.Errorf("next version is %d, want 6", r.Version)
-	}
+	result, err := snapshots.Verify(t.Context(), s, 0, nil)
+	must.Hold(t, err == nil && len(result.Faults) <= 0, "the current version after the prune: %v, %v", result.Faults, err)
+	r := publish(t, s, bodies{"drivers": "d6", "calendar/2024": "c1"})
+	must.Hold(t, r.Version == 6, "next version is %d, want 6", r.Version)
 }
 
 // probe leaves an object of a process that was killed while it checked the server.

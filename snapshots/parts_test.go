@@ -110,9 +110,8 @@ func TestManifestInParts(t *testing.T) {
 	if _, got := served(t, s); got["calendar/2026"] != "verified" || got["predictions/session/2026011"] != "new" {
 		t.Errorf("after a rollback %q and %q are served", got["calendar/2026"], got["predictions/session/2026011"])
 	}
-	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 {
-		t.Errorf("verify: %v, %v", found.Faults, err)
-	}
+	found, err := snapshots.Verify(t.Context(), s, 0, nil)
+	must.Hold(t, err == nil && len(found.Faults) <= 0, "verify: %v, %v", found.Faults, err)
 }
 
 // TestPartsGrow checks that a manifest does not repeat entries that stopped changing, and that the store grows by a few
@@ -151,12 +150,10 @@ func TestPartsGrow(t *testing.T) {
 	if len(own.Entries) > 10 || size > 2000 {
 		t.Errorf("the manifest's own file has %d bytes, with %d entries; want those that changed lately", size, len(own.Entries))
 	}
-	if grown := (manifests() - before) / versions; grown > 3000 {
-		t.Errorf("a version adds %d bytes of manifests, want at most 3,000", grown)
-	}
-	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 || found.Objects < len(all) {
-		t.Errorf("verify: %+v, %v", found, err)
-	}
+	grown := (manifests() - before) / versions
+	must.Hold(t, grown <= 3000, "a version adds %d bytes of manifests, want at most 3,000", grown)
+	found, err := snapshots.Verify(t.Context(), s, 0, nil)
+	must.Hold(t, err == nil && len(found.Faults) <= 0 && found.Objects >= len(all), "verify: %+v, %v", found, err)
 }
 
 // An edge reads a part once, keeps it in its copy, and refuses one that is damaged.
@@ -197,9 +194,8 @@ func TestFollowParts(t *testing.T) {
 		whole := must.Get(s.Get(t.Context(), parts[0], blob.MaxDocument))(t)
 		s.Corrupt(parts[0], []byte(`{"name":"1950s","entries":[]}`))
 		e = follow(t, store, nil)
-		if last := e.lastReport(); last.State != snapshots.Refused || last.Public() != "version 2 is damaged" {
-			t.Errorf("a damaged part: %+v, want it refused", last)
-		}
+		last := e.lastReport()
+		must.Hold(t, last.State == snapshots.Refused && last.Public() == "version 2 is damaged", "a damaged part: %+v, want it refused", last)
 		s.Corrupt(parts[0], whole.Data)
 		must.Advance(10 * time.Second)
 		must.Equal(t, "when the part is whole again", next, e.lastContent())
@@ -219,9 +215,8 @@ func TestPruneParts(t *testing.T) {
 	if len(before) != 8+4+1 || len(after) != 8+4+1 || cmp.Equal(before, after) {
 		t.Errorf("parts before %v\nafter %v\nwant the 1950s of version 1 gone and no other", before, after)
 	}
-	if _, got := served(t, s); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {
-		t.Error("the current version is not what was published")
-	}
+	_, got := served(t, s)
+	must.Hold(t, cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got), "the current version is not what was published")
 	place := memblob.New()
 	furnish(t, s)
 	record(t, s, 1)
@@ -230,7 +225,6 @@ func TestPruneParts(t *testing.T) {
 	backUp(t, s, place)
 	fresh := memblob.New()
 	restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
-	if _, got := served(t, fresh); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {
-		t.Error("the restored version is not what was published")
-	}
+	_, got = served(t, fresh)
+	must.Hold(t, cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got), "the restored version is not what was published")
 }

@@ -119,9 +119,8 @@ func TestPublish(t *testing.T) {
 			want = snapshots.Receipt{Version: 2, Variants: 4, ObjectsWritten: 2, ObjectsReused: 2, BytesWritten: packedSize("d2", "new")}
 			must.Equal(t, "second receipt", want, withoutSeconds(r))
 			version, got := served(t, s)
-			if diff := cmp.Diff(second, got); version != 2 || diff != "" {
-				t.Errorf("served version %d, want 2 (-want +got):\n%s", version, diff)
-			}
+			diff := cmp.Diff(second, got)
+			must.Hold(t, version == 2 && diff == "", "served version %d, want 2 (-want +got):\n%s", version, diff)
 		})
 	}
 }
@@ -142,9 +141,8 @@ func TestEntriesOfAVersion(t *testing.T) {
 		Packed: snapshots.Packed{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
 	}
 	must.Equal(t, "entry", want, got)
-	if body, err := base.Body(t.Context(), got); err != nil || string(body) != "d1" {
-		t.Errorf("body of the entry: got %q, %v", body, err)
-	}
+	body, err := base.Body(t.Context(), got)
+	must.Hold(t, err == nil && string(body) == "d1", "body of the entry: got %q, %v", body, err)
 }
 
 // TestDrafts changes a draft of the current version. A change that no reader could notice publishes nothing, and a refused
@@ -257,9 +255,8 @@ func TestStrayNumbers(t *testing.T) {
 				publish(t, s, bodies{"drivers": fmt.Sprint("d", loadBase(t, s).Pointer.Version)})
 			}
 			wantServed(t, s, 2, "d1")
-			if r := rollback(t, s, 1); r.Version != 3 {
-				t.Errorf("rolled back under number %d, want 3", r.Version)
-			}
+			r := rollback(t, s, 1)
+			must.Hold(t, r.Version == 3, "rolled back under number %d, want 3", r.Version)
 			must.Succeed(t, "list", must.Err(snapshots.List(t.Context(), s)))
 		})
 	}
@@ -270,7 +267,6 @@ func TestClaimsAboveAreRespected(t *testing.T) {
 	s := strict(t)
 	publish(t, s, bodies{"drivers": "d1"})
 	must.Get(s.Create(t.Context(), "versions/900000.json", []byte(`{}`)))(t)
-	if r := publish(t, s, bodies{"drivers": "d2"}); r.Version != 900001 {
-		t.Errorf("published under %d, want 900001", r.Version)
-	}
+	r := publish(t, s, bodies{"drivers": "d2"})
+	must.Hold(t, r.Version == 900001, "published under %d, want 900001", r.Version)
 }

@@ -182,9 +182,8 @@ func (l *racers) once(t *testing.T, s blob.Store, builder int) {
 	defer l.mu.Unlock()
 	switch {
 	case err == nil:
-		if other, twice := l.published[r.Version]; twice {
-			t.Errorf("builders %d and %d both published version %d", other, builder, r.Version)
-		}
+		other, twice := l.published[r.Version]
+		must.Hold(t, !twice, "builders %d and %d both published version %d", other, builder, r.Version)
 		l.published[r.Version] = builder
 	case errors.Is(err, snapshots.ErrBaseChanged):
 		l.outrun++

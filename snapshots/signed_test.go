@@ -194,9 +194,8 @@ func TestWritersOfTheBucket(t *testing.T) {
 				test.attack(t, s)
 				e.want(t, "attacked", 2, test.refusal)
 				must.Equal(t, "attacked", bodies{"drivers": "d2"}, e.lastContent())
-				if n := bodyReads.Load(); n > 0 {
-					t.Errorf("the edge read %d objects of a version without a signature", n)
-				}
+				n := bodyReads.Load()
+				must.Hold(t, n <= 0, "the edge read %d objects of a version without a signature", n)
 				_ = e.stop()
 				e.start(t, key)
 				e.want(t, "attacked and started again", 2, test.refusal)
@@ -231,9 +230,8 @@ func TestSignedBaseAlone(t *testing.T) {
 		t.Fatalf("first signed version: %+v, %v, want version 2 with 2 objects of its own", r, err)
 	}
 	key.New = false
-	if _, ok := ownBase(t, &p).Entry("drivers"); !ok {
-		t.Error("the signed version is no base")
-	}
+	_, ok := ownBase(t, &p).Entry("drivers")
+	must.Hold(t, ok, "the signed version is no base")
 	unsigned := snapshots.Publisher{Store: s}
 	for name, publish := range map[string]func() error{
 		"publish": func() error {
@@ -249,9 +247,8 @@ func TestSignedBaseAlone(t *testing.T) {
 	}
 	must.Fail(t, "rollback to a version of anybody", must.Err(p.Rollback(t.Context(), 1, "test", "why", raceDay)), snapshots.ErrNewKey)
 	key.New = true
-	if r, err := p.Rollback(t.Context(), 1, "test", "why", raceDay); err != nil || r.Version != 3 {
-		t.Errorf("rollback with the key: %+v, %v", r, err)
-	}
+	r, err = p.Rollback(t.Context(), 1, "test", "why", raceDay)
+	must.Hold(t, err == nil && r.Version == 3, "rollback with the key: %+v, %v", r, err)
 }
 
 // TestFresh checks that an edge learns until when its version is current, and is not deceived about it.
@@ -297,17 +294,15 @@ func TestFresh(t *testing.T) {
 		_ = e.stop()
 		e.start(t, key)
 		settle()
-		if until := e.until.Load(); until != nil && e.numbers()[0] == 2 {
-			t.Errorf("a frozen edge believes that version 2 is current until %v", until)
-		}
+		until := e.until.Load()
+		must.Hold(t, until == nil || e.numbers()[0] != 2, "a frozen edge believes that version 2 is current until %v", until)
 
 		// An older note, a note of anybody and no note prolong nothing.
 		for name, note := range map[string][]byte{"older": first, "unsigned": []byte("fresh 2\n"), "huge": bytes.Repeat([]byte("x"), 1<<20)} {
 			s.Corrupt(snapshots.FreshKey, note)
 			settle()
-			if until := e.until.Load(); until != nil && time.Until(*until) > snapshots.FreshFor-snapshots.FreshEvery {
-				t.Errorf("%s: current until %v", name, until)
-			}
+			until := e.until.Load()
+			must.Hold(t, until == nil || time.Until(*until) <= snapshots.FreshFor-snapshots.FreshEvery, "%s: current until %v", name, until)
 		}
 
 		// The publisher gives no word for a version that somebody else made current.

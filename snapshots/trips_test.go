@@ -78,9 +78,8 @@ func TestPublishTrips(t *testing.T) {
 			must.Equal(t, "to learn that nothing was published", map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take())
 			must.Hold(t, base == receipt.Base, "it is another base, though nothing was published")
 			receipt = must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
-			if got := int(time.Since(began) / time.Second); got != 1+c.trips {
-				t.Errorf("the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
-			}
+			got := int(time.Since(began) / time.Second)
+			must.Hold(t, got == 1+c.trips, "the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
 			if calls := s.take(); calls[faultblob.Call{Op: faultblob.Get, Key: snapshots.ManifestKey(base.Pointer.Version)}] > 0 {
 				t.Error("the manifest of the version before was read again")
 			}
@@ -127,9 +126,8 @@ func TestFollowTrips(t *testing.T) {
 		publish(t, inner, decades().with(verified("now")))
 		began := time.Now()
 		look <- struct{}{}
-		if version := <-served; version != 2 {
-			t.Errorf("version %d is served, want 2", version)
-		}
+		version := <-served
+		must.Hold(t, version == 2, "version %d is served, want 2", version)
 		if got := time.Since(began); got != 2*time.Second {
 			t.Errorf("it took %d round trips, want 2", got/time.Second)
 		}
@@ -156,9 +154,8 @@ func TestHistoryTrips(t *testing.T) {
 		began := time.Now()
 		list := must.Get(snapshots.List(t.Context(), s))(t)
 		must.Hold(t, len(list) == 40, "got %d versions, want 40", len(list))
-		if got := int(time.Since(began) / time.Second); got > 8 {
-			t.Errorf("it took %d round trips, want at most 8", got)
-		}
+		got := int(time.Since(began) / time.Second)
+		must.Hold(t, got <= 8, "it took %d round trips, want at most 8", got)
 		for call, times := range s.take() {
 			must.Hold(t, times <= 1 || call.Op != faultblob.Get, "%s was read %d times, want once", call.Key, times)
 		}

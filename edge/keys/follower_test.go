@@ -218,17 +218,15 @@ func TestFollowerAfterALie(t *testing.T) {
 						t.Errorf("during the lie: got %d keys, want %d", count(f), meanwhile)
 					}
 					silent := state == "fresh" && (tt.name == "missing" || meanwhile == 1)
-					if problem := f.Health().Problem; (problem == "") != silent {
-						t.Errorf("during the lie: got problem %q", problem)
-					}
+					problem := f.Health().Problem
+					must.Hold(t, (problem == "") == silent, "during the lie: got problem %q", problem)
 					if (f.Panics() > 0) != (tt.name == "panicking") {
 						t.Errorf("got %d panics", f.Panics())
 					}
 					must.Advance(lieFor)
 					if meanwhile == 2 && !silent {
-						if state := f.Health(); !state.Stale(time.Now()) {
-							t.Errorf("after %v of lies: got state %+v, want it stale", 2*lieFor, state)
-						}
+						state := f.Health()
+						must.Hold(t, state.Stale(time.Now()), "after %v of lies: got state %+v, want it stale", 2*lieFor, state)
 					}
 					store.lie.Store(nil)
 					must.Advance(currentWithin)
@@ -236,9 +234,8 @@ func TestFollowerAfterALie(t *testing.T) {
 						t.Errorf("%v after the lie: got %d keys, state %+v, want three keys and no problem", currentWithin, count(f), state)
 					}
 					settle()
-					if state := f.Health(); state.Stale(time.Now()) {
-						t.Errorf("a minute after the lie: got state %+v, want it current", state)
-					}
+					state := f.Health()
+					must.Hold(t, !state.Stale(time.Now()), "a minute after the lie: got state %+v, want it current", state)
 				})
 			})
 		}

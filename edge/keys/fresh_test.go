@@ -110,16 +110,14 @@ func heldBack(t *testing.T, trusting bool) {
 
 	// A writer of the bucket puts the first list back, or writes one of any number.
 	write(t, store, first)
-	if kept := fresh(word) == word; kept != trusting {
-		t.Errorf("the first list put back: the text stays %t, want %t", kept, trusting)
-	}
+	kept := fresh(word) == word
+	must.Hold(t, kept == trusting, "the first list put back: the text stays %t, want %t", kept, trusting)
 	list = must.Get(keys.Decode(third))(t)
 	list.Serial, list.Signature = 1<<62, nil
 	unsigned := must.Get(list.Encode())(t)
 	write(t, store, unsigned)
-	if kept := fresh(word) == word; kept != trusting {
-		t.Errorf("an unsigned list: the text stays %t, want %t", kept, trusting)
-	}
+	kept = fresh(word) == word
+	must.Hold(t, kept == trusting, "an unsigned list: the text stays %t, want %t", kept, trusting)
 	if text, err = keys.FreshText(store, notes.Trust{})(t.Context(), word); err != nil { // a publisher without --sign-keys
 		t.Fatal(err)
 	}
@@ -135,9 +133,8 @@ func heldBack(t *testing.T, trusting bool) {
 	stop()
 
 	write(t, store, bytes.Repeat([]byte("x"), 99))
-	if text, err := keys.FreshText(store, trust)(t.Context(), word); err == nil {
-		t.Errorf("a damaged list: text %q", text)
-	}
+	text, err = keys.FreshText(store, trust)(t.Context(), word)
+	must.Hold(t, err != nil, "a damaged list: text %q", text)
 }
 
 // withAnother adds a key to a list in a store of its own.

@@ -78,9 +78,8 @@ func TestDecodeRefuses(t *testing.T) {
 		must.Fail(t, name, must.Err(keys.Decode([]byte(bad))))
 	}
 	d.Keys = append(d.Keys, d.Keys[0])
-	if _, err := d.Encode(); err == nil || !strings.Contains(err.Error(), "taken") {
-		t.Errorf("the same key twice: got %v", err)
-	}
+	_, err := d.Encode()
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "taken"), "the same key twice: got %v", err)
 }
 
 // TestEveryByteIsGuarded changes each byte of a list and cuts it at each place. An accepted
@@ -126,9 +125,8 @@ func TestEarlierFormat(t *testing.T) {
 		must.Fail(t, fmt.Sprintf("%s: it is loaded", name), must.Err2(keys.Load(t.Context(), store)))
 		must.Fail(t, fmt.Sprintf("%s: it is updated", name), keys.Update(t.Context(), store, add("new")))
 		must.Fail(t, fmt.Sprintf("%s: a table is made from it", name), must.Err(keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil)))
-		if object, err := store.Get(t.Context(), keys.Object, keys.MaxSize); err != nil || object.Tag != tag {
-			t.Errorf("%s: the store holds %s, %v", name, object.Data, err)
-		}
+		object, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
+		must.Hold(t, err == nil && object.Tag == tag, "%s: the store holds %s, %v", name, object.Data, err)
 	}
 }
 
@@ -187,9 +185,8 @@ func TestTable(t *testing.T) {
 	w.Counter.Take(now, w.PerMinute)
 
 	// A reload keeps the counters, and takes a revocation into account.
-	if got := find(table(first), widgetKey, now).Counter.Take(now, 600).Remaining; got != 598 {
-		t.Errorf("after a reload: got %d remaining, want 598", got)
-	}
+	got := find(table(first), widgetKey, now).Counter.Take(now, 600).Remaining
+	must.Hold(t, got == 598, "after a reload: got %d remaining, want 598", got)
 	must.Get(d.Revoke(widget.ID, now))(t)
 	must.Hold(t, find(table(first), widgetKey, now) == nil, "a revoked key is found")
 }

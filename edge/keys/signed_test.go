@@ -204,13 +204,11 @@ func TestSigningAList(t *testing.T) {
 		}
 		stop()
 	})
-	if marks, err := os.ReadFile(filepath.Join(folder, "ratchet", "keys.json")); err != nil || !strings.Contains(string(marks), `"number": 1`) {
-		t.Errorf("ratchet: %s, %v", marks, err)
-	}
+	marks, err := os.ReadFile(filepath.Join(folder, "ratchet", "keys.json"))
+	must.Hold(t, err == nil && strings.Contains(string(marks), `"number": 1`), "ratchet: %s, %v", marks, err)
 	thief = must.Get(keys.Decode(data))(t)
-	if err := thief.Sign(operator, false); err == nil || !strings.Contains(err.Error(), "stolen") {
-		t.Errorf("the stolen key alone goes on from its number: %v", err)
-	}
+	err = thief.Sign(operator, false)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "stolen"), "the stolen key alone goes on from its number: %v", err)
 }
 
 // TestRevokeAfterAnAttack puts a list of any serial number in the place of the operator's. After keys sign, a revocation

@@ -178,9 +178,8 @@ func TestNewTableRefuses(t *testing.T) {
 	} {
 		for _, beside := range []*keys.Table{nil, previous} {
 			_, err := keys.NewTable(tt.data, keys.DefaultTiers(), limit.Memory{}, beside)
-			if older := tt.want == "older" && beside == nil; older != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s: got %v, want %q", name, err, tt.want)
-			}
+			older := tt.want == "older" && beside == nil
+			must.Hold(t, older == (err == nil) && (err == nil || strings.Contains(err.Error(), tt.want)), "%s: got %v, want %q", name, err, tt.want)
 		}
 	}
 }

@@ -21,18 +21,16 @@ func add(name string) func(*keys.List) error {
 func TestUpdateStops(t *testing.T) {
 	store := memblob.New()
 	mine := errors.New("changed my mind")
-	if err := keys.Update(t.Context(), store, func(*keys.List) error { return mine }); !errors.Is(err, mine) {
-		t.Errorf("got %v, want the error of the change", err)
-	}
+	err := keys.Update(t.Context(), store, func(*keys.List) error { return mine })
+	must.Hold(t, errors.Is(err, mine), "got %v, want the error of the change", err)
 	must.Get(store.Create(t.Context(), keys.Object, []byte("nonsense")))(t)
 	must.Fail(t, "a damaged document was overwritten", keys.Update(t.Context(), store, add("n")))
 }
 
 // TestFullListRevokes: a list without room for another key can revoke, and has room again after a prune.
 func TestFullListRevokes(t *testing.T) {
-	if room := keys.MaxSize - keys.Full; room < 1<<20 {
-		t.Errorf("%d bytes are left to revoke, want a MiB", room)
-	}
+	room := keys.MaxSize - keys.Full
+	must.Hold(t, room >= 1<<20, "%d bytes are left to revoke, want a MiB", room)
 	store := memblob.New()
 	update := func(edit func(*keys.List) error) error { return keys.UpdateBelow(t.Context(), store, 20_000, edit) }
 	var err error
@@ -78,10 +76,8 @@ func TestPrune(t *testing.T) {
 	for _, k := range d.Keys {
 		left = append(left, k.ID)
 	}
-	if want := []string{"expired", "revoked", "just revoked, and expired before", "revoked, would expire later"}; !slices.Equal(removed, want) {
-		t.Errorf("removed %q, want %q", removed, want)
-	}
-	if want := []string{"valid", "expires later", "just revoked"}; !slices.Equal(left, want) {
-		t.Errorf("left %q, want %q", left, want)
-	}
+	want := []string{"expired", "revoked", "just revoked, and expired before", "revoked, would expire later"}
+	must.Hold(t, slices.Equal(removed, want), "removed %q, want %q", removed, want)
+	want = []string{"valid", "expires later", "just revoked"}
+	must.Hold(t, slices.Equal(left, want), "left %q, want %q", left, want)
 }

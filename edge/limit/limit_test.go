@@ -36,28 +36,22 @@ func TestTake(t *testing.T) {
 	w := limit.NewWindow(0)
 	for i := range 3 {
 		want := limit.Verdict{Allowed: true, Limit: 3, Remaining: 2 - i, Reset: minute.Unix() + 60}
-		if got := w.Take(minute, 3); got != want {
-			t.Errorf("request %d: got %+v, want %+v", i+1, got, want)
-		}
+		got := w.Take(minute, 3)
+		must.Hold(t, got == want, "request %d: got %+v, want %+v", i+1, got, want)
 	}
 	refused := limit.Verdict{Limit: 3, Reset: minute.Unix() + 60}
 	for range 2 {
-		if got := w.Take(minute.Add(time.Second), 3); got != refused {
-			t.Errorf("over the limit: got %+v, want %+v", got, refused)
-		}
+		got := w.Take(minute.Add(time.Second), 3)
+		must.Hold(t, got == refused, "over the limit: got %+v, want %+v", got, refused)
 	}
-	if got := w.Take(minute.Add(2*time.Second), 5); !got.Allowed || got.Remaining != 1 {
-		t.Errorf("the tier was raised: got %+v, want the fourth of five: refusals do not count", got)
-	}
-	if got := w.Take(minute.Add(3*time.Second), 2); got.Allowed || got.Remaining != 0 {
-		t.Errorf("the tier was lowered: got %+v, want a refusal", got)
-	}
-	if got := w.Take(minute.Add(time.Minute), 3); !got.Allowed || got.Remaining != 2 || got.Reset != minute.Unix()+120 {
-		t.Errorf("the next window: got %+v", got)
-	}
-	if got := w.Take(minute, 3); !got.Allowed || got.Remaining != 1 || got.Reset != minute.Unix()+120 {
-		t.Errorf("the clock was set back: got %+v, want the same window", got)
-	}
+	got := w.Take(minute.Add(2*time.Second), 5)
+	must.Hold(t, got.Allowed && got.Remaining == 1, "the tier was raised: got %+v, want the fourth of five: refusals do not count", got)
+	got = w.Take(minute.Add(3*time.Second), 2)
+	must.Hold(t, !got.Allowed && got.Remaining == 0, "the tier was lowered: got %+v, want a refusal", got)
+	got = w.Take(minute.Add(time.Minute), 3)
+	must.Hold(t, got.Allowed && got.Remaining == 2 && got.Reset == minute.Unix()+120, "the next window: got %+v", got)
+	got = w.Take(minute, 3)
+	must.Hold(t, got.Allowed && got.Remaining == 1 && got.Reset == minute.Unix()+120, "the clock was set back: got %+v, want the same window", got)
 }
 
 // TestClockJumps uses a clock that is wrong for one request, by every distance in both directions. Before,
@@ -78,9 +72,8 @@ func TestClockJumps(t *testing.T) {
 		}
 		fill(minute)
 		wrong, _ := fill(minute.Add(jump))
-		if want := jump > 0 || jump < -time.Minute; (wrong == perMinute) != want {
-			t.Errorf("while the clock is %v wrong: allowed %d", jump, wrong)
-		}
+		want := jump > 0 || jump < -time.Minute
+		must.Hold(t, (wrong == perMinute) == want, "while the clock is %v wrong: allowed %d", jump, wrong)
 		// The clock is right again. A window that began by mistake ends soon, if it was near; any
 		// other is forgotten.
 		windows := time.Duration(1)
@@ -91,9 +84,8 @@ func TestClockJumps(t *testing.T) {
 			now := minute.Add(i * time.Minute)
 			allowed, d := fill(now)
 			must.Hold(t, i != windows || allowed == perMinute, "%d minutes after the clock was %v wrong: allowed %d of %d", i, jump, allowed, perMinute)
-			if retry := d.RetryAfter(now); retry > 120 || i == windows && retry > 60 {
-				t.Errorf("%d minutes after the clock was %v wrong: retry after %d s", i, jump, retry)
-			}
+			retry := d.RetryAfter(now)
+			must.Hold(t, retry <= 120 && (i != windows || retry <= 60), "%d minutes after the clock was %v wrong: retry after %d s", i, jump, retry)
 		}
 	}
 }
@@ -103,9 +95,8 @@ func TestRaiseAfterAJump(t *testing.T) {
 	w := limit.NewWindow(0)
 	w.Take(minute.Add(time.Hour), 10)
 	w.Raise(minute.Unix()+limit.Period, 7)
-	if got := w.Take(minute, 10); got.Remaining != 2 {
-		t.Errorf("got %+v, want two remaining of ten after eight", got)
-	}
+	got := w.Take(minute, 10)
+	must.Hold(t, got.Remaining == 2, "got %+v, want two remaining of ten after eight", got)
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -216,17 +207,14 @@ func TestAnonymous(t *testing.T) {
 		{"2001:db8:0:1:ffff::2", 0}, // the same network
 		{"2001:db8:0:1::3", 0},
 	} {
-		if got := take(tt.addr); got != tt.want {
-			t.Errorf("%s: got %d remaining, want %d", tt.addr, got, tt.want)
-		}
+		got := take(tt.addr)
+		must.Hold(t, got == tt.want, "%s: got %d remaining, want %d", tt.addr, got, tt.want)
 	}
-	if d := a.Peek(netip.MustParseAddr("203.0.113.9"), minute); d.Allowed || d.Remaining != 0 {
-		t.Errorf("peek: got %+v", d)
-	}
+	d := a.Peek(netip.MustParseAddr("203.0.113.9"), minute)
+	must.Hold(t, !d.Allowed && d.Remaining == 0, "peek: got %+v", d)
 	// An unknown address, such as that of a connection in memory, has a window too.
-	if got := a.Take(netip.Addr{}, minute); got.Limit != 2 {
-		t.Errorf("no address: got %+v", got)
-	}
+	got := a.Take(netip.Addr{}, minute)
+	must.Hold(t, got.Limit == 2, "no address: got %+v", got)
 	// Other addresses have other windows, but for a collision in 65536 slots.
 	fresh := 0
 	for i := range 100 {

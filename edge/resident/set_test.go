@@ -71,9 +71,8 @@ func TestFindAgreesWithTheCatalog(t *testing.T) {
 func TestSessionWithoutPickIsTheEmptyList(t *testing.T) {
 	set := load(t)
 	none := set.Page(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: catalog.NoSession})
-	if got := set.Page(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2024020}); got == nil || got != none {
-		t.Errorf("got %p, want %p", got, none)
-	}
+	got := set.Page(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2024020})
+	must.Hold(t, got != nil && got == none, "got %p, want %p", got, none)
 }
 
 func TestLoadRefusesAnIncompleteVersion(t *testing.T) {
@@ -89,9 +88,8 @@ func TestAdditiveEndpointsMayBeMissing(t *testing.T) {
 	catalog.Endpoints[index].Additive = true
 	defer func() { catalog.Endpoints[index].Additive = false }()
 	set := must.Get(resident.Load(edgetest.Publish(t, memblob.New(), 1, "drivers"), nil))(t)
-	if page := set.Page(catalog.Variant{Endpoint: catalog.Drivers}); page != nil || set.Find([]byte("/api/v1/drivers")) != nil {
-		t.Errorf("got %+v, want no page", page)
-	}
+	page := set.Page(catalog.Variant{Endpoint: catalog.Drivers})
+	must.Hold(t, page == nil && set.Find([]byte("/api/v1/drivers")) == nil, "got %+v, want no page", page)
 }
 
 func TestAnswerDoesNotAllocate(t *testing.T) {
@@ -141,9 +139,8 @@ func TestLapKeepsOtherPages(t *testing.T) {
 		if target = strings.TrimSuffix(target, "/"); target == "/api/v1/next-race" { // completed for each request
 			continue
 		}
-		if kept := after.Find([]byte(target)) == set.Find([]byte(target)); kept == (target == "/api/v1/live") {
-			t.Errorf("%s has the page of before: %t", target, kept)
-		}
+		kept := after.Find([]byte(target)) == set.Find([]byte(target))
+		must.Hold(t, kept != (target == "/api/v1/live"), "%s has the page of before: %t", target, kept)
 	}
 }
 
@@ -200,15 +197,13 @@ func TestLeanPage(t *testing.T) {
 		} else if !bytes.Equal(got.Body, want.Body) {
 			t.Errorf("%q: got another body", accepted)
 		}
-		if n := testing.AllocsPerRun(10, func() { page.Answer([]byte(accepted), nil) }); n != 0 {
-			t.Errorf("%q: %v allocations", accepted, n)
-		}
+		n := testing.AllocsPerRun(10, func() { page.Answer([]byte(accepted), nil) })
+		must.Hold(t, n == 0, "%q: %v allocations", accepted, n)
 		if !bytes.Equal(got.ETag, want.ETag) || got.Status != want.Status {
 			t.Errorf("%q: got %d with %s, want %d with %s", accepted, got.Status, got.ETag, want.Status, want.ETag)
 		}
-		if kept := page.Answer([]byte(accepted), want.ETag); kept.Status != 304 {
-			t.Errorf("%q with its tag: got %d, want 304", accepted, kept.Status)
-		}
+		kept := page.Answer([]byte(accepted), want.ETag)
+		must.Hold(t, kept.Status == 304, "%q with its tag: got %d, want 304", accepted, kept.Status)
 	}
 }
 
@@ -238,9 +233,8 @@ func TestIdentityIsKeptOnce(t *testing.T) {
 	page := resident.NewPage(body, resident.JSON, resident.NewField("Cache-Control", "max-age=300"))
 	kept := resident.NewIdentities()
 	first, second := resident.New(200, nil, nil, body.Plain()), resident.New(200, nil, nil, body.Plain())
-	if got := kept.Keep(page, first); got != first {
-		t.Errorf("the first request got %p, want its own response %p", got, first)
-	}
+	got := kept.Keep(page, first)
+	must.Hold(t, got == first, "the first request got %p, want its own response %p", got, first)
 	if got := kept.Keep(page, second); got != first || kept.Size() != 1<<10 {
 		t.Errorf("the second request got %p, and %d bytes are kept; want the response %p of the first, and 1024", got, kept.Size(), first)
 	}
@@ -261,9 +255,8 @@ func TestNextVersionForgetsIdentities(t *testing.T) {
 		t.Fatal("the identity of a past season is not kept")
 	}
 	second := must.Get(resident.Load(edgetest.Publish(t, store, 2), first))(t)
-	if got := second.Identities().Size(); got != 0 {
-		t.Errorf("the next version keeps %d bytes that nobody asked for", got)
-	}
+	got := second.Identities().Size()
+	must.Hold(t, got == 0, "the next version keeps %d bytes that nobody asked for", got)
 	if body := second.Find(past).Answer(nil, nil).Body; len(body) == 0 || second.Identities().Size() != len(body) {
 		t.Errorf("got %d bytes, of which %d are kept", len(body), second.Identities().Size())
 	}

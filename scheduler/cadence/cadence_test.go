@@ -89,9 +89,8 @@ func TestInstantsToTheSecond(t *testing.T) {
 				for _, d := range cadence.Missed(tt.cal, now.Add(-time.Second), now) {
 					found = found || d == got
 				}
-				if want := shift == 0; found != want {
-					t.Errorf("missed in the second up to %v: %v, want %v", now, found, want)
-				}
+				want := shift == 0
+				must.Hold(t, found == want, "missed in the second up to %v: %v, want %v", now, found, want)
 			}
 		})
 	}

@@ -4,22 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"gridcast/deploy/must"
 	"gridcast/scheduler/webhook"
@@ -27,7 +23,6 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -90,6 +85,8 @@ type sent struct {
 	Type   string
 	Data   wire.PublishedData
 	Header http.Header
+
+	refused bool // the receiver did not accept it
 }
 
 func (l *line) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -104,15 +101,18 @@ func (l *line) RoundTrip(q *http.Request) (*http.Response, error) {
 		must.Succeed(l.t, fmt.Sprintf("it was sent %s, which does not verify", body), (delivery{q.Header, body}).verify(l.secret))
 	}
 	l.mu.Lock()
-	l.got = append(l.got, sent{time.Now(), q.Header.Get("Webhook-Id"), m.Type, m.Data, q.Header.Clone()})
 	n, answer := len(l.got), l.answer
+	l.got = append(l.got, sent{time.Now(), q.Header.Get("Webhook-Id"), m.Type, m.Data, q.Header.Clone(), true})
 	l.mu.Unlock()
 	status := http.StatusNoContent
 	if answer != nil {
-		if status, err = answer(n, q); err != nil {
+		if status, err = answer(n+1, q); err != nil {
 			return nil, err
 		}
 	}
+	l.mu.Lock()
+	l.got[n].refused = status > 299
+	l.mu.Unlock()
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: q}, nil
 }
 
@@ -186,324 +186,6 @@ func (d *desk) state() webhook.Delivery {
 	return must.Get(webhook.LoadDelivery(d.t.Context(), d.store, d.hook))(d.t)
 }
 
-func (d *desk) now() webhook.Hook {
-	d.t.Helper()
-	hooks := must.Get(webhook.Load(d.t.Context(), d.store))(d.t)
-	h := must.Get(webhook.Find(hooks, d.hook.ID))(d.t)
-	return *h
-}
-
-func bubble(t *testing.T, f func(t *testing.T, d *desk), endpoints ...string) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, memblob.New(memblob.Strict(t, snapshots.Immutable)), endpoints...)
-		stop := d.run()
-		f(t, d)
-		stop()
-		if text := d.log.String(); strings.Contains(text, "token-in-the-path") || strings.Contains(text, strings.TrimPrefix(d.line.secret, "whsec_")) || strings.Contains(text, string(master)) {
-			t.Errorf("the log tells a secret:\n%s", text)
-		}
-	})
-}
-
-func TestReceiversAreToldWhatChanged(t *testing.T) {
-	bubble(t, func(t *testing.T, d *desk) {
-		must.Advance(time.Minute)
-		if got := d.line.sent(); len(got) != 0 {
-			t.Fatalf("told of what was published before it was added: %+v", got)
-		}
-		published := time.Now()
-		version := publish(t, d.store, season.with("standings/drivers/2024", "NOR", "next-race", "Abu Dhabi", "feeds/calendar.ics", "END",
-			"predictions/session/2024022", "", "predictions/session/2024023", "VER", "predictions/none", "[ ]"))
-		must.Advance(10 * time.Second)
-		got := d.line.sent()
-		if len(got) != 1 {
-			t.Fatalf("got %d messages, want 1", len(got))
-		}
-		if late := got[0].At.Sub(published); late > 8*time.Second {
-			t.Errorf("told after %s", late)
-		}
-		want := wire.PublishedData{
-			Version: version, Previous: 1, PublishedAt: wire.Instant(published), Complete: true, Changes: []wire.WebhookVariant{
-				{Endpoint: "calendar.ics", Path: "/calendar.ics", Change: "changed", ETag: `"` + snapshots.ETag(snapshots.Digest([]byte("END"))) + `"`},
-				{Endpoint: "next-race", Path: "/api/v1/next-race", Change: "changed"},
-				{Endpoint: "predictions", Path: "/api/v1/predictions", Query: "session_key=2024022", Change: "removed"},
-				{Endpoint: "predictions", Path: "/api/v1/predictions", Query: "session_key=2024023", Change: "added", ETag: `"` + snapshots.ETag(snapshots.Digest([]byte("VER"))) + `"`},
-				{Endpoint: "standings", Path: "/api/v1/standings", Query: "type=drivers&year=2024", Change: "changed", ETag: `"` + snapshots.ETag(snapshots.Digest([]byte("NOR"))) + `"`},
-			},
-		}
-		must.Equal(t, "message", want, got[0].Data, cmp.Transformer("instant", wire.Instant.String))
-		if got[0].Type != wire.WebhookPublished || !strings.HasPrefix(got[0].ID, "msg_") || got[0].Header.Get("Content-Type") != "application/json" {
-			t.Errorf("got %+v", got[0])
-		}
-		if s := d.state(); s.Told != version || s.Pending != nil || len(s.Attempts) != 1 || s.Owner != "" {
-			t.Errorf("state %+v", s)
-		}
-		if n := testutil.CollectAndCount(d.reg, "gridcast_webhook_deliveries_total"); n != 6 {
-			t.Errorf("%d outcomes are counted", n)
-		}
-	})
-}
-
-// A receiver gets only the endpoints that it asked for, and no message when they stay the same.
-func TestFilter(t *testing.T) {
-	bubble(t, func(t *testing.T, d *desk) {
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(time.Minute)
-		if got := d.line.sent(); len(got) != 0 {
-			t.Errorf("told of drivers: %+v", got)
-		}
-		if s := d.state(); s.Told != 2 {
-			t.Errorf("told %d, want 2: there is nothing to catch up on", s.Told)
-		}
-		publish(t, d.store, season.with("drivers", "22", "calendar/2024", "23 rounds"))
-		must.Advance(time.Minute)
-		if got := d.line.sent(); len(got) != 1 || len(got[0].Data.Changes) != 1 || got[0].Data.Changes[0].Endpoint != "calendar" || got[0].Data.Previous != 2 {
-			t.Errorf("got %+v", got)
-		}
-	}, "calendar", "standings")
-}
-
-// TestTurnsOfARace: a receiver without a list of endpoints gets /live when something but a lap happens. One that asks for
-// live gets every lap.
-func TestTurnsOfARace(t *testing.T) {
-	steps := []struct {
-		what, live string
-		turn       bool
-	}{
-		{"the pick is frozen", `"state":"waiting"`, true},
-		{"the start", `"state":"running","checkpoints":[{"status":"pending"},{"status":"pending"}]`, true},
-		{"lap 1, a live pick", `"state":"running","lap":1,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, true},
-		{"lap 2", `"state":"running","lap":2,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, false},
-		{"lap 3", `"state":"running","lap":3,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, false},
-		{"a red flag", `"state":"suspended","lap":3,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, true},
-		{"the restart", `"state":"running","lap":3,"checkpoints":[{"status":"frozen"},{"status":"pending"}]`, true},
-		{"a live pick is missed", `"state":"running","lap":5,"checkpoints":[{"status":"frozen"},{"status":"missed"}]`, true},
-		{"the flag", `"state":"over","lap":5,"checkpoints":[{"status":"frozen"},{"status":"missed"}]`, true},
-	}
-	for _, endpoints := range [][]string{nil, {"live"}} {
-		bubble(t, func(t *testing.T, d *desk) {
-			for _, step := range steps {
-				before := len(d.line.sent())
-				publish(t, d.store, season.with("live", `{"data":{"session_key":2024022,`+step.live+`}}`))
-				must.Advance(time.Minute)
-				want := 0
-				if step.turn || endpoints != nil {
-					want = 1
-				}
-				if got := d.line.sent()[before:]; len(got) != want || want == 1 && got[0].Data.Changes[0].Path != "/api/v1/live" {
-					t.Errorf("%v: %s: got %+v, want %d messages about /live", endpoints, step.what, got, want)
-				}
-			}
-		}, endpoints...)
-	}
-}
-
-// The waits between attempts are the ones that Standard Webhooks recommends. After the last attempt the Deliverer pauses
-// the hook; after a resumption it sends everything missed at once.
-func TestRetrySchedule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: four days of looks at the store")
-	}
-	bubble(t, func(t *testing.T, d *desk) {
-		d.line.answers(status(http.StatusServiceUnavailable))
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(100 * time.Hour)
-		got := d.line.sent()
-		if len(got) != len(webhook.Schedule)+1 {
-			t.Fatalf("%d attempts, want %d", len(got), len(webhook.Schedule)+1)
-		}
-		for i, wait := range webhook.Schedule {
-			if took := got[i+1].At.Sub(got[i].At); took < wait || took > wait+wait/10+5*time.Second {
-				t.Errorf("attempt %d came after %s, want %s and a tenth at most", i+2, took, wait)
-			}
-			must.Hold(t, got[i+1].ID == got[0].ID, "attempt %d has the id %s, want %s", i+2, got[i+1].ID, got[0].ID)
-			if got[i+1].Header.Get("Webhook-Timestamp") == got[i].Header.Get("Webhook-Timestamp") {
-				t.Errorf("attempt %d has the timestamp of the one before", i+2)
-			}
-		}
-		if h := d.now(); !h.GivenUp || h.Paused.IsZero() || !strings.Contains(h.Why, "10 attempts") {
-			t.Errorf("after the last attempt the hook is %+v, want it paused", h)
-		}
-		var total time.Duration
-		for _, wait := range webhook.Schedule {
-			total += wait
-		}
-		must.Hold(t, total == 75*time.Hour+35*time.Minute+5*time.Second, "the schedule lasts %s, want 75h35m5s", total)
-		if got := gauge(t, d.reg, "gridcast_webhooks", "given_up"); got != 1 {
-			t.Errorf("%v are given up in the metrics, want 1", got)
-		}
-
-		d.line.answers(nil)
-		version := publish(t, d.store, season.with("drivers", "22", "calendar/2024", "23 rounds"))
-		must.Advance(time.Hour)
-		if n := len(d.line.sent()); n != len(got) {
-			t.Errorf("a paused hook was sent %d messages", n-len(got))
-		}
-		d.edit(func(hooks *[]webhook.Hook) { (*hooks)[0].Resume() })
-		must.Advance(10 * time.Second)
-		after := d.line.sent()[len(got):]
-		if len(after) != 1 || after[0].Data.Version != version || after[0].Data.Previous != 1 || len(after[0].Data.Changes) != 2 || after[0].ID == got[0].ID {
-			t.Errorf("resumed it was sent %+v, want one new message about all since version 1", after)
-		}
-		if s := d.state(); s.Failures != 0 || s.Told != version {
-			t.Errorf("state %+v", s)
-		}
-	})
-}
-
-func gauge(t *testing.T, reg *prometheus.Registry, name, label string) float64 {
-	t.Helper()
-	families := must.Get(reg.Gather())(t)
-	for _, f := range families {
-		for _, m := range f.Metric {
-			if f.GetName() == name && (label == "" || m.Label[0].GetValue() == label) {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-	}
-	t.Fatalf("there is no %s %s", name, label)
-	return 0
-}
-
-// A receiver that was away for hours gets one message about the newest state, and new versions do not
-// cause more attempts.
-func TestNewestStateWins(t *testing.T) {
-	bubble(t, func(t *testing.T, d *desk) {
-		d.line.answers(hang)
-		for i := range 100 {
-			publish(t, d.store, season.with("drivers", strconv.Itoa(i)))
-			must.Advance(3 * time.Minute) // 5 hours in all
-		}
-		during := d.line.sent()
-		must.Hold(t, len(during) >= 4 && len(during) <= 6, "%d attempts in 5 hours, want those of the schedule", len(during))
-		if s := d.state(); s.Attempts[0].Outcome != webhook.TimedOut || s.Attempts[0].Millis != 15_000 {
-			t.Errorf("the first attempt: %+v, want that it timed out after 15 s", s.Attempts[0])
-		}
-		d.line.answers(nil)
-		must.Advance(6 * time.Hour)
-		after := d.line.sent()[len(during):]
-		if len(after) != 1 || after[0].Data.Version != 101 || after[0].Data.Previous != 1 || len(after[0].Data.Changes) != 1 {
-			t.Errorf("afterwards it got %+v, want one message from version 1 to 101", after)
-		}
-		if s := d.state(); s.Told != 101 || s.Failures != 0 || s.Pending != nil {
-			t.Errorf("state %+v", s)
-		}
-	})
-}
-
-func TestGonePausesAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, d *desk) {
-		d.line.answers(status(http.StatusGone))
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(time.Minute)
-		if h := d.now(); !h.GivenUp || !strings.Contains(h.Why, "410") || len(d.line.sent()) != 1 {
-			t.Errorf("after %d attempts the hook is %+v", len(d.line.sent()), h)
-		}
-	})
-}
-
-// The Deliverer waits as long as Retry-After asks, in seconds or as a date, up to a day.
-func TestRetryAfter(t *testing.T) {
-	bubble(t, func(t *testing.T, d *desk) {
-		d.sender.UseTransport(roundTripper(func(q *http.Request) (*http.Response, error) {
-			r, err := d.line.RoundTrip(q)
-			if err == nil {
-				wish := "99999999999"
-				switch len(d.line.sent()) {
-				case 1:
-					wish = "600"
-				case 2:
-					wish = time.Now().Add(7 * time.Hour).UTC().Format(http.TimeFormat)
-				}
-				r.StatusCode, r.Header = http.StatusTooManyRequests, http.Header{"Retry-After": {wish}}
-			}
-			return r, err
-		}))
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(40 * time.Hour)
-		var waits []time.Duration
-		for i, sent := range d.line.sent()[1:] {
-			waits = append(waits, sent.At.Sub(d.line.sent()[i].At).Round(time.Minute))
-		}
-		must.Equal(t, "waits", []time.Duration{10 * time.Minute, 7 * time.Hour, 24 * time.Hour}, waits)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
-
-// When a process ends, well or not, the next one retries under the same id.
-func TestRestartResumes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, memblob.New())
-		stop := d.run()
-		d.line.answers(status(http.StatusInternalServerError))
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(time.Minute) // two attempts, the third is due in five minutes
-		stop()
-		before := d.line.sent()
-		stop = d.run()
-		must.Advance(time.Minute)
-		if n := len(d.line.sent()); n != len(before) || n != 2 {
-			t.Errorf("%d attempts after the restart, %d before it: want that it keeps to the schedule", n, len(before))
-		}
-		d.line.answers(hang)
-		for range 600 {
-			if len(d.line.sent()) < 3 { // the third hangs, and the test stops the process
-				must.Advance(time.Second)
-			}
-		}
-		stop()
-		if s := d.state(); s.Owner != "" || s.Failures != 2 || s.Pending == nil {
-			t.Errorf("an attempt that was broken off: %+v, want its claim given back and nothing counted", s)
-		}
-		d.line.answers(nil)
-		stop = d.run()
-		must.Advance(time.Minute)
-		stop()
-		got := d.line.sent()
-		if last := got[len(got)-1]; len(got) != 4 || last.ID != got[0].ID || d.state().Told != 2 {
-			t.Errorf("got %d attempts, the last of %s, want 4 of %s", len(got), last.ID, got[0].ID)
-		}
-	})
-}
-
-// Only a process that dies between the receiver's answer and its record makes a message come
-// twice: under the same id, when its claim has run out.
-func TestDeathBetweenAnswerAndRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var dead bool
-		var mu sync.Mutex
-		kill := func(yes bool) { mu.Lock(); defer mu.Unlock(); dead = yes }
-		store := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
-			mu.Lock()
-			defer mu.Unlock()
-			if dead && c.Op.Writes() && strings.HasPrefix(c.Key, "webhooks/") {
-				return faultblob.Fate{Err: errors.New("the machine is gone")}
-			}
-			return faultblob.Fate{}
-		})
-		d := newDesk(t, store)
-		stop := d.run()
-		d.line.answers(func(attempt int, _ *http.Request) (int, error) { kill(attempt == 1); return http.StatusNoContent, nil })
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(20 * time.Second)
-		stop()
-		kill(false)
-		stop = d.run()
-		must.Advance(20 * time.Second)
-		if n := len(d.line.sent()); n != 1 {
-			t.Errorf("%d attempts while the claim holds, want 1", n)
-		}
-		must.Advance(time.Minute)
-		stop()
-		if got := d.line.sent(); len(got) != 2 || got[1].ID != got[0].ID || d.state().Told != 2 {
-			t.Errorf("got %+v, want the same message again", got)
-		}
-	})
-}
-
 // Several schedulers on one store deliver a message once.
 func TestSeveralDeliverersDeliverOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -531,9 +213,8 @@ func TestSeveralDeliverersDeliverOnce(t *testing.T) {
 		if len(perMessage) != 10 || len(d.line.sent()) != 30 {
 			t.Errorf("%d attempts of %d messages, want three of each of 10: %v", len(d.line.sent()), len(perMessage), perMessage)
 		}
-		if s := d.state(); s.Told != 11 {
-			t.Errorf("told %d, want 11", s.Told)
-		}
+		s := d.state()
+		must.Hold(t, s.Told == 11, "told %d, want 11", s.Told)
 	})
 }
 
@@ -556,9 +237,8 @@ func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 		stop := d.run()
 		began := time.Now()
 		publish(t, d.store, season.with("drivers", "21"))
-		if took := time.Since(began); took != 0 {
-			t.Errorf("publishing took %s beside receivers that hang", took)
-		}
+		took := time.Since(began)
+		must.Hold(t, took == 0, "publishing took %s beside receivers that hang", took)
 		must.Advance(70 * time.Second)
 		stop()
 		hooks := map[string]bool{}
@@ -569,79 +249,6 @@ func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 			t.Errorf("%d attempts at once, %d receivers were tried within a minute", most, len(hooks))
 		}
 		must.Hold(t, under == 0, "%d attempts are still under way", under)
-	})
-}
-
-// If the changes are unknown or too many, the message reports everything.
-func TestWhatCannotBeListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, memblob.New())
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Do(t, d.store.Delete(t.Context(), snapshots.ManifestKey(1)))
-		defer d.run()()
-		must.Advance(time.Minute)
-		got := d.line.sent()
-		if last := got[len(got)-1].Data; last.Complete || len(last.Changes) != 0 || last.Version != 2 {
-			t.Errorf("without the version of before: %+v", last)
-		}
-		many := season.with()
-		for i := range 501 {
-			many[fmt.Sprintf("results/session/20240%02d", i+10)] = "x"
-		}
-		publish(t, d.store, many)
-		must.Advance(time.Minute)
-		got = d.line.sent()
-		if last := got[len(got)-1].Data; last.Complete || len(last.Changes) != 0 || last.Version != 3 || last.Previous != 2 {
-			t.Errorf("with more than 500 changes: complete %v, %d changes", last.Complete, len(last.Changes))
-		}
-	})
-}
-
-// A scheduler without the master sends nothing and reports it; a removed hook gets nothing;
-// the store may fail for hours.
-func TestTroubleOfOurOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		failing := false
-		var mu sync.Mutex
-		fail := func(yes bool) { mu.Lock(); defer mu.Unlock(); failing = yes }
-		store := faultblob.Wrap(memblob.New(), func(context.Context, faultblob.Call) faultblob.Fate {
-			mu.Lock()
-			defer mu.Unlock()
-			if failing {
-				return faultblob.Fate{Err: errors.New("no answer")}
-			}
-			return faultblob.Fate{}
-		})
-		d := newDesk(t, store)
-		with := d.sender
-		d.sender = mustSender(t)
-		stop := d.run()
-		publish(t, d.store, season.with("drivers", "21"))
-		must.Advance(time.Hour)
-		if got := gauge(t, d.reg, "gridcast_webhooks", "unsigned"); got != 1 || len(d.line.sent()) != 0 {
-			t.Errorf("without a master %v are unsigned, %d sent", got, len(d.line.sent()))
-		}
-		stop()
-
-		d.sender = with
-		fail(true)
-		stop = d.run()
-		must.Advance(5 * time.Hour)
-		fail(false)
-		must.Advance(30 * time.Second)
-		if n := len(d.line.sent()); n != 1 {
-			t.Errorf("%d attempts once the store answers again, want 1", n)
-		}
-		d.edit(func(hooks *[]webhook.Hook) { *hooks = nil })
-		publish(t, d.store, season.with("drivers", "22"))
-		must.Advance(time.Hour)
-		stop()
-		if n := len(d.line.sent()); n != 1 {
-			t.Errorf("a hook that is removed was sent %d messages", n-1)
-		}
-		if n := strings.Count(d.log.String(), "the store cannot be read"); n != 1 {
-			t.Errorf("it was logged %d times that the store does not answer", n)
-		}
 	})
 }
 

@@ -83,9 +83,8 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 		}
 		address := netip.AddrPortFrom(a, 443).String()
 		must.Fail(t, fmt.Sprintf("%s: %s", what, address), strict.CheckDial(network, address), webhook.ErrForbidden)
-		if err := loose.CheckDial(network, address); (err == nil) != a.Unmap().IsLoopback() {
-			t.Errorf("%s, with loopback: %s: got %v", what, address, err)
-		}
+		err := loose.CheckDial(network, address)
+		must.Hold(t, (err == nil) == a.Unmap().IsLoopback(), "%s, with loopback: %s: got %v", what, address, err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for what, text := range inward {
@@ -116,9 +115,8 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 		a := netip.MustParseAddr(text)
 		network := map[bool]string{true: "tcp6", false: "tcp4"}[a.Is6()]
 		for port, want := range map[uint16]bool{443: true, 8443: true, 1024: true, 65535: true, 25: false, 22: false, 80: false, 0: false, 1023: false} {
-			if err := strict.CheckDial(network, netip.AddrPortFrom(a, port).String()); (err == nil) != want {
-				t.Errorf("%s port %d: got %v, want it allowed: %v", a, port, err, want)
-			}
+			err := strict.CheckDial(network, netip.AddrPortFrom(a, port).String())
+			must.Hold(t, (err == nil) == want, "%s port %d: got %v, want it allowed: %v", a, port, err, want)
 		}
 		must.Fail(t, fmt.Sprintf("%s over UDP is allowed", a), strict.CheckDial("udp4", netip.AddrPortFrom(a, 443).String()))
 	}
@@ -282,13 +280,11 @@ func TestRebinding(t *testing.T) {
 	u, _ := url.Parse(r.URL)
 	h = newHook(t, real, "https://receiver.example:"+u.Port())
 	before := len(r.got)
-	if a, err := webhook.Test(t.Context(), store, real, h); err != nil || a.Outcome != webhook.Forbidden {
-		t.Errorf("a name that leads to loopback: got %+v, %v", a, err)
-	}
+	a, err := webhook.Test(t.Context(), store, real, h)
+	must.Hold(t, err == nil && a.Outcome == webhook.Forbidden, "a name that leads to loopback: got %+v, %v", a, err)
 	must.Hold(t, len(r.got) == before, "loopback was reached")
-	if state, err := webhook.LoadDelivery(t.Context(), store, h); err != nil || len(state.Attempts) != 1 {
-		t.Errorf("the log has %+v, %v; want the one attempt of this hook", state.Attempts, err)
-	}
+	state, err := webhook.LoadDelivery(t.Context(), store, h)
+	must.Hold(t, err == nil && len(state.Attempts) == 1, "the log has %+v, %v; want the one attempt of this hook", state.Attempts, err)
 }
 
 func TestWhatReceiversAnswer(t *testing.T) {
@@ -357,9 +353,8 @@ func TestSecrets(t *testing.T) {
 		return <-r.got
 	}
 	old := secret(t, s, h)
-	if raw, ok := strings.CutPrefix(old, "whsec_"); !ok || len(raw) != 44 {
-		t.Errorf("the secret is %q", old)
-	}
+	raw, ok := strings.CutPrefix(old, "whsec_")
+	must.Hold(t, ok && len(raw) == 44, "the secret is %q", old)
 	rotated := h
 	rotated.Rotate(s, time.Hour)
 	fresh := secret(t, s, rotated)
@@ -369,9 +364,8 @@ func TestSecrets(t *testing.T) {
 	d := got(rotated)
 	must.Succeed(t, "in the grace", errors.Join(d.verify(old), d.verify(fresh)))
 	rotated.OldUntil = time.Now().Add(-time.Second)
-	if d := got(rotated); d.verify(old) == nil || d.verify(fresh) != nil {
-		t.Error("after the grace the old secret verifies, or the new one does not")
-	}
+	d = got(rotated)
+	must.Hold(t, d.verify(old) != nil && d.verify(fresh) == nil, "after the grace the old secret verifies, or the new one does not")
 	other := newSender(t, webhook.SenderOptions{Master: bytes.Repeat([]byte("x"), 32)})
 	for what, wrong := range map[string]string{"another hook": secret(t, s, newHook(t, s, r.at("/"))), "another master": secret(t, other, rotated)} {
 		must.Hold(t, got(rotated).verify(wrong) != nil, "the secret of %s verifies", what)
@@ -415,12 +409,10 @@ func TestReadMaster(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	if got, err := webhook.ReadMaster(write("good", string(master)+"\n")); err != nil || !slices.Equal(got, master) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if got, err := webhook.ReadMaster(""); got != nil || err != nil {
-		t.Errorf("no file: got %q, %v", got, err)
-	}
+	got, err := webhook.ReadMaster(write("good", string(master)+"\n"))
+	must.Hold(t, err == nil && slices.Equal(got, master), "got %q, %v", got, err)
+	got, err = webhook.ReadMaster("")
+	must.Hold(t, got == nil && err == nil, "no file: got %q, %v", got, err)
 	for _, path := range []string{write("short", "too short\n"), filepath.Join(dir, "none")} {
 		must.Fail(t, fmt.Sprintf("%s is read", path), must.Err(webhook.ReadMaster(path)))
 	}

@@ -48,9 +48,8 @@ func TestPlace(t *testing.T) {
 			place := holding(t, test.place...)
 			_, err := backup.Make(t.Context(), holding(t, first, `{"kind":"real"}`, "settings.json", "{}"), place, at, nil)
 			must.Hold(t, (err == nil) == (test.want == nil) && (errors.Is(test.want, other) || errors.Is(err, test.want)), "got %v, want %v", err, test.want)
-			if _, found := place.Get(t.Context(), "settings.json", blob.MaxDocument); (found == nil) != (test.want == nil) {
-				t.Errorf("after %v the settings in the place: %v", err, found)
-			}
+			_, found := place.Get(t.Context(), "settings.json", blob.MaxDocument)
+			must.Hold(t, (found == nil) == (test.want == nil), "after %v the settings in the place: %v", err, found)
 		})
 	}
 }

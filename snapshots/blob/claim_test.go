@@ -68,9 +68,8 @@ func TestClaim(t *testing.T) {
 			if err != nil && !errors.Is(err, blob.ErrNotFound) {
 				t.Fatal(err)
 			}
-			if got := string(object.Data); got != test.after {
-				t.Errorf("the key holds %q, want %q", got, test.after)
-			}
+			got := string(object.Data)
+			must.Hold(t, got == test.after, "the key holds %q, want %q", got, test.after)
 		})
 	}
 }
@@ -161,9 +160,8 @@ func TestOneOfManyClaimsWins(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := won.Load(); got != 1 {
-		t.Errorf("%d claims won, want 1", got)
-	}
+	got := won.Load()
+	must.Hold(t, got == 1, "%d claims won, want 1", got)
 }
 
 // TestPut makes a key hold some bytes, for every content before.

@@ -121,9 +121,8 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 				})
 				must.Hold(t, errors.Is(err, tt.err) && (tt.not == nil || !errors.Is(err, tt.not)), "got the error %v, want %v and not %v", err, tt.err, tt.not)
 				must.Equal(t, "the store", tt.want, storedNames(t, inner))
-				if diff := cmp.Diff(tt.want, got.Names); err == nil && diff != "" {
-					t.Errorf("returned (-want +got):\n%s", diff)
-				}
+				diff := cmp.Diff(tt.want, got.Names)
+				must.Hold(t, err != nil || diff == "", "returned (-want +got):\n%s", diff)
 				must.Hold(t, edits == tt.edits, "edit ran %d times, want %d", edits, tt.edits)
 			})
 		})
@@ -165,9 +164,8 @@ func TestUpdateOfManyWriters(t *testing.T) {
 				names := storedNames(t, inner)
 				must.Hold(t, fate.Err != nil || len(names) == 20, "got the names %v, want each of 20 once", names)
 				slices.Sort(names)
-				if got := len(slices.Compact(names)); got != 20 {
-					t.Errorf("got %d different names, want 20", got)
-				}
+				got := len(slices.Compact(names))
+				must.Hold(t, got == 20, "got %d different names, want 20", got)
 			})
 		})
 	}
@@ -222,9 +220,8 @@ func TestDamagedDocument(t *testing.T) {
 		d := blob.Document[list]{Store: store, Key: listKey, Limit: 100}
 		must.Fail(t, fmt.Sprintf("%.30q was loaded", damaged), must.Err2(d.Load(t.Context())))
 		must.Fail(t, fmt.Sprintf("%.30q was updated", damaged), must.Err(d.Update(t.Context(), add("mine"))))
-		if object, err := store.Get(t.Context(), listKey, 1000); err != nil || object.Tag != tag {
-			t.Errorf("%.30q was replaced by %s, %v", damaged, object.Data, err)
-		}
+		object, err := store.Get(t.Context(), listKey, 1000)
+		must.Hold(t, err == nil && object.Tag == tag, "%.30q was replaced by %s, %v", damaged, object.Data, err)
 	}
 }
 

@@ -104,8 +104,7 @@ func TestFollow(t *testing.T) {
 		put("three")
 		within(time.Second, "back", func() bool { return len(taken) == 4 && last == nil })
 		stop()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want the cause of the end", err)
-		}
+		err := <-ended
+		must.Hold(t, errors.Is(err, context.Canceled), "got %v, want the cause of the end", err)
 	})
 }

@@ -67,17 +67,15 @@ func TestKeys(t *testing.T) {
 		t.Errorf("file: %v, %v", info.Mode(), err)
 	}
 	must.Fail(t, "a key is replaced", notes.MakeKey(file, "example.com/one"))
-	if _, err := notes.ReadSigners(file, otherFile); err == nil || !strings.Contains(err.Error(), "origin") {
-		t.Errorf("keys of two origins: %v", err)
-	}
+	_, err := notes.ReadSigners(file, otherFile)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "origin"), "keys of two origins: %v", err)
 	must.Succeed(t, "a key twice", must.Err(notes.NewTrust(append(s.Public(), s.Public()...)...)))
 	twice := must.Get(notes.ReadSigners(file, file))(t)
 	if signed, err := twice.Sign("version 1"); err != nil || bytes.Count(signed, []byte("— ")) != 1 || len(twice.Public()) != 1 {
 		t.Errorf("a file twice: keys %v sign\n%s, %v, want one signature", twice.Public(), signed, err)
 	}
-	if none, err := notes.ReadSigners(); none != nil || err != nil {
-		t.Errorf("no file: %v, %v", none, err)
-	}
+	none, err := notes.ReadSigners()
+	must.Hold(t, none == nil && err == nil, "no file: %v, %v", none, err)
 	if first, second := notes.NewOrigin(), notes.NewOrigin(); first == second {
 		t.Error("two installations have one origin")
 	}
@@ -126,9 +124,8 @@ func TestRatchet(t *testing.T) {
 	must.Succeed(t, "damaged marks", r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}))
 	must.Fail(t, "a new process after damage", notes.NewRatchet(store, "marks.json").Check(t.Context(), []string{"b"}, notes.Mark{Number: 6}), notes.ErrLower)
 	for name, r := range map[string]*notes.Ratchet{"no disk": notes.NewRatchet(nil, ""), "a full disk": notes.NewRatchet(full{memblob.New()}, "marks.json")} {
-		if err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 2}); err == nil || errors.Is(err, notes.ErrLower) {
-			t.Errorf("%s: got %v, want an error of the disk", name, err)
-		}
+		err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 2})
+		must.Hold(t, err != nil && !errors.Is(err, notes.ErrLower), "%s: got %v, want an error of the disk", name, err)
 		must.Fail(t, fmt.Sprintf("%s: a lower number", name), r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 1}), notes.ErrLower)
 	}
 }

@@ -95,13 +95,11 @@ func TestPauses(t *testing.T) {
 			}
 		}
 		s := time.Second
-		if want := []time.Duration{30 * s, 30 * s, 60 * s, 120 * s, 240 * s, 300 * s, 300 * s}; !slices.Equal(waits, want) {
-			t.Errorf("got the waits %v, want %v", waits, want)
-		}
+		want := []time.Duration{30 * s, 30 * s, 60 * s, 120 * s, 240 * s, 300 * s, 300 * s}
+		must.Hold(t, slices.Equal(waits, want), "got the waits %v, want %v", waits, want)
 		must.Equal(t, "after many failures", b.Longest, b.Full(1<<62))
-		if got := (retry.Rule{}).Pause(1); got != 0 {
-			t.Errorf("the zero value waits %s, want no wait", got)
-		}
+		got := (retry.Rule{}).Pause(1)
+		must.Hold(t, got == 0, "the zero value waits %s, want no wait", got)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*s)
 		defer cancel()
 		began := time.Now()

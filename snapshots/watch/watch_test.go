@@ -154,9 +154,8 @@ func TestOtherFiles(t *testing.T) {
 	write(t, filepath.Join(dir, "other"), "text")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := w.Wait(ctx, never); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want no notice", err)
-	}
+	err := w.Wait(ctx, never)
+	must.Hold(t, errors.Is(err, context.DeadlineExceeded), "got %v, want no notice", err)
 }
 
 // TestNoNotices: a watcher that cannot start, and one that loses notices, say so once and wake the reader.
@@ -183,9 +182,8 @@ func TestNoNotices(t *testing.T) {
 		must.Succeed(t, "without notices", w.Wait(t.Context(), never))
 		w.Close()
 	}
-	if got := count() - before; got != 2 {
-		t.Errorf("counted %v faults, want the loss and the failed start", got)
-	}
+	got := count() - before
+	must.Hold(t, got == 2, "counted %v faults, want the loss and the failed start", got)
 	text := log.String()
 	if strings.Count(text, "level=WARN") != 2 || !strings.Contains(text, filepath.Dir(path)) || !strings.Contains(text, "too many open files") || !strings.Contains(text, "overflow") {
 		t.Errorf("logged:\n%s", text)

@@ -62,14 +62,12 @@ func TestFalseLengths(t *testing.T) {
 		source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 			URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
 		}))(t)
-		if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || source.Fault() == "" {
-			t.Errorf("%q: got %+v, %s, want the edge to count for itself", answer, d, source)
-		}
+		d := source.Counter("key", 0).Take(time.Now(), 2)
+		must.Hold(t, d.Allowed && source.Fault() != "", "%q: got %+v, %s, want the edge to count for itself", answer, d, source)
 		source.Close()
 		runtime.ReadMemStats(&after)
-		if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
-			t.Errorf("%q: %d bytes were allocated", answer, got)
-		}
+		got := after.TotalAlloc - before.TotalAlloc
+		must.Hold(t, got <= 4<<20, "%q: %d bytes were allocated", answer, got)
 	}
 }
 
@@ -165,9 +163,8 @@ func TestShiftedAnswers(t *testing.T) {
 		shifts.Store(true)
 		allowed := 0
 		for i := range 10 {
-			if d := fresh.Take(time.Now(), perMinute); !d.Allowed {
-				t.Errorf("%s, request %d of another key: got %+v", mode, i, d)
-			}
+			d := fresh.Take(time.Now(), perMinute)
+			must.Hold(t, d.Allowed, "%s, request %d of another key: got %+v", mode, i, d)
 			allowed++
 		}
 		must.Until(t, "the shift is noticed", func() bool { return metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") > 0 })

@@ -68,9 +68,8 @@ func TestUserAndPassword(t *testing.T) {
 	defer wrong.Close()
 	_, err = redislimit.Check(t.Context(), redislimit.Config{URL: "redis://edge:wrong@" + redis.address, Mode: redislimit.Strict})
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "WRONGPASS"), "with a wrong password: got %v, want Redis' reason", err)
-	if d := wrong.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || wrong.Fault() == "" {
-		t.Errorf("with a wrong password: got %+v, %s, want the edge to count for itself", d, wrong)
-	}
+	d := wrong.Counter("key", 0).Take(time.Now(), 2)
+	must.Hold(t, d.Allowed && wrong.Fault() != "", "with a wrong password: got %+v, %s, want the edge to count for itself", d, wrong)
 }
 
 // TestDatabaseAndPassword uses the other forms of a URL.
@@ -188,13 +187,11 @@ func TestCluster(t *testing.T) {
 		nodes[owner].do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", next.do("CLUSTER", "MYID"))
 		before := next.do("DBSIZE")
 		for i := range 10 {
-			if d := sources[i%2].Counter(moving, windowStart()).Take(time.Now(), 20); !d.Allowed {
-				t.Errorf("%s, while a slot moves: %+v", mode, d)
-			}
+			d := sources[i%2].Counter(moving, windowStart()).Take(time.Now(), 20)
+			must.Hold(t, d.Allowed, "%s, while a slot moves: %+v", mode, d)
 		}
-		if after := next.do("DBSIZE"); after == before {
-			t.Errorf("%s: the key of a slot that moves is not on its new server", mode)
-		}
+		after := next.do("DBSIZE")
+		must.Hold(t, after != before, "%s: the key of a slot that moves is not on its new server", mode)
 		if mode == redislimit.Strict {
 			closeAll(sources)
 		}
@@ -334,9 +331,8 @@ func TestPasswordChanges(t *testing.T) {
 	counting("a password that was announced counts")
 	write("")
 	config.Log = slog.New(slog.DiscardHandler)
-	if _, err := redislimit.Open(t.Context(), config); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("with an empty file: got %v, want an error that names it", err)
-	}
+	_, err := redislimit.Open(t.Context(), config)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), file), "with an empty file: got %v, want an error that names it", err)
 }
 
 // TestFlapping stops Redis again and again. No edge allows more than the limit, and afterwards
@@ -356,9 +352,8 @@ func TestFlapping(t *testing.T) {
 			}
 		}
 		awaitCounting(t, sources)
-		if sum := c.take(400); c.allowed[0] > 200 || c.allowed[1] > 200 || sum < 100 {
-			t.Errorf("allowed %d, want at most 200 on each edge", c.allowed)
-		}
+		sum := c.take(400)
+		must.Hold(t, c.allowed[0] <= 200 && c.allowed[1] <= 200 && sum >= 100, "allowed %d, want at most 200 on each edge", c.allowed)
 		closeAll(sources)
 		exact(t, redis.open(mode, 2))
 	})
@@ -385,9 +380,8 @@ func TestClockOfRedisWasAhead(t *testing.T) {
 		redis := newServer(t)
 		sources := redis.open(mode, 2)
 		redis.do("HSET", "gridcast:limit:key", "window", strconv.FormatInt(time.Now().Unix()/limit.Period+60, 10), "count", "1000")
-		if d := counters(sources)[0].Take(time.Now(), 60); !d.Allowed || d.RetryAfter(time.Now()) > limit.Period {
-			t.Errorf("got %+v", d)
-		}
+		d := counters(sources)[0].Take(time.Now(), 60)
+		must.Hold(t, d.Allowed && d.RetryAfter(time.Now()) <= limit.Period, "got %+v", d)
 		redis.do("DEL", "gridcast:limit:key")
 		closeAll(sources)
 		exact(t, redis.open(mode, 2))
@@ -404,9 +398,8 @@ func TestStartWhileRedisHangs(t *testing.T) {
 	source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
 		URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
 	}))(t)
-	if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || d.Remaining != 1 {
-		t.Errorf("got %+v", d)
-	}
+	d := source.Counter("key", 0).Take(time.Now(), 2)
+	must.Hold(t, d.Allowed && d.Remaining == 1, "got %+v", d)
 	t.Logf("opened after %v", time.Since(began))
 	redis.signal(syscall.SIGCONT)
 	must.Until(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })

@@ -310,9 +310,8 @@ func TestRedisGone(t *testing.T) {
 			t.Errorf("without Redis: allowed %d, want more on each edge, and at most 200", c.allowed)
 		}
 		for i, source := range sources {
-			if n := failed(t, source) - before[i]; n > 2 {
-				t.Errorf("edge %d: %d of 200 requests waited for a Redis that is gone, want the first alone", i, n)
-			}
+			n := failed(t, source) - before[i]
+			must.Hold(t, n <= 2, "edge %d: %d of 200 requests waited for a Redis that is gone, want the first alone", i, n)
 			if got, want := source.String(), "each edge for itself, because Redis does not answer"; got != want || source.Fault() == "" {
 				t.Errorf("got %q and fault %q, want %q and a fault", got, source.Fault(), want)
 			}
@@ -322,9 +321,8 @@ func TestRedisGone(t *testing.T) {
 		}
 		redis.start()
 		awaitCounting(t, sources)
-		if d := async(sources[0], "another key", windowStart()).Take(time.Now(), 100); !d.Allowed || d.Remaining != 99 {
-			t.Errorf("after its return: got %+v", d)
-		}
+		d := async(sources[0], "another key", windowStart()).Take(time.Now(), 100)
+		must.Hold(t, d.Allowed && d.Remaining == 99, "after its return: got %+v", d)
 	})
 }
 
@@ -338,9 +336,8 @@ func TestSpentAloneIsTold(t *testing.T) {
 	redis.signal(syscall.SIGSTOP)
 	before := failed(t, sources[0])
 	c.take(20)
-	if n := failed(t, sources[0]) - before; n > 2 {
-		t.Errorf("%d of 20 requests waited for a Redis that hangs, want the timeout once", n)
-	}
+	n := failed(t, sources[0]) - before
+	must.Hold(t, n <= 2, "%d of 20 requests waited for a Redis that hangs, want the timeout once", n)
 	redis.signal(syscall.SIGCONT)
 	awaitCounting(t, sources)
 	lost := 6 * failed(t, sources[0]) // a share is 6 at most
@@ -383,13 +380,11 @@ func TestHeldTokensCostNothing(t *testing.T) {
 	c := counters(redis.open(redislimit.Lease, 1))[0]
 	c.Take(time.Now(), 1e6)
 	now := time.Now()
-	if n := testing.AllocsPerRun(1000, func() { c.Take(now, 1e6) }); n != 0 {
-		t.Errorf("Take: got %v allocations, want 0", n)
-	}
+	n := testing.AllocsPerRun(1000, func() { c.Take(now, 1e6) })
+	must.Hold(t, n == 0, "Take: got %v allocations, want 0", n)
 	if n := testing.AllocsPerRun(1000, func() {
-		if _, ok := redislimit.TryTake(c, now, 1e6); !ok {
-			t.Error("TryTake did not decide with a token at hand")
-		}
+		_, ok := redislimit.TryTake(c, now, 1e6)
+		must.Hold(t, ok, "TryTake did not decide with a token at hand")
 	}); n != 0 {
 		t.Errorf("TryTake: got %v allocations, want 0", n)
 	}
@@ -425,12 +420,10 @@ func TestStartWithoutRedis(t *testing.T) {
 		}))(t)
 		c, other, now := async(source, "key", 0), async(source, "other", 0), time.Now()
 		for want := 2; want >= -1; want-- {
-			if d, ok := redislimit.TryTake(c, now, 3); !ok || d.Allowed != (want >= 0) || d.Remaining != max(0, want) {
-				t.Errorf("at once: got %+v, %t, want %d remaining", d, ok, want)
-			}
-			if d := other.Take(now, 3); d.Allowed != (want >= 0) || d.Remaining != max(0, want) {
-				t.Errorf("got %+v, want %d remaining", d, want)
-			}
+			d, ok := redislimit.TryTake(c, now, 3)
+			must.Hold(t, ok && d.Allowed == (want >= 0) && d.Remaining == max(0, want), "at once: got %+v, %t, want %d remaining", d, ok, want)
+			d = other.Take(now, 3)
+			must.Hold(t, d.Allowed == (want >= 0) && d.Remaining == max(0, want), "got %+v, want %d remaining", d, want)
 		}
 		must.Equal(t, "allocations", 0., testing.AllocsPerRun(1000, func() { redislimit.TryTake(c, now, 1e6) }))
 		must.Hold(t, source.Fault() != "", "an operator who asks is not told")

@@ -128,9 +128,8 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 		}
 	}
 	must.Hold(t, allowed == 50, "allowed %d of 50", allowed)
-	if alone := metric(t, source, "gridcast_edge_limit_alone_total"); alone != 1 {
-		t.Errorf("decided %v requests without Redis, want only the first", alone)
-	}
+	alone := metric(t, source, "gridcast_edge_limit_alone_total")
+	must.Hold(t, alone == 1, "decided %v requests without Redis, want only the first", alone)
 }
 
 // TestSlowRedisIsExact checks the sum over edges that all wait for every answer.
@@ -205,9 +204,8 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 			t.Errorf("key %d: refused %d, want %d", i, refused[i], requests-perMinute)
 		}
 	}
-	if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total"); asked > max(requests/4, 2*turns) {
-		t.Errorf("asked Redis %v times for %d requests", asked, 2*requests)
-	}
+	asked := metric(t, source, "gridcast_edge_limit_redis_asks_total")
+	must.Hold(t, !(asked > max(requests/4, 2*turns)), "asked Redis %v times for %d requests", asked, 2*requests)
 }
 
 // TestLargeCallsAreDivided has more waiting keys than one call may hold.
@@ -218,15 +216,13 @@ func TestLargeCallsAreDivided(t *testing.T) {
 	for i := range keys {
 		c := async(source, strconv.Itoa(i), int64(i%limit.Period))
 		running.Go(func() {
-			if d := c.Take(time.Now(), i+1); !d.Allowed || d.Remaining != i {
-				t.Errorf("key %d: got %+v", i, d)
-			}
+			d := c.Take(time.Now(), i+1)
+			must.Hold(t, d.Allowed && d.Remaining == i, "key %d: got %+v", i, d)
 		})
 	}
 	running.Wait()
-	if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total"); asked < 3 {
-		t.Errorf("asked Redis %v times for %d keys", asked, keys)
-	}
+	asked := metric(t, source, "gridcast_edge_limit_redis_asks_total")
+	must.Hold(t, !(asked < 3), "asked Redis %v times for %d keys", asked, keys)
 }
 
 // TestNobodyWaitsForLong has so many keys that their calls would take turns for seconds.
@@ -237,16 +233,14 @@ func TestNobodyWaitsForLong(t *testing.T) {
 	for i := range 8000 {
 		c := async(source, strconv.Itoa(i), 0)
 		running.Go(func() {
-			if d := c.Take(time.Now(), 1); !d.Allowed {
-				t.Errorf("key %d: got %+v", i, d)
-			}
+			d := c.Take(time.Now(), 1)
+			must.Hold(t, d.Allowed, "key %d: got %+v", i, d)
 		})
 	}
 	running.Wait()
 	t.Logf("took %s", time.Since(began))
-	if alone := metric(t, source, "gridcast_edge_limit_alone_total"); alone == 0 {
-		t.Error("no request was decided alone")
-	}
+	alone := metric(t, source, "gridcast_edge_limit_alone_total")
+	must.Hold(t, alone != 0, "no request was decided alone")
 }
 
 // TestCloseLetsNobodyWait closes the source during a question to Redis.
@@ -256,14 +250,12 @@ func TestCloseLetsNobodyWait(t *testing.T) {
 	var running sync.WaitGroup
 	for range 10 {
 		running.Go(func() {
-			if d := c.Take(time.Now(), 20); !d.Allowed {
-				t.Errorf("got %+v", d)
-			}
+			d := c.Take(time.Now(), 20)
+			must.Hold(t, d.Allowed, "got %+v", d)
 		})
 	}
 	source.Close()
 	running.Wait()
-	if d := c.Take(time.Now(), 20); !d.Allowed {
-		t.Errorf("after Close: got %+v", d)
-	}
+	d := c.Take(time.Now(), 20)
+	must.Hold(t, d.Allowed, "after Close: got %+v", d)
 }

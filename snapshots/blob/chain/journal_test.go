@@ -80,10 +80,8 @@ func TestJournalTooLarge(t *testing.T) {
 // TestAppendTooLarge: nobody appends a file that nobody can read.
 func TestAppendTooLarge(t *testing.T) {
 	j := &chain.Journal[memo]{Chain: chain.Chain{Store: memblob.New(), Prefix: "notes/"}}
-	if won, err := j.Append(t.Context(), memo{j.Head.Next(), strings.Repeat("a", blob.MaxDocument)}); err == nil || won {
-		t.Errorf("got %t, %v, want an error", won, err)
-	}
-	if files, err := j.Chain.After(t.Context(), 0); err != nil || len(files) != 0 {
-		t.Errorf("got %d files, %v, want none", len(files), err)
-	}
+	won, err := j.Append(t.Context(), memo{j.Head.Next(), strings.Repeat("a", blob.MaxDocument)})
+	must.Hold(t, err != nil && !won, "got %t, %v, want an error", won, err)
+	files, err := j.Chain.After(t.Context(), 0)
+	must.Hold(t, err == nil && len(files) == 0, "got %d files, %v, want none", len(files), err)
 }

@@ -156,15 +156,13 @@ func TestUnsyncedFolderIsMadeAgain(t *testing.T) {
 		}
 		return nil
 	}, nil)
-	if _, err := s.Create(t.Context(), "a/b/c", []byte("x")); !errors.Is(err, syscall.EIO) || errors.Is(err, blob.ErrUnknown) {
-		t.Errorf("on a failing disk: got %v, want %v and no doubt", err, syscall.EIO)
-	}
+	_, err := s.Create(t.Context(), "a/b/c", []byte("x"))
+	must.Hold(t, errors.Is(err, syscall.EIO) && !errors.Is(err, blob.ErrUnknown), "on a failing disk: got %v, want %v and no doubt", err, syscall.EIO)
 	if _, err := s.Create(t.Context(), "a/b/c", []byte("x")); err != nil {
 		t.Error(err)
 	}
-	if want := []string{".", "a", "a", "a/b"}; !slices.Equal(synced, want) {
-		t.Errorf("synced %q, want %q", synced, want)
-	}
+	want := []string{".", "a", "a", "a/b"}
+	must.Hold(t, slices.Equal(synced, want), "synced %q, want %q", synced, want)
 }
 
 // TestGroupFails shows that each writer of a group learns that the common sync failed, and that none of their objects

@@ -20,9 +20,8 @@ func TestOpenMakesTheFolder(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, root)
 	must.Get(s.Create(t.Context(), "c/d.json", []byte("x")))(t)
-	if data, err := os.ReadFile(filepath.Join(root, "c", "d.json")); err != nil || string(data) != "x" {
-		t.Errorf("file of the object: got %q, %v; want the bytes as they are", data, err)
-	}
+	data, err := os.ReadFile(filepath.Join(root, "c", "d.json"))
+	must.Hold(t, err == nil && string(data) == "x", "file of the object: got %q, %v; want the bytes as they are", data, err)
 }
 
 func TestOpenRefusesAFile(t *testing.T) {
@@ -46,12 +45,10 @@ func TestAbandonedFiles(t *testing.T) {
 		t.Errorf("listed %v, %v in an empty store", info, err)
 	}
 	open(t, root)
-	if _, err := os.Stat(old); !os.IsNotExist(err) {
-		t.Errorf("the old file: got %v, want it removed", err)
-	}
-	if _, err := os.Stat(young); err != nil {
-		t.Errorf("the young file: %v, want it kept", err)
-	}
+	_, err := os.Stat(old)
+	must.Hold(t, os.IsNotExist(err), "the old file: got %v, want it removed", err)
+	_, err = os.Stat(young)
+	must.Hold(t, err == nil, "the young file: %v, want it kept", err)
 }
 
 func TestDeleteRemovesEmptyFolders(t *testing.T) {
@@ -59,9 +56,8 @@ func TestDeleteRemovesEmptyFolders(t *testing.T) {
 	s := open(t, root)
 	must.Get(s.Create(t.Context(), "objects/1/a.json", []byte("x")))(t)
 	must.Do(t, s.Delete(t.Context(), "objects/1/a.json"))
-	if _, err := os.Stat(filepath.Join(root, "objects")); !os.IsNotExist(err) {
-		t.Errorf("folder objects: got %v, want it removed with its last object", err)
-	}
+	_, err := os.Stat(filepath.Join(root, "objects"))
+	must.Hold(t, os.IsNotExist(err), "folder objects: got %v, want it removed with its last object", err)
 	must.Succeed(t, "the root", must.Err(os.Stat(root)))
 }
 

@@ -29,12 +29,10 @@ func TestOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if owner := dirblob.OwnerOf(filepath.Join(root, "a/b/c")); owner == nil || owner.UID != nobody || owner.GID != nobody {
-		t.Errorf("a new object belongs to %v, want the user of the store", owner)
-	}
-	if count, first, err := dirblob.Foreign(t.Context(), root); err != nil || count != 0 {
-		t.Errorf("got %d files of other users, such as %s, %v; want none", count, first, err)
-	}
+	owner := dirblob.OwnerOf(filepath.Join(root, "a/b/c"))
+	must.Hold(t, owner != nil && owner.UID == nobody && owner.GID == nobody, "a new object belongs to %v, want the user of the store", owner)
+	count, first, err := dirblob.Foreign(t.Context(), root)
+	must.Hold(t, err == nil && count == 0, "got %d files of other users, such as %s, %v; want none", count, first, err)
 	must.Do(t, os.Chown(filepath.Join(root, "a/b"), 0, 0))
 	if count, first, err := dirblob.Foreign(t.Context(), root); err != nil || count != 1 || first != filepath.Join(root, "a/b") {
 		t.Errorf("got %d files of other users, first %s, %v; want the folder a/b", count, first, err)

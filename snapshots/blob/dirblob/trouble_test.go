@@ -28,9 +28,8 @@ func TestOpenWhereNothingCanBeMade(t *testing.T) {
 		filepath.Join(link, "a/b"): "is the disk mounted?",
 		"/proc/no-such-folder/a":   "no-such-folder",
 	} {
-		if _, err := dirblob.Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("open %s: got %v, want an error with %q", path, err, want)
-		}
+		_, err := dirblob.Open(path)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "open %s: got %v, want an error with %q", path, err, want)
 	}
 }
 
@@ -89,9 +88,8 @@ func TestStoreGoesAway(t *testing.T) {
 				}
 			}
 			mount(t)
-			if again, err := reader.Get(t.Context(), "a", blob.MaxDocument); err != nil || again.Tag != o.Tag {
-				t.Errorf("once it is back: got %v, %v", again.Tag, err)
-			}
+			again, err := reader.Get(t.Context(), "a", blob.MaxDocument)
+			must.Hold(t, err == nil && again.Tag == o.Tag, "once it is back: got %v, %v", again.Tag, err)
 		})
 	}
 }
@@ -239,7 +237,6 @@ func TestLockIsNotAwaitedForEver(t *testing.T) {
 			t.Fatalf("%s waits for the lock for ever", name)
 		}
 	}
-	if left, err := os.ReadDir(filepath.Join(root, "@new")); err != nil || len(left) > 0 {
-		t.Errorf("files left over: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(filepath.Join(root, "@new"))
+	must.Hold(t, err == nil && len(left) <= 0, "files left over: %v, %v", left, err)
 }

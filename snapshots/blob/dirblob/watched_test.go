@@ -31,16 +31,14 @@ func watched(t testing.TB, data []byte) (s *dirblob.Store, w *dirblob.Watched, p
 
 func wantUnchanged(t *testing.T, w *dirblob.Watched) {
 	t.Helper()
-	if o, err := w.Look(); !errors.Is(err, dirblob.ErrUnchanged) {
-		t.Errorf("got %q, %v; want it unchanged", o.Data, err)
-	}
+	o, err := w.Look()
+	must.Hold(t, errors.Is(err, dirblob.ErrUnchanged), "got %q, %v; want it unchanged", o.Data, err)
 }
 
 func wantRead(t *testing.T, w *dirblob.Watched, data string) {
 	t.Helper()
-	if o, err := w.Look(); err != nil || string(o.Data) != data {
-		t.Errorf("got %q, %v; want %q", o.Data, err, data)
-	}
+	o, err := w.Look()
+	must.Hold(t, err == nil && string(o.Data) == data, "got %q, %v; want %q", o.Data, err, data)
 }
 
 // The watch must see every swap, also when the bytes have the same size, the swaps follow one another
@@ -88,16 +86,13 @@ func TestWatchOfALargeSeenObject(t *testing.T) {
 	defer cancel()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if o, err := s.Watch(ctx, watchedKey, tag, size); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %d bytes, %v; want the end of the wait", len(o.Data), err)
-	}
+	o, err := s.Watch(ctx, watchedKey, tag, size)
+	must.Hold(t, errors.Is(err, context.DeadlineExceeded), "got %d bytes, %v; want the end of the wait", len(o.Data), err)
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > size/4 {
-		t.Errorf("the wait took %d bytes of memory for an object of %d", took, size)
-	}
-	if o, err := s.Watch(t.Context(), watchedKey, "other", size); err != nil || len(o.Data) != size || o.Tag != tag {
-		t.Errorf("after another object: got %d bytes, tag %s, %v", len(o.Data), o.Tag, err)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	must.Hold(t, took <= size/4, "the wait took %d bytes of memory for an object of %d", took, size)
+	o, err = s.Watch(t.Context(), watchedKey, "other", size)
+	must.Hold(t, err == nil && len(o.Data) == size && o.Tag == tag, "after another object: got %d bytes, tag %s, %v", len(o.Data), o.Tag, err)
 }
 
 // BenchmarkLook is the work of Watch in each second while an object of 24 MB, such as the list

@@ -17,9 +17,8 @@ func TestDirectory(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	s := must.Get(open.Store(t.Context(), "dir:"+root, open.ReadWrite))(t)
 	must.Get(s.Create(t.Context(), "a", []byte("x")))(t)
-	if data, err := os.ReadFile(filepath.Join(root, "a")); err != nil || string(data) != "x" {
-		t.Errorf("file of the object: got %q, %v", data, err)
-	}
+	data, err := os.ReadFile(filepath.Join(root, "a"))
+	must.Hold(t, err == nil && string(data) == "x", "file of the object: got %q, %v", data, err)
 }
 
 // A mistyped path to read from is an error, and nothing is made there.
@@ -28,9 +27,8 @@ func TestDirectoryThatIsNotThere(t *testing.T) {
 	if _, err := open.Store(t.Context(), "dir:"+root, open.ReadOnly); err == nil || !strings.Contains(err.Error(), "mistyped: there is no such directory") {
 		t.Errorf("got %v, want that there is no such directory", err)
 	}
-	if _, err := os.Stat(root); !os.IsNotExist(err) {
-		t.Errorf("the directory after that: %v, want that there is none", err)
-	}
+	_, err := os.Stat(root)
+	must.Hold(t, os.IsNotExist(err), "the directory after that: %v, want that there is none", err)
 }
 
 func TestS3(t *testing.T) {
@@ -43,12 +41,10 @@ func TestS3(t *testing.T) {
 	s := must.Get(open.Store(t.Context(), name, open.ReadWrite))(t)
 	must.Get(s.Create(t.Context(), "a", []byte("x")))(t)
 	readOnly := must.Get(open.Store(t.Context(), name, open.ReadOnly))(t)
-	if o, err := readOnly.Get(t.Context(), "a", blob.MaxDocument); err != nil || string(o.Data) != "x" {
-		t.Errorf("read back: got %q, %v", o.Data, err)
-	}
-	if _, err := open.Store(t.Context(), strings.Replace(name, config.Bucket, "no-such-bucket", 1), open.ReadWrite); err == nil {
-		t.Error("a bucket that does not exist was opened for writing")
-	}
+	o, err := readOnly.Get(t.Context(), "a", blob.MaxDocument)
+	must.Hold(t, err == nil && string(o.Data) == "x", "read back: got %q, %v", o.Data, err)
+	_, err = open.Store(t.Context(), strings.Replace(name, config.Bucket, "no-such-bucket", 1), open.ReadWrite)
+	must.Hold(t, err != nil, "a bucket that does not exist was opened for writing")
 }
 
 func TestNames(t *testing.T) {

@@ -132,9 +132,8 @@ func TestHostAddressing(t *testing.T) {
 		AccessKey: "key", SecretKey: "secret", Deadline: time.Second,
 	}))(t)
 	const want = "http://data.storage.invalid/live/current.json"
-	if _, err := s.Get(t.Context(), "current.json", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a host that does not exist: got %v, want an error about %s", err, want)
-	}
+	_, err := s.Get(t.Context(), "current.json", blob.MaxDocument)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), want), "a host that does not exist: got %v, want an error about %s", err, want)
 }
 
 func TestCredentialsFromTheEnvironment(t *testing.T) {
@@ -168,9 +167,8 @@ func TestCredentialsFromTheEnvironment(t *testing.T) {
 func TestMissingBucket(t *testing.T) {
 	server := s3test.Versity(t)
 	s := must.Get(s3blob.New(server.Config(t)))(t)
-	if _, err := s.Get(t.Context(), "a", blob.MaxDocument); !errors.Is(err, s3blob.ErrNoBucket) || errors.Is(err, blob.ErrNotFound) {
-		t.Errorf("get: got %v, want that the bucket does not exist", err)
-	}
+	_, err := s.Get(t.Context(), "a", blob.MaxDocument)
+	must.Hold(t, errors.Is(err, s3blob.ErrNoBucket) && !errors.Is(err, blob.ErrNotFound), "get: got %v, want that the bucket does not exist", err)
 }
 
 // Refused credentials are an error that says so: an unknown access key, to which
@@ -217,9 +215,8 @@ func TestCredentialsAreNoWrite(t *testing.T) {
 		t.Setenv(variable, "")
 	}
 	s := must.Get(s3blob.New(s3blob.Config{Bucket: "data", Endpoint: "http://127.0.0.1:1", Region: "eu-1", Deadline: 300 * time.Millisecond}))(t)
-	if _, err := s.Create(t.Context(), "a", []byte("x")); err == nil || errors.Is(err, blob.ErrUnknown) {
-		t.Errorf("create without a server: got %v, want an error that leaves no doubt", err)
-	}
+	_, err := s.Create(t.Context(), "a", []byte("x"))
+	must.Hold(t, err != nil && !errors.Is(err, blob.ErrUnknown), "create without a server: got %v, want an error that leaves no doubt", err)
 }
 
 // A Watch after a recent read does not repeat the read, unless its caller knows another tag.
