@@ -148,9 +148,7 @@ func (n *reader) try(line string) error {
 
 func (n *reader) run(line string) {
 	n.t.Helper()
-	if err := n.try(line); err != nil {
-		n.t.Error(err)
-	}
+	must.Succeed(n.t, "try", n.try(line))
 }
 
 // serve starts a server, in place of the one before, and waits until it is ready; the first key that
@@ -209,9 +207,7 @@ var aKey = regexp.MustCompile(`gc_live_\w+\b`)
 
 func (n *reader) await(what string, happened func() bool) {
 	n.t.Helper()
-	for deadline := time.Now().Add(4 * time.Minute); !happened(); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			n.t.Fatalf("did not happen: %s\n%s", what, n.server)
-		}
+	if !must.Within(4*time.Minute, happened) {
+		n.t.Fatalf("did not happen: %s\n%s", what, n.server)
 	}
 }

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,14 +44,10 @@ func TestReadmeNamesWhatExists(t *testing.T) {
 	for _, page := range append(pages, "../README.md") {
 		text := must.Get(os.ReadFile(page))(t)
 		for _, match := range path.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join("..", match[1])); err != nil {
-				t.Errorf("%s names %s: %v", page, match[1], err)
-			}
+			must.Succeed(t, fmt.Sprintf("%s names %s", page, match[1]), must.Err(os.Stat(filepath.Join("..", match[1]))))
 		}
 		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
-				t.Errorf("%s links to %s: %v", page, match[1], err)
-			}
+			must.Succeed(t, fmt.Sprintf("%s links to %s", page, match[1]), must.Err(os.Stat(filepath.Join(filepath.Dir(page), match[1]))))
 		}
 	}
 	_, walks, _ := strings.Cut(readReadme(t), "Six walks")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"reflect"
@@ -91,9 +92,7 @@ func TestDocumentIsValid(t *testing.T) {
 	official := must.Get(os.ReadFile("testdata/openapi-3.1.json"))(t)
 	valid := compile(t, compiler(t, map[string][]byte{"openapi": official}), "openapi")
 	for form, text := range map[string][]byte{"JSON": schemas.OpenAPIJSON(), "YAML": yamlAsJSON(t)} {
-		if err := valid.Validate(decode(t, text)); err != nil {
-			t.Errorf("%s: %v", form, err)
-		}
+		must.Succeed(t, form, valid.Validate(decode(t, text)))
 		c := compiler(t, map[string][]byte{"document": text})
 		for name := range parse(t).Components.Schemas {
 			compile(t, c, "document#/components/schemas/"+name)
@@ -129,13 +128,9 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 		if err := response.Validate(decode(t, body)); err != nil {
 			t.Errorf("%s: %v: %s", target, err, body)
 		}
-		if err := response.Validate(decode(t, extended(t, body))); err != nil {
-			t.Errorf("%s: with a new field in every object: %v", target, err)
-		}
+		must.Succeed(t, fmt.Sprintf("%s: with a new field in every object", target), response.Validate(decode(t, extended(t, body))))
 		spoiled := bytes.Replace(body, []byte(`"api":"gridcast-v1"`), []byte(`"api":null`), 1)
-		if err := response.Validate(decode(t, spoiled)); err == nil {
-			t.Errorf("%s: accepted %s", target, spoiled)
-		}
+		must.Fail(t, fmt.Sprintf("%s: accepted %s", target, spoiled), response.Validate(decode(t, spoiled)))
 	}
 }
 
@@ -257,9 +252,7 @@ func TestGeneratorsCanRead(t *testing.T) {
 	walk("schemas", any(root.Components["schemas"]))
 	walkFile := func(name string, text []byte) {
 		var file any
-		if err := json.Unmarshal(text, &file); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Succeed(t, name, json.Unmarshal(text, &file))
 		walk(name, file)
 	}
 	walkFile(schemas.CommonFile())
@@ -295,9 +288,7 @@ func TestDocumentFollowsTheCatalog(t *testing.T) {
 			}
 			got = append(got, param)
 			known := catalog.Known{Seasons: []int{2024}, Current: 2024}
-			if _, err := e.Select([]byte(p.Name+"="+p.Example), known); err != nil {
-				t.Errorf("%s: example: %v", e.Path, err)
-			}
+			must.Succeed(t, fmt.Sprintf("%s: example", e.Path), must.Err(e.Select([]byte(p.Name+"="+p.Example), known)))
 		}
 		if diff := cmp.Diff(e.Params, got); diff != "" {
 			t.Errorf("%s: -catalog +document:\n%s", e.Path, diff)
@@ -398,9 +389,7 @@ func TestExamplesAreValid(t *testing.T) {
 			if strings.HasSuffix(name, "page") {
 				v.Page = 1
 			}
-			if _, err := schemas.Decode(v, example.Value); err != nil {
-				t.Errorf("example %s: %v", name, err)
-			}
+			must.Succeed(t, fmt.Sprintf("example %s", name), must.Err(schemas.Decode(v, example.Value)))
 		}
 	}
 	if count < 10 {
@@ -420,13 +409,9 @@ func TestServiceExamplesAreValid(t *testing.T) {
 			t.Errorf("%v: %s", err, example)
 		}
 		spoiled := bytes.Replace(example, []byte(`"meta"`), []byte(`"mate"`), 1)
-		if err := schemas.ValidateBody(path, spoiled); err == nil {
-			t.Errorf("%s: accepted %s", path, spoiled)
-		}
+		must.Fail(t, fmt.Sprintf("%s: accepted %s", path, spoiled), schemas.ValidateBody(path, spoiled))
 	}
-	if err := schemas.ValidateBody("/metrics", []byte(`{}`)); err == nil {
-		t.Error("a path without a schema was accepted")
-	}
+	must.Fail(t, "a path without a schema was accepted", schemas.ValidateBody("/metrics", []byte(`{}`)))
 }
 
 func TestWebhookExamplesAreValid(t *testing.T) {
@@ -438,21 +423,15 @@ func TestWebhookExamplesAreValid(t *testing.T) {
 			must.Do(t, json.Unmarshal(example.Value, &kind))
 			var body bytes.Buffer
 			must.Do(t, json.Compact(&body, example.Value))
-			if err := schemas.ValidateBody(kind.Type, body.Bytes()); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Succeed(t, name, schemas.ValidateBody(kind.Type, body.Bytes()))
 			spoiled := bytes.Replace(body.Bytes(), []byte(`"type":"`), []byte(`"type":"x`), 1)
-			if err := schemas.ValidateBody(kind.Type, spoiled); err == nil {
-				t.Errorf("%s: %s was accepted", name, spoiled)
-			}
+			must.Fail(t, fmt.Sprintf("%s: %s was accepted", name, spoiled), schemas.ValidateBody(kind.Type, spoiled))
 		}
 	}
 	if count != 3 {
 		t.Errorf("found %d examples, want 3", count)
 	}
-	if err := schemas.ValidateBody("version.unpublished", []byte(`{}`)); err == nil {
-		t.Error("a type without a schema was accepted")
-	}
+	must.Fail(t, "a type without a schema was accepted", schemas.ValidateBody("version.unpublished", []byte(`{}`)))
 }
 
 // TestSchemasFollowTheStructs compares names, order and presence of every struct's fields

@@ -81,9 +81,7 @@ func TestKeywords(t *testing.T) {
 		var k keywords
 		d := json.NewDecoder(bytes.NewReader(schemas.Source(file)))
 		d.DisallowUnknownFields()
-		if err := d.Decode(&k); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		must.Succeed(t, file, d.Decode(&k))
 		k.walk(func(k *keywords) {
 			if !slices.Contains([]string{"", "date", "date-time", "uri", "uri-reference"}, k.Format) {
 				t.Errorf("%s: the format %s is unknown", file, k.Format)

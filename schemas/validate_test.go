@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -201,9 +202,7 @@ func marshal(t testing.TB, v any) []byte {
 
 func TestValidateAcceptsWhatWireMakes(t *testing.T) {
 	for _, tt := range bodies {
-		if _, err := schemas.Decode(tt.variant, marshal(t, tt.body)); err != nil {
-			t.Errorf("%s: %v", tt.variant.Path(), err)
-		}
+		must.Succeed(t, tt.variant.Path(), must.Err(schemas.Decode(tt.variant, marshal(t, tt.body))))
 	}
 }
 
@@ -216,9 +215,7 @@ func TestValidateCoversTheCatalog(t *testing.T) {
 			t.Errorf("%s: got %v, want a complaint about the missing envelope", v.Path(), err)
 		}
 	}
-	if _, err := schemas.Decode(catalog.Variant{Endpoint: "laps"}, []byte(`{}`)); err == nil {
-		t.Error("an unknown endpoint has a schema")
-	}
+	must.Fail(t, "an unknown endpoint has a schema", must.Err(schemas.Decode(catalog.Variant{Endpoint: "laps"}, []byte(`{}`))))
 }
 
 // TestValidateRefuses spoils good bodies, one fault at a time.
@@ -284,9 +281,7 @@ func TestValidateRefuses(t *testing.T) {
 			if spoiled == good[tt.variant] {
 				t.Fatalf("%s does not occur in %s", tt.old, spoiled)
 			}
-			if _, err := schemas.Decode(tt.variant, []byte(spoiled)); err == nil {
-				t.Errorf("accepted: %s", spoiled)
-			}
+			must.Fail(t, fmt.Sprintf("accepted: %s", spoiled), must.Err(schemas.Decode(tt.variant, []byte(spoiled))))
 		})
 	}
 }
@@ -348,9 +343,7 @@ func TestReferences(t *testing.T) {
 
 func TestValidateError(t *testing.T) {
 	good := string(marshal(t, wire.NewError(wire.BadParam, `bad value "x" for parameter year`)))
-	if err := schemas.ValidateBody(schemas.ErrorKind, []byte(good)); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, "ValidateBody", schemas.ValidateBody(schemas.ErrorKind, []byte(good)))
 	for _, bad := range []string{
 		`{}`, `null`, ``, `404 not found`,
 		strings.Replace(good, `"ok":false`, `"ok":true`, 1),
@@ -359,9 +352,7 @@ func TestValidateError(t *testing.T) {
 		strings.Replace(good, `}`, `,"status":422}`, 1),
 		string(marshal(t, wire.NewError(wire.BadParam, ""))),
 	} {
-		if err := schemas.ValidateBody(schemas.ErrorKind, []byte(bad)); err == nil {
-			t.Errorf("accepted: %s", bad)
-		}
+		must.Fail(t, fmt.Sprintf("accepted: %s", bad), schemas.ValidateBody(schemas.ErrorKind, []byte(bad)))
 	}
 }
 

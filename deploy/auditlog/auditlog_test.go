@@ -128,9 +128,7 @@ func TestManyWriters(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				c := auditlog.Intent{Actor: strconv.Itoa(w), Action: auditlog.RunJob, Subject: strconv.Itoa(i)}
-				if err := log.Do(t.Context(), c, nothing); err != nil {
-					t.Error(err)
-				}
+				must.Succeed(t, "Do", log.Do(t.Context(), c, nothing))
 			}
 		})
 	}
@@ -301,9 +299,7 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 	must.Do(t, load(t, inner).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing))
 	revoke := auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}
 	bad.Store("all")
-	if err := running.Do(t.Context(), revoke, nothing); !errors.Is(err, down) {
-		t.Errorf("a store that is down: got %v, want %v", err, down)
-	}
+	must.Fail(t, "a store that is down", running.Do(t.Context(), revoke, nothing), down)
 	bad.Store(key(4))
 	if err := running.Do(t.Context(), revoke, nothing); err != nil {
 		t.Fatalf("file 4 is unreadable: %v", err)
@@ -330,9 +326,7 @@ func TestTextsArePrintable(t *testing.T) {
 		"text written right to left": {Actor: "a", Action: auditlog.Rebuild, Reason: "\u202eabc"},
 		"a reason without end":       {Actor: "a", Action: auditlog.Rebuild, Reason: strings.Repeat("a", chain.MaxText+1)},
 	} {
-		if err := log.Do(t.Context(), c, func() error { t.Errorf("%s: done", name); return nil }); err == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		must.Fail(t, fmt.Sprintf("%s was accepted", name), log.Do(t.Context(), c, func() error { t.Errorf("%s: done", name); return nil }))
 	}
 	fine := auditlog.Intent{Actor: "operator:Jörg", Action: auditlog.Rebuild, Reason: "Überschwemmung & <Schlamm>"}
 	long := errors.New("one\ntwo\x1b " + strings.Repeat("ü", chain.MaxText))
@@ -359,9 +353,7 @@ func TestFileBytes(t *testing.T) {
 	object := must.Get(store.Get(t.Context(), key(2), blob.MaxDocument))(t)
 	want := strings.NewReplacer(`"seq":1`, `"seq":2`, `"previous":""`, `"previous":"`+chain.Hash([]byte(old))+`"`,
 		`"A1"`, `"`+e.ID+`"`, "2026-06-01T09:00:00Z", e.At.Format(time.RFC3339Nano)).Replace(old)
-	if got := string(object.Data); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, "the stored entry", want, string(object.Data))
 }
 
 func load(t *testing.T, store blob.Store) *auditlog.Log {

@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -41,9 +42,7 @@ func TestParse(t *testing.T) {
 		if got != want.clock {
 			t.Errorf("Parse(%q): got %v, want %v", text, got, want.clock)
 		}
-		if got.String() != want.text {
-			t.Errorf("Parse(%q).String(): got %q, want %q", text, got.String(), want.text)
-		}
+		must.Equal(t, fmt.Sprintf("Parse(%q).String()", text), want.text, got.String())
 	}
 }
 
@@ -139,7 +138,7 @@ func TestNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fast := at(t, monaco, time.Now(), 3600)
 		from := must.Get(clock.At(monaco, time.Now(), 1))(t)
-		time.Sleep(2 * time.Second)
+		must.Advance(2 * time.Second)
 		if got, want := fast.Now(), monaco.Add(2*time.Hour); !got.Equal(want) {
 			t.Errorf("at 3600: got %s, want %s", got, want)
 		}

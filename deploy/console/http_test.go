@@ -195,9 +195,7 @@ func TestPeople(t *testing.T) {
 		return done.Secret
 	}
 	berta, carl := add("berta", operator.Operate), add("carl", operator.Read)
-	if _, err := o.Do(t.Context(), operator.AddOperator{Name: "carl", Role: operator.Operate}, admin); err == nil {
-		t.Error("two people of one name: got no error")
-	}
+	must.Fail(t, "two people of one name", must.Err(o.Do(t.Context(), operator.AddOperator{Name: "carl", Role: operator.Operate}, admin)))
 	if object, err := w.store.Get(t.Context(), operator.PeopleKey, 1<<20); err != nil || strings.Contains(string(object.Data), berta) {
 		t.Errorf("the store holds the token itself: %s, %v", object.Data, err)
 	}
@@ -227,7 +225,7 @@ func TestPeople(t *testing.T) {
 	}
 
 	must.Get(o.Do(t.Context(), operator.RevokeOperator{Name: "berta"}, admin))(t)
-	w.await("the revocation", func() bool { return w.do("GET", "/", nil, signed).StatusCode == http.StatusUnauthorized })
+	must.Until(w.t, "the revocation", func() bool { return w.do("GET", "/", nil, signed).StatusCode == http.StatusUnauthorized })
 	if a := w.do("GET", "/", nil, by(berta)); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a revoked token: got %s, want 401", a.Status)
 	}
@@ -442,7 +440,7 @@ func TestWithoutScripts(t *testing.T) {
 	if a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(place, "/runs/") {
 		t.Fatalf("got %s to %q, want the run's page", a.Status, place)
 	}
-	w.await("the end of the run", func() bool {
+	must.Until(w.t, "the end of the run", func() bool {
 		a = w.asOperator("GET", place, nil, browser)
 		return a.Header.Get("Refresh") == ""
 	})

@@ -149,7 +149,7 @@ func (w *world) startEdge(log *slog.Logger) {
 	for range 32 { // 30 a minute are allowed
 		request := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+"/api/v1/calendar", nil))(w.t)
 		request.Header.Set("X-API-Key", w.key)
-		w.await("the keys at the edge", func() bool { return w.edge.Status().Keys.Loaded })
+		must.Until(w.t, "the keys at the edge", func() bool { return w.edge.Status().Keys.Loaded })
 		response := must.Get(http.DefaultClient.Do(request))(w.t)
 		_ = response.Body.Close()
 	}
@@ -214,18 +214,8 @@ func (w *world) set(t time.Time) {
 func (w *world) build(reason string) int64 {
 	w.t.Helper()
 	outcome := must.Get(w.builder.Build(w.t.Context(), builder.Request{At: w.now(), Reason: reason}))(w.t)
-	w.await(fmt.Sprintf("version %d at the edge", outcome.Version), func() bool { return w.edge.Status().Version >= outcome.Version })
+	must.Until(w.t, fmt.Sprintf("version %d at the edge", outcome.Version), func() bool { return w.edge.Status().Version >= outcome.Version })
 	return outcome.Version
-}
-
-// await waits until something that another goroutine does has happened.
-func (w *world) await(what string, happened func() bool) {
-	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !happened(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("not after two minutes: %s", what)
-		}
-	}
 }
 
 // answer is a response, read to its end; redirects are not followed.

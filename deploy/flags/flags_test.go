@@ -111,8 +111,6 @@ func TestGiven(t *testing.T) {
 	s.Given = map[string]bool{"model": true}
 	t.Setenv("GRIDCAST_AUTO_VERIFY_AFTER", "1h")
 	for flag, want := range map[string]bool{"model": true, "auto-verify-after": true, "auto-revise-after": false} {
-		if got := flags.Given(s, flag); got != want {
-			t.Errorf("--%s: got %t, want %t", flag, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("--%s", flag), want, flags.Given(s, flag))
 	}
 }

@@ -126,14 +126,14 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 		}
 		return false
 	}
-	eventually(t, "Prometheus has scraped the edge: nobody schedules", func() bool { return firing("GridcastNoScheduler") })
+	must.Until(t, "Prometheus has scraped the edge: nobody schedules", func() bool { return firing("GridcastNoScheduler") })
 	// On a busy machine a scrape may have come too late; the next one ends the alert.
-	eventually(t, "no alert fires while the edge and its store are there", func() bool {
+	must.Until(t, "no alert fires while the edge and its store are there", func() bool {
 		return !firing("GridcastProcessGone") && !firing("GridcastKeysStale")
 	})
 	must.Do(t, os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")))
 	// A missing folder looks like a store that lost its objects.
-	eventually(t, "the keys are gone", func() bool { return firing("GridcastKeysStale") })
+	must.Until(t, "the keys are gone", func() bool { return firing("GridcastKeysStale") })
 	server.kill(t)
-	eventually(t, "the edge is gone", func() bool { return firing("GridcastProcessGone") })
+	must.Until(t, "the edge is gone", func() bool { return firing("GridcastProcessGone") })
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
@@ -28,14 +27,12 @@ var bannerKey = regexp.MustCompile(`(?m)^  (trial|standard|pro|sandbox) +\d+  (g
 func startDemo(t testing.TB, speed string, args ...string) demo {
 	t.Helper()
 	d := demo{startServer(t, t.TempDir(), append([]string{"serve", "--demo", "--demo-speed", speed}, args...)...), map[string]string{}}
-	for deadline := time.Now().Add(3 * time.Minute); len(d.keys) < 4 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	d.await(t, func() bool {
 		for _, m := range bannerKey.FindAllStringSubmatch(d.output.String(), -1) {
 			d.keys[m[1]] = m[2]
 		}
-	}
-	if len(d.keys) != 4 {
-		t.Fatalf("the banner does not name a key of each tier:\n%s", d.output.String())
-	}
+		return len(d.keys) == 4
+	})
 	return d
 }
 

@@ -49,7 +49,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 				must.Do(t, json.Unmarshal(a.body, &body))
 				return body.Data.Builder
 			}
-			eventually(t, "the status says why nothing is built", func() bool {
+			must.Until(t, "the status says why nothing is built", func() bool {
 				return strings.Contains(status(), filepath.Base(path)) || strings.Contains(status(), "archive")
 			})
 			if a := newClient(server.url, "").do(t, "GET", "/status", nil); !strings.Contains(string(a.body), `"builder":"`+notBuilt+`"`) || strings.Contains(string(a.body), dir) {
@@ -59,7 +59,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 				t.Errorf("readiness: %d %s", a.status, a.body)
 			}
 			replace(t, path, whole)
-			eventually(t, "versions are built again", func() bool { return status() == "" })
+			must.Until(t, "versions are built again", func() bool { return status() == "" })
 		})
 	}
 }

@@ -28,18 +28,6 @@ import (
 	"gridcast/snapshots/blob/dirblob"
 )
 
-// eventually polls until the condition holds, and fails the test after three minutes without. It polls ten times a
-// second, because a condition that reads and checks a document takes milliseconds of CPU time.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	t.Fatalf("did not happen: %s", what)
-}
-
 func (d demo) store(t testing.TB) *dirblob.Store {
 	t.Helper()
 	store := must.Get(dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo")))(t)
@@ -60,7 +48,7 @@ func (d demo) manyClients(t testing.TB, n int) []*client {
 		}
 		return nil
 	}))
-	eventually(t, "the new keys are accepted", func() bool {
+	must.Until(t, "the new keys are accepted", func() bool {
 		return clients[n-1].do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK
 	})
 	return clients
@@ -92,32 +80,32 @@ func TestDemoWeekend(t *testing.T) {
 	scored := data[wire.Accuracy](t, c().get(t, "/accuracy?year=2024")).RacesEvaluated
 
 	var frozen *wire.Prediction
-	eventually(t, "the pick is in /next-race", func() bool {
+	must.Until(t, "the pick is in /next-race", func() bool {
 		race := next()
 		frozen = race.Prediction
 		return race.Name == "Las Vegas Grand Prix" && frozen != nil
 	})
-	eventually(t, "/next-race moves on at lights out", func() bool { return next().Name == "Qatar Grand Prix" })
-	eventually(t, "the calendar knows of lights out", func() bool { s := round().Status; return s == wire.Live || s == wire.AwaitingResult })
+	must.Until(t, "/next-race moves on at lights out", func() bool { return next().Name == "Qatar Grand Prix" })
+	must.Until(t, "the calendar knows of lights out", func() bool { s := round().Status; return s == wire.Live || s == wire.AwaitingResult })
 	// The result waits for the visitor, and the banner names the command that verifies it.
-	eventually(t, "the demo shows the page of results to verify", func() bool { return waitingPage.MatchString(d.output.String()) })
+	must.Until(t, "the demo shows the page of results to verify", func() bool { return waitingPage.MatchString(d.output.String()) })
 	if r := round(); r.Winner != "" {
 		t.Errorf("nobody has verified the result, and the calendar has it: %+v", r)
 	}
 	d.saysLive(t, lasVegas)
 	for _, session := range []string{"2024021", "2024022"} { // the race before the demo, and the one that it showed
-		eventually(t, "/live has every lap of "+session, func() bool {
+		must.Until(t, "/live has every lap of "+session, func() bool {
 			timeline := data[wire.LiveRace](t, c().get(t, "/live?session_key="+session))
 			return timeline.State == wire.LiveOver && timeline.Lap >= 50 && len(timeline.Timeline) == timeline.Lap
 		})
 	}
-	eventually(t, "a webhook has a version without the result", func() bool {
+	must.Until(t, "a webhook has a version without the result", func() bool {
 		messages, _ := told.messages(secret)
 		return len(messages) > 0
 	})
 	clock := regexp.MustCompile(`GRIDCAST_RACE_CLOCK='([^']*)'`).FindStringSubmatch(d.output.String())
 	gridcast(t, d.cmd.Dir, "results", "verify", "2024022", "--yes", "--store", "dir:.var/demo", "--race-clock", clock[1])
-	eventually(t, "the result is in the calendar", func() bool { return round().Winner == "RUS" })
+	must.Until(t, "the result is in the calendar", func() bool { return round().Winner == "RUS" })
 
 	records := data[[]wire.PredictionRecord](t, c().get(t, "/predictions?session_key=2024022"))
 	if len(records) != 1 || records[0].Prediction != *frozen {
@@ -137,7 +125,7 @@ func TestDemoWeekend(t *testing.T) {
 	gridcast(t, d.cmd.Dir, "ledger", "audit", "--store", "dir:.var/demo")
 
 	// The listening server gets the result, and the silent server has delayed nothing above.
-	eventually(t, "a webhook says that the standings have changed", func() bool {
+	must.Until(t, "a webhook says that the standings have changed", func() bool {
 		messages, _ := told.messages(secret)
 		return slices.ContainsFunc(messages, func(m wire.PublishedData) bool {
 			return slices.ContainsFunc(m.Changes, func(v wire.WebhookVariant) bool { return v.Path == "/api/v1/standings" })
@@ -206,12 +194,12 @@ func TestDemoWithoutVisitor(t *testing.T) {
 	t.Parallel() // most of it waits
 	const speed = 6000
 	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h", "--archive", lateSeason(t)) // instead of its thousand hours
-	eventually(t, "the demo says that the result is verified in a second", func() bool {
+	must.Until(t, "the demo says that the result is verified in a second", func() bool {
 		m := waitingPage.FindStringSubmatch(d.output.String())
 		return m != nil && m[1] == "1s"
 	})
 	c := d.manyClients(t, 1)[0]
-	eventually(t, "the result is verified by itself", func() bool {
+	must.Until(t, "the result is verified by itself", func() bool {
 		return slices.ContainsFunc(data[[]wire.CalendarEntry](t, c.get(t, "/calendar?year=2024")), func(e wire.CalendarEntry) bool {
 			return e.SessionKey == 2024022 && e.Winner == "RUS"
 		})

@@ -20,9 +20,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skipf("no small disk on this machine: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, "Unmount", syscall.Unmount(dir, syscall.MNT_DETACH))
 	})
 	create := []string{"keys", "create", "--name", "two", "--tier", "pro", "--store", "dir:store"}
 	gridcast(t, dir, "keys", "create", "--name", "one", "--tier", "pro", "--store", "dir:store")

@@ -89,9 +89,7 @@ func drain(t *testing.T, p *process, admin, key string) {
 	if took := time.Since(began); took > edge.DefaultConfig().ReadTimeout {
 		t.Fatalf("the connections ended only after %v", took)
 	}
-	if err := half.exchange(); !errors.Is(err, errLast) {
-		t.Errorf("the request of which half had come: got %v, want its answer, and that it is the last", err)
-	}
+	must.Fail(t, "the request of which half had come", half.exchange(), errLast)
 	select {
 	case err := <-p.ended:
 		p.ended <- err // for the end of the test

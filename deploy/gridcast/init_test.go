@@ -23,7 +23,5 @@ func TestInitAsks(t *testing.T) {
 	if text := shown.String(); strings.Contains(text, "Redis") || !strings.Contains(text, "[127.0.0.1:8080]") {
 		t.Errorf("asked %q", text)
 	}
-	if err := c.ask(s, strings.NewReader("dir:a\n"), &shown); err == nil {
-		t.Error("an end of the answers is taken for answers")
-	}
+	must.Fail(t, "an end of the answers is taken for answers", c.ask(s, strings.NewReader("dir:a\n"), &shown))
 }

@@ -83,7 +83,7 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 		t.Fatalf("only %d builders were killed: the rest were done before", died)
 	}
 	last = s.attempt(t, instants[len(instants)-1], alive)
-	eventually(t, "the edge serves the last version", func() bool { return servedVersion(t, edge) == last.version })
+	must.Until(t, "the edge serves the last version", func() bool { return servedVersion(t, edge) == last.version })
 	r.stop()
 	r.check(t, s)
 	s.pruneLeftovers(t, died)

@@ -77,9 +77,7 @@ func TestStoreNotMounted(t *testing.T) {
 	must.Do(t, os.Mkdir(store, 0o700))
 	p = startServer(t, dir, serve...)
 	p.await(t, func() bool { return strings.Contains(p.output.String(), notBuilt) })
-	if _, err := os.Stat(filepath.Join(store, "ledger")); err == nil {
-		t.Error("the service opened a new ledger")
-	}
+	must.Fail(t, "the service opened a new ledger", must.Err(os.Stat(filepath.Join(store, "ledger"))))
 	p.end(t)
 	restore := exec.Command(binary(t), "store", "restore", "backup", "--store", "dir:store", "--cache-dir", "cache", "--by", "anna", "--yes")
 	restore.Dir = dir

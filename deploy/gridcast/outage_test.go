@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -40,7 +41,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	crashing := startEdge("crashing")
 	usual := time.Since(began) // for an edge to be ready on this machine now
 	for _, copied := range []string{"keys/keys.json", "version/current.json"} {
-		eventually(t, "the edge has its own copy", func() bool {
+		must.Until(t, "the edge has its own copy", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "crashing", copied))
 			return err == nil
 		})
@@ -55,7 +56,7 @@ func TestOutageUnderLoad(t *testing.T) {
 
 	server.Stop()
 	began = time.Now()
-	eventually(t, "the edges notice the outage", func() bool { return storeProblem(t, steady) && storeProblem(t, crashing) })
+	must.Until(t, "the edges notice the outage", func() bool { return storeProblem(t, steady) && storeProblem(t, crashing) })
 
 	l.balance(steady.url)
 	crashing.kill(t)
@@ -67,7 +68,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	}
 	l.balance(steady.url, restarted.url)
 
-	eventually(t, "the restarted edge notices the outage", func() bool { return storeProblem(t, restarted) })
+	must.Until(t, "the restarted edge notices the outage", func() bool { return storeProblem(t, restarted) })
 	<-time.After(time.Until(began.Add(outage)))
 	if !storeProblem(t, steady) || !storeProblem(t, restarted) {
 		t.Error("an edge does not say any more that the storage is down")
@@ -80,8 +81,8 @@ func TestOutageUnderLoad(t *testing.T) {
 	published := time.Now()
 	late := newKey(t, dir, s.name, "pro")
 	for _, edge := range []*process{steady, restarted} {
-		eventually(t, "the edge follows again", func() bool { return servedVersion(t, edge) == 2 && !storeProblem(t, edge) })
-		eventually(t, "the edge learns of a new key", func() bool {
+		must.Until(t, "the edge follows again", func() bool { return servedVersion(t, edge) == 2 && !storeProblem(t, edge) })
+		must.Until(t, "the edge learns of a new key", func() bool {
 			return newClient(edge.url, late).do(t, "GET", "/api/v1/drivers", nil).status == 200
 		})
 	}

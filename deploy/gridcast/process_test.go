@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -251,9 +252,7 @@ func (c *client) get(t testing.TB, path string) answer {
 	if strings.Contains(path, "page=") {
 		v.Page = 1 // the pages of a log have a schema of their own
 	}
-	if _, err := schemas.Decode(v, a.body); err != nil {
-		t.Errorf("GET %s: %v", path, err)
-	}
+	must.Succeed(t, fmt.Sprintf("GET %s", path), must.Err(schemas.Decode(v, a.body)))
 	return a
 }
 

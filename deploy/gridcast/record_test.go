@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -18,15 +17,9 @@ import (
 // are served.
 func awaitDerived(t testing.TB, c *client) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
-		a := c.do(t, http.MethodGet, "/api/v1/track-record", nil)
-		if a.status == http.StatusOK {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no track record: status %d, %s", a.status, a.body)
-		}
-	}
+	must.Until(t, "the track record is served", func() bool {
+		return c.do(t, http.MethodGet, "/api/v1/track-record", nil).status == http.StatusOK
+	})
 }
 
 // recordAndOdds reads the track record and the title odds, which follow in the version after, and checks

@@ -26,7 +26,7 @@ func startRedis(t testing.TB, options ...string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	eventually(t, "redis accepts", func() bool {
+	must.Until(t, "redis accepts", func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()

@@ -157,14 +157,14 @@ func serveFromStore(t *testing.T, s storage) {
 	}
 	gridcast(t, dir, "results", "verify", "2024022", "--yes", "--by", "anna", "--store", s.name, "--now", "2024-11-24T09:00:00Z")
 	s.build(t, "2024-11-24T09:01:00Z")
-	eventually(t, "the edge serves the result", func() bool { return winner() == "RUS" })
+	must.Until(t, "the edge serves the result", func() bool { return winner() == "RUS" })
 	sameAsStored(t, s, c)
 
 	gridcast(t, dir, "snapshots", "rollback", "1", "--yes", "--reason", "looked wrong", "--store", s.name)
-	eventually(t, "the edge follows the rollback", func() bool { return winner() == "" })
+	must.Until(t, "the edge follows the rollback", func() bool { return winner() == "" })
 	refused(t, "", []string{"looked wrong"}, "build", "--model", "grid-frequency", "--store", s.name, "--now", "2024-11-24T09:02:00Z")
 	s.build(t, "2024-11-24T09:03:00Z", "--release", "--yes", "--reason", "whole again")
-	eventually(t, "the edge follows the release", func() bool { return winner() == "RUS" })
+	must.Until(t, "the edge follows the release", func() bool { return winner() == "RUS" })
 
 	prune := func() []blob.Info {
 		return printed[snapshots.Pruned](t, dir, "snapshots", "prune", "--yes", "--keep", "1", "--store", s.name).Removed
@@ -197,7 +197,7 @@ func restoreStore(t *testing.T, s storage) {
 
 	gridcast(t, dir, "rounds", "postpone", "2024023", "--yes", "--by", "anna", "--reason", "track works", "--store", s.name, "--now", "2024-11-24T10:00:00Z")
 	served := s.build(t, "2024-11-24T10:01:00Z").Version
-	eventually(t, "the edge serves what the backup has not", func() bool { return status() == "postponed" })
+	must.Until(t, "the edge serves what the backup has not", func() bool { return status() == "postponed" })
 	for info, err := range s.List(t.Context(), "") {
 		if err == nil {
 			err = s.Delete(t.Context(), info.Key)
@@ -211,7 +211,7 @@ func restoreStore(t *testing.T, s storage) {
 	if len(restored.Lost) == 0 || restored.Version != served+1 {
 		t.Errorf("after version %d the restore prints %+v, want version %d and the lost one", served, restored, served+1)
 	}
-	eventually(t, "the edge serves the backup", func() bool { return status() == "scheduled" })
+	must.Until(t, "the edge serves the backup", func() bool { return status() == "scheduled" })
 	sameAsStored(t, s, c)
 	gridcast(t, dir, "ledger", "audit", "--store", s.name)
 	lost := false

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/schemas/docs"
@@ -106,21 +105,19 @@ func proxied(t *testing.T, url, key string) {
 		_ = nginx.Wait()
 	})
 	ask := func() (body, left string) {
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		must.Until(t, "nginx answers", func() bool {
 			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/racing/api/v1/calendar", nil))(t)
 			request.Header.Set("Origin", "https://www.example.com")
 			response, err := http.DefaultClient.Do(request)
-			if err == nil {
-				text, readErr := io.ReadAll(response.Body)
-				_ = response.Body.Close()
-				if err = readErr; response.StatusCode == http.StatusOK && err == nil {
-					return string(text), response.Header.Get("X-RateLimit-Remaining")
-				}
+			if err != nil {
+				return false
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("no answer through nginx: %v", err)
-			}
-		}
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			body, left = string(text), response.Header.Get("X-RateLimit-Remaining")
+			return response.StatusCode == http.StatusOK && err == nil
+		})
+		return body, left
 	}
 	first, left := ask()
 	second, again := ask()

@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 	"time"
+
+	"gridcast/deploy/must"
 )
 
 // TestStartSays checks that a start of a source that differs from the one in use shows by how much.
@@ -16,8 +18,6 @@ func TestStartSays(t *testing.T) {
 		inUse.Add(24 * time.Hour):    "2026-05-04 20:00 UTC, 24h0m0s late",
 	} {
 		c := checkedSource{NextStart: inUse, SaysStart: said}
-		if got := c.startCell(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		must.Equal(t, "the start of the table", want, c.startCell())
 	}
 }

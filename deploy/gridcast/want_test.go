@@ -37,18 +37,14 @@ func (a answer) holds(t *testing.T, w want) {
 		if value == "-" {
 			value = ""
 		}
-		if got != value {
-			t.Errorf("%s: got %q, want %q", name, got, value)
-		}
+		must.Equal(t, name, value, got)
 	}
 	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 		if _, err := strconv.Atoi(a.header.Get(name)); err != nil {
 			t.Errorf("%s: got %q, want a number on every response", name, a.header.Get(name))
 		}
 	}
-	if a.header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("Access-Control-Allow-Origin: got %q, want * on every response", a.header.Get("Access-Control-Allow-Origin"))
-	}
+	must.Equal(t, "Access-Control-Allow-Origin", "*", a.header.Get("Access-Control-Allow-Origin"))
 	if w.code != "" {
 		if err := schemas.ValidateBody(schemas.ErrorKind, a.body); err != nil || !bytes.Contains(a.body, []byte(`"error":"`+string(w.code)+`"`)) {
 			t.Errorf("want the error %s, got %s (%v)", w.code, a.body, err)

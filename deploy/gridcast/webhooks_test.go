@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -83,14 +84,10 @@ func (l *listeners) messages(secret string) (all []wire.PublishedData, last hear
 	defer l.mu.Unlock()
 	wh := must.Get(standardwebhooks.NewWebhook(secret))(l.t)
 	for _, h := range l.got {
-		if err := wh.Verify(h.body, h.header); err != nil {
-			l.t.Errorf("%s: %v", h.body, err)
-		}
+		must.Succeed(l.t, fmt.Sprint(h.body), wh.Verify(h.body, h.header))
 		var m wire.Webhook[wire.PublishedData]
 		must.Do(l.t, json.Unmarshal(h.body, &m))
-		if err := schemas.ValidateBody(m.Type, h.body); err != nil {
-			l.t.Error(err)
-		}
+		must.Succeed(l.t, "ValidateBody", schemas.ValidateBody(m.Type, h.body))
 		if m.Type == wire.WebhookPublished {
 			all, last = append(all, m.Data), h
 		}

@@ -19,7 +19,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/transparency-dev/formats/log"
 	"github.com/transparency-dev/formats/proof"
@@ -36,6 +35,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/notes"
 )
 
@@ -258,25 +258,19 @@ func TestEdge(t *testing.T) {
 // fetch returns an answer of the edge. It waits for a new key.
 func fetch(t *testing.T, address, key string) []byte {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+	var body []byte
+	must.Until(t, "the edge knows the key", func() bool {
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
 		request.Header.Set("X-API-Key", key)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
+		response := must.Get(http.DefaultClient.Do(request))(t)
+		defer response.Body.Close()
+		body = must.Get(io.ReadAll(response.Body))(t)
+		if response.StatusCode != http.StatusOK && key == "" {
+			t.Fatalf("%s: %s", address, response.Status)
 		}
-		body, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err == nil && response.StatusCode == http.StatusOK {
-			return body
-		}
-		if time.Now().After(deadline) || key == "" {
-			t.Fatalf("%s: %s, %v", address, response.Status, err)
-		}
-	}
+		return response.StatusCode == http.StatusOK
+	})
+	return body
 }
 
 // serve starts an edge, and returns its address when it is ready.
@@ -297,24 +291,20 @@ func serve(t *testing.T, folder, binary string) string {
 		_ = edge.Process.Kill()
 		_ = edge.Wait()
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	must.Until(t, "the edge serves a version", func() bool {
 		response, err := http.Get("http://" + address + "/status")
-		if err == nil {
-			var status struct {
-				Data struct {
-					Version int64 `json:"version"`
-				} `json:"data"`
-			}
-			err = json.NewDecoder(response.Body).Decode(&status)
-			_ = response.Body.Close()
-			if err == nil && status.Data.Version > 0 {
-				return address
-			}
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the edge serves no version: %v", err)
+		defer response.Body.Close()
+		var status struct {
+			Data struct {
+				Version int64 `json:"version"`
+			} `json:"data"`
 		}
-	}
+		return json.NewDecoder(response.Body).Decode(&status) == nil && status.Data.Version > 0
+	})
+	return address
 }
 
 func run(t *testing.T, folder, name string, args ...string) string {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/deploy/nginx/nginxtest"
@@ -83,13 +82,7 @@ func TestTLS(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		return response, string(body), err
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, _, err := get("https://" + secure + "/"); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatalf("nginx does not answer: %v", err)
-		}
-	}
+	must.Until(t, "nginx answers", func() bool { _, _, err := get("https://" + secure + "/"); return err == nil })
 	if response, body, err := get("https://" + secure + "/api/v1/standings"); err != nil || response.StatusCode != http.StatusOK || response.ProtoMajor != 2 ||
 		response.Header.Get("Strict-Transport-Security") != "max-age=31536000" || body != "127.0.0.1" {
 		t.Errorf("HTTPS: got %+v %q, %v; want 200 over HTTP/2 with HSTS, and the address of the client", response, body, err)

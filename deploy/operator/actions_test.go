@@ -177,9 +177,7 @@ func TestSignedListIsTheOneShown(t *testing.T) {
 		_, _, err := list.Create(keys.Request{Name: "Intruder", Tier: "pro"}, time.Now())
 		return err
 	}))
-	if _, err := plan.Apply(t.Context()); !errors.Is(err, operator.ErrStale) {
-		t.Errorf("the list has another key: got %v, want %v", err, operator.ErrStale)
-	}
+	must.Fail(t, "the list has another key", must.Err(plan.Apply(t.Context())), operator.ErrStale)
 	done(t, o, operator.SignList{}, operator.Request{Reason: "both are ours"})
 	if list, _, err := keys.Load(t.Context(), o.Store); err != nil || list.SignedBy(signer.Trust()) != nil {
 		t.Errorf("got %+v, %v; want a signed list", list, err)
@@ -268,9 +266,7 @@ func TestActionsAskAndAreGuarded(t *testing.T) {
 		t.Fatalf("got %+v, %v; want a question and what it does", seen, err)
 	}
 	done(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
-	if _, err := o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrStale) {
-		t.Errorf("after somebody else changed it: got %v, want ErrStale", err)
-	}
+	must.Fail(t, "after somebody else changed it", must.Err(o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen})), operator.ErrStale)
 	if !key(t, o, id).Active(time.Now()) {
 		t.Error("it was revoked all the same")
 	}
@@ -312,9 +308,7 @@ func TestFailureOfAnActionIsLogged(t *testing.T) {
 		}
 		return builder.Outcome{}, errors.New("the disk is full")
 	}
-	if _, err := o.Do(t.Context(), operator.Rebuild{}, operator.Request{Actor: "operator:anna", Reason: "try"}); err == nil {
-		t.Error("got no error")
-	}
+	must.Fail(t, "got no error", must.Err(o.Do(t.Context(), operator.Rebuild{}, operator.Request{Actor: "operator:anna", Reason: "try"})))
 	want := []string{"operator:anna|rebuild||try", "operator:anna|failed||the disk is full"}
 	if got := logged(t, o); !slices.Equal(got, want) {
 		t.Errorf("audit log: got %q, want %q", got, want)
@@ -378,9 +372,7 @@ func TestImportThatLosesResults(t *testing.T) {
 	if inUse, err := archive.NewStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != older.SHA256 {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
 	}
-	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Request{Actor: "operator:anna"}); err == nil {
-		t.Error("an archive that is not there: got no error")
-	}
+	must.Fail(t, "an archive that is not there", must.Err(o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Request{Actor: "operator:anna"})))
 	if got := logged(t, o); len(got) != 3 || !strings.HasPrefix(got[2], fmt.Sprintf("operator:anna|put_archive|%s|wrong release", older.SHA256[:12])) {
 		t.Errorf("audit log: got %q, want three imports", got)
 	}
@@ -398,8 +390,6 @@ func TestReasons(t *testing.T) {
 		operator.Rebuild{},
 		operator.ReleasePublishing{},
 	} {
-		if err := operator.Complete(d, operator.Request{Actor: "anna"}); !errors.Is(err, operator.ErrNoReason) {
-			t.Errorf("%T without a reason: got %v, want %v", d, err, operator.ErrNoReason)
-		}
+		must.Fail(t, fmt.Sprintf("%T without a reason", d), operator.Complete(d, operator.Request{Actor: "anna"}), operator.ErrNoReason)
 	}
 }

@@ -2,7 +2,6 @@ package operator_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -147,14 +146,10 @@ func TestVerifyResults(t *testing.T) {
 	if n := waits(t, o); len(answer.Events) != 22 || n != 24 {
 		t.Errorf("2023: %d results are verified, %d wait; want 22 and 24", len(answer.Events), n)
 	}
-	if _, err := o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna", Seen: p.Seen}); !errors.Is(err, operator.ErrStale) {
-		t.Errorf("with the preview of before: got %v, want it stale", err)
-	}
+	must.Fail(t, "with the preview of before", must.Err(o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna", Seen: p.Seen})), operator.ErrStale)
 	done(t, o, operator.VerifyResults{}, operator.Request{})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("%d results wait, want none", n)
 	}
-	if _, err := o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna"}); err == nil {
-		t.Error("nothing waits: want an error")
-	}
+	must.Fail(t, "nothing waits", must.Err(o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna"})))
 }

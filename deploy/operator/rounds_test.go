@@ -91,9 +91,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 	w := belgianWeekend(t)
 	seen := w.preview(t, operator.CancelRound{Key: belgium}).Seen
 	done(t, w.Operator, operator.PostponeRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "fog"})
-	if _, err := w.Do(t.Context(), operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrStale) {
-		t.Errorf("got %v, want ErrStale", err)
-	}
+	must.Fail(t, "seen before the change", must.Err(w.Do(t.Context(), operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "fog", Seen: seen})), operator.ErrStale)
 	// Another operator decides between Look and Apply, which load the facts again.
 	seen = w.preview(t, operator.ReinstateRound{Key: belgium}).Seen
 	load, looks := w.Facts, 0
@@ -105,9 +103,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 		}
 		return load(ctx)
 	}
-	if _, err := w.Do(t.Context(), operator.ReinstateRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "sun", Seen: seen}); !errors.Is(err, operator.ErrStale) {
-		t.Errorf("in between: got %v, want ErrStale", err)
-	}
+	must.Fail(t, "in between", must.Err(w.Do(t.Context(), operator.ReinstateRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "sun", Seen: seen})), operator.ErrStale)
 }
 
 // A result entered before the race can be over is refused unless it is forced.
@@ -404,9 +400,7 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 		t.Errorf("the audit log has %q", got)
 	}
 	request.Seen = p.Seen
-	if _, err := w.Do(t.Context(), operator.ExcludeCompetitor{Competitor: team}, request); !errors.Is(err, operator.ErrStale) {
-		t.Errorf("with the preview of before: got %v, want it stale", err)
-	}
+	must.Fail(t, "with the preview of before", must.Err(w.Do(t.Context(), operator.ExcludeCompetitor{Competitor: team}, request)), operator.ErrStale)
 	golden.Sentence(t, "exclude a driver", w.preview(t, operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}}).Effects)
 	golden.Sentence(t, "enter a team anew", w.preview(t, operator.ExcludeCompetitor{Competitor: team, NewEntry: true, From: operator.From{From: belgium - 4}}).Effects)
 	golden.Sentence(t, "restore a team", w.preview(t, operator.RestoreCompetitor{Competitor: team}).Effects)
@@ -416,8 +410,6 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 		"a driver who enters anew": operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}, NewEntry: true},
 		"a decision not made":      operator.RestoreCompetitor{Competitor: team, Decision: 7},
 	} {
-		if _, err := preview(t, w.Operator, action); err == nil {
-			t.Errorf("%s: got a preview, want an error", name)
-		}
+		must.Fail(t, fmt.Sprint(name), must.Err(preview(t, w.Operator, action)))
 	}
 }

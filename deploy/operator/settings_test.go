@@ -1,7 +1,6 @@
 package operator_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
 
@@ -32,9 +32,7 @@ func TestSettings(t *testing.T) {
 	}
 	golden.Sentence(t, "settings: effects", p.Effects)
 	done(t, o, change, operator.Request{Reason: "a trial"})
-	if _, err := o.Do(t.Context(), change, operator.Request{Actor: "operator:anna"}); !errors.Is(err, operator.ErrSettled) {
-		t.Errorf("the same again: got %v, want %v", err, operator.ErrSettled)
-	}
+	must.Fail(t, "the same again", must.Err(o.Do(t.Context(), change, operator.Request{Actor: "operator:anna"})), operator.ErrSettled)
 	portraits := season.Headshots{Template: "https://images.example/{driver}.png", Drivers: []season.DriverID{"ann", "bob"}}
 	done(t, o, operator.ChangeSettings{Headshots: &portraits}, operator.Request{})
 	if settings, err := settings.Load(t.Context(), o.Store); err != nil || settings.Model != "r2" || *settings.AutoVerifySeconds != 7200 || len(settings.Headshots.Drivers) != 2 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gridcast/deploy/must"
 )
 
 // TestReturnMemory: a process returns much garbage once, in its first quiet second, and little garbage never.
@@ -13,17 +15,14 @@ func TestReturnMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			if err := returnMemory(ctx); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(t, "returnMemory", returnMemory(ctx))
 		}()
 		defer synctest.Wait()
 		defer cancel()
 		collections := func(after time.Duration) uint32 {
 			var before, now runtime.MemStats
 			runtime.ReadMemStats(&before)
-			time.Sleep(after)
-			synctest.Wait()
+			must.Advance(after)
 			runtime.ReadMemStats(&now)
 			return now.NumForcedGC - before.NumForcedGC
 		}

@@ -135,9 +135,7 @@ func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := u.service.Run(ctx); err != nil {
-			t.Errorf("the service ended with %v", err)
-		}
+		must.Succeed(t, "the service ended with", u.service.Run(ctx))
 	})
 	t.Cleanup(func() {
 		cancel()
@@ -152,8 +150,7 @@ func (u *unattended) settle(t *testing.T) {
 	t.Helper()
 	idle := func(job *scheduler.JobStatus) bool { return !job.Running && !job.Pending }
 	for quiet := 0; quiet < 2; {
-		time.Sleep(1100 * time.Millisecond) // of the bubble: until the schedule has looked at the clock
-		synctest.Wait()
+		must.Advance(1100 * time.Millisecond) // until the schedule has looked at the clock
 		quiet++
 		for _, job := range u.service.Jobs() {
 			if !idle(&job) {

@@ -95,8 +95,7 @@ func TestPlansOnChange(t *testing.T) {
 		go func() { done <- s.Run(ctx) }()
 		after := func(wait time.Duration) int64 {
 			plans.Store(0)
-			time.Sleep(wait)
-			synctest.Wait()
+			must.Advance(wait)
 			return plans.Load()
 		}
 		after(5 * time.Second)
@@ -236,7 +235,7 @@ func TestPauseByTheService(t *testing.T) {
 			s.Deliver(sender)
 			running.Go(func() { s.RunWebhooks(ctx) })
 		}
-		time.Sleep(time.Minute)
+		must.Advance(time.Minute)
 		cancel()
 		running.Wait()
 		if got := status(); got.State != webhook.GivenUp || got.State.String() != "given up" || got.Trouble != "nothing was taken\nsince Sunday" {

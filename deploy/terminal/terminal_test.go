@@ -1,11 +1,13 @@
 package terminal_test
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -43,9 +45,7 @@ func TestAgo(t *testing.T) {
 	}{
 		{time.Time{}, "never"}, {now.Add(-time.Minute), "1m0s ago"}, {now.Add(4 * time.Hour), "later, at 2026-11-23 11:00:00Z"},
 	} {
-		if got := terminal.Ago(now, test.at); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.at, got, test.want)
-		}
+		must.Equal(t, fmt.Sprint(test.at), test.want, terminal.Ago(now, test.at))
 	}
 }
 
@@ -55,7 +55,5 @@ func TestEmptyListAsJSON(t *testing.T) {
 	s := terminal.New(&out, io.Discard)
 	s.JSON = true
 	terminal.PrintRows[string](s, nil, "there are none", []any{"name"}, func(name string) []any { return []any{name} })
-	if got := out.String(); got != "[]\n" {
-		t.Errorf("got %q, want an empty array", got)
-	}
+	must.Equal(t, "an empty table", "[]\n", out.String())
 }

@@ -131,14 +131,13 @@ func (r *redis) start(t *testing.T) {
 	_, port, _ := net.SplitHostPort(r.address)
 	r.process = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", r.folder)
 	must.Do(t, r.process.Start())
-	for range 100 {
-		if conn, err := net.Dial("tcp", r.address); err == nil {
+	must.Until(t, "redis accepts", func() bool {
+		conn, err := net.Dial("tcp", r.address)
+		if err == nil {
 			_ = conn.Close()
-			return
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("redis does not accept")
+		return err == nil
+	})
 }
 
 // tell sends inline commands.

@@ -527,9 +527,7 @@ func (c cell) run(t *testing.T) outcome {
 		if i := slices.Index(mend, "OPERATOR"); i >= 0 {
 			mend[i] = w.operator
 		}
-		if _, err := w.run(mend...); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, "run", must.Err(w.run(mend...)))
 	}
 	var last error
 	t.Cleanup(func() {
@@ -543,12 +541,7 @@ func (c cell) run(t *testing.T) outcome {
 		if last != nil {
 			wait = time.Second
 		}
-		for until := time.Now().Add(wait); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-			if w.version() > before {
-				return true
-			}
-		}
-		return false
+		return must.Within(wait, func() bool { return w.version() > before })
 	})
 	seconds := time.Since(healthy).Seconds()
 	r.stop() // before the wait, because the reader's key has a limit
@@ -618,10 +611,8 @@ func glob(dir, pattern string) []string {
 
 func (w *world) await(what string, limit time.Duration, condition func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("not within %v: %s", limit, what)
-		}
+	if !must.Within(limit, condition) {
+		w.t.Fatalf("not within %v: %s", limit, what)
 	}
 }
 

@@ -183,9 +183,7 @@ func TestLiveElement(t *testing.T) {
 		li.querySelector(".driver").style.getPropertyValue("--team"), li.querySelector(".muted").textContent, li.querySelector(".bar").textContent,
 		parseFloat(getComputedStyle(li.querySelector(".bar")).backgroundSize.split(" ")[1]) >= 8].join(" ")).join("|")`
 	const want = "#27F4D2  56.2 % true|#27F4D2 +7.0 15.0 % true| +8.1 0.0 % true| +2 lap  false"
-	if got := b.Evaluate(rows); got != want {
-		t.Errorf("rows: colour, gap, chance, high bar: got %s, want %s", got, want)
-	}
+	must.Equal(t, "rows: colour, gap, chance, high bar", want, b.Evaluate(rows))
 	b.Picture("live-element")
 }
 

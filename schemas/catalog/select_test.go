@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -72,9 +73,7 @@ func TestSelect(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Select: %v", err)
 			}
-			if got := v.Path(); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			must.Equal(t, tt.query, tt.want, v.Path())
 		})
 	}
 }

@@ -292,9 +292,7 @@ func TestRequestsAreValid(t *testing.T) {
 			t.Errorf("%s: no such endpoint", target)
 			continue
 		}
-		if _, err := catalog.Endpoints[i].Select([]byte(query), known); err != nil {
-			t.Errorf("%s: %v", target, err)
-		}
+		must.Succeed(t, target, must.Err(catalog.Endpoints[i].Select([]byte(query), known)))
 	}
 	for _, e := range catalog.Endpoints {
 		if !slices.ContainsFunc(suggested, func(m []string) bool { return m[1] == catalog.BasePath+e.Path }) {

@@ -2,10 +2,12 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -33,9 +35,7 @@ func TestInstant(t *testing.T) {
 		{lights.Add(999 * time.Millisecond), `"2026-11-22T04:00:00+00:00"`},
 		{time.Date(1950, 5, 13, 13, 0, 0, 0, time.UTC), `"1950-05-13T13:00:00+00:00"`},
 	} {
-		if got := marshal(t, wire.Instant(tt.t)); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.t, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprint(tt.t), tt.want, marshal(t, wire.Instant(tt.t)))
 	}
 }
 
@@ -50,9 +50,7 @@ func TestInstantReads(t *testing.T) {
 	}
 	for _, text := range []string{`""`, `"2026-11-22"`, `1763784000`, `{}`} {
 		var got wire.Instant
-		if err := json.Unmarshal([]byte(text), &got); err == nil {
-			t.Errorf("%s: got %s, want an error", text, got)
-		}
+		must.Fail(t, fmt.Sprintf("%s: got %s, want an error", text, got), json.Unmarshal([]byte(text), &got))
 	}
 }
 
@@ -76,9 +74,7 @@ func TestPercentOf(t *testing.T) {
 		{1999, 2000, "100.0"},
 		{1998, 2000, "99.9"},
 	} {
-		if got := marshal(t, wire.PercentOf(tt.part, tt.whole)); got != tt.want {
-			t.Errorf("%d of %d: got %s, want %s", tt.part, tt.whole, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%d of %d", tt.part, tt.whole), tt.want, marshal(t, wire.PercentOf(tt.part, tt.whole)))
 	}
 }
 
@@ -100,9 +96,7 @@ func TestPercentFrom(t *testing.T) {
 		{0.9994, "99.9"},
 		{0.9995, "100.0"},
 	} {
-		if got := marshal(t, wire.PercentFrom(tt.probability)); got != tt.want {
-			t.Errorf("%v: got %s, want %s", tt.probability, got, tt.want)
-		}
+		must.Equal(t, fmt.Sprintf("%v", tt.probability), tt.want, marshal(t, wire.PercentFrom(tt.probability)))
 	}
 }
 
@@ -117,9 +111,7 @@ func TestPercentSurvivesReading(t *testing.T) {
 
 func TestMarshalLeavesTextAlone(t *testing.T) {
 	const want = `{"ok":false,"error":"not_found","message":"<São Paulo> & \"Österreich\"\\ 日本\n"}`
-	if got := marshal(t, wire.NewError(wire.NotFound, "<São Paulo> & \"Österreich\"\\ 日本\n")); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, "error", want, marshal(t, wire.NewError(wire.NotFound, "<São Paulo> & \"Österreich\"\\ 日本\n")))
 }
 
 func TestUnknownIsAbsent(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
+
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -140,14 +142,14 @@ func (b *Browser) Text(selector string) string {
 	b.t.Helper()
 	script := fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e === null ? [] : [e.innerText]; })()`, selector)
 	var err error
-	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		var text []string
-		if text, err = try(b, chromedp.Evaluate[[]string](script)); len(text) > 0 {
-			return text[0]
-		}
+	var text []string
+	if !must.Within(timeout, func() bool {
+		text, err = try(b, chromedp.Evaluate[[]string](script))
+		return len(text) > 0
+	}) {
+		b.t.Fatalf("browser: no element %s within %s: %v", selector, timeout, err)
 	}
-	b.t.Fatalf("browser: no element %s within %s: %v", selector, timeout, err)
-	return ""
+	return text[0]
 }
 
 // Await waits until a script, an expression of the page, returns the wanted text. It fails the test
@@ -156,12 +158,12 @@ func (b *Browser) Await(script, want string) {
 	b.t.Helper()
 	var got string
 	var err error
-	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if got, err = try(b, chromedp.Evaluate[string]("String("+script+")")); err == nil && got == want {
-			return
-		}
+	if !must.Within(timeout, func() bool {
+		got, err = try(b, chromedp.Evaluate[string]("String("+script+")"))
+		return err == nil && got == want
+	}) {
+		b.t.Fatalf("browser: %s: got %q, %v after %s, want %q", script, got, err, timeout, want)
 	}
-	b.t.Fatalf("browser: %s: got %q, %v after %s, want %q", script, got, err, timeout, want)
 }
 
 // Evaluate returns the value of a script, an expression of the page, as text.

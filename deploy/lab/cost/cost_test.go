@@ -113,17 +113,15 @@ func (m *machine) start(t *testing.T, args ...string) (pid int, address string, 
 	began := time.Now()
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
-	for time.Since(began) < 5*time.Minute {
-		if response, err := http.Get("http://" + address + "/readyz"); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return cmd.Process.Pid, address, time.Since(began)
-			}
+	must.Until(t, "gridcast "+strings.Join(args, " ")+" is ready", func() bool {
+		response, err := http.Get("http://" + address + "/readyz")
+		if err != nil {
+			return false
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("gridcast %s is not ready", strings.Join(args, " "))
-	return 0, "", 0
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return cmd.Process.Pid, address, time.Since(began)
 }
 
 // megabytes returns a field of the memory of a process, VmRSS or VmHWM, in units of 1,000,000 bytes.

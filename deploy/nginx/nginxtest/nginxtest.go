@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
@@ -62,34 +63,28 @@ func Start(t *testing.T, text string) {
 	})
 }
 
-// Do sends the request until nginx accepts the connection, for a minute at most.
+// Do sends the request until nginx accepts the connection.
 func Do(t *testing.T, method, url, key string, header http.Header) (*http.Response, string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+	var response *http.Response
+	var body []byte
+	must.Until(t, method+" "+url, func() bool {
+		request := must.Get(http.NewRequestWithContext(t.Context(), method, url, nil))(t)
 		for name, values := range header {
 			request.Header[name] = values
 		}
 		if key != "" {
 			request.Header.Set("X-API-Key", key)
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s %s: %v", method, url, err)
-			}
-			continue
+		var err error
+		if response, err = http.DefaultClient.Do(request); err != nil {
+			return false
 		}
-		body, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			t.Fatalf("%s %s: %v", method, url, err)
-		}
-		return response, string(body)
-	}
+		defer response.Body.Close()
+		body = must.Get(io.ReadAll(response.Body))(t)
+		return true
+	})
+	return response, string(body)
 }
 
 // Edges are two edges of one store, with a key of each tier.
@@ -136,11 +131,7 @@ func StartEdges(t *testing.T) *Edges {
 		ran := make(chan error, 1)
 		go func() { ran <- server.Run(ctx) }()
 		running = append(running, ran)
-		for deadline := time.Now().Add(time.Minute); server.Status().Version == 0 || !server.Status().Keys.Loaded; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("an edge does not load its version")
-			}
-		}
+		must.Until(t, "an edge loads its version", func() bool { return server.Status().Version != 0 && server.Status().Keys.Loaded })
 	}
 	e.Stop = func() {
 		cancel()
