@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,9 +46,7 @@ func TestEndpointIsInEveryPlace(t *testing.T) {
 				continue
 			}
 			form := strings.NewReplacer("CONSTANT", constantOf(e.Name), "PATH", string(e.Name)).Replace(place.form)
-			if !strings.Contains(text(place.file), strings.TrimSpace(form)) {
-				t.Errorf("/%s: %s lacks %q", e.Name, place.file, form)
-			}
+			must.Show(t, fmt.Sprintf("/%s: %s", e.Name, place.file), text(place.file), strings.TrimSpace(form))
 		}
 	}
 	listed := []string{"builder/bulk/bulk.go", "builder/render/render.go", "builder/check/statistics.go", "builder/check/contradictions.go", "edge/edgetest/version.go", "schemas/contracts.go", "builder/bulk/downloads.go"}

@@ -29,9 +29,7 @@ func TestReadmeIsTwoPages(t *testing.T) {
 // TestReadmeListsEveryEndpoint names an endpoint without a row in the table of README.md.
 func TestReadmeListsEveryEndpoint(t *testing.T) {
 	for _, e := range catalog.Endpoints {
-		if !strings.Contains(readReadme(t), "`"+e.Path+"` ") {
-			t.Errorf("README.md does not name %s", e.Path)
-		}
+		must.Show(t, "README.md", readReadme(t), "`"+e.Path+"` ")
 	}
 }
 
@@ -93,9 +91,7 @@ func TestWalkOfARequest(t *testing.T) {
 		at = max(at, i)
 		for text, file := range map[string]string{step.declares: step.file, step.calls: step.caller} {
 			source := must.Get(os.ReadFile(filepath.Join("..", file)))(t)
-			if !strings.Contains(string(source), text) {
-				t.Errorf("%s has no %q: the walk of a request has changed", file, text)
-			}
+			must.Show(t, "the walk of a request has changed: "+file, string(source), text)
 		}
 	}
 }

@@ -128,9 +128,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
 		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#control`)))
-	if got := b.Text("#notices"); !strings.Contains(got, "The source f1db fails") {
-		t.Errorf("the console says %q, want that the source fails", got)
-	}
+	says(t, "by hand on a phone: notices", b.Text("#notices"))
 	open := func(form string) {
 		t.Helper()
 		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
@@ -151,21 +149,14 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 		b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("`+form+` [name=reason]").value = ""`),
 			browsertest.Type(chromedp.CSS(form+` [name=reason]`), reason), browsertest.Press(chromedp.CSS(form+` > button`)))
 	}
-	yes := func(name string, want ...string) {
+	yes := func(name string) {
 		t.Helper()
 		b.Do(browsertest.Visible(chromedp.CSS(`#ask[open]`)))
-		asked := b.Text("#ask")
-		for _, part := range want {
-			if !strings.Contains(asked, part) {
-				t.Errorf("%s: it asks %q, want %q in it", name, asked, part)
-			}
-		}
+		says(t, "by hand on a phone: "+name+", asked", b.Text("#ask"))
 		b.Look(name + "-asked")
 		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(name + "-done")
-		if got := b.Text("#run-text"); !strings.Contains(got, "Version") {
-			t.Errorf("%s: it says %q", name, got)
-		}
+		says(t, "by hand on a phone: "+name+", done", b.Text("#run-text"))
 	}
 
 	// A typing error appears beside the form, with a suggestion.
@@ -175,14 +166,10 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS(qualifying+` textarea`), "RSU SAI GAS")) // key by key, which reads the field at each
 	send(qualifying, "every source is down")
 	b.Do(browsertest.Visible(chromedp.CSS(qualifying + ` + #run[data-state=failed]`)))
-	if got := b.Text("#run-text"); !strings.Contains(got, `line 1: "RSU"`) || !strings.Contains(got, "RUS (George Russell)") {
-		t.Errorf("after a slip it says %q", got)
-	}
+	says(t, "by hand on a phone: a slip", b.Text("#run-text"))
 	b.Look("slip")
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
-	if got := b.Text("#notices"); !strings.Contains(got, "gridcast qualifying set 2024022 ") {
-		t.Errorf("the console says %q, want the command that enters qualifying", got)
-	}
+	says(t, "by hand on a phone: notices after a slip", b.Text("#notices"))
 	b.Do(browsertest.Press(chromedp.CSS(`#notices a[href='#facts-2024022-qualifying']`)), browsertest.Visible(chromedp.CSS(qualifying+` ol.order`)))
 	b.Evaluate(`(() => {
 		const field = document.querySelector("` + qualifying + ` textarea"), data = new DataTransfer();
@@ -192,14 +179,12 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	if got, want := value(qualifying), timingRead; got != want {
 		t.Errorf("after a timing page is pasted the form has %q, want %q", got, want)
 	}
-	if got := b.Text(qualifying + " label + .hint"); !strings.Contains(got, "18 drivers read from the page, with their times.") || !strings.Contains(got, "It lacks PER ALB BEA: they stand last.") {
-		t.Errorf("after a timing page without two drivers it says %q", got)
-	}
+	says(t, "by hand on a phone: a timing page that lacks drivers", b.Text(qualifying+" label + .hint"))
 	b.Look("pasted")
 	typeIn(qualifying, "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT ALB PER")
 	b.Axe("qualifying is entered")
 	send(qualifying, "every source is down")
-	yes("qualifying", "Is this the qualifying of the Las Vegas Grand Prix?", "The pick is made at", "Qualifying of 20 drivers")
+	yes("qualifying")
 
 	// The grid is filled with qualifying; Sainz is moved up with the keyboard, Verstappen is dragged to the front.
 	w.set(w.now().Add(time.Minute))
@@ -214,7 +199,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	}
 	b.Look("grid-moved")
 	send(grid, "every source is down")
-	yes("grid", "Is this the grid", "In order: VER SAI RUS")
+	yes("grid")
 	if r := w.round(2024022); r.Pick == nil || !r.Pick.GridKnown || r.Facts.Grid[0].Driver != "max-verstappen" {
 		t.Fatalf("after the grid was entered there is the pick %+v on %+v", r.Pick, r.Facts.Grid)
 	}
@@ -229,7 +214,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	b.Drag(result+` .order li[data-code=RUS] .grip`, result+` .order li[data-code=VER] .grip`)
 	b.Look("result-dragged")
 	send(result, "seen on television")
-	yes("result", "The winner is George Russell", "Is this the result of the Las Vegas Grand Prix?")
+	yes("result")
 	r := w.round(2024022)
 	if r.State != almanac.Finished || len(r.Valid()) != 20 {
 		t.Fatalf("at the end the round is in state %v with %d rows", r.State, len(r.Valid()))

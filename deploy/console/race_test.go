@@ -16,31 +16,24 @@ import (
 func TestRaceByHand(t *testing.T) {
 	w := newWorld(t)
 	w.build("before qualifying")
-	if page := w.asOperator(http.MethodGet, "/", nil).body; strings.Contains(page, `id="race"`) {
-		t.Error("the page has a form for a race that is a day away")
+	race := func(when string) string {
+		page := w.asOperator(http.MethodGet, "/", nil).body
+		says(t, "a race by hand: "+when, section(page, "race"))
+		return page
 	}
+	race("a day before")
 	w.set(w.weekend.GridKnownAt().Add(time.Minute))
 	w.build("the grid is known")
 	w.set(w.weekend.StartsAt().Add(2 * time.Minute))
 	w.build("lights out")
-	page := w.asOperator(http.MethodGet, "/", nil).body
-	for _, part := range []string{`id="race"`, "No lap observed yet", `action="/race/2024022/order"`, `name="lap" inputmode="numeric" value="1"`} {
-		if !strings.Contains(page, part) {
-			t.Errorf("the page lacks %q", part)
-		}
+	if page := race("lights out"); strings.Count(page, `action="/race/2024022/order"`) == 0 || strings.Count(page, `name="lap" inputmode="numeric" value="1"`) == 0 {
+		t.Error("the page has no form for the first lap")
 	}
 	w.wait("/race/2024022/order", url.Values{"lap": {"1"}, "order": {"RUS, LEC SAI"}, "out": {"GAS"}})
-	page = w.asOperator(http.MethodGet, "/", nil).body
-	for _, part := range []string{"Lap 1 of 50", "by hand", "Next live pick: 25 %, at the end of lap 13", `<span class="codes">GAS</span>`, "Release to the source"} {
-		if !strings.Contains(page, part) {
-			t.Errorf("after lap 1 the page lacks %q", part)
-		}
-	}
+	race("after lap 1")
 	w.wait("/race/2024022/order", url.Values{"release": {"yes"}})
 	w.wait("/race/2024022/order", url.Values{"phase": {"over"}})
-	if page = w.asOperator(http.MethodGet, "/", nil).body; !strings.Contains(page, ">over<") || strings.Contains(page, "Release to the source") {
-		t.Error("the race is not over, or still by hand")
-	}
+	race("over")
 	if got := strings.Join(w.audit(), "\n"); strings.Count(got, "set_order") != 3 {
 		t.Errorf("the audit log has %q, want three orders", got)
 	}
@@ -55,22 +48,18 @@ func TestRaceNamesTheFeed(t *testing.T) {
 	w.runs(3)
 	w.build("lap 3")
 	w.set(w.now().Add(14 * time.Second))
-	page := w.asOperator(http.MethodGet, "/race", nil).body
-	if !strings.Contains(page, "Last line 14 s ago, from timing.") || strings.Contains(page, "enter orders by hand") {
-		t.Error("the page does not name the last line, or asks for orders by hand")
+	race := func(when string) {
+		says(t, "a race with a feed: "+when, section(w.asOperator(http.MethodGet, "/race", nil).body, "race"))
 	}
+	race("14 s after a line")
 	log := live.Log{Store: w.store}
 	over := live.Observation{Session: 2024022, At: w.now(), Received: w.now(), Source: "timing", Phase: live.Over}
 	if _, _, err := log.Append(t.Context(), live.Fixture{Laps: 50}, over); !errors.Is(err, live.ErrHeld) {
 		t.Fatalf("over at lap 3: %v, want it held", err)
 	}
-	if page = w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "over is held, because the leader has completed 3 of 50 laps") {
-		t.Error("the page does not name the line that waits")
-	}
+	race("a line is held")
 	w.wait("/race/2024022/order", url.Values{"lap": {"4"}, "order": {"RUS"}})
-	if page = w.asOperator(http.MethodGet, "/race", nil).body; !strings.Contains(page, "The lines of the source wait") {
-		t.Error("the page does not say that the source waits")
-	}
+	race("by hand")
 }
 
 // runs stores the laps of the weekend's race up to one, in the order of its result with another leader every tenth lap.

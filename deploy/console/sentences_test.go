@@ -19,6 +19,27 @@ func says(t *testing.T, name, got string) {
 	golden.Sentence(t, name, strings.Join(strings.Fields(varies.ReplaceAllString(got, "~")), " "))
 }
 
+// answers compares the status of an answer, the page that it leads to and its text with testdata/sentences.txt.
+func answers(t *testing.T, name string, a answer) {
+	t.Helper()
+	says(t, name, a.Status+" "+a.Header.Get("Location")+" "+words(a.body))
+}
+
+// section returns the text of a section of a page, "" without it.
+func section(page, id string) string {
+	_, page, _ = strings.Cut(page, `<section id="`+id+`"`)
+	_, page, _ = strings.Cut(page, ">")
+	page, _, _ = strings.Cut(page, "</section>")
+	return words(page)
+}
+
+// bar returns the text of the bar of a page, which names the operator.
+func bar(page string) string {
+	_, page, _ = strings.Cut(page, `<header class="top">`)
+	page, _, _ = strings.Cut(page, "</header>")
+	return words(page)
+}
+
 var tags = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
 
 // words returns the text of a page.

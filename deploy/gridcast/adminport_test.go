@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"strings"
 	"testing"
 )
 
@@ -17,7 +16,7 @@ func TestMetricsByDefault(t *testing.T) {
 	newKey(t, dir, "dir:store", "pro")
 	serve := []string{"serve", "--store", "dir:store", "--archive", seasons(t, 2025, 2025), "--no-sources"}
 	p := startServer(t, dir, serve...)
-	if output := p.output.String(); !strings.Contains(output, shown) && !strings.Contains(output, taken) {
+	if !p.says(shown) && !p.says(taken) {
 		t.Error("the server does not say where its metrics are")
 	}
 	p.end(t)
@@ -27,12 +26,12 @@ func TestMetricsByDefault(t *testing.T) {
 		defer occupied.Close()
 	}
 	p = startServer(t, dir, serve...)
-	if output := p.output.String(); !strings.Contains(output, taken) {
+	if !p.says(taken) {
 		t.Error("the server does not say that the port of its metrics is taken")
 	}
 	p.end(t)
 	p = startServer(t, dir, append(serve, "--admin-listen=")...)
-	if output := p.output.String(); strings.Contains(output, shown) || strings.Contains(output, taken) {
+	if p.says(shown) || p.says(taken) {
 		t.Error("the server shows metrics that nobody wants")
 	}
 	p.end(t)

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 
 	"gridcast/deploy/must"
@@ -44,20 +44,18 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 				t.Error("no standings are served")
 			}
 			status := func() string {
-				a := newClient("http://"+admin, "").do(t, "GET", "/status", nil)
-				var body wire.Success[edge.StatusDocument]
-				must.Do(t, json.Unmarshal(a.body, &body))
-				return body.Data.Builder
+				return data[edge.StatusDocument](t, newClient("http://"+admin, "").do(t, "GET", "/status", nil)).Builder
 			}
 			must.Until(t, "the status says why nothing is built", func() bool {
-				return strings.Contains(status(), filepath.Base(path)) || strings.Contains(status(), "archive")
+				return regexp.MustCompile(regexp.QuoteMeta(filepath.Base(path)) + "|archive").MatchString(status())
 			})
-			if a := newClient(server.url, "").do(t, "GET", "/status", nil); !strings.Contains(string(a.body), `"builder":"`+notBuilt+`"`) || strings.Contains(string(a.body), dir) {
-				t.Errorf("the public status: %s", a.body)
-			}
-			if a := newClient(server.url, "").do(t, "GET", "/readyz", nil); a.status != 200 || !strings.Contains(string(a.body), notBuilt) {
-				t.Errorf("readiness: %d %s", a.status, a.body)
-			}
+			public := newClient(server.url, "")
+			a := public.do(t, "GET", "/status", nil)
+			must.Equal(t, "the public status of the builder", notBuilt, data[edge.StatusDocument](t, a).Builder)
+			must.Equal(t, "paths in the public status", 0, bytes.Count(a.body, []byte(dir)))
+			a = public.do(t, "GET", "/readyz", nil)
+			must.Equal(t, "readiness", 200, a.status)
+			must.Show(t, "/readyz", string(a.body), notBuilt)
 			replace(t, path, whole)
 			must.Until(t, "versions are built again", func() bool { return status() == "" })
 		})

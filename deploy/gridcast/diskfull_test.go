@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -29,18 +28,16 @@ func TestDiskFull(t *testing.T) {
 	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); err == nil {
 		t.Fatal("the disk is not full")
 	}
-	run := func(args ...string) (string, error) {
+	fails := func(says string, args ...string) {
+		t.Helper()
 		cmd := exec.Command(binary(t), args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		return string(out), err
+		must.Fail(t, "on a full disk "+args[0], err)
+		must.Show(t, "on a full disk "+args[0], string(out), says)
 	}
-	if out, err := run(create...); err == nil || !strings.Contains(out, "was not done, because it could not be recorded") {
-		t.Errorf("on a full disk: got %v\n%s", err, out)
-	}
-	if out, err := run("doctor", "--store", "dir:store"); err == nil || !strings.Contains(out, "rights       gridcast snapshots prune --store dir:store") {
-		t.Errorf("doctor on a full disk: got %v\n%s", err, out)
-	}
+	fails("was not done, because it could not be recorded", create...)
+	fails("rights       gridcast snapshots prune --store dir:store", "doctor", "--store", "dir:store")
 	if after := gridcast(t, dir, "keys", "list", "--json", "--store", "dir:store"); after != before {
 		t.Errorf("something was half done:\n%s\n%s", before, after)
 	}

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"gridcast/deploy/must"
@@ -33,15 +33,13 @@ func TestStoreNotMounted(t *testing.T) {
 	misspelt := slices.Clone(serve)
 	misspelt[2] = "dir:stroe"
 	p = startServer(t, dir, misspelt...)
-	p.await(t, func() bool {
-		return p.answers("/readyz") && strings.Contains(p.output.String(), "is the name of the store right?") && strings.Contains(p.output.String(), notBuilt)
-	})
+	p.await(t, func() bool { return p.answers("/readyz") && p.says("is the name of the store right?", notBuilt) })
 	p.end(t)
 	if err := os.Mkdir(filepath.Join(dir, "stroe"), 0o700); err != nil { // there, but another folder
 		t.Fatal(err)
 	}
 	p = startServer(t, dir, misspelt...)
-	p.await(t, func() bool { return p.answers("/readyz") && strings.Contains(p.output.String(), notBuilt) })
+	p.await(t, func() bool { return p.answers("/readyz") && p.says(notBuilt) })
 	p.end(t)
 	startServer(t, dir, "edge", "--store", "dir:stroe", "--cache-dir", "cache").end(t)
 	if entries, err := os.ReadDir(filepath.Join(dir, "stroe")); err != nil || len(entries) > 0 {
@@ -54,17 +52,15 @@ func TestStoreNotMounted(t *testing.T) {
 
 	startServer(t, dir, "edge", "--store", "dir:store", "--cache-dir", "cache").end(t)
 	p = startServer(t, dir, serve...)
-	p.await(t, func() bool {
-		return strings.Contains(p.output.String(), notBuilt) && strings.Contains(p.output.String(), "is the disk mounted? gridcast store restore, or --new-store")
-	})
+	p.await(t, func() bool { return p.says(notBuilt, "is the disk mounted? gridcast store restore, or --new-store") })
 	if _, err := os.Stat(store); err == nil {
 		t.Fatal("the service made a new store")
 	}
 	doctor := exec.Command(binary(t), "doctor", "edge", "--store", "dir:store", "--cache-dir", "cache", "--listen", "127.0.0.1:0")
 	doctor.Dir = dir
-	if output, err := doctor.CombinedOutput(); err == nil || !strings.Contains(string(output), "PROBLEM") || !strings.Contains(string(output), "gridcast store restore BACKUP") {
-		t.Errorf("doctor: got %v, want a problem with its remedy:\n%s", err, output)
-	}
+	output, err := doctor.CombinedOutput()
+	must.Fail(t, "doctor", err)
+	must.Show(t, "doctor's output", string(output), "PROBLEM", "gridcast store restore BACKUP")
 	must.Do(t, os.Rename(gone, store))
 	p.await(t, func() bool {
 		_, err := os.Stat(filepath.Join(store, "@new"))
@@ -76,12 +72,12 @@ func TestStoreNotMounted(t *testing.T) {
 	must.Do(t, os.Rename(store, gone))
 	must.Do(t, os.Mkdir(store, 0o700))
 	p = startServer(t, dir, serve...)
-	p.await(t, func() bool { return strings.Contains(p.output.String(), notBuilt) })
+	p.await(t, func() bool { return p.says(notBuilt) })
 	must.Fail(t, "the service opened a new ledger", must.Err(os.Stat(filepath.Join(store, "ledger"))))
 	p.end(t)
 	restore := exec.Command(binary(t), "store", "restore", "backup", "--store", "dir:store", "--cache-dir", "cache", "--by", "anna", "--yes")
 	restore.Dir = dir
-	if output, err := restore.CombinedOutput(); err != nil || strings.Contains(string(output), "is unknown") {
+	if output, err := restore.CombinedOutput(); err != nil || bytes.Contains(output, []byte("is unknown")) {
 		t.Errorf("restore: %v, want it to know the version from the copy:\n%s", err, output)
 	}
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -110,6 +111,12 @@ func begin(t testing.TB, dir, url string, args []string, variables ...string) *p
 		}
 	})
 	return p
+}
+
+// says reports whether the process has printed every text.
+func (p *process) says(texts ...string) bool {
+	printed := p.output.String()
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(printed, text) })
 }
 
 // answers says whether a GET of the path succeeds.
@@ -241,15 +248,16 @@ func (c *client) get(t testing.TB, path string) answer {
 	if a.status != http.StatusOK {
 		t.Fatalf("GET %s: got status %d, want 200: %s", path, a.status, a.body)
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "?")
+	name, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "?")
+	query := must.Get(url.ParseQuery(rest))(t)
 	v := catalog.Variant{Endpoint: catalog.Name(name)}
 	if i, ok := catalog.Lookup("/" + name); ok && len(catalog.Endpoints[i].Params) > 0 && catalog.Endpoints[i].Params[0].Name == "type" {
 		v.Type = catalog.DriversType
-		if strings.Contains(path, "type="+catalog.ConstructorsType) {
+		if query.Get("type") == catalog.ConstructorsType {
 			v.Type = catalog.ConstructorsType
 		}
 	}
-	if strings.Contains(path, "page=") {
+	if query.Has("page") {
 		v.Page = 1 // the pages of a log have a schema of their own
 	}
 	must.Succeed(t, fmt.Sprintf("GET %s", path), must.Err(schemas.Decode(v, a.body)))

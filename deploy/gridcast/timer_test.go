@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,13 +23,9 @@ func TestTimer(t *testing.T) {
 	f1db := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
 	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
 	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2024, 2024)}, store...)...)
-	if plain := gridcast(t, dir, append([]string{"build"}, store...)...); !strings.Contains(plain, "gridcast build --all") {
-		t.Errorf("a build does not say how title odds are made:\n%s", plain)
-	}
+	must.Show(t, "the output of a build, for title odds,", gridcast(t, dir, append([]string{"build"}, store...)...), "gridcast build --all")
 	gridcast(t, dir, append([]string{"build", "--all"}, store...)...)
-	if again := gridcast(t, dir, append([]string{"build", "--all"}, store...)...); !strings.Contains(again, "up to date") {
-		t.Errorf("a second run without new facts published:\n%s", again)
-	}
+	must.Show(t, "a second run without new facts", gridcast(t, dir, append([]string{"build", "--all"}, store...)...), "up to date")
 	key := newKey(t, dir, "dir:store", "pro")
 	edge := startServer(t, dir, append([]string{"edge", "--cache-dir", "cache"}, store...)...)
 	c := newClient(edge.url, key)

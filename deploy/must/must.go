@@ -7,6 +7,7 @@ package must
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,16 @@ func Succeed(t testing.TB, what string, err error) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// Show reports each part that a document lacks. It is for parts that code derives. A sentence for people is a golden.
+func Show(t testing.TB, document, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q", document, part)
+		}
 	}
 }
 

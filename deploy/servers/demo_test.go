@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"net"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
@@ -44,16 +44,11 @@ func TestDemoTakesNextPorts(t *testing.T) {
 	if api, console := port(c.Listen), port(c.OperatorListen); api <= port(busy) || console <= api {
 		t.Errorf("got ports %d and %d after %s, want two higher ones", api, console, busy)
 	}
-	for _, want := range []string{busy + " is in use", c.Listen, c.OperatorListen, "--listen", "--operator-listen"} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("got %q, want %q in it", said.String(), want)
-		}
-	}
+	golden.Sentence(t, "ports in use", said.String(), busy, "BUSY", c.Listen, "API", c.OperatorListen, "CONSOLE")
 
 	c.Listen = busy
 	s := terminal.New(&bytes.Buffer{}, &said)
 	s.Given = map[string]bool{"listen": true}
-	if err := c.choosePorts(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--listen") || c.Listen != busy {
-		t.Errorf("a named port that is in use: got %v and %s", err, c.Listen)
-	}
+	golden.Sentence(t, "a named port in use", c.choosePorts(t.Context(), s), busy, "BUSY")
+	must.Equal(t, "the named port", busy, c.Listen)
 }

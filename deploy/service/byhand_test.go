@@ -106,9 +106,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		if whole {
 			m, service := score.WithoutCalibration(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
 			row := fmt.Sprintf(`{"name":"as frozen in 2025, with %s","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, service, races, m.WinnerHitPct, m.PodiumPct, m.LogLoss)
-			if text, err := os.ReadFile("../docs/predictions.json"); err != nil || !strings.Contains(string(text), row) {
-				t.Errorf("deploy/docs/predictions.json lacks %s: %v", row, err)
-			}
+			must.Show(t, "deploy/docs/predictions.json", string(must.Get(os.ReadFile("../docs/predictions.json"))(t)), row)
 		}
 		if !byHand {
 			return

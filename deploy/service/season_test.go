@@ -35,6 +35,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/deploy/service"
 	"gridcast/scheduler"
@@ -324,9 +325,7 @@ func appealed(t *testing.T) func(map[string][]byte) {
 	)
 	return func(files map[string][]byte) {
 		content := string(files[name])
-		if !strings.Contains(content, gasly) || !strings.Contains(content, hadjar) {
-			t.Errorf("%s does not hold %q and %q", name, gasly, hadjar)
-		}
+		must.Show(t, name, content, gasly, hadjar)
 		rows := strings.Split(content, "\n- ")
 		at := func(driver string) int {
 			return slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, driver) })
@@ -461,9 +460,7 @@ func (u *unattended) lookAtAppeal(t *testing.T) {
 		}
 	}
 	told := fmt.Sprint(u.sources.PollStates()[0].Standings)
-	if want := "pierre-gasly has 35 points in the source's standings and 32 in its results"; !strings.Contains(told, want) {
-		t.Errorf("of the source's standings people are told %s, want %q in it", told, want)
-	}
+	golden.Sentence(t, "standings that do not follow a decision", told)
 }
 
 // reported returns the seasons as the source last reported them.

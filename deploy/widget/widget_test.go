@@ -61,10 +61,6 @@ func TestDocumentationNamesTheNewest(t *testing.T) {
 		if len(wanted) < 8 {
 			t.Errorf("%s: found %q alone", r.Version, wanted)
 		}
-		for _, want := range wanted {
-			if !strings.Contains(page, want) {
-				t.Errorf("/docs/widget lacks %s", want)
-			}
-		}
+		must.Show(t, "/docs/widget", page, wanted...)
 	}
 }

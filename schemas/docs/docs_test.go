@@ -51,9 +51,7 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 	text := html.UnescapeString(page())
 	shows := func(what string) {
 		t.Helper()
-		if !strings.Contains(text, what) {
-			t.Errorf("the page does not show %q", what)
-		}
+		must.Show(t, "the page", text, what)
 	}
 	var messages struct{ Webhooks any }
 	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &messages))
@@ -118,9 +116,10 @@ func TestSampleSaysWhatABrowserLacks(t *testing.T) {
 			continue
 		}
 		lines := strings.SplitN(s.Text, "\n", 4)
-		if !strings.Contains(lines[0], "next two lines") || !strings.Contains(lines[1], "process.env") || !strings.Contains(lines[2], "process.env") || strings.Contains(lines[3], "process") {
-			t.Errorf("a browser has no process, and the sample uses it elsewhere:\n%s", s.Text)
-		}
+		must.Show(t, "the comment of the sample", lines[0], "next two lines")
+		must.Show(t, "the first of the two lines", lines[1], "process.env")
+		must.Show(t, "the second of the two lines", lines[2], "process.env")
+		must.Equal(t, "uses of process, which a browser lacks, in the rest of the sample", 0, strings.Count(lines[3], "process"))
 		return
 	}
 	t.Error("there is no sample.mjs")
@@ -133,9 +132,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	if found := loads.FindString(page()); found != "" {
 		t.Errorf("the page loads something: %q", found)
 	}
-	if strings.Contains(page(), "ZgotmplZ") {
-		t.Error("the template refused a value")
-	}
+	must.Equal(t, "values that the template refused", 0, strings.Count(page(), "ZgotmplZ"))
 	for _, src := range regexp.MustCompile(`\ssrc="([^"]+)"`).FindAllStringSubmatch(page(), -1) {
 		if !slices.ContainsFunc(docs.Documents(), func(d docs.Document) bool { return d.Path == src[1] }) {
 			t.Errorf("the page loads %s, which is no document", src[1])
@@ -200,9 +197,8 @@ func TestMarkdownSaysTheSame(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s.md (-page +markdown):\n%s", path, diff)
 		}
-		if !strings.Contains(byPath["/llms.txt"], "("+path+".md)") || !strings.Contains(byPath["/llms-full.txt"], byPath[path+".md"]) {
-			t.Errorf("%s.md is not in llms.txt or not in llms-full.txt", path)
-		}
+		must.Show(t, "/llms.txt", byPath["/llms.txt"], "("+path+".md)")
+		must.Show(t, "/llms-full.txt", byPath["/llms-full.txt"], byPath[path+".md"])
 	}
 	if want := len(catalog.Endpoints) + 5; pages < want {
 		t.Errorf("got %d pages, want one for each endpoint and a guide", pages)
@@ -257,8 +253,8 @@ func TestChangesOfTheAPINameEveryEndpoint(t *testing.T) {
 	for _, d := range docs.Documents() {
 		_, main, _ := strings.Cut(string(d.Body), "<main")
 		for _, e := range catalog.Endpoints {
-			if d.Path == "/docs/stability" && !strings.Contains(main, "<code>"+e.Path+"</code>") {
-				t.Errorf("%s is missing in the changes of the API", e.Path)
+			if d.Path == "/docs/stability" {
+				must.Show(t, d.Path, main, "<code>"+e.Path+"</code>")
 			}
 		}
 	}
@@ -270,11 +266,11 @@ func TestEndpointsHavePages(t *testing.T) {
 	for _, d := range docs.Documents() {
 		for _, e := range catalog.Endpoints {
 			name := strings.ReplaceAll(string(e.Name), "/", "-")
-			if d.Path == "/docs" && !strings.Contains(string(d.Body), `<tr id="`+name+`">`) {
-				t.Errorf("/docs#%s leads nowhere", name)
-			}
-			if d.Path == "/docs/"+name && !strings.Contains(string(d.Body), "<code>"+catalog.BasePath+e.Path+"</code>") {
-				t.Errorf("%s is not the page of the endpoint", d.Path)
+			switch d.Path {
+			case "/docs":
+				must.Show(t, d.Path, string(d.Body), `<tr id="`+name+`">`)
+			case "/docs/" + name:
+				must.Show(t, d.Path, string(d.Body), "<code>"+catalog.BasePath+e.Path+"</code>")
 			}
 		}
 	}
@@ -308,9 +304,7 @@ func TestKeyboard(t *testing.T) {
 		t.Fatalf("got %d boxes, want those of the samples", len(boxes))
 	}
 	for _, box := range boxes {
-		if !strings.Contains(box, `tabindex="0"`) {
-			t.Errorf("%s cannot be reached", box)
-		}
+		must.Show(t, "a box that scrolls", box, `tabindex="0"`)
 	}
 }
 
@@ -322,13 +316,9 @@ func TestDownloadPageShowsDownloads(t *testing.T) {
 			continue
 		}
 		for _, s := range docs.Downloads() {
-			if !strings.Contains(html.UnescapeString(string(d.Body)), s.Text) {
-				t.Errorf("/docs/bulk lacks %s", s.File)
-			}
+			must.Show(t, d.Path, html.UnescapeString(string(d.Body)), s.Text)
 		}
-		if strings.Contains(string(d.Body), "console.log(await answer.json())") {
-			t.Error("/docs/bulk reads a file as JSON")
-		}
+		must.Equal(t, "requests of /docs/bulk that read a file as JSON", 0, strings.Count(string(d.Body), "console.log(await answer.json())"))
 	}
 }
 
@@ -336,11 +326,9 @@ func TestDownloadPageShowsDownloads(t *testing.T) {
 func TestNoDocumentNamesALocalHost(t *testing.T) {
 	for _, d := range docs.Documents() {
 		text := string(d.Body)
-		if strings.Contains(text, "localhost") {
-			t.Errorf("%s names a local host", d.Path)
-		}
-		if strings.HasPrefix(d.Path, "/llms") && !strings.Contains(text, "`https://HOST` stands for the address of this service") {
-			t.Errorf("%s does not explain https://HOST", d.Path)
+		must.Equal(t, d.Path+" names a local host", 0, strings.Count(text, "localhost"))
+		if strings.HasPrefix(d.Path, "/llms") {
+			must.Show(t, d.Path, text, "`https://HOST` stands for the address of this service")
 		}
 	}
 }
