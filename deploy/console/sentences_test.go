@@ -11,7 +11,7 @@ import (
 
 // varies is the part of a sentence that differs by run: a time, a duration, the port of a test, a generated
 // identifier.
-var varies = regexp.MustCompile(`before \d+ [A-Z][a-z]+ \d{4} \d\d:\d\d UTC|(\d+ d )?\d\d:\d\d:\d\d|\b\d+(\.\d+)? m?s\b|(127\.0\.0\.1|localhost):\d{2,}|\b([0-9a-f]{12}|wh[a-z2-7]{10})\b|…[A-Za-z0-9]+`)
+var varies = regexp.MustCompile(`before \d+ [A-Z][a-z]+ \d{4} \d\d:\d\d UTC|(\d+ d )?\d\d:\d\d:\d\d|\b\d+(\.\d+)? m?s\b|(127\.0\.0\.1|localhost):\d{2,}|\b([0-9a-f]{12}|[0-9a-f]{16}|wh[a-z2-7]{10})\b|…[A-Za-z0-9]+`)
 
 // says compares a text for people with testdata/sentences.txt.
 func says(t *testing.T, name, got string) {

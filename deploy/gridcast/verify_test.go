@@ -22,7 +22,7 @@ import (
 )
 
 // hashes are those of keys, bodies and parts, which differ by run.
-var hashes = regexp.MustCompile(`parts/\d+s-[0-9a-f]+|\d+ bytes|\b[0-9a-f]{8}([0-9a-f]{24}|[0-9a-f]{56})?\b`)
+var hashes = regexp.MustCompile(`parts/[\w-]+|\d+ bytes|\b[0-9a-f]{8}([0-9a-f]{24}|[0-9a-f]{56})?\b`)
 
 // TestForgedAnswers checks that gridcast verify accepts the answers of a site only as the publisher signed them, and
 // that it names the part that somebody between reader and publisher altered.

@@ -297,9 +297,9 @@ func TestPreviewShowsNoLaterFact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{coming, "VER NOR LEC PIA SAI HAM RUS PER ALO STR HUL MAG GAS OCO ALB SAR BOT ZHO RIC TSU"} {
+		for name, text := range map[string]string{"as suggested": coming, "typed": "VER NOR LEC PIA SAI HAM RUS PER ALO STR HUL MAG GAS OCO ALB SAR BOT ZHO RIC TSU"} {
 			p := w.preview(t, operator.EnterDrivers{Key: dutch, Block: block, Text: text})
-			golden.Sentence(t, fmt.Sprintf("preview of %s before they are known", block), slices.Concat(p.Effects, p.Warnings))
+			golden.Sentence(t, fmt.Sprintf("preview of %s before they are known, %s", block, name), slices.Concat(p.Effects, p.Warnings))
 		}
 	}
 	// A second entry is compared with the first.
