@@ -13,7 +13,6 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
@@ -21,6 +20,8 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
 	"gridcast/builder/stewards"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 )
 
@@ -42,9 +43,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	decide := func(year int, gp season.GrandPrixID, decide func(*almanac.Round) ([]ledger.Event, error)) func(time.Time) {
 		return func(at time.Time) {
 			session, _ := b.Ledger.Fold().Key(year, gp)
-			if _, err := (almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: inUse.AsOf(at), Actor: "operator:test"}).Decide(t.Context(), session, decide); err != nil {
-				t.Fatalf("%s: %v", at, err)
-			}
+			must.Get((almanac.Decider{Ledger: testseason.Fresh(t, b.Ledger), View: inUse.AsOf(at), Actor: "operator:test"}).Decide(t.Context(), session, decide))(t)
 		}
 	}
 	without := func(driver season.DriverID) func(*almanac.Round) ([]ledger.Event, error) {
@@ -65,10 +64,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		facts.Seasons[i].Rounds = slices.Clone(facts.Seasons[i].Rounds)
 		r, _ := facts.Seasons[i].Round(gp)
 		edit(r)
-		a, err := season.New(facts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(season.New(facts))(t)
 		return a
 	}
 	// changed is the archive with other tables.
@@ -76,10 +72,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		facts := asItIs.Facts()
 		facts.Drivers, facts.Circuits = maps.Clone(facts.Drivers), maps.Clone(facts.Circuits)
 		change(&facts)
-		a, err := season.New(facts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(season.New(facts))(t)
 		return a
 	}
 	portraits := changed(func(f *season.Facts) {
@@ -137,14 +130,9 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"another model picks", day(2024, time.March, 22), func(time.Time) { b.Policy.Model = predict.NewV2(predict.DefaultParams()) }},
 		{"a weekend later", day(2024, time.March, 25), nothing},
 		{"it is rolled back", day(2024, time.March, 26), func(at time.Time) {
-			base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 			publisher := snapshots.Publisher{Store: b.Store}
-			if _, err := publisher.Rollback(t.Context(), base.Pointer.Version-3, "test", "to look", at); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(publisher.Rollback(t.Context(), base.Pointer.Version-3, "test", "to look", at))(t)
 			release = true
 		}},
 		{"another builder was there, on an archive of its own", day(2024, time.March, 28), func(at time.Time) {
@@ -152,22 +140,16 @@ func TestRememberedIsAsRendered(t *testing.T) {
 			other := &builder.Builder{Store: b.Store, Ledger: b.Ledger, Policy: b.Policy, Name: "other", Log: b.Log, Facts: func(context.Context) (archive.Stored, error) {
 				return archive.Stored{Archive: theirs, SHA256: sum}, nil
 			}}
-			if _, err := other.Build(t.Context(), builder.Request{At: at.Add(-time.Hour)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(other.Build(t.Context(), builder.Request{At: at.Add(-time.Hour)}))(t)
 		}},
 		{"a driver has another name in the ledger", day(2024, time.March, 29), func(at time.Time) {
-			if _, err := almanactest.Fresh(t, b.Ledger).Append(t.Context(), at, "operator:test", func(*ledger.Fold) ([]ledger.Event, error) {
+			must.Get(testseason.Fresh(t, b.Ledger).Append(t.Context(), at, "operator:test", func(*ledger.Fold) ([]ledger.Event, error) {
 				return []ledger.Event{ledger.Rename("max-verstappen", "max-emilian-verstappen")}, nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 		}},
 		{"and time passes again", day(2024, time.March, 30), nothing},
 		{"the settings name another model", day(2024, time.April, 1), func(time.Time) {
-			if _, err := settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = "r2" }); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = "r2" }))(t)
 		}},
 		{"a pick is made by it", day(2024, time.April, 6), nothing},
 		{"drivers have portraits", day(2024, time.April, 8), use(portraits)},
@@ -180,15 +162,10 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	} {
 		step.do(step.at)
 		for range 2 { // a driver whom a pick has just named may be one who does not start
-			if _, err := b.Rules(t.Context()).Settle(t.Context(), almanactest.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
-				t.Fatalf("%s: %v", step.what, err)
-			}
+			must.Get(b.Rules(t.Context()).Settle(t.Context(), testseason.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at))(t)
 		}
 		store := clone(t, b.Store)
-		l, err := ledger.Load(t.Context(), store, ledger.Simulated)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ledger.Load(t.Context(), store, ledger.Simulated))(t)
 		fresh := &builder.Builder{Store: store, Ledger: l, Policy: b.Policy, Name: b.Name, Log: b.Log, Facts: b.Facts}
 		rendered := map[*builder.Builder]*atomic.Int64{fresh: {}, b: {}}
 		for _, each := range []*builder.Builder{fresh, b} {

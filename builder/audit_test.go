@@ -13,19 +13,17 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/proof"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/faultblob"
 )
 
-func mustAudit(t *testing.T, w *weekend) proof.Audit {
+func mustAudit(t *testing.T, store blob.Store) proof.Audit {
 	t.Helper()
-	audit, err := proof.AuditStore(t.Context(), w.store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return audit
+	return must.Get(proof.AuditStore(t.Context(), store))(t)
 }
 
 // blamed is the first fault of an audit as text.
@@ -40,18 +38,10 @@ func blamed(a proof.Audit) string {
 func onDisk(t *testing.T) (*weekend, string) {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := dirblob.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWeekend(t, asItWas)
-	w.store = store
-	if w.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, austriaStart.AddDate(0, 0, -5), "test", ""); err != nil {
-		t.Fatal(err)
-	}
+	store := must.Get(dirblob.Open(dir))(t)
+	w := weekendOf(t, asItWas, testseason.Config{Store: store})
 	b := w.builder()
 	build(t, b, austriaQualified)
-	over := austriaStart.Add(3 * time.Hour)
 	build(t, b, over)
 	w.decide(over, (*almanac.Round).Verify)
 	build(t, b, over)
@@ -63,7 +53,7 @@ func TestAuditOfAWholeStore(t *testing.T) {
 		t.Skip("short: builds the embedded seasons")
 	}
 	w, _ := onDisk(t)
-	audit := mustAudit(t, w)
+	audit := mustAudit(t, w.Store)
 	if !audit.Green() || audit.Versions != 3 || audit.Current != 3 {
 		t.Errorf("audit: blames %s, looked at %d versions, serves %d; want nothing, 3, 3", blamed(audit), audit.Versions, audit.Current)
 	}
@@ -76,7 +66,7 @@ func TestAuditOfAWholeStore(t *testing.T) {
 	second := make(chan struct{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	paired := faultblob.Wrap(w.store, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
+	paired := faultblob.Wrap(w.Store, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
 		if !strings.HasPrefix(call.Key, "objects/") {
 			return faultblob.Fate{}
 		}
@@ -100,10 +90,8 @@ func TestAuditSeesWhatWasCutOff(t *testing.T) {
 		t.Skip("short: builds the embedded seasons")
 	}
 	w, dir := onDisk(t)
-	if err := os.Remove(filepath.Join(dir, ledger.Key(w.ledger.Head().Seq))); err != nil {
-		t.Fatal(err)
-	}
-	if got := blamed(mustAudit(t, w)); !strings.Contains(got, "manifests/") || !strings.Contains(got, "the ledger was cut") {
+	must.Do(t, os.Remove(filepath.Join(dir, ledger.Key(w.Ledger.Head().Seq))))
+	if got := blamed(mustAudit(t, w.Store)); !strings.Contains(got, "manifests/") || !strings.Contains(got, "the ledger was cut") {
 		t.Errorf("the last file is gone: the audit blames %s", got)
 	}
 }
@@ -114,16 +102,11 @@ func TestAuditSeesAnotherLedger(t *testing.T) {
 	}
 	w, dir := onDisk(t)
 	other, _ := onDisk(t)
-	for seq := int64(1); seq <= w.ledger.Head().Seq; seq++ {
-		o, err := other.store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, ledger.Key(seq)), o.Data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for seq := int64(1); seq <= w.Ledger.Head().Seq; seq++ {
+		o := must.Get(other.Store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, ledger.Key(seq)), o.Data, 0o600))
 	}
-	if got := blamed(mustAudit(t, w)); !strings.Contains(got, "written anew") {
+	if got := blamed(mustAudit(t, w.Store)); !strings.Contains(got, "written anew") {
 		t.Errorf("another ledger: the audit blames %s", got)
 	}
 }
@@ -136,10 +119,7 @@ func TestAuditSeesAForgedPick(t *testing.T) {
 	for what, path := range map[string]string{"of the year": "predictions/2024", "of the session": "predictions/session/2024011"} {
 		t.Run(what, func(t *testing.T) {
 			w, _ := onDisk(t)
-			base, err := snapshots.LoadBase(t.Context(), w.store, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := must.Get(snapshots.LoadBase(t.Context(), w.Store, nil))(t)
 			m := base.Manifest
 			draft := snapshots.Draft{Base: base, About: m.About}
 			for _, e := range m.Entries {
@@ -147,20 +127,15 @@ func TestAuditSeesAForgedPick(t *testing.T) {
 					draft.Variants = append(draft.Variants, snapshots.Reused(e))
 					continue
 				}
-				body, err := base.Body(t.Context(), e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				body := must.Get(base.Body(t.Context(), e))(t)
 				forged := bytes.Replace(body, []byte(`"winner":"VER"`), []byte(`"winner":"RUS"`), 1)
 				if bytes.Equal(forged, body) {
 					t.Fatal("there is nothing to forge")
 				}
 				draft.Variants = append(draft.Variants, snapshots.New(path, forged, nil, m.BuiltAt))
 			}
-			if _, err := (&snapshots.Publisher{Store: w.store}).Publish(t.Context(), draft); err != nil {
-				t.Fatal(err)
-			}
-			if got := blamed(mustAudit(t, w)); !strings.Contains(got, path) || !strings.Contains(got, "the frozen pick of session 2024011") {
+			must.Get((&snapshots.Publisher{Store: w.Store}).Publish(t.Context(), draft))(t)
+			if got := blamed(mustAudit(t, w.Store)); !strings.Contains(got, path) || !strings.Contains(got, "the frozen pick of session 2024011") {
 				t.Errorf("the audit blames %s", got)
 			}
 		})

@@ -1,18 +1,17 @@
 package builder_test
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
-	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -26,26 +25,16 @@ func benchWorlds(b *testing.B, run func(*testing.B, archive.Stored)) {
 		run(b, archive.Stored{Archive: a, SHA256: sum})
 	})
 	b.Run("all", func(b *testing.B) {
-		a, _, err := f1db.Import(sourcetest.Path(b, sourcetest.F1DB2026), f1db.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		a, _ := must.Get2(f1db.Import(sourcetest.Path(b, sourcetest.F1DB2026), f1db.Options{}))(b)
 		run(b, archive.Stored{Archive: a, SHA256: sum})
 	})
 }
 
 func benchService(b *testing.B, store blob.Store, facts archive.Stored, opened time.Time) *builder.Builder {
 	b.Helper()
-	l, err := ledger.Open(b.Context(), store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	l.Vouch(facts.Archive.AsOf(opened))
-	return &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (archive.Stored, error) { return facts, nil },
-		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
-	}
+	return testseason.New(b, testseason.Config{
+		Archive: facts.Archive, Store: store, Opened: opened, Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+	}).Builder
 }
 
 // BenchmarkBuildFromNothing builds the first version of a folder. Right after a run, wait some minutes or set TMPDIR to a
@@ -55,16 +44,10 @@ func BenchmarkBuildFromNothing(b *testing.B) {
 	benchWorlds(b, func(b *testing.B, facts archive.Stored) {
 		for b.Loop() {
 			b.StopTimer()
-			store, err := dirblob.Open(b.TempDir())
-			if err != nil {
-				b.Fatal(err)
-			}
+			store := must.Get(dirblob.Open(b.TempDir()))(b)
 			s := benchService(b, store, facts, midSeason)
 			b.StartTimer()
-			outcome, err := s.Build(b.Context(), builder.Request{At: midSeason})
-			if err != nil {
-				b.Fatal(err)
-			}
+			outcome := must.Get(s.Build(b.Context(), builder.Request{At: midSeason}))(b)
 			b.ReportMetric(float64(outcome.ObjectsWritten), "objects")
 			b.ReportMetric(float64(outcome.BytesWritten), "bytes")
 		}
@@ -77,25 +60,15 @@ func BenchmarkBuildVerified(b *testing.B) {
 	benchWorlds(b, func(b *testing.B, facts archive.Stored) {
 		for b.Loop() {
 			b.StopTimer()
-			store, err := dirblob.Open(b.TempDir())
-			if err != nil {
-				b.Fatal(err)
-			}
+			store := must.Get(dirblob.Open(b.TempDir()))(b)
 			s := benchService(b, store, facts, qualified.Add(-time.Hour))
 			for _, at := range []time.Time{qualified, qualified.Add(22 * time.Hour)} {
-				if _, err := s.Build(b.Context(), builder.Request{At: at}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(s.Build(b.Context(), builder.Request{At: at}))(b)
 			}
-			if _, err := s.Derive(b.Context(), qualified); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(s.Derive(b.Context(), qualified))(b)
 			before := sizeOf(b, store)
 			b.StartTimer()
-			outcome, err := s.Build(b.Context(), builder.Request{At: verified})
-			if err != nil {
-				b.Fatal(err)
-			}
+			outcome := must.Get(s.Build(b.Context(), builder.Request{At: verified}))(b)
 			b.StopTimer()
 			b.ReportMetric(float64(outcome.ObjectsWritten), "objects")
 			b.ReportMetric(float64(outcome.BytesWritten), "bytes-of-bodies")

@@ -2,9 +2,7 @@ package builder_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,54 +12,27 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
-// shortened returns the facts of the embedded seasons 2023 and 2024, as if they had ten and twelve rounds. A build takes
-// the same steps there with a twentieth of the work, and one round follows Austria, whose odds are quickly drawn.
-func shortened(t testing.TB) season.Facts {
-	facts := archivetest.Seasons(t, 2023, 2024)
-	facts.Seasons[0].Rounds, facts.Seasons[1].Rounds = facts.Seasons[0].Rounds[:10], facts.Seasons[1].Rounds[:12]
-	return facts
-}
-
-var (
-	shortOnce   sync.Once
-	shortStored archive.Stored
-)
-
-// lately is the archive of the shortened seasons, which all tests read.
-func lately(t testing.TB) archive.Stored {
-	shortOnce.Do(func() { shortStored = archivetest.Stored(t, shortened(t)) })
-	return shortStored
-}
-
 // service is a builder on the shortened seasons, with a store in memory.
 func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	return serviceOf(t, lately(t), opened, policy)
+	return serviceOf(t, testseason.Short(t), opened, policy)
 }
 
 // serviceOf is service on other seasons.
 func serviceOf(t *testing.T, stored archive.Stored, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	store := memblob.New()
-	facts := archive.NewStore(store)
-	archivetest.Put(t, facts, stored)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
+	return testseason.New(t, testseason.Config{Stored: stored, Opened: opened, Policy: policy}).Builder
 }
 
 func build(t *testing.T, b *builder.Builder, at time.Time) builder.Outcome {
 	t.Helper()
-	outcome, err := b.Build(t.Context(), builder.Request{At: at})
-	if err != nil {
-		t.Fatalf("build at %s: %v", at, err)
-	}
+	outcome := must.Get(b.Build(t.Context(), builder.Request{At: at}))(t)
 	return outcome
 }
 
@@ -79,10 +50,7 @@ func objectsIn(t *testing.T, store blob.Store, folder string) map[string]string 
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := store.Get(t.Context(), info.Key, blob.MaxDocument)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(store.Get(t.Context(), info.Key, blob.MaxDocument))(t)
 		all[info.Key] = string(o.Data)
 	}
 	return all
@@ -201,13 +169,8 @@ func TestReplayGivesARecord(t *testing.T) {
 	}
 	from := season.BeginsAt(2023)
 	b := serviceOf(t, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024)), from, policy())
-	facts, err := b.Facts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Policy.Replay(t.Context(), b.Ledger, facts, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), nil); err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(b.Facts(t.Context()))(t)
+	must.Do(t, b.Policy.Replay(t.Context(), b.Ledger, facts, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), nil))
 	picks, results := 0, 0
 	for s := range b.Ledger.Fold().Records() {
 		if s.Pick != nil {
@@ -226,14 +189,9 @@ func TestReplayGivesARecord(t *testing.T) {
 }
 
 func TestReplayRefusesARealLedger(t *testing.T) {
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, midSeason, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Real, midSeason, "test", ""))(t)
 	a := archivetest.Embedded(t)
-	if err := policy().Replay(context.Background(), l, archive.Stored{Archive: a}, midSeason.AddDate(1, 0, 0), nil); err == nil {
-		t.Error("a real ledger was replayed into")
-	}
+	must.Fail(t, "a real ledger was replayed into", policy().Replay(context.Background(), l, archive.Stored{Archive: a}, midSeason.AddDate(1, 0, 0), nil))
 	if head := l.Head().Seq; head != 1 {
 		t.Errorf("the ledger has %d files, want only the one that opened it", head)
 	}

@@ -3,7 +3,6 @@ package builder_test
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -12,22 +11,22 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/proof"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
-// builder returns a builder on the weekend.
+// builder returns a new builder on the weekend, whose archive it puts in the store.
 func (w *weekend) builder() *builder.Builder {
 	w.t.Helper()
-	facts := archive.NewStore(w.store)
-	archivetest.Put(w.t, facts, archivetest.Stored(w.t, w.archive.Facts()))
-	return &builder.Builder{Store: w.store, Ledger: w.ledger, Facts: facts.Load, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
+	w.Use(archivetest.Stored(w.t, w.Stored.Archive.Facts()))
+	return &builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Archives.Load, Policy: w.Policy, Name: "test", Log: w.Log}
 }
 
 // shown holds the documents that clients get of the Austrian Grand Prix and its season.
@@ -42,10 +41,7 @@ type shown struct {
 // open returns the published version.
 func (w *weekend) open() *snapshots.Version {
 	w.t.Helper()
-	v, err := snapshots.Open(w.t.Context(), w.store, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	v := must.Get(snapshots.Open(w.t.Context(), w.Store, nil))(w.t)
 	return v
 }
 
@@ -80,9 +76,7 @@ func decode[T any](t *testing.T, v *snapshots.Version, path string) T {
 		t.Fatalf("%s is not published", path)
 	}
 	var success wire.Success[T]
-	if err := json.Unmarshal(body.Identity, &success); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	must.Do(t, json.Unmarshal(body.Identity, &success))
 	return success.Data
 }
 
@@ -103,7 +97,6 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 		t.Error("there is a result before the race")
 	}
 
-	over := austriaStart.Add(3 * time.Hour)
 	build(t, b, over)
 	if got := w.shown(); got.Pick.Result != nil || got.Calendar.Winner != "" || !cmp.Equal(got.Standings, before.Standings) {
 		t.Error("an unverified result is shown")
@@ -170,7 +163,7 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	if got := len(w.round().Revisions); got != 3 {
 		t.Errorf("the ledger keeps %d revisions, want all 3", got)
 	}
-	audit, err := proof.AuditStore(t.Context(), w.store)
+	audit, err := proof.AuditStore(t.Context(), w.Store)
 	if err != nil || audit.Err() != nil {
 		t.Errorf("audit: %v, %v", err, audit.Err())
 	}
@@ -184,9 +177,7 @@ func (w *weekend) wantShown(what string, got shown, pick wire.Prediction, result
 	if diff := cmp.Diff(pick, got.Pick.Prediction); diff != "" {
 		w.t.Errorf("%s: the pick changed (-frozen +got)\n%s", what, diff)
 	}
-	if diff := cmp.Diff(&result, got.Pick.Result); diff != "" {
-		w.t.Errorf("%s: result (-want +got)\n%s", what, diff)
-	}
+	must.Equal(w.t, what+": result", &result, got.Pick.Result)
 	if got.Pick.WinnerHit == nil || *got.Pick.WinnerHit != hit {
 		w.t.Errorf("%s: winner_hit is %v, want %v", what, got.Pick.WinnerHit, hit)
 	}
@@ -209,16 +200,12 @@ func TestSprintCorrection(t *testing.T) {
 		t.Skip("short: builds some versions, one after the other")
 	}
 	w := newWeekend(t, asItWas)
-	over := austriaStart.Add(3 * time.Hour)
 	build(t, w.builder(), austriaQualified)
 	w.decide(over, (*almanac.Round).Verify)
 	build(t, w.builder(), over)
 	seen := func() (standings shown, results []wire.ResultRecord) {
 		t.Helper()
-		v, err := snapshots.Open(t.Context(), w.store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(snapshots.Open(t.Context(), w.Store, nil))(t)
 		return w.shown(), decode[[]wire.ResultRecord](t, v, "results/session/2024011")
 	}
 	verified, results := seen()
@@ -227,7 +214,7 @@ func TestSprintCorrection(t *testing.T) {
 	}
 
 	// Days later the source has him out of the sprint, and everybody behind him a place up.
-	w.archive = altered(t, func(r *season.Round) {
+	w.Stored.Archive = altered(t, func(r *season.Round) {
 		r.SprintResults = slices.Clone(r.SprintResults) // the others are of every test
 		out := r.SprintResults[0]
 		out.Position, out.Points, out.Outcome, out.Laps = 0, 0, season.Disqualified, 1
@@ -243,7 +230,7 @@ func TestSprintCorrection(t *testing.T) {
 	})
 	days := over.AddDate(0, 0, 2)
 	differing := func(at time.Time) int {
-		return len(almanac.Join(w.archive.AsOf(at), w.ledger.AsOf(at), 2024).Differing())
+		return len(almanac.Join(w.Stored.Archive.AsOf(at), w.Ledger.AsOf(at), 2024).Differing())
 	}
 	build(t, w.builder(), days)
 	standings, waiting := seen()
@@ -271,7 +258,7 @@ func TestSprintCorrection(t *testing.T) {
 	}
 
 	// Then somebody vouches for all that the source has.
-	w.policy.AutoReviseAfter = time.Hour
+	w.Policy.AutoReviseAfter = time.Hour
 	build(t, w.builder(), days.Add(2*time.Hour))
 	standings, revised := seen()
 	if got := revised[0]; got.Race[0].Driver != "RUS" || got.Sprint[0].Driver != "PIA" || got.Sprint[0].Points != 8 || len(got.Revisions) != 3 {
@@ -290,11 +277,8 @@ func TestSprintCorrection(t *testing.T) {
 
 // TestForgedArchiveChangesNoVerifiedResult gives a builder an archive in which another driver has won a verified race.
 func TestForgedArchiveChangesNoVerifiedResult(t *testing.T) {
-	facts := shortened(t)
-	inUse, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := testseason.ShortFacts(t)
+	inUse := must.Get(season.New(facts))(t)
 	verified := austriaStart.Add(4 * time.Hour)
 	b := onArchive(t, &inUse, austriaQualified.Add(-time.Hour), policy())
 	build(t, b, austriaQualified)
@@ -303,9 +287,7 @@ func TestForgedArchiveChangesNoVerifiedResult(t *testing.T) {
 	round.Results = slices.Clone(round.Results)
 	round.Results[0].Driver, round.Results[1].Driver = round.Results[1].Driver, round.Results[0].Driver
 	round.Results[0].Team, round.Results[1].Team = round.Results[1].Team, round.Results[0].Team
-	if inUse, err = season.New(facts); err != nil {
-		t.Fatal(err)
-	}
+	inUse = must.Get(season.New(facts))(t)
 	after := build(t, b, verified.Add(time.Hour)).Base
 	for _, path := range []string{"results/session/2024011", "predictions/session/2024011", "standings/drivers/2024", "accuracy/2024"} {
 		was, ok := before.Entry(path)

@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
@@ -42,10 +43,7 @@ func logged(t *testing.T, store blob.Store, key *notes.Signers) int64 {
 		if !ok {
 			t.Fatalf("version %d has no %s", base.Pointer.Version, path)
 		}
-		data, err := base.Body(t.Context(), entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(base.Body(t.Context(), entry))(t)
 		return data
 	}
 	checkpoint := body(tiles.Checkpoint)
@@ -53,10 +51,7 @@ func logged(t *testing.T, store blob.Store, key *notes.Signers) int64 {
 	if err != nil || size != base.Manifest.Ledger.Seq {
 		t.Errorf("version %d has %d files of the ledger, its log %d, %v", base.Pointer.Version, base.Manifest.Ledger.Seq, size, err)
 	}
-	l, err := ledger.Load(t.Context(), store, ledger.AnyKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Load(t.Context(), store, ledger.AnyKind))(t)
 	stored := map[string][]byte{}
 	for _, entry := range base.Manifest.Entries {
 		if strings.HasPrefix(entry.Path, snapshots.LogFolder) {
@@ -91,7 +86,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	begin := w.builder()
 	begin.Signers = key
 	build(t, begin, before)
-	length := logged(t, w.store, key)
+	length := logged(t, w.Store, key)
 	facts, err := begin.Facts(t.Context()) // no process changes the archive
 	if err != nil {
 		t.Fatal(err)
@@ -100,28 +95,23 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		positions := 0
 		for n := 1; ; n++ {
-			inner := clone(t, w.store)
+			inner := clone(t, w.Store)
 			store, died := faultblob.Mortal(inner, n, applied)
 			// process starts on a store, with its own ledger and builder.
-			process := func(s blob.Store) (*weekend, *builder.Builder) {
-				p := &weekend{t: t, store: s, archive: w.archive, policy: w.policy}
-				var err error
-				if p.ledger, err = ledger.Load(t.Context(), s, ledger.Simulated); err != nil {
-					t.Fatal(err)
-				}
-				return p, &builder.Builder{
-					Store: s, Signers: key, Ledger: p.ledger, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler),
+			process := func(s blob.Store) *builder.Builder {
+				return &builder.Builder{
+					Store: s, Signers: key, Ledger: must.Get(ledger.Load(t.Context(), s, ledger.Simulated))(t), Policy: w.Policy, Name: "test", Log: slog.New(slog.DiscardHandler),
 					Facts: func(context.Context) (archive.Stored, error) { return facts, nil },
 				}
 			}
-			_, first := process(store)
+			first := process(store)
 			_, err := first.Build(t.Context(), builder.Request{At: at})
 			if died() != (err != nil) {
 				t.Fatalf("write %d, applied %v: killed %v, and the build says %v", n, applied, died(), err)
 			}
 			what := fmt.Sprintf("killed at write %d, applied %v", n, applied)
-			p, second := process(inner)
-			if audit := mustAudit(t, p); !audit.Green() {
+			second := process(inner)
+			if audit := mustAudit(t, inner); !audit.Green() {
 				t.Errorf("%s: the audit blames %s", what, blamed(audit))
 			}
 			if now := logged(t, inner, key); now < length {
@@ -131,7 +121,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 			if now := logged(t, inner, key); now <= length {
 				t.Errorf("%s, and built again: the log has %d files, before it had %d", what, now, length)
 			}
-			if audit := mustAudit(t, p); !audit.Green() || len(audit.Picks) != 1 || audit.Served < 2 {
+			if audit := mustAudit(t, inner); !audit.Green() || len(audit.Picks) != 1 || audit.Served < 2 {
 				t.Errorf("%s, and built again: the audit blames %s, %d picks frozen, %d served", what, blamed(audit), len(audit.Picks), audit.Served)
 			}
 			if err == nil {

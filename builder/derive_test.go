@@ -14,13 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -32,25 +33,15 @@ import (
 // served returns the data of a variant of the current version; ok is false if it has none.
 func served[T any](t *testing.T, b *builder.Builder, v catalog.Variant) (data T, ok bool) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	entry, ok := base.Entry(v.Path())
 	if !ok {
 		return data, false
 	}
-	body, err := base.Body(t.Context(), entry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := schemas.Decode(v, body); err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(base.Body(t.Context(), entry))(t)
+	must.Get(schemas.Decode(v, body))(t)
 	var envelope wire.Success[T]
-	if err := json.Unmarshal(body, &envelope); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(body, &envelope))
 	return envelope.Data, true
 }
 
@@ -180,10 +171,7 @@ func seasonsOf2020(t *testing.T, another time.Duration) archive.Stored {
 	changed := &early.Rounds[3]
 	changed.Qualifying = slices.Clone(changed.Qualifying)
 	changed.Qualifying[0].Segments[2] -= another
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	return archive.Stored{Archive: a, SHA256: strings.Repeat(string(rune('a'+another/time.Millisecond)), 64)}
 }
 
@@ -198,10 +186,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 	opened := rounds[0].StartsAt().Add(-48 * time.Hour)
 	var log bytes.Buffer
 	newBuilder := func(store blob.Store) *builder.Builder {
-		l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", ""))(t)
 		l.Vouch(facts.Archive.AsOf(opened))
 		return &builder.Builder{
 			Store: store, Ledger: l, Name: "test", Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -225,9 +210,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 				if part, err := snapshots.SharedPart([]byte(text)); !strings.HasPrefix(key, snapshots.SharedFolder) && objectsIn(t, b.Store, part)[part] == "" {
 					t.Errorf("a prune finds the part %q of %s, %v; want an object", part, key, err)
 				}
-				if err := source.Unpack([]byte(text), &file); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, source.Unpack([]byte(text), &file))
 				if n := len(file.Parts); n > 3 {
 					t.Errorf("%s has %d parts of its own, want an eighth of all at most", key, n)
 				}
@@ -259,18 +242,14 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		if n >= 0 {
 			at = rounds[n].StartsAt().Add(5 * time.Hour)
 		}
-		if _, err := b.Policy.Settle(t.Context(), almanactest.Fresh(t, b.Ledger), facts, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Policy.Settle(t.Context(), testseason.Fresh(t, b.Ledger), facts, at))(t)
 		got, anew := derived(b, at)
 		if anew != want {
 			t.Errorf("after %d rounds %d parts were made anew, want %d", n+1, anew, want)
 		}
 		bare := memblob.New()
 		for key, data := range objectsIn(t, store, "ledger/") {
-			if _, err := bare.Create(t.Context(), key, []byte(data)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(bare.Create(t.Context(), key, []byte(data)))(t)
 		}
 		then := facts
 		again = append(again, func() {

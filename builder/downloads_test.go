@@ -19,6 +19,8 @@ import (
 	"gridcast/builder/check"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -26,19 +28,11 @@ import (
 // download makes the downloads of the current version, by year.
 func download(t *testing.T, b *builder.Builder) map[int][]byte {
 	t.Helper()
-	v, err := snapshots.Open(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := bulk.Downloads{}.Sources(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(snapshots.Open(t.Context(), b.Store, nil))(t)
+	sources := must.Get(bulk.Downloads{}.Sources(v))(t)
 	made := map[int][]byte{}
 	for year := range sources {
-		if made[year], err = (bulk.Downloads{}).Make(v, year); err != nil {
-			t.Fatal(err)
-		}
+		made[year] = must.Get((bulk.Downloads{}).Make(v, year))(t)
 	}
 	return made
 }
@@ -46,34 +40,19 @@ func download(t *testing.T, b *builder.Builder) map[int][]byte {
 // sourcesOf returns the inputs of the downloads of the current version.
 func sourcesOf(t *testing.T, b *builder.Builder) map[int]string {
 	t.Helper()
-	v, err := snapshots.Open(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := bulk.Downloads{}.Sources(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(snapshots.Open(t.Context(), b.Store, nil))(t)
+	sources := must.Get(bulk.Downloads{}.Sources(v))(t)
 	return sources
 }
 
 // unpacked returns the files of a download, by name without the folder.
 func unpacked(t *testing.T, data []byte) map[string]string {
 	t.Helper()
-	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
 	files := map[string]string{}
 	for _, f := range packed.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(f.Open())(t)
+		text := must.Get(io.ReadAll(r))(t)
 		_, name, _ := strings.Cut(f.Name, "/")
 		files[name] = string(text)
 	}
@@ -82,10 +61,7 @@ func unpacked(t *testing.T, data []byte) map[string]string {
 
 func table(t *testing.T, text string) (rows []map[string]string) {
 	t.Helper()
-	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 	for _, row := range all[1:] {
 		named := map[string]string{}
 		for i, column := range all[0] {
@@ -99,10 +75,7 @@ func table(t *testing.T, text string) (rows []map[string]string) {
 // twoSeasons is service on an archive without a file.
 func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	two, err := season.New(shortened(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	two := must.Get(season.New(testseason.ShortFacts(t)))(t)
 	return onArchive(t, &two, opened, policy)
 }
 
@@ -171,14 +144,9 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	}
 
 	// A rollback restores the downloads of the earlier version.
-	versions, err := snapshots.List(t.Context(), b.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must.Get(snapshots.List(t.Context(), b.Store))(t)
 	publisher := snapshots.Publisher{Store: b.Store}
-	if _, err := publisher.Rollback(t.Context(), versions[1].Version, "test", "wrong", verified.Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Rollback(t.Context(), versions[1].Version, "test", "wrong", verified.Add(time.Minute)))(t)
 	if !maps.EqualFunc(first, download(t, b), bytes.Equal) {
 		t.Error("after the rollback the downloads are others")
 	}
@@ -197,10 +165,7 @@ func downloadable() (bulk.Season, map[string][]byte) {
 // non-commercial terms, and the tables that sum them up. Its README lists them.
 func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
 	two, documents := downloadable()
-	data, err := two.Zip(documents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(two.Zip(documents))(t)
 	for name, text := range unpacked(t, data) {
 		switch {
 		case name == "README.txt":
@@ -219,9 +184,7 @@ func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
 			}
 		}
 	}
-	if err := check.Bulk(data, map[string][]byte{"calendar": documents["calendar/2025"], "results": documents["results/2025"]}, two.Keys()); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, "Bulk", check.Bulk(data, map[string][]byte{"calendar": documents["calendar/2025"], "results": documents["results/2025"]}, two.Keys()))
 	without := two
 	without.Without = nil
 	if two.Source(nil) == without.Source(nil) {
@@ -232,19 +195,13 @@ func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
 // TestBulkCheck has downloads that are wrong in one way each.
 func TestBulkCheck(t *testing.T) {
 	two, documents := downloadable()
-	good, err := two.Zip(documents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(two.Zip(documents))(t)
 	named, keys := map[string][]byte{"calendar": documents["calendar/2025"], "results": documents["results/2025"]}, two.Keys()
 	damaged := bytes.Clone(good)
 	damaged[bytes.Index(damaged, []byte("README.txt"))+80] ^= 1
 	complete := two
 	complete.Without = nil
-	borrowed, err := complete.Zip(documents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	borrowed := must.Get(complete.Zip(documents))(t)
 	for _, tt := range []struct {
 		decision  string
 		data      []byte
@@ -257,8 +214,6 @@ func TestBulkCheck(t *testing.T) {
 		{"a document that is not in it", good, map[string][]byte{"calendar": named["calendar"], "results": named["results"], "weekends": []byte(`{"data":[]}`)}, keys},
 		{"a round that should be left out", borrowed, two.Named(documents), keys},
 	} {
-		if err := check.Bulk(tt.data, tt.documents, tt.without); err == nil {
-			t.Errorf("%s passes", tt.decision)
-		}
+		must.Fail(t, tt.decision+" passes", check.Bulk(tt.data, tt.documents, tt.without))
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
@@ -40,25 +41,19 @@ func enteredSeason(t *testing.T, byHand, sprints bool) (*builder.Builder, archiv
 	}
 	opened := season.BeginsAt(2024)
 	b := serviceOf(t, archivetest.Stored(t, facts), opened, builder.Policy{Model: predict.NewV2(predict.DefaultParams())})
-	stored, err := b.Facts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(b.Facts(t.Context()))(t)
 	build(t, b, opened)
 	var at time.Time
 	for i := range present.Rounds[:8] {
 		at = present.Rounds[i].StartsAt().Add(2 * time.Hour)
 		v := stored.Archive.AsOf(at)
-		_, err := almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: v, Actor: "operator:anna", Publishable: builder.Publishable}.Decide(t.Context(), 2024001+int64(i), func(r *almanac.Round) ([]ledger.Event, error) {
+		must.Get(almanac.Decider{Ledger: testseason.Fresh(t, b.Ledger), View: v, Actor: "operator:anna", Publishable: builder.Publishable}.Decide(t.Context(), 2024001+int64(i), func(r *almanac.Round) ([]ledger.Event, error) {
 			e := r.Record.Verify(r.Whole(almanac.Rows(source[i].Results), source[i].Results), r.Start, "seen")
 			if source[i].SprintResults != nil {
 				e.Result.Sprint = r.Whole(almanac.Rows(source[i].SprintResults), source[i].SprintResults)
 			}
 			return []ledger.Event{e}, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 	}
 	return b, stored, at
 }
@@ -95,9 +90,7 @@ func TestEnteredSeasonCountsAsTheSourcesOwn(t *testing.T) {
 		add("constructors", teams, ok && len(teams) == 10)
 		return all
 	}
-	if diff := cmp.Diff(documents(false), documents(true), cmp.Comparer(func(a, b wire.Instant) bool { return a == b })); diff != "" {
-		t.Errorf("documents of the source's season and of the entered one (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "documents of the source's season and of the entered one", documents(false), documents(true), cmp.Comparer(func(a, b wire.Instant) bool { return a == b }))
 }
 
 // TestEnteredResultIsNotSeenBeforeItIsKnown: a view of an instant before the verification has no such result, and one
@@ -105,15 +98,12 @@ func TestEnteredSeasonCountsAsTheSourcesOwn(t *testing.T) {
 func TestEnteredResultIsNotSeenBeforeItIsKnown(t *testing.T) {
 	b, stored, at := enteredSeason(t, true, false)
 	corrected := at.Add(24 * time.Hour)
-	_, err := almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: stored.Archive.AsOf(corrected), Actor: "operator:anna"}.Decide(t.Context(), 2024008, func(r *almanac.Round) ([]ledger.Event, error) {
+	must.Get(almanac.Decider{Ledger: testseason.Fresh(t, b.Ledger), View: stored.Archive.AsOf(corrected), Actor: "operator:anna"}.Decide(t.Context(), 2024008, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Valid())
 		rows[0].Position, rows[1].Position = 2, 1
 		rows[0].TimeMS, rows[1].GapMS = 0, 0
 		return r.Correct(rows, nil, "swapped")
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if miami, _ := almanac.Entered(stored.Archive.AsOf(at), b.Ledger.Fold()).Round(2024, "miami"); len(miami.SprintResults) != 20 || miami.SprintResults[0].Driver != "max-verstappen" {
 		t.Errorf("the sprint of Miami has %d rows, want those that were entered with the race", len(miami.SprintResults))
 	}

@@ -1,49 +1,34 @@
 package builder_test
 
 import (
-	"context"
-	"log/slog"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder"
-	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // newForecaster returns a builder with a ledger of a kind over the seasons 2023 and 2024.
 func newForecaster(t *testing.T, kind ledger.Kind, opened time.Time, change func(*season.Facts)) *builder.Builder {
 	t.Helper()
-	changed := shortened(t)
+	changed := testseason.ShortFacts(t)
 	if change != nil {
 		change(&changed)
 	}
-	a, err := season.New(changed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := archive.Stored{Archive: a, SHA256: sum}
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, kind, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Vouch(facts.Archive.AsOf(opened))
-	return &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (archive.Stored, error) { return facts, nil },
+	return testseason.New(t, testseason.Config{
+		Archive: must.Get(season.New(changed))(t), Kind: kind, Opened: opened,
 		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
-	}
+	}).Builder
 }
 
 var (
@@ -101,9 +86,7 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		for _, f := range record.Forecasts {
 			noted = append(noted, f.Step)
 		}
-		if diff := cmp.Diff(tc.noted, noted); diff != "" {
-			t.Errorf("%s: noted (-want +got)\n%s", tc.at, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s: noted", tc.at), tc.noted, noted)
 	}
 	picked, _ := served[[]wire.PredictionRecord](t, b, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: ofAustria})
 	if len(picked) != 1 || picked[0].Prediction.Podium != last.Podium || picked[0].Prediction.ConfidencePct != last.Drivers[0].WinPct {
@@ -115,9 +98,7 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 	for _, c := range frozen.Pick.Chances {
 		half.Cars = append(half.Cars, live.Car{Driver: c.Driver})
 	}
-	if _, _, err := b.Observed().Append(t.Context(), live.Fixture{}, half); err != nil {
-		t.Fatal(err)
-	}
+	must.Get2(b.Observed().Append(t.Context(), live.Fixture{}, half))(t)
 	build(t, b, half.Received.Add(time.Second))
 	if frozen, _ = b.Ledger.Fold().Record(ofAustria); frozen.LivePick(50) == nil || frozen.LivePick(50).Model != predict.OrderName {
 		t.Fatalf("an order by hand gave the live picks %+v, want one of the model without gaps", frozen.Live)
@@ -138,9 +119,7 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 			t.Errorf("forecasts from %s: got %+v", r.Basis, r)
 		}
 	}
-	if diff := cmp.Diff([]string{"form", "practice", "sprint", "grid"}, bases); diff != "" {
-		t.Errorf("bases of the noted forecasts (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "bases of the noted forecasts", []string{"form", "practice", "sprint", "grid"}, bases)
 	if frozen := record.Real.AsFrozen; len(frozen) != 1 || frozen[0].Basis != "grid" || *frozen[0].Picks.LogLoss != *record.Real.Picks.LogLoss {
 		t.Errorf("as frozen: got %+v, want the pick on the grid", frozen)
 	}

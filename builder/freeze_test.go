@@ -8,46 +8,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
 // The Austrian Grand Prix of 2024, on which these tests turn.
-const (
-	austria    season.GrandPrixID = "austria"
-	austriaKey int64              = 2024011
-)
+const austria season.GrandPrixID = "austria"
 
 var (
-	austriaQualified = time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
-	austriaStart     = time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
+	austriaKey       = testseason.Austria.Key
+	austriaQualified = testseason.Austria.Qualified
+	austriaStart     = testseason.Austria.Start
+	over             = testseason.Austria.Over()
 )
 
 // altered returns the shortened seasons, with the Austrian Grand Prix of 2024 edited.
 func altered(t *testing.T, edit func(*season.Round)) *season.Archive {
 	t.Helper()
-	facts := shortened(t)
+	facts := testseason.ShortFacts(t)
 	year := &facts.Seasons[1]
 	i := slices.IndexFunc(year.Rounds, func(r season.Round) bool { return r.GrandPrix == austria })
 	edit(&year.Rounds[i])
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return must.Get(season.New(facts))(t)
 }
 
 func asItWas(*season.Round)       {}
@@ -57,13 +50,10 @@ func withoutQualifying(r *season.Round) {
 	r.Practice = [4][]season.TimedLap{}
 }
 
-// weekend is a ledger of the Austrian weekend, which is settled and decided on by hand.
+// weekend is the Austrian weekend, which is settled and decided on by hand.
 type weekend struct {
-	t       *testing.T
-	store   blob.Store
-	archive *season.Archive
-	ledger  *ledger.Ledger
-	policy  builder.Policy
+	*testseason.Season
+	t *testing.T
 }
 
 // sum stands for the archive's file.
@@ -71,26 +61,20 @@ var sum = strings.Repeat("5a", 32)
 
 func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
 	t.Helper()
-	w := &weekend{t: t, store: memblob.New(), archive: altered(t, edit), policy: builder.Policy{Model: predict.GridFrequency()}}
-	opened := austriaStart.AddDate(0, 0, -5)
-	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.ledger = l
-	w.settle(opened)
-	return w
+	return weekendOf(t, edit, testseason.Config{Until: testseason.Scheduled})
+}
+
+func weekendOf(t *testing.T, edit func(*season.Round), c testseason.Config) *weekend {
+	t.Helper()
+	c.Archive = altered(t, edit)
+	return &weekend{testseason.New(t, c), t}
 }
 
 // settle returns the types of the events that were due for the Austrian Grand Prix.
 func (w *weekend) settle(at time.Time) []ledger.Type {
 	w.t.Helper()
-	events, err := w.policy.Settle(w.t.Context(), almanactest.Fresh(w.t, w.ledger), archive.Stored{Archive: w.archive, SHA256: sum}, at)
-	if err != nil {
-		w.t.Fatalf("settle at %s: %v", at, err)
-	}
 	var types []ledger.Type
-	for _, e := range events {
+	for _, e := range w.Settle(at) {
 		if e.Session == austriaKey {
 			types = append(types, e.Type)
 		}
@@ -100,13 +84,11 @@ func (w *weekend) settle(at time.Time) []ledger.Type {
 
 func (w *weekend) decide(at time.Time, decide func(*almanac.Round) ([]ledger.Event, error)) {
 	w.t.Helper()
-	if _, err := (almanac.Decider{Ledger: almanactest.Fresh(w.t, w.ledger), View: w.archive.AsOf(at), Actor: "operator:test"}).Decide(w.t.Context(), austriaKey, decide); err != nil {
-		w.t.Fatalf("decide at %s: %v", at, err)
-	}
+	w.Decide(at, austriaKey, decide)
 }
 
 func (w *weekend) round() ledger.RoundRecord {
-	s, _ := w.ledger.Fold().Record(austriaKey)
+	s, _ := w.Ledger.Fold().Record(austriaKey)
 	return s
 }
 
@@ -123,10 +105,7 @@ func (w *weekend) wantFreeze(at, start time.Time, from predict.Order) {
 	if got := w.settle(at); !slices.Equal(got, []ledger.Type{ledger.PickFrozen}) {
 		w.t.Fatalf("at %s: settled %v, want a frozen pick", at, got)
 	}
-	forecast, err := w.policy.Model.Predict(w.archive.AsOf(at), 2024, austria)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	forecast := must.Get(w.Policy.Model.Predict(w.Stored.Archive.AsOf(at), 2024, austria))(w.t)
 	if forecast.Basis.Order != from {
 		w.t.Errorf("predicted from %s, want %s", forecast.Basis.Order, from)
 	}
@@ -148,40 +127,141 @@ func (w *weekend) wantFreeze(at, start time.Time, from predict.Order) {
 	}
 }
 
-func TestPickIsFrozenWhenTheGridIsKnown(t *testing.T) {
-	w := newWeekend(t, asItWas)
-	w.wantNone(austriaQualified.Add(-time.Second))
-	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-	w.wantNone(austriaStart.Add(-almanac.LastFreeze))
+// act is a step of a weekend.
+type act func(*weekend)
+
+func none(at time.Time) act { return func(w *weekend) { w.t.Helper(); w.wantNone(at) } }
+
+func frozen(at, start time.Time, from predict.Order) act {
+	return func(w *weekend) { w.t.Helper(); w.wantFreeze(at, start, from) }
 }
 
-func TestPickOnQualifyingThatHasStood(t *testing.T) {
-	w := newWeekend(t, withoutGrid)
-	stood := austriaQualified.Add(2 * time.Hour)
-	w.wantNone(stood.Add(-time.Second))
-	w.wantFreeze(stood, austriaStart, predict.FromQualifying)
-	w.wantNone(austriaStart.Add(-almanac.LastFreeze))
+func decided(at time.Time, decide func(*almanac.Round) ([]ledger.Event, error)) act {
+	return func(w *weekend) { w.t.Helper(); w.decide(at, decide) }
 }
 
-// Qualifying that comes late stands from when it came.
-func TestPickOnQualifyingThatCameLate(t *testing.T) {
-	w := newWeekend(t, withoutGrid)
-	came := austriaQualified.Add(5 * time.Hour)
-	w.policy.Arrived = func(year int, gp season.GrandPrixID) time.Time {
-		if year != 2024 || gp != austria {
-			return time.Time{}
-		}
-		return came
+func settled(at time.Time, want ledger.Type) act {
+	return func(w *weekend) {
+		w.t.Helper()
+		must.Equal(w.t, "settled at "+at.String(), []ledger.Type{want}, w.settle(at))
 	}
-	w.wantNone(came.Add(2*time.Hour - time.Second))
-	w.wantFreeze(came.Add(2*time.Hour), austriaStart, predict.FromQualifying)
+}
+
+// stands says whether the round has a pick, and how many picks were voided.
+func stands(picked bool, voided int) act {
+	return func(w *weekend) {
+		w.t.Helper()
+		if r := w.round(); (r.Pick != nil) != picked || len(r.Voided) != voided {
+			w.t.Errorf("pick %v, %d voided; want a pick: %t, and %d", r.Pick, len(r.Voided), picked, voided)
+		}
+	}
+}
+
+func has(edit func(*season.Round)) act {
+	return func(w *weekend) { w.Stored.Archive = altered(w.t, edit) }
+}
+
+func auto(w *weekend) { w.Policy.AutoVerifyAfter = 24 * time.Hour }
+
+// TestWeekends: a pick is frozen once, when the grid is known or qualifying has stood, or on form at the last moment,
+// and stays frozen. A result is verified by the rule once it has stood. Decisions move, postpone and cancel both.
+func TestWeekends(t *testing.T) {
+	const grid, qualifying, form = predict.FromGrid, predict.FromQualifying, predict.FromForm
+	type events = []ledger.Event
+	stood, last := austriaQualified.Add(2*time.Hour), austriaStart.Add(-almanac.LastFreeze)
+	earlier, later, morning := austriaStart.Add(-3*time.Hour), austriaStart.AddDate(0, 0, 21), austriaStart.Add(-5*time.Hour)
+	came := austriaQualified.Add(5 * time.Hour)
+	forward := func(r *almanac.Round) (events, error) { return r.Move(earlier, "storm in the afternoon") }
+	postpone := func(r *almanac.Round) (events, error) { return r.Postpone("fog") }
+	cancel := func(r *almanac.Round) (events, error) { return r.Cancel("flood") }
+	back := func(r *almanac.Round) (events, error) { return r.Reinstate(time.Time{}, "dry again") }
+	reinstate := func(r *almanac.Round) (events, error) { return r.Reinstate(later, "new date") }
+	view := altered(t, asItWas).AsOf(austriaStart.AddDate(0, 0, 1))
+	r, _ := view.Round(2024, austria)
+	length := r.ResultKnownAt().Sub(austriaStart)
+	due, dueLater := austriaStart.Add(length+24*time.Hour), later.Add(length+24*time.Hour)
+	for name, test := range map[string]struct {
+		edit func(*season.Round)
+		acts []act
+	}{
+		"the grid is known":        {asItWas, []act{none(austriaQualified.Add(-time.Second)), frozen(austriaQualified, austriaStart, grid), none(last)}},
+		"qualifying has stood":     {withoutGrid, []act{none(stood.Add(-time.Second)), frozen(stood, austriaStart, qualifying), none(last)}},
+		"form, at the last moment": {withoutQualifying, []act{none(last.Add(-time.Second)), frozen(last, austriaStart, form)}},
+		"no pick at lights out":    {asItWas, []act{none(austriaStart), none(austriaStart.Add(24 * time.Hour)), stands(false, 0)}},
+		"qualifying that came late stands from when it came": {withoutGrid, []act{func(w *weekend) {
+			w.Policy.Arrived = func(year int, gp season.GrandPrixID) (at time.Time) {
+				if year == 2024 && gp == austria {
+					at = came
+				}
+				return at
+			}
+		}, none(came.Add(2*time.Hour - time.Second)), frozen(came.Add(2*time.Hour), austriaStart, qualifying)}},
+		"qualifying that ends less than two hours before the start is not waited for": {func(r *season.Round) {
+			withoutGrid(r)
+			for i := range r.Sessions {
+				if r.Sessions[i].Kind == season.Qualifying {
+					r.Sessions = slices.Clone(r.Sessions)
+					r.Sessions[i].Date, r.Sessions[i].Start = r.Date, r.Start.Add(-2*time.Hour)
+				}
+			}
+		}, []act{none(last.Add(-time.Second)), frozen(last, austriaStart, qualifying)}},
+
+		"moved forward on the day, without a grid": {withoutQualifying, []act{
+			decided(morning, forward), none(earlier.Add(-almanac.LastFreeze - time.Second)), frozen(earlier.Add(-almanac.LastFreeze), earlier, form),
+		}},
+		"moved forward, noticed after the new start": {withoutQualifying, []act{decided(morning, forward), none(earlier), none(last)}},
+		"moved forward, with a frozen pick": {asItWas, []act{
+			frozen(austriaQualified, austriaStart, grid), decided(morning, forward), none(earlier.Add(-time.Minute)), stands(true, 0),
+		}},
+		"cancelled and reinstated": {asItWas, []act{
+			frozen(austriaQualified, austriaStart, grid), decided(austriaQualified.Add(time.Hour), cancel), stands(false, 1), none(austriaQualified.Add(2 * time.Hour)),
+			decided(austriaQualified.Add(3*time.Hour), back), frozen(austriaQualified.Add(3*time.Hour), austriaStart, grid), stands(true, 1),
+		}},
+		"postponed with the grid, it keeps its pick": {asItWas, []act{
+			frozen(austriaQualified, austriaStart, grid), decided(austriaStart.Add(-time.Hour), postpone), decided(austriaStart.AddDate(0, 0, 2), reinstate),
+			none(later.Add(-time.Minute)), stands(true, 0),
+		}},
+		"postponed with qualifying, it keeps its pick": {withoutGrid, []act{frozen(stood, austriaStart, qualifying), decided(austriaStart.Add(-time.Minute), postpone), stands(true, 0)}},
+		"postponed without either, it gets a new pick": {withoutQualifying, []act{
+			frozen(last, austriaStart, form), decided(austriaStart.Add(-time.Minute), postpone), stands(false, 1),
+			none(austriaStart.AddDate(0, 0, 1)), // though this archive has a result by then
+			decided(austriaStart.AddDate(0, 0, 2), reinstate), none(later.Add(-almanac.LastFreeze - time.Second)), frozen(later.Add(-almanac.LastFreeze), later, form),
+		}},
+		"withdrawn after a pick on qualifying, but not while it is postponed or without a pick": {withoutGrid, []act{
+			frozen(stood, austriaStart, qualifying), decided(stood.Add(time.Hour), postpone),
+			has(func(r *season.Round) { r.Grid = slices.Clone(r.Grid[1:]) }), none(stood.Add(2 * time.Hour)),
+			decided(stood.Add(3*time.Hour), back), settled(stood.Add(4*time.Hour), ledger.DriverWithdrawn),
+			decided(stood.Add(5*time.Hour), cancel), has(asItWas), none(stood.Add(6 * time.Hour)),
+		}},
+
+		"no rule verifies":   {asItWas, []act{none(austriaStart.AddDate(0, 1, 0))}},
+		"the rule verifies":  {asItWas, []act{auto, none(due.Add(-time.Second)), settled(due, ledger.ResultVerified), none(due.Add(time.Hour))}},
+		"not when cancelled": {asItWas, []act{auto, decided(austriaStart.Add(-time.Hour), cancel), none(austriaStart.AddDate(0, 1, 0))}},
+		"the rule verifies a race that is held later": {asItWas, []act{
+			auto, decided(austriaStart.Add(-time.Hour), postpone), none(austriaStart.AddDate(0, 0, 3)), decided(austriaStart.AddDate(0, 0, 3), reinstate),
+			settled(austriaStart.AddDate(0, 0, 4), ledger.PickFrozen), none(dueLater.Add(-time.Second)), settled(dueLater, ledger.ResultVerified),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWeekend(t, test.edit)
+			var first *ledger.FrozenPick
+			for _, act := range test.acts {
+				act(w)
+				pick := w.round().Pick
+				if first != nil && pick != nil {
+					must.Equal(t, "the frozen pick", first, pick)
+				}
+				first = pick
+			}
+		})
+	}
 }
 
 // TestWholeOrdersAreFrozen: a pick of the default model keeps the chances of every place, of not finishing, and
 // the expected points.
 func TestWholeOrdersAreFrozen(t *testing.T) {
 	w := newWeekend(t, asItWas)
-	w.policy.Model = predict.NewV2(predict.DefaultParams())
+	w.Policy.Model = predict.NewV2(predict.DefaultParams())
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
 	expected := 0
 	for _, c := range w.round().Pick.Chances {
@@ -198,120 +278,6 @@ func TestWholeOrdersAreFrozen(t *testing.T) {
 	if expected < 100.9*ledger.Certain || expected > 101.001*ledger.Certain {
 		t.Errorf("the drivers expect %d millionths of a point, want those of ten places", expected)
 	}
-}
-
-func TestPickOnFormIsFrozenAtTheLastMoment(t *testing.T) {
-	w := newWeekend(t, withoutQualifying)
-	last := austriaStart.Add(-almanac.LastFreeze)
-	w.wantNone(last.Add(-time.Second))
-	w.wantFreeze(last, austriaStart, predict.FromForm)
-}
-
-// Qualifying that ends less than two hours before the start is not waited for.
-func TestPickOnQualifyingJustBefore(t *testing.T) {
-	w := newWeekend(t, func(r *season.Round) {
-		withoutGrid(r)
-		for i := range r.Sessions {
-			if r.Sessions[i].Kind == season.Qualifying {
-				r.Sessions = slices.Clone(r.Sessions)
-				r.Sessions[i].Date, r.Sessions[i].Start = r.Date, r.Start.Add(-2*time.Hour)
-			}
-		}
-	})
-	last := austriaStart.Add(-almanac.LastFreeze)
-	w.wantNone(last.Add(-time.Second))
-	w.wantFreeze(last, austriaStart, predict.FromQualifying)
-}
-
-func TestNoPickAtLightsOut(t *testing.T) {
-	w := newWeekend(t, asItWas)
-	w.wantNone(austriaStart)
-	w.wantNone(austriaStart.Add(24 * time.Hour))
-	if w.round().Pick != nil {
-		t.Error("a round that missed its moment has a pick")
-	}
-}
-
-func TestRaceMovedForwardOnTheDay(t *testing.T) {
-	forward := func(r *almanac.Round) ([]ledger.Event, error) {
-		return r.Move(austriaStart.Add(-3*time.Hour), "storm in the afternoon")
-	}
-	decided, start := austriaStart.Add(-5*time.Hour), austriaStart.Add(-3*time.Hour)
-	t.Run("without a grid", func(t *testing.T) {
-		w := newWeekend(t, withoutQualifying)
-		w.decide(decided, forward)
-		w.wantNone(start.Add(-almanac.LastFreeze - time.Second))
-		w.wantFreeze(start.Add(-almanac.LastFreeze), start, predict.FromForm)
-	})
-	t.Run("noticed after the new start", func(t *testing.T) {
-		w := newWeekend(t, withoutQualifying)
-		w.decide(decided, forward)
-		w.wantNone(start)
-		w.wantNone(austriaStart.Add(-almanac.LastFreeze))
-	})
-	t.Run("with a frozen pick", func(t *testing.T) {
-		w := newWeekend(t, asItWas)
-		w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-		frozen := *w.round().Pick
-		w.decide(decided, forward)
-		w.wantNone(start.Add(-time.Minute))
-		if diff := cmp.Diff(frozen, *w.round().Pick); diff != "" {
-			t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestCancelledRound(t *testing.T) {
-	w := newWeekend(t, asItWas)
-	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-	w.decide(austriaQualified.Add(time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("flood") })
-	if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
-		t.Errorf("after the cancellation: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
-	}
-	w.wantNone(austriaQualified.Add(2 * time.Hour))
-	w.decide(austriaQualified.Add(3*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "dry again") })
-	w.wantFreeze(austriaQualified.Add(3*time.Hour), austriaStart, predict.FromGrid)
-	if r := w.round(); len(r.Voided) != 1 {
-		t.Errorf("the voided pick is not kept: %d", len(r.Voided))
-	}
-}
-
-func TestPostponedRound(t *testing.T) {
-	postpone := func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") }
-	later := austriaStart.AddDate(0, 0, 21)
-	reinstate := func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") }
-
-	t.Run("with the grid keeps its pick", func(t *testing.T) {
-		w := newWeekend(t, asItWas)
-		w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-		frozen := *w.round().Pick
-		w.decide(austriaStart.Add(-time.Hour), postpone)
-		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
-		w.wantNone(later.Add(-time.Minute))
-		if diff := cmp.Diff(frozen, *w.round().Pick); diff != "" {
-			t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
-		}
-	})
-	t.Run("with qualifying keeps it too", func(t *testing.T) {
-		w := newWeekend(t, withoutGrid)
-		w.wantFreeze(austriaQualified.Add(2*time.Hour), austriaStart, predict.FromQualifying)
-		w.decide(austriaStart.Add(-time.Minute), postpone)
-		if r := w.round(); r.Pick == nil || len(r.Voided) != 0 {
-			t.Errorf("after the postponement: pick %v, %d voided; want one and none", r.Pick, len(r.Voided))
-		}
-	})
-	t.Run("without either gets a new one", func(t *testing.T) {
-		w := newWeekend(t, withoutQualifying)
-		w.wantFreeze(austriaStart.Add(-almanac.LastFreeze), austriaStart, predict.FromForm)
-		w.decide(austriaStart.Add(-time.Minute), postpone)
-		if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
-			t.Errorf("after the postponement: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
-		}
-		w.wantNone(austriaStart.AddDate(0, 0, 1)) // though this archive has a result by then
-		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
-		w.wantNone(later.Add(-almanac.LastFreeze - time.Second))
-		w.wantFreeze(later.Add(-almanac.LastFreeze), later, predict.FromForm)
-	})
 }
 
 // TestWithdrawals: each driver who leaves the round between the freeze and the start is recorded once, and once more if the
@@ -345,19 +311,17 @@ func TestWithdrawals(t *testing.T) {
 		{asItWas, []ledger.Type{ledger.DriverReturned, ledger.DriverReturned}},
 	} {
 		at = at.Add(time.Hour)
-		w.archive = altered(t, step.edit)
+		w.Stored.Archive = altered(t, step.edit)
 		if got := w.settle(at); !slices.Equal(got, step.want) {
 			t.Errorf("at %s: settled %v, want %v", at, got, step.want)
 		}
 	}
 	last := at.Add(-time.Hour)
-	w.archive = altered(t, without(3))
+	w.Stored.Archive = altered(t, without(3))
 	w.wantNone(austriaStart)
-	if diff := cmp.Diff(frozen, *w.round().Pick); diff != "" {
-		t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the pick is not the frozen one", frozen, *w.round().Pick)
 
-	a := almanac.Join(w.archive.AsOf(austriaStart), w.ledger.Fold(), 2024)
+	a := almanac.Join(w.Stored.Archive.AsOf(austriaStart), w.Ledger.Fold(), 2024)
 	var list wire.Success[[]wire.Change]
 	var log wire.Success[wire.ChangesPage]
 	for variant, into := range map[catalog.Variant]any{
@@ -387,10 +351,7 @@ func TestWithdrawals(t *testing.T) {
 	if got := log.Data.Changes[0]; got.Kind != wire.DriverWithdrawn || got.DriverID != want.DriverID || got.Old != nil || got.New != nil {
 		t.Errorf("the log begins with %+v, want the withdrawal of %s", got, want.DriverID)
 	}
-	feed, err := render.Feed(a, catalog.Feeds[1], austriaStart)
-	if err != nil {
-		t.Fatal(err)
-	}
+	feed := must.Get(render.Feed(a, catalog.Feeds[1], austriaStart))(t)
 	for _, title := range []string{"Austrian Grand Prix 2024: Max Verstappen does not start", "Austrian Grand Prix 2024: Max Verstappen starts after all"} {
 		if !strings.Contains(string(feed), title) {
 			t.Errorf("/changes.atom lacks %q:\n%s", title, feed)
@@ -398,42 +359,22 @@ func TestWithdrawals(t *testing.T) {
 	}
 }
 
-// A driver who is not in the grid after a pick on qualifying has withdrawn. No withdrawal is recorded while the round is
-// postponed, and none without a pick.
-func TestWithdrawalsOfOtherPicks(t *testing.T) {
-	first := func(r *season.Round) { r.Grid = slices.Clone(r.Grid[1:]) }
-	w := newWeekend(t, withoutGrid)
-	w.wantFreeze(austriaQualified.Add(2*time.Hour), austriaStart, predict.FromQualifying)
-	w.decide(austriaQualified.Add(3*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
-	w.archive = altered(t, first)
-	w.wantNone(austriaQualified.Add(4 * time.Hour))
-	w.decide(austriaQualified.Add(5*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "dry") })
-	if got := w.settle(austriaQualified.Add(6 * time.Hour)); !slices.Equal(got, []ledger.Type{ledger.DriverWithdrawn}) {
-		t.Errorf("settled %v, want a withdrawal", got)
-	}
-	w.decide(austriaQualified.Add(7*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("flood") })
-	w.archive = altered(t, asItWas)
-	w.wantNone(austriaQualified.Add(8 * time.Hour))
-}
-
 // Another process with another model freezes after the first: nothing happens.
 func TestSecondFreezeIsHarmless(t *testing.T) {
 	w := newWeekend(t, asItWas)
-	second, err := ledger.Open(t.Context(), w.store, ledger.Simulated, austriaStart, "other", "")
+	second, err := ledger.Open(t.Context(), w.Store, ledger.Simulated, austriaStart, "other", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-	frozen, head := *w.round().Pick, w.ledger.Head()
+	frozen, head := *w.round().Pick, w.Ledger.Head()
 	other := builder.Policy{Model: predict.PreviousWinner()}
-	events, err := other.Settle(t.Context(), almanactest.Fresh(t, second), archive.Stored{Archive: w.archive}, austriaQualified)
+	events, err := other.Settle(t.Context(), testseason.Fresh(t, second), archive.Stored{Archive: w.Stored.Archive}, austriaQualified)
 	if err != nil || len(events) > 0 {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
 	s, _ := second.Fold().Record(austriaKey)
-	if diff := cmp.Diff(frozen, *s.Pick); diff != "" {
-		t.Errorf("the other process sees another pick (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the other process sees another pick", frozen, *s.Pick)
 	if got := second.Head(); got != head {
 		t.Errorf("the ledger went on to file %d, want %d", got.Seq, head.Seq)
 	}
@@ -450,13 +391,10 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened.AddDate(0, 0, -1), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened.AddDate(0, 0, -1), "test", ""))(t)
 	p := policy()
 	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)
-	events, err := p.Settle(t.Context(), almanactest.Fresh(t, l), archive.Stored{Archive: a}, before)
+	events, err := p.Settle(t.Context(), testseason.Fresh(t, l), archive.Stored{Archive: a}, before)
 	var unsettled *builder.UnsettledError
 	if !errors.As(err, &unsettled) || !errors.Is(err, predict.ErrNobody) || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
 		t.Fatalf("nobody to pick from: got %v and error %v, want keys, and an error that says why there is no pick", events, err)
@@ -466,54 +404,8 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 // A pick that is due and cannot be made is an error, so that the job fails and the log says why.
 func TestTwoDriversGiveNoPick(t *testing.T) {
 	w := newWeekend(t, func(r *season.Round) { r.Grid = r.Grid[:2] })
-	events, err := w.policy.Settle(t.Context(), almanactest.Fresh(t, w.ledger), archive.Stored{Archive: w.archive, SHA256: sum}, austriaQualified)
+	events, err := w.Policy.Settle(t.Context(), testseason.Fresh(t, w.Ledger), archive.Stored{Archive: w.Stored.Archive, SHA256: sum}, austriaQualified)
 	if err == nil || !strings.Contains(err.Error(), "Austrian Grand Prix of 2024: no pick can be made of two drivers") {
 		t.Errorf("got %v and error %v, want an error that names the round and its two drivers", events, err)
 	}
-}
-
-func TestAutoVerification(t *testing.T) {
-	const rule = 24 * time.Hour
-	verified := []ledger.Type{ledger.ResultVerified}
-	a := altered(t, asItWas)
-	v := a.AsOf(austriaStart.AddDate(0, 0, 1))
-	r, _ := v.Round(2024, austria)
-	length := r.ResultKnownAt().Sub(austriaStart)
-
-	t.Run("off", func(t *testing.T) {
-		w := newWeekend(t, asItWas)
-		w.wantNone(austriaStart.AddDate(0, 1, 0))
-	})
-	t.Run("on", func(t *testing.T) {
-		w := newWeekend(t, asItWas)
-		w.policy.AutoVerifyAfter = rule
-		due := austriaStart.Add(length + rule)
-		w.wantNone(due.Add(-time.Second))
-		if got := w.settle(due); !slices.Equal(got, verified) {
-			t.Errorf("settled %v, want a verified result", got)
-		}
-		w.wantNone(due.Add(time.Hour))
-	})
-	t.Run("of a race held later", func(t *testing.T) {
-		w := newWeekend(t, asItWas)
-		w.policy.AutoVerifyAfter = rule
-		w.decide(austriaStart.Add(-time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
-		w.wantNone(austriaStart.AddDate(0, 0, 3))
-		later := austriaStart.AddDate(0, 0, 21)
-		w.decide(austriaStart.AddDate(0, 0, 3), func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") })
-		if got := w.settle(austriaStart.AddDate(0, 0, 4)); !slices.Equal(got, []ledger.Type{ledger.PickFrozen}) {
-			t.Errorf("settled %v, want a pick for the new date", got)
-		}
-		due := later.Add(length + rule)
-		w.wantNone(due.Add(-time.Second))
-		if got := w.settle(due); !slices.Equal(got, verified) {
-			t.Errorf("settled %v, want a verified result", got)
-		}
-	})
-	t.Run("of a cancelled race", func(t *testing.T) {
-		w := newWeekend(t, asItWas)
-		w.policy.AutoVerifyAfter = rule
-		w.decide(austriaStart.Add(-time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("fog") })
-		w.wantNone(austriaStart.AddDate(0, 1, 0))
-	})
 }

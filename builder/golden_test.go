@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 )
@@ -34,18 +35,12 @@ func TestGolden(t *testing.T) {
 		{"4-verified", lightsOut.Add(3 * time.Hour)},
 	} {
 		outcome := build(t, b, step.at)
-		base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 		for _, e := range base.Manifest.Entries {
 			if strings.HasPrefix(e.Path, "feeds/") || strings.HasPrefix(e.Path, catalog.Portraits) {
 				continue // they have tests of their own
 			}
-			variant, err := catalog.ParsePath(e.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			variant := must.Get(catalog.ParsePath(e.Path))(t)
 			reused := !strings.HasPrefix(e.Object, snapshots.ObjectKey(outcome.Version, e.Path))
 			if reused || variant.Year != 0 && variant.Year < 2024 {
 				continue
@@ -63,10 +58,7 @@ func TestGolden(t *testing.T) {
 					continue
 				}
 			}
-			body, err := base.Body(t.Context(), e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := must.Get(base.Body(t.Context(), e))(t)
 			// A row a line, for people; the bytes themselves have no white space.
 			body = bytes.ReplaceAll(body, []byte(`},{"`), []byte("},\n{\""))
 			archive.Files = append(archive.Files, txtar.File{Name: step.name + "/" + e.Path, Data: append(body, '\n')})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -15,17 +14,17 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // gaps are the chances that an archive lacks a fact.
@@ -141,10 +140,7 @@ func patchy(t *testing.T, r *rand.Rand, g gaps) *season.Archive {
 		}
 		facts.Seasons = append(facts.Seasons, s)
 	}
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(facts))(t)
 	return a
 }
 
@@ -159,17 +155,11 @@ func cmpPoints(a, b float64, x, y string) int {
 // onArchive is a builder in memory on an archive that a test may replace.
 func onArchive(t *testing.T, inUse **season.Archive, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
+	b := testseason.New(t, testseason.Config{Archive: *inUse, Opened: opened, Policy: policy}).Builder
+	b.Facts = func(context.Context) (archive.Stored, error) {
+		return archive.Stored{Archive: *inUse, SHA256: sum}, nil
 	}
-	return &builder.Builder{
-		Store: store, Ledger: l, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (archive.Stored, error) {
-			return archive.Stored{Archive: *inUse, SHA256: sum}, nil
-		},
-	}
+	return b
 }
 
 // With any gaps in the archive, every build publishes a version that passes all checks, at every instant
@@ -233,23 +223,16 @@ func instants(opened time.Time, archives []*season.Archive) []time.Time {
 // holds reads the published version as a client would.
 func holds(t *testing.T, store blob.Store, at time.Time) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	bodies := map[string][]byte{}
 	for _, e := range base.Manifest.Entries {
-		if bodies[e.Path], err = base.Body(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		bodies[e.Path] = must.Get(base.Body(t.Context(), e))(t)
 	}
 	known := catalog.Known{Current: base.Manifest.CurrentSeason, Seasons: base.Manifest.Seasons}
 	maps.DeleteFunc(bodies, func(path string, _ []byte) bool { // no variants
 		return strings.HasPrefix(path, "feeds/") || strings.HasPrefix(path, catalog.Portraits)
 	})
-	if err := checktest.Err(checktest.Bodies(known, bodies, func(string) bool { return false })); err != nil {
-		t.Fatalf("version %d, built at %s: %v", base.Manifest.Version, at, err)
-	}
+	must.Do(t, checktest.Err(checktest.Bodies(known, bodies, func(string) bool { return false })))
 }
 
 // hasPick checks that a round that has started has a pick if there was anything to choose from, and
@@ -289,10 +272,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 		t.Fatal(before.Refused, err)
 	}
 	inUse = wrong
-	after, err := b.Build(t.Context(), builder.Request{At: first.QualifyingKnownAt()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(b.Build(t.Context(), builder.Request{At: first.QualifyingKnownAt()}))(t)
 	var paths []string
 	for _, d := range after.Refused {
 		paths = append(paths, d.Path)
@@ -309,10 +289,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	if after.Version <= before.Version || len(after.Events) == 0 {
 		t.Errorf("version %d after %d, events %v: want the pick frozen and published", after.Version, before.Version, after.Events)
 	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	var published []string
 	for _, d := range base.Manifest.Refused {
 		if d.Reason == "" || d.Version != before.Version {
@@ -324,10 +301,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 		t.Errorf("the manifest says that %v are refused, want %v", published, paths)
 	}
 	entry, _ := base.Entry(fmt.Sprintf("predictions/session/%d", after.Events[0].Session))
-	body, err := base.Body(t.Context(), entry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(base.Body(t.Context(), entry))(t)
 	var picks wire.Success[[]wire.PredictionRecord]
 	if err := json.Unmarshal(body, &picks); err != nil || len(picks.Data) != 1 {
 		t.Errorf("the pick is not served: %s", body)
@@ -335,10 +309,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	if again, err := b.Build(t.Context(), builder.Request{At: first.Start}); err != nil || again.Unchanged {
 		t.Fatalf("build at lights out: %+v, %v", again, err)
 	}
-	later, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	later := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	for _, d := range later.Manifest.Refused {
 		if d.Path == "next-race" && d.Version == before.Version {
 			return
@@ -357,13 +328,8 @@ func TestMissingFactsArePublished(t *testing.T) {
 	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})
 	build := func(at time.Time) snapshots.Manifest {
 		t.Helper()
-		if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
-			t.Fatal(err)
-		}
-		base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(b.Build(t.Context(), builder.Request{At: at}))(t)
+		base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 		return base.Manifest
 	}
 	overdue := func(m snapshots.Manifest, at time.Time) (codes []string) {
@@ -411,9 +377,7 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	first := facts.Seasons[1].Rounds[0]
 	inUse := nameless
 	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -1), builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour})
-	if _, err := b.Build(t.Context(), builder.Request{At: first.Start.Add(-time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Build(t.Context(), builder.Request{At: first.Start.Add(-time.Hour)}))(t)
 	key, _ := b.Ledger.Fold().Key(2026, first.GrandPrix)
 	verified := func() bool { s, _ := b.Ledger.Fold().Record(key); return s.Result() != nil }
 
@@ -423,7 +387,7 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	if !errors.As(err, &unsettled) || outcome.Version == 0 || verified() {
 		t.Errorf("got version %d, verified %v and error %v; want a version, nothing verified and an UnsettledError", outcome.Version, verified(), err)
 	}
-	_, err = almanac.Decider{Ledger: almanactest.Fresh(t, b.Ledger), View: inUse.AsOf(over), Actor: "operator:test", Publishable: builder.Publishable}.Decide(t.Context(), key, (*almanac.Round).Verify)
+	_, err = almanac.Decider{Ledger: testseason.Fresh(t, b.Ledger), View: inUse.AsOf(over), Actor: "operator:test", Publishable: builder.Publishable}.Decide(t.Context(), key, (*almanac.Round).Verify)
 	if err == nil || !strings.Contains(err.Error(), "standings/") || verified() {
 		t.Errorf("an operator verifies: got error %v, verified %v; want one that names the standings", err, verified())
 	}
@@ -446,23 +410,15 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	start := good.Facts().Seasons[1].Rounds[0].Start
 	inUse := good
 	b := onArchive(t, &inUse, start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})
-	if _, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
-	before, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(b.Build(t.Context(), builder.Request{At: start.Add(-time.Hour)}))(t)
+	before := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	inUse = older
 	outcome, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Minute)})
 	if err != nil || len(outcome.Refused) == 0 {
 		t.Fatalf("refused %v, error %v; want the season of 2026 to stay as it was", outcome.Refused, err)
 	}
 	holds(t, b.Store, start)
-	after, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	if got := after.Manifest.CurrentSeason; got != 2026 {
 		t.Errorf("the current season is %d, want 2026 as before", got)
 	}

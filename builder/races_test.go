@@ -1,6 +1,7 @@
 package builder_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/proof"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
 
@@ -32,12 +34,8 @@ func TestTwoBuildersOfARace(t *testing.T) {
 			o := r.lap(n)
 			o.Received = o.Received.Add(time.Duration(i) * time.Second)
 			both.Go(func() {
-				if _, _, err := b.Observed().Append(t.Context(), live.Fixture{}, o); err != nil {
-					t.Error(err)
-				}
-				if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
-					t.Errorf("lap %d: %v", n, err)
-				}
+				must.Succeed(t, "Append", must.Err2(b.Observed().Append(t.Context(), live.Fixture{}, o)))
+				must.Succeed(t, fmt.Sprintf("lap %d", n), must.Err(b.Build(t.Context(), builder.Request{At: at})))
 			})
 		}
 		both.Wait()
@@ -74,9 +72,7 @@ func TestVerifiedWhileTheFeedRuns(t *testing.T) {
 		o := r.lap(n)
 		o.At, o.Received = verified.Add(time.Duration(n)*time.Minute), verified.Add(time.Duration(n)*time.Minute)
 		if n < 54 {
-			if _, _, err := r.Observed().Append(t.Context(), live.Fixture{}, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Get2(r.Observed().Append(t.Context(), live.Fixture{}, o))(t)
 			continue
 		}
 		r.sees(o)

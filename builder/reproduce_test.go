@@ -16,13 +16,14 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/proof"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
@@ -44,13 +45,8 @@ func again(t *testing.T, store blob.Store, version int64) (proof.Reproduction, e
 func versionKey(t *testing.T) *notes.Signers {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "version.key")
-	if err := notes.MakeKey(file, "example.com/gridcast"); err != nil {
-		t.Fatal(err)
-	}
-	key, err := notes.ReadSigners(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(file, "example.com/gridcast"))
+	key := must.Get(notes.ReadSigners(file))(t)
 	return key
 }
 
@@ -58,7 +54,7 @@ func versionKey(t *testing.T) *notes.Signers {
 // refused documents, rolled back and released. It also returns the version with the refused documents.
 func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	t.Helper()
-	facts := shortened(t)
+	facts := testseason.ShortFacts(t)
 	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
 	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
 	store = memblob.New()
@@ -69,13 +65,8 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	nameless.Name = ""
 	facts.Circuits[nameless.ID] = nameless
 	faulty := archivetest.Stored(t, facts)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, qualified.Add(-time.Hour), "test", whole.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := archives.Vouch(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, qualified.Add(-time.Hour), "test", whole.SHA256))(t)
+	must.Do(t, archives.Vouch(t.Context(), l))
 	b := &builder.Builder{
 		Store: store, Ledger: l, Facts: archives.Load, Name: "test", Release: "v1.0.0", Log: slog.New(slog.DiscardHandler),
 		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour}, Signers: versionKey(t),
@@ -97,22 +88,16 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	archivetest.Put(t, archives, whole)
 	build(t, b, verified.Add(22*time.Hour))
 	publisher := snapshots.Publisher{Store: store, Signers: b.Signers}
-	if _, err := publisher.Rollback(t.Context(), earlier, "test", "a test", verified.AddDate(0, 0, 2)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Build(t.Context(), builder.Request{At: verified.AddDate(0, 0, 3), Release: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Rollback(t.Context(), earlier, "test", "a test", verified.AddDate(0, 0, 2)))(t)
+	must.Get(b.Build(t.Context(), builder.Request{At: verified.AddDate(0, 0, 3), Release: true}))(t)
 	next := time.Date(2024, 7, 6, 20, 0, 0, 0, time.UTC) // after the qualifying of Silverstone
 	build(t, b, next)
 	view := whole.Archive.AsOf(next)
-	if _, err := (almanac.Decider{Ledger: almanactest.Fresh(t, l), View: view, Actor: "operator:test"}).Decide(t.Context(), austriaKey, func(r *almanac.Round) ([]ledger.Event, error) {
+	must.Get((almanac.Decider{Ledger: testseason.Fresh(t, l), View: view, Actor: "operator:test"}).Decide(t.Context(), austriaKey, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Source())
 		rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
 		return r.Correct(rows, nil, "a plank")
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	build(t, b, next.Add(time.Minute)) // the timeline of Austria shows the correction
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
@@ -142,18 +127,12 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := snapshots.LoadHistory(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(snapshots.LoadHistory(t.Context(), store))(t)
 	if len(h.Versions) < 15 {
 		t.Fatalf("there are the versions %v, want fifteen", h.Versions)
 	}
 	for _, version := range h.Versions {
-		got, err := r.Version(t.Context(), version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(r.Version(t.Context(), version))(t)
 		if got.FirstDifference != nil || got.Equal != got.Documents || got.Documents != len(h.Manifests[version].Entries) || got.Release != "v1.0.0" {
 			t.Errorf("version %d: %+v, first difference %+v", version, got, got.FirstDifference)
 		}
@@ -167,15 +146,10 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 	before := h.Manifests[refused].Refused[0].Version
 	for _, version := range h.Versions { // as if the version with refused documents were the last
 		if version > refused {
-			if err := kept.Delete(t.Context(), snapshots.ManifestKey(version)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, kept.Delete(t.Context(), snapshots.ManifestKey(version)))
 		}
 	}
-	pointer, err := json.Marshal(snapshots.Pointer{Version: refused, Manifest: h.Manifests[refused+1].BaseManifest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pointer := must.Get(json.Marshal(snapshots.Pointer{Version: refused, Manifest: h.Manifests[refused+1].BaseManifest}))(t)
 	kept.Corrupt(snapshots.PointerKey, pointer)
 	pruned, err := snapshots.Prune(t.Context(), kept, 1, time.Now().AddDate(0, 0, 2), false)
 	if err != nil || slices.Contains(pruned.Kept, before) || len(pruned.Removed) == 0 {
@@ -221,29 +195,19 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 			edit(t, store, at(current, "title-odds/2023").Object, `"title_pct":100.0`, `"title_pct":99.9`)
 		}},
 		{what: "the observations are lost", fails: "lacks observations of session 2024011", version: refused, alter: func(t *testing.T, store *memblob.Store) {
-			if err := store.Delete(t.Context(), chain.Chain{Prefix: "live/2024011/"}.Key(6)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), chain.Chain{Prefix: "live/2024011/"}.Key(6)))
 		}},
 		{what: "the archive is lost", fails: "lacks the archive that it was built from, or a part of it", version: refused, alter: func(t *testing.T, store *memblob.Store) {
-			if err := store.Delete(t.Context(), "archives/"+h.Manifests[refused].Archive); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), "archives/"+h.Manifests[refused].Archive))
 		}},
 		{what: "the opening archive is lost", fails: "lacks the archive on which the ledger was opened", alter: func(t *testing.T, store *memblob.Store) {
-			if err := store.Delete(t.Context(), "archives/"+current.Archive); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), "archives/"+current.Archive))
 		}},
 		{what: "the ledger is shorter", fails: "files of the ledger, and mem: has", alter: func(t *testing.T, store *memblob.Store) {
-			if err := store.Delete(t.Context(), ledgerKey(current.Ledger.Seq)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), ledgerKey(current.Ledger.Seq)))
 		}},
 		{what: "a kept version is lost", fails: "keeps the bytes of version", version: refused, alter: func(t *testing.T, store *memblob.Store) {
-			if err := store.Delete(t.Context(), snapshots.ManifestKey(h.Manifests[refused].Refused[0].Version)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, store.Delete(t.Context(), snapshots.ManifestKey(h.Manifests[refused].Refused[0].Version)))
 		}},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -277,9 +241,7 @@ func edit(t *testing.T, store *memblob.Store, key, old, new string) {
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	packed := err == nil
 	if packed {
-		if body, err = io.ReadAll(z); err != nil {
-			t.Fatal(err)
-		}
+		body = must.Get(io.ReadAll(z))(t)
 	}
 	if !bytes.Contains(body, []byte(old)) {
 		t.Fatalf("%s has no %s", key, old)

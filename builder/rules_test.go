@@ -6,6 +6,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -17,10 +18,7 @@ func TestKeysLieInTheirSeason(t *testing.T) {
 	for n := 1; n < catalog.KeysPerSeason; n++ {
 		full.Rounds = append(full.Rounds, season.Round{Number: n, GrandPrix: season.GrandPrixID(fmt.Sprintf("gp-%d", n))})
 	}
-	keys, err := ledger.AssignKeys(&ledger.Fold{}, []season.Season{full})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(ledger.AssignKeys(&ledger.Fold{}, []season.Season{full}))(t)
 	if len(keys) != len(full.Rounds) {
 		t.Fatalf("%d rounds got %d keys", len(full.Rounds), len(keys))
 	}

@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/proof"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -32,10 +33,7 @@ type running struct {
 func austriaRuns(t *testing.T, p builder.Policy) *running {
 	b := service(t, austriaQualified.Add(-time.Hour), p)
 	build(t, b, austriaQualified)
-	facts, err := b.Facts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(b.Facts(t.Context()))(t)
 	r, ok := facts.Archive.AsOf(austriaStart.AddDate(0, 0, 1)).Round(2024, austria)
 	if !ok {
 		t.Fatal("no Austrian Grand Prix of 2024")
@@ -163,9 +161,7 @@ func TestRunningRace(t *testing.T) {
 	if head := r.Observed().Known(austriaKey).Head; head.Seq != 72 || over.Base.Manifest.Live != head.Hash {
 		t.Errorf("the manifest names %q, want observation 72, %+v", over.Base.Manifest.Live, head)
 	}
-	if got, want := r.checkpoints(), "0 frozen; 25 frozen; 50 frozen; 75 frozen; 90 frozen"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Equal(t, "r.checkpoints()", "0 frozen; 25 frozen; 50 frozen; 75 frozen; 90 frozen", r.checkpoints())
 	var timeline wire.LiveRace
 	r.data("live/session/2024011", &timeline)
 	if len(timeline.Timeline) != 71 || !timeline.Provisional || timeline.State != wire.LiveOver {
@@ -219,10 +215,7 @@ func changedPaths(old, now []snapshots.ManifestEntry) (changed []string) {
 
 func (r *running) manifest() snapshots.Manifest {
 	r.t.Helper()
-	m, err := snapshots.LoadManifest(r.t.Context(), r.Store, 0)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	m := must.Get(snapshots.LoadManifest(r.t.Context(), r.Store, 0))(r.t)
 	return m
 }
 
@@ -325,14 +318,10 @@ func TestLivePicksWhileHeld(t *testing.T) {
 	r := austriaRuns(t, policy())
 	r.sees(r.lap(1))
 	publisher := snapshots.Publisher{Store: r.Store}
-	if _, err := publisher.Rollback(t.Context(), 1, "test", "a test", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(publisher.Rollback(t.Context(), 1, "test", "a test", time.Now()))(t)
 	for n := 2; n <= 18; n++ {
 		o := r.lap(n)
-		if _, _, err := r.Observed().Append(t.Context(), r.of(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(r.Observed().Append(t.Context(), r.of(), o))(t)
 		_, _ = r.Build(t.Context(), builder.Request{At: o.Received})
 	}
 	record, _ := r.Ledger.Fold().Record(austriaKey)
@@ -348,9 +337,7 @@ func TestLivePicksWhileHeld(t *testing.T) {
 func TestAuditOfLivePicks(t *testing.T) {
 	r := austriaRuns(t, policy())
 	r.sees(r.lap(1))
-	if err := r.Store.Delete(t.Context(), "live/2024011/00000001.json"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Store.Delete(t.Context(), "live/2024011/00000001.json"))
 	audit, err := proof.AuditStore(t.Context(), r.Store)
 	if err != nil || audit.Green() || audit.Faults[0].Key != "live/2024011/" {
 		t.Errorf("got %v, %v; want the observation missed", audit.Faults, err)
@@ -380,17 +367,11 @@ func TestPoorLinesFreezeNothing(t *testing.T) {
 	if len(now.Order) != 20 || carried != 17 {
 		t.Errorf("after a line with 3 of 20 cars: %d cars, %d of them carried on", len(now.Order), carried)
 	}
-	if got, want := r.checkpoints(), "0 pending; 25 pending; 50 pending; 75 pending; 90 pending"; got != want {
-		t.Errorf("after a poor lap 1: got %q, want %q", got, want)
-	}
+	must.Equal(t, "after a poor lap 1", "0 pending; 25 pending; 50 pending; 75 pending; 90 pending", r.checkpoints())
 	r.sees(few(r.lap(2), 19))
-	if got, want := r.checkpoints(), "0 frozen; 25 pending; 50 pending; 75 pending; 90 pending"; got != want {
-		t.Errorf("after a whole lap 2: got %q, want %q", got, want)
-	}
+	must.Equal(t, "after a whole lap 2", "0 frozen; 25 pending; 50 pending; 75 pending; 90 pending", r.checkpoints())
 	for n := 3; n < 18; n++ {
-		if _, _, err := r.Observed().Append(t.Context(), r.of(), r.lap(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(r.Observed().Append(t.Context(), r.of(), r.lap(n)))(t)
 	}
 	for _, n := range []int{18, 19, 20, 21, 22} { // build fails the test if a pick that cannot be made fails it
 		r.sees(few(r.lap(n), 1))
@@ -398,9 +379,7 @@ func TestPoorLinesFreezeNothing(t *testing.T) {
 		if n < 19 {
 			want = "0 frozen; 25 pending; 50 pending; 75 pending; 90 pending"
 		}
-		if got := r.checkpoints(); got != want {
-			t.Errorf("lap %d with one car: got %q, want %q", n, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("lap %d with one car", n), want, r.checkpoints())
 	}
 }
 
@@ -414,10 +393,7 @@ func TestVerifiedEndsTheRace(t *testing.T) {
 	if timeline.State != wire.LiveOver || timeline.Provisional || len(timeline.Timeline) != 3 || timeline.Result == nil {
 		t.Errorf("the timeline is %s with %d laps, provisional %t", timeline.State, len(timeline.Timeline), timeline.Provisional)
 	}
-	again, err := proof.NewReproducer(t.Context(), r.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(proof.NewReproducer(t.Context(), r.Store))(t)
 	if made, err := again.Version(t.Context(), r.manifest().Version); err != nil || made.FirstDifference != nil {
 		t.Errorf("the version is not reproduced: %+v, %v", made.FirstDifference, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/predict"
 	"gridcast/builder/settings"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
@@ -45,9 +46,7 @@ func TestModelOfTheSettings(t *testing.T) {
 		{"r2", predict.R2},
 		{"crystal-ball", predict.R2},
 	} {
-		if _, err := settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = test.setting }); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) { s.Model = test.setting }))(t)
 		model := b.Rules(t.Context()).Model
 		if model.Name() != test.want {
 			t.Errorf("settings with model %q: picks are made by %s, want %s", test.setting, model.Name(), test.want)
@@ -75,12 +74,10 @@ func TestUnreadableSettings(t *testing.T) {
 		for _, running := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, running %t", name, running), func(t *testing.T) {
 				w := newWeekend(t, asItWas)
-				if _, err := settings.Update(t.Context(), w.store, false, func(s *settings.Settings) { s.Model = "r2" }); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(settings.Update(t.Context(), w.Store, false, func(s *settings.Settings) { s.Model = "r2" }))(t)
 				silent := false
 				b := w.builder()
-				b.Store = faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				b.Store = faultblob.Wrap(w.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 					if silent && call.Key == key {
 						return faultblob.Fate{Err: errors.New("503 Service Unavailable")}
 					}
@@ -90,12 +87,9 @@ func TestUnreadableSettings(t *testing.T) {
 				if running {
 					build(t, b, austriaQualified.Add(-time.Hour))
 				}
-				whole, err := w.store.Get(t.Context(), key, 1<<20)
-				if err != nil {
-					t.Fatal(err)
-				}
+				whole := must.Get(w.Store.Get(t.Context(), key, 1<<20))(t)
 				if silent = unread.silent; !silent {
-					w.store.(*memblob.Store).Corrupt(key, unread.data)
+					w.Store.(*memblob.Store).Corrupt(key, unread.data)
 				}
 				outcome := build(t, b, austriaQualified)
 				pick := w.round().Pick
@@ -124,7 +118,7 @@ func TestUnreadableSettings(t *testing.T) {
 					t.Errorf("the result is verified: %t, want %t", verified, running)
 				}
 				silent = false
-				w.store.(*memblob.Store).Corrupt(key, whole.Data)
+				w.Store.(*memblob.Store).Corrupt(key, whole.Data)
 				again := build(t, b, late.Add(time.Hour)).Base.Manifest
 				if len(again.Settings) != 64 || slices.ContainsFunc(again.Missing, func(m snapshots.Missing) bool { return m.Code == "settings_unreadable" }) {
 					t.Errorf("readable again: settings %q, missing %v", again.Settings, again.Missing)

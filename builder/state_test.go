@@ -2,6 +2,7 @@ package builder_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/provenance"
+	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -16,14 +18,9 @@ import (
 // published returns the manifest of the current version and its description of the facts.
 func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.FactsState) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	var state wire.FactsState
-	if err := json.Unmarshal(base.Manifest.State, &state); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(base.Manifest.State, &state))
 	return base.Manifest, state
 }
 
@@ -68,9 +65,7 @@ func TestFactsState(t *testing.T) {
 		if step.result == wire.FactsVerified {
 			want.Revision = 1
 		}
-		if diff := cmp.Diff(want, austria, cmp.AllowUnexported(wire.Instant{})); diff != "" {
-			t.Errorf("at %s (-want +got):\n%s", step.at, diff)
-		}
+		must.Equal(t, fmt.Sprintf("at %s", step.at), want, austria, cmp.AllowUnexported(wire.Instant{}))
 		if got := time.Time(state.NextChange); !got.Equal(step.next) {
 			t.Errorf("at %s the next change is expected at %s, want %s", step.at, got, step.next)
 		}

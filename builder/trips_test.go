@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
@@ -27,7 +26,7 @@ func TestBuildTrips(t *testing.T) {
 
 	var mu sync.Mutex
 	calls := map[faultblob.Call]int{}
-	counting := faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+	counting := faultblob.Wrap(w.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.HasPrefix(call.Key, snapshots.DerivedFolder) {
@@ -37,10 +36,8 @@ func TestBuildTrips(t *testing.T) {
 		return faultblob.Fate{}
 	})
 	b := w.builder()
-	var err error
-	if b.Ledger, err = ledger.Load(t.Context(), counting, ledger.Simulated); err != nil {
-		t.Fatal(err)
-	}
+
+	b.Ledger = must.Get(ledger.Load(t.Context(), counting, ledger.Simulated))(t)
 	b.Store = counting
 	build(t, b, before)
 	clear(calls)
@@ -53,9 +50,7 @@ func TestBuildTrips(t *testing.T) {
 	want := map[faultblob.Call]int{
 		get("settings.json"): 1, get(snapshots.PointerKey): 1, get(ledgerKey(head + 1)): 1, get("what is derived"): 1,
 	}
-	if diff := cmp.Diff(want, calls); diff != "" {
-		t.Errorf("a build that finds nothing to do (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "a build that finds nothing to do", want, calls)
 	clear(calls)
 
 	outcome := build(t, b, austriaQualified)
@@ -79,9 +74,9 @@ func TestFreezeOnADamagedBase(t *testing.T) {
 	for _, silent := range []bool{true, false} {
 		w := newWeekend(t, asItWas)
 		build(t, w.builder(), austriaQualified.Add(-time.Hour))
-		w.store.(*memblob.Store).Corrupt(snapshots.PointerKey, []byte("{"))
+		w.Store.(*memblob.Store).Corrupt(snapshots.PointerKey, []byte("{"))
 		b := w.builder()
-		b.Store = faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		b.Store = faultblob.Wrap(w.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 			if silent && call.Key == snapshots.PointerKey {
 				return faultblob.Fate{Err: errors.New("no answer")}
 			}
@@ -106,21 +101,16 @@ func TestOvertakenBeforeTheBase(t *testing.T) {
 	other := w.builder()
 	var overtake sync.Once
 	b := w.builder()
-	b.Store = faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+	b.Store = faultblob.Wrap(w.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 		if call.Op == faultblob.Get && call.Key == snapshots.PointerKey {
 			overtake.Do(func() { build(t, other, austriaQualified.Add(time.Second)) })
 		}
 		return faultblob.Fate{}
 	})
 	outcome := build(t, b, austriaQualified)
-	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), w.Store, nil))(t)
 	if got := base.Manifest.BuiltAt; outcome.Version < 2 || !got.Equal(austriaQualified.Add(time.Second)) {
 		t.Errorf("got version %d of %s, want the instant of the other builder", outcome.Version, got)
 	}
-	if _, err := b.Build(t.Context(), builder.Request{At: austriaQualified}); !errors.Is(err, snapshots.ErrMayNotFollow) {
-		t.Errorf("a later build of an earlier instant: got %v, want %v", err, snapshots.ErrMayNotFollow)
-	}
+	must.Fail(t, "a later build of an earlier instant", must.Err(b.Build(t.Context(), builder.Request{At: austriaQualified})), snapshots.ErrMayNotFollow)
 }

@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
-	"gridcast/builder/predict"
 	"gridcast/builder/season"
-	"gridcast/snapshots/blob/memblob"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/must"
 )
 
 // withoutResults returns the archive as it would be if nobody had entered the results of some
@@ -28,10 +27,7 @@ func withoutResults(t *testing.T, a *season.Archive, rounds ...season.GrandPrixI
 			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
 		}
 	}
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a = must.Get(season.New(facts))(t)
 	return a
 }
 
@@ -45,41 +41,20 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	const britain, britainKey = season.GrandPrixID("great-britain"), int64(2024012)
 	opened := austriaStart.AddDate(0, 0, 10)
 	whole := altered(t, asItWas)
-	w := &weekend{t: t, store: memblob.New(), policy: builder.Policy{Model: predict.GridFrequency()}}
-	w.archive = withoutResults(t, whole, austria, britain)
-	facts := archive.NewStore(w.store)
-	put := func(a *season.Archive) archive.Stored {
-		t.Helper()
-		return archivetest.Put(t, facts, archivetest.Stored(t, a.Facts()))
-	}
-	var err error
-	if w.ledger, err = ledger.Open(t.Context(), w.store, ledger.Real, opened, "test", put(w.archive).SHA256); err != nil {
-		t.Fatal(err)
-	}
+	lacking := archivetest.Stored(t, withoutResults(t, whole, austria, britain).Facts())
+	w := &weekend{testseason.New(t, testseason.Config{Stored: lacking, Kind: ledger.Real, Opened: opened}), t}
+	facts := w.Archives
 	// state is that of a round for a process that starts now.
 	state := func(at time.Time, key int64) almanac.State {
 		t.Helper()
-		l, err := ledger.Load(t.Context(), w.store, ledger.Real)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := facts.Vouch(t.Context(), l); err != nil {
-			t.Fatal(err)
-		}
-		inUse, err := facts.Load(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := almanac.Join(inUse.Archive.AsOf(at), l.Current(at)).Round(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(ledger.Load(t.Context(), w.Store, ledger.Real))(t)
+		must.Do(t, facts.Vouch(t.Context(), l))
+		inUse := must.Get(facts.Load(t.Context()))(t)
+		r := must.Get(almanac.Join(inUse.Archive.AsOf(at), l.Current(at)).Round(key))(t)
 		return r.State
 	}
 	b := w.builder()
-	if err := facts.Vouch(t.Context(), w.ledger); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, facts.Vouch(t.Context(), w.Ledger))
 	build(t, b, opened)
 	if got := state(opened, austriaKey); got != almanac.AwaitingResult {
 		t.Errorf("without its result Austria is %v", got)
@@ -89,7 +64,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	}
 
 	// The results come.
-	w.archive = whole
+	w.Stored.Archive = whole
 	b = w.builder()
 	later := opened.Add(time.Hour)
 	if got := state(later, austriaKey); got != almanac.AwaitingResult {
@@ -107,7 +82,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	if got := state(month, britainKey); got != almanac.AwaitingResult {
 		t.Errorf("a month later Britain is %v, want it to wait for an operator", got)
 	}
-	if audit := mustAudit(t, w); !audit.Green() {
+	if audit := mustAudit(t, w.Store); !audit.Green() {
 		t.Errorf("the audit blames %s", blamed(audit))
 	}
 }
@@ -116,9 +91,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 func TestVouchingOfBefore(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	b := w.builder()
-	if err := archive.NewStore(w.store).Vouch(t.Context(), w.ledger); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.NewStore(w.Store).Vouch(t.Context(), w.Ledger))
 	out := build(t, b, austriaQualified)
 	if len(out.Events) != 1 || out.Events[0].Type != ledger.PickFrozen {
 		t.Errorf("settled %v, want the pick alone", out.Events)

@@ -50,7 +50,6 @@ var arrows = map[string][]string{
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/live":                  {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/names", "builder/season", "builder/ledger"},
-	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
 	"builder/picks":                 {"builder/almanac", "builder/ledger", "builder/predict", "builder/season"},
 	"builder/running":               {"builder/almanac", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/season"},
 	"builder/derive":                {"schemas", "snapshots", "builder/almanac", "builder/archive", "builder/ledger", "builder/live", "builder/picks", "builder/predict", "builder/season", "builder/source"},

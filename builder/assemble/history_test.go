@@ -65,16 +65,13 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 			continue
 		}
 		facts := document.Facts
-		out, err := assemble.Assemble(assemble.Input{
+		out := must.Get(assemble.Assemble(assemble.Input{
 			Current:   h.facts,
 			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Kind: assemble.Full, Facts: facts, Sheets: document.Sheets, Unread: document.Unread, Born: document.Born}},
 			Aliases:   h.aliases,
 			Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
 			Now:       commit.At,
-		})
-		if err != nil {
-			t.Fatalf("%s %s: %v", commit.At, commit.Subject, err)
-		}
+		}))(t)
 		for _, r := range out.Renames {
 			h.aliases[r.From] = r.To
 		}

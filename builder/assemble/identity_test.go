@@ -218,10 +218,7 @@ func TestIdentity(t *testing.T) {
 				test.change(f, r, d)
 			}
 		})
-		out, err := assemble.Assemble(assemble.Input{Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)})
-		if err != nil {
-			t.Fatalf("%s: %v", test.what, err)
-		}
+		out := must.Get(assemble.Assemble(assemble.Input{Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)}))(t)
 		var reasons []string
 		for _, p := range out.Held {
 			for _, r := range p.Refused {

@@ -85,10 +85,7 @@ func ingestOf(s *testseason.Season, sources ...ingest.Source) *ingest.Ingest {
 func (s *service) step(t testing.TB, now time.Time) ingest.Outcome {
 	t.Helper()
 	s.now = now
-	report, err := s.ingest.Poll(t.Context(), now, false)
-	if err != nil {
-		t.Fatalf("at %s: %v", now.Format(time.RFC3339), err)
-	}
+	report := must.Get(s.ingest.Poll(t.Context(), now, false))(t)
 	must.Succeed(t, fmt.Sprintf("at %s", now.Format(time.RFC3339)), must.Err(s.Build(t.Context(), builder.Request{At: now, Reason: "test"})))
 	return report
 }

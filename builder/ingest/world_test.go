@@ -159,10 +159,7 @@ func (s *small) commit(files map[string][]byte) {
 func (s *small) poll(t testing.TB, at time.Time) ingest.Outcome {
 	t.Helper()
 	s.now = at
-	outcome, err := s.Poll(t.Context(), at, false)
-	if err != nil {
-		t.Fatalf("poll at %s: %v", at.Format(time.RFC3339), err)
-	}
+	outcome := must.Get(s.Poll(t.Context(), at, false))(t)
 	return outcome
 }
 

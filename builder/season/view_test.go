@@ -95,9 +95,7 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 			Offset  string    `json:"gmt_offset"`
 			Start   time.Time `json:"date_start"`
 		}
-		if err := json.Unmarshal(data, &meetings); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		must.Do(t, json.Unmarshal(data, &meetings))
 		for _, m := range meetings {
 			name := strings.ToLower(m.Circuit)
 			id, ok := circuits[name]

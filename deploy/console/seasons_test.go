@@ -8,13 +8,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/must"
@@ -40,7 +40,7 @@ func TestPageIsSmall(t *testing.T) {
 			w := newWorld(t)
 			stored := archivetest.Put(t, archive.NewStore(w.store), archivetest.Stored(t, tt.seasons(t).Facts()))
 			w.set(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
-			must.Get(almanactest.Fresh(t, w.builder.Ledger).Append(t.Context(), w.now(), "test", func(s *ledger.Fold) ([]ledger.Event, error) {
+			must.Get(testseason.Fresh(t, w.builder.Ledger).Append(t.Context(), w.now(), "test", func(s *ledger.Fold) ([]ledger.Event, error) {
 				keys, err := ledger.AssignKeys(s, stored.Archive.Facts().Seasons)
 				return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 			}))(t)

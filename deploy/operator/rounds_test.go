@@ -15,7 +15,6 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
@@ -23,6 +22,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
@@ -55,7 +55,7 @@ func belgianWeekend(t *testing.T) *race {
 		t.Fatal(err)
 	}
 	policy := builder.Policy{Model: predict.GridFrequency()}
-	must.Get(policy.Settle(t.Context(), almanactest.Fresh(t, w.Ledger), inUse, w.at))(t)
+	must.Get(policy.Settle(t.Context(), testseason.Fresh(t, w.Ledger), inUse, w.at))(t)
 	w.Facts, w.Now = facts.Load, func() time.Time { return w.at }
 	return w
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/must"
 	"gridcast/scheduler/cadence"
 	"gridcast/snapshots/blob/memblob"
@@ -24,7 +24,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test", ""))(t)
 	record := func(decide func(*ledger.Fold) ([]ledger.Event, error)) {
 		t.Helper()
-		must.Get(almanactest.Fresh(t, l).Append(t.Context(), now, "test", decide))(t)
+		must.Get(testseason.Fresh(t, l).Append(t.Context(), now, "test", decide))(t)
 	}
 	record(func(s *ledger.Fold) ([]ledger.Event, error) {
 		keys, err := ledger.AssignKeys(s, a.AsOf(now).Seasons)
