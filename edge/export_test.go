@@ -61,7 +61,7 @@ func (e *Edge) Downloading() int {
 	s := &e.downloads.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.held)
+	return len(s.sending)
 }
 
 // DownloadsMade returns the served version if the edge has made all files of it, otherwise 0.

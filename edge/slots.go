@@ -18,8 +18,8 @@ type slots struct {
 	slowest int64         // rate, in bytes a second, of the slowest client that gets a whole file
 	patient time.Duration // a client may be so far behind that rate
 
-	mu   sync.Mutex // guards held
-	held []*openFile
+	mu      sync.Mutex // guards sending
+	sending []*openFile
 }
 
 const (
@@ -59,7 +59,7 @@ func (s *slots) take(f *openFile) bool {
 	defer s.mu.Unlock()
 	var ofKey, ofAddress int
 	var slowest *openFile
-	for _, other := range s.held {
+	for _, other := range s.sending {
 		if other.to.key == f.to.key {
 			ofKey++
 		}
@@ -73,7 +73,7 @@ func (s *slots) take(f *openFile) bool {
 	if ofKey >= max(1, s.most/keysAtLeast) || ofAddress >= max(1, s.most/addressesAtLeast) {
 		return false
 	}
-	if len(s.held) >= s.most {
+	if len(s.sending) >= s.most {
 		if slowest == nil {
 			return false
 		}
@@ -81,7 +81,7 @@ func (s *slots) take(f *openFile) bool {
 		_ = slowest.to.conn.Conn.SetWriteDeadline(f.began) // fails only if the connection is closed
 		s.remove(slowest)
 	}
-	s.held = append(s.held, f)
+	s.sending = append(s.sending, f)
 	return true
 }
 
@@ -89,7 +89,7 @@ func (s *slots) take(f *openFile) bool {
 func (f *openFile) rate(now time.Time) float64 { return float64(f.taken) / now.Sub(f.began).Seconds() }
 
 func (s *slots) remove(f *openFile) {
-	s.held = slices.DeleteFunc(s.held, func(other *openFile) bool { return other == f })
+	s.sending = slices.DeleteFunc(s.sending, func(other *openFile) bool { return other == f })
 }
 
 // release gives back the slot of a file, unless the file was evicted.

@@ -30,7 +30,7 @@ func (c *Client) Rebuild(ctx context.Context, store, reason string) (id string, 
 		return "", err
 	}
 	defer func() { _ = response.Body.Close() }() // it is only read
-	var run runView
+	var run runAnswer
 	if err := json.NewDecoder(response.Body).Decode(&run); err != nil {
 		return "", fmt.Errorf("%s does not answer as a scheduler does: %w", c.Address, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"gridcast/scheduler/webhook"
 )
 
-// keyView is a key with the requests that all edges have counted since their start.
-type keyView struct {
+// keyRow is a key with the requests that all edges have counted since their start.
+type keyRow struct {
 	keys.StoredKey
 	State             string
 	Active            bool
@@ -21,7 +21,7 @@ type keyView struct {
 }
 
 type keysSection struct {
-	List  []keyView
+	List  []keyRow
 	Tiers []string
 }
 
@@ -40,9 +40,9 @@ func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport
 	}
 	now := time.Now()
 	for _, k := range document.Keys {
-		p.Keys.List = append(p.Keys.List, keyView{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused})
+		p.Keys.List = append(p.Keys.List, keyRow{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused})
 	}
-	slices.SortStableFunc(p.Keys.List, func(a, b keyView) int {
+	slices.SortStableFunc(p.Keys.List, func(a, b keyRow) int {
 		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
 	})
 	return nil

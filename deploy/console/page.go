@@ -34,18 +34,18 @@ type page struct {
 	RaceTime   time.Time
 	Speed      float64
 	Kind       ledger.Kind
-	Run        *runView // the latest run, if it is recent
-	Problem    string   // why versions are not built
+	Run        *runAnswer // the latest run, if it is recent
+	Problem    string     // why versions are not built
 	Notices    []notice
 	Release    string // of the program
 
 	Served   served
-	Next     *view.Round // the scheduled one that starts first; nil if none is known
-	Race     *raceView   // nil: none may be observed now
+	Next     *view.Round  // the scheduled one that starts first; nil if none is known
+	Race     *raceSection // nil: none may be observed now
 	Results  resultsSection
 	Control  controlSection
-	Season   seasonView
-	Record   recordView
+	Season   seasonSection
+	Record   recordSection
 	Versions []view.VersionRow
 	Keys     keysSection
 	Webhooks webhooksSection
@@ -88,7 +88,7 @@ func (s *sourcesSection) states() (states []ingest.PollState) {
 
 // auditSection lists the latest entries of the audit log.
 type auditSection struct {
-	List    []auditView
+	List    []auditRow
 	All     int // entries in the log
 	Damaged []auditlog.Damage
 }
@@ -119,8 +119,8 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 		Jobs: c.Operator.Jobs(),
 	}
 	if run := c.runs.current(); run != nil && (!run.Last().Ends() || time.Since(run.Began) < runStaysFor) {
-		view := viewOf(run)
-		p.Run = &view
+		answer := answerOf(run)
+		p.Run = &answer
 	}
 	if c.Problem != nil {
 		p.Problem = c.Problem()
@@ -262,8 +262,8 @@ func rank(urgent bool) int {
 	return 1
 }
 
-// auditView is an entry of the audit log, with the reason if the action failed.
-type auditView struct {
+// auditRow is an entry of the audit log, with the reason if the action failed.
+type auditRow struct {
 	auditlog.AuditLine
 	Failure string
 }
@@ -280,7 +280,7 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 			failures[e.Of] = e.Reason
 			continue
 		}
-		p.Audit.List = append(p.Audit.List, auditView{e, failures[e.Seq]})
+		p.Audit.List = append(p.Audit.List, auditRow{e, failures[e.Seq]})
 		if len(p.Audit.List) == shownAudit {
 			break
 		}

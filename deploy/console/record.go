@@ -16,8 +16,8 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// recordView is the accuracy of all picks in the ledger, compared with the drivers on pole.
-type recordView struct {
+// recordSection is the accuracy of all picks in the ledger, compared with the drivers on pole.
+type recordSection struct {
 	scores
 	From, To   int // seasons
 	PoleHits   int
@@ -27,10 +27,10 @@ type recordView struct {
 }
 
 // PolePct is how often the driver on pole won the same races.
-func (r recordView) PolePct() string { return share(r.PoleHits, r.Races) }
+func (r recordSection) PolePct() string { return share(r.PoleHits, r.Races) }
 
-func newRecord(a *almanac.Almanac) recordView {
-	var record recordView
+func newRecord(a *almanac.Almanac) recordSection {
+	var record recordSection
 	var forecasts []score.Score
 	var hits, pole []int // cumulative
 	for _, y := range a.Years {
@@ -170,8 +170,8 @@ func calibrationChart(bins []score.Bin) chart {
 	return c
 }
 
-// raceView is the running race, for the form of an order by hand.
-type raceView struct {
+// raceSection is the running race, for the form of an order by hand.
+type raceSection struct {
 	operator.RunningRace
 
 	Stale   bool
@@ -187,7 +187,7 @@ type raceLine struct {
 }
 
 // Seen is the instant of the latest observation.
-func (r *raceView) Seen() time.Time { return time.Time(r.ObservedAt) }
+func (r *raceSection) Seen() time.Time { return time.Time(r.ObservedAt) }
 
 func (c *Console) collectRace(ctx context.Context, p *page) {
 	now, ok := c.Operator.Running(ctx)
@@ -195,7 +195,7 @@ func (c *Console) collectRace(ctx context.Context, p *page) {
 		return
 	}
 	until := time.Time(now.ValidUntil)
-	p.Race = &raceView{RunningRace: now, NextLap: now.Lap + 1, Stale: !until.IsZero() && p.RaceTime.After(until)}
+	p.Race = &raceSection{RunningRace: now, NextLap: now.Lap + 1, Stale: !until.IsZero() && p.RaceTime.After(until)}
 	for i := range p.Race.Checkpoints {
 		if p.Race.Next == nil && p.Race.Checkpoints[i].Status == wire.CheckpointPending {
 			p.Race.Next = &p.Race.Checkpoints[i]
@@ -205,7 +205,7 @@ func (c *Console) collectRace(ctx context.Context, p *page) {
 }
 
 // plot draws the chances to win of the five likeliest drivers, lap by lap.
-func (r *raceView) plot() {
+func (r *raceSection) plot() {
 	win := func(c wire.LiveCar) wire.Percent { return *cmp.Or(c.WinPct, new(wire.Percent)) }
 	likeliest := slices.Clone(r.Order)
 	slices.SortStableFunc(likeliest, func(a, b wire.LiveCar) int { return cmp.Compare(win(b), win(a)) })

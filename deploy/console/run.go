@@ -178,8 +178,8 @@ func (rs *runs) current() *Run {
 	return rs.latest[len(rs.latest)-1]
 }
 
-// runView is a run as JSON, and on its page for browsers without scripts.
-type runView struct {
+// runAnswer is a run as JSON, and on its page for browsers without scripts.
+type runAnswer struct {
 	ID       string    `json:"id"`
 	Title    string    `json:"title"`
 	Operator string    `json:"operator"`
@@ -189,9 +189,9 @@ type runView struct {
 	Last     Event     `json:"last"`
 }
 
-func viewOf(r *Run) runView {
+func answerOf(r *Run) runAnswer {
 	last := r.Last()
-	return runView{ID: r.ID, Title: r.Title, Operator: r.Operator, Back: r.Back, Began: r.Began.UTC(), Ended: last.Ends(), Last: last}
+	return runAnswer{ID: r.ID, Title: r.Title, Operator: r.Operator, Back: r.Back, Began: r.Began.UTC(), Ended: last.Ends(), Last: last}
 }
 
 // answerRun answers with the address of a run: a redirect for a browser without scripts, else JSON, at once
@@ -211,7 +211,7 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 		status = http.StatusOK
 	}
 	w.Header().Set("Location", "/runs/"+run.ID)
-	writeJSON(w, status, viewOf(run))
+	writeJSON(w, status, answerOf(run))
 }
 
 func (c *Console) showRun(w http.ResponseWriter, r *http.Request, _ visitor) {
@@ -224,10 +224,10 @@ func (c *Console) showRun(w http.ResponseWriter, r *http.Request, _ visitor) {
 		if !run.Last().Ends() {
 			w.Header().Set("Refresh", "1")
 		}
-		c.render(w, http.StatusOK, "run", viewOf(run))
+		c.render(w, http.StatusOK, "run", answerOf(run))
 		return
 	}
-	writeJSON(w, http.StatusOK, viewOf(run))
+	writeJSON(w, http.StatusOK, answerOf(run))
 }
 
 // keepAlive is how often a stream without news sends a comment, so that proxies keep it open.

@@ -82,20 +82,20 @@ func newResults(a *almanac.Almanac) resultsSection {
 	return s
 }
 
-// seasonView is a season's rounds with picks and results.
-type seasonView struct {
+// seasonSection is a season's rounds with picks and results.
+type seasonSection struct {
 	scores
 	Year   int
 	Years  []int // all seasons, the latest first
 	Rounds []seasonRound
 
-	Decisions []decisionView         // about the championships, that stand
+	Decisions []decisionRow          // about the championships, that stand
 	Offers    []almanac.Offer        // that only the source's table shows
 	Counted   []almanac.Championship // the tables, the latest first
 }
 
-// decisionView is a decision about a championship.
-type decisionView struct {
+// decisionRow is a decision about a championship.
+type decisionRow struct {
 	almanac.ChampionshipDecision
 
 	Number int
@@ -195,8 +195,8 @@ func started(r *almanac.Round) []string {
 }
 
 // newSeason returns the season of a year; the current one if the almanac has none of that year.
-func newSeason(a *almanac.Almanac, year int) seasonView {
-	s := seasonView{Year: a.Current}
+func newSeason(a *almanac.Almanac, year int) seasonSection {
+	s := seasonSection{Year: a.Current}
 	for _, y := range slices.Backward(a.Years) {
 		s.Years = append(s.Years, y.Year)
 	}
@@ -218,7 +218,7 @@ func newSeason(a *almanac.Almanac, year int) seasonView {
 	}
 	if y, ok := a.Year(s.Year); ok {
 		for i, d := range y.Decisions() {
-			shown := decisionView{ChampionshipDecision: d, Number: i + 1, Name: almanac.ChampionshipName(d.Constructors)}
+			shown := decisionRow{ChampionshipDecision: d, Number: i + 1, Name: almanac.ChampionshipName(d.Constructors)}
 			if d.Round != nil {
 				shown.From = d.Round.Facts.Name
 			}

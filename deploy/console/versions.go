@@ -128,10 +128,10 @@ type served struct {
 
 	Held       bool
 	HeldReason string
-	Edges      []edgeView
+	Edges      []edgeRow
 }
 
-type edgeView struct {
+type edgeRow struct {
 	EdgeReport
 
 	BuiltAt time.Time // race time
@@ -154,7 +154,7 @@ func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeRepo
 		p.Served = served{Manifest: base.Manifest, Held: base.Pointer.Held, HeldReason: base.Pointer.Reason}
 	}
 	for _, r := range reports {
-		p.Served.Edges = append(p.Served.Edges, edgeView{
+		p.Served.Edges = append(p.Served.Edges, edgeRow{
 			EdgeReport: r, BuiltAt: time.Time(r.Status.BuiltAt),
 			Behind: r.Problem == "" && r.Status.Version < p.Served.Version, Faults: r.Faults(p.Served.Version),
 		})

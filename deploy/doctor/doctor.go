@@ -362,12 +362,12 @@ func (d *doctor) published(ctx context.Context) int64 {
 	return pointer.Version
 }
 
-// verifyTimeout bounds the reading of all objects of a version.
-const verifyTimeout = 2 * time.Minute
+// objectsTimeout bounds the reading of all objects of a version.
+const objectsTimeout = 2 * time.Minute
 
 // objects reads every object of the current version.
 func (d *doctor) objects(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, objectsTimeout)
 	defer cancel()
 	found, err := snapshots.Verify(ctx, d.store, 0, nil)
 	if err == nil && len(found.Faults) > 0 {

@@ -106,7 +106,7 @@ func (c *verifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}}
 	var found signedAnswer
 	for range 3 { // the edge may take another version between two requests
-		if found, err = site.verify(ctx, target, c.APIKey); !errors.Is(err, errDiffers) {
+		if found, err = site.compare(ctx, target, c.APIKey); !errors.Is(err, errDiffers) {
 			break
 		}
 	}
@@ -129,8 +129,8 @@ type signedSite struct {
 	opened notes.Note
 }
 
-// verify compares an answer with the manifest that the publisher signed.
-func (w *signedSite) verify(ctx context.Context, target *url.URL, key string) (signedAnswer, error) {
+// compare compares an answer with the manifest that the publisher signed.
+func (w *signedSite) compare(ctx context.Context, target *url.URL, key string) (signedAnswer, error) {
 	body, err := w.read(ctx, target.String(), key, maxAnswer)
 	if err != nil {
 		return signedAnswer{}, err

@@ -33,7 +33,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if o.Ingest == nil {
 		return nil, errNoFacts
 	}
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func calendarEffects(plan *ingest.CalendarPlan) (effects []string) {
 
 // CalendarTemplate returns the known calendar of a year as a table that ImportCalendar reads.
 func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, error) {
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return "", err
 	}

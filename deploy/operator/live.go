@@ -218,7 +218,7 @@ func (o *Operator) LiveSession(ctx context.Context) (int64, error) {
 
 // liveRound returns the round of /live now, and the instant.
 func (o *Operator) liveRound(ctx context.Context) (*almanac.Round, time.Time, error) {
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
 	}

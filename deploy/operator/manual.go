@@ -258,7 +258,7 @@ func (o *Operator) enter(ctx context.Context, entry ingest.ManualEntry, request 
 // previewFacts describes the effects of an entry for a round: the changed facts, the pick, and the documents
 // that clients see.
 func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ingest.ManualEntry) (Preview, error) {
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return Preview{}, err
 	}

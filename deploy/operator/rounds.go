@@ -52,7 +52,7 @@ type VerifyResults struct {
 }
 
 func (d VerifyResults) look(ctx context.Context, o *Operator) (*Plan, error) {
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +390,7 @@ func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Nam
 
 // Almanac joins the facts and the ledger of the store as of now.
 func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -406,13 +406,13 @@ func (o *Operator) Round(ctx context.Context, session int64) (*almanac.Round, er
 	return a.Round(session)
 }
 
-// view returns the facts that are known now, after a refresh of the ledger.
-func (o *Operator) view(ctx context.Context) (*season.View, error) {
+// known returns the facts that are known now, after a refresh of the ledger.
+func (o *Operator) known(ctx context.Context) (*season.View, error) {
 	v, _, err := o.refresh(ctx)
 	return v, err
 }
 
-// refresh is view that also returns the refreshed ledger, for appends.
+// refresh is known that also returns the refreshed ledger, for appends.
 func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, error) {
 	if o.Ledger == nil || o.Facts == nil {
 		return nil, ledger.Fresh{}, ledger.ErrNotOpened
@@ -430,7 +430,7 @@ func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, err
 
 // roundNow returns a round by its session key, as the ledger has it, and the facts that are known now.
 func (o *Operator) roundNow(ctx context.Context, session int64) (*season.View, *almanac.Round, error) {
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -79,7 +79,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	for _, refused := range c.Refused {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("The gate %s holds it: %s.", strings.ReplaceAll(string(refused.Gate), "_", " "), refused.Reason))
 	}
-	v, err := o.view(ctx)
+	v, err := o.known(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	c.OperatorTokenFile, c.startKey, c.StartPage = demoToken, client[len(client)-1].key, edge.Shown // the sandbox's key
-	c.order = demoOrder{stored.Archive}
+	c.laps = demoLaps{stored.Archive}
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
 		shown := banner{

@@ -15,12 +15,12 @@ import (
 	"gridcast/builder/season"
 )
 
-// demoOrder is the source of the running order in a demo. It makes the order of each lap from grid, pit stops and
+// demoLaps is the source of the running order in a demo. It makes the order of each lap from grid, pit stops and
 // result, because no archive has the laps.
-type demoOrder struct{ archive *season.Archive }
+type demoLaps struct{ archive *season.Archive }
 
 // Watch hands over the laps of a race at their instants.
-func (d demoOrder) Watch(ctx context.Context, host live.Host, race live.Fixture) error {
+func (d demoLaps) Watch(ctx context.Context, host live.Host, race live.Fixture) error {
 	for _, year := range d.archive.Facts().Seasons {
 		for i := range year.Rounds {
 			if r := &year.Rounds[i]; r.StartsAt().Equal(race.Start) {

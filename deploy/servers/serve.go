@@ -33,7 +33,7 @@ type Serve struct {
 	DemoSpeed float64 `help:"Race seconds in a real second of the demo." default:"300"`
 
 	startKey string          // for the start page of the demo
-	order    service.Watcher // of the demo's races
+	laps     service.Watcher // of the demo's races
 }
 
 // Run serves and builds until ctx ends.
@@ -127,7 +127,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, order: c.order}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: bulk.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {

@@ -165,7 +165,7 @@ type worker struct {
 	port     *operatorPort
 	sources  *flags.Sources
 	webhooks *flags.Webhooks
-	order    service.Watcher // of the running races of a demo; nil: none
+	laps     service.Watcher // of the running races of a demo; nil: none
 
 	problem atomic.Pointer[string] // why the service has not started; nil if it has or is about to
 	started atomic.Bool            // versions are built
@@ -209,8 +209,8 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
 			running.Deliver(sender)
-			if w.order != nil {
-				running.Watch(w.order)
+			if w.laps != nil {
+				running.Watch(w.laps)
 			}
 			if w.port != nil {
 				if w.port.signKeys != nil {

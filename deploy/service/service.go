@@ -136,7 +136,7 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 		{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
 		{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
-		{Name: verifyJob, Work: cadence.Verify, Run: s.verify, Since: since},
+		{Name: verifyJob, Work: cadence.Verify, Run: s.checkObjects, Since: since},
 		{Name: deriveJob, Run: derive},
 	}
 	if s.builder.Signers != nil {
@@ -328,9 +328,9 @@ func (s *Service) setPublished(ctx context.Context, base *snapshots.Base) error 
 	return nil
 }
 
-// verify reads every object of the current version again, so that damage in the store is found before an
+// checkObjects reads every object of the current version again, so that damage in the store is found before an
 // edge starts from it. A build repairs the damage.
-func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
+func (s *Service) checkObjects(ctx context.Context, _ scheduler.Trigger) error {
 	found, err := snapshots.Verify(ctx, s.builder.Store, 0, nil)
 	if err != nil || len(found.Faults) > 0 {
 		if _, err := s.Build(ctx, builder.Request{Reason: "repair", Repair: true}); err != nil && !errors.Is(err, snapshots.ErrHeld) {
