@@ -10,6 +10,7 @@ package almanac
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -250,16 +251,9 @@ const awaitedFor = 14 * 24 * time.Hour
 // ahead returns the season of the earliest round that is scheduled, live, or has awaited its result for less than two
 // weeks; else the last season.
 func (a *Almanac) ahead() int {
-	for i := range a.Years {
-		for j := range a.Years[i].Rounds {
-			switch r := &a.Years[i].Rounds[j]; r.State {
-			case Scheduled, Live:
-				return r.Year
-			case AwaitingResult:
-				if a.At.Sub(r.WindowEnd()) < awaitedFor {
-					return r.Year
-				}
-			}
+	for r := range a.All() {
+		if r.State == Scheduled || r.State == Live || r.State == AwaitingResult && a.At.Sub(r.WindowEnd()) < awaitedFor {
+			return r.Year
 		}
 	}
 	if len(a.Years) == 0 {
@@ -319,13 +313,24 @@ func (a *Almanac) inOrder(want func(*Round) bool) []*Round {
 	return found
 }
 
+// All yields the rounds of all seasons, in their order.
+func (a *Almanac) All() iter.Seq[*Round] {
+	return func(yield func(*Round) bool) {
+		for i := range a.Years {
+			for j := range a.Years[i].Rounds {
+				if !yield(&a.Years[i].Rounds[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (a *Almanac) where(want func(*Round) bool) []*Round {
 	var found []*Round
-	for i := range a.Years {
-		for j := range a.Years[i].Rounds {
-			if r := &a.Years[i].Rounds[j]; want(r) {
-				found = append(found, r)
-			}
+	for r := range a.All() {
+		if want(r) {
+			found = append(found, r)
 		}
 	}
 	return found

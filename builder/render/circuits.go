@@ -59,21 +59,18 @@ func layoutOf(r *almanac.Round) (found layout) {
 // circuits lists the circuits of a season, or those of all seasons.
 func circuits(a *almanac.Almanac, year int) []wire.CircuitRecord {
 	by := map[season.CircuitID]*wire.CircuitRecord{}
-	for i := range a.Years {
-		for j := range a.Years[i].Rounds {
-			r := &a.Years[i].Rounds[j]
-			if year != 0 && r.Year != year || r.State == almanac.Cancelled {
-				continue
-			}
-			c := by[r.Circuit.ID]
-			if c == nil {
-				c = &wire.CircuitRecord{ID: string(r.Circuit.ID), TimeZone: season.TimeZone(r.Circuit.ID)}
-				by[r.Circuit.ID] = c
-			}
-			addRound(c, r)
-			if r.Result != nil {
-				addRace(c, r)
-			}
+	for r := range a.All() {
+		if year != 0 && r.Year != year || r.State == almanac.Cancelled {
+			continue
+		}
+		c := by[r.Circuit.ID]
+		if c == nil {
+			c = &wire.CircuitRecord{ID: string(r.Circuit.ID), TimeZone: season.TimeZone(r.Circuit.ID)}
+			by[r.Circuit.ID] = c
+		}
+		addRound(c, r)
+		if r.Result != nil {
+			addRace(c, r)
 		}
 	}
 	all := make([]wire.CircuitRecord, 0, len(by))

@@ -172,21 +172,14 @@ func forecastHistory(r *almanac.Round) wire.ForecastHistory {
 // results.
 func accuracy(a *almanac.Almanac, year int) wire.Accuracy {
 	var preRace, live score
-	for i := range a.Years {
-		y := &a.Years[i]
-		if year != 0 && y.Year != year {
+	for r := range a.All() {
+		if year != 0 && r.Year != year || r.Pick == nil || r.Result == nil {
 			continue
 		}
-		for j := range y.Rounds {
-			r := &y.Rounds[j]
-			if r.Pick == nil || r.Result == nil {
-				continue
-			}
-			places := almanac.Podium(r.Result.Rows)
-			preRace.add(r.Pick, places)
-			if r.LivePick != nil {
-				live.add(r.LivePick, places)
-			}
+		places := almanac.Podium(r.Result.Rows)
+		preRace.add(r.Pick, places)
+		if r.LivePick != nil {
+			live.add(r.LivePick, places)
 		}
 	}
 	during := live.rates()

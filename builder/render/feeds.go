@@ -40,15 +40,13 @@ func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 	c.line("X-WR-CALNAME", fmt.Sprintf("gridcast %d", a.Current))
 	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
 	c.line("X-PUBLISHED-TTL", "PT1H")
-	for i := range a.Years {
-		if a.Years[i].Year < min(a.Current, a.Past()) {
+	first := min(a.Current, a.Past())
+	for r := range a.All() {
+		if r.Year < first {
 			continue
 		}
-		for j := range a.Years[i].Rounds {
-			r := &a.Years[i].Rounds[j]
-			for _, s := range slices.Concat(weekend(r).Sessions, earlier(r, true)) {
-				c.event(r, s, generatedAt)
-			}
+		for _, s := range slices.Concat(weekend(r).Sessions, earlier(r, true)) {
+			c.event(r, s, generatedAt)
 		}
 	}
 	c.line("END", "VCALENDAR")

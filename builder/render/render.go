@@ -36,12 +36,9 @@ func Body(a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte,
 func Variants(a *almanac.Almanac) []catalog.Variant {
 	rounds := map[int64]*almanac.Round{}
 	var sessions []int64
-	for i := range a.Years {
-		for j := range a.Years[i].Rounds {
-			r := &a.Years[i].Rounds[j]
-			rounds[r.Session] = r
-			sessions = append(sessions, r.Session)
-		}
+	for r := range a.All() {
+		rounds[r.Session] = r
+		sessions = append(sessions, r.Session)
 	}
 	return slices.DeleteFunc(catalog.All(Known(a), sessions), func(v catalog.Variant) bool {
 		return v.Endpoint.Derived() || v.SessionKey > 0 && !speaksOf(v.Endpoint, rounds[v.SessionKey])
@@ -168,11 +165,9 @@ func latest[T any](has func(*almanac.Round) bool, record func(*almanac.Round) T)
 			return records(has, func(_ *almanac.Year, r *almanac.Round) T { return record(r) })(a, v)
 		}
 		var last *almanac.Round
-		for i := range a.Years {
-			for j := range a.Years[i].Rounds {
-				if r := &a.Years[i].Rounds[j]; has(r) && (last == nil || r.Start.After(last.Start)) {
-					last = r
-				}
+		for r := range a.All() {
+			if has(r) && (last == nil || r.Start.After(last.Start)) {
+				last = r
 			}
 		}
 		list := []T{}

@@ -34,11 +34,7 @@ func Round(v *season.View, s *ledger.Fold) *almanac.Round {
 
 // RoundIn returns the round of /live at the instant of an almanac, nil if there is none.
 func RoundIn(a *almanac.Almanac) *almanac.Round {
-	var rounds []*almanac.Round
-	for i := range a.Years {
-		rounds = append(rounds, a.Rounds(a.Years[i].Year)...)
-	}
-	return latest(rounds, a.At)
+	return latest(slices.Collect(a.All()), a.At)
 }
 
 func latest(rounds []*almanac.Round, now time.Time) *almanac.Round {

@@ -33,22 +33,20 @@ func newRecord(a *almanac.Almanac) recordSection {
 	var record recordSection
 	var forecasts []score.Score
 	var hits, pole []int // cumulative
-	for _, y := range a.Years {
-		for _, r := range a.Rounds(y.Year) {
-			hit, _, scored := record.add(r)
-			if !scored {
-				continue
-			}
-			if len(r.Facts.Grid) > 0 && r.Facts.Grid[0].Driver == almanac.Podium(r.Result.Rows)[0] {
-				record.PoleHits++
-			}
-			if record.Races == 1 {
-				record.From = r.Year
-			}
-			record.To = r.Year
-			hits, pole = append(hits, record.Hits), append(pole, record.PoleHits)
-			forecasts = append(forecasts, score.Score{Confidence: r.Pick.WinProbability, Hit: hit})
+	for r := range a.All() {
+		hit, _, scored := record.add(r)
+		if !scored {
+			continue
 		}
+		if len(r.Facts.Grid) > 0 && r.Facts.Grid[0].Driver == almanac.Podium(r.Result.Rows)[0] {
+			record.PoleHits++
+		}
+		if record.Races == 1 {
+			record.From = r.Year
+		}
+		record.To = r.Year
+		hits, pole = append(hits, record.Hits), append(pole, record.PoleHits)
+		forecasts = append(forecasts, score.Score{Confidence: r.Pick.WinProbability, Hit: hit})
 	}
 	if record.Races == 0 {
 		return record

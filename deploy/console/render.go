@@ -122,10 +122,8 @@ func (p *page) SayRound(key int64) string {
 
 func roundNames(a *almanac.Almanac) map[int64]string {
 	names := map[int64]string{}
-	for _, y := range a.Years {
-		for _, r := range y.Rounds {
-			names[r.Session] = r.Facts.Name
-		}
+	for r := range a.All() {
+		names[r.Session] = r.Facts.Name
 	}
 	return names
 }
