@@ -68,7 +68,7 @@ func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.St
 	if err != nil {
 		return err
 	}
-	return c.ApplyAndPrint(ctx, s, o, c.EnterDrivers, operator.Request{Reason: c.Reason, Force: c.Force}, printEntered)
+	return c.ApplyAndPrint(ctx, s, o, c.EnterDrivers, operator.Request{Reason: c.Reason, Force: c.Force}, entered{}.print)
 }
 
 // readFile reads a file of the command line; - is standard input.
@@ -83,15 +83,10 @@ func readFile(name string) ([]byte, error) {
 	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
 }
 
-type manualAction[O opener, A operator.Action] struct {
-	actionCmd[O, flags.RequiredReason, A]
-}
+// entered prints the text of an answer about facts, and the command that publishes them.
+type entered struct{}
 
-func (c *manualAction[O, A]) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.apply(ctx, s, printEntered)
-}
-
-func printEntered(s *terminal.Streams, answer operator.Answer) {
+func (entered) print(s *terminal.Streams, answer operator.Answer) {
 	publishes := ""
 	if answer.Unpublished != "" {
 		publishes = " A running scheduler publishes it, else gridcast build does."
@@ -100,8 +95,8 @@ func printEntered(s *terminal.Streams, answer operator.Answer) {
 }
 
 type factsCmds struct {
-	List    factsListCmd                                      `cmd:"" help:"List the facts entered by hand, and whether the sources agree."`
-	Release manualAction[flags.Manual, operator.ReleaseFacts] `cmd:"" help:"Release facts entered by hand: the sources apply again."`
+	List    factsListCmd                        `cmd:"" help:"List the facts entered by hand, and whether the sources agree."`
+	Release manualAction[operator.ReleaseFacts] `cmd:"" help:"Release facts entered by hand: the sources apply again."`
 }
 
 type factsListCmd struct{ flags.Manual }
@@ -207,5 +202,5 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 		return err
 	}
 	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File), Map: c.Map}
-	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, printEntered)
+	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, entered{}.print)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -72,28 +71,13 @@ func startCell(r *almanac.Round) string {
 	return terminal.Time(r.Start)
 }
 
-// roundAction applies an action on a round, and prints the state of the round after it.
-type roundAction[A operator.Action] struct {
-	actionCmd[flags.Rounds, flags.PublishedReason, A]
-}
+// roundAfter prints the state of a round after an action.
+type roundAfter struct{}
 
-func (c *roundAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.apply(ctx, s, printRound)
-}
-
-// sessionAction is roundAction for actions that may enter facts about a session.
-type sessionAction[A operator.Action] struct {
-	actionCmd[flags.Manual, flags.RequiredReason, A]
-}
-
-func (c *sessionAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.apply(ctx, s, printRound)
-}
-
-func printRound(s *terminal.Streams, answer operator.Answer) {
+func (roundAfter) print(s *terminal.Streams, answer operator.Answer) {
 	r := answer.Record.(*almanac.Round)
 	if answer.Text != "" && len(answer.Events) == 0 { // of a session, which is no event of the ledger
-		printEntered(s, answer)
+		entered{}.print(s, answer)
 		return
 	}
 	s.Print(answer.Events, "%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
@@ -120,13 +104,11 @@ type championshipCmds struct {
 	Accept  championshipAction[operator.AcceptDecision]    `cmd:"" help:"Enter the decision that the source's table shows."`
 }
 
-// championshipAction applies a decision about a championship.
-type championshipAction[A operator.Action] struct {
-	actionCmd[flags.Rounds, flags.PublishedReason, A]
-}
+// decided prints the text of an answer about a championship.
+type decided struct{}
 
-func (c *championshipAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) { s.Print(answer.Events, "%s\n", answer.Text) })
+func (decided) print(s *terminal.Streams, answer operator.Answer) {
+	s.Print(answer.Events, "%s\n", answer.Text)
 }
 
 type championshipListCmd struct {

@@ -17,14 +17,14 @@ import (
 )
 
 type snapshotCmds struct {
-	List      snapshotsListCmd      `cmd:"" help:"List the versions in the store."`
-	Show      snapshotsShowCmd      `cmd:"" help:"Show the contents of a version."`
-	Diff      snapshotsDiffCmd      `cmd:"" help:"Show the differences between two versions, value by value."`
-	Verify    snapshotsVerifyCmd    `cmd:"" help:"Read every object of a version again and compare its hash."`
-	Reproduce snapshotsReproduceCmd `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
-	Repair    snapshotsRepairCmd    `cmd:"" help:"Read every file of the current version, and write damaged ones again."`
-	Rollback  snapshotsRollbackCmd  `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
-	Prune     snapshotsPruneCmd     `cmd:"" help:"Remove old versions, and objects that no version needs."`
+	List      snapshotsListCmd                                                                                 `cmd:"" help:"List the versions in the store."`
+	Show      snapshotsShowCmd                                                                                 `cmd:"" help:"Show the contents of a version."`
+	Diff      snapshotsDiffCmd                                                                                 `cmd:"" help:"Show the differences between two versions, value by value."`
+	Verify    snapshotsVerifyCmd                                                                               `cmd:"" help:"Read every object of a version again and compare its hash."`
+	Reproduce snapshotsReproduceCmd                                                                            `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
+	Repair    snapshotsRepairCmd                                                                               `cmd:"" help:"Read every file of the current version, and write damaged ones again."`
+	Rollback  actionCmd[flags.StorageWith[flags.Signing], flags.RequiredReason, operator.Rollback, rolledBack] `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
+	Prune     snapshotsPruneCmd                                                                                `cmd:"" help:"Remove old versions, and objects that no version needs."`
 }
 
 type snapshotsListCmd struct{ flags.Storage }
@@ -139,7 +139,7 @@ func (c *snapshotsRepairCmd) Run(ctx context.Context, s *terminal.Streams) error
 	if err != nil {
 		return err
 	}
-	return c.ApplyAndPrint(ctx, s, o, operator.Repair{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printAnswer)
+	return c.ApplyAndPrint(ctx, s, o, operator.Repair{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, record{}.print)
 }
 
 type snapshotsReproduceCmd struct {
@@ -202,14 +202,11 @@ func otherRelease(built, this string) string {
 	return fmt.Sprintf("; gridcast %s built it and this is %s: only the same release promises equal documents", cmp.Or(built, "of an unknown release"), this)
 }
 
-type snapshotsRollbackCmd struct {
-	actionCmd[flags.StorageWith[flags.Signing], flags.RequiredReason, operator.Rollback]
-}
+// rolledBack prints the text of a rollback, and the command that ends its hold.
+type rolledBack struct{}
 
-func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) {
-		s.Print(answer.Receipt, "%s\ngridcast build --release --reason WHY ends the hold.\n", answer.Text)
-	})
+func (rolledBack) print(s *terminal.Streams, answer operator.Answer) {
+	s.Print(answer.Receipt, "%s\ngridcast build --release --reason WHY ends the hold.\n", answer.Text)
 }
 
 type snapshotsPruneCmd struct {
