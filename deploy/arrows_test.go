@@ -103,31 +103,21 @@ func TestArrows(t *testing.T) {
 	used := map[string]bool{}
 	for pkg, imported := range packages {
 		allowed := arrows[longestPrefix(pkg)]
-		if longestPrefix(pkg) == "" {
-			t.Errorf("%s has no place in the house", pkg)
-		}
+		must.Hold(t, longestPrefix(pkg) != "", "%s has no place in the house", pkg)
 		for _, path := range imported {
 			if ours, ok := strings.CutPrefix(path, module); ok {
-				if !below(ours, pkg) && !slices.ContainsFunc(allowed, func(a string) bool { return below(ours, a) }) {
-					t.Errorf("%s may not import %s", pkg, ours)
-				}
+				must.Hold(t, below(ours, pkg) || slices.ContainsFunc(allowed, func(a string) bool { return below(ours, a) }), "%s may not import %s", pkg, ours)
 				continue
 			}
 			for border, places := range borders {
 				used[border] = used[border] || below(path, border)
-				if below(path, border) && !slices.ContainsFunc(places, func(p string) bool { return below(pkg, p) }) {
-					t.Errorf("%s may not import %s: it stays in %v", pkg, path, places)
-				}
+				must.Hold(t, !below(path, border) || slices.ContainsFunc(places, func(p string) bool { return below(pkg, p) }), "%s may not import %s: it stays in %v", pkg, path, places)
 			}
-			if slices.Contains(pure, pkg) && slices.Contains(impure, path) {
-				t.Errorf("%s may not import %s: it is pure", pkg, path)
-			}
+			must.Hold(t, !slices.Contains(pure, pkg) || !slices.Contains(impure, path), "%s may not import %s: it is pure", pkg, path)
 		}
 	}
 	for border := range borders {
-		if !used[border] {
-			t.Errorf("no package imports %s, which the table of borders places", border)
-		}
+		must.Hold(t, used[border], "no package imports %s, which the table of borders places", border)
 	}
 }
 
@@ -141,9 +131,7 @@ func TestTopLevel(t *testing.T) {
 			got = append(got, e.Name())
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("top level: got %v, want %v", got, want)
-	}
+	must.Hold(t, slices.Equal(got, want), "top level: got %v, want %v", got, want)
 }
 
 // imports maps each package of the project, by its path, to the packages that its files import outside
@@ -211,12 +199,8 @@ func TestGocronSchedules(t *testing.T) {
 			if found := own.Find(source); found != nil {
 				t.Errorf("%s has a schedule of its own, %s…): make it a job of the scheduler or use scheduler.Every", path, found)
 			}
-			if strings.Contains(string(source), "go-co-op/gocron") && path != "../scheduler/gocron.go" {
-				t.Errorf("%s imports gocron, which only scheduler/gocron.go does", path)
-			}
+			must.Hold(t, !strings.Contains(string(source), "go-co-op/gocron") || path == "../scheduler/gocron.go", "%s imports gocron, which only scheduler/gocron.go does", path)
 		}
 	}
-	if read < 15 {
-		t.Errorf("read %d files, want all of the packages that run jobs", read)
-	}
+	must.Hold(t, read >= 15, "read %d files, want all of the packages that run jobs", read)
 }

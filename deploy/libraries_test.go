@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // libraries says where each of the libraries that gridcast is built on does its work. A package of work must use
@@ -73,9 +75,7 @@ func TestLibrariesDoTheirWork(t *testing.T) {
 				}
 			}
 			for _, name := range wanted {
-				if !slices.Contains(got, name) {
-					t.Errorf("%s does not use %s of %s", pkg, name, l.module)
-				}
+				must.Hold(t, slices.Contains(got, name), "%s does not use %s of %s", pkg, name, l.module)
 			}
 		}
 		ours := func(pkg string) bool {
@@ -91,9 +91,7 @@ func TestLibrariesDoTheirWork(t *testing.T) {
 		}
 		for pkg, names := range used {
 			for _, rival := range l.rivals {
-				if names[rival] && ours(pkg) {
-					t.Errorf("%s uses %s beside %s", pkg, rival, l.module)
-				}
+				must.Hold(t, !names[rival] || !ours(pkg), "%s uses %s beside %s", pkg, rival, l.module)
 			}
 		}
 	}

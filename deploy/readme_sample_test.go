@@ -43,9 +43,7 @@ func TestReadmeShowsTheDemosPick(t *testing.T) {
 			}
 			wantJSON := must.Get(wire.Marshal(want))(t)
 			gotJSON := must.Get(wire.Marshal(got.Data))(t)
-			if string(gotJSON) != string(wantJSON) {
-				t.Errorf("README.md shows\n%s\nthe demo answers\n%s", gotJSON, wantJSON)
-			}
+			must.Hold(t, string(gotJSON) == string(wantJSON), "README.md shows\n%s\nthe demo answers\n%s", gotJSON, wantJSON)
 			return
 		}
 	}

@@ -58,9 +58,7 @@ func TestReadmeNamesWhatExists(t *testing.T) {
 		name, files, _ := strings.Cut(walk, "**")
 		// The console page of a command is another way in, not another step.
 		steps := strings.Split(files, "→")
-		if len(steps) > 7 {
-			t.Errorf("%s: %d steps, want at most 7", name, len(steps))
-		}
+		must.Hold(t, len(steps) <= 7, "%s: %d steps, want at most 7", name, len(steps))
 		for _, step := range steps {
 			if !path.MatchString(step) {
 				t.Errorf("%s: %q names no file", name, strings.TrimSpace(step))
@@ -85,9 +83,7 @@ func TestWalkOfARequest(t *testing.T) {
 		{"edge/answer.go", "func (a *answer) write(", "edge/gateway.go", "a.write(&ctx.Response)"},
 	} {
 		i := strings.Index(walk, "`"+step.file+"`")
-		if i < at {
-			t.Errorf("README.md: the walk of a request has %s at %d, want it after %d", step.file, i, at)
-		}
+		must.Hold(t, i >= at, "README.md: the walk of a request has %s at %d, want it after %d", step.file, i, at)
 		at = max(at, i)
 		for text, file := range map[string]string{step.declares: step.file, step.calls: step.caller} {
 			source := must.Get(os.ReadFile(filepath.Join("..", file)))(t)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // rooms lists the season of tests, the files of builder's root, which are the sequence of a build, and then the packages
@@ -28,9 +30,7 @@ var backUp = map[string]string{}
 // TestNothingRunsBackUp: within builder, each file of the root and each package uses only rooms after it. A file of the
 // root uses another if it names something declared there.
 func TestNothingRunsBackUp(t *testing.T) {
-	if len(backUp) > 3 {
-		t.Errorf("%d uses may run back up, want at most 3", len(backUp))
-	}
+	must.Hold(t, len(backUp) <= 3, "%d uses may run back up, want at most 3", len(backUp))
 	uses := usesOfRoot(t)
 	for pkg, imported := range imports(t) {
 		from, ok := roomOf(pkg)
@@ -40,23 +40,17 @@ func TestNothingRunsBackUp(t *testing.T) {
 			}
 		}
 	}
-	if len(uses) < 2*len(rooms) {
-		t.Errorf("found %d uses, want at least two for each of %d rooms", len(uses), len(rooms))
-	}
+	must.Hold(t, len(uses) >= 2*len(rooms), "found %d uses, want at least two for each of %d rooms", len(uses), len(rooms))
 	for use := range uses {
 		from, to, _ := strings.Cut(use, " ")
 		i, j := slices.Index(rooms, from), slices.Index(rooms, to)
-		if i < 0 || j < 0 {
-			t.Errorf("builder/%s uses builder/%s, and one of them has no place in the list of rooms", from, to)
-		}
+		must.Hold(t, i >= 0 && j >= 0, "builder/%s uses builder/%s, and one of them has no place in the list of rooms", from, to)
 		if _, allowed := backUp[use]; j < i && !allowed {
 			t.Errorf("builder/%s uses builder/%s, which stands before it", from, to)
 		}
 	}
 	for use := range backUp {
-		if !uses[use] {
-			t.Errorf("%s may run back up, but nothing does", use)
-		}
+		must.Hold(t, uses[use], "%s may run back up, but nothing does", use)
 	}
 }
 

@@ -167,9 +167,7 @@ func (s *states) season(name catalog.Name) int {
 
 // hundred says that chances are none, or add up.
 func (s *states) hundred(state, cell string, sum float64) {
-	if sum > 0 && math.Abs(sum-100) > 1.1 {
-		s.t.Errorf("%s: the chances of a win in %s add up to %.1f %%", state, cell, sum)
-	}
+	must.Hold(s.t, sum <= 0 || math.Abs(sum-100) <= 1.1, "%s: the chances of a win in %s add up to %.1f %%", state, cell, sum)
 }
 
 // cells returns the answers of all endpoints and feeds about a round, in words.

@@ -35,18 +35,14 @@ func TestThreats(t *testing.T) {
 		}
 		rows++
 		names := named.FindAllStringSubmatch(row, -1)
-		if len(names) == 0 {
-			t.Errorf("no test for the row %.60s", row)
-		}
+		must.Hold(t, len(names) != 0, "no test for the row %.60s", row)
 		for _, name := range names {
 			if !tests[name[1]] {
 				t.Errorf("there is no %s, named in the row %.60s", name[1], row)
 			}
 		}
 	}
-	if rows < 7 {
-		t.Errorf("the page has %d rows, want one for each of seven powers", rows)
-	}
+	must.Hold(t, rows >= 7, "the page has %d rows, want one for each of seven powers", rows)
 }
 
 // TestEdgesCannotWrite checks the rights that the policy of S3 gives edges.

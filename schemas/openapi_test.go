@@ -114,9 +114,7 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 		for _, ref := range d.Paths[target.Path]["get"].Parameters {
 			p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
 			documented[p.Name] = p
-			if p.Required && !target.Query().Has(p.Name) {
-				t.Errorf("%s: lacks %s", target, p.Name)
-			}
+			must.Hold(t, !p.Required || target.Query().Has(p.Name), "%s: lacks %s", target, p.Name)
 		}
 		for name, values := range target.Query() {
 			if s := documented[name].Schema; len(values) != 1 || documented[name].In != "query" || !regexp.MustCompile(s.Pattern).MatchString(values[0]) || s.Enum != nil && !slices.Contains(s.Enum, values[0]) {
@@ -238,9 +236,7 @@ func TestGeneratorsCanRead(t *testing.T) {
 				walk(at, child)
 			}
 		case map[string]any:
-			if node["additionalProperties"] == false {
-				t.Errorf("%s refuses a later field", at)
-			}
+			must.Hold(t, node["additionalProperties"] != false, "%s refuses a later field", at)
 			for key, child := range node {
 				if _, bare := child.(bool); bare && strings.HasSuffix(at, "/properties") {
 					t.Errorf("%s/%s is a bare boolean", at, key)
@@ -279,13 +275,9 @@ func TestDocumentFollowsTheCatalog(t *testing.T) {
 			param := catalog.Param{Name: p.Name, Pattern: p.Schema.Pattern, Values: p.Schema.Enum}
 			if p.Schema.Enum != nil {
 				param.Pattern = "^(" + strings.Join(p.Schema.Enum, "|") + ")$"
-				if p.Schema.Default != p.Schema.Enum[0] {
-					t.Errorf("%s: %s: got default %q, want the first of %q", e.Path, p.Name, p.Schema.Default, p.Schema.Enum)
-				}
+				must.Hold(t, p.Schema.Default == p.Schema.Enum[0], "%s: %s: got default %q, want the first of %q", e.Path, p.Name, p.Schema.Default, p.Schema.Enum)
 			}
-			if p.Required {
-				t.Errorf("%s: %s is documented as required", e.Path, p.Name)
-			}
+			must.Hold(t, !p.Required, "%s: %s is documented as required", e.Path, p.Name)
 			got = append(got, param)
 			known := catalog.Known{Seasons: []int{2024}, Current: 2024}
 			must.Succeed(t, fmt.Sprintf("%s: example", e.Path), must.Err(e.Select([]byte(p.Name+"="+p.Example), known)))
@@ -359,9 +351,7 @@ func TestErrorsAreDocumented(t *testing.T) {
 		}
 	}
 	for name, h := range d.Components.Headers {
-		if h.Example == nil || h.Schema == nil {
-			t.Errorf("header %s: no example or no schema", name)
-		}
+		must.Hold(t, h.Example != nil && h.Schema != nil, "header %s: no example or no schema", name)
 	}
 }
 
@@ -374,9 +364,7 @@ func TestExamplesAreValid(t *testing.T) {
 			continue
 		}
 		examples := d.Paths[catalog.BasePath+e.Path]["get"].Responses["200"].Content["application/json"].Examples
-		if len(examples) == 0 {
-			t.Errorf("%s: no example", e.Path)
-		}
+		must.Hold(t, len(examples) != 0, "%s: no example", e.Path)
 		for name, example := range examples {
 			count++
 			v := catalog.Variant{Endpoint: e.Name}
@@ -392,9 +380,7 @@ func TestExamplesAreValid(t *testing.T) {
 			must.Succeed(t, fmt.Sprintf("example %s", name), must.Err(schemas.Decode(v, example.Value)))
 		}
 	}
-	if count < 10 {
-		t.Errorf("got %d examples, want at least 10", count)
-	}
+	must.Hold(t, count >= 10, "got %d examples, want at least 10", count)
 }
 
 func TestServiceExamplesAreValid(t *testing.T) {
@@ -428,9 +414,7 @@ func TestWebhookExamplesAreValid(t *testing.T) {
 			must.Fail(t, fmt.Sprintf("%s: %s was accepted", name, spoiled), schemas.ValidateBody(kind.Type, spoiled))
 		}
 	}
-	if count != 3 {
-		t.Errorf("found %d examples, want 3", count)
-	}
+	must.Hold(t, count == 3, "found %d examples, want 3", count)
 	must.Fail(t, "a type without a schema was accepted", schemas.ValidateBody("version.unpublished", []byte(`{}`)))
 }
 
@@ -497,9 +481,7 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 			}
 		}
 		for key, n := range count {
-			if slices.Contains(s.Required, key) != (n == 2) || (s.DependentRequired[key] != nil) != (n == 1) {
-				t.Errorf("%s: %s is in %d of the two rows, and the schema says otherwise", name, key, n)
-			}
+			must.Hold(t, slices.Contains(s.Required, key) == (n == 2) && (s.DependentRequired[key] != nil) == (n == 1), "%s: %s is in %d of the two rows, and the schema says otherwise", name, key, n)
 		}
 	}
 	for _, picked := range []string{"Podium", "PickedPodium"} {
@@ -614,9 +596,7 @@ func TestExamplesAgree(t *testing.T) {
 	for _, p := range picks.Data {
 		if p.SessionKey == key {
 			compared++
-			if p.Prediction != want {
-				t.Errorf("/predictions has %+v, /probabilities %+v", p.Prediction, want)
-			}
+			must.Hold(t, p.Prediction == want, "/predictions has %+v, /probabilities %+v", p.Prediction, want)
 		}
 	}
 	if frozen.SessionKey != key || compared == 0 || *next.Data.Prediction != want {

@@ -87,9 +87,7 @@ func TestKeywords(t *testing.T) {
 				t.Errorf("%s: the format %s is unknown", file, k.Format)
 			}
 			for _, name := range slices.Concat(k.Required, slices.Concat(slices.Collect(maps.Values(k.DependentRequired))...)) {
-				if k.Properties[name] == nil {
-					t.Errorf("%s: %s is required and has no schema", file, name)
-				}
+				must.Hold(t, k.Properties[name] != nil, "%s: %s is required and has no schema", file, name)
 			}
 		})
 	}

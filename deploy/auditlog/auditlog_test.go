@@ -37,9 +37,7 @@ func TestDoAnnouncesTheChange(t *testing.T) {
 	}))
 	e := load(t, store).Entries()[0]
 	got := auditlog.Intent{Actor: e.Actor, Action: e.Action, Subject: e.Subject, Reason: e.Reason}
-	if got != change || e.At.IsZero() {
-		t.Errorf("got %+v, want %+v with an instant", e, change)
-	}
+	must.Hold(t, got == change && !e.At.IsZero(), "got %+v, want %+v with an instant", e, change)
 }
 
 func TestDoNotesAFailure(t *testing.T) {
@@ -50,13 +48,9 @@ func TestDoNotesAFailure(t *testing.T) {
 		cancel() // the failure is recorded, although the context ended
 		return failure
 	})
-	if !errors.Is(err, failure) {
-		t.Errorf("got error %v, want %v", err, failure)
-	}
+	must.Hold(t, errors.Is(err, failure), "got error %v, want %v", err, failure)
 	entries := log.Entries()
-	if len(entries) != 2 || entries[1].Action != auditlog.Failed || entries[1].Of != 1 || entries[1].Reason != "held" {
-		t.Errorf("got %+v, want the change and its failure", entries)
-	}
+	must.Hold(t, len(entries) == 2 && entries[1].Action == auditlog.Failed && entries[1].Of == 1 && entries[1].Reason == "held", "got %+v, want the change and its failure", entries)
 }
 
 func TestWriteThatFails(t *testing.T) {
@@ -80,9 +74,7 @@ func TestWriteThatFails(t *testing.T) {
 			log := load(t, store)
 			done := false
 			err := log.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, func() error { done = true; return nil })
-			if !errors.Is(err, tt.want) || done != (tt.want == nil) {
-				t.Errorf("got error %v and done %v, want error %v", err, done, tt.want)
-			}
+			must.Hold(t, errors.Is(err, tt.want) && done == (tt.want == nil), "got error %v and done %v, want error %v", err, done, tt.want)
 			want := 0
 			if done {
 				want = 1
@@ -240,9 +232,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 					revoked[e.Subject] = true
 				}
 			}
-			if len(revoked) != 2 {
-				t.Errorf("the log has %d revocations, want 2", len(revoked))
-			}
+			must.Hold(t, len(revoked) == 2, "the log has %d revocations, want 2", len(revoked))
 			if len(notes) != 1 || notes[0].Damaged != damage[0].SHA256 || notes[0].Actor != auditlog.Recorder || notes[0].Reason == "" {
 				t.Errorf("notes of the damage: got %+v, want one that quotes %q", notes, damage[0].SHA256)
 			}
@@ -266,9 +256,7 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 				noted[e.Damaged] = true
 			}
 		}
-		if len(noted) != i+1 || !noted[chain.Hash([]byte(text))] {
-			t.Errorf("after %q: noted %v", text, noted)
-		}
+		must.Hold(t, len(noted) == i+1 && noted[chain.Hash([]byte(text))], "after %q: noted %v", text, noted)
 	}
 }
 
@@ -334,9 +322,7 @@ func TestTextsArePrintable(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	entries := load(t, store).Entries()
-	if len(entries) != 2 || !strings.HasPrefix(entries[1].Reason, "one two  ü") || len(entries[1].Reason) > chain.MaxText {
-		t.Errorf("got %+v, want the change and its failure on one line", entries)
-	}
+	must.Hold(t, len(entries) == 2 && strings.HasPrefix(entries[1].Reason, "one two  ü") && len(entries[1].Reason) <= chain.MaxText, "got %+v, want the change and its failure on one line", entries)
 }
 
 // The bytes of a line never change.
@@ -381,9 +367,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 					return log.Do(t.Context(), c, func() error { made = append(made, subject); return err })
 				}
 				first, second := do("one", nil), do("two", failure)
-				if (first == nil) != (n > 2) || errors.Is(second, failure) != (n > 3) {
-					t.Errorf("got %v and %v", first, second)
-				}
+				must.Hold(t, (first == nil) == (n > 2) && errors.Is(second, failure) == (n > 3), "got %v and %v", first, second)
 
 				log = load(t, inner)
 				has := map[string]bool{}
@@ -391,9 +375,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 					has[e.Subject] = true
 				}
 				for _, subject := range made {
-					if !has[subject] {
-						t.Errorf("change %s was made, and the log does not have it", subject)
-					}
+					must.Hold(t, has[subject], "change %s was made, and the log does not have it", subject)
 				}
 				if err := do("three", nil); err != nil {
 					t.Fatalf("the next process: %v", err)

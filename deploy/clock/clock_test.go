@@ -39,9 +39,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q): %v", text, err)
 			continue
 		}
-		if got != want.clock {
-			t.Errorf("Parse(%q): got %v, want %v", text, got, want.clock)
-		}
+		must.Hold(t, got == want.clock, "Parse(%q): got %v, want %v", text, got, want.clock)
 		must.Equal(t, fmt.Sprintf("Parse(%q).String()", text), want.text, got.String())
 	}
 }

@@ -55,14 +55,10 @@ func TestFoldsOnAPhone(t *testing.T) {
 		}
 		closed := strings.Fields(b.Evaluate(folded))
 		for _, section := range strings.Fields(open) {
-			if slices.Contains(closed, section) {
-				t.Errorf("%s: the section %s is folded, but something is due there", state, section)
-			}
+			must.Hold(t, !slices.Contains(closed, section), "%s: the section %s is folded, but something is due there", state, section)
 		}
 		for _, section := range []string{"keys", "webhooks", "audit", "record"} {
-			if !slices.Contains(closed, section) {
-				t.Errorf("%s: the section %s is open, but nothing is due there", state, section)
-			}
+			must.Hold(t, slices.Contains(closed, section), "%s: the section %s is open, but nothing is due there", state, section)
 		}
 		// The folds within a section follow it in the page.
 		folds := must.Get(strconv.Atoi(b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`)))(t)
@@ -73,9 +69,7 @@ func TestFoldsOnAPhone(t *testing.T) {
 			t.Errorf("%s: the keyboard does not open %s folds", state, left)
 		}
 		narrow := b.Evaluate(missing)
-		if !strings.HasSuffix(narrow, "hidden: ") {
-			t.Errorf("%s: on a phone with all folds open: %s", state, narrow)
-		}
+		must.Hold(t, strings.HasSuffix(narrow, "hidden: "), "%s: on a phone with all folds open: %s", state, narrow)
 		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
 		b.Picture(state)
 		if wide := b.Evaluate(missing); wide != narrow {

@@ -140,12 +140,8 @@ func TestFormsAndCommands(t *testing.T) {
 		{"/archive/use", "sha=12ab", typed[operator.UseArchive](t, "12ab"), operator.UseArchive{SHA256: "12ab"}},
 	} {
 		got, err := submit(t, tt.path, tt.form)
-		if err != nil || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("form %s %s: got %#v, %v; want %#v", tt.path, tt.form, got, err, tt.want)
-		}
-		if !reflect.DeepEqual(tt.command, tt.want) {
-			t.Errorf("command for %s: got %#v, want %#v", tt.path, tt.command, tt.want)
-		}
+		must.Hold(t, err == nil && reflect.DeepEqual(got, tt.want), "form %s %s: got %#v, %v; want %#v", tt.path, tt.form, got, err, tt.want)
+		must.Hold(t, reflect.DeepEqual(tt.command, tt.want), "command for %s: got %#v, want %#v", tt.path, tt.command, tt.want)
 	}
 }
 

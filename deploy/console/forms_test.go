@@ -99,9 +99,7 @@ func TestFormsInABrowser(t *testing.T) {
 	var logged []string
 	for _, e := range log.Entries() {
 		logged = append(logged, string(e.Action))
-		if e.Actor != "claimed:anna" {
-			t.Errorf("entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
-		}
+		must.Hold(t, e.Actor == "claimed:anna", "entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
 	}
 	if want := []string{"create_key", "rotate_key", "set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "deduct_points", "restore_competitor", "put_archive", "alias", "change_settings", "prune"}; !slices.Equal(logged, want) {
 		t.Errorf("the audit log has %v, want %v", logged, want)
@@ -113,9 +111,7 @@ func TestFormsInABrowser(t *testing.T) {
 func secretStays(t *testing.T, w *world, b *browsertest.Browser) {
 	t.Helper()
 	secret := b.Text("#run .secret")
-	if !strings.HasPrefix(secret, keys.Prefix) {
-		t.Errorf("the secret is %q", secret)
-	}
+	must.Hold(t, strings.HasPrefix(secret, keys.Prefix), "the secret is %q", secret)
 	name := "Listed beside " + secret[len(secret)-4:]
 	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: name, Tier: "trial"}, w.now())

@@ -107,9 +107,7 @@ func TestSignIn(t *testing.T) {
 		t.Fatalf("right token: got %s, cookies %v", a.Status, a.Cookies())
 	}
 	cookie := a.Cookies()[0]
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, token) {
-		t.Errorf("got cookie %v, want it http-only, same-site strict and without the token", cookie)
-	}
+	must.Hold(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode && !strings.Contains(cookie.Value, token), "got cookie %v, want it http-only, same-site strict and without the token", cookie)
 	says(t, "sign-in: the bar of the page", bar(w.do("GET", "/", nil, "Cookie: "+cookie.Name+"="+cookie.Value).body))
 	w.mu.Lock()
 	w.token = "another horse, another staple"
@@ -281,9 +279,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		t.Fatalf("verify: got %+v", r.Last)
 	}
 	result := r.Last.Result
-	if result.Version <= before || len(result.Edges) != 1 || result.Edges[0].Problem != "" || result.ServedSince.IsZero() {
-		t.Errorf("verify: got %+v, want a new version served by the edge", result)
-	}
+	must.Hold(t, result.Version > before && len(result.Edges) == 1 && result.Edges[0].Problem == "" && !result.ServedSince.IsZero(), "verify: got %+v, want a new version served by the edge", result)
 	wantChanged := []string{
 		"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all",
 		"careers/drivers/2024", "careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "predictions/2024",
@@ -297,9 +293,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	answers(t, "verify once more", w.asOperator("POST", path, url.Values{"seen": {seen}, "confirm": {"yes"}}))
 	answers(t, "roll back without a reason", w.asOperator("POST", "/versions/2/rollback", url.Values{"confirm": {"yes"}}))
 	r = w.wait("/versions/2/rollback", url.Values{"reason": {"wrong result"}, "confirm": {"yes"}})
-	if r.Last.Phase != console.Done || r.Last.Result.Version != result.Version+1 {
-		t.Errorf("rollback: got %+v", r.Last)
-	}
+	must.Hold(t, r.Last.Phase == console.Done && r.Last.Result.Version == result.Version+1, "rollback: got %+v", r.Last)
 	if r := w.wait("/rebuild", url.Values{"reason": {"try"}}); r.Last.Phase != console.Failed {
 		t.Errorf("rebuild while held: got %+v, want it refused", r.Last)
 	} else {
@@ -309,9 +303,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		t.Errorf("release: got %+v", r.Last)
 	}
 	pointer, _, err := snapshots.LoadPointer(t.Context(), w.store)
-	if err != nil || pointer.Held {
-		t.Errorf("after the release: pointer %+v, error %v", pointer, err)
-	}
+	must.Hold(t, err == nil && !pointer.Held, "after the release: pointer %+v, error %v", pointer, err)
 	want := []string{
 		"claimed:anna|verify_result|2024022|",
 		"claimed:anna|rollback|2|wrong result",
@@ -571,9 +563,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/versions/1"} {
 		a := w.asOperator("GET", path, nil, "Accept: text/html")
-		if strings.Count(a.body, bad) > 0 || strings.Count(a.body, "&lt;script&gt;") == 0 {
-			t.Errorf("%s does not escape what an operator wrote", path)
-		}
+		must.Hold(t, strings.Count(a.body, bad) == 0 && strings.Count(a.body, "&lt;script&gt;") != 0, "%s does not escape what an operator wrote", path)
 		says(t, "the policy of "+path, regexp.MustCompile(`'sha256-[^']*'`).ReplaceAllString(a.Header.Get("Content-Security-Policy"), "HASH"))
 	}
 }

@@ -46,9 +46,7 @@ func TestPageIsSmall(t *testing.T) {
 			}))(t)
 			for path, year := range map[string]string{"/": "2026", "/?season=" + tt.oldest: tt.oldest, "/?season=2024": "2024"} {
 				page := w.asOperator("GET", path, nil, "Accept: text/html").body
-				if len(page) > mostBytes {
-					t.Errorf("the page %s has %d bytes, want at most %d", path, len(page), mostBytes)
-				}
+				must.Hold(t, len(page) <= mostBytes, "the page %s has %d bytes, want at most %d", path, len(page), mostBytes)
 				for _, want := range []string{"<h2>Picks of " + year + "</h2>", `<a href="/?season=` + tt.oldest + `#season"`} {
 					must.Equal(t, path+" has "+want, 1, strings.Count(page, want))
 				}

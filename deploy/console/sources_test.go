@@ -77,9 +77,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	says(t, "after a change is accepted", b.Text("#run-text"))
 	state := must.Get(ingest.LoadPollState(t.Context(), w.store, "jolpica"))(t)
-	if waiting("qatar", assemble.Grid, state.Held) != "" {
-		t.Error("the change still waits")
-	}
+	must.Hold(t, waiting("qatar", assemble.Grid, state.Held) == "", "the change still waits")
 
 	// The public page shows the same state, without the unlicensed facts.
 	b.Do(chromedp.Navigate("http://"+w.address+"/status"), browsertest.Visible(chromedp.CSS(`.rounds`)))

@@ -3,6 +3,8 @@ package main
 import (
 	"net"
 	"testing"
+
+	"gridcast/deploy/must"
 )
 
 // TestMetricsByDefault starts serve without an admin address: it shows its metrics on loopback, or says that the port is
@@ -16,9 +18,7 @@ func TestMetricsByDefault(t *testing.T) {
 	newKey(t, dir, "dir:store", "pro")
 	serve := []string{"serve", "--store", "dir:store", "--archive", seasons(t, 2025, 2025), "--no-sources"}
 	p := startServer(t, dir, serve...)
-	if !p.says(shown) && !p.says(taken) {
-		t.Error("the server does not say where its metrics are")
-	}
+	must.Hold(t, p.says(shown) || p.says(taken), "the server does not say where its metrics are")
 	p.end(t)
 
 	occupied, err := net.Listen("tcp", "127.0.0.1:9100")
@@ -26,13 +26,9 @@ func TestMetricsByDefault(t *testing.T) {
 		defer occupied.Close()
 	}
 	p = startServer(t, dir, serve...)
-	if !p.says(taken) {
-		t.Error("the server does not say that the port of its metrics is taken")
-	}
+	must.Hold(t, p.says(taken), "the server does not say that the port of its metrics is taken")
 	p.end(t)
 	p = startServer(t, dir, append(serve, "--admin-listen=")...)
-	if p.says(shown) || p.says(taken) {
-		t.Error("the server shows metrics that nobody wants")
-	}
+	must.Hold(t, !p.says(shown) && !p.says(taken), "the server shows metrics that nobody wants")
 	p.end(t)
 }

@@ -58,9 +58,7 @@ func TestAdviceNamesCommandsThatExist(t *testing.T) {
 			}
 		}
 	}
-	if count < 30 {
-		t.Errorf("found only %d commands: the test does not see them", count)
-	}
+	must.Hold(t, count >= 30, "found only %d commands: the test does not see them", count)
 }
 
 // ordinary words may follow the name of the program in a sentence.

@@ -73,7 +73,5 @@ func TestArm64(t *testing.T) {
 		documents += a.Equal
 	}
 	t.Logf("arm64 made %d versions again, %d documents", len(again), documents)
-	if len(again) < 4 {
-		t.Errorf("the store has %d versions, want those of four builds", len(again))
-	}
+	must.Hold(t, len(again) >= 4, "the store has %d versions, want those of four builds", len(again))
 }

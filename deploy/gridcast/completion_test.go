@@ -40,9 +40,7 @@ func TestCompletion(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got %v, want %v", line, got, want)
-		}
+		must.Hold(t, slices.Equal(got, want), "%q: got %v, want %v", line, got, want)
 	}
 }
 
@@ -64,17 +62,13 @@ func TestShellsReadTheirLines(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"-c", `source "$0" && complete -p gridcast`}, "zsh": {"-n"}, "fish": {"-n"}} {
 		file := completionFile(t, shell)
 		text := must.Get(os.ReadFile(file))(t)
-		if !strings.Contains(string(text), program) || strings.Contains(string(text), "-l tls-cert -r -F") != (shell == "fish") {
-			t.Errorf("%s: got %s", shell, text)
-		}
+		must.Hold(t, strings.Contains(string(text), program) && strings.Contains(string(text), "-l tls-cert -r -F") == (shell == "fish"), "%s: got %s", shell, text)
 		path, err := exec.LookPath(shell)
 		if err != nil {
 			t.Logf("%s is not on this machine: it has not read its lines", shell)
 			continue
 		}
 		output, err := exec.Command(path, append(check, file)...).CombinedOutput()
-		if err != nil || shell == "bash" && !strings.Contains(string(output), "-o default") {
-			t.Errorf("%s: %v\n%s", shell, err, output)
-		}
+		must.Hold(t, err == nil && (shell != "bash" || strings.Contains(string(output), "-o default")), "%s: %v\n%s", shell, err, output)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -101,14 +102,10 @@ func walkContract(t *testing.T, d demo) {
 		{"endpoints", "next-race counts down", c, "GET", "/next-race", nil, want{status: 200, data: countsDown}},
 		{"endpoints", "accuracy over all seasons and over one", c, "GET", "/accuracy?year=2023", nil, want{status: 200, data: func(t *testing.T, a answer) {
 			all, one := data[wire.Accuracy](t, c.get(t, "/accuracy")), data[wire.Accuracy](t, a)
-			if one.RacesEvaluated != 22 || all.RacesEvaluated <= one.RacesEvaluated {
-				t.Errorf("evaluated %d races of 2023 and %d in all, want 22 and more", one.RacesEvaluated, all.RacesEvaluated)
-			}
+			must.Hold(t, one.RacesEvaluated == 22 && all.RacesEvaluated > one.RacesEvaluated, "evaluated %d races of 2023 and %d in all, want 22 and more", one.RacesEvaluated, all.RacesEvaluated)
 		}}},
 		{"endpoints", "a season without picks has accuracy 0 over 0 races", c, "GET", "/accuracy?year=2007", nil, want{status: 200, data: func(t *testing.T, a answer) {
-			if !bytes.Contains(a.body, []byte(`"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}`)) {
-				t.Errorf("got %s", a.body)
-			}
+			must.Hold(t, bytes.Contains(a.body, []byte(`"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}`)), "got %s", a.body)
 		}}},
 
 		{"parameters", "session_key alone looks through all seasons", c, "GET", "/predictions?session_key=2023001", nil, want{status: 200, data: count[wire.PredictionRecord](1)}},
@@ -165,16 +162,12 @@ func walkContract(t *testing.T, d demo) {
 		typo[12] ^= 1
 		wrong := newClient(d.url, string(typo)).do(t, "GET", "/api/v1/drivers", nil)
 		unknown := newClient(d.url, "gc_live_nothing").do(t, "GET", "/api/v1/drivers", nil)
-		if !bytes.Equal(wrong.body, unknown.body) {
-			t.Errorf("the messages differ:\n%s\n%s", wrong.body, unknown.body)
-		}
+		must.Hold(t, bytes.Equal(wrong.body, unknown.body), "the messages differ:\n%s\n%s", wrong.body, unknown.body)
 	})
 	t.Run("service: no key outside the API", func(t *testing.T) {
 		for _, path := range []string{"/healthz", "/readyz", "/status", "/openapi.json", "/openapi.yaml", "/docs"} {
 			a := anonymous.do(t, "GET", path, nil)
-			if a.status != 200 || len(a.body) == 0 {
-				t.Errorf("GET %s: got status %d and %d bytes, want 200 with a body", path, a.status, len(a.body))
-			}
+			must.Hold(t, a.status == 200 && len(a.body) != 0, "GET %s: got status %d and %d bytes, want 200 with a body", path, a.status, len(a.body))
 			if again := anonymous.do(t, "GET", path, nil); again.header.Get("X-Ratelimit-Remaining") != a.header.Get("X-Ratelimit-Remaining") {
 				t.Errorf("GET %s counts: %s remain, then %s", path, a.header.Get("X-Ratelimit-Remaining"), again.header.Get("X-Ratelimit-Remaining"))
 			}

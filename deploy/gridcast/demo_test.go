@@ -137,21 +137,15 @@ func TestDemoWeekend(t *testing.T) {
 	_, last := told.messages(secret)
 	t.Run("verifiers", func(t *testing.T) { runVerifiers(t, secret, last) })
 	attempts := printed[[]webhook.Attempt](t, d.cmd.Dir, "webhooks", "log", hook, "--store", "dir:.var/demo")
-	if len(attempts) == 0 || slices.ContainsFunc(attempts, func(a webhook.Attempt) bool { return a.Status/100 != 2 }) {
-		t.Errorf("webhooks log: got %+v, want deliveries alone", attempts)
-	}
+	must.Hold(t, len(attempts) != 0 && !slices.ContainsFunc(attempts, func(a webhook.Attempt) bool { return a.Status/100 != 2 }), "webhooks log: got %+v, want deliveries alone", attempts)
 	states := map[string]int{}
 	for _, h := range printed[[]struct {
 		State string `json:"state"`
 	}](t, d.cmd.Dir, "webhooks", "list", "--store", "dir:.var/demo") {
 		states[h.State]++
 	}
-	if states["active"] != 1 || states["failing"] != 1 {
-		t.Errorf("webhooks list: got the states %v, want one active and one failing", states)
-	}
-	if strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) || strings.Contains(d.output.String(), "correct horse") {
-		t.Error("the log tells the secret")
-	}
+	must.Hold(t, states["active"] == 1 && states["failing"] == 1, "webhooks list: got the states %v, want one active and one failing", states)
+	must.Hold(t, !strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) && !strings.Contains(d.output.String(), "correct horse"), "the log tells the secret")
 }
 
 // saysLive checks that the calendar of every version published during the race says live. It reads the
@@ -176,9 +170,7 @@ func (d demo) saysLive(t *testing.T, session int64) {
 		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == "calendar/2024" })
 		calendar := must.Get(base.Body(t.Context(), m.Entries[i]))(t)
 		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
-			if e.SessionKey == session && e.Status != wire.Live {
-				t.Errorf("version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
-			}
+			must.Hold(t, e.SessionKey != session || e.Status == wire.Live, "version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
 		}
 		live++
 	}
@@ -265,9 +257,7 @@ func TestSwapsUnderLoad(t *testing.T) {
 	versions := 0
 	seen.Range(func(any, any) bool { versions++; return true })
 	t.Logf("%d requests during %d swaps saw %d versions", sent.Load(), swaps.Load(), versions)
-	if versions < 3 {
-		t.Errorf("the load saw only %d versions: nothing was swapped under it", versions)
-	}
+	must.Hold(t, versions >= 3, "the load saw only %d versions: nothing was swapped under it", versions)
 }
 
 var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)

@@ -93,9 +93,7 @@ func drain(t *testing.T, p *process, admin, key string) {
 	select {
 	case err := <-p.ended:
 		p.ended <- err // for the end of the test
-		if err != nil {
-			t.Errorf("the edge ended with %v, want exit status 0", err)
-		}
+		must.Hold(t, err == nil, "the edge ended with %v, want exit status 0", err)
 	case <-time.After(edge.DefaultConfig().DrainTimeout):
 		t.Error("the edge does not end")
 	}

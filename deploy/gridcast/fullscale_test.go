@@ -174,12 +174,8 @@ func TestAllSeasons(t *testing.T) {
 		delete(held, circuit.ID)
 	}
 	maps.DeleteFunc(held, func(_ string, races int) bool { return races == 0 })
-	if len(held) > 0 {
-		t.Errorf("/circuits lacks %v", held)
-	}
-	if rounds != len(winners) || rounds != 1125 {
-		t.Errorf("compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
-	}
+	must.Hold(t, len(held) == 0, "/circuits lacks %v", held)
+	must.Hold(t, rounds == len(winners) && rounds == 1125, "compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
 	t.Logf("75 seasons: %d rounds, %d driver standings, %d constructor standings equal F1DB's", rounds, standings, teams)
 	t.Logf("import %.1f s, build %.1f s of %d variants (%d objects, %.1f MiB), edge ready in %.2f s, resident %.0f MiB, on %d cores",
 		imported.Seconds(), receipt.Seconds, receipt.Variants, receipt.ObjectsWritten, float64(receipt.BytesWritten)/(1<<20), ready.Seconds(), resident, runtime.NumCPU())
@@ -398,9 +394,7 @@ func compareTables(t *testing.T, published map[string][]byte) {
 						won++
 					}
 				}
-				if round.Wins != won {
-					t.Errorf("%d: %s has %d wins after round %d, the results %d", year, p.DriverID, round.Wins, round.Round, won)
-				}
+				must.Hold(t, round.Wins == won, "%d: %s has %d wins after round %d, the results %d", year, p.DriverID, round.Wins, round.Round, won)
 				compared++
 			}
 			last := p.Rounds[len(p.Rounds)-1]
@@ -439,9 +433,7 @@ func compareTables(t *testing.T, published map[string][]byte) {
 		if err == nil {
 			err = check.Bulk(zipped, season.Named(published), nil)
 		}
-		if err != nil {
-			t.Errorf("download of %d: %v", year, err)
-		}
+		must.Hold(t, err == nil, "download of %d: %v", year, err)
 		bulktest.CheckKeys(t, zipped)
 		for _, c := range covered[year] {
 			if has, want := bulktest.Has(t, zipped, c.File, c.Column), c.From == strconv.Itoa(year); has != want {
@@ -465,9 +457,7 @@ func compareTables(t *testing.T, published map[string][]byte) {
 func sameFigures(t *testing.T, what string, c wire.Career, want figures) {
 	t.Helper()
 	got := figures{c.Starts, c.Classified, c.Retired, c.Wins, c.Podiums, want.points}
-	if got != want || math.Abs(c.Points-want.points) > .001 {
-		t.Errorf("%s: got %+v and %v points, the results say %+v", what, got, c.Points, want)
-	}
+	must.Hold(t, got == want && math.Abs(c.Points-want.points) <= .001, "%s: got %+v and %v points, the results say %+v", what, got, c.Points, want)
 }
 
 // placeFor returns the best place of a driver for a team in a race, 0 without one.
@@ -520,14 +510,10 @@ func compareCareers(t *testing.T, kind string, careers []wire.Career, want map[s
 		if of := [...]int{w.TotalRaceStarts, w.TotalRaceWins, w.TotalPodiums, w.TotalPolePositions, w.TotalFastestLaps, w.TotalChampionshipWins}; counts != of {
 			t.Errorf("%s: starts, wins, podiums, poles, fastest laps, titles are %v, F1DB has %v", got.ID, counts, of)
 		}
-		if kind == "drivers" && math.Abs(got.Points-w.TotalPoints) > .01 {
-			t.Errorf("%s: %v points, F1DB has %v", got.ID, got.Points, w.TotalPoints)
-		}
+		must.Hold(t, kind != "drivers" || math.Abs(got.Points-w.TotalPoints) <= .01, "%s: %v points, F1DB has %v", got.ID, got.Points, w.TotalPoints)
 	}
 	for id, w := range want {
-		if w.TotalRaceStarts > 0 {
-			t.Errorf("%s has no career", id)
-		}
+		must.Hold(t, w.TotalRaceStarts <= 0, "%s has no career", id)
 	}
 }
 

@@ -18,9 +18,7 @@ func TestInitAsks(t *testing.T) {
 	s := &terminal.Streams{Given: map[string]bool{"redis": true}}
 	var shown bytes.Buffer
 	must.Do(t, c.ask(s, strings.NewReader("dir:/srv/gridcast\n\nExample Media\n"), &shown))
-	if c.Store != "dir:/srv/gridcast" || c.Listen != "127.0.0.1:8080" || c.Redis != "redis://given:6379" || c.Client != "Example Media" {
-		t.Errorf("got %q, %q, %q, %q", c.Store, c.Listen, c.Redis, c.Client)
-	}
+	must.Hold(t, c.Store == "dir:/srv/gridcast" && c.Listen == "127.0.0.1:8080" && c.Redis == "redis://given:6379" && c.Client == "Example Media", "got %q, %q, %q, %q", c.Store, c.Listen, c.Redis, c.Client)
 	golden.Sentence(t, "questions of init", shown.String())
 	must.Fail(t, "an end of the answers is taken for answers", c.ask(s, strings.NewReader("dir:a\n"), &shown))
 }

@@ -59,13 +59,9 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	for _, file := range []string{"../prometheus/alerts.yaml", "../prometheus/alerts_test.yaml", "../prometheus/alerts_days_test.yaml", "../grafana/gridcast.json"} {
 		text := must.Get(os.ReadFile(file))(t)
 		names := metricName.FindAllString(string(text), -1)
-		if len(names) < 3 {
-			t.Errorf("%s names only %d metrics", file, len(names))
-		}
+		must.Hold(t, len(names) >= 3, "%s names only %d metrics", file, len(names))
 		for _, name := range names {
-			if !exists[name] && !slices.Contains(metricsOfSources, name) {
-				t.Errorf("%s asks for %s, which is not exposed", file, name)
-			}
+			must.Hold(t, exists[name] || slices.Contains(metricsOfSources, name), "%s asks for %s, which is not exposed", file, name)
 		}
 	}
 	must.Show(t, "/metrics", metrics,

@@ -70,9 +70,7 @@ func TestOutageUnderLoad(t *testing.T) {
 
 	must.Until(t, "the restarted edge notices the outage", func() bool { return storeProblem(t, restarted) })
 	<-time.After(time.Until(began.Add(outage)))
-	if !storeProblem(t, steady) || !storeProblem(t, restarted) {
-		t.Error("an edge does not say any more that the storage is down")
-	}
+	must.Hold(t, storeProblem(t, steady) && storeProblem(t, restarted), "an edge does not say any more that the storage is down")
 	server.Start(t)
 	back := time.Now()
 	if r := s.build(t, "2024-11-24T06:00:01Z"); r.Version != 2 {

@@ -37,13 +37,9 @@ func recordAndOdds(t *testing.T, d demo) {
 		t.Errorf("the record says %v over %d races, the accuracy %v over %d", got, record.Real.Races, want, accuracy.RacesEvaluated)
 	}
 	odds := data[wire.TitleOdds](t, c.get(t, "/title-odds"))
-	if odds.RacesCounted != 21 || odds.RacesRemaining != 3 || odds.Drivers[0].Driver != "VER" || odds.Drivers[0].TitlePct < 900 {
-		t.Errorf("before Las Vegas 2024: got %+v", odds)
-	}
+	must.Hold(t, odds.RacesCounted == 21 && odds.RacesRemaining == 3 && odds.Drivers[0].Driver == "VER" && odds.Drivers[0].TitlePct >= 900, "before Las Vegas 2024: got %+v", odds)
 	chances := data[[]wire.ProbabilityRecord](t, c.get(t, "/probabilities?year=2024"))
-	if len(chances) < 20 || chances[0].Basis != "grid" || len(chances[0].Drivers) != 20 {
-		t.Errorf("got %d frozen distributions of 2024", len(chances))
-	}
+	must.Hold(t, len(chances) >= 20 && chances[0].Basis == "grid" && len(chances[0].Drivers) == 20, "got %d frozen distributions of 2024", len(chances))
 	t.Run("plot", func(t *testing.T) {
 		b := browsertest.Open(t)
 		b.Do(
@@ -74,9 +70,7 @@ func recordAndOdds(t *testing.T, d demo) {
 		r := must.Get(http.Get(d.url + "/"))(t)
 		page, err := io.ReadAll(r.Body)
 		_ = r.Body.Close()
-		if err != nil || len(page) > 60_000 {
-			t.Errorf("the start page has %d bytes (%v), want at most 60000", len(page), err)
-		}
+		must.Hold(t, err == nil && len(page) <= 60_000, "the start page has %d bytes (%v), want at most 60000", len(page), err)
 		b := browsertest.Open(t)
 		b.Do(chromedp.Navigate(d.url + "/"))
 		b.Await(`[...document.querySelectorAll("gridcast-forecast, gridcast-progress, gridcast-odds, gridcast-record")].map((e) => e.localName + " " + e.getAttribute("state")).join()`,

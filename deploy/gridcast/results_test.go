@@ -21,8 +21,6 @@ func TestFileOfAResult(t *testing.T) {
 		var order operator.Codes
 		var document []byte
 		err := (&resultFlags{File: file}).readFile(&order, &document)
-		if !slices.Equal(order, want) || (err == nil) != (len(order) > 0 || len(document) > 0) {
-			t.Errorf("%q: got %q, %q, %v; want %q, a document or an error", content, order, document, err, want)
-		}
+		must.Hold(t, slices.Equal(order, want) && (err == nil) == (len(order) > 0 || len(document) > 0), "%q: got %q, %q, %v; want %q, a document or an error", content, order, document, err, want)
 	}
 }

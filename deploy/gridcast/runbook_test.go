@@ -64,9 +64,7 @@ func TestRunbook(t *testing.T) {
 	pages := must.Get(filepath.Glob("../docs/*.md"))(t)
 	for _, page := range pages {
 		for line := range strings.Lines(readText(t, page)) {
-			if strings.Contains(line, "until ") && strings.Contains(line, "; do") && !strings.Contains(line, "$SECONDS") {
-				t.Errorf("%s waits without end: %s", page, line)
-			}
+			must.Hold(t, !strings.Contains(line, "until ") || !strings.Contains(line, "; do") || strings.Contains(line, "$SECONDS"), "%s waits without end: %s", page, line)
 		}
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
 		if commands := aBlock.MatchString(readText(t, page)); commands && !slices.Contains(runbook, name) && !slices.Contains(alone, name) {
@@ -97,9 +95,7 @@ func TestOneMachine(t *testing.T) {
 		}
 		t.Run(page, m.read(page))
 	}
-	if m.running["gridcast"] == nil {
-		t.Error("the service does not run after the walk")
-	}
+	must.Hold(t, m.running["gridcast"] != nil, "the service does not run after the walk")
 	if rules := m.work("rules.json"); m.running["prometheus"] != nil {
 		shipped := strings.Count(readText(t, "../prometheus/alerts.yaml"), "- alert:")
 		if loaded := strings.Count(rules, `"name":"Gridcast`); loaded != shipped {

@@ -168,9 +168,7 @@ func serveFromStore(t *testing.T, s storage) {
 	if s.folder != "" {
 		s.age(t, 25*time.Hour)
 		removed := prune()
-		if !slices.ContainsFunc(removed, func(o blob.Info) bool { return o.Key == snapshots.ManifestKey(2) }) {
-			t.Errorf("pruned %+v, want the manifest of version 2 among them", removed)
-		}
+		must.Hold(t, slices.ContainsFunc(removed, func(o blob.Info) bool { return o.Key == snapshots.ManifestKey(2) }), "pruned %+v, want the manifest of version 2 among them", removed)
 	}
 	gridcast(t, dir, "snapshots", "verify", "--store", s.name)
 	gridcast(t, dir, "ledger", "audit", "--store", s.name)
@@ -215,9 +213,7 @@ func restoreStore(t *testing.T, s storage) {
 		o := must.Get(s.Get(t.Context(), info.Key, blob.MaxDocument))(t)
 		lost = lost || bytes.Contains(o.Data, []byte(`"action":"restore_store"`)) && bytes.Contains(o.Data, []byte("the bucket was deleted"))
 	}
-	if !lost {
-		t.Error("the audit log does not say that the store was restored")
-	}
+	must.Hold(t, lost, "the audit log does not say that the store was restored")
 	s.build(t, "2024-11-24T10:02:00Z")
 }
 
@@ -277,7 +273,5 @@ func edgeWaits(t *testing.T, variable, store, says string) {
 	edge := begin(t, t.TempDir(), "http://"+address, []string{"edge", "--store", store, "--listen", address}, variable)
 	edge.await(t, func() bool { return edge.says(says) })
 	edge.await(t, func() bool { return edge.answers("/healthz") })
-	if edge.answers("/readyz") {
-		t.Error("an edge without data is ready")
-	}
+	must.Hold(t, !edge.answers("/readyz"), "an edge without data is ready")
 }

@@ -116,9 +116,7 @@ func proxied(t *testing.T, url, key string) {
 	first, left := ask()
 	second, again := ask()
 	must.Show(t, "the answer through nginx", first, "Bahrain Grand Prix")
-	if first != second || left != again {
-		t.Errorf("through nginx: %d and %d bytes, %s and %s requests left, want one answer from its cache", len(first), len(second), left, again)
-	}
+	must.Hold(t, first == second && left == again, "through nginx: %d and %d bytes, %s and %s requests left, want one answer from its cache", len(first), len(second), left, again)
 }
 
 // requests returns the requests that the page of /calendar shows, one in each language.
@@ -136,8 +134,6 @@ func requests(t *testing.T, url string) []docs.Sample {
 			all = append(all, docs.Sample{Language: m[1], File: "request." + ends[m[1]], Text: html.UnescapeString(text)})
 		}
 	}
-	if len(all) != len(ends) {
-		t.Errorf("got %d requests on the page, want one in each language", len(all))
-	}
+	must.Hold(t, len(all) == len(ends), "got %d requests on the page, want one in each language", len(all))
 	return all
 }

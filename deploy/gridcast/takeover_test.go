@@ -47,9 +47,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 	var events []ledger.Event
 	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", terminal.Number(session), "--store", "dir:store")), &events))
 	events = slices.DeleteFunc(events, func(e ledger.Event) bool { return e.Type == ledger.ForecastNoted })
-	if len(events) != 1 || events[0].Type != ledger.PickFrozen {
-		t.Errorf("got %+v, want the pick frozen once", events)
-	}
+	must.Hold(t, len(events) == 1 && events[0].Type == ledger.PickFrozen, "got %+v, want the pick frozen once", events)
 	gridcast(t, dir, "ledger", "audit", "--store", "dir:store")
 	gridcast(t, dir, "snapshots", "verify", "--store", "dir:store")
 }
@@ -64,9 +62,7 @@ func (h *house) killWhileRendering(t *testing.T) bool {
 		return len(files)
 	}
 	before := audited()
-	if before == 0 {
-		t.Error("the audit log has not even the key")
-	}
+	must.Hold(t, before != 0, "the audit log has not even the key")
 	c := console.Client{Address: strings.TrimPrefix(h.scheduler.url, "http://"), Token: h.token, Operator: "anna"}
 	run, err := c.Rebuild(t.Context(), "", "to be killed")
 	if err != nil {

@@ -29,9 +29,7 @@ type want struct {
 // holds checks an answer against want and against the rules for every answer.
 func (a answer) holds(t *testing.T, w want) {
 	t.Helper()
-	if a.status != w.status {
-		t.Errorf("got status %d, want %d: %s", a.status, w.status, a.body)
-	}
+	must.Hold(t, a.status == w.status, "got status %d, want %d: %s", a.status, w.status, a.body)
 	for name, value := range w.header {
 		got := a.header.Get(name)
 		if value == "-" {
@@ -71,9 +69,7 @@ func same(c *client, path string) func(*testing.T, answer) {
 func first[T any](pick func(T) any, want any) func(*testing.T, answer) {
 	return func(t *testing.T, a answer) {
 		rows := data[[]T](t, a)
-		if len(rows) == 0 || fmt.Sprint(pick(rows[0])) != fmt.Sprint(want) {
-			t.Errorf("first row: got %s, want %v", a.body, want)
-		}
+		must.Hold(t, len(rows) != 0 && fmt.Sprint(pick(rows[0])) == fmt.Sprint(want), "first row: got %s, want %v", a.body, want)
 	}
 }
 
@@ -89,9 +85,7 @@ func count[T any](want int) func(*testing.T, answer) {
 func says(parts ...string) func(*testing.T, answer) {
 	return func(t *testing.T, a answer) {
 		for _, part := range parts {
-			if !bytes.Contains(a.body, []byte(part)) {
-				t.Errorf("the message does not say %q: %s", part, a.body)
-			}
+			must.Hold(t, bytes.Contains(a.body, []byte(part)), "the message does not say %q: %s", part, a.body)
 		}
 	}
 }

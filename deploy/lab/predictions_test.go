@@ -77,9 +77,7 @@ func TestPredictionsPage(t *testing.T) {
 	want := block.ReplaceAllStringFunc(string(text), func(found string) string {
 		name := block.FindStringSubmatch(found)[1]
 		table, ok := tables[name]
-		if !ok {
-			t.Errorf("the page has a table %q, which no figures fill", name)
-		}
+		must.Hold(t, ok, "the page has a table %q, which no figures fill", name)
 		delete(tables, name)
 		return "<!-- figures: " + name + " -->\n" + table + "<!-- end -->"
 	})

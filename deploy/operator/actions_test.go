@@ -78,9 +78,7 @@ func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 func TestActionsOfAKey(t *testing.T) {
 	o := desk(t)
 	created := done(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
-	if !strings.HasPrefix(created.Secret, "gc_live_") || created.Record.(keys.StoredKey).Name != "Example Media" {
-		t.Errorf("created %+v", created)
-	}
+	must.Hold(t, strings.HasPrefix(created.Secret, "gc_live_") && created.Record.(keys.StoredKey).Name == "Example Media", "created %+v", created)
 	id := created.Record.(keys.StoredKey).ID
 
 	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
@@ -151,9 +149,7 @@ func TestPruneKeys(t *testing.T) {
 	golden.Sentence(t, "prune keys", append([]string{p.Question}, p.Effects...), removed.Prefix, "PREFIX")
 	done(t, o, prune, operator.Request{Reason: "a clean-up"})
 	doc, _, err := keys.Load(t.Context(), o.Store)
-	if err != nil || len(doc.Keys) != 1 || doc.Keys[0].ID != young {
-		t.Errorf("left: %+v, %v, want %s", doc.Keys, err, young)
-	}
+	must.Hold(t, err == nil && len(doc.Keys) == 1 && doc.Keys[0].ID == young, "left: %+v, %v, want %s", doc.Keys, err, young)
 	log := logged(t, o)
 	if got := log[len(log)-1]; !strings.HasPrefix(got, "operator:anna|prune_keys|refused before ") || !strings.HasSuffix(got, "|a clean-up") {
 		t.Errorf("audit log: %q", log)
@@ -214,9 +210,7 @@ func TestPenaltyOfAForm(t *testing.T) {
 	for seconds, want := range map[string]time.Duration{"5": 5 * time.Second, "2.5": 2500 * time.Millisecond, "0": 0, "-5": 0, "inf": 0, "1e300": 0} {
 		var c operator.Classification
 		err := c.ReadForm(func(name string) string { return map[string]string{"penalised": "NOR", "penalty": seconds}[name] })
-		if c.TimePenalty["NOR"] != want || (err == nil) != (want != 0) {
-			t.Errorf("%q: got %v, %v; want %s, or an error in place of 0s", seconds, c.TimePenalty, err, want)
-		}
+		must.Hold(t, c.TimePenalty["NOR"] == want && (err == nil) == (want != 0), "%q: got %v, %v; want %s, or an error in place of 0s", seconds, c.TimePenalty, err, want)
 	}
 }
 
@@ -266,9 +260,7 @@ func TestActionsAskAndAreGuarded(t *testing.T) {
 	}
 	done(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
 	must.Fail(t, "after somebody else changed it", must.Err(o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen})), operator.ErrStale)
-	if !key(t, o, id).Active(time.Now()) {
-		t.Error("it was revoked all the same")
-	}
+	must.Hold(t, key(t, o, id).Active(time.Now()), "it was revoked all the same")
 }
 
 func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
@@ -349,19 +341,13 @@ func TestImportThatLosesResults(t *testing.T) {
 	done(t, o, operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{})
 
 	p, err := preview(t, o, operator.ImportArchive{Archive: whole})
-	if err != nil || p.Question != "" || p.Refusal != "" {
-		t.Errorf("results are added: got %+v, %v; want no question", p, err)
-	}
+	must.Hold(t, err == nil && p.Question == "" && p.Refusal == "", "results are added: got %+v, %v; want no question", p, err)
 	golden.Sentence(t, "import an archive with more results", p.Effects)
 	answer := done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
-	if answer.Unpublished == "" {
-		t.Errorf("got %+v, want it to ask for a build", answer)
-	}
+	must.Hold(t, answer.Unpublished != "", "got %+v, want it to ask for a build", answer)
 
 	_, err = o.Do(t.Context(), operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{Actor: "operator:anna"})
-	if !errors.Is(err, operator.ErrRefused) {
-		t.Errorf("results are lost: got %v, want it refused", err)
-	}
+	must.Hold(t, errors.Is(err, operator.ErrRefused), "results are lost: got %v, want it refused", err)
 	golden.Sentence(t, "import an archive with fewer results", err)
 	list, err := archive.NewStore(o.Store).List(t.Context())
 	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == whole.SHA256) {

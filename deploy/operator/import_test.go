@@ -64,15 +64,11 @@ func TestImportOfHistory(t *testing.T) {
 	if vouched.Type != ledger.ResultsVouched || vouched.Archive != whole.SHA256 || len(vouched.Rounds) != 22+24 || vouched.Actor != "operator:anna" || vouched.Reason != "history" {
 		t.Errorf("got the event %s of %d rounds by %s, want all of 2023 and 2024 vouched for", vouched.Type, len(vouched.Rounds), vouched.Actor)
 	}
-	if answer.Unpublished == "" {
-		t.Error("want a build")
-	}
+	must.Hold(t, answer.Unpublished != "", "want a build")
 
 	seq := o.Ledger.Head().Seq
 	done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
-	if o.Ledger.Head().Seq != seq {
-		t.Error("the same import again: want nothing more in the ledger")
-	}
+	must.Hold(t, o.Ledger.Head().Seq == seq, "the same import again: want nothing more in the ledger")
 }
 
 // An archive that is put in use without an import vouches for nothing, and says so before. An import of the same

@@ -120,9 +120,7 @@ func TestEarlyResult(t *testing.T) {
 	request.Force = true
 	answer := done(t, w.Operator, enter, request)
 	rows := answer.Record.(*almanac.Round).Valid()
-	if answer.Unpublished == "" || len(rows) != 20 || rows[0].Points != 25 || rows[2].Points != 15 || rows[3].Position != 0 || rows[3].Points != 0 {
-		t.Errorf("forced: got %+v", rows)
-	}
+	must.Hold(t, answer.Unpublished != "" && len(rows) == 20 && rows[0].Points == 25 && rows[2].Points == 15 && rows[3].Position == 0 && rows[3].Points == 0, "forced: got %+v", rows)
 	if _, err := w.Do(t.Context(), enter, request); err == nil {
 		t.Error("a result can be entered twice")
 	} else {
@@ -155,9 +153,7 @@ func TestCorrectionOfTheSprint(t *testing.T) {
 	})
 	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{}}
 	p := w.preview(t, correct)
-	if !slices.Contains(p.Effects, "Places or points of the sprint change.") || p.Seen == seen {
-		t.Errorf("preview of another sprint: got %+v", p)
-	}
+	must.Hold(t, slices.Contains(p.Effects, "Places or points of the sprint change.") && p.Seen != seen, "preview of another sprint: got %+v", p)
 	answer := done(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
 	if rows := answer.Record.(*almanac.Round).Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || answer.Record.(*almanac.Round).Differs() {
 		t.Errorf("verified is the sprint %+v", rows)
@@ -258,9 +254,7 @@ func TestVerifyTrips(t *testing.T) {
 		if got := time.Since(began); got != 3*time.Second {
 			t.Errorf("%d round trips, want 3", got/time.Second)
 		}
-		if answer.Record.(*almanac.Round).Result == nil || answer.Unpublished == "" {
-			t.Errorf("got %+v, want it verified and to be published", answer)
-		}
+		must.Hold(t, answer.Record.(*almanac.Round).Result != nil && answer.Unpublished != "", "got %+v, want it verified and to be published", answer)
 	})
 }
 
@@ -323,9 +317,7 @@ func TestNamesThatActOnAReader(t *testing.T) {
 		golden.Sentence(t, fmt.Sprintf("a name that acts on a reader: %+q", action.(operator.EnterDrivers).Text[20:]), err)
 	}
 	hand, err := w.Ingest.Manual(t.Context())
-	if err != nil || len(hand.Entries) > 0 {
-		t.Errorf("stored are %+v, %v", hand, err)
-	}
+	must.Hold(t, err == nil && len(hand.Entries) == 0, "stored are %+v, %v", hand, err)
 }
 
 // TestFewPlaces: a result in which under half of the drivers have a place needs force, and its preview counts them.
@@ -334,9 +326,7 @@ func TestFewPlaces(t *testing.T) {
 	w.at = belgiumStart.Add(3 * time.Hour)
 	few := operator.EnterResult{Key: belgium, Order: operator.Codes{"RUS", "HAM", "PIA", "LEC"}}
 	p := w.preview(t, few)
-	if p.Refusal != "16 of 20 drivers have no place" || !slices.Contains(p.Warnings, p.Refusal+".") {
-		t.Errorf("four places: got %q and %q", p.Refusal, p.Warnings)
-	}
+	must.Hold(t, p.Refusal == "16 of 20 drivers have no place" && slices.Contains(p.Warnings, p.Refusal+"."), "four places: got %q and %q", p.Refusal, p.Warnings)
 	request := operator.Request{Actor: "operator:anna", Reason: "seen"}
 	if _, err := w.Do(t.Context(), few, request); !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("four places without force: got %v", err)
@@ -358,9 +348,7 @@ func TestFewPlaces(t *testing.T) {
 func TestRacesOfOneDay(t *testing.T) {
 	w := belgianWeekend(t)
 	start := w.preview(t, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(4 * time.Hour)})
-	if len(start.Warnings) != 0 {
-		t.Errorf("later on its own day: got %q", start.Warnings)
-	}
+	must.Hold(t, len(start.Warnings) == 0, "later on its own day: got %q", start.Warnings)
 	dutchStart := time.Date(2024, 8, 25, 13, 0, 0, 0, time.UTC)
 	for start, want := range map[time.Time]string{
 		dutchStart:                 "The Dutch Grand Prix starts at 25 August 2024 13:00 UTC, 0s from this start.",
@@ -381,9 +369,7 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 	p := w.preview(t, deduct)
 	golden.Sentence(t, "take points", append([]string{p.Title, p.Question}, p.Effects...))
 	for _, variant := range []string{"standings/constructors/2024", "standings-progress/constructors/2024", "changes/2024"} {
-		if !slices.Contains(p.Variants, variant) {
-			t.Errorf("%s is not among the changed variants %q", variant, p.Variants)
-		}
+		must.Hold(t, slices.Contains(p.Variants, variant), "%s is not among the changed variants %q", variant, p.Variants)
 	}
 	request := operator.Request{Actor: "operator:anna", Reason: "cost cap"}
 	done(t, w.Operator, deduct, request)

@@ -27,9 +27,7 @@ func TestSettings(t *testing.T) {
 	}
 	change := operator.ChangeSettings{Model: &model, AutoVerifyAfter: &hours}
 	p, err := preview(t, o, change)
-	if err != nil || p.Question == "" || len(p.Effects) != 2 {
-		t.Errorf("got %+v, %v; want a question, and an effect of each", p, err)
-	}
+	must.Hold(t, err == nil && p.Question != "" && len(p.Effects) == 2, "got %+v, %v; want a question, and an effect of each", p, err)
 	golden.Sentence(t, "settings: effects", p.Effects)
 	done(t, o, change, operator.Request{Reason: "a trial"})
 	must.Fail(t, "the same again", must.Err(o.Do(t.Context(), change, operator.Request{Actor: "operator:anna"})), operator.ErrSettled)
@@ -40,9 +38,7 @@ func TestSettings(t *testing.T) {
 	}
 	done(t, o, operator.ChangeSettings{Headshots: &season.Headshots{}}, operator.Request{Reason: "not ours"})
 	settings, err := settings.Load(t.Context(), o.Store)
-	if err != nil || settings.Headshots == nil || settings.Headshots.Template != "" {
-		t.Errorf("got %+v, %v; want it said that there are no portraits", settings, err)
-	}
+	must.Hold(t, err == nil && settings.Headshots != nil && settings.Headshots.Template == "", "got %+v, %v; want it said that there are no portraits", settings, err)
 	if got := operator.SettingsOf(settings); got[0].Value != "r2" || got[1].Value != "after 2h0m0s" || got[3].Value != "none" {
 		t.Errorf("in words: %+v", got)
 	}

@@ -150,8 +150,6 @@ func TestActionsOfAWebhook(t *testing.T) {
 	}
 	for _, object := range []string{webhook.Key} {
 		stored, err := o.Store.Get(t.Context(), object, 1<<20)
-		if err != nil || strings.Count(string(stored.Data), "whsec_") > 0 {
-			t.Errorf("%s: %s, %v", object, stored.Data, err)
-		}
+		must.Hold(t, err == nil && strings.Count(string(stored.Data), "whsec_") <= 0, "%s: %s, %v", object, stored.Data, err)
 	}
 }

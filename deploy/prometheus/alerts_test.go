@@ -67,14 +67,10 @@ func TestEveryRuleIsTested(t *testing.T) {
 			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
 				t.Errorf("%s: severity %q, want page or ticket", r.Alert, s)
 			}
-			if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
-				t.Errorf("%s: says not what it is and what to do", r.Alert)
-			}
+			must.Hold(t, r.Annotations["summary"] != "" && r.Annotations["description"] != "", "%s: says not what it is and what to do", r.Alert)
 		}
 	}
-	if count < 5 {
-		t.Errorf("found only %d rules", count)
-	}
+	must.Hold(t, count >= 5, "found only %d rules", count)
 }
 
 // TestRules has Prometheus itself evaluate the rules over the series of their tests.
@@ -87,9 +83,7 @@ func TestRules(t *testing.T) {
 		t.Skip("no promtool on this machine (Debian's package prometheus has it): the rules are not evaluated")
 	}
 	output, err := exec.Command(promtool, "test", "rules", "alerts_test.yaml", "alerts_days_test.yaml").CombinedOutput()
-	if err != nil || strings.Count(string(output), "SUCCESS") != 2 {
-		t.Errorf("promtool: %v\n%s", err, output)
-	}
+	must.Hold(t, err == nil && strings.Count(string(output), "SUCCESS") == 2, "promtool: %v\n%s", err, output)
 }
 
 // TestOneMailForOneCause fires all alerts of a cause. Alertmanager sends one of them.
@@ -131,9 +125,7 @@ func TestOneMailForOneCause(t *testing.T) {
 				sent = append(sent, alert)
 			}
 		}
-		if !slices.Equal(sent, fire[:1]) {
-			t.Errorf("of %q Alertmanager sends %q, want the first", fire, sent)
-		}
+		must.Hold(t, slices.Equal(sent, fire[:1]), "of %q Alertmanager sends %q, want the first", fire, sent)
 	}
 	if alert := "GridcastFactMissing archive_old"; slices.ContainsFunc(config.Inhibit, func(rule struct {
 		Source []string `yaml:"source_matchers"`

@@ -18,9 +18,7 @@ import (
 func TestVisitorHasTenMinutes(t *testing.T) {
 	const speed, minutes = 6000, 10 * time.Minute
 	w := Weekend{Round: season.Round{Start: time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)}}
-	if demoVerifiesAfter != minutes {
-		t.Errorf("a demo waits %s for its visitor, want %s", demoVerifiesAfter, minutes)
-	}
+	must.Hold(t, demoVerifiesAfter == minutes, "a demo waits %s for its visitor, want %s", demoVerifiesAfter, minutes)
 	if events := w.events(speed * demoVerifiesAfter); events[3].at.Sub(events[2].at) != speed*minutes {
 		t.Errorf("the result is verified by itself %s after the race, want ten minutes of real time", events[3].at.Sub(events[2].at))
 	}

@@ -50,9 +50,7 @@ func TestMadeOrder(t *testing.T) {
 			}
 		}
 	}
-	if races < 60 {
-		t.Errorf("%d races, want all", races)
-	}
+	must.Hold(t, races >= 60, "%d races, want all", races)
 }
 
 // takes fails the test unless the log takes every observation.

@@ -152,9 +152,7 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 	must.Do(t, os.Symlink("..2", filepath.Join(dir, "..new")))
 	must.Do(t, os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
 	must.Until(t, "the swap of a link", func() bool { return accepts("the second token of all") })
-	if accepts("the first token of all") {
-		t.Error("a replaced token is still accepted")
-	}
+	must.Hold(t, !accepts("the first token of all"), "a replaced token is still accepted")
 	write("next", "the third token of all\n")
 	for _, name := range []string{"operator", "live"} {
 		must.Do(t, os.Rename(filepath.Join(dir, "next", name), filepath.Join(dir, "..2", name)))
@@ -174,9 +172,7 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 		} else if n := log.count(refused); n != before {
 			t.Errorf("one fault is said %d times", n)
 		}
-		if !accepts("the third token of all") {
-			t.Error("the last good token is refused")
-		}
+		must.Hold(t, accepts("the third token of all"), "the last good token is refused")
 	}
 	write("..2", "the fourth token of all\n")
 	must.Until(t, "files that are good again", func() bool { return accepts("the fourth token of all") })

@@ -72,9 +72,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 			t.Errorf("a job failed: %s", fault)
 		}
 		for _, p := range u.sources.PollStates()[0].Held {
-			if p.Block == assemble.Result {
-				t.Errorf("the result of %d %s waits for a person", p.Year, p.GrandPrix)
-			}
+			must.Hold(t, p.Block != assemble.Result, "the result of %d %s waits for a person", p.Year, p.GrandPrix)
 		}
 		races, onQualifying := 0, 0
 		var frozen, qualifying float64
@@ -100,9 +98,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		}
 		n := float64(races)
 		t.Logf("%d of %d picks on qualifying or better, %d entered by hand; log-loss as frozen %.3f, from qualifying %.3f", onQualifying, races, entered, frozen/n, qualifying/n)
-		if races != map[bool]int{true: 24, false: 1}[whole] || (entered == 0) == byHand {
-			t.Errorf("%d races with a pick, %d entries by hand", races, entered)
-		}
+		must.Hold(t, races == map[bool]int{true: 24, false: 1}[whole] && (entered == 0) != byHand, "%d races with a pick, %d entries by hand", races, entered)
 		if whole {
 			m, service := score.WithoutCalibration(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
 			row := fmt.Sprintf(`{"name":"as frozen in 2025, with %s","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, service, races, m.WinnerHitPct, m.PodiumPct, m.LogLoss)
@@ -111,9 +107,7 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		if !byHand {
 			return
 		}
-		if 100*onQualifying < 95*races {
-			t.Errorf("%d of %d picks rest on qualifying or better, want 95 %%", onQualifying, races)
-		}
+		must.Hold(t, 100*onQualifying >= 95*races, "%d of %d picks rest on qualifying or better, want 95 %%", onQualifying, races)
 		if whole && math.Abs(frozen-qualifying)/n > .03 { // one race alone says little
 			t.Errorf("log-loss as frozen is %.3f, from qualifying %.3f; want them within .03", frozen/n, qualifying/n)
 		}
@@ -184,8 +178,6 @@ func (u *unattended) enterQualifying(t *testing.T, person *operator.Operator, fa
 		order.WriteByte('\n')
 	}
 	_, err = person.Do(t.Context(), operator.EnterDrivers{Key: fact.Session, Block: assemble.Qualifying, Text: order.String()}, operator.Request{Actor: "operator:anna", Reason: "F1DB is late"})
-	if err != nil {
-		t.Errorf("%s: %v", fact.Name, err)
-	}
+	must.Hold(t, err == nil, "%s: %v", fact.Name, err)
 	u.settle(t)
 }

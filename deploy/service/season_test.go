@@ -280,9 +280,7 @@ func (u *unattended) reproduce(t *testing.T) {
 			continue
 		}
 		again := must.Get(r.Version(t.Context(), version))(t)
-		if again.FirstDifference != nil || again.Equal != again.Documents {
-			t.Errorf("version %d: %d of %d documents are equal; %+v", version, again.Equal, again.Documents, again.FirstDifference)
-		}
+		must.Hold(t, again.FirstDifference == nil && again.Equal == again.Documents, "version %d: %d of %d documents are equal; %+v", version, again.Equal, again.Documents, again.FirstDifference)
 		made, documents = made+1, documents+again.Documents
 	}
 	t.Logf("%d of %d versions were made again, %d documents", made, len(h.Versions), documents)
@@ -411,15 +409,11 @@ func liveThrough(t *testing.T, u *unattended) {
 	for fault := range u.faults {
 		t.Errorf("a job failed: %s", fault)
 	}
-	if vegasBelieved {
-		t.Error("Las Vegas 2025 was believed to be held a day early")
-	}
+	must.Hold(t, !vegasBelieved, "Las Vegas 2025 was believed to be held a day early")
 	if late := miamiRight.Sub(miamiMoved); late < 0 || late > 5*time.Minute {
 		t.Errorf("the start of Miami 2026 was right %s after the source had it, want within the five minutes between polls", late)
 	}
-	if !offBahrain {
-		t.Error("Bahrain 2026 was never postponed, though the source had deleted it")
-	}
+	must.Hold(t, offBahrain, "Bahrain 2026 was never postponed, though the source had deleted it")
 	if back := u.entryOf(t, 2026, "bahrain"); back.SessionKey != 2026004 || back.Status != wire.Scheduled || back.Country != "Malaysia" ||
 		!time.Time(back.DateStart).Equal(time.Date(2026, 10, 4, 7, 0, 0, 0, time.UTC)) {
 		t.Errorf("Bahrain is back as %+v, want scheduled in October in Malaysia under its old key", back)
@@ -455,9 +449,7 @@ func liveThrough(t *testing.T, u *unattended) {
 func (u *unattended) lookAtAppeal(t *testing.T) {
 	t.Helper()
 	for _, row := range published[[]wire.DriverStanding](t, u, "standings/drivers/2026") {
-		if row.Driver == "GAS" && row.Points != 38 {
-			t.Errorf("after the appeal Gasly has %g points, want 38", row.Points)
-		}
+		must.Hold(t, row.Driver != "GAS" || row.Points == 38, "after the appeal Gasly has %g points, want 38", row.Points)
 	}
 	told := fmt.Sprint(u.sources.PollStates()[0].Standings)
 	golden.Sentence(t, "standings that do not follow a decision", told)
@@ -526,9 +518,7 @@ func (u *unattended) report(t *testing.T, first int) map[ledger.Basis]int {
 		basis[s.Pick.Basis]++
 		named := make(map[season.DriverID]bool)
 		for _, c := range s.Pick.Chances {
-			if named[c.Driver] || c.Driver == "andrea-kimi-antonelli" {
-				t.Errorf("%d %s: the chances name %s twice, or by a name of old", s.Year, s.GrandPrix, c.Driver)
-			}
+			must.Hold(t, !named[c.Driver] && c.Driver != "andrea-kimi-antonelli", "%d %s: the chances name %s twice, or by a name of old", s.Year, s.GrandPrix, c.Driver)
 			named[c.Driver] = true
 		}
 		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%s\t%s\t%d\n", s.Year, s.GrandPrix, s.Pick.FrozenAt.Format("2 Jan 15:04:05"),

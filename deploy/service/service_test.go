@@ -152,9 +152,7 @@ func TestClockJumpsDuringABuild(t *testing.T) {
 			last = built
 		}
 	}
-	if jumped != 3 {
-		t.Errorf("the clock jumped in %d builds, want 3", jumped)
-	}
+	must.Hold(t, jumped == 3, "the clock jumped in %d builds, want 3", jumped)
 }
 
 // TestHold: background work begins when the last hold is released.

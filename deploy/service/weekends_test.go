@@ -67,9 +67,7 @@ func only[T any](t *testing.T, u *unattended, path string, session int) T {
 func (u *unattended) checkScored(t *testing.T, session int, pick wire.Prediction, podium wire.Podium, revisions int) wire.ResultRecord {
 	t.Helper()
 	p, chances := only[wire.PredictionRecord](t, u, "predictions", session), only[wire.ProbabilityRecord](t, u, "probabilities", session)
-	if p.Prediction != pick || chances.Basis != "qualifying" {
-		t.Errorf("%d: the pick is %+v on %s, want the frozen %+v on qualifying", session, p.Prediction, chances.Basis, pick)
-	}
+	must.Hold(t, p.Prediction == pick && chances.Basis == "qualifying", "%d: the pick is %+v on %s, want the frozen %+v on qualifying", session, p.Prediction, chances.Basis, pick)
 	if p.Result == nil || p.Result.Podium != podium || p.WinnerHit == nil || *p.WinnerHit != (pick.Winner == podium.P1) {
 		t.Errorf("%d: the record is %+v, want the podium %+v and whether the pick was right", session, p, podium)
 	}
@@ -113,9 +111,7 @@ func TestLasVegas2025(t *testing.T) {
 		for _, family := range families {
 			exposed[family.GetName()] = len(family.GetMetric())
 		}
-		if exposed["gridcast_source_answered_seconds"] != 1 || exposed["gridcast_source_disagreements"] != 1 || exposed["gridcast_source_lost"] != 1 {
-			t.Errorf("the metrics of the source are not exposed: %v", exposed)
-		}
+		must.Hold(t, exposed["gridcast_source_answered_seconds"] == 1 && exposed["gridcast_source_disagreements"] == 1 && exposed["gridcast_source_lost"] == 1, "the metrics of the source are not exposed: %v", exposed)
 	})
 }
 

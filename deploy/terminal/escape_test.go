@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/deploy/terminal"
 )
 
@@ -21,9 +22,7 @@ func TestNoServerCommandsTheTerminal(t *testing.T) {
 	s.PrintTable([]any{"text"}, [][]any{{lie}})
 	_, _ = fmt.Fprintf(s.Err, "gridcast: %s\n", lie)
 	for name, text := range map[string]string{"output": out.String(), "errors": errs.String()} {
-		if text == "" || strings.ContainsAny(text, "\x1b\a\r\u202e\u009b") {
-			t.Errorf("%s: %q", name, text)
-		}
+		must.Hold(t, text != "" && !strings.ContainsAny(text, "\x1b\a\r\u202e\u009b"), "%s: %q", name, text)
 	}
 }
 

@@ -28,9 +28,7 @@ func TestReleasesAreSmallAndWhole(t *testing.T) {
 		if version, ok := strings.CutPrefix(r.Version, "charts-"); ok {
 			name = "charts " + version
 		}
-		if !bytes.HasPrefix(r.Module, []byte("// gridcast "+name+":")) {
-			t.Errorf("%s does not begin with its version", r.Version)
-		}
+		must.Hold(t, bytes.HasPrefix(r.Module, []byte("// gridcast "+name+":")), "%s does not begin with its version", r.Version)
 		if found := regexp.MustCompile(`(?m)^\s*import\s|https?://[a-z]`).Find(r.Module); found != nil {
 			t.Errorf("%s depends on others: %s", r.Version, found)
 		}
@@ -58,9 +56,7 @@ func TestDocumentationNamesTheNewest(t *testing.T) {
 		for _, m := range regexp.MustCompile(`customElements\.define\("([a-z-]+)"|<(gridcast-[a-z]+)>|var\((--gridcast-[a-z]+)`).FindAllStringSubmatch(string(r.Module), -1) {
 			wanted = append(wanted, m[1]+m[2]+m[3])
 		}
-		if len(wanted) < 8 {
-			t.Errorf("%s: found %q alone", r.Version, wanted)
-		}
+		must.Hold(t, len(wanted) >= 8, "%s: found %q alone", r.Version, wanted)
 		must.Show(t, "/docs/widget", page, wanted...)
 	}
 }

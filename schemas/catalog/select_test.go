@@ -167,18 +167,14 @@ func TestParamErrorMessage(t *testing.T) {
 		},
 	} {
 		_, err := endpoint(t, "/standings").Select([]byte(tt.query), known)
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%s:\n got %v\nwant %s", tt.query, err, tt.want)
-		}
+		must.Hold(t, err != nil && err.Error() == tt.want, "%s:\n got %v\nwant %s", tt.query, err, tt.want)
 	}
 }
 
 func TestSelectWithoutSeasons(t *testing.T) {
 	_, err := endpoint(t, "/calendar").Select([]byte("year=2026"), catalog.Known{})
 	const want = `bad value "2026" for parameter year: no such season; allowed: one season (none is known yet)`
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	must.Hold(t, err != nil && err.Error() == want, "got %v, want %s", err, want)
 }
 
 func TestSelectDoesNotAllocate(t *testing.T) {
@@ -241,8 +237,6 @@ func TestDefaultSeasons(t *testing.T) {
 			t.Fatalf("no endpoint %s", target)
 		}
 		v, err := catalog.Endpoints[i].Select(nil, k)
-		if err != nil || v.Year != want {
-			t.Errorf("%s: got season %d, %v; want %d", target, v.Year, err, want)
-		}
+		must.Hold(t, err == nil && v.Year == want, "%s: got season %d, %v; want %d", target, v.Year, err, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
 
@@ -97,9 +98,7 @@ func TestAll(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if !slices.IsSorted(got) {
-		t.Error("not in ascending order of path")
-	}
+	must.Hold(t, slices.IsSorted(got), "not in ascending order of path")
 }
 
 // TestTargetsSelectTheirVariant shows that a request can select every rendered variant, and that

@@ -186,9 +186,7 @@ func TestPercentagesAddUp(t *testing.T) {
 		{[]int{}, "[]"},
 	} {
 		got, err := wire.Marshal(wire.PercentagesOf(tc.parts))
-		if err != nil || string(got) != tc.want {
-			t.Errorf("%v: got %s, %v, want %s", tc.parts, got, err, tc.want)
-		}
+		must.Hold(t, err == nil && string(got) == tc.want, "%v: got %s, %v, want %s", tc.parts, got, err, tc.want)
 		var read []wire.Hundredths
 		if err := json.Unmarshal(got, &read); err != nil || !slices.Equal(read, wire.PercentagesOf(tc.parts)) {
 			t.Errorf("%v: read %v, %v", tc.parts, read, err)

@@ -6,6 +6,7 @@ import (
 
 	"gridcast/builder/predict/score"
 	"gridcast/deploy/lab/backtest"
+	"gridcast/deploy/must"
 )
 
 func TestPairingShowsASmallSteadyDifference(t *testing.T) {
@@ -18,10 +19,6 @@ func TestPairingShowsASmallSteadyDifference(t *testing.T) {
 		better[i].LogLoss -= .1 + .01*float64(i%3)
 	}
 	d := backtest.Compare(better, scores)
-	if d.LogLoss.Mean > -.1 || d.LogLoss.Interval[1] >= 0 {
-		t.Errorf("log-loss: got %+v, want an interval below 0", d.LogLoss)
-	}
-	if d.WinnerHitPct != (backtest.Paired{}) {
-		t.Errorf("hits: got %+v, want no difference", d.WinnerHitPct)
-	}
+	must.Hold(t, d.LogLoss.Mean <= -.1 && d.LogLoss.Interval[1] < 0, "log-loss: got %+v, want an interval below 0", d.LogLoss)
+	must.Hold(t, d.WinnerHitPct == (backtest.Paired{}), "hits: got %+v, want no difference", d.WinnerHitPct)
 }

@@ -37,25 +37,19 @@ func TestPublishedLiveFigures(t *testing.T) {
 	last := 2.
 	for _, c := range report.Checkpoints {
 		m, leader := c.Model, c.Baselines["leader"]
-		if m.LogLoss >= leader.LogLoss || m.LogLoss >= last {
-			t.Errorf("%d %%: log-loss %.3f, that of the running order %.3f, at the checkpoint before %.3f", c.Percent, m.LogLoss, leader.LogLoss, last)
-		}
+		must.Hold(t, m.LogLoss < leader.LogLoss && m.LogLoss < last, "%d %%: log-loss %.3f, that of the running order %.3f, at the checkpoint before %.3f", c.Percent, m.LogLoss, leader.LogLoss, last)
 		last = m.LogLoss
 		if before := c.Baselines["before"]; len(c.Reliability) != 10 || before.LogLoss < 1 || before.LogLoss > 1.5 || c.Percent > 0 && m.LogLoss >= before.LogLoss {
 			t.Errorf("%d %%: log-loss %.3f, that of the pick before the race %.3f, %d bins", c.Percent, m.LogLoss, before.LogLoss, len(c.Reliability))
 		}
 		for name, podiums := range map[string]float64{"live": m.PodiumBrier, "order_only": c.Baselines["order_only"].PodiumBrier} {
-			if podiums > leader.PodiumBrier {
-				t.Errorf("%s at %d %%: podium Brier %.3f, want at most the %.3f of the running order", name, c.Percent, podiums, leader.PodiumBrier)
-			}
+			must.Hold(t, podiums <= leader.PodiumBrier, "%s at %d %%: podium Brier %.3f, want at most the %.3f of the running order", name, c.Percent, podiums, leader.PodiumBrier)
 		}
 		if c.Percent != 50 {
 			continue
 		}
 		// Of 90 races one was stopped before half distance.
-		if c.Races != 89 || m.WinnerHitPct < 82 || m.LogLoss > .65 {
-			t.Errorf("half distance: got %d races, hit %.1f %%, log-loss %.3f, want 89, at least 82 and at most .65", c.Races, m.WinnerHitPct, m.LogLoss)
-		}
+		must.Hold(t, c.Races == 89 && m.WinnerHitPct >= 82 && m.LogLoss <= .65, "half distance: got %d races, hit %.1f %%, log-loss %.3f, want 89, at least 82 and at most .65", c.Races, m.WinnerHitPct, m.LogLoss)
 	}
 
 	learnt, ofOrder := must.Get2(backtest.LearnLive(t.Context(), archive, races, 2025, config))(t)
@@ -67,7 +61,5 @@ func TestPublishedLiveFigures(t *testing.T) {
 }
 
 func TestLiveRunNeedsLapTimes(t *testing.T) {
-	if _, err := backtest.LiveRun(t.Context(), embedded(t), nil, backtest.DefaultLiveConfig(2021, 2024)); err == nil {
-		t.Error("got no error")
-	}
+	must.Fail(t, "got no error", must.Err(backtest.LiveRun(t.Context(), embedded(t), nil, backtest.DefaultLiveConfig(2021, 2024))))
 }

@@ -83,9 +83,7 @@ func load(t *testing.T, s blob.Store) (seconds float64, resident int64) {
 	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	seconds = time.Since(start).Seconds()
 	resident = heap() - before
-	if len(v.Manifest.Entries) == 0 {
-		t.Error("the version is empty")
-	}
+	must.Hold(t, len(v.Manifest.Entries) != 0, "the version is empty")
 	return seconds, resident
 }
 

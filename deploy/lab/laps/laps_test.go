@@ -96,9 +96,7 @@ func TestRead(t *testing.T) {
 		write("lap_times.csv", strings.Replace(lapTimes, tc.old, tc.new, 1))
 		golden.Sentence(t, tc.name, must.Err(laps.Read(dir, archive)), dir, "DIR")
 	}
-	if _, err := laps.Read(t.TempDir(), archive); err == nil {
-		t.Error("an empty folder: got no error")
-	}
+	must.Fail(t, "an empty folder: got no error", must.Err(laps.Read(t.TempDir(), archive)))
 }
 
 func archiveOfOneRace(t *testing.T) *season.Archive {

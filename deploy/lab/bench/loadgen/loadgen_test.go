@@ -68,9 +68,7 @@ func TestRunCountsAnswers(t *testing.T) {
 	if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > connections {
 		t.Errorf("counted %d answers of %d", n, served.Load())
 	}
-	if report.P50 <= 0 || report.P99 < report.P50 || report.Length < length {
-		t.Errorf("implausible: %+v", report)
-	}
+	must.Hold(t, report.P50 > 0 && report.P99 >= report.P50 && report.Length >= length, "implausible: %+v", report)
 }
 
 func TestRunRefuses(t *testing.T) {
