@@ -1,16 +1,32 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
+	"gridcast/deploy/terminal"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -70,4 +86,281 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		`gridcast_rounds{result="provisional"} `, `gridcast_picks{basis="grid"} `, "gridcast_facts_disputed 0", "gridcast_facts_noncommercial 0",
 		"gridcast_next_change_seconds ", `gridcast_missing_fact_seconds{code="result_overdue"} `,
 	)
+}
+
+// TestMetricsByDefault starts serve without an admin address: it shows its metrics on loopback, or says that the port is
+// taken and serves all the same.
+func TestMetricsByDefault(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: starts a process")
+	}
+	const shown, taken = "edge shows metrics", "metrics are not served"
+	dir := t.TempDir()
+	newKey(t, dir, "dir:store", "pro")
+	serve := []string{"serve", "--store", "dir:store", "--archive", seasons(t, 2025, 2025), "--no-sources"}
+	p := startServer(t, dir, serve...)
+	must.Hold(t, p.says(shown) || p.says(taken), "the server does not say where its metrics are")
+	p.end(t)
+
+	occupied, err := net.Listen("tcp", "127.0.0.1:9100")
+	if err == nil { // else another process has the port, which is as good
+		defer occupied.Close()
+	}
+	p = startServer(t, dir, serve...)
+	must.Hold(t, p.says(taken), "the server does not say that the port of its metrics is taken")
+	p.end(t)
+	p = startServer(t, dir, append(serve, "--admin-listen=")...)
+	must.Hold(t, !p.says(shown) && !p.says(taken), "the server shows metrics that nobody wants")
+	p.end(t)
+}
+
+// named matches the commands of gridcast in a text.
+var named = regexp.MustCompile(`\bgridcast((?: [a-z][a-z0-9]*)+)`)
+
+// TestAdviceNamesCommandsThatExist checks every command that an alert or the console recommends.
+func TestAdviceNamesCommandsThatExist(t *testing.T) {
+	var c cli
+	parser := must.Get(kong.New(&c, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": ""}))(t)
+	find := func(node *kong.Node, name string) *kong.Node {
+		for _, child := range node.Children {
+			if child.Name == name {
+				return child
+			}
+		}
+		return nil
+	}
+	count := 0
+	for _, pattern := range []string{"../prometheus/alerts.yaml", "../console/*.go", "../operator/*.go", "../doctor/*.go", "../flags/*.go", "../servers/*.go", "*.go"} {
+		files := must.Get(filepath.Glob(pattern))(t)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text := must.Get(os.ReadFile(file))(t)
+			for _, match := range named.FindAllStringSubmatch(quotedText(file, string(text)), -1) {
+				words := strings.Fields(match[1])
+				node := find(parser.Model.Node, words[0])
+				if node == nil {
+					if ordinary[words[0]] {
+						continue
+					}
+					t.Errorf("%s names gridcast%s: there is no command %s", file, match[1], words[0])
+					continue
+				}
+				count++
+				if len(node.Children) > 0 && (len(words) < 2 || find(node, words[1]) == nil) {
+					t.Errorf("%s names gridcast%s: %s has no command of that name", file, match[1], words[0])
+				}
+			}
+		}
+	}
+	must.Hold(t, count >= 30, "found only %d commands: the test does not see them", count)
+}
+
+// ordinary words may follow the name of the program in a sentence.
+var ordinary = map[string]bool{"serves": true, "operator": true, "session": true, "gateway": true, "edges": true, "has": true, "that": true, "does": true, "freezes": true}
+
+// quotedText returns the parts of a file that people read: all of a text, the strings of a Go file.
+func quotedText(file, text string) string {
+	if !strings.HasSuffix(file, ".go") {
+		return text
+	}
+	return strings.Join(regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).FindAllString(text, -1), "\n")
+}
+
+// TestPrometheusSeesAnOutage runs a real Prometheus with the shipped rules, with waiting times of a
+// second. It fires when the store of a real edge is gone, and when the edge stops.
+func TestPrometheusSeesAnOutage(t *testing.T) {
+	t.Parallel() // most of it waits
+	prometheus, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("no prometheus on this machine: the rules are tested by promtool alone")
+	}
+	dir := t.TempDir()
+	gridcast(t, dir, "build", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024))
+	newKey(t, dir, "dir:store", "pro")
+	admin := porttest.Address(t)
+	server := startServer(t, dir, "edge", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--admin-listen", admin)
+
+	rules := must.Get(os.ReadFile("../prometheus/alerts.yaml"))(t)
+	impatient := regexp.MustCompile(`for: \d+[mh]`).ReplaceAll(rules, []byte("for: 1s"))
+	write := func(name string, data string) {
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
+	}
+	write("alerts.yaml", string(impatient))
+	write("prometheus.yaml", "global: {scrape_interval: 500ms, scrape_timeout: 400ms, evaluation_interval: 500ms}\nrule_files: [alerts.yaml]\n"+
+		"scrape_configs:\n  - {job_name: gridcast-edge, static_configs: [{targets: ['"+admin+"']}]}\n")
+	address := porttest.Address(t)
+	cmd := exec.Command(prometheus, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", "--web.listen-address="+address)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, io.Discard, io.Discard
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+
+	firing := func(alert string) bool {
+		response, err := (&http.Client{Timeout: time.Minute}).Get("http://" + address + "/api/v1/alerts")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		var answer struct {
+			Data struct {
+				Alerts []struct {
+					State  string
+					Labels map[string]string
+				}
+			}
+		}
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			return false // it still starts
+		}
+		for _, a := range answer.Data.Alerts {
+			if a.Labels["alertname"] == alert && a.State == "firing" {
+				return true
+			}
+		}
+		return false
+	}
+	must.Until(t, "Prometheus has scraped the edge: nobody schedules", func() bool { return firing("GridcastNoScheduler") })
+	// On a busy machine a scrape may have come too late; the next one ends the alert.
+	must.Until(t, "no alert fires while the edge and its store are there", func() bool {
+		return !firing("GridcastProcessGone") && !firing("GridcastKeysStale")
+	})
+	must.Do(t, os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")))
+	// A missing folder looks like a store that lost its objects.
+	must.Until(t, "the keys are gone", func() bool { return firing("GridcastKeysStale") })
+	server.kill(t)
+	must.Until(t, "the edge is gone", func() bool { return firing("GridcastProcessGone") })
+}
+
+// startRedis starts a Redis on a free port and returns its address.
+func startRedis(t testing.TB, options ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skipf("no redis-server here: %v", err)
+	}
+	address := porttest.Address(t)
+	_, port, _ := strings.Cut(address, ":")
+	cmd := exec.Command("redis-server", append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, options...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	must.Until(t, "redis accepts", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	return address
+}
+
+// TestCostOfChanges publishes five seasons, then the events of a race weekend, and prints the share of objects
+// that each build wrote. A build may write only objects that its event changes.
+func TestCostOfChanges(t *testing.T) {
+	t.Parallel() // fills the time in which others wait
+	s := inDirectory(t)
+	archivetest.Put(t, archive.NewStore(s), archivetest.Stored(t, archivetest.Seasons(t, 2020, 2024)))
+	const predictions, session = "predictions/2024", "predictions/session/2024022"
+
+	rows := make([][]any, 0, 5)
+	for _, step := range []struct {
+		what, at string
+		changed  []string // catalog paths; nil: all
+		ledger   int      // files that are appended
+	}{
+		{"the first version", "2024-11-22T00:00:00Z", nil, 2}, // opened, keys assigned
+		{"nothing", "2024-11-22T00:01:00Z", []string{}, 0},
+		// The grid is that of the latest qualifying, so it changes along with the pick, and a driver who is back on it gets a
+		// portrait again.
+		{"pick frozen", "2024-11-23T08:00:00Z", []string{
+			"drivers", "head-to-head/2024", "live", "next-race", "portraits/kevin-magnussen.svg", predictions, session, "probabilities/2024", "probabilities/session/2024022",
+			"sessions", "sessions/session/2024022", "weekends/2024", "weekends/session/2024022",
+		}, 1},
+		{"lights out", "2024-11-24T06:00:01Z", []string{"calendar/2024", "next-race", "weekends/2024", "weekends/session/2024022"}, 0},
+		{"result verified", "2024-11-24T09:00:00Z", []string{
+			"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all", "careers/drivers/2024",
+			"careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", predictions, session, "results/2024", "results/session/2024022", "sessions",
+			"sessions/session/2024022", "standings-progress/constructors/2024", "standings-progress/drivers/2024", "standings/constructors/2024", "standings/drivers/2024", "weekends/2024", "weekends/session/2024022",
+		}, 1},
+	} {
+		before := s.sizes(t)
+		receipt := s.build(t, step.at, "--auto-verify-after", "30m")
+		after := s.sizes(t)
+		written, bytes := map[string]int{}, int64(0) // new objects by folder
+		for key, size := range after {
+			if _, old := before[key]; !old {
+				folder, _, _ := strings.Cut(key, "/")
+				written[folder]++
+				bytes += size
+			}
+		}
+		rows = append(rows, []any{step.what, receipt.ObjectsWritten, receipt.ObjectsWritten + receipt.ObjectsReused, receipt.BytesWritten, bytes, fmt.Sprintf("%.2f", receipt.Seconds)})
+
+		changed := s.changedIn(t, receipt)
+		if step.changed == nil {
+			must.Hold(t, receipt.ObjectsReused == 0 && len(changed) == receipt.Variants, "%s: %+v, want every variant written", step.what, receipt)
+			continue
+		}
+		if diff := cmp.Diff(step.changed, slices.Sorted(maps.Keys(changed)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: variants written (-want +got):\n%s", step.what, diff)
+		}
+		want := map[string]int{}
+		for _, objects := range changed {
+			want["objects"] += objects
+		}
+		if len(changed) > 0 {
+			want["versions"], want["manifests"] = 1, 1
+			if slices.Contains(step.changed, "portraits/kevin-magnussen.svg") {
+				want["manifests"]++ // the part of the entries that no season has
+			}
+		}
+		if len(changed) > 1 {
+			want["deltas"] = 1
+		}
+		if step.ledger > 0 {
+			want["ledger"] = step.ledger
+		}
+		if diff := cmp.Diff(want, written); diff != "" {
+			t.Errorf("%s: objects written by folder (-want +got):\n%s", step.what, diff)
+		}
+		if receipt.ObjectsWritten != want["objects"] {
+			t.Errorf("%s: the receipt says %d objects, written were %d", step.what, receipt.ObjectsWritten, want["objects"])
+		}
+	}
+	t.Logf("\n%s", terminal.Table([]any{"event", "objects written", "of", "bytes", "with manifest and record", "seconds"}, rows, 0))
+}
+
+// sizes returns the size of every object in the store.
+func (s storage) sizes(t *testing.T) map[string]int64 {
+	t.Helper()
+	sizes := map[string]int64{}
+	for info, err := range s.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[info.Key] = info.Size
+	}
+	return sizes
+}
+
+// changedIn returns how many objects a build wrote for each variant, by the manifest; none if
+// it published nothing.
+func (s storage) changedIn(t *testing.T, receipt snapshots.Receipt) map[string]int {
+	t.Helper()
+	changed := map[string]int{}
+	if receipt.ObjectsWritten == 0 {
+		return changed
+	}
+	var m snapshots.Manifest
+	out := gridcast(t, t.TempDir(), "snapshots", "show", "--json", "--store", s.name)
+	must.Do(t, json.Unmarshal([]byte(out), &m))
+	for _, e := range m.Entries {
+		if strings.HasPrefix(e.Object, snapshots.ObjectKey(receipt.Version, e.Path)) {
+			changed[e.Path] = 1
+		}
+	}
+	return changed
 }

@@ -1,14 +1,31 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"gridcast/builder/ledger"
+	"gridcast/builder/source/codehosttest"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/console"
 	"gridcast/deploy/must"
+	"gridcast/deploy/terminal"
+	"gridcast/edge"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -108,4 +125,275 @@ func servedVersion(t testing.TB, edge *process) int64 { return statusOf(t, edge)
 
 func storeProblem(t testing.TB, edge *process) bool {
 	return statusOf(t, edge).StoreProblem != ""
+}
+
+// notBuilt is the sentence of log, readiness and status while a service cannot build.
+const notBuilt = "versions are not built"
+
+// TestServeServesWhateverIsPublished damages a file that builds need. The service still serves the
+// published version, the admin port names the reason, and builds start again after the fix.
+func TestServeServesWhateverIsPublished(t *testing.T) {
+	t.Parallel() // most of it waits
+	const at = "2024-07-01T12:00:00Z"
+	for name, file := range map[string]string{
+		"the last file of the ledger is cut short": "ledger",
+		"a part of the archive is cut short":       "archives/parts",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024))
+			key := newKey(t, dir, "dir:store", "pro")
+			files, err := filepath.Glob(filepath.Join(dir, "store", filepath.FromSlash(file), "*"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no files of the %s: %v", file, err)
+			}
+			path := files[len(files)-1]
+			whole := must.Get(os.ReadFile(path))(t)
+			replace(t, path, whole[:len(whole)/2])
+
+			admin := porttest.Address(t)
+			server := startServer(t, dir, "serve", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--admin-listen", admin)
+			c := newClient(server.url, key)
+			if got := data[[]wire.DriverStanding](t, c.get(t, "/standings")); len(got) == 0 {
+				t.Error("no standings are served")
+			}
+			status := func() string {
+				return data[edge.StatusDocument](t, newClient("http://"+admin, "").do(t, "GET", "/status", nil)).Builder
+			}
+			must.Until(t, "the status says why nothing is built", func() bool {
+				return regexp.MustCompile(regexp.QuoteMeta(filepath.Base(path)) + "|archive").MatchString(status())
+			})
+			public := newClient(server.url, "")
+			a := public.do(t, "GET", "/status", nil)
+			must.Equal(t, "the public status of the builder", notBuilt, data[edge.StatusDocument](t, a).Builder)
+			must.Equal(t, "paths in the public status", 0, bytes.Count(a.body, []byte(dir)))
+			a = public.do(t, "GET", "/readyz", nil)
+			must.Equal(t, "readiness", 200, a.status)
+			must.Show(t, "/readyz", string(a.body), notBuilt)
+			replace(t, path, whole)
+			must.Until(t, "versions are built again", func() bool { return status() == "" })
+		})
+	}
+}
+
+// replace writes a file as the store does, in one step.
+func replace(t *testing.T, path string, data []byte) {
+	t.Helper()
+	must.Do(t, os.WriteFile(path+".new", data, 0o600))
+	must.Do(t, os.Rename(path+".new", path))
+}
+
+// TestDiskFull fills the disk of a store. A command is refused as a whole, doctor names the problem, and the same
+// command succeeds once there is room.
+func TestDiskFull(t *testing.T) {
+	t.Parallel() // most of it waits
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("no small disk on this machine: %v", err)
+	}
+	t.Cleanup(func() {
+		must.Succeed(t, "Unmount", syscall.Unmount(dir, syscall.MNT_DETACH))
+	})
+	create := []string{"keys", "create", "--name", "two", "--tier", "pro", "--store", "dir:store"}
+	gridcast(t, dir, "keys", "create", "--name", "one", "--tier", "pro", "--store", "dir:store")
+	before := gridcast(t, dir, "keys", "list", "--json", "--store", "dir:store")
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	fails := func(says string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(binary(t), args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		must.Fail(t, "on a full disk "+args[0], err)
+		must.Show(t, "on a full disk "+args[0], string(out), says)
+	}
+	fails("was not done, because it could not be recorded", create...)
+	fails("rights       gridcast snapshots prune --store dir:store", "doctor", "--store", "dir:store")
+	if after := gridcast(t, dir, "keys", "list", "--json", "--store", "dir:store"); after != before {
+		t.Errorf("something was half done:\n%s\n%s", before, after)
+	}
+	must.Do(t, os.Remove(filler))
+	gridcast(t, dir, create...)
+}
+
+// The disk of the store is not mounted after a restart. The service goes on with its copy and opens no new ledger, an
+// edge starts from its copy too, and doctor names the version and the command that helps. When the disk is back, the
+// service builds again. Only --new-store begins anew.
+func TestStoreNotMounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: starts five processes")
+	}
+	dir := t.TempDir()
+	archive := seasons(t, 2025, 2025)
+	serve := []string{"serve", "--store", "dir:store", "--cache-dir", "cache", "--archive", archive, "--no-sources"}
+	newKey(t, dir, "dir:store", "pro")
+	p := startServer(t, dir, serve...)
+	for _, copied := range []string{"keys/keys.json", "version/current.json"} {
+		p.await(t, func() bool { _, err := os.Stat(filepath.Join(dir, "cache", copied)); return err == nil })
+	}
+	p.end(t)
+
+	// A misspelt name of the store: the service says so, serves its copy, and opens no new ledger.
+	misspelt := slices.Clone(serve)
+	misspelt[2] = "dir:stroe"
+	p = startServer(t, dir, misspelt...)
+	p.await(t, func() bool { return p.answers("/readyz") && p.says("is the name of the store right?", notBuilt) })
+	p.end(t)
+	if err := os.Mkdir(filepath.Join(dir, "stroe"), 0o700); err != nil { // there, but another folder
+		t.Fatal(err)
+	}
+	p = startServer(t, dir, misspelt...)
+	p.await(t, func() bool { return p.answers("/readyz") && p.says(notBuilt) })
+	p.end(t)
+	startServer(t, dir, "edge", "--store", "dir:stroe", "--cache-dir", "cache").end(t)
+	if entries, err := os.ReadDir(filepath.Join(dir, "stroe")); err != nil || len(entries) > 0 {
+		t.Errorf("the service wrote %v into the misspelt store, %v", entries, err)
+	}
+
+	gridcast(t, dir, "store", "backup", "backup", "--store", "dir:store", "--by", "anna")
+	store, gone := filepath.Join(dir, "store"), filepath.Join(dir, "unmounted")
+	must.Do(t, os.Rename(store, gone))
+
+	startServer(t, dir, "edge", "--store", "dir:store", "--cache-dir", "cache").end(t)
+	p = startServer(t, dir, serve...)
+	p.await(t, func() bool { return p.says(notBuilt, "is the disk mounted? gridcast store restore, or --new-store") })
+	if _, err := os.Stat(store); err == nil {
+		t.Fatal("the service made a new store")
+	}
+	doctor := exec.Command(binary(t), "doctor", "edge", "--store", "dir:store", "--cache-dir", "cache", "--listen", "127.0.0.1:0")
+	doctor.Dir = dir
+	output, err := doctor.CombinedOutput()
+	must.Fail(t, "doctor", err)
+	must.Show(t, "doctor's output", string(output), "PROBLEM", "gridcast store restore BACKUP")
+	must.Do(t, os.Rename(gone, store))
+	p.await(t, func() bool {
+		_, err := os.Stat(filepath.Join(store, "@new"))
+		return err == nil && p.answers("/readyz")
+	})
+	p.end(t)
+
+	// An empty folder, as where the disk should be mounted, is no new store either.
+	must.Do(t, os.Rename(store, gone))
+	must.Do(t, os.Mkdir(store, 0o700))
+	p = startServer(t, dir, serve...)
+	p.await(t, func() bool { return p.says(notBuilt) })
+	must.Fail(t, "the service opened a new ledger", must.Err(os.Stat(filepath.Join(store, "ledger"))))
+	p.end(t)
+	restore := exec.Command(binary(t), "store", "restore", "backup", "--store", "dir:store", "--cache-dir", "cache", "--by", "anna", "--yes")
+	restore.Dir = dir
+	if output, err := restore.CombinedOutput(); err != nil || bytes.Contains(output, []byte("is unknown")) {
+		t.Errorf("restore: %v, want it to know the version from the copy:\n%s", err, output)
+	}
+
+	must.Do(t, os.RemoveAll(store))
+	must.Do(t, os.Mkdir(store, 0o700))
+	address := porttest.Address(t)
+	p = launch(t, dir, "http://"+address, "/healthz", append(serve, "--new-store", "--operator-listen", "127.0.0.1:0", "--listen", address))
+	p.await(t, func() bool { _, err := os.Stat(filepath.Join(store, "ledger")); return err == nil })
+	newKey(t, dir, "dir:store", "pro")
+	p.await(t, func() bool { return p.answers("/readyz") })
+	p.end(t)
+}
+
+// TestSchedulerTakesOver runs two schedulers on one store and kills one while it builds: the
+// pick is frozen once, and the other goes on without being told.
+func TestSchedulerTakesOver(t *testing.T) {
+	t.Parallel() // most of it waits
+	if testing.Short() {
+		t.Skip("short: half a weekend takes most of a minute")
+	}
+	const session = 2024022 // Las Vegas
+	w := replayedWeekend(t)
+	// Nobody has frozen the pick yet: the schedulers find that it is due.
+	began := time.Now()
+	h := newHouse(t, "dir:store", lateSeason(t), w.Round.GridKnownAt().Add(-time.Hour), "--model", "grid-frequency")
+	// Four processes start until lights out, in half a minute or in a dozen times the time that the store
+	// has taken on this machine now. The race is live for almost three times as long.
+	const before = 90 * time.Minute
+	lead := max(30*time.Second, 12*time.Since(began))
+	race := raceClock(t, w.Round.StartsAt().Add(-before), before.Seconds()/lead.Seconds())
+	h.run(t, race)
+	dir := h.scheduler.cmd.Dir
+	startScheduler(t, dir, "--store", "dir:store", "--race-clock", race.String(), "--model", "grid-frequency")
+
+	h.await(t, "the pick is frozen", func(c *client) bool { return data[wire.NextRace](t, c.get(t, "/next-race")).Prediction != nil })
+	// On a busy machine the rebuild may have ended before the kill: then another scheduler is started, and
+	// asked again.
+	for !h.killWhileRendering(t) {
+		h.scheduler = startScheduler(t, dir, "--store", "dir:store", "--race-clock", race.String(), "--model", "grid-frequency")
+	}
+	h.await(t, "the other scheduler publishes lights out", func(c *client) bool { return entry(t, c, session).Status == wire.Live })
+
+	var events []ledger.Event
+	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", terminal.Number(session), "--store", "dir:store")), &events))
+	events = slices.DeleteFunc(events, func(e ledger.Event) bool { return e.Type == ledger.ForecastNoted })
+	must.Hold(t, len(events) == 1 && events[0].Type == ledger.PickFrozen, "got %+v, want the pick frozen once", events)
+	gridcast(t, dir, "ledger", "audit", "--store", "dir:store")
+	gridcast(t, dir, "snapshots", "verify", "--store", "dir:store")
+}
+
+// killWhileRendering asks the scheduler to rebuild and kills it as soon as it says that it
+// renders. It reports whether that was in time: the audit log has the rebuild, which was announced
+// before it began, and nothing of its end.
+func (h *house) killWhileRendering(t *testing.T) bool {
+	t.Helper()
+	audited := func() int {
+		files := must.Get(filepath.Glob(filepath.Join(h.dir, "store", "audit", "*.json")))(t)
+		return len(files)
+	}
+	before := audited()
+	must.Hold(t, before != 0, "the audit log has not even the key")
+	c := console.Client{Address: strings.TrimPrefix(h.scheduler.url, "http://"), Token: h.token, Operator: "anna"}
+	run, err := c.Rebuild(t.Context(), "", "to be killed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last console.Phase
+	_, err = c.Follow(t.Context(), run, func(e console.Event) {
+		if h.scheduler.killed {
+			return // it had said more before it died
+		}
+		if last = e.Phase; last == console.Render {
+			h.scheduler.kill(t)
+		}
+	})
+	if last != console.Render {
+		t.Fatalf("the rebuild ended in the phase %q, want that it says when it renders", last)
+	}
+	switch n := audited() - before; {
+	case n < 1:
+		t.Fatal("the audit log has nothing of the rebuild")
+	case n > 1 || err == nil:
+		t.Log("the scheduler was killed too late")
+		return false
+	}
+	return true
+}
+
+// TestTimer fills a store with the two commands that a timer runs where no scheduler does, and reads every
+// endpoint of the catalog.
+func TestTimer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: derives the track record")
+	}
+	t.Parallel() // most of it waits
+	const now = "2026-03-09T20:00:00Z"
+	instant := must.Get(time.Parse(time.RFC3339, now))(t)
+	f1db := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
+	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
+	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2024, 2024)}, store...)...)
+	must.Show(t, "the output of a build, for title odds,", gridcast(t, dir, append([]string{"build"}, store...)...), "gridcast build --all")
+	gridcast(t, dir, append([]string{"build", "--all"}, store...)...)
+	must.Show(t, "a second run without new facts", gridcast(t, dir, append([]string{"build", "--all"}, store...)...), "up to date")
+	key := newKey(t, dir, "dir:store", "pro")
+	edge := startServer(t, dir, append([]string{"edge", "--cache-dir", "cache"}, store...)...)
+	c := newClient(edge.url, key)
+	edge.await(t, func() bool { return c.do(t, http.MethodGet, "/api/v1/bulk", nil).status == http.StatusOK }) // made beside other requests
+	for _, e := range catalog.Endpoints {
+		if a := c.do(t, http.MethodGet, catalog.BasePath+e.Path, nil); a.status != http.StatusOK {
+			t.Errorf("%s: got status %d, want 200", e.Path, a.status)
+		}
+	}
 }

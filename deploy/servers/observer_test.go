@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -179,3 +181,77 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 	must.Do(t, os.Truncate(f.LiveTokenFile, 0))
 	must.Until(t, "an emptied file, later", func() bool { return log.count(refused) == 3 })
 }
+
+// TestNotifyStarted: systemd hears that a server is ready once it has a version. Without one it hears that before it would
+// end the server after 90 s.
+func TestNotifyStarted(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "notify")
+	systemd := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}))(t)
+	t.Cleanup(func() { _ = systemd.Close() })
+	t.Setenv("NOTIFY_SOCKET", socket)
+	heard := func() string {
+		t.Helper()
+		state := make([]byte, 100)
+		n := must.Get(systemd.Read(state))(t)
+		return string(state[:n])
+	}
+	version := make(chan struct{})
+	close(version)
+	for _, test := range []struct {
+		name    string
+		started chan struct{}
+		after   time.Duration
+	}{{"a version", version, 0}, {"no version", nil, startWait}} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			notifyStarted(t.Context(), test.started, slog.New(slog.DiscardHandler))
+			if took := time.Since(began); took != test.after || took >= 90*time.Second {
+				t.Errorf("%s: systemd is told after %v, want %v", test.name, took, test.after)
+			}
+		})
+		if got := heard(); got != "READY=1" {
+			t.Errorf("%s: systemd heard %q", test.name, got)
+		}
+		if got := heard(); got != "STOPPING=1" {
+			t.Errorf("%s: at the end of the context systemd heard %q", test.name, got)
+		}
+	}
+}
+
+// TestReturnMemory: a process returns much garbage once, in its first quiet second, and little garbage never.
+func TestReturnMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			must.Succeed(t, "returnMemory", returnMemory(ctx))
+		}()
+		defer synctest.Wait()
+		defer cancel()
+		collections := func(after time.Duration) uint32 {
+			var before, now runtime.MemStats
+			runtime.ReadMemStats(&before)
+			must.Advance(after)
+			runtime.ReadMemStats(&now)
+			return now.NumForcedGC - before.NumForcedGC
+		}
+		collections(time.Minute) // other tests may have left garbage
+		for _, test := range []struct {
+			name      string
+			allocated int
+			after     time.Duration
+			want      uint32
+		}{
+			{"much garbage in a busy second", 2 * muchGarbage, time.Second, 0},
+			{"a quiet second after it", 0, time.Second, 2},
+			{"later", 0, time.Minute, 0},
+			{"little garbage", muchGarbage / 2, time.Minute, 0},
+		} {
+			held = make([]byte, test.allocated)
+			if got := collections(test.after); got != test.want {
+				t.Errorf("%s: got %d collections, want %d", test.name, got, test.want)
+			}
+		}
+	})
+}
+
+var held []byte // so that the compiler does not omit the allocation

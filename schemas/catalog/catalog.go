@@ -19,7 +19,7 @@
 // "go generate ./schemas" makes everything else: the schema file, the path in the OpenAPI document, the contract, and
 // the row in README.md. The comment of package generate says how. deploy/endpoint_test.go and the tests of those packages
 // name a forgotten place. Two tests list all variants of a small season, and want
-// the new ones too: variant_test.go here, and render_test.go in builder/render. The edge needs no change: it serves the
+// the new ones too: select_test.go here, and render_test.go in builder/render. The edge needs no change: it serves the
 // variants of a version, and answers 503 for a variant that no version has yet. A cross-check of
 // the new bodies with the others belongs to builder/check.
 package catalog
