@@ -119,8 +119,8 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 		if len(rounds) > 0 {
 			codes = rounds[0].codes
 		}
-		verified := sync.OnceValue(func() []*Round { return counted(facts.Year, rounds) })
-		decided := sync.OnceValue(func() []ChampionshipDecision { return decisionsOf(facts.Year, rounds, s) })
+		verified := sync.OnceValue(func() []*Round { return counted(facts.Year, pointers(rounds)) })
+		decided := sync.OnceValue(func() []ChampionshipDecision { return decisionsOf(facts.Year, pointers(rounds), s) })
 		a.Years = append(a.Years, Year{
 			Year: facts.Year, Rounds: rounds, Codes: codes,
 			Decisions:    decided,
@@ -147,13 +147,17 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 func Rounds(v *season.View, s *ledger.Fold, from int) []*Round {
 	var all []*Round
 	for i := range v.Seasons {
-		if v.Seasons[i].Year < from {
-			continue
+		if v.Seasons[i].Year >= from {
+			all = append(all, pointers(join(v, s, &v.Seasons[i]))...)
 		}
-		rounds := join(v, s, &v.Seasons[i])
-		for j := range rounds {
-			all = append(all, &rounds[j])
-		}
+	}
+	return all
+}
+
+func pointers(rounds []Round) []*Round {
+	all := make([]*Round, len(rounds))
+	for i := range rounds {
+		all[i] = &rounds[i]
 	}
 	return all
 }

@@ -50,12 +50,12 @@ func (y *Year) Entry(team season.TeamID, after *Round) (entry int) {
 
 // decisionsOf returns the decisions that stand about the championships of a season: first those that the archive knows,
 // then those of the ledger in its order.
-func decisionsOf(year int, rounds []Round, s *ledger.Fold) []ChampionshipDecision {
+func decisionsOf(year int, rounds []*Round, s *ledger.Fold) []ChampionshipDecision {
 	all := append(archived(year, rounds, false), archived(year, rounds, true)...)
 	for _, d := range s.Championship(year) {
 		decision := ChampionshipDecision{ChampionshipDecision: d}
-		if i := slices.IndexFunc(rounds, func(r Round) bool { return r.Session == d.Session }); i >= 0 {
-			decision.Round = &rounds[i]
+		if i := slices.IndexFunc(rounds, func(r *Round) bool { return r.Session == d.Session }); i >= 0 {
+			decision.Round = rounds[i]
 		}
 		all = append(all, decision)
 	}
@@ -78,16 +78,11 @@ var reasons = map[string]string{
 
 // archived returns the decisions that the archive knows about a championship: where the source's table departs from the
 // results for which the archive vouches. Before firstSums it returns none.
-func archived(year int, rounds []Round, constructors bool) (all []ChampionshipDecision) {
+func archived(year int, rounds []*Round, constructors bool) (all []ChampionshipDecision) {
 	if year < firstSums {
 		return nil
 	}
-	ours := make([]*Round, 0, len(rounds))
-	for i := range rounds {
-		if rounds[i].vouchable() {
-			ours = append(ours, &rounds[i])
-		}
-	}
+	ours := slices.DeleteFunc(slices.Clone(rounds), func(r *Round) bool { return !r.vouchable() })
 	slices.SortStableFunc(ours, byStart)
 	for _, d := range departures(ours, constructors, nil) {
 		reason := cmp.Or(reasons[fmt.Sprint(year, " ", d.Competitor)], "as the table of the source has it")
@@ -218,27 +213,17 @@ type Offer struct {
 // Offers returns the decisions of a season that only the source's tables show. The rounds are all of the season. A
 // table counts only if the source's results up to it are the verified ones.
 func Offers(rounds []*Round) (offers []Offer) {
-	var counted []*Round
 	if len(rounds) == 0 || !season.PointsAdd(rounds[0].Year) {
 		return nil
 	}
-	for _, r := range rounds {
-		if r.Result != nil && !r.Off() {
-			counted = append(counted, r)
-		}
-	}
-	slices.SortStableFunc(counted, byStart)
+	counted := counted(rounds[0].Year, rounds)
 	if i := slices.IndexFunc(counted, func(r *Round) bool { return !r.Facts.Finished() || r.Differs() }); i >= 0 {
 		counted = counted[:i]
 	}
 	if len(counted) == 0 || counted[len(counted)-1].vouchable() {
 		return nil // the archive knows the decisions of its own rounds
 	}
-	all := make([]Round, len(rounds))
-	for i, r := range rounds {
-		all[i] = *r
-	}
-	known := decisionsOf(rounds[0].Year, all, rounds[0].state)
+	known := decisionsOf(rounds[0].Year, rounds, rounds[0].state)
 	entered := func(d ChampionshipDecision) bool { return d.EventID != "" }
 	for _, constructors := range []bool{false, true} {
 		shown := departures(counted, constructors, slices.DeleteFunc(slices.Clone(known), entered))
@@ -255,11 +240,7 @@ func Offers(rounds []*Round) (offers []Offer) {
 				of[i].Points += d.Points // a table that went back, or changed again
 				continue
 			}
-			name := d.from.view.Driver(season.DriverID(d.Competitor)).Name
-			if constructors {
-				name = d.from.view.Team(season.TeamID(d.Competitor)).Name
-			}
-			of = append(of, Offer{d.Championship, name, d.from})
+			of = append(of, Offer{d.Championship, d.from.competitor(constructors, d.Competitor), d.from})
 		}
 		of = slices.DeleteFunc(of, func(o Offer) bool { return !o.Excluded && !o.NewEntry && math.Abs(o.Points) < 1e-9 })
 		if len(departed) <= maxOffered {
@@ -270,13 +251,7 @@ func Offers(rounds []*Round) (offers []Offer) {
 }
 
 // Offers returns the decisions of the season that only the source's tables show: see the function Offers.
-func (y *Year) Offers() []Offer {
-	rounds := make([]*Round, len(y.Rounds))
-	for i := range y.Rounds {
-		rounds[i] = &y.Rounds[i]
-	}
-	return Offers(rounds)
-}
+func (y *Year) Offers() []Offer { return Offers(pointers(y.Rounds)) }
 
 // String describes the offer as the clause of a sentence.
 func (o *Offer) String() string {
@@ -292,6 +267,14 @@ func ChampionshipName(constructors bool) string {
 	return "drivers"
 }
 
+// competitor returns the name of a competitor of a championship.
+func (r *Round) competitor(constructors bool, id string) string {
+	if constructors {
+		return r.Team(season.TeamID(id)).Name
+	}
+	return r.Driver(season.DriverID(id)).Name
+}
+
 // ErrNoCompetitor says that nobody of a name takes part in a championship.
 var ErrNoCompetitor = errors.New("no such competitor")
 
@@ -299,22 +282,19 @@ var ErrNoCompetitor = errors.New("no such competitor")
 // the nearest known identifier.
 func (y *Year) Competitor(constructors bool, text string) (id, name string, err error) {
 	known := map[string]string{} // names by identifier
-	for i := range y.Rounds {
-		r := &y.Rounds[i]
-		r.Facts.References(func(driver season.DriverID, team season.TeamID, _ season.EngineID, _ time.Time) {
-			switch {
-			case constructors && team != "":
-				known[string(team)] = r.Team(team).Name
-			case !constructors && driver != "":
-				known[string(driver)] = r.Driver(driver).Name
-			}
-		})
-		for _, row := range slices.Concat(r.Valid(), r.Sprint()) {
+	for _, r := range pointers(y.Rounds) {
+		note := func(driver season.DriverID, team season.TeamID, _ season.EngineID, _ time.Time) {
+			id := string(driver)
 			if constructors {
-				known[string(row.Team)] = r.Team(row.Team).Name
-			} else {
-				known[string(row.Driver)] = r.Driver(row.Driver).Name
+				id = string(team)
 			}
+			if id != "" {
+				known[id] = r.competitor(constructors, id)
+			}
+		}
+		r.Facts.References(note)
+		for _, row := range slices.Concat(r.Valid(), r.Sprint()) {
+			note(row.Driver, row.Team, row.Engine, r.Start)
 		}
 	}
 	spellings := func(id string) []string {

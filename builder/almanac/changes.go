@@ -123,11 +123,11 @@ func (r *Round) changes() []Change {
 
 // Competitor returns the name and the lasting identifier of the competitor of a decision about a championship.
 func (c *Change) Competitor() (name, id string) {
-	if c.Championship.Constructors {
-		return c.Round.Team(season.TeamID(c.Championship.Competitor)).Name, c.Championship.Competitor
+	is := c.Championship
+	if id = is.Competitor; !is.Constructors {
+		id = c.Round.Lasting(season.DriverID(id))
 	}
-	driver := season.DriverID(c.Championship.Competitor)
-	return c.Round.Driver(driver).Name, c.Round.Lasting(driver)
+	return c.Round.competitor(is.Constructors, is.Competitor), id
 }
 
 // vouchable reports whether the archive vouches for the round's result, or would without decisions.

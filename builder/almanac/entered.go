@@ -114,7 +114,7 @@ func tabulate(v *season.View, facts *season.Season, s *ledger.Fold) {
 		}
 	}
 	slices.SortStableFunc(sofar, byStart)
-	decided := decisionsOf(facts.Year, rounds, s)
+	decided := decisionsOf(facts.Year, pointers(rounds), s)
 	decided = slices.DeleteFunc(decided, func(d ChampionshipDecision) bool { return d.At.After(v.At) })
 	for i, r := range sofar {
 		round, _ := facts.Round(r.Facts.GrandPrix)

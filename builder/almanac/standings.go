@@ -51,13 +51,8 @@ type Championship struct {
 // points add, these are all verified rounds, so that their number never falls: a round that a source adds
 // before them takes no points away. In an earlier season they end before the first round that is not
 // verified, because the tables of the source do. It passes over cancelled and postponed rounds.
-func counted(year int, rounds []Round) []*Round {
-	var held []*Round
-	for i := range rounds {
-		if r := &rounds[i]; !r.Off() {
-			held = append(held, r)
-		}
-	}
+func counted(year int, rounds []*Round) []*Round {
+	held := slices.DeleteFunc(slices.Clone(rounds), (*Round).Off)
 	slices.SortStableFunc(held, byStart)
 	unverified := func(r *Round) bool { return r.Result == nil }
 	if season.PointsAdd(year) {

@@ -106,12 +106,12 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 			points = append(points, scale)
 		}
 		judgeClassification(p, "sprint", after.SprintResults, points)
-		j.judgeCars(p, true, after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
+		j.judgeCars(p, season.Part(season.Sprint), after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
 	case Result:
 		j.judgeEarly(p, "race", j.lightsOut())
 		judgeClassification(p, "race", after.Results, racePoints(p.Year, p.GrandPrix))
 		j.judgeDisappeared(p, after)
-		j.judgeCars(p, false, after.Results, j.ours.Qualifying, j.ours.Grid)
+		j.judgeCars(p, season.ResultPart, after.Results, j.ours.Qualifying, j.ours.Grid)
 	case Calendar:
 		// Readers would see a race without a result.
 		if at := j.theirs.StartsAt(); j.new && at.Before(j.Now) && j.document.Earlier[j.season.Year] {
@@ -165,7 +165,7 @@ func (j *judgement) weekend() *weekend {
 // judgeCars refuses a classification in which a driver has another team or number than in the qualifying or
 // on the grid that were applied before: the source may have exchanged two drivers. It accepts a driver without a
 // row in either, such as a substitute, and a number where none or an assumed one was known.
-func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
+func (j *judgement) judgeCars(p *Proposal, part season.Part, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
 	teams := make(map[season.DriverID]season.TeamID)
 	for _, row := range qualifying {
 		teams[row.Driver] = row.Team
@@ -173,6 +173,7 @@ func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qu
 	for _, row := range grid {
 		teams[row.Driver] = row.Team
 	}
+	sheet := j.sheet(part)
 	for _, row := range rows {
 		team, known := teams[row.Driver]
 		if !known {
@@ -182,25 +183,11 @@ func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qu
 			p.refuse(CarsGate, "%s drives for %s and was in the car of %s before the race", row.Driver, row.Team, team)
 			continue
 		}
-		number, entry := j.number(sprint, row.Driver), j.ours.Entry(row.Driver)
+		number, entry := sheet.Row(row.Driver).Number, j.ours.Entry(row.Driver)
 		if entry != nil && number != 0 && entry.Number != 0 && number != entry.Number && !j.assumed(entry) {
 			p.refuse(CarsGate, "%s drives car %d and was in car %d before the race", row.Driver, number, entry.Number)
 		}
 	}
-}
-
-// number returns the number on the car of a driver in the document's classification, 0 if it is unknown.
-func (j *judgement) number(sprint bool, driver season.DriverID) (number int) {
-	part := season.ResultPart
-	if sprint {
-		part = season.Part(season.Sprint)
-	}
-	for _, row := range j.sheet(part).Rows {
-		if row.Driver == driver {
-			number = row.Number
-		}
-	}
-	return number
 }
 
 // sheet returns a table of the document's round. It is empty if the document lacks it.

@@ -514,8 +514,8 @@ func (w *weekend) unknowns(breach breach) {
 // row returns the row of a driver in a sheet.
 func (w *weekend) row(part season.Part, driver season.DriverID) (row season.SheetRow) {
 	for _, s := range w.sheets {
-		if i := slices.IndexFunc(s.Rows, func(row season.SheetRow) bool { return row.Driver == driver }); s.Part == part && i >= 0 {
-			row = s.Rows[i]
+		if s.Part == part {
+			row = s.Row(driver)
 		}
 	}
 	return row
@@ -632,14 +632,12 @@ func regularNumbers(seasons []season.Season, year int) map[season.DriverID]int {
 	return numbers
 }
 
-// result returns the rows of a driver in the race.
-func (w *weekend) result(driver season.DriverID) (season.Result, bool) {
-	for _, row := range w.round.Results {
-		if row.Driver == driver {
-			return row, true
-		}
+// result returns the first row of a driver in the race, empty if there is none.
+func (w *weekend) result(driver season.DriverID) (result season.Result) {
+	if i := slices.IndexFunc(w.round.Results, func(row season.Result) bool { return row.Driver == driver }); i >= 0 {
+		result = w.round.Results[i]
 	}
-	return season.Result{}, false
+	return result
 }
 
 func (w *weekend) fastestLaps(breach breach) {
@@ -651,11 +649,11 @@ func (w *weekend) fastestLaps(breach breach) {
 	first := w.races()[0]
 	winner := first.winner()
 	for i, row := range w.round.FastestLaps {
-		result, ok := w.result(row.Driver)
+		result := w.result(row.Driver)
 		switch {
 		case seen[row.Driver]:
 			breach(Result, "fastest laps, row %d: %s is there twice", i+1, row.Driver)
-		case !ok || !result.Started():
+		case result.Driver == "" || !result.Started():
 			breach(Result, "fastest laps, row %d: %s did not start", i+1, row.Driver)
 		case row.Time == 0 && row.Lap == 0:
 			continue
@@ -676,7 +674,7 @@ func (w *weekend) fastestLaps(breach breach) {
 // because the lap has the number of the race's lap.
 func (w *weekend) progress(breach breach) {
 	for _, row := range w.round.FastestLaps {
-		if result, _ := w.result(row.Driver); result.Outcome == season.DidNotFinish && row.Lap > result.Laps {
+		if result := w.result(row.Driver); result.Outcome == season.DidNotFinish && row.Lap > result.Laps {
 			breach(Result, "%d %s: %s retired after %d laps and has the fastest lap %d", w.year, w.round.Name, row.Driver, result.Laps, row.Lap)
 		}
 	}
@@ -693,13 +691,13 @@ func (w *weekend) pitStops(breach breach) {
 		stops[row.Driver]++
 	}
 	for i, row := range w.round.PitStops {
-		result, ok := w.result(row.Driver)
+		result := w.result(row.Driver)
 		before, most := last[row.Driver], first.winner().Laps
 		if result.Outcome != season.Disqualified { // their laps do not count
 			most = min(most, result.Laps+1)
 		}
 		switch {
-		case !ok || !result.Started():
+		case result.Driver == "" || !result.Started():
 			breach(Result, "pit stops, row %d: %s did not start", i+1, row.Driver)
 		case row.Stop <= before.Stop || row.Stop > stops[row.Driver]+4:
 			breach(Result, "pit stops, row %d: %s has stop %d, expected %d", i+1, row.Driver, row.Stop, before.Stop+1)

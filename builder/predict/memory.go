@@ -148,13 +148,18 @@ func factsOf(r *season.Round) []any {
 // the same in every process. It is not safe for concurrent use.
 type Inputs struct {
 	now  *season.View
-	sums map[*season.Round][sha256.Size]byte // of the rounds of now
+	sums map[roundID][sha256.Size]byte // of the rounds of now
+}
+
+type roundID struct {
+	year int
+	gp   season.GrandPrixID
 }
 
 // NewInputs returns Inputs for predictions from a view and from views of earlier instants, which share most of its facts.
 // It computes the digest of a round of the view once. Facts must not change in its lifetime.
 func NewInputs(now *season.View) *Inputs {
-	return &Inputs{now, map[*season.Round][sha256.Size]byte{}}
+	return &Inputs{now, map[roundID][sha256.Size]byte{}}
 }
 
 // Sum returns the digest of everything that a model or a simulation reads from a view to predict a
@@ -181,15 +186,16 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 
 // round digests the facts of a round.
 func (in *Inputs) round(r race) (sum [sha256.Size]byte, err error) {
-	now, ok := in.now.Round(r.year, r.round.GrandPrix)
+	id := roundID{r.year, r.round.GrandPrix}
+	now, ok := in.now.Round(id.year, id.gp)
 	if ok = ok && (now == r.round || reflect.DeepEqual(factsOf(now), factsOf(r.round))); ok {
-		if sum, known := in.sums[now]; known {
+		if sum, known := in.sums[id]; known {
 			return sum, nil
 		}
 	}
 	text, err := json.Marshal(factsOf(r.round))
 	if sum = sha256.Sum256(text); ok && err == nil {
-		in.sums[now] = sum
+		in.sums[id] = sum
 	}
 	return sum, err
 }

@@ -124,16 +124,7 @@ func (r *Round) ResultKnownAt() time.Time {
 
 // Held reports whether the outcome of a session before the race is known.
 func (r *Round) Held(kind SessionKind) bool {
-	switch kind {
-	case Qualifying:
-		return len(r.Qualifying) > 0
-	case SprintQualifying:
-		return len(r.SprintQualifying) > 0
-	case Sprint:
-		return len(r.SprintResults) > 0
-	}
-	i := slices.Index(practices[:], kind)
-	return i >= 0 && len(r.Practice[i]) > 0
+	return slices.Contains(kinds, kind) && slices.ContainsFunc(tables, func(t table) bool { return t.part == Part(kind) && t.rows(r).len() > 0 })
 }
 
 // Finished reports whether the result is known.

@@ -17,6 +17,16 @@ type Sheet struct {
 	Unknown   []string // values of a result that cannot be read and count as unknown, for people
 }
 
+// Row returns the first row of a driver, empty if there is none.
+func (s *Sheet) Row(driver DriverID) SheetRow {
+	for _, row := range s.Rows {
+		if row.Driver == driver {
+			return row
+		}
+	}
+	return SheetRow{}
+}
+
 // SheetRow is a row of a sheet. Values that the source lacks are zero.
 type SheetRow struct {
 	Driver   DriverID
