@@ -99,9 +99,7 @@ var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"
 
 func TestArrows(t *testing.T) {
 	packages := imports(t)
-	if len(packages) < 10 {
-		t.Fatalf("found only %d packages: the walk does not see the house", len(packages))
-	}
+	must.Require(t, len(packages) >= 10, "found only %d packages: the walk does not see the house", len(packages))
 	used := map[string]bool{}
 	for pkg, imported := range packages {
 		allowed := arrows[longestPrefix(pkg)]
@@ -260,20 +258,14 @@ func roomOf(pkg string) (string, bool) {
 // usesOfRoot returns the uses of the files of builder's root: of one another, and of the packages that they import.
 func usesOfRoot(t *testing.T) map[string]bool {
 	t.Helper()
-	paths, err := filepath.Glob("../builder/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob("../builder/*.go"))(t)
 	uses, set := map[string]bool{}, token.NewFileSet()
 	var files []*ast.File
 	for _, path := range paths {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(set, path, nil, parser.SkipObjectResolution))(t)
 		for _, spec := range file.Imports {
 			if to, ok := roomOf(strings.TrimPrefix(strings.Trim(spec.Path.Value, `"`), module)); ok {
 				uses[filepath.Base(path)+" "+to] = true

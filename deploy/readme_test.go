@@ -56,9 +56,7 @@ func TestReadmeNamesWhatExists(t *testing.T) {
 	_, walks, _ := strings.Cut(readReadme(t), "Six walks")
 	walks, _, _ = strings.Cut(walks, "\n\nA new endpoint")
 	list := strings.Split(walks, "\n- **")[1:]
-	if len(list) != 6 {
-		t.Fatalf("got %d walks, want 6", len(list))
-	}
+	must.Require(t, len(list) == 6, "got %d walks, want 6", len(list))
 	for _, walk := range list {
 		name, files, _ := strings.Cut(walk, "**")
 		// The console page of a command is another way in, not another step.

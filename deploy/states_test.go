@@ -138,8 +138,7 @@ func (s *states) body(name catalog.Name, query string) []byte {
 	if !ok {
 		return nil
 	}
-	body := must.Get(s.base.Body(s.t.Context(), entry))(s.t)
-	return body
+	return must.Get(s.base.Body(s.t.Context(), entry))(s.t)
 }
 
 // answer decodes the data of an answer.
@@ -399,8 +398,7 @@ func TestStates(t *testing.T) {
 	}
 	rounds := whole.Seasons[0].Rounds[:6]
 	at := func(text string) time.Time {
-		parsed := must.Get(time.Parse("2006-01-02 15:04", text))(t)
-		return parsed
+		return must.Get(time.Parse("2006-01-02 15:04", text))(t)
 	}
 	day := 24 * time.Hour
 
@@ -434,9 +432,7 @@ func TestStates(t *testing.T) {
 	s.build(jeddah.Add(-20 * time.Hour))
 	r := s.round(2)
 	pick, _ := s.b.Ledger.Fold().Record(2024002)
-	if pick.Pick == nil {
-		t.Fatal("no pick was frozen after the qualifying of Jeddah")
-	}
+	must.Require(t, pick.Pick != nil, "no pick was frozen after the qualifying of Jeddah")
 	out := pick.Pick.P1
 	gone := func(driver season.DriverID) bool { return driver == out }
 	r.Grid = slices.DeleteFunc(slices.Clone(r.Grid), func(g season.GridSlot) bool { return gone(g.Driver) })

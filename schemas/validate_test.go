@@ -202,9 +202,7 @@ func scores() *wire.Scores {
 func marshal(t testing.TB, v any) []byte {
 	t.Helper()
 	b, err := wire.Marshal(v)
-	if err != nil {
-		t.Fatalf("Marshal: %v", err)
-	}
+	must.Require(t, err == nil, "Marshal: %v", err)
 	return b
 }
 
@@ -284,9 +282,7 @@ func TestValidateRefuses(t *testing.T) {
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			spoiled := strings.Replace(good[tt.variant], tt.old, tt.new, 1)
-			if spoiled == good[tt.variant] {
-				t.Fatalf("%s does not occur in %s", tt.old, spoiled)
-			}
+			must.Require(t, spoiled != good[tt.variant], "%s does not occur in %s", tt.old, spoiled)
 			must.Fail(t, fmt.Sprintf("accepted: %s", spoiled), must.Err(schemas.Decode(tt.variant, []byte(spoiled))))
 		})
 	}
@@ -323,9 +319,7 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 		{good, `{}`, `the body: missing properties 'ok', 'data', 'meta'`},
 	} {
 		body := strings.Replace(good, tt.old, tt.bad, 1)
-		if body == good {
-			t.Fatalf("%s is not in %s", tt.old, good)
-		}
+		must.Require(t, body != good, "%s is not in %s", tt.old, good)
 		if _, err := schemas.Decode(driverStandings, []byte(body)); err == nil || err.Error() != tt.want {
 			t.Errorf("%s in place of %s:\ngot  %v\nwant %s", tt.bad, tt.old, err, tt.want)
 		}
@@ -384,15 +378,13 @@ func compiler(t *testing.T, files map[string][]byte) *jsonschema.Compiler {
 // compile returns the schema at a place of the compiler's files, which must be one of that draft.
 func compile(t *testing.T, c *jsonschema.Compiler, at string) *jsonschema.Schema {
 	t.Helper()
-	s := must.Get(c.Compile("gridcast:///" + at))(t)
-	return s
+	return must.Get(c.Compile("gridcast:///" + at))(t)
 }
 
 // decode returns a document as the library reads it.
 func decode(t *testing.T, text []byte) any {
 	t.Helper()
-	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
-	return document
+	return must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 }
 
 // keywords are the keywords that the schema files use. The library ignores a keyword that it does not know.

@@ -154,9 +154,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
 			object := must.Get(store.Get(t.Context(), key(seq), blob.MaxDocument))(t)
 			changed := change(string(object.Data))
-			if changed == string(object.Data) {
-				t.Fatal("the case changes nothing")
-			}
+			must.Require(t, changed != string(object.Data), "the case changes nothing")
 			store.Corrupt(key(seq), []byte(changed))
 			return store
 		}
@@ -206,9 +204,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 			store := tt.do(t, three(t))
 			log := load(t, store)
 			damage := log.Damage()
-			if len(damage) != 1 || damage[0].Key != tt.damaged || (damage[0].SHA256 == "") != tt.unread {
-				t.Fatalf("damage: got %v, want one at %s", damage, tt.damaged)
-			}
+			must.Require(t, len(damage) == 1 && damage[0].Key == tt.damaged && (damage[0].SHA256 == "") == tt.unread, "damage: got %v, want one at %s", damage, tt.damaged)
 			if got := len(log.Entries()); got != tt.entries {
 				t.Errorf("%d entries can be read, want %d", got, tt.entries)
 			}
@@ -237,9 +233,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 				t.Errorf("notes of the damage: got %+v, want one that quotes %q", notes, damage[0].SHA256)
 			}
 			files, rest, err := chain.Chain{Store: store, Prefix: auditlog.Prefix}.Load(t.Context())
-			if err != nil || len(files) < 3 {
-				t.Fatalf("got %d files, rest %+v, %v", len(files), rest, err)
-			}
+			must.Require(t, err == nil && len(files) >= 3, "got %d files, rest %+v, %v", len(files), rest, err)
 		})
 	}
 }
@@ -344,8 +338,7 @@ func TestFileBytes(t *testing.T) {
 
 func load(t *testing.T, store blob.Store) *auditlog.Log {
 	t.Helper()
-	log := must.Get(auditlog.Load(t.Context(), store))(t)
-	return log
+	return must.Get(auditlog.Load(t.Context(), store))(t)
 }
 
 // A process is killed at each of its writes in turn: of the notes of a damage, of an announced

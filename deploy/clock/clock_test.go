@@ -19,8 +19,7 @@ var (
 
 func at(t *testing.T, race, actual time.Time, speed float64) clock.Clock {
 	t.Helper()
-	c := must.Get(clock.At(race, actual, speed))(t)
-	return c
+	return must.Get(clock.At(race, actual, speed))(t)
 }
 
 func TestParse(t *testing.T) {
@@ -117,9 +116,7 @@ func TestRaceTimeNeverRunsBackwards(t *testing.T) {
 		last := c.Race(morning.Add(-time.Microsecond))
 		for i := range 2000 {
 			next := c.Race(morning.Add(time.Duration(i - 999)))
-			if next.Before(last) {
-				t.Fatalf("speed %v: %s follows %s", speed, next, last)
-			}
+			must.Require(t, !next.Before(last), "speed %v: %s follows %s", speed, next, last)
 			last = next
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
@@ -227,10 +226,8 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	for _, e := range log.Entries() {
 		did = append(did, fmt.Sprintf("%s %s %s: %s", e.Actor, e.Action, e.Subject, e.Reason))
 	}
-	if diff := cmp.Diff([]string{
+	must.Equal(t, "the audit log", []string{
 		"claimed:anna set_qualifying 2024022: every source is down", "claimed:anna set_grid 2024022: every source is down",
 		"claimed:anna enter_result 2024022: seen on television",
-	}, did); diff != "" {
-		t.Errorf("the audit log (-want +got):\n%s", diff)
-	}
+	}, did)
 }

@@ -31,9 +31,7 @@ func submit(t *testing.T, path, body string) (action operator.Action, err error)
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	mux.ServeHTTP(httptest.NewRecorder(), r)
-	if !reached {
-		t.Fatalf("no form is sent to %s", path)
-	}
+	must.Require(t, reached, "no form is sent to %s", path)
 	return action, err
 }
 

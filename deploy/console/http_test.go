@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder"
 	"gridcast/builder/derive"
 	"gridcast/builder/ingest"
@@ -51,8 +49,7 @@ func (w *world) wait(path string, form url.Values) run {
 
 func (w *world) auditLog() *auditlog.Log {
 	w.t.Helper()
-	log := must.Get(auditlog.Load(w.t.Context(), w.store))(w.t)
-	return log
+	return must.Get(auditlog.Load(w.t.Context(), w.store))(w.t)
 }
 
 // audit lists the entries of the audit log as "actor action subject reason".
@@ -87,9 +84,7 @@ func TestSessionTakenBack(t *testing.T) {
 	must.Equal(t, "cancelled", false, w.round(2024024).Facts.Cancelled("practice-1"))
 	offers("once reinstated", "")
 	want := []string{"claimed:anna|cancel_round|2024024 practice-1|fog", "claimed:anna|reinstate_round|2024024 practice-1|the fog is gone"}
-	if diff := cmp.Diff(want, w.audit()); diff != "" {
-		t.Errorf("the audit log (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the audit log", want, w.audit())
 }
 
 func TestSignIn(t *testing.T) {
@@ -140,9 +135,7 @@ func TestSignIn(t *testing.T) {
 func TestGuessingIsSlow(t *testing.T) {
 	w := newWorld(t)
 	cookies := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {token}}).Cookies()
-	if len(cookies) != 1 {
-		t.Fatalf("got cookies %v", cookies)
-	}
+	must.Require(t, len(cookies) == 1, "got cookies %v", cookies)
 	for i := range 10 {
 		if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, "Authorization: Bearer guess"); a.StatusCode != http.StatusUnauthorized {
 			t.Fatalf("guess %d: got %s", i, a.Status)
@@ -205,9 +198,7 @@ func TestPeople(t *testing.T) {
 	signed := "Cookie: " + cookie.Name + "=" + cookie.Value
 	says(t, "people: the bar of berta", bar(w.do("GET", "/", nil, signed).body))
 	want := []string{"claimed:root|add_operator|berta, operate|", "claimed:root|add_operator|carl, read|", "operator:berta|rebuild||x"}
-	if diff := cmp.Diff(want, w.audit()); diff != "" {
-		t.Errorf("audit log (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "audit log", want, w.audit())
 
 	must.Get(o.Do(t.Context(), operator.RevokeOperator{Name: "berta"}, admin))(t)
 	must.Until(w.t, "the revocation", func() bool { return w.do("GET", "/", nil, signed).StatusCode == http.StatusUnauthorized })
@@ -275,9 +266,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 	answers(t, "verify something else", w.asOperator("POST", path, url.Values{"seen": {"0123456789abcdef"}, "confirm": {"yes"}}))
 	r := w.wait(path, url.Values{"seen": {seen}, "confirm": {"yes"}})
-	if r.Last.Phase != console.Done || r.Last.Result == nil {
-		t.Fatalf("verify: got %+v", r.Last)
-	}
+	must.Require(t, r.Last.Phase == console.Done && r.Last.Result != nil, "verify: got %+v", r.Last)
 	result := r.Last.Result
 	must.Hold(t, result.Version > before && len(result.Edges) == 1 && result.Edges[0].Problem == "" && !result.ServedSince.IsZero(), "verify: got %+v, want a new version served by the edge", result)
 	wantChanged := []string{
@@ -287,9 +276,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		"standings-progress/constructors/2024", "standings-progress/drivers/2024", "standings/constructors/2024", "standings/drivers/2024",
 		"weekends/2024", "weekends/session/2024022",
 	}
-	if diff := cmp.Diff(wantChanged, result.Changed); diff != "" {
-		t.Errorf("changed variants (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "changed variants", wantChanged, result.Changed)
 	answers(t, "verify once more", w.asOperator("POST", path, url.Values{"seen": {seen}, "confirm": {"yes"}}))
 	answers(t, "roll back without a reason", w.asOperator("POST", "/versions/2/rollback", url.Values{"confirm": {"yes"}}))
 	r = w.wait("/versions/2/rollback", url.Values{"reason": {"wrong result"}, "confirm": {"yes"}})
@@ -311,9 +298,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		"claimed:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result; gridcast build --release --reason WHY ends the hold",
 		"claimed:anna|release||it was right",
 	}
-	if diff := cmp.Diff(want, w.audit()); diff != "" {
-		t.Errorf("audit log (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "audit log", want, w.audit())
 	log := section(w.asOperator("GET", "/", nil, "Accept: text/html").body, "audit")
 	says(t, "the audit log on the page", regexp.MustCompile(`\d+ \w+ \d{4} \d\d:\d\d:\d\d`).ReplaceAllString(log, "TIME")) // of the real clock
 }
@@ -356,16 +341,12 @@ func TestCorrectTheSprint(t *testing.T) {
 	}
 	before := w.round(brazil)
 	r := w.wait("/results/2024021/correct", url.Values{"sprint": {"yes"}, "order": {"PIA NOR LEC"}, "reason": {"document 40"}, "confirm": {"yes"}, "force": {"yes"}})
-	if r.Last.Phase != console.Done {
-		t.Fatalf("got %+v", r.Last)
-	}
+	must.Require(t, r.Last.Phase == console.Done, "got %+v", r.Last)
 	after := w.round(brazil)
 	if rows := after.Sprint(); after.Code(rows[0].Driver) != "PIA" || rows[0].Points != 8 || before.Code(before.Sprint()[0].Driver) != "NOR" {
 		t.Errorf("the sprint was won by %+v, and is by %+v now", before.Sprint()[0], rows[0])
 	}
-	if diff := cmp.Diff(before.Valid(), after.Valid()); diff != "" {
-		t.Errorf("the race has changed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "the race has changed", before.Valid(), after.Valid())
 }
 
 // The service may publish the effects of an action before the operator's own build. Their run still lists
@@ -425,13 +406,9 @@ func TestStream(t *testing.T) {
 		}
 	}
 	want := []console.Phase{console.Prepare, console.Render, console.Upload, console.Check, console.Swap, console.Serve, console.Done}
-	if diff := cmp.Diff(want, phases); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "phases", want, phases)
 	rest := w.events(r.ID, "Last-Event-ID: 3")
-	if diff := cmp.Diff(whole[3:], rest); diff != "" {
-		t.Errorf("stream taken up after event 3 (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "stream taken up after event 3", whole[3:], rest)
 	if a := w.asOperator("GET", "/runs/"+r.ID+"/events", nil, "Last-Event-ID: x"); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("Last-Event-ID x: got %s, want 400", a.Status)
 	}

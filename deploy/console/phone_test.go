@@ -172,9 +172,7 @@ END:VCALENDAR
 	hook := func() webhook.Hook {
 		t.Helper()
 		hooks, err := webhook.Load(t.Context(), w.store)
-		if err != nil || len(hooks) != 1 {
-			t.Fatalf("got %+v, %v", hooks, err)
-		}
+		must.Require(t, err == nil && len(hooks) == 1, "got %+v, %v", hooks, err)
 		return hooks[0]
 	}
 	do("webhook-add", `form[action='/webhooks']`, "url", receiver.URL+"/hook", "reason", "contract 7")

@@ -28,8 +28,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	}
 	open := func(make func(string, string) (source.Upstream, error), api *sourcetest.Replay) source.Upstream {
 		t.Helper()
-		upstream := must.Get(make(api.URL, "gridcast-test (operator@example.org)"))(t)
-		return upstream
+		return must.Get(make(api.URL, "gridcast-test (operator@example.org)"))(t)
 	}
 	shut := sourcetest.Jolpica(t)
 	shut.Instead(sourcetest.Answer(401, "application/json", `{"detail":"Access is restricted to authenticated users."}`))
@@ -55,9 +54,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 		return ""
 	}
 	id := waiting("qatar", assemble.Grid, report.Held)
-	if id == "" {
-		t.Fatalf("a grid with two cars in one slot does not wait: %+v", report.Held)
-	}
+	must.Require(t, id != "", "a grid with two cars in one slot does not wait: %+v", report.Held)
 	w.builder.Provenance = in.Provenance
 	w.build("start")
 

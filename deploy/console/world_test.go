@@ -196,8 +196,7 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 func (w *world) round(session int64) *almanac.Round {
 	w.t.Helper()
 	facts := must.Get(w.builder.Facts(w.t.Context()))(w.t)
-	r := must.Get(almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.Fold()).Round(session))(w.t)
-	return r
+	return must.Get(almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.Fold()).Round(session))(w.t)
 }
 
 func (w *world) now() time.Time {

@@ -89,9 +89,7 @@ func walkContract(t *testing.T, d demo) {
 	c, anonymous := newClient(d.url, d.keys["pro"]), newClient(d.url, "")
 
 	etag := c.get(t, "/standings?year=2023").header.Get("ETag")
-	if !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(etag) {
-		t.Fatalf("entity tag %s is not a strong tag of 32 hexadecimal digits", etag)
-	}
+	must.Require(t, regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(etag), "entity tag %s is not a strong tag of 32 hexadecimal digits", etag)
 	gzipTag := strings.TrimSuffix(etag, `"`) + `-gz"`
 
 	rows := []struct {
@@ -350,11 +348,8 @@ var generated = regexp.MustCompile(`"generated_at":"([^"]+)"`)
 func generatedAt(t testing.TB, a answer) time.Time {
 	t.Helper()
 	m := generated.FindSubmatch(a.body)
-	if m == nil {
-		t.Fatalf("no generated_at: %s", a.body)
-	}
-	at := must.Get(time.Parse(wire.InstantLayout, string(m[1])))(t)
-	return at
+	must.Require(t, m != nil, "no generated_at: %s", a.body)
+	return must.Get(time.Parse(wire.InstantLayout, string(m[1])))(t)
 }
 
 // awaitDerived waits until title odds and track record, which are made after the first version,

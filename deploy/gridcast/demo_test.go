@@ -30,8 +30,7 @@ import (
 
 func (d demo) store(t testing.TB) *dirblob.Store {
 	t.Helper()
-	store := must.Get(dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo")))(t)
-	return store
+	return must.Get(dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo")))(t)
 }
 
 // manyClients creates keys and returns a client of each, once the edge accepts them.
@@ -108,9 +107,7 @@ func TestDemoWeekend(t *testing.T) {
 	must.Until(t, "the result is in the calendar", func() bool { return round().Winner == "RUS" })
 
 	records := data[[]wire.PredictionRecord](t, c().get(t, "/predictions?session_key=2024022"))
-	if len(records) != 1 || records[0].Prediction != *frozen {
-		t.Fatalf("the pick moved: frozen %+v, published %+v", frozen, records)
-	}
+	must.Require(t, len(records) == 1 && records[0].Prediction == *frozen, "the pick moved: frozen %+v, published %+v", frozen, records)
 	if r := records[0].Result; r == nil || r.Podium != (wire.Podium{P1: "RUS", P2: "HAM", P3: "SAI"}) {
 		t.Errorf("result: got %+v, want RUS, HAM, SAI", r)
 	}

@@ -163,9 +163,7 @@ func (l *load) report(t testing.TB) {
 	t.Helper()
 	l.counts.Lock()
 	defer l.counts.Unlock()
-	if l.sent == 0 {
-		t.Fatal("nothing was asked")
-	}
+	must.Require(t, l.sent != 0, "nothing was asked")
 	for _, err := range l.faults {
 		t.Errorf("failed: %v", err)
 	}
@@ -241,9 +239,7 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 		}
 		last = next
 	}
-	if died < kills {
-		t.Fatalf("only %d builders were killed: the rest were done before", died)
-	}
+	must.Require(t, died >= kills, "only %d builders were killed: the rest were done before", died)
 	last = s.attempt(t, instants[len(instants)-1], alive)
 	must.Until(t, "the edge serves the last version", func() bool { return servedVersion(t, edge) == last.version })
 	r.stop()
@@ -359,8 +355,7 @@ func (s storage) lastClaim(t *testing.T) int64 {
 
 func (s storage) versions(t *testing.T) []snapshots.Summary {
 	t.Helper()
-	list := must.Get(snapshots.List(t.Context(), s))(t)
-	return list
+	return must.Get(snapshots.List(t.Context(), s))(t)
 }
 
 // pruneLeftovers makes everything two days old, prunes by the real binary, and compares the remaining

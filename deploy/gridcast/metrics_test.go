@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/archive"
@@ -304,9 +303,7 @@ func TestCostOfChanges(t *testing.T) {
 			must.Hold(t, receipt.ObjectsReused == 0 && len(changed) == receipt.Variants, "%s: %+v, want every variant written", step.what, receipt)
 			continue
 		}
-		if diff := cmp.Diff(step.changed, slices.Sorted(maps.Keys(changed)), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: variants written (-want +got):\n%s", step.what, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s: variants written", step.what), step.changed, slices.Sorted(maps.Keys(changed)), cmpopts.EquateEmpty())
 		want := map[string]int{}
 		for _, objects := range changed {
 			want["objects"] += objects
@@ -323,9 +320,7 @@ func TestCostOfChanges(t *testing.T) {
 		if step.ledger > 0 {
 			want["ledger"] = step.ledger
 		}
-		if diff := cmp.Diff(want, written); diff != "" {
-			t.Errorf("%s: objects written by folder (-want +got):\n%s", step.what, diff)
-		}
+		must.Equal(t, fmt.Sprintf("%s: objects written by folder", step.what), want, written)
 		if receipt.ObjectsWritten != want["objects"] {
 			t.Errorf("%s: the receipt says %d objects, written were %d", step.what, receipt.ObjectsWritten, want["objects"])
 		}

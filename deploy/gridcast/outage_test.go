@@ -144,9 +144,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--archive", seasons(t, 2024, 2024))
 			key := newKey(t, dir, "dir:store", "pro")
 			files, err := filepath.Glob(filepath.Join(dir, "store", filepath.FromSlash(file), "*"))
-			if err != nil || len(files) == 0 {
-				t.Fatalf("no files of the %s: %v", file, err)
-			}
+			must.Require(t, err == nil && len(files) != 0, "no files of the %s: %v", file, err)
 			path := files[len(files)-1]
 			whole := must.Get(os.ReadFile(path))(t)
 			replace(t, path, whole[:len(whole)/2])
@@ -359,9 +357,7 @@ func (h *house) killWhileRendering(t *testing.T) bool {
 			h.scheduler.kill(t)
 		}
 	})
-	if last != console.Render {
-		t.Fatalf("the rebuild ended in the phase %q, want that it says when it renders", last)
-	}
+	must.Require(t, last == console.Render, "the rebuild ended in the phase %q, want that it says when it renders", last)
 	switch n := audited() - before; {
 	case n < 1:
 		t.Fatal("the audit log has nothing of the rebuild")

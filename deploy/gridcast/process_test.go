@@ -239,14 +239,10 @@ func (c *client) do(t testing.TB, method, target string, header http.Header) ans
 		request.Header.Set("X-API-Key", c.key)
 	}
 	response, err := c.http.Do(request)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, target, err)
-	}
+	must.Require(t, err == nil, "%s %s: %v", method, target, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, target, err)
-	}
+	must.Require(t, err == nil, "%s %s: %v", method, target, err)
 	return answer{response.StatusCode, response.Header, body}
 }
 
@@ -254,9 +250,7 @@ func (c *client) do(t testing.TB, method, target string, header http.Header) ans
 func (c *client) get(t testing.TB, path string) answer {
 	t.Helper()
 	a := c.do(t, http.MethodGet, "/api/v1"+path, nil)
-	if a.status != http.StatusOK {
-		t.Fatalf("GET %s: got status %d, want 200: %s", path, a.status, a.body)
-	}
+	must.Require(t, a.status == http.StatusOK, "GET %s: got status %d, want 200: %s", path, a.status, a.body)
 	name, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "?")
 	query := must.Get(url.ParseQuery(rest))(t)
 	v := catalog.Variant{Endpoint: catalog.Name(name)}
@@ -385,6 +379,5 @@ func binary(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("runs the real binary")
 	}
-	path := must.Get(built())(t)
-	return path
+	return must.Get(built())(t)
 }

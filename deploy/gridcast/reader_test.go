@@ -139,9 +139,7 @@ func publishToServed(t *testing.T, s storage) {
 		must.Get(publisher.Publish(t.Context(), draft))(t)
 		swapped := time.Now()
 		for want := tagOf(body); ask() != want; {
-			if time.Since(swapped) > time.Minute {
-				t.Fatal("the edge does not follow")
-			}
+			must.Require(t, time.Since(swapped) <= time.Minute, "the edge does not follow")
 			<-time.After(time.Millisecond) // a real edge: there is no clock to inject
 		}
 		fromStart, fromSwap = append(fromStart, time.Since(began)), append(fromSwap, time.Since(swapped))

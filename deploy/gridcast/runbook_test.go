@@ -52,9 +52,7 @@ func TestRunbook(t *testing.T) {
 	m := newMachine(t, 2024, 2026) // one earlier season suffices for form and history
 	m.addServers()
 	for _, page := range runbook {
-		if !t.Run(page, m.read(page)) && page == runbook[0] {
-			t.Fatal("nothing is installed: the other pages have nothing to work on")
-		}
+		must.Require(t, t.Run(page, m.read(page)) || page != runbook[0], "nothing is installed: the other pages have nothing to work on")
 	}
 	for name := range namedOnce(aMetric.FindAllString(readText(t, "../docs/logs.md"), -1)) {
 		if shown := m.work("edge.txt") + m.work("scheduler.txt"); shown != "" && !strings.Contains(shown, "\n"+name) && !slices.Contains(metricsOfSources, name) {
@@ -328,9 +326,7 @@ func (m *machine) read(page string) func(t *testing.T) {
 		var script strings.Builder
 		script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n")
 		blocks := aBlock.FindAllStringSubmatchIndex(text, -1)
-		if len(blocks) == 0 {
-			t.Fatalf("deploy/docs/%s.md has no commands", page)
-		}
+		must.Require(t, len(blocks) != 0, "deploy/docs/%s.md has no commands", page)
 		for _, block := range blocks {
 			line := 1 + strings.Count(text[:block[0]], "\n")
 			missing := ""

@@ -242,8 +242,7 @@ func bodyOf(t testing.TB, version *snapshots.Base, path string) []byte {
 	if !ok {
 		t.Fatalf("version %d has no %s", version.Pointer.Version, path)
 	}
-	body := must.Get(version.Body(t.Context(), entry))(t)
-	return body
+	return must.Get(version.Body(t.Context(), entry))(t)
 }
 
 // misconfigured gives the binary a store that it can not use, in every usual way.

@@ -36,9 +36,7 @@ func runSamples(t *testing.T, url, key string) {
 			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "GRIDCAST_URL="+url, "GRIDCAST_KEY="+key, "GOFLAGS=")
 			printed, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v:\n%s", err, printed)
-			}
+			must.Require(t, err == nil, "%v:\n%s", err, printed)
 			if strings.HasPrefix(s.File, "download") {
 				season := must.Get(zip.OpenReader(filepath.Join(dir, "season.zip")))(t)
 				defer season.Close()

@@ -30,8 +30,7 @@ func TestForgedAnswers(t *testing.T) {
 	newKey := func() *notes.Signers {
 		file := filepath.Join(t.TempDir(), "key")
 		must.Do(t, notes.MakeKey(file, "example.com/gridcast"))
-		s := must.Get(notes.ReadSigners(file))(t)
-		return s
+		return must.Get(notes.ReadSigners(file))(t)
 	}
 	key, store := newKey(), memblob.New()
 	at := time.Date(2024, 12, 1, 0, 0, 0, 0, time.UTC)

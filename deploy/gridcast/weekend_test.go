@@ -104,9 +104,7 @@ func entry(t testing.TB, c *client, session int64) wire.CalendarEntry {
 	t.Helper()
 	rows := data[[]wire.CalendarEntry](t, c.get(t, "/calendar"))
 	i := slices.IndexFunc(rows, func(e wire.CalendarEntry) bool { return e.SessionKey == session })
-	if i < 0 {
-		t.Fatalf("no session %d in the calendar", session)
-	}
+	must.Require(t, i >= 0, "no session %d in the calendar", session)
 	return rows[i]
 }
 
@@ -115,15 +113,13 @@ func replayedWeekend(t testing.TB) servers.Weekend {
 	t.Helper()
 	binary(t) // built before the race clock runs
 	a := archivetest.Embedded(t)
-	w := must.Get(servers.DemoWeekend(a))(t)
-	return w
+	return must.Get(servers.DemoWeekend(a))(t)
 }
 
 // raceClock is one that has just begun.
 func raceClock(t testing.TB, from time.Time, speed float64) clock.Clock {
 	t.Helper()
-	race := must.Get(clock.At(from, time.Now(), speed))(t)
-	return race
+	return must.Get(clock.At(from, time.Now(), speed))(t)
 }
 
 // TestWeekend lives through a race weekend with the real binaries: from before qualifying until
@@ -162,9 +158,7 @@ func TestWeekend(t *testing.T) {
 	before := data[[]wire.DriverStanding](t, h.edges[0].get(t, "/standings"))
 	record := func(c *client) wire.PredictionRecord {
 		rows := data[[]wire.PredictionRecord](t, c.get(t, "/predictions?session_key=2024022"))
-		if len(rows) != 1 {
-			t.Fatalf("got %d prediction records of session %d, want 1", len(rows), session)
-		}
+		must.Require(t, len(rows) == 1, "got %d prediction records of session %d, want 1", len(rows), session)
 		return rows[0]
 	}
 	if r := record(h.edges[0]); r.Result != nil || r.Prediction != pick {
@@ -272,9 +266,7 @@ func (h *house) form(t testing.TB, session int64) url.Values {
 	_, form, found := strings.Cut(h.ask(t, http.MethodGet, "/", nil), verifyPath(session))
 	_, after, _ := strings.Cut(form, `name="seen" value="`)
 	seen, _, _ := strings.Cut(after, `"`)
-	if !found || seen == "" {
-		t.Fatalf("the console does not offer to verify the result of %d", session)
-	}
+	must.Require(t, found && seen != "", "the console does not offer to verify the result of %d", session)
 	return url.Values{"seen": {seen}, "confirm": {"yes"}}
 }
 
@@ -375,9 +367,7 @@ func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration 
 	run := h.post(t, session, form) // until both edges say that they serve it
 	close(pressed)
 	wg.Wait()
-	if run.Last.Phase != console.Done {
-		t.Fatalf("verify %d: got %+v", session, run.Last)
-	}
+	must.Require(t, run.Last.Phase == console.Done, "verify %d: got %+v", session, run.Last)
 	last := time.Duration(0)
 	for i, c := range h.edges {
 		served := slices.IndexFunc(versions[i], func(v version) bool { return v.number >= run.Last.Result.Version })

@@ -96,9 +96,7 @@ func fetch(t *testing.T, url string) string {
 func submatch(t *testing.T, text, pattern string) string {
 	t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
-	if m == nil {
-		t.Fatalf("no %s in %s", pattern, text)
-	}
+	must.Require(t, m != nil, "no %s in %s", pattern, text)
 	return html.UnescapeString(m[1])
 }
 

@@ -71,6 +71,14 @@ func Within(limit time.Duration, condition func() bool) bool {
 	return true
 }
 
+// Require is Hold for a property without which the test cannot go on: it ends the test.
+func Require(t testing.TB, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(format, args...)
+	}
+}
+
 // Equal reports the difference between the value that a test wants and the value that it got.
 func Equal(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()

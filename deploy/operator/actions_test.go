@@ -53,9 +53,7 @@ func done(t *testing.T, o *operator.Operator, d operator.Action, request operato
 		request.Actor = "operator:anna"
 	}
 	done, err := o.Do(t.Context(), d, request)
-	if err != nil {
-		t.Fatalf("%#v: %v", d, err)
-	}
+	must.Require(t, err == nil, "%#v: %v", d, err)
 	return done
 }
 
@@ -73,8 +71,7 @@ func preview(t *testing.T, o *operator.Operator, a operator.Action) (operator.Pr
 func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 	t.Helper()
 	doc, _ := must.Get2(keys.Load(t.Context(), o.Store))(t)
-	k := must.Get(doc.Find(id))(t)
-	return k
+	return must.Get(doc.Find(id))(t)
 }
 
 func TestActionsOfAKey(t *testing.T) {
@@ -98,9 +95,7 @@ func TestActionsOfAKey(t *testing.T) {
 	rotated := done(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	p, err := preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
 	next := rotated.Record.(keys.StoredKey)
-	if err != nil || len(p.Warnings) != 1 {
-		t.Fatalf("rotate it again: got %+v, %v; want a warning", p, err)
-	}
+	must.Require(t, err == nil && len(p.Warnings) == 1, "rotate it again: got %+v, %v; want a warning", p, err)
 	golden.Sentence(t, "rotate a key twice", p.Warnings, next.ID, "ID", next.Prefix, "PREFIX", next.Created.Format("2 January 2006 15:04"), "TIME")
 	if p, err := preview(t, o, operator.RotateKey{ID: rotated.Record.(keys.StoredKey).ID, Grace: operator.Span(time.Hour)}); err != nil || len(p.Warnings) != 0 {
 		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
@@ -167,9 +162,7 @@ func TestSignedListIsTheOneShown(t *testing.T) {
 	signer := must.Get(notes.ReadSigners(file))(t)
 	o.SignKeys = signer
 	plan, err := o.Look(t.Context(), operator.SignList{}, operator.Request{Actor: "operator:anna"})
-	if err != nil || len(plan.Effects) != 2 {
-		t.Fatalf("got %+v, %v; want a line and one key", plan, err)
-	}
+	must.Require(t, err == nil && len(plan.Effects) == 2, "got %+v, %v; want a line and one key", plan, err)
 	must.Do(t, keys.Update(t.Context(), o.Store, func(list *keys.List) error {
 		_, _, err := list.Create(keys.Request{Name: "Intruder", Tier: "pro"}, time.Now())
 		return err
@@ -257,9 +250,7 @@ func TestActionsAskAndAreGuarded(t *testing.T) {
 	id := done(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
 	revoke := operator.RevokeKey{ID: id}
 	seen, err := preview(t, o, revoke)
-	if err != nil || seen.Question == "" || len(seen.Effects) == 0 {
-		t.Fatalf("got %+v, %v; want a question and what it does", seen, err)
-	}
+	must.Require(t, err == nil && seen.Question != "" && len(seen.Effects) != 0, "got %+v, %v; want a question and what it does", seen, err)
 	done(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
 	must.Fail(t, "after somebody else changed it", must.Err(o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen})), operator.ErrStale)
 	must.Hold(t, key(t, o, id).Active(time.Now()), "it was revoked all the same")
@@ -352,9 +343,7 @@ func TestImportThatLosesResults(t *testing.T) {
 	must.Hold(t, errors.Is(err, operator.ErrRefused), "results are lost: got %v, want it refused", err)
 	golden.Sentence(t, "import an archive with fewer results", err)
 	list, err := archive.NewStore(o.Store).List(t.Context())
-	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == whole.SHA256) {
-		t.Fatalf("archives: got %+v, %v", list, err)
-	}
+	must.Require(t, err == nil && len(list) == 2 && list[0].InUse == (list[0].SHA256 == whole.SHA256), "archives: got %+v, %v", list, err)
 	done(t, o, operator.UseArchive{SHA256: older.SHA256[:12]}, operator.Request{Force: true, Reason: "wrong release"})
 	if inUse, err := archive.NewStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != older.SHA256 {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)

@@ -129,9 +129,7 @@ func TestVerifyResults(t *testing.T) {
 	fresh := must.Get(o.Ledger.Refresh(t.Context()))(t)
 	must.Get((builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()))(t)
 	p, err := preview(t, o, operator.VerifyResults{})
-	if err != nil || p.Question == "" {
-		t.Fatalf("got %+v, %v; want a question", p, err)
-	}
+	must.Require(t, err == nil && p.Question != "", "got %+v, %v; want a question", p, err)
 	golden.Sentence(t, "verify all results", append([]string{p.Question}, p.Effects...))
 	answer := done(t, o, operator.VerifyResults{Year: 2023}, operator.Request{})
 	if n := waits(t, o); len(answer.Events) != 22 || n != 24 {

@@ -63,9 +63,7 @@ func belgianWeekend(t *testing.T) *race {
 func (w *race) preview(t *testing.T, d operator.Action) operator.Preview {
 	t.Helper()
 	p, err := preview(t, w.Operator, d)
-	if err != nil {
-		t.Fatalf("%#v: %v", d, err)
-	}
+	must.Require(t, err == nil, "%#v: %v", d, err)
 	return p
 }
 

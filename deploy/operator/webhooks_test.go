@@ -22,14 +22,12 @@ import (
 
 func newSender(t *testing.T, master string) *webhook.Sender {
 	t.Helper()
-	s := must.Get(webhook.NewSender(webhook.SenderOptions{Master: []byte(master), InsecureLoopback: true}))(t)
-	return s
+	return must.Get(webhook.NewSender(webhook.SenderOptions{Master: []byte(master), InsecureLoopback: true}))(t)
 }
 
 func hooks(t *testing.T, o *operator.Operator) []operator.WebhookStatus {
 	t.Helper()
-	list := must.Get(o.ListWebhooks(t.Context()))(t)
-	return list
+	return must.Get(o.ListWebhooks(t.Context()))(t)
 }
 
 func TestActionsOfAWebhook(t *testing.T) {

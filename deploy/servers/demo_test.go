@@ -36,8 +36,7 @@ func TestDemoTakesNextPorts(t *testing.T) {
 	busy := listener.Addr().String()
 	port := func(address string) int {
 		_, text := must.Get2(net.SplitHostPort(address))(t)
-		n := must.Get(strconv.Atoi(text))(t)
-		return n
+		return must.Get(strconv.Atoi(text))(t)
 	}
 
 	var said bytes.Buffer

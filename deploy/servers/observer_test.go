@@ -32,8 +32,7 @@ func liveToken(t *testing.T, text string) *flags.Token {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
-	token := must.Get((&flags.Console{LiveTokenFile: file}).LiveToken())(t)
-	return token
+	return must.Get((&flags.Console{LiveTokenFile: file}).LiveToken())(t)
 }
 
 // noLedger is the fault of lines of a service without a ledger.
@@ -147,9 +146,7 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 		p.ServeHTTP(w, r)
 		return w.Code != http.StatusUnauthorized && p.token.Value() == token
 	}
-	if !accepts("the first token of all") {
-		t.Fatal("the first token is refused")
-	}
+	must.Require(t, accepts("the first token of all"), "the first token is refused")
 	write("..2", "the second token of all\n")
 	must.Do(t, os.Symlink("..2", filepath.Join(dir, "..new")))
 	must.Do(t, os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))

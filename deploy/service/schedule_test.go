@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
@@ -44,14 +42,10 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 		GridKnown: time.Date(2024, 7, 27, 15, 0, 0, 0, time.UTC), StoodBy: time.Date(2024, 7, 27, 17, 0, 0, 0, time.UTC), FreezeBy: start.Add(-5 * time.Minute),
 		End: start.Add(2 * time.Hour), WindowEnd: start.Add(4 * time.Hour),
 	}
-	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
-		t.Errorf("Belgium as planned (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "Belgium as planned", []cadence.Round{want}, find())
 	arrived = want.GridKnown.Add(3 * time.Hour) // qualifying came late: it counts as stable from then on
 	want.StoodBy = arrived.Add(2 * time.Hour)
-	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
-		t.Errorf("Belgium with qualifying that came late (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "Belgium with qualifying that came late", []cadence.Round{want}, find())
 	on := func(decide func(ledger.RoundRecord) []ledger.Event) {
 		t.Helper()
 		record(func(s *ledger.Fold) ([]ledger.Event, error) {
@@ -64,9 +58,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	})
 	want.Start, want.WeekendFrom, want.WeekendUntil = start.Add(-3*time.Hour), want.WeekendFrom.Add(-3*time.Hour), want.WeekendUntil.Add(-3*time.Hour)
 	want.FreezeBy, want.End, want.WindowEnd = want.FreezeBy.Add(-3*time.Hour), want.End.Add(-3*time.Hour), want.WindowEnd.Add(-3*time.Hour)
-	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
-		t.Errorf("Belgium, three hours earlier (-want +got)\n%s", diff)
-	}
+	must.Equal(t, "Belgium, three hours earlier", []cadence.Round{want}, find())
 	on(func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(start.Add(-3*time.Hour), "fog") })
 	if off := find(); len(off) > 0 {
 		t.Errorf("Belgium is postponed, the schedule has %+v", off)

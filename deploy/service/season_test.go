@@ -242,14 +242,10 @@ func published[T any](t *testing.T, u *unattended, path string) T {
 func (u *unattended) entryOf(t *testing.T, year int, gp season.GrandPrixID) wire.CalendarEntry {
 	t.Helper()
 	key, ok := u.ledger.Fold().Key(year, gp)
-	if !ok {
-		t.Fatalf("%d %s has no session key", year, gp)
-	}
+	must.Require(t, ok, "%d %s has no session key", year, gp)
 	entries := published[[]wire.CalendarEntry](t, u, fmt.Sprintf("calendar/%d", year))
 	i := slices.IndexFunc(entries, func(e wire.CalendarEntry) bool { return e.SessionKey == key })
-	if i < 0 {
-		t.Fatalf("the calendar of %d has no round %d", year, key)
-	}
+	must.Require(t, i >= 0, "the calendar of %d has no round %d", year, key)
 	return entries[i]
 }
 
@@ -609,9 +605,7 @@ func (u *unattended) nextRace(t *testing.T) (wire.NextRace, bool) {
 	t.Helper()
 	version := u.version(t)
 	body, ok := version.Body("next-race")
-	if !ok {
-		t.Fatal("there is no /next-race")
-	}
+	must.Require(t, ok, "there is no /next-race")
 	var countdown wire.Countdown
 	must.Do(t, json.Unmarshal(body.Identity, &countdown))
 	round := countdown.Next(u.Now())

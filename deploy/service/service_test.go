@@ -58,9 +58,7 @@ func TestOnPublish(t *testing.T) {
 	s.OnPublish(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
 	for _, unchanged := range []bool{false, true} {
 		o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
-		if err != nil || o.Unchanged != unchanged || o.Base == nil || o.Base.Pointer.Version != 1 {
-			t.Fatalf("got %+v, %v; want version 1, unchanged: %t", o, err, unchanged)
-		}
+		must.Require(t, err == nil && o.Unchanged == unchanged && o.Base != nil && o.Base.Pointer.Version == 1, "got %+v, %v; want version 1, unchanged: %t", o, err, unchanged)
 		s.WaitNotified()
 		if one.Load() != 1 || another.Load() != 1 {
 			t.Errorf("told %d and %d times, want once each", one.Load(), another.Load())
@@ -168,9 +166,7 @@ func TestHold(t *testing.T) {
 		for _, release := range []func(){first, first} { // a second release of the same hold does not count
 			release()
 			synctest.Wait()
-			if derived.Load() > 0 {
-				t.Fatal("title odds are made while somebody waits to be served")
-			}
+			must.Require(t, derived.Load() <= 0, "title odds are made while somebody waits to be served")
 		}
 		second()
 		if err := <-done; err != nil || derived.Load() != 1 {
@@ -218,9 +214,7 @@ func TestPauseByTheService(t *testing.T) {
 		status := func() operator.WebhookStatus {
 			t.Helper()
 			list, err := (&operator.Operator{Store: store}).ListWebhooks(t.Context())
-			if err != nil || len(list) != 1 {
-				t.Fatalf("got %+v, %v; want one webhook", list, err)
-			}
+			must.Require(t, err == nil && len(list) == 1, "got %+v, %v; want one webhook", list, err)
 			return list[0]
 		}
 		if got := status(); got.State != webhook.Failing {

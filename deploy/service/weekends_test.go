@@ -33,8 +33,7 @@ func live(t *testing.T, from string, test func(t *testing.T, u *unattended)) {
 
 func instant(t *testing.T, text string) time.Time {
 	t.Helper()
-	at := must.Get(time.Parse(time.RFC3339, text))(t)
-	return at
+	return must.Get(time.Parse(time.RFC3339, text))(t)
 }
 
 // at moves race time to an instant, and everything due is done.
@@ -56,9 +55,7 @@ func checkStart(t *testing.T, e wire.CalendarEntry, start string, status wire.St
 func only[T any](t *testing.T, u *unattended, path string, session int) T {
 	t.Helper()
 	rows := published[[]T](t, u, fmt.Sprintf("%s/session/%d", path, session))
-	if len(rows) != 1 {
-		t.Fatalf("%s of %d: got %d rows, want 1", path, session, len(rows))
-	}
+	must.Require(t, len(rows) == 1, "%s of %d: got %d rows, want 1", path, session, len(rows))
 	return rows[0]
 }
 
@@ -132,9 +129,7 @@ func TestMiami2026(t *testing.T) {
 		checkStart(t, miami(), "2026-05-03T20:00:00Z", wire.Scheduled)
 		u.at(t, "2026-05-03T00:00:00Z") // qualifying has been unchanged for two hours
 		next, _ := u.nextRace(t)
-		if next.Prediction == nil {
-			t.Fatalf("the next race is %+v, want a pick", next)
-		}
+		must.Require(t, next.Prediction != nil, "the next race is %+v, want a pick", next)
 		pick := *next.Prediction
 		u.at(t, "2026-05-03T08:55:00Z") // the commit of 08:49 has the start three hours earlier
 		checkStart(t, miami(), start, wire.Scheduled)

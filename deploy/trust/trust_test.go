@@ -298,9 +298,7 @@ func flip(patterns ...string) func(w *world) func() {
 	return func(w *world) func() {
 		for _, pattern := range patterns {
 			files, err := filepath.Glob(filepath.Join(w.dir, filepath.FromSlash(pattern)))
-			if err != nil || len(files) == 0 {
-				w.t.Fatalf("no file %s", pattern)
-			}
+			must.Require(w.t, err == nil && len(files) != 0, "no file %s", pattern)
 			for _, file := range files {
 				data := must.Get(os.ReadFile(file))(w.t)
 				data[len(data)/2] ^= 4
@@ -617,9 +615,7 @@ func glob(dir, pattern string) []string {
 
 func (w *world) await(what string, limit time.Duration, condition func() bool) {
 	w.t.Helper()
-	if !must.Within(limit, condition) {
-		w.t.Fatalf("not within %v: %s", limit, what)
-	}
+	must.Require(w.t, must.Within(limit, condition), "not within %v: %s", limit, what)
 }
 
 // newWorld copies the seed, and puts it on the disk or the storage that the cell needs.
@@ -727,9 +723,7 @@ func TestWayBackAfterATheft(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), "## A stolen key")
 	section, _, _ = strings.Cut(section, "\n## ")
 	commands := regexp.MustCompile("`gridcast ([^`]*)`").FindAllStringSubmatch(strings.ReplaceAll(section, "\n   ", " "), -1)
-	if len(commands) < 6 {
-		t.Fatalf("the page has only the commands %q", commands)
-	}
+	must.Require(t, len(commands) >= 6, "the page has only the commands %q", commands)
 	for _, number := range []int64{1 << 53, 1<<53 - 1, 1<<63 - 1} {
 		t.Run(strconv.FormatInt(number, 10), func(t *testing.T) {
 			w := newWorld(t, cell{})

@@ -21,9 +21,7 @@ var known = catalog.Known{Seasons: []int{1950, 1951, 1952, 2007, 2024, 2025, 202
 func endpoint(t testing.TB, path string) *catalog.Endpoint {
 	t.Helper()
 	i, ok := catalog.Lookup(path)
-	if !ok {
-		t.Fatalf("Lookup(%q): not found", path)
-	}
+	must.Require(t, ok, "Lookup(%q): not found", path)
 	return &catalog.Endpoints[i]
 }
 
@@ -72,9 +70,7 @@ func TestSelect(t *testing.T) {
 	} {
 		t.Run(tt.path+"?"+tt.query, func(t *testing.T) {
 			v, err := endpoint(t, tt.path).Select([]byte(tt.query), known)
-			if err != nil {
-				t.Fatalf("Select: %v", err)
-			}
+			must.Require(t, err == nil, "Select: %v", err)
 			must.Equal(t, tt.query, tt.want, v.Path())
 		})
 	}
@@ -143,9 +139,7 @@ func TestSelectRefuses(t *testing.T) {
 		t.Run(tt.path+"?"+tt.query, func(t *testing.T) {
 			v, err := endpoint(t, tt.path).Select([]byte(tt.query), known)
 			var got *catalog.ParamError
-			if !errors.As(err, &got) {
-				t.Fatalf("got %+v, %v, want a *ParamError", v, err)
-			}
+			must.Require(t, errors.As(err, &got), "got %+v, %v, want a *ParamError", v, err)
 			if diff := cmp.Diff(tt.want, *got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -235,9 +229,7 @@ func TestDefaultSeasons(t *testing.T) {
 	k := catalog.Known{Seasons: []int{2025, 2026}, Current: 2026, Past: map[string]int{"standings": 2025, "results": 2025}}
 	for target, want := range map[string]int{"/standings": 2025, "/results": 2025, "/calendar": 2026, "/predictions": 2026, "/accuracy": 0} {
 		i, ok := catalog.Lookup(target)
-		if !ok {
-			t.Fatalf("no endpoint %s", target)
-		}
+		must.Require(t, ok, "no endpoint %s", target)
 		v, err := catalog.Endpoints[i].Select(nil, k)
 		must.Hold(t, err == nil && v.Year == want, "%s: got season %d, %v; want %d", target, v.Year, err, want)
 	}

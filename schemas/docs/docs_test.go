@@ -296,9 +296,7 @@ func TestRequestsAreValid(t *testing.T) {
 // TestKeyboard shows that the keyboard reaches every box that scrolls.
 func TestKeyboard(t *testing.T) {
 	boxes := regexp.MustCompile(`<pre\b[^>]*>`).FindAllString(page(), -1)
-	if len(boxes) < 10 {
-		t.Fatalf("got %d boxes, want those of the samples", len(boxes))
-	}
+	must.Require(t, len(boxes) >= 10, "got %d boxes, want those of the samples", len(boxes))
 	for _, box := range boxes {
 		must.Show(t, "a box that scrolls", box, `tabindex="0"`)
 	}

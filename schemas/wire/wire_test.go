@@ -22,9 +22,7 @@ var (
 func marshal(t *testing.T, v any) string {
 	t.Helper()
 	b, err := wire.Marshal(v)
-	if err != nil {
-		t.Fatalf("Marshal(%+v): %v", v, err)
-	}
+	must.Require(t, err == nil, "Marshal(%+v): %v", v, err)
 	return string(b)
 }
 

@@ -47,8 +47,7 @@ func TestNoPickSeesItsRace(t *testing.T) {
 
 func predicted(t *testing.T, m predict.Model, a *season.Archive, year int, r *season.Round) predict.Forecast {
 	t.Helper()
-	f := must.Get(m.Predict(a.AsOf(r.GridKnownAt()), year, r.GrandPrix))(t)
-	return f
+	return must.Get(m.Predict(a.AsOf(r.GridKnownAt()), year, r.GrandPrix))(t)
 }
 
 // scramble returns the facts with the result of a round, and everything of each later round of the

@@ -27,8 +27,7 @@ func allSeasons(t testing.TB) *season.Archive {
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release after the Hungarian Grand Prix of 2026 there", release)
 	}
-	a := must.Get(importRelease())(t)
-	return a
+	return must.Get(importRelease())(t)
 }
 
 // embedded returns the embedded seasons.

@@ -264,9 +264,7 @@ func write(t *testing.T, rows []row) {
 		const begin, end = "<!-- cost -->\n", "<!-- end of cost -->"
 		before, rest, _ := strings.Cut(string(text), begin)
 		_, after, found := strings.Cut(rest, end)
-		if !found {
-			t.Fatalf("%s has no markers", document)
-		}
+		must.Require(t, found, "%s has no markers", document)
 		files[document] = before + begin + table.String() + end + after
 	}
 	for name, content := range files {

@@ -1,13 +1,12 @@
 package laps_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -56,12 +55,8 @@ func TestAt(t *testing.T) {
 		{5, []predict.Car{car("bob", 0, 0), car("ann", 1, 0), car("cat", 21, 1), car("dan", 167.001, 0)}},
 	} {
 		got, ok := race().At(tc.lap, 60)
-		if !ok {
-			t.Fatalf("lap %d was not reached", tc.lap)
-		}
-		if diff := cmp.Diff(predict.RaceState{Laps: tc.lap, Scheduled: 60, Cars: tc.want}, got); diff != "" {
-			t.Errorf("lap %d (-want +got):\n%s", tc.lap, diff)
-		}
+		must.Require(t, ok, "lap %d was not reached", tc.lap)
+		must.Equal(t, fmt.Sprintf("lap %d", tc.lap), predict.RaceState{Laps: tc.lap, Scheduled: 60, Cars: tc.want}, got)
 	}
 	if _, ok := race().At(6, 60); ok {
 		t.Error("lap 6 was reached by nobody")
@@ -86,9 +81,7 @@ func TestRead(t *testing.T) {
 		Completed: map[season.DriverID][]time.Duration{"sergio-perez": seconds(90, 180.5), "bob-young": seconds(91)},
 		Stops:     map[season.DriverID][]int{"bob-young": {1}},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, "got", want, got)
 
 	for _, tc := range []struct{ name, old, new string }{
 		{"a lap left out", "7,1,2", "7,1,3"}, {"a stranger", "7,2,1", "7,3,1"}, {"a time that is none", "91000", "fast"}, {"a column left out", "milliseconds", "ms"},

@@ -168,17 +168,13 @@ func TestResponseInParts(t *testing.T) {
 			for _, part := range []string{(whole + whole)[:cut], (whole + whole)[cut:]} {
 				for p := []byte(part); len(p) > 0; {
 					rest, complete, err := r.parse(p)
-					if err != nil {
-						t.Fatalf("%q, %d bytes at once: %v", whole, cut, err)
-					}
+					must.Require(t, err == nil, "%q, %d bytes at once: %v", whole, cut, err)
 					if p = rest; complete {
 						ended++
 					}
 				}
 			}
-			if ended != 2 {
-				t.Fatalf("%q, %d bytes at once: %d responses, want 2", whole, cut, ended)
-			}
+			must.Require(t, ended == 2, "%q, %d bytes at once: %d responses, want 2", whole, cut, ended)
 		}
 	}
 }
