@@ -1,7 +1,9 @@
 package season
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -67,6 +69,13 @@ type Unread struct {
 	GrandPrix GrandPrixID // empty for a driver, a team, an engine or a circuit
 	Part      Part
 	Reason    string // file, row, value and the allowed values, for people
+}
+
+// SortUnread sorts parts by season, round, part and reason.
+func SortUnread(parts []Unread) {
+	slices.SortStableFunc(parts, func(a, b Unread) int {
+		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason))
+	})
 }
 
 var lapTime = regexp.MustCompile(`^(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,2})(?:\.(\d{1,3}))?$`)

@@ -131,9 +131,7 @@ func convert(rel *release, opts Options) (season.Facts, Report, error) {
 		c.report.skip("headshots", "drivers not in these seasons", headshots)
 	}
 	c.summarise()
-	slices.SortStableFunc(c.report.Unread, func(a, b season.Unread) int {
-		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason))
-	})
+	season.SortUnread(c.report.Unread)
 	return c.facts, c.report, nil
 }
 

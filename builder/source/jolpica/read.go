@@ -148,9 +148,7 @@ func (r *reader) facts() season.Facts {
 		r.out.Forget(kind, id)
 		r.unread = append(r.unread, season.Unread{Reason: err.Error()})
 	})
-	slices.SortStableFunc(r.unread, func(a, b season.Unread) int {
-		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason))
-	})
+	season.SortUnread(r.unread)
 	return r.out
 }
 
