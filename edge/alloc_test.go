@@ -98,25 +98,6 @@ func (w *world) repeat(request string) func() []byte {
 	}
 }
 
-// BenchmarkServer measures a request over a loopback connection, the client's part included.
-func BenchmarkServer(b *testing.B) {
-	w := newWorld(b, perMinute("pro", 1e9))
-	etag := w.get("/api/v1/calendar").Header.Get("ETag")
-	for _, tt := range []struct{ name, target, line string }{
-		{"200", "/api/v1/standings?year=2023", "Accept-Encoding: gzip, deflate, br, zstd"},
-		{"304", "/api/v1/calendar", "If-None-Match: " + etag},
-		{"next-race", "/api/v1/next-race", "Accept: */*"},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			once := w.repeat(request("GET", tt.target, tt.line, "X-API-Key: "+w.key["pro"]))
-			b.ReportAllocs()
-			for b.Loop() {
-				once()
-			}
-		})
-	}
-}
-
 // BenchmarkHandler measures the handler without the server around it.
 func BenchmarkHandler(b *testing.B) {
 	w := newWorld(b, perMinute("pro", 1e6))

@@ -53,6 +53,20 @@ func settle() {
 	must.Advance(time.Minute)
 }
 
+// wantKeys checks the keys of a follower after a minute, and whether it has a problem.
+func wantKeys(t *testing.T, f *keys.Follower, when string, n int, problem bool) {
+	t.Helper()
+	settle()
+	h := f.Health()
+	must.Hold(t, count(f) == n && (h.Problem != "") == problem, "%s: %d keys, problem %q; want %d and a problem: %t", when, count(f), h.Problem, n, problem)
+}
+
+// revokeFirst revokes the first key of a list.
+func revokeFirst(list *keys.List) error {
+	_, err := list.Revoke(list.Keys[0].ID, time.Now())
+	return err
+}
+
 func count(f *keys.Follower) int {
 	if table := f.Table(); table != nil {
 		return table.Len()

@@ -72,7 +72,7 @@ func heldBack(t *testing.T, trusting bool) {
 
 	second := change(add("three"))
 	earlier := word
-	third := change(func(list *keys.List) error { _, err := list.Revoke(list.Keys[0].ID, time.Now()); return err })
+	third := change(revokeFirst)
 	word = fresh(word)
 	f.Freshen(t.Context(), word)
 	want("a revocation held back", f, 2, true, false)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge/keys"
@@ -114,29 +113,18 @@ func TestWritersOfTheBucketMakeNoKey(t *testing.T) {
 					must.Do(t, keys.Update(t.Context(), store, signed(operator, add(client))))
 				}
 				first := read(t, store)
-				must.Do(t, keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
-					_, err := list.Revoke(list.Keys[0].ID, time.Now())
-					return err
-				})))
+				must.Do(t, keys.Update(t.Context(), store, signed(operator, revokeFirst)))
 				last := read(t, store)
 				f, stop := followSigned(t, store, folder, operator)
-				if settle(); count(f) != 1 || f.Health().Problem != "" {
-					t.Fatalf("before: %d keys, problem %q", count(f), f.Health().Problem)
-				}
+				wantKeys(t, f, "before", 1, false)
 				attack(t, store, first)
-				if settle(); count(f) != 1 || f.Health().Problem == "" {
-					t.Errorf("attacked: %d keys, problem %q", count(f), f.Health().Problem)
-				}
+				wantKeys(t, f, "attacked", 1, true)
 				stop()
 				f, stop = followSigned(t, store, folder, operator)
-				if settle(); count(f) != 1 || f.Health().Problem == "" {
-					t.Errorf("attacked and started again: %d keys, problem %q", count(f), f.Health().Problem)
-				}
+				wantKeys(t, f, "attacked and started again", 1, true)
 				write(t, store, last)
 				must.Do(t, keys.Update(t.Context(), store, signed(operator, add("three"))))
-				if settle(); count(f) != 2 || f.Health().Problem != "" {
-					t.Errorf("healed: %d keys, problem %q", count(f), f.Health().Problem)
-				}
+				wantKeys(t, f, "healed", 2, false)
 				stop()
 			})
 		})
@@ -156,10 +144,7 @@ func TestRatchetThatCannotBeOpened(t *testing.T) {
 			t.Fatalf("problem %q, want the list of one key", f.Health().Problem)
 		}
 		first := read(t, store)
-		must.Do(t, keys.Update(t.Context(), store, signed(operator, func(list *keys.List) error {
-			_, err := list.Revoke(list.Keys[0].ID, time.Now())
-			return err
-		})))
+		must.Do(t, keys.Update(t.Context(), store, signed(operator, revokeFirst)))
 		if settle(); count(f) != 0 {
 			t.Error("the revoked key is accepted, because the disk keeps no number")
 		}
@@ -241,16 +226,9 @@ func TestRevokeAfterAnAttack(t *testing.T) {
 					f, stop := followSigned(t, store, folder, next)
 					defer stop()
 					must.Do(t, keys.Update(t.Context(), store, func(list *keys.List) error { return list.Sign(next, true) }))
-					if settle(); count(f) != 2 || f.Health().Problem != "" {
-						t.Errorf("after keys sign: %d keys, problem %q", count(f), f.Health().Problem)
-					}
-					must.Do(t, keys.Update(t.Context(), store, signed(next, func(list *keys.List) error {
-						_, err := list.Revoke(list.Keys[0].ID, time.Now())
-						return err
-					})))
-					if settle(); count(f) != 1 || f.Health().Problem != "" {
-						t.Errorf("after keys revoke: %d keys, problem %q; want 1", count(f), f.Health().Problem)
-					}
+					wantKeys(t, f, "after keys sign", 2, false)
+					must.Do(t, keys.Update(t.Context(), store, signed(next, revokeFirst)))
+					wantKeys(t, f, "after keys revoke", 1, false)
 				})
 			})
 		}

@@ -236,10 +236,3 @@ func TestOffsetsAreSpread(t *testing.T) {
 	}
 	must.Hold(t, len(seen) == limit.Period, "1000 keys begin at %d different seconds, want all 60", len(seen))
 }
-
-func BenchmarkTake(b *testing.B) {
-	w := limit.NewWindow(0)
-	for b.Loop() {
-		w.Take(minute, 1<<30)
-	}
-}

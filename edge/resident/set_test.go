@@ -164,20 +164,6 @@ func TestLoadAfterAnother(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad loads a version without and after one with the same bodies.
-func BenchmarkLoad(b *testing.B) {
-	v := edgetest.Publish(b, memblob.New(), 1)
-	set := must.Get(resident.Load(v, nil))(b)
-	for name, previous := range map[string]*resident.Set{"first": nil, "again": set} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				must.Get(resident.Load(v, previous))(b)
-			}
-		})
-	}
-}
-
 // TestLeanPage answers with the same bytes and tags as a full page, but to zstd as to a client without it. The second
 // request for the identity allocates nothing.
 func TestLeanPage(t *testing.T) {

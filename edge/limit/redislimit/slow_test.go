@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,39 +129,6 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 	must.Hold(t, allowed == 50, "allowed %d of 50", allowed)
 	alone := metric(t, source, "gridcast_edge_limit_alone_total")
 	must.Hold(t, alone == 1, "decided %v requests without Redis, want only the first", alone)
-}
-
-// TestSlowRedisIsExact checks the sum over edges that all wait for every answer.
-func TestSlowRedisIsExact(t *testing.T) {
-	const edges, perMinute = 4, 600
-	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		t.Run(string(mode), func(t *testing.T) {
-			sources := newServer(t).far(20*time.Millisecond).open(mode, edges)
-			var allowed atomic.Int64
-			var running sync.WaitGroup
-			for _, c := range counters(sources) {
-				for range 30 { // connections
-					running.Go(func() {
-						for range 2 * perMinute / edges / 30 {
-							if take(c, perMinute).Allowed {
-								allowed.Add(1)
-							}
-						}
-					})
-				}
-			}
-			running.Wait()
-			early := 0.0 // the first requests of edges, which do not wait
-			for i, source := range sources {
-				alone := metric(t, source, "gridcast_edge_limit_alone_total")
-				must.Hold(t, (mode != redislimit.Strict || alone == 0) && !(alone > 1), "edge %d decided %v requests without Redis", i, alone)
-				early += alone
-			}
-			if got := allowed.Load(); got < perMinute || got > perMinute+int64(early) {
-				t.Errorf("allowed %d of %d, %v of them before Redis answered", got, perMinute, early)
-			}
-		})
-	}
 }
 
 // TestWaitingRequestsGoTogether shows the answer of each of many simultaneous requests.

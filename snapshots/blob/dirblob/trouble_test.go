@@ -148,32 +148,46 @@ func heldLock(t *testing.T, root string) *os.File {
 	return lock
 }
 
-// A writer that is stopped while it holds the lock makes others wait, but not for ever.
+// TestLockHeldByAnother: a writer that is stopped while it holds the lock makes others wait, but neither beyond the end of
+// their context nor for ever.
 func TestLockHeldByAnother(t *testing.T) {
-	root := t.TempDir()
-	s := open(t, root)
-	tag := must.Get(s.Create(t.Context(), "a", []byte("one")))(t)
-	lock := heldLock(t, root)
 	stopped := errors.New("told to stop")
-	for name, write := range map[string]func(context.Context) error{
-		"swap":   func(ctx context.Context) error { _, err := s.Swap(ctx, "a", tag, []byte("two")); return err },
-		"delete": func(ctx context.Context) error { return s.Delete(ctx, "a") },
+	for name, test := range map[string]struct {
+		patience, deadline time.Duration
+		want               error // nil: any that leaves no doubt
+	}{
+		"told to stop": {time.Minute, 50 * time.Millisecond, stopped},
+		"for ever":     {50 * time.Millisecond, time.Hour, nil},
 	} {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, stopped)
-		done := make(chan error, 1)
-		go func() { done <- write(ctx) }()
-		select {
-		case err := <-done:
-			if !errors.Is(err, stopped) || !strings.Contains(err.Error(), "@lock") {
-				t.Errorf("%s: got %v, want the cause and the name of the lock", name, err)
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			s := open(t, root)
+			s.SetPatience(test.patience)
+			tag := must.Get(s.Create(t.Context(), "a", []byte("one")))(t)
+			lock := heldLock(t, root)
+			for what, write := range map[string]func(context.Context) error{
+				"swap":   func(ctx context.Context) error { return must.Err(s.Swap(ctx, "a", tag, []byte("two"))) },
+				"delete": func(ctx context.Context) error { return s.Delete(ctx, "a") },
+			} {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), test.deadline, stopped)
+				done := make(chan error, 1)
+				go func() { done <- write(ctx) }()
+				select {
+				case err := <-done:
+					if err == nil || errors.Is(err, blob.ErrUnknown) || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), filepath.Join(root, "@lock")) {
+						t.Errorf("%s: got %v, want %v and the name of the lock", what, err, test.want)
+					}
+				case <-time.After(time.Minute):
+					t.Fatalf("%s waits for the lock for ever", what)
+				}
+				cancel()
 			}
-		case <-time.After(time.Minute):
-			t.Fatalf("%s waits for the lock although it was told to stop", name)
-		}
-		cancel()
+			left, err := os.ReadDir(filepath.Join(root, "@new"))
+			must.Hold(t, err == nil && len(left) == 0, "files left over: %v, %v", left, err)
+			must.Do(t, lock.Close())
+			must.Succeed(t, "swap when the lock is free", must.Err(s.Swap(t.Context(), "a", tag, []byte("two"))))
+		})
 	}
-	must.Do(t, lock.Close())
-	must.Succeed(t, "swap when the lock is free", must.Err(s.Swap(t.Context(), "a", tag, []byte("two"))))
 }
 
 // TestBesideAStoppedWriter stops a writing process at random instants. Another writer succeeds, or fails
@@ -213,30 +227,4 @@ func TestBesideAStoppedWriter(t *testing.T) {
 	t.Logf("the stopped writer held the lock in %d of 60 trials", refused)
 	s.SetPatience(time.Minute)
 	must.Succeed(t, "when both run", must.Err(s.Swap(t.Context(), "ours", tag, []byte("last"))))
-}
-
-// TestLockIsNotAwaitedForEver: a stopped process never releases the lock.
-func TestLockIsNotAwaitedForEver(t *testing.T) {
-	root := t.TempDir()
-	s := open(t, root)
-	s.SetPatience(50 * time.Millisecond)
-	tag := must.Get(s.Create(t.Context(), "a", []byte("one")))(t)
-	heldLock(t, root)
-	for name, write := range map[string]func() error{
-		"swap":   func() error { _, err := s.Swap(t.Context(), "a", tag, []byte("two")); return err },
-		"delete": func() error { return s.Delete(t.Context(), "a") },
-	} {
-		done := make(chan error, 1)
-		go func() { done <- write() }()
-		select {
-		case err := <-done:
-			if err == nil || errors.Is(err, blob.ErrUnknown) || !strings.Contains(err.Error(), filepath.Join(root, "@lock")) {
-				t.Errorf("%s: got %v, want a failure that names the lock", name, err)
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("%s waits for the lock for ever", name)
-		}
-	}
-	left, err := os.ReadDir(filepath.Join(root, "@new"))
-	must.Hold(t, err == nil && len(left) <= 0, "files left over: %v, %v", left, err)
 }

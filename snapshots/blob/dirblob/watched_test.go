@@ -1,7 +1,6 @@
 package dirblob_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -93,37 +92,4 @@ func TestWatchOfALargeSeenObject(t *testing.T) {
 	must.Hold(t, took <= size/4, "the wait took %d bytes of memory for an object of %d", took, size)
 	o, err = s.Watch(t.Context(), watchedKey, "other", size)
 	must.Hold(t, err == nil && len(o.Data) == size && o.Tag == tag, "after another object: got %d bytes, tag %s, %v", len(o.Data), o.Tag, err)
-}
-
-// BenchmarkLook is the work of Watch in each second while an object of 24 MB, such as the list
-// of 100,000 keys, is unchanged.
-func BenchmarkLook(b *testing.B) {
-	_, w, _, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
-	must.Get(w.Look())(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := w.Look(); !errors.Is(err, dirblob.ErrUnchanged) {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkGet reads such an object.
-func BenchmarkGet(b *testing.B) {
-	s, _, _, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Get(s.Get(b.Context(), watchedKey, blob.MaxDocument))(b)
-	}
-}
-
-// BenchmarkFirstLook reads such an object, like a Watch that finds another one.
-func BenchmarkFirstLook(b *testing.B) {
-	_, _, path, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
-	b.ReportAllocs()
-	for b.Loop() {
-		w := dirblob.NewWatched(path)
-		must.Get(w.Look())(b)
-		w.Close()
-	}
 }

@@ -3,7 +3,6 @@
 package s3test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -127,45 +125,26 @@ func (s *Server) Stop() {
 	s.process = nil
 }
 
-// CPU returns the CPU time of the server since its start.
-func (s *Server) CPU(t testing.TB) time.Duration {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The name in parentheses may hold anything. After it, the 12th and 13th fields are user and system time.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * (10 * time.Millisecond) // Linux reports hundredths of a second everywhere
-}
+// Process returns the process of the server.
+func (s *Server) Process() *os.Process { return s.process.Process }
 
 func (s *Server) answers(ctx context.Context) bool {
 	if s.tls {
 		connection, err := net.Dial("tcp", s.Address)
-		if err != nil {
-			return false
+		if err == nil {
+			_ = connection.Close()
 		}
-		_ = connection.Close()
-		return true
+		return err == nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+s.health, nil)
 	if err != nil {
 		return false
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
+	if err == nil {
+		_ = response.Body.Close()
 	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	return err == nil && response.StatusCode == http.StatusOK
 }
 
 // Config describes a new, empty bucket on the server.
