@@ -16,7 +16,7 @@ import (
 	"gridcast/edge/edgetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/porttest"
 )
 
@@ -64,14 +64,23 @@ func fetch(t testing.TB, url string) string {
 // admin port, and not the end of a wait, makes the edge poll.
 func TestLook(t *testing.T) {
 	address := porttest.Address(t)
-	var store deafStore
+	var patience atomic.Int64 // number of watches that ended without a change
 	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
 		c.AdminListen = address
-		store.Store, d.Store = d.Store, &store
+		d.Store = faultblob.Wrap(d.Store, func(ctx context.Context, c faultblob.Call) faultblob.Fate {
+			if c.Op != faultblob.Watch || c.Key != snapshots.PointerKey {
+				return faultblob.Fate{}
+			}
+			<-ctx.Done()
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				patience.Add(1)
+			}
+			return faultblob.Fate{Err: context.Cause(ctx)}
+		})
 	})
 	for n := int64(2); n <= 5; n++ {
 		edgetest.Publish(t, w.store, n)
-		store.patience.Store(0)
+		patience.Store(0)
 		for w.edge.Status().Version < n { // the edge may have been about to poll when the notification came
 			response, err := http.Post("http://"+address+"/look", "", nil)
 			if err != nil || response.StatusCode != http.StatusNoContent {
@@ -79,24 +88,6 @@ func TestLook(t *testing.T) {
 			}
 			response.Body.Close()
 		}
-		must.Hold(t, store.patience.Load() <= 0, "version %d was found by patience", n)
+		must.Hold(t, patience.Load() <= 0, "version %d was found by patience", n)
 	}
-}
-
-// deafStore is a store that never reports a change of a watched key.
-type deafStore struct {
-	blob.Store
-
-	patience atomic.Int64 // number of watches that ended without a change
-}
-
-func (s *deafStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
-	if key != snapshots.PointerKey {
-		return s.Store.Watch(ctx, key, seen, limit)
-	}
-	<-ctx.Done()
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		s.patience.Add(1)
-	}
-	return blob.Object{}, context.Cause(ctx)
 }

@@ -1,7 +1,6 @@
 package edge_test
 
 import (
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -95,31 +94,5 @@ func (w *world) repeat(request string) func() []byte {
 			w.t.Error(err)
 		}
 		return buffer[:n]
-	}
-}
-
-// BenchmarkHandler measures the handler without the server around it.
-func BenchmarkHandler(b *testing.B) {
-	w := newWorld(b, perMinute("pro", 1e6))
-	etag := w.get("/api/v1/calendar").Header.Get("ETag")
-	for _, tt := range []struct{ name, target, ifNoneMatch string }{
-		{"200", "/api/v1/standings?year=2023", ""},
-		{"304", "/api/v1/calendar", etag},
-		{"next-race", "/api/v1/next-race", ""},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			var ctx fasthttp.RequestCtx
-			ctx.Request.SetRequestURI(tt.target)
-			ctx.Request.Header.Set("Authorization", fmt.Sprintf("Bearer %s", w.key["pro"]))
-			ctx.Request.Header.Set("Accept-Encoding", "gzip, deflate, br, zstd")
-			if tt.ifNoneMatch != "" {
-				ctx.Request.Header.Set("If-None-Match", tt.ifNoneMatch)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				ctx.Response.Reset()
-				w.edge.Handle(&ctx)
-			}
-		})
 	}
 }

@@ -143,7 +143,7 @@ func TestCopyAnswersFirst(t *testing.T) {
 		cfg := edge.DefaultConfig()
 		cfg.CacheDir = dir
 		return cfg
-	}(), edge.Deps{Store: deadStore{first.store}, Log: discard, Listener: listener}))(t)
+	}(), edge.Deps{Store: dead(first.store), Log: discard, Listener: listener}))(t)
 	group := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { group <- second.Run(ctx) }()
@@ -156,8 +156,7 @@ func TestCopyAnswersFirst(t *testing.T) {
 
 // TestStartWithoutAnything accepts connections of an edge that has no copy and whose store does not answer.
 func TestStartWithoutAnything(t *testing.T) {
-	w := newWorld(t, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Store = deadStore{d.Store} })
-	if r := w.do("GET", "/api/v1/calendar"); r.StatusCode != http.StatusServiceUnavailable || !bytes.Contains(r.body, []byte("starting")) {
-		t.Errorf("got %d %s, want 503", r.StatusCode, r.body)
-	}
+	w := newWorld(t, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Store = dead(d.Store) })
+	r := w.do("GET", "/api/v1/calendar")
+	must.Hold(t, r.StatusCode == http.StatusServiceUnavailable && bytes.Contains(r.body, []byte("starting")), "got %d %s, want 503", r.StatusCode, r.body)
 }

@@ -11,20 +11,22 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 )
-
-// deadStore is a store that does not answer readers.
-type deadStore struct{ blob.Store }
 
 var errDead = errors.New("connection refused")
 
-func (deadStore) Get(context.Context, string, int64) (blob.Object, error) {
-	return blob.Object{}, errDead
+// dead is the store of that name, which does not answer.
+func dead(store blob.Store) blob.Store {
+	return named{faultblob.Wrap(store, func(context.Context, faultblob.Call) faultblob.Fate { return faultblob.Fate{Err: errDead} }), store.String()}
 }
 
-func (deadStore) Watch(context.Context, string, blob.Tag, int64) (blob.Object, error) {
-	return blob.Object{}, errDead
+type named struct {
+	blob.Store
+	name string
 }
+
+func (n named) String() string { return n.name }
 
 // TestStartWithoutStorage starts an edge from another edge's copy on disk.
 func TestStartWithoutStorage(t *testing.T) {
@@ -38,7 +40,7 @@ func TestStartWithoutStorage(t *testing.T) {
 	})
 	must.Do(t, first.stop())
 	second := newWorld(t, cached, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
-		d.Store = deadStore{d.Store}
+		d.Store = dead(d.Store)
 		s.copied = true
 	})
 	second.key = first.key

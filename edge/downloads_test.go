@@ -47,9 +47,8 @@ func inDir(dir string) option {
 func TestDownload(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), ""} {
 		w := newWorld(t, inDir(dir))
-		if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
-			t.Errorf("a version without downloads: got %d", r.StatusCode)
-		}
+		r := w.get("/api/v1/bulk")
+		must.Hold(t, r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "", "a version without downloads: got %d", r.StatusCode)
 		older, current := file(70_000, 1), file(1000, 2)
 		edgetest.PublishBulk(t, w.store, map[int][]byte{2023: older, 2024: current})
 		w.awaitDownloads(2)
@@ -161,7 +160,7 @@ func TestDownloadsWithoutStorage(t *testing.T) {
 	must.Do(t, first.stop())
 	must.Do(t, os.WriteFile(damaged, nil, 0o600))
 	second := newWorld(t, inDir(dir), withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
-		d.Store = deadStore{d.Store}
+		d.Store = dead(d.Store)
 		s.copied = true
 	})
 	second.key = first.key
@@ -205,9 +204,8 @@ func restoredDownloads(t *testing.T) {
 	restored := must.Get(backup.Restore(t.Context(), backup.Restoring{Store: w.store, Backup: place, Builder: "test", Above: 3}))(t)
 	w.awaitDownloads(restored.Version)
 	for year, want := range map[string][]byte{"2023": same, "2024": before} {
-		if r := w.get("/api/v1/bulk?year=" + year); !bytes.Equal(r.body, want) {
-			t.Errorf("restored, %s: got %d with %d bytes, want the %d of the backup", year, r.StatusCode, len(r.body), len(want))
-		}
+		r := w.get("/api/v1/bulk?year=" + year)
+		must.Hold(t, bytes.Equal(r.body, want), "restored, %s: got %d with %d bytes, want the %d of the backup", year, r.StatusCode, len(r.body), len(want))
 	}
 }
 

@@ -69,9 +69,8 @@ func forget(t *testing.T, key string, fate faultblob.Fate) {
 		must.Advance(3 * time.Second)
 		must.Equal(t, "while the store lies", 200, status("pro"))
 	}
-	if s := w.edge.Status(); !s.Stale && !s.Keys.Stale && s.Refused == nil && s.StoreProblem == "" && s.Keys.Problem == "" {
-		t.Errorf("nothing is said of the lie: %+v", s)
-	}
+	s := w.edge.Status()
+	must.Hold(t, s.Stale || s.Keys.Stale || s.Refused != nil || s.StoreProblem != "" || s.Keys.Problem != "", "nothing is said of the lie: %+v", s)
 	must.Do(t, w.stop())
 
 	again := newWorld(t, piped, cache, func(c *edge.Config, d *edge.Deps, s *setup) {
@@ -88,7 +87,6 @@ func forget(t *testing.T, key string, fate faultblob.Fate) {
 	now := w.get("/api/v1/standings")
 	must.Hold(t, now.StatusCode == 200 && string(now.body) != string(first.body), "honest for ten seconds: got %d, want the new version", now.StatusCode)
 	must.Equal(t, "honest for ten seconds, the revoked key", 401, status("standard"))
-	if s := w.edge.Status(); s.Stale || s.Keys.Stale || s.Version != 2 {
-		t.Errorf("honest for ten seconds: got %+v", s)
-	}
+	s = w.edge.Status()
+	must.Hold(t, !s.Stale && !s.Keys.Stale && s.Version == 2, "honest for ten seconds: got %+v", s)
 }

@@ -43,9 +43,8 @@ func TestCountdownMovesByItself(t *testing.T) {
 			if d.Name != tt.name || d.SecondsToLights != tt.seconds || !generated.Equal(tt.generated) || d.Provisional != tt.provisional {
 				t.Errorf("got %+v at %s, want %s with %d seconds to go at %s", d, generated, tt.name, tt.seconds, tt.generated)
 			}
-			if got := time.Time(d.DateStart).Sub(generated); got != time.Duration(d.SecondsToLights)*time.Second {
-				t.Errorf("date_start - generated_at is %v, but seconds_to_lights %d", got, d.SecondsToLights)
-			}
+			got := time.Time(d.DateStart).Sub(generated)
+			must.Hold(t, got == time.Duration(d.SecondsToLights)*time.Second, "date_start - generated_at is %v, but seconds_to_lights %d", got, d.SecondsToLights)
 		})
 	}
 }

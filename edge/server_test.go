@@ -120,8 +120,7 @@ func TestAddressTaken(t *testing.T) {
 			cfg.Listen, cfg.AdminListen = "127.0.0.1:0", taken.Addr().String()
 		}
 		e := must.Get(edge.New(cfg, edge.Deps{Store: w.store, Log: discard}))(t)
-		if err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listen") {
-			t.Errorf("admin %t: got %v, want an error that says what could not be listened for", admin, err)
-		}
+		err := e.Run(t.Context())
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "listen"), "admin %t: got %v, want an error that says what could not be listened for", admin, err)
 	}
 }

@@ -320,9 +320,7 @@ func TestStatusPage(t *testing.T) {
 	w.await("a poll", func() bool { return !w.edge.Status().Stale })
 	browser := "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	r := w.do("GET", "/status", browser)
-	if r.Header.Get("Content-Type") != "text/html; charset=utf-8" || r.Header.Get("Vary") != "Accept" {
-		t.Errorf("got\n%swant a page that varies by Accept", r.head)
-	}
+	must.Hold(t, r.Header.Get("Content-Type") == "text/html; charset=utf-8" && r.Header.Get("Vary") == "Accept", "got\n%swant a page that varies by Accept", r.head)
 	goldenPage(t, "status.html", r)
 	goldenPage(t, "status-empty.html", newWorld(t, withoutKeys, withoutVersion).do("GET", "/status", browser))
 }

@@ -11,7 +11,6 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
-	"gridcast/scheduler/cadence/cadencetest"
 )
 
 // Each run starts at its instant, at any speed: at the first real nanosecond at which the clock has reached it.
@@ -19,9 +18,7 @@ func TestRunsStartAtTheirInstant(t *testing.T) {
 	for _, speed := range []int{1, 7, 300, 20_000, 1_000_000} {
 		t.Run(fmt.Sprintf("speed %d", speed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				start22 := at(t, lightsOut)
-				clock := newRaceClock(start22.Add(-time.Hour), speed)
-				w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+				w, clock, start22 := raceDay(t, time.Hour, speed)
 				var late []time.Duration
 				precise := func(job scheduler.Job) scheduler.Job {
 					run := job.Run
@@ -53,9 +50,7 @@ func TestRunsStartAtTheirInstant(t *testing.T) {
 // comes again is due again.
 func TestClockIsSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start22 := at(t, lightsOut)
-		clock := newRaceClock(start22.Add(-10*time.Minute), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		w, clock, start22 := raceDay(t, 10*time.Minute, 1)
 		jobs := []scheduler.Job{w.record("build", cadence.Build, nil), w.record("note", "", nil), w.record("poll", cadence.Poll, nil)}
 		jobs[1].Every = 10 * time.Minute
 		w.rounds[0].WeekendFrom, w.rounds[0].WeekendUntil = start22.Add(24*time.Hour), start22.Add(25*time.Hour) // polls each hour
@@ -100,9 +95,7 @@ func TestClockIsSetBack(t *testing.T) {
 // its start.
 func TestRestartInTheMiddle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start22 := at(t, lightsOut)
-		clock := newRaceClock(start22.Add(-time.Minute), 300)
-		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		w, clock, start22 := raceDay(t, time.Minute, 300)
 		since := clock.Now()
 		job := w.record("build", cadence.Build, func(ctx context.Context, _ scheduler.Trigger) error {
 			select {

@@ -3,7 +3,6 @@ package scheduler_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,41 +15,6 @@ import (
 
 // lightsOut is the start of the round in most of these tests.
 const lightsOut = "2026-11-22 04:00:00"
-
-// A run starts in its second, not one earlier and not one later.
-func TestRunsBeginOnTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start22 := at(t, lightsOut)
-		clock := newRaceClock(start22.Add(-time.Hour), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
-		freeze := w.record("freeze", cadence.Freeze, func(_ context.Context, tr scheduler.Trigger) error {
-			w.freeze(tr)
-			return nil
-		})
-		freeze.Since = clock.Now()
-		build := w.record("build", cadence.Build, nil)
-		build.Since = clock.Now()
-		s := start(t, w, scheduler.DefaultConfig(), freeze, build)
-		synctest.Wait()
-
-		for _, step := range []struct {
-			to   string
-			want []string
-		}{
-			{"2026-11-22 03:54:59", nil},
-			{"2026-11-22 03:55:00", []string{"2026-11-22 03:55:00  freeze: freeze_latest 2026022"}},
-			{"2026-11-22 03:59:59", nil},
-			{"2026-11-22 04:00:00", []string{"2026-11-22 04:00:00  build: lights_out 2026022"}},
-			{"2026-11-22 07:59:59", nil},
-			{"2026-11-22 08:00:00", []string{"2026-11-22 08:00:00  build: race_window_end 2026022"}},
-		} {
-			clock.sleepUntil(at(t, step.to))
-			synctest.Wait()
-			must.Equal(t, fmt.Sprintf("up to %s", step.to), step.want, w.ran())
-		}
-		stop(t, s)
-	})
-}
 
 // Triggers during a run cause one more run after it, however many there are; waiting triggers
 // share a run.
@@ -115,9 +79,8 @@ func TestRetry(t *testing.T) {
 			"2026-11-22 04:01:30  build: operator",
 		}
 		must.Equal(t, "runs", want, w.ran())
-		if st := s.Status()[0]; st.LastError != "" || st.Runs != 5 || st.Failures != 4 || !st.Next.IsZero() {
-			t.Errorf("at last: %+v, want 5 runs, 4 failures and none to come", st)
-		}
+		st := s.Status()[0]
+		must.Hold(t, st.LastError == "" && st.Runs == 5 && st.Failures == 4 && st.Next.IsZero(), "at last: %+v, want 5 runs, 4 failures and none to come", st)
 		stop(t, s)
 	})
 }
@@ -125,9 +88,7 @@ func TestRetry(t *testing.T) {
 // The scheduler repeats a failed freeze ever more often until lights out, and not once after.
 func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start22 := at(t, lightsOut)
-		clock := newRaceClock(start22.Add(-6*time.Minute), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		w, clock, start22 := raceDay(t, 6*time.Minute, 1)
 		var last time.Time
 		attempts := 0
 		job := scheduler.Job{Name: "freeze", Work: cadence.Freeze, Since: clock.Now(), Run: func(_ context.Context, tr scheduler.Trigger) error {
@@ -137,12 +98,9 @@ func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 		s := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(start22.Add(time.Hour))
 		synctest.Wait()
-		if !last.Before(start22) || start22.Sub(last) > 5*time.Second {
-			t.Errorf("last attempt %d was at %v, want one in the last 5 s before %v", attempts, last, start22)
-		}
-		if st := s.Status()[0]; st.Pending || !st.Next.IsZero() || st.LastError == "" {
-			t.Errorf("after lights out: %+v, want nothing to come and the error still to be seen", st)
-		}
+		must.Hold(t, last.Before(start22) && start22.Sub(last) <= 5*time.Second, "last attempt %d was at %v, want one in the last 5 s before %v", attempts, last, start22)
+		st := s.Status()[0]
+		must.Hold(t, !st.Pending && st.Next.IsZero() && st.LastError != "", "after lights out: %+v, want nothing to come and the error still to be seen", st)
 		stop(t, s)
 	})
 }
@@ -193,9 +151,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 // A machine that slept through lights out runs the due jobs as soon as it is awake.
 func TestCatchUpAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start22 := at(t, lightsOut)
-		clock := newRaceClock(start22.Add(-3*time.Hour), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		w, clock, _ := raceDay(t, 3*time.Hour, 1)
 		jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
 		jobs[0].Since, jobs[1].Since = clock.Now(), clock.Now()
 		s := start(t, w, scheduler.DefaultConfig(), jobs...)

@@ -13,7 +13,6 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
-	"gridcast/scheduler/cadence/cadencetest"
 )
 
 func TestStopWaitsForRuns(t *testing.T) {
@@ -105,9 +104,7 @@ func TestUnknownJob(t *testing.T) {
 
 func TestStatusAndMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start22 := at(t, lightsOut)
-		clock := newRaceClock(start22.Add(-time.Hour), 60)
-		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
+		w, clock, start22 := raceDay(t, time.Hour, 60)
 		build := w.record("build", cadence.Build, func(_ context.Context, tr scheduler.Trigger) error {
 			time.Sleep(2 * time.Second)
 			if tr.Attempt == 1 {

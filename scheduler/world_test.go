@@ -26,6 +26,14 @@ type world struct {
 	runs   []string
 }
 
+// raceDay returns a world of one weekend, its clock and lights out, from so long before the start at a speed.
+func raceDay(t *testing.T, before time.Duration, speed int) (w *world, clock *raceClock, start time.Time) {
+	t.Helper()
+	start = at(t, lightsOut)
+	clock = newRaceClock(start.Add(-before), speed)
+	return &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start)}}, clock, start
+}
+
 func (w *world) calendar() cadence.Calendar {
 	w.mu.Lock()
 	defer w.mu.Unlock()

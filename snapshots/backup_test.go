@@ -284,7 +284,7 @@ func TestRestoreRefuses(t *testing.T) {
 	place.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	must.Fail(t, "from a damaged backup", must.Err(backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place})), snapshots.ErrDamaged)
 	keys := keysOf(t, p.Store)
-	must.Hold(t, len(keys) <= 0, "refused, and yet there is %v", keys)
+	must.Hold(t, len(keys) == 0, "refused, and yet there is %v", keys)
 	must.Fail(t, "a backup was written over a store", must.Err(backup.Make(t.Context(), s, other, raceDay, nil)))
 }
 

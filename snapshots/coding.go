@@ -55,8 +55,8 @@ func (e ManifestEntry) unpack(packed []byte) ([]byte, error) {
 	return c.unpack(e, packed, nil)
 }
 
-// verify makes the checks of unpack on a packed entry, and keeps no identity. It accepts every other entry.
-func (e ManifestEntry) verify(packed []byte) (err error) {
+// checkPacked makes the checks of unpack on a packed entry, and keeps no identity. It accepts every other entry.
+func (e ManifestEntry) checkPacked(packed []byte) (err error) {
 	if !e.packed() {
 		return nil
 	}

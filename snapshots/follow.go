@@ -230,7 +230,7 @@ func (f *follower) poll(ctx context.Context) error {
 			return err
 		}
 	} else if f.unproven {
-		if _, _, err := f.verify(ctx, pointer); err != nil {
+		if _, _, err := f.readSigned(ctx, pointer); err != nil {
 			return err
 		}
 	}
@@ -322,7 +322,7 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 	var keys []string
 	if !f.Trust.Empty() { // before the manifest, because an unsigned one may name any amount of data
 		var err error
-		if note, keys, err = f.verify(ctx, pointer); err != nil {
+		if note, keys, err = f.readSigned(ctx, pointer); err != nil {
 			return err
 		}
 		pointer.Signed = true

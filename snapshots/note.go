@@ -218,9 +218,9 @@ func ReadFresh(ctx context.Context, store blob.Store, trust notes.Trust) (Fresh,
 	return f, nil
 }
 
-// verify returns the note about the version that pointer names, and the keys that signed it. It refuses a version
+// readSigned returns the note about the version that pointer names, and the keys that signed it. It refuses a version
 // that no trusted key has signed, and one that is lower than its keys have signed before.
-func (f *follower) verify(ctx context.Context, pointer Pointer) (data []byte, keys []string, err error) {
+func (f *follower) readSigned(ctx context.Context, pointer Pointer) (data []byte, keys []string, err error) {
 	reading, cancel := context.WithTimeoutCause(ctx, pointerTime, fmt.Errorf("no answer within %v", pointerTime))
 	defer cancel()
 	if data, err = readNote(reading, f.Store, NoteKey(pointer.Version)); err != nil {

@@ -251,7 +251,7 @@ func TestPrune(t *testing.T) {
 	}
 	must.Equal(t, "removed", wantRemoved, removed)
 	result, err := snapshots.Verify(t.Context(), s, 0, nil)
-	must.Hold(t, err == nil && len(result.Faults) <= 0, "the current version after the prune: %v, %v", result.Faults, err)
+	must.Hold(t, err == nil && len(result.Faults) == 0, "the current version after the prune: %v, %v", result.Faults, err)
 	r := publish(t, s, bodies{"drivers": "d6", "calendar/2024": "c1"})
 	must.Hold(t, r.Version == 6, "next version is %d, want 6", r.Version)
 }

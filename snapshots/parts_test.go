@@ -111,7 +111,7 @@ func TestManifestInParts(t *testing.T) {
 		t.Errorf("after a rollback %q and %q are served", got["calendar/2026"], got["predictions/session/2026011"])
 	}
 	found, err := snapshots.Verify(t.Context(), s, 0, nil)
-	must.Hold(t, err == nil && len(found.Faults) <= 0, "verify: %v, %v", found.Faults, err)
+	must.Hold(t, err == nil && len(found.Faults) == 0, "verify: %v, %v", found.Faults, err)
 }
 
 // TestPartsGrow checks that a manifest does not repeat entries that stopped changing, and that the store grows by a few
@@ -147,13 +147,11 @@ func TestPartsGrow(t *testing.T) {
 		next(bodies{"calendar/2026": strconv.Itoa(i), "standings/drivers/2026": strconv.Itoa(i)})
 	}
 	own, size, _ := written(t, s, 1+versions)
-	if len(own.Entries) > 10 || size > 2000 {
-		t.Errorf("the manifest's own file has %d bytes, with %d entries; want those that changed lately", size, len(own.Entries))
-	}
+	must.Hold(t, len(own.Entries) <= 10 && size <= 2000, "the manifest's own file has %d bytes, with %d entries; want those that changed lately", size, len(own.Entries))
 	grown := (manifests() - before) / versions
 	must.Hold(t, grown <= 3000, "a version adds %d bytes of manifests, want at most 3,000", grown)
 	found, err := snapshots.Verify(t.Context(), s, 0, nil)
-	must.Hold(t, err == nil && len(found.Faults) <= 0 && found.Objects >= len(all), "verify: %+v, %v", found, err)
+	must.Hold(t, err == nil && len(found.Faults) == 0 && found.Objects >= len(all), "verify: %+v, %v", found, err)
 }
 
 // An edge reads a part once, keeps it in its copy, and refuses one that is damaged.

@@ -271,7 +271,7 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 	err := Each(ctx, Check, objects, parallel, progress, func(ctx context.Context, object Object) error {
 		data, fault := object.Read(ctx, store)
 		if fault == nil {
-			fault = of[object.Key].verify(data)
+			fault = of[object.Key].checkPacked(data)
 		}
 		mu.Lock()
 		defer mu.Unlock()

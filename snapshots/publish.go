@@ -193,7 +193,7 @@ func (p *Publisher) upload(ctx context.Context, version int64, objects []Variant
 			o.entry.Object = o.objectKey(version)
 			data, err := o.entry.object().Read(ctx, p.Store)
 			if err == nil {
-				err = o.entry.verify(data)
+				err = o.entry.checkPacked(data)
 			}
 			return err
 		})

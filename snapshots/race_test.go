@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,9 +15,6 @@ import (
 	"gridcast/snapshots/blob/s3blob"
 	"gridcast/snapshots/blob/s3test"
 )
-
-// raceTime makes the races last that long, such as 60s, instead of a few publishes each.
-const raceTime = "GRIDCAST_RACE_TIME"
 
 // opener opens a store again, as another process would.
 type opener func() blob.Store
@@ -70,7 +66,7 @@ func TestRacingBuilders(t *testing.T) {
 }
 
 func race(t *testing.T, open opener, builders int) {
-	goOn, stop := raceUntil(t)
+	goOn := raceUntil()
 	e := &racingEdge{moved: sync.NewCond(new(sync.Mutex))}
 	ctx, cancel := context.WithCancel(t.Context())
 	reader := open()
@@ -90,7 +86,6 @@ func race(t *testing.T, open opener, builders int) {
 		})
 	}
 	racing.Wait()
-	stop()
 	e.wait(loadBase(t, open()).Pointer.Version)
 	cancel()
 	following.Wait()
@@ -130,13 +125,7 @@ func (e *racingEdge) wait(version int64) {
 }
 
 // raceUntil returns a function that says whether to publish once more.
-func raceUntil(t *testing.T) (goOn func() bool, stop func()) {
-	t.Helper()
-	if text := os.Getenv(raceTime); text != "" {
-		d := must.Get(time.ParseDuration(text))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), d)
-		return func() bool { return ctx.Err() == nil }, cancel
-	}
+func raceUntil() (goOn func() bool) {
 	var mu sync.Mutex
 	left := 40
 	return func() bool {
@@ -144,7 +133,7 @@ func raceUntil(t *testing.T) (goOn func() bool, stop func()) {
 		defer mu.Unlock()
 		left--
 		return left >= 0
-	}, func() {}
+	}
 }
 
 // racers holds the counts that the builders of a race share.

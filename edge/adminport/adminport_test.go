@@ -14,19 +14,21 @@ import (
 
 	"gridcast/deploy/must"
 	"gridcast/edge/adminport"
+	"gridcast/edge/edgetest"
 )
 
 // A private port does not wait for ever for a missing body, and does not accept endless headers.
 func TestServerHasLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		client, conn := net.Pipe()
+		listener := edgetest.NewListener()
 		server := adminport.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.ReadAll(r.Body); err != nil {
 				w.WriteHeader(http.StatusRequestTimeout)
 			}
 		}))
-		go func() { _ = server.Serve(&oneConn{conn: conn, closed: make(chan struct{})}) }()
+		go func() { _ = server.Serve(listener) }()
+		client := listener.Dial()
 		defer func() { _ = server.Close() }()
 		go func() {
 			_, _ = io.WriteString(client, "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nname=")
@@ -39,35 +41,12 @@ func TestServerHasLimits(t *testing.T) {
 	must.Hold(t, adminport.Server(nil).MaxHeaderBytes != 0 && adminport.Server(nil).WriteTimeout != 0, "headers or answers have no limit")
 }
 
-// oneConn is a listener with one connection.
-type oneConn struct {
-	conn   net.Conn
-	closed chan struct{}
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	if conn := l.conn; conn != nil {
-		l.conn = nil
-		return conn, nil
-	}
-	<-l.closed
-	return nil, net.ErrClosed
-}
-
-func (l *oneConn) Close() error {
-	close(l.closed)
-	return nil
-}
-
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
 // TestServeFinishesRunningAnswers stops an admin port during a scrape, which it answers, and during a profile of a minute,
 // which it cuts off.
 func TestServeFinishesRunningAnswers(t *testing.T) {
 	for _, tt := range []struct{ takes, ends time.Duration }{{time.Second, time.Second}, {time.Minute, 2 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			client, conn := net.Pipe()
-			defer func() { _ = client.Close() }()
+			listener := edgetest.NewListener()
 			ctx, stop := context.WithCancel(t.Context())
 			answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				stop()
@@ -75,14 +54,16 @@ func TestServeFinishesRunningAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, "all metrics")
 			})
 			began := time.Now()
-			go func() { _, _ = io.WriteString(client, plain) }()
 			var body []byte
 			go func() {
+				client := listener.Dial()
+				defer func() { _ = client.Close() }()
+				_, _ = io.WriteString(client, plain)
 				if response, err := http.ReadResponse(bufio.NewReader(client), nil); err == nil {
 					body, _ = io.ReadAll(response.Body)
 				}
 			}()
-			if err := adminport.Serve(ctx, &oneConn{conn: conn, closed: make(chan struct{})}, answer); err != nil {
+			if err := adminport.Serve(ctx, listener, answer); err != nil {
 				t.Error(err)
 			}
 			took := time.Since(began)

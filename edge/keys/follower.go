@@ -153,7 +153,7 @@ func (f *Follower) take(ctx context.Context, o blob.Object) error {
 }
 
 func (f *Follower) apply(ctx context.Context, document []byte, copied bool) error {
-	list, signed, err := f.verify(ctx, document, copied)
+	list, signed, err := f.checkSigned(ctx, document, copied)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (f *Follower) apply(ctx context.Context, document []byte, copied bool) erro
 	f.table.Store(table)
 	f.mu.Lock()
 	f.list, f.signed = list, signed
-	f.behind.Store(new(string)) // verify has compared it
+	f.behind.Store(new(string)) // checkSigned has compared it
 	f.mu.Unlock()
 	state := *f.state.Load()
 	state.Loaded, state.Copied = time.Now(), copied
@@ -180,10 +180,10 @@ func (f *Follower) apply(ctx context.Context, document []byte, copied bool) erro
 	return nil
 }
 
-// verify refuses a list that no trusted key has signed, and one that is older than its keys or fresh.note have signed. It
+// checkSigned refuses a list that no trusted key has signed, and one that is older than its keys or fresh.note have signed. It
 // raises the ratchet before the list is used. The copy is exempt from the ratchet, because no operator writes it. It
 // returns the list and the keys that signed it.
-func (f *Follower) verify(ctx context.Context, document []byte, copied bool) (list notes.Mark, signed []string, err error) {
+func (f *Follower) checkSigned(ctx context.Context, document []byte, copied bool) (list notes.Mark, signed []string, err error) {
 	o, err := parse(document) // NewTable compares the checksum, which the note names
 	if err != nil {
 		return list, nil, fmt.Errorf("decode keys: %w", err)

@@ -271,9 +271,8 @@ func TestRebinding(t *testing.T) {
 	}
 	for _, inside := range [][]string{{"169.254.169.254"}, {"10.0.0.1", "192.168.1.1"}, {"0.0.0.0"}, {"100.64.0.1"}} {
 		answers.Store(&inside)
-		if a := attempt(); a.Outcome != webhook.Forbidden || !strings.Contains(a.Detail, "not of the public internet") {
-			t.Errorf("a name that now leads to %v: got %+v", inside, a)
-		}
+		a := attempt()
+		must.Hold(t, a.Outcome == webhook.Forbidden && strings.Contains(a.Detail, "not of the public internet"), "a name that now leads to %v: got %+v", inside, a)
 	}
 	// In real use this machine is forbidden too, by name and by number.
 	real := newSender(t, webhook.SenderOptions{Resolver: resolver(t, loopback)})

@@ -76,9 +76,8 @@ func TestLostStore(t *testing.T) {
 	} {
 		place := holding(t, "backup.json", kept, first, `{"kind":"real"}`, "keys/keys.json", `{"keys":1}`)
 		must.Fail(t, test.name, must.Err(backup.Make(t.Context(), test.store, place, at, nil)), test.want)
-		if o, err := place.Get(t.Context(), "backup.json", blob.MaxDocument); err != nil || (string(o.Data) == kept) != (test.want != nil) {
-			t.Errorf("%s: the place describes its backup by %s, %v", test.name, o.Data, err)
-		}
+		o, err := place.Get(t.Context(), "backup.json", blob.MaxDocument)
+		must.Hold(t, err == nil && (string(o.Data) == kept) == (test.want != nil), "%s: the place describes its backup by %s, %v", test.name, o.Data, err)
 	}
 }
 
@@ -117,7 +116,5 @@ func TestOrderOfWrites(t *testing.T) {
 	}
 	written = slices.Compact(written) // a Swap follows the Create that found an object
 	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])
-	if written[0] != "backup.json" || slices.Contains(written, "probe/left") {
-		t.Errorf("got the writes %q, want first the mark of the place, and no probe", written)
-	}
+	must.Hold(t, written[0] == "backup.json" && !slices.Contains(written, "probe/left"), "got the writes %q, want first the mark of the place, and no probe", written)
 }

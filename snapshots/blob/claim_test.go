@@ -137,9 +137,8 @@ func TestReadAll(t *testing.T) {
 			if length == 0 {
 				continue
 			}
-			if got, err := blob.ReadAll(&pieces{want}, stated, int64(length)-1); !errors.Is(err, blob.ErrTooLarge) || got != nil {
-				t.Errorf("%d bytes, %d stated, one too many: got %d, %v", length, stated, len(got), err)
-			}
+			got, err = blob.ReadAll(&pieces{want}, stated, int64(length)-1)
+			must.Hold(t, errors.Is(err, blob.ErrTooLarge) && got == nil, "%d bytes, %d stated, one too many: got %d, %v", length, stated, len(got), err)
 		}
 	}
 }

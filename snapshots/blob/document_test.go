@@ -192,9 +192,7 @@ func TestUpdateEndsWithItsContext(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 300e6, errRefused)
 				defer cancel()
 				_, err := blob.Document[list]{Store: store, Key: listKey}.Update(ctx, add("mine"))
-				if !errors.Is(err, errRefused) || errors.Is(err, blob.ErrUnknown) != tt.unknown {
-					t.Errorf("got %v, want the cause of the end, unknown: %t", err, tt.unknown)
-				}
+				must.Hold(t, errors.Is(err, errRefused) && errors.Is(err, blob.ErrUnknown) == tt.unknown, "got %v, want the cause of the end, unknown: %t", err, tt.unknown)
 			})
 		})
 	}

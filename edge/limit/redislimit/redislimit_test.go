@@ -346,9 +346,8 @@ func TestSpentAloneIsTold(t *testing.T) {
 	redis.signal(syscall.SIGCONT)
 	awaitCounting(t, sources)
 	lost := 6 * failed(t, sources[0]) // a share is 6 at most
-	if allowed := c.take(100); allowed > 50 || allowed < 50-lost {
-		t.Errorf("allowed %d of 50, and at most %d were lost: what was allowed without Redis was forgotten", allowed, lost)
-	}
+	allowed := c.take(100)
+	must.Hold(t, allowed <= 50 && allowed >= 50-lost, "allowed %d of 50, and at most %d were lost: what was allowed without Redis was forgotten", allowed, lost)
 }
 
 // TestRedisComesBackEmpty uses an edge that knows more than Redis.

@@ -341,8 +341,7 @@ func TestPrintableShowsTheCut(t *testing.T) {
 		{"kööö", 6, "kö…"},
 		{"a\nb", 3, "a b"},
 	} {
-		if got := chain.Printable(test.text, test.most); got != test.want || len(got) > test.most {
-			t.Errorf("Printable(%q, %d) = %q of %d bytes, want %q", test.text, test.most, got, len(got), test.want)
-		}
+		got := chain.Printable(test.text, test.most)
+		must.Hold(t, got == test.want && len(got) <= test.most, "Printable(%q, %d) = %q of %d bytes, want %q", test.text, test.most, got, len(got), test.want)
 	}
 }

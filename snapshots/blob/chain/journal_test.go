@@ -72,9 +72,8 @@ func TestJournalTooLarge(t *testing.T) {
 	j := &chain.Journal[memo]{Name: "notes", Chain: chain.Chain{Store: store, Prefix: "notes/"}}
 	must.Get(store.Create(t.Context(), j.Chain.Key(1), make([]byte, blob.MaxDocument+1)))(t)
 	err := j.Refresh(t.Context())
-	if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || !strings.Contains(err.Error(), blob.ErrTooLarge.Error()) {
-		t.Errorf("got %v, want damage that says %q", err, blob.ErrTooLarge)
-	}
+	damage := (*chain.DamageError)(nil)
+	must.Hold(t, errors.As(err, &damage) && strings.Contains(err.Error(), blob.ErrTooLarge.Error()), "got %v, want damage that says %q", err, blob.ErrTooLarge)
 }
 
 // TestAppendTooLarge: nobody appends a file that nobody can read.

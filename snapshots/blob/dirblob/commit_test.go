@@ -134,9 +134,8 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 				must.Fail(t, fmt.Sprintf("%s over %q, attempt %d on a failing disk", name, before, attempt), must.Err(write(s)), blob.ErrUnsynced)
 			}
 			broken, folders = false, 0
-			if _, err := write(s); err != nil || folders != 1 {
-				t.Errorf("%s over %q, with the disk back: got %v after %d syncs of the folder, want 1", name, before, err, folders)
-			}
+			_, err := write(s)
+			must.Hold(t, err == nil && folders == 1, "%s over %q, with the disk back: got %v after %d syncs of the folder, want 1", name, before, err, folders)
 		}
 	}
 }

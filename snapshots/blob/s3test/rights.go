@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/signer"
 
 	"gridcast/snapshots/blob/s3blob"
@@ -37,15 +35,7 @@ func (s *Server) AddUser(t testing.TB, access, secret string) {
 // SetPolicy sets the rights in a bucket: a document in the form of Amazon S3.
 func SetPolicy(t testing.TB, c s3blob.Config, policy string) {
 	t.Helper()
-	endpoint, err := url.Parse(c.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := minio.New(endpoint.Host, &minio.Options{Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Region: c.Region})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.SetBucketPolicy(t.Context(), c.Bucket, policy); err != nil {
+	if err := client(t, c).SetBucketPolicy(t.Context(), c.Bucket, policy); err != nil {
 		t.Fatalf("set the policy of %s: %v", c.Bucket, err)
 	}
 }

@@ -174,6 +174,15 @@ func Store(t testing.TB, c s3blob.Config) *s3blob.Store {
 // makeBucket makes the bucket, unless it exists.
 func makeBucket(t testing.TB, c s3blob.Config) {
 	t.Helper()
+	err := client(t, c).MakeBucket(t.Context(), c.Bucket, minio.MakeBucketOptions{Region: c.Region})
+	if err != nil && minio.ToErrorResponse(err).Code != minio.BucketAlreadyOwnedByYou {
+		t.Fatalf("make bucket %s: %v", c.Bucket, err)
+	}
+}
+
+// client returns a client for the owner of the server.
+func client(t testing.TB, c s3blob.Config) *minio.Client {
+	t.Helper()
 	options := &minio.Options{Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Region: c.Region}
 	if c.CA != "" {
 		pem, err := os.ReadFile(c.CA)
@@ -190,10 +199,7 @@ func makeBucket(t testing.TB, c s3blob.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = client.MakeBucket(t.Context(), c.Bucket, minio.MakeBucketOptions{Region: c.Region})
-	if err != nil && minio.ToErrorResponse(err).Code != minio.BucketAlreadyOwnedByYou {
-		t.Fatalf("make bucket %s: %v", c.Bucket, err)
-	}
+	return client
 }
 
 // checkout returns the root of the source tree: the folder of the product's go.mod above the test.
