@@ -146,7 +146,7 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
 			data := objects[key]
 			var text json.RawMessage
-			if err := source.Unpack([]byte(data), &text); err != nil || len(data) > 64<<10 {
+			if err := source.Decode([]byte(data), &text); err != nil || len(data) > 64<<10 {
 				t.Errorf("%s has %d bytes, want at most 64 KB: %v", key, len(data), err)
 			}
 			made[i] += key + strings.ReplaceAll(string(text), b.Ledger.Head().Hash, "the head") // ids of events differ
@@ -210,7 +210,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 				if part, err := snapshots.SharedPart([]byte(text)); !strings.HasPrefix(key, snapshots.SharedFolder) && objectsIn(t, b.Store, part)[part] == "" {
 					t.Errorf("a prune finds the part %q of %s, %v; want an object", part, key, err)
 				}
-				must.Do(t, source.Unpack([]byte(text), &file))
+				must.Do(t, source.Decode([]byte(text), &file))
 				if n := len(file.Parts); n > 3 {
 					t.Errorf("%s has %d parts of its own, want an eighth of all at most", key, n)
 				}

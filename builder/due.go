@@ -114,7 +114,7 @@ func keysDue(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 // picksDue freezes the picks that are due: see almanac.Round.PickDue. It also records which drivers of a frozen pick have
 // withdrawn or returned since. sum is the digest of the archive.
 func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
-	v = almanac.Held(v, s)
+	v = almanac.Raced(v, s)
 	var events []ledger.Event
 	var faults []error
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
@@ -178,12 +178,12 @@ func (p Policy) lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []e
 	if p.Unread {
 		return nil, nil
 	}
-	v = almanac.Held(v, s)
+	v = almanac.Raced(v, s)
 	var events []ledger.Event
 	opened := s.OpenedAt()
 	for _, r := range almanac.Rounds(v, s, opened.UTC().Year()-1) {
 		if r.Facts.Winner() != nil && r.Result == nil && !r.Off() && !opened.Before(r.End().Add(ledger.ArchiveDelay)) {
-			events = append(events, r.Vouch(""))
+			events = append(events, r.VerifySource(""))
 		}
 	}
 	return events, nil
@@ -192,7 +192,7 @@ func (p Policy) lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []e
 // resultsDue verifies each result that no operator has verified in the time of the rule. It revises
 // verified results from which the archive has differed for as long as the rule says.
 func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
-	v = almanac.Held(v, s)
+	v = almanac.Raced(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
 		if r.Facts.Winner() == nil || r.Off() || r.Result != nil && !r.Differs() {
@@ -216,7 +216,7 @@ func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger
 		if r.Result != nil {
 			reason = strings.TrimSpace("the source has another classification " + stable.From)
 		}
-		events = append(events, r.Vouch(reason))
+		events = append(events, r.VerifySource(reason))
 	}
 	return events, nil
 }

@@ -48,9 +48,9 @@ func enteredSeason(t *testing.T, byHand, sprints bool) (*builder.Builder, archiv
 		at = present.Rounds[i].StartsAt().Add(2 * time.Hour)
 		v := stored.Archive.AsOf(at)
 		must.Get(almanac.Decider{Ledger: testseason.Fresh(t, b.Ledger), View: v, Actor: "operator:anna", Publishable: builder.Publishable}.Decide(t.Context(), 2024001+int64(i), func(r *almanac.Round) ([]ledger.Event, error) {
-			e := r.Record.Verify(r.Whole(almanac.Rows(source[i].Results), source[i].Results), r.Start, "seen")
+			e := r.Record.Verify(r.WithDetails(almanac.Rows(source[i].Results), source[i].Results), r.Start, "seen")
 			if source[i].SprintResults != nil {
-				e.Result.Sprint = r.Whole(almanac.Rows(source[i].SprintResults), source[i].SprintResults)
+				e.Result.Sprint = r.WithDetails(almanac.Rows(source[i].SprintResults), source[i].SprintResults)
 			}
 			return []ledger.Event{e}, nil
 		}))(t)

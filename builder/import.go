@@ -64,7 +64,7 @@ func VerifyWaiting(ctx context.Context, fresh ledger.Fresh, v *season.View, acto
 			var due []ledger.Event
 			for _, r := range almanac.Join(v, s, year.Year).Waiting() {
 				if r.Source() != nil && want(r) {
-					due = append(due, r.Vouch(reason))
+					due = append(due, r.VerifySource(reason))
 				}
 			}
 			accepted, out = publishable(v, s, v.At, due)

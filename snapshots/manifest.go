@@ -176,7 +176,7 @@ type Missing struct {
 	Session int64     `json:"session,omitzero"` // session key of its round; 0: none
 	Urgent  bool      `json:"urgent,omitzero"`  // an operator has to act now
 	Text    string    `json:"text"`             // for people, without a full stop
-	Fix     string    `json:"mend"`             // the command that mends it
+	Fix     string    `json:"mend"`             // the command that fixes it
 }
 
 // OverdueAt reports whether the fact is missing at an instant of race time.

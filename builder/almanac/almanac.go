@@ -358,17 +358,17 @@ func (a *Almanac) DueAt() time.Time {
 	return due
 }
 
-// Held returns the view with the results that only the ledger has (see Entered), and without the races that the ledger
-// says have not been held: of rounds that are postponed or cancelled, or whose end, by the valid start, is ahead. A
+// Raced returns the view with the results that only the ledger has (see Entered), and without the races that the ledger
+// says have not taken place: of rounds that are postponed or cancelled, or whose end, by the valid start, is ahead. A
 // current source has no result of them, but an archive of the past has, when it is replayed with
 // other decisions. Nobody may predict from such a result or verify it.
-func Held(v *season.View, s *ledger.Fold) *season.View {
-	held := *Entered(v, s)
-	held.Seasons = slices.Clone(held.Seasons)
-	for i := range held.Seasons {
-		rounds := map[season.GrandPrixID]bool{} // rounds that have not been held
-		for j := range held.Seasons[i].Rounds {
-			facts := &held.Seasons[i].Rounds[j]
+func Raced(v *season.View, s *ledger.Fold) *season.View {
+	raced := *Entered(v, s)
+	raced.Seasons = slices.Clone(raced.Seasons)
+	for i := range raced.Seasons {
+		rounds := map[season.GrandPrixID]bool{} // that have not taken place
+		for j := range raced.Seasons[i].Rounds {
+			facts := &raced.Seasons[i].Rounds[j]
 			if !facts.Finished() {
 				continue
 			}
@@ -381,7 +381,7 @@ func Held(v *season.View, s *ledger.Fold) *season.View {
 		if len(rounds) == 0 {
 			continue
 		}
-		year := &held.Seasons[i]
+		year := &raced.Seasons[i]
 		year.Rounds = slices.Clone(year.Rounds)
 		for j := range year.Rounds {
 			if r := &year.Rounds[j]; rounds[r.GrandPrix] {
@@ -389,7 +389,7 @@ func Held(v *season.View, s *ledger.Fold) *season.View {
 			}
 		}
 	}
-	return &held
+	return &raced
 }
 
 // GridEntry is one present driver: an entry of the latest round with a finished qualifying.

@@ -9,7 +9,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// Rows returns the archive's own result in the form of a verified one, without the details: see Whole.
+// Rows returns the archive's own result in the form of a verified one, without the details: see WithDetails.
 func Rows(results []season.Result) []ledger.Row {
 	rows := make([]ledger.Row, len(results))
 	for i, r := range results {
@@ -18,10 +18,10 @@ func Rows(results []season.Result) []ledger.Row {
 	return rows
 }
 
-// Whole returns the rows with their missing details from a source, by driver. A detail that a row has stays.
+// WithDetails returns the rows with their missing details from a source, by driver. A detail that a row has stays.
 // Times and gaps come only from rows with the same place in both: after a penalty, the source's belong to
 // another classification.
-func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
+func (r *Round) WithDetails(rows []ledger.Row, source []season.Result) []ledger.Row {
 	of := map[season.DriverID][]*season.Result{} // several of a driver with several cars
 	for i := range source {
 		of[source[i].Driver] = append(of[source[i].Driver], &source[i])

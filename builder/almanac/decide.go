@@ -70,7 +70,7 @@ func (r *Round) advice() string {
 	return "allowed now: " + strings.Join(names, ", ")
 }
 
-// Verify returns the event that vouches for the source's classification as the first revision.
+// Verify returns the event that verifies the source's classification as the first revision.
 func (r *Round) Verify() ([]ledger.Event, error) {
 	switch {
 	case r.Vouched():
@@ -81,20 +81,20 @@ func (r *Round) Verify() ([]ledger.Event, error) {
 		return nil, fmt.Errorf("verify %d: %w as revision %d; gridcast results correct makes another",
 			r.Session, ledger.ErrAlreadyVerified, r.Record.Result().Revision)
 	}
-	return []ledger.Event{r.Vouch("")}, nil
+	return []ledger.Event{r.VerifySource("")}, nil
 }
 
-// Vouch returns the event that makes the source's classifications, of the race and of the weekend's
+// VerifySource returns the event that makes the source's classifications, of the race and of the weekend's
 // sprint, the next revision of the result. The reason is required from the second revision on.
-func (r *Round) Vouch(reason string) ledger.Event {
-	e := r.Record.Verify(r.Whole(Rows(r.Facts.Results), r.Facts.Results), r.Start, reason)
-	e.Result.Sprint = r.Whole(r.SourceSprint(), r.Facts.SprintResults)
+func (r *Round) VerifySource(reason string) ledger.Event {
+	e := r.Record.Verify(r.WithDetails(Rows(r.Facts.Results), r.Facts.Results), r.Start, reason)
+	e.Result.Sprint = r.WithDetails(r.SourceSprint(), r.Facts.SprintResults)
 	return e
 }
 
 // Correct returns the event that makes the rows the next revision of the result, and the sprint rows
 // that of the sprint; nil sprint rows keep the valid classification. The event has the details of the rows, and for
-// the rest the source's: see Whole.
+// the rest the source's: see WithDetails.
 func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Event, error) {
 	if reason == "" {
 		return nil, fmt.Errorf("correct %d: a reason is required", r.Session)
@@ -108,8 +108,8 @@ func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Even
 	if sprint == nil && (r.Result == nil || r.Result.Sprint == nil) {
 		sprint = r.SourceSprint() // from now on it counts as published
 	}
-	e := r.Record.Verify(r.Whole(rows, r.Facts.Results), r.Start, reason)
-	e.Result.Sprint = r.Whole(sprint, r.Facts.SprintResults)
+	e := r.Record.Verify(r.WithDetails(rows, r.Facts.Results), r.Start, reason)
+	e.Result.Sprint = r.WithDetails(sprint, r.Facts.SprintResults)
 	return []ledger.Event{e}, nil
 }
 

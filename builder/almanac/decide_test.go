@@ -274,7 +274,7 @@ func TestCorrectionAheadOfTheSource(t *testing.T) {
 func TestVerifiedDetailsStay(t *testing.T) {
 	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
 	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
-	rows := r.Whole(almanac.Rows(r.Facts.Results), r.Facts.Results)
+	rows := r.WithDetails(almanac.Rows(r.Facts.Results), r.Facts.Results)
 	later := slices.Clone(r.Facts.Results)
 	for i := range later {
 		later[i].Reason, later[i].Laps = "Illness", 1
@@ -284,7 +284,7 @@ func TestVerifiedDetailsStay(t *testing.T) {
 			rows[i].Reason = ""
 		}
 	}
-	for _, row := range r.Whole(rows, later) {
+	for _, row := range r.WithDetails(rows, later) {
 		switch {
 		case row.Driver == "guanyu-zhou" && (row.Reason != "Hydraulics" || *row.Laps != 5):
 			t.Errorf("Zhou retired after %d laps because of %q, want what was verified", *row.Laps, row.Reason)
@@ -306,7 +306,7 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 		{Driver: "dan", Outcome: season.DidNotStart, Number: 9},
 		{Driver: "eve", Outcome: season.Disqualified},
 	}
-	text := must.Get(json.Marshal(r.Whole(almanac.Rows(results), results)))(t)
+	text := must.Get(json.Marshal(r.WithDetails(almanac.Rows(results), results)))(t)
 	want := `[{"driver":"lewis-hamilton","team":"","position":1,"number":44,"laps":70,"time_ms":3600000},` +
 		`{"driver":"cay","team":"","position":1,"shared":true},` +
 		`{"driver":"george-russell","team":"","position":2,"number":63,"laps":69,"gap_laps":1,"reason":"Engine"},` +

@@ -52,16 +52,16 @@ type Championship struct {
 // before them takes no points away. In an earlier season they end before the first round that is not
 // verified, because the tables of the source do. It passes over cancelled and postponed rounds.
 func counted(year int, rounds []*Round) []*Round {
-	held := slices.DeleteFunc(slices.Clone(rounds), (*Round).Off)
-	slices.SortStableFunc(held, byStart)
+	raced := slices.DeleteFunc(slices.Clone(rounds), (*Round).Off)
+	slices.SortStableFunc(raced, byStart)
 	unverified := func(r *Round) bool { return r.Result == nil }
 	if season.PointsAdd(year) {
-		return slices.DeleteFunc(held, unverified)
+		return slices.DeleteFunc(raced, unverified)
 	}
-	if i := slices.IndexFunc(held, unverified); i >= 0 {
-		return held[:i]
+	if i := slices.IndexFunc(raced, unverified); i >= 0 {
+		return raced[:i]
 	}
-	return held
+	return raced
 }
 
 // constructor is a competitor of the constructors' championship: a chassis with an engine.

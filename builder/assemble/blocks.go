@@ -106,8 +106,8 @@ func rows[T comparable](b Block, name string, at func(*season.Round) *[]T) field
 	return fieldOf(b, name, at, slices.Equal[[]T])
 }
 
-// Part returns a round that has only one block and its Grand Prix.
-func Part(b Block, r *season.Round) season.Round {
+// Only returns a round that has only one block and its Grand Prix.
+func Only(b Block, r *season.Round) season.Round {
 	part := season.Round{GrandPrix: r.GrandPrix}
 	Copy(b, &part, r)
 	return part

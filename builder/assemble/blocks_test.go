@@ -47,7 +47,7 @@ func TestFields(t *testing.T) {
 		for _, b := range assemble.Blocks() {
 			if assemble.Has(b, &after) {
 				has = append(has, b)
-				part := assemble.Part(b, &after)
+				part := assemble.Only(b, &after)
 				if assemble.Same(b, &before, &after) || !assemble.Same(b, &part, &after) || !assemble.Same(b, &after, &before) {
 					t.Errorf("a round with another %s: Same and Part do not see it in block %s", field.Name, b)
 				}

@@ -154,7 +154,7 @@ func (j *judgement) thingsFrom(year int) *things {
 		for k := range s.Rounds {
 			for _, b := range blocks {
 				if s.Year >= year && len(j.Accepted) > 0 && j.Accepted[identity(s.Year, s.Rounds[k].GrandPrix, b, &s.Rounds[k])] {
-					part := Part(b, &s.Rounds[k])
+					part := Only(b, &s.Rounds[k])
 					rounds = append(rounds, &part)
 				}
 			}

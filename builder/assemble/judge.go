@@ -203,7 +203,7 @@ func (j *judgement) decide(b Block) (p Proposal, after season.Round, v verdict, 
 
 // unknown returns a thing in the document's block that neither the facts nor a document names.
 func (j *judgement) unknown(b Block) (name string) {
-	part := Part(b, j.theirs)
+	part := Only(b, j.theirs)
 	if part.Circuit != "" && !named(j.assembly, part.Circuit, func(f *season.Facts) map[season.CircuitID]season.Circuit { return f.Circuits }) {
 		return string(part.Circuit)
 	}
@@ -563,8 +563,8 @@ func (a *assembly) lostSessions(ours, theirs *season.Round) *season.Round {
 	for _, s := range known {
 		ofSprint := s.Kind == season.Sprint || s.Kind == season.SprintQualifying
 		switch {
-		case has(s.Kind), theirs.Held(s.Kind), ofSprint && theirs.Sprint:
-		case s.Cancelled, !ours.Held(s.Kind) && a.Now.Before(ours.StartsAt()):
+		case has(s.Kind), theirs.TookPlace(s.Kind), ofSprint && theirs.Sprint:
+		case s.Cancelled, !ours.TookPlace(s.Kind) && a.Now.Before(ours.StartsAt()):
 			s.Cancelled = true
 			round.Sessions = append(round.Sessions, s)
 		}

@@ -524,7 +524,7 @@ func (m *mutant) judge() (outcome, detail string, lost int) {
 			}
 		}
 		for _, block := range assemble.Blocks() {
-			got, want, was := assemble.Part(block, r), assemble.Part(block, want), assemble.Part(block, was)
+			got, want, was := assemble.Only(block, r), assemble.Only(block, want), assemble.Only(block, was)
 			fields := assemble.ChangedFields(&got, &want)
 			switch {
 			case len(fields) == 0:

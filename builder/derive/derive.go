@@ -43,44 +43,44 @@ type File struct {
 	snapshots.Derivation
 
 	Data   Data   `json:"data"`
-	Shared string `json:"shared"` // key of an object with more parts; snapshots.SharedPart reads it
-	Parts  parts  `json:"parts"`
+	Shared string `json:"shared"` // key of an object with more memos; snapshots.SharedPart reads it
+	Memos  memos  `json:"parts"`
 }
 
-// parts are the results of long computations, by the digest of their inputs. Derive computes a part
+// memos are the results of long computations, by the digest of their inputs. Derive computes a memo
 // only if no earlier file has one with the same inputs.
-type parts map[string]part
+type memos map[string]memo
 
-// part is one of the results.
-type part struct {
+// memo is one of the results.
+type memo struct {
 	Hindsight *hindsight `json:"hindsight,omitzero"`
 	Odds      title.Odds `json:"odds,omitzero"`
 	Live      []livePick `json:"live,omitzero"`
 }
 
-// maxParts is the number of parts that a builder remembers: decades of races under many archives.
-const maxParts = 20_000
+// maxMemos is the number of memos that a builder remembers: decades of races under many archives.
+const maxMemos = 20_000
 
-// Memory holds the parts that one process has derived or read. It is safe for concurrent use.
+// Memory holds the memos that one process has derived or read. It is safe for concurrent use.
 //
-// Cache, by the digest of each part's inputs, and by the key of a file, which is a digest too: deriving after a race takes
-// .9 s of processor time, and 6.5 s without earlier parts.
+// Cache, by the digest of each memo's inputs, and by the key of a file, which is a digest too: deriving after a race takes
+// .9 s of processor time, and 6.5 s without earlier memos.
 type Memory struct {
 	mu        sync.Mutex // guards the other fields
 	key       string     // in the store, of file
 	file      File       // made or read last
 	model     *predict.Ranked
-	parts     parts  // made or read before
-	shared    parts  // content of sharedKey
+	memos     memos  // made or read before
+	shared    memos  // content of sharedKey
 	sharedKey string // in the store; empty: not looked for yet
 }
 
-// remember adds parts that were made, or read from the store. The caller holds m.mu.
-func (m *Memory) remember(p parts) {
-	if m.parts == nil || len(m.parts) > maxParts {
-		m.parts = parts{}
+// remember adds memos that were made, or read from the store. The caller holds m.mu.
+func (m *Memory) remember(p memos) {
+	if m.memos == nil || len(m.memos) > maxMemos {
+		m.memos = memos{}
 	}
-	maps.Copy(m.parts, p)
+	maps.Copy(m.memos, p)
 }
 
 // Deriver makes and reads the derived documents of a store. It is safe for concurrent use. Several processes may derive
@@ -121,7 +121,7 @@ func (d *Deriver) Derive(ctx context.Context, from From) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	packed, err := source.Pack(file)
+	packed, err := source.Encode(file)
 	if err != nil {
 		return false, err
 	}
@@ -134,7 +134,7 @@ func (d *Deriver) Derive(ctx context.Context, from From) (bool, error) {
 	return err == nil, err
 }
 
-// Make makes the derived documents of inputs and their almanac. It computes no part that the memory has.
+// Make makes the derived documents of inputs and their almanac. It computes no memo that the memory has.
 func (d *Deriver) Make(ctx context.Context, from From, a *almanac.Almanac) (File, error) {
 	name, newModel := predict.V2, predict.NewV2
 	if from.Model.Name() == predict.R2 {
@@ -148,10 +148,10 @@ func (d *Deriver) Make(ctx context.Context, from From, a *almanac.Almanac) (File
 	view := almanac.Entered(from.Facts.Archive.AsOf(from.At), from.Ledger)
 	w := &work{
 		archive: from.Facts.Archive, ledger: from.Ledger, view: view, almanac: a,
-		model: memory.model, inputs: predict.NewInputs(view), known: maps.Clone(memory.parts), used: parts{}, observed: d.Observed,
+		model: memory.model, inputs: predict.NewInputs(view), known: maps.Clone(memory.memos), used: memos{}, observed: d.Observed,
 	}
 	memory.mu.Unlock()
-	file := File{Data: Data{}, Parts: w.used, Derivation: snapshots.Derivation{
+	file := File{Data: Data{}, Memos: w.used, Derivation: snapshots.Derivation{
 		Archive: from.Facts.SHA256, Ledger: Head(from.Ledger), Model: from.Model.Name(), MadeAt: from.At.UTC(),
 	}}
 	if err := errors.Join(w.forecasts(ctx, from.Model, file.Data), w.trackRecord(ctx, file.Data), w.titleOdds(ctx, file.Data)); err != nil {
@@ -164,16 +164,16 @@ func (d *Deriver) Make(ctx context.Context, from From, a *almanac.Almanac) (File
 	return file, nil
 }
 
-// share takes the parts out of a file that an object in the store has. It writes another object once a file would
-// repeat an eighth of them, because most parts are of races long ago.
+// share takes the memos out of a file that an object in the store has. It writes another object once a file would
+// repeat an eighth of them, because most memos are of races long ago.
 func (d *Deriver) share(ctx context.Context, file *File) error {
 	memory := d.Memory
 	memory.mu.Lock()
 	defer memory.mu.Unlock()
-	more := maps.Clone(file.Parts)
-	maps.DeleteFunc(more, func(sum string, _ part) bool { _, ok := memory.shared[sum]; return ok })
+	more := maps.Clone(file.Memos)
+	maps.DeleteFunc(more, func(sum string, _ memo) bool { _, ok := memory.shared[sum]; return ok })
 	if 8*len(more) > len(memory.shared) {
-		packed, err := source.Pack(file.Parts)
+		packed, err := source.Encode(file.Memos)
 		if err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func (d *Deriver) share(ctx context.Context, file *File) error {
 		if _, err := blob.Put(ctx, d.Store, key, snapshots.MaxDerived, packed); err != nil {
 			return err
 		}
-		memory.sharedKey, memory.shared, more = key, file.Parts, parts{}
+		memory.sharedKey, memory.shared, more = key, file.Memos, memos{}
 	}
-	file.Shared, file.Parts = memory.sharedKey, more
+	file.Shared, file.Memos = memory.sharedKey, more
 	return nil
 }
 
@@ -245,10 +245,10 @@ func (d *Deriver) Read(ctx context.Context, key string) (file File, found bool, 
 	return file, true, nil
 }
 
-// read reads a file and remembers its parts. The caller holds the memory's lock.
+// read reads a file and remembers its memos. The caller holds the memory's lock.
 func (d *Deriver) read(ctx context.Context, key string) (file File, err error) {
 	if err = d.unpack(ctx, key, &file); err == nil {
-		d.Memory.remember(file.Parts)
+		d.Memory.remember(file.Memos)
 	}
 	return file, err
 }
@@ -261,13 +261,13 @@ func (d *Deriver) unpack(ctx context.Context, key string, into any) error {
 	if err != nil {
 		return fmt.Errorf("read derived documents: %w", err)
 	}
-	if err := source.Unpack(object.Data, into); err != nil {
+	if err := source.Decode(object.Data, into); err != nil {
 		return fmt.Errorf("read derived documents: %s: %w: %w", key, snapshots.ErrDamaged, err)
 	}
 	return nil
 }
 
-// rememberLatest reads the parts of the latest file in the store, which another process may have written.
+// rememberLatest reads the memos of the latest file in the store, which another process may have written.
 // If it cannot read them, they are computed again. The caller holds the memory's lock.
 func (d *Deriver) rememberLatest(ctx context.Context) {
 	var latest blob.Info
@@ -284,7 +284,7 @@ func (d *Deriver) rememberLatest(ctx context.Context) {
 		return
 	}
 	file, err := d.read(ctx, latest.Key)
-	var shared parts
+	var shared memos
 	if err == nil {
 		err = d.unpack(ctx, file.Shared, &shared)
 	}
@@ -303,21 +303,21 @@ type work struct {
 	almanac *almanac.Almanac
 	model   *predict.Ranked
 	inputs  *predict.Inputs
-	known   parts // made before
-	used    parts
+	known   memos // made before
+	used    memos
 	anew    int // how many of used are new
 
 	observed *live.Log
 	ledger   *ledger.Fold
 }
 
-// part returns a known part, or makes it. It adds the part to used.
-func (w *work) part(sum string, make func() (part, error)) (part, error) {
+// memo returns a known memo, or makes it. It adds the memo to used.
+func (w *work) memo(sum string, make func() (memo, error)) (memo, error) {
 	made, ok := w.known[sum]
 	if !ok {
 		var err error
 		if made, err = make(); err != nil {
-			return part{}, err
+			return memo{}, err
 		}
 		w.anew++
 	}
@@ -325,7 +325,7 @@ func (w *work) part(sum string, make func() (part, error)) (part, error) {
 	return made, nil
 }
 
-// sum is the digest of everything that a part depends on: the model's inputs for a round, and the values in also.
+// sum is the digest of everything that a memo depends on: the model's inputs for a round, and the values in also.
 func (w *work) sum(v *season.View, year int, round season.GrandPrixID, also ...any) (string, error) {
 	inputs, err := w.inputs.Sum(w.model, v, year, round)
 	if err != nil {

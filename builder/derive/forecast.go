@@ -48,7 +48,7 @@ func recordsByBasis(races []scored, of func(scored) map[string]score.Score) (rec
 // stepOf returns the latest step of which a round's facts are known.
 func stepOf(r *season.Round) season.SessionKind {
 	for _, s := range weekSteps {
-		if s == ledger.StepGrid && len(r.Grid) > 0 || r.Held(s) {
+		if s == ledger.StepGrid && len(r.Grid) > 0 || r.TookPlace(s) {
 			return s
 		}
 	}
@@ -61,7 +61,7 @@ func nextSession(r *almanac.Round, at time.Time) *season.Session {
 	for i := range r.Facts.Sessions {
 		s := &r.Facts.Sessions[i]
 		known := r.Facts.SessionKnownAt(s.Kind)
-		if !r.Facts.Held(s.Kind) && at.Before(known) && known.Before(r.Start) && (next == nil || known.Before(r.Facts.SessionKnownAt(next.Kind))) {
+		if !r.Facts.TookPlace(s.Kind) && at.Before(known) && known.Before(r.Start) && (next == nil || known.Before(r.Facts.SessionKnownAt(next.Kind))) {
 			next = s
 		}
 	}
@@ -73,7 +73,7 @@ func nextSession(r *almanac.Round, at time.Time) *season.Session {
 func foreknown(r *almanac.Round, at time.Time) string {
 	known := []string{r.Start.UTC().Format(time.RFC3339), fmt.Sprint(r.Provisional, len(r.Facts.Entries), len(r.Facts.Grid))}
 	for _, s := range weekSteps {
-		if r.Facts.Held(s) {
+		if r.Facts.TookPlace(s) {
 			known = append(known, string(s))
 		}
 	}
@@ -87,7 +87,7 @@ func foreknown(r *almanac.Round, at time.Time) string {
 // service, with the entry lists in the archive. Somebody entered these lists because they are known. The
 // archive of a replay also has lists of its future, so there they come with qualifying.
 func foresight(v *season.View, s *ledger.Fold, facts *season.Archive) *season.View {
-	ahead := almanac.Held(v, s)
+	ahead := almanac.Raced(v, s)
 	if s.Kind() != ledger.Real {
 		return ahead
 	}

@@ -34,7 +34,7 @@ func (w *work) scoreLive(ctx context.Context, r *almanac.Round, podium season.Po
 	for i := range r.Record.Live {
 		h.Write(fmt.Appendln(nil, r.Record.Live[i].EventID))
 	}
-	made, err := w.part(hex.EncodeToString(h.Sum(nil)[:16]), func() (made part, err error) {
+	made, err := w.memo(hex.EncodeToString(h.Sum(nil)[:16]), func() (made memo, err error) {
 		tape, err := w.observed.Refresh(ctx, r.Session)
 		if err != nil {
 			return made, err

@@ -34,11 +34,11 @@ func (w *work) titleOdds(ctx context.Context, data Data) error {
 // oddsOf returns the odds of a season, and false if it is too early for any: then they are empty.
 func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
 	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
-	held, counted := heldRounds(y)
-	odds.RacesCounted, odds.RacesRemaining = counted, len(held)-counted
+	planned, counted := plannedRounds(y)
+	odds.RacesCounted, odds.RacesRemaining = counted, len(planned)-counted
 	if y.Year >= min(w.almanac.Current, w.almanac.Past()) && counted > 0 {
 		var err error
-		if odds.AfterRounds, err = w.oddsAfter(ctx, y, held[:min(counted, len(held)-1)]); err != nil {
+		if odds.AfterRounds, err = w.oddsAfter(ctx, y, planned[:min(counted, len(planned)-1)]); err != nil {
 			return odds, false, err
 		}
 	}
@@ -59,7 +59,7 @@ func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, boo
 		}
 		return odds, counted > 0, nil
 	}
-	simulated, ok, err := w.simulated(ctx, w.verified(y, held, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
+	simulated, ok, err := w.simulated(ctx, w.verified(y, planned, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
 	if err != nil || !ok {
 		return odds, false, err
 	}
@@ -88,9 +88,9 @@ const seriesRuns = 2_000
 // oddsAfter returns the odds as they were after each of the first rounds of a season, when nothing of the next was
 // known. It leaves out rounds that were too early for odds.
 func (w *work) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
-	held, _ := heldRounds(y)
+	planned, _ := plannedRounds(y)
 	for n, r := range counted {
-		simulated, ok, err := w.simulated(ctx, w.verified(y, held, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
+		simulated, ok, err := w.simulated(ctx, w.verified(y, planned, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (w *work) simulated(ctx context.Context, v *season.View, year int, config t
 	if err != nil {
 		return title.Odds{}, false, err
 	}
-	made, err := w.part(sum, func() (made part, err error) {
+	made, err := w.memo(sum, func() (made memo, err error) {
 		made.Odds, err = title.Simulate(v, year, w.model, config)
 		return made, err
 	})
@@ -160,27 +160,27 @@ func (w *work) simulated(ctx context.Context, v *season.View, year int, config t
 	return made.Odds, err == nil, err
 }
 
-// heldRounds returns the rounds of a season that are held, in order of their start, and the number of verified ones
+// plannedRounds returns the rounds of a season that are not off, in order of their start, and the number of verified ones
 // before the first without a verified result.
-func heldRounds(y *almanac.Year) (held []almanac.Round, counted int) {
-	held = slices.DeleteFunc(slices.Clone(y.Rounds), func(r almanac.Round) bool { return r.Off() })
-	slices.SortStableFunc(held, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) })
-	for counted < len(held) && held[counted].Result != nil {
+func plannedRounds(y *almanac.Year) (planned []almanac.Round, counted int) {
+	planned = slices.DeleteFunc(slices.Clone(y.Rounds), func(r almanac.Round) bool { return r.Off() })
+	slices.SortStableFunc(planned, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) })
+	for counted < len(planned) && planned[counted].Result != nil {
 		counted++
 	}
-	return held, counted
+	return planned, counted
 }
 
 // verified returns the view in which the first rounds of a season count, with the published standings and
 // corrections. The others are still to come, with the known facts of their weekends or without them.
-func (w *work) verified(y *almanac.Year, held []almanac.Round, counted int, known bool) *season.View {
-	rounds := make([]season.Round, len(held))
-	for i := range held {
-		r := *held[i].Facts
+func (w *work) verified(y *almanac.Year, planned []almanac.Round, counted int, known bool) *season.View {
+	rounds := make([]season.Round, len(planned))
+	for i := range planned {
+		r := *planned[i].Facts
 		if known, ok := w.view.Round(y.Year, r.GrandPrix); ok { // with a result that only the ledger has
 			r = *known
 		}
-		r.Start = held[i].Start
+		r.Start = planned[i].Start
 		if i >= counted {
 			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
 			if !known {

@@ -96,7 +96,7 @@ func (w *work) scoreAll(ctx context.Context) ([]scored, error) {
 				if err != nil {
 					return nil, err
 				}
-				made, err := w.part(sum, func() (part, error) { return w.lookBack(then, y.Year, r.Facts.GrandPrix, podium) })
+				made, err := w.memo(sum, func() (memo, error) { return w.lookBack(then, y.Year, r.Facts.GrandPrix, podium) })
 				if err != nil {
 					return nil, err
 				}
@@ -109,16 +109,16 @@ func (w *work) scoreAll(ctx context.Context) ([]scored, error) {
 }
 
 // lookBack scores the forecasts of a race from a view before it.
-func (w *work) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (part, error) {
+func (w *work) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (memo, error) {
 	e, err := w.model.Explain(then, year, round)
 	if err != nil {
-		return part{}, err
+		return memo{}, err
 	}
 	first, err := predict.Pole().Predict(then, year, round)
 	if err != nil {
-		return part{}, err
+		return memo{}, err
 	}
-	return part{Hindsight: &hindsight{
+	return memo{Hindsight: &hindsight{
 		Model: score.Of(e.Forecast, podium), Pole: score.Of(first, podium), F0: score.Of(e.Qualified(), podium),
 	}}, nil
 }

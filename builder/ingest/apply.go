@@ -305,9 +305,9 @@ func (g *Ingest) useArchive(ctx context.Context, next archive.Stored, entry LogE
 			return false, err
 		}
 	}
-	// The view before the swap too, so that no build takes the new archive for an uncontested old one.
+	// The known state before the swap too, so that no build takes the new archive for an uncontested old one.
 	g.archive = entry.Archive
-	g.setView(g.currentView().states)
+	g.setKnown(g.currentKnown().states)
 	err := g.Facts.Use(ctx, next, entry.Base)
 	if errors.Is(err, archive.ErrReplaced) {
 		return false, nil

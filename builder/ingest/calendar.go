@@ -101,7 +101,7 @@ func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decide
 			continue
 		}
 		p.Entry.Statements = append(p.Entry.Statements, Statement{
-			BlockID: assemble.BlockID{Year: read.Year, GrandPrix: read.GrandPrix, Block: block}, Entered: PartialRound(assemble.Part(block, next)),
+			BlockID: assemble.BlockID{Year: read.Year, GrandPrix: read.GrandPrix, Block: block}, Entered: PartialRound(assemble.Only(block, next)),
 		})
 	}
 	return nil

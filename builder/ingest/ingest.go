@@ -50,7 +50,7 @@ type Ingest struct {
 	documents map[string]source.Document // by source and sum of the payload; one of each source
 	assembled assembled
 
-	view atomic.Pointer[view] // read without mu
+	known atomic.Pointer[known] // read without mu
 }
 
 // Source is an upstream with its rights.
@@ -149,7 +149,7 @@ func (g *Ingest) contestStates(archive string, states []PollState) {
 		doubted = append(doubted, state.Doubted...)
 	}
 	g.contest(archive, open, doubted)
-	g.setView(states)
+	g.setKnown(states)
 }
 
 // contest sets the contested and the doubted blocks of an archive.

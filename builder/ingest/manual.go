@@ -161,7 +161,7 @@ func (l *ManualLog) setBefore(e *ManualEntry, inUse *season.Facts) {
 		if earlier, ok := l.active[s.BlockID]; ok {
 			s.Before = earlier.Before
 		} else if r, ok := inUse.Round(s.Year, s.GrandPrix); ok {
-			s.Before = PartialRound(assemble.Part(s.Block, r))
+			s.Before = PartialRound(assemble.Only(s.Block, r))
 		}
 	}
 }

@@ -154,7 +154,7 @@ func saveState(ctx context.Context, store blob.Store, state *PollState, tag blob
 // recordStates writes the judgement of the documents into the states that it changes.
 func (g *Ingest) recordStates(ctx context.Context, now time.Time, out *assemble.Output, states []PollState, faults map[string]error) error {
 	recorded := make([]PollState, len(states))
-	defer func() { g.setView(recorded) }()
+	defer func() { g.setKnown(recorded) }()
 	for i := range states {
 		before, tag, err := stateOf(g.Store, states[i].Source).Load(ctx)
 		if err != nil {

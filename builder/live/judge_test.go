@@ -125,7 +125,7 @@ func TestJudged(t *testing.T) {
 		got := fmt.Sprintf("%s %d ", r.State, r.Lap)
 		if m := r.Latest(); m != nil {
 			got += show(m)
-			if !m.Whole() {
+			if !m.Complete() {
 				got += " partial"
 			}
 		}

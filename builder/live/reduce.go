@@ -64,9 +64,9 @@ func (m *Moment) Running() (n int) {
 	return n
 }
 
-// Whole reports whether chances follow from the moment: its line names four fifths of the running cars, and at least three
+// Complete reports whether chances follow from the moment: its line names four fifths of the running cars, and at least three
 // cars run, which is a podium.
-func (m *Moment) Whole() bool { return !m.Partial && m.Running() >= len(season.Podium{}) }
+func (m *Moment) Complete() bool { return !m.Partial && m.Running() >= len(season.Podium{}) }
 
 // Race is a race as its observations show it.
 type Race struct {
@@ -84,7 +84,7 @@ type Race struct {
 func (r *Race) At(lap int) *Moment {
 	i, _ := slices.BinarySearchFunc(r.Moments, lap, func(m Moment, lap int) int { return cmp.Compare(m.Lap, lap) })
 	for ; i < len(r.Moments) && r.Moments[i].Lap <= lap+1; i++ {
-		if r.Moments[i].Whole() {
+		if r.Moments[i].Complete() {
 			return &r.Moments[i]
 		}
 	}

@@ -24,7 +24,7 @@ func FindNext(archive *season.Archive, s *ledger.Fold, r *almanac.Round, now, ar
 		return Next{}, false
 	}
 	at := season.Later(now, r.Facts.GridKnownAt())
-	next := Next{view: almanac.Held(archive.AsOf(at), s)}
+	next := Next{view: almanac.Raced(archive.AsOf(at), s)}
 	for _, other := range almanac.Rounds(next.view, s, r.Year) {
 		if other.Session == r.Session {
 			next.Round = other

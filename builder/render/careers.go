@@ -107,16 +107,18 @@ func roundProgress(r *almanac.Round, t almanac.Tally) wire.RoundProgress {
 	return wire.RoundProgress{SessionKey: r.Session, Round: r.Facts.Number, Position: t.Position, Points: t.Shown(), Wins: t.Wins}
 }
 
-// part is the part of one season in the documents about all seasons. It is immutable.
-type part struct {
+// subtotal is the share of one season in the documents about all seasons. It is immutable.
+type subtotal struct {
 	drivers, teams statistics
 	codes          map[season.DriverID]string
 }
 
-func partOf(a *almanac.Almanac, y *almanac.Year) *part { return almanac.Shared(a, y, makePart) }
+func subtotalOf(a *almanac.Almanac, y *almanac.Year) *subtotal {
+	return almanac.Shared(a, y, makeSubtotal)
+}
 
-func makePart(y *almanac.Year) *part {
-	p := &part{drivers: statistics{by: map[string]*career{}}, teams: statistics{teams: true, by: map[string]*career{}}}
+func makeSubtotal(y *almanac.Year) *subtotal {
+	p := &subtotal{drivers: statistics{by: map[string]*career{}}, teams: statistics{teams: true, by: map[string]*career{}}}
 	if y.Codes != nil {
 		p.codes = y.Codes()
 	}
@@ -140,9 +142,9 @@ func careers(a *almanac.Almanac, v catalog.Variant, among func(*almanac.Almanac,
 		switch {
 		case v.Year != 0 && v.Year != y.Year:
 		case sum.teams:
-			sum.add(&partOf(a, y).teams)
+			sum.add(&subtotalOf(a, y).teams)
 		default:
-			sum.add(&partOf(a, y).drivers)
+			sum.add(&subtotalOf(a, y).drivers)
 		}
 	}
 	return slices.DeleteFunc(sum.list(), func(c wire.Career) bool { return v.Year == 0 && !among(a, c) })

@@ -81,7 +81,7 @@ func nameDrivers(a *almanac.Almanac, drivers map[string]*wire.Identity) {
 	}
 	for i := range a.Years {
 		y := &a.Years[i]
-		for id, code := range partOf(a, y).codes {
+		for id, code := range subtotalOf(a, y).codes {
 			d := drivers[string(id)]
 			if d == nil {
 				continue

@@ -18,10 +18,10 @@ func verifiedRows(r *almanac.Round) (race, sprint []ledger.Row) {
 	race, sprint = r.Result.Rows, r.Sprint()
 	differs := r.Differs()
 	if !differs {
-		race = r.Whole(race, r.Facts.Results)
+		race = r.WithDetails(race, r.Facts.Results)
 	}
 	if !differs || r.Result.Sprint == nil {
-		sprint = r.Whole(sprint, r.Facts.SprintResults)
+		sprint = r.WithDetails(sprint, r.Facts.SprintResults)
 	}
 	return race, sprint
 }
@@ -133,7 +133,7 @@ func earlier(r *almanac.Round, cancelled bool) (list []wire.WeekendSession) {
 // sessionStatus returns the status of a session before the race: finished once its outcome is known or the race
 // is under way, otherwise the weekend's.
 func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
-	if r.Facts.Held(kind) {
+	if r.Facts.TookPlace(kind) {
 		return wire.Finished
 	}
 	switch r.State {

@@ -121,7 +121,7 @@ func (r *Race) Chances(m *live.Moment) (predict.Forecast, error) {
 	if r.Round.Pick == nil {
 		return predict.Forecast{}, errors.New("no pick was frozen before the race")
 	}
-	if !m.Whole() {
+	if !m.Complete() {
 		return predict.Forecast{}, fmt.Errorf("lap %d: the line names too few running cars", m.Lap)
 	}
 	state := predict.RaceState{Laps: m.Lap, Scheduled: r.Scheduled(), OrderOnly: orderOnly(m)}

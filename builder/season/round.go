@@ -58,7 +58,7 @@ func (r *Round) Session(kind SessionKind) (Session, bool) {
 
 // Cancelled reports whether a session was announced and is not held.
 func (r *Round) Cancelled(kind SessionKind) bool {
-	return !r.Held(kind) && slices.ContainsFunc(r.Sessions, func(s Session) bool { return s.Kind == kind && s.Cancelled })
+	return !r.TookPlace(kind) && slices.ContainsFunc(r.Sessions, func(s Session) bool { return s.Kind == kind && s.Cancelled })
 }
 
 // HasSprint reports whether the weekend has a sprint that is not cancelled.
@@ -122,8 +122,8 @@ func (r *Round) ResultKnownAt() time.Time {
 	return r.StartsAt().Add(raceLength)
 }
 
-// Held reports whether the outcome of a session before the race is known.
-func (r *Round) Held(kind SessionKind) bool {
+// TookPlace reports whether the outcome of a session before the race is known.
+func (r *Round) TookPlace(kind SessionKind) bool {
 	return slices.Contains(kinds, kind) && slices.ContainsFunc(tables, func(t table) bool { return t.part == Part(kind) && t.rows(r).len() > 0 })
 }
 

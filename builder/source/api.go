@@ -93,7 +93,7 @@ func (a *API) url(path string) string { return a.base + "/" + path }
 // PackPayload packs a value and returns its payload, with RevisionOf as its revision. An error is a
 // *Fault.
 func PackPayload(v any, known Known) (Payload, error) {
-	packed, err := Pack(v)
+	packed, err := Encode(v)
 	if err != nil {
 		return Payload{}, &Fault{Kind: Malformed, Err: err}
 	}

@@ -86,7 +86,7 @@ func (u Ruling) Empty() bool { return len(u.Disqualified) == 0 && len(u.Penaltie
 // Points go by place as in the classification before. If its award of points or the times are
 // unknown, Apply returns an error.
 func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
-	before := s.Round.Whole(s.Counts(), s.Results())
+	before := s.Round.WithDetails(s.Counts(), s.Results())
 	order, rest, err := split(before)
 	if err != nil {
 		return nil, fmt.Errorf("rule on %s: %w", s, err)

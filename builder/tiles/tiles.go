@@ -162,9 +162,9 @@ type Proven struct {
 	Keys   []string    `json:"keys"` // the trusted keys that signed the checkpoint
 }
 
-// Verify checks a proof by the keys that may sign a checkpoint. It trusts the file in the proof only because the
+// CheckProof checks a proof by the keys that may sign a checkpoint. It trusts the file in the proof only because the
 // log has its hash.
-func Verify(text []byte, trust notes.Trust) (Proven, error) {
+func CheckProof(text []byte, trust notes.Trust) (Proven, error) {
 	head, checkpoint, whole := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
 	if !whole || len(lines) < 3 || lines[0] != proofHead {

@@ -61,14 +61,14 @@ func TestProofs(t *testing.T) {
 		if earlier, err := first.Prove(file, signers.Origin(), signers.SignText); err != nil || !bytes.Equal(earlier, proof) {
 			t.Errorf("file %d: the proof changes as the log grows: %v", file.Seq, err)
 		}
-		proven, err := tiles.Verify(proof, signers.Trust())
+		proven, err := tiles.CheckProof(proof, signers.Trust())
 		if err != nil || proven.File.Seq != file.Seq || proven.Size != file.Seq || proven.File.Events[0].ID != file.Events[0].ID {
 			t.Errorf("file %d: %+v, %v", file.Seq, proven, err)
 		}
 		for i := 0; i < len(proof); i += 7 {
 			altered := bytes.Clone(proof)
 			altered[i] ^= 1
-			if got, err := tiles.Verify(altered, signers.Trust()); err == nil && got.File.Seq != file.Seq {
+			if got, err := tiles.CheckProof(altered, signers.Trust()); err == nil && got.File.Seq != file.Seq {
 				t.Errorf("file %d: proof with byte %d altered proves file %d", file.Seq, i, got.File.Seq)
 			}
 		}
@@ -102,7 +102,7 @@ func TestProofs(t *testing.T) {
 		"an earlier checkpoint":   {strings.Replace(string(proof), signed, string(sign(signers, another)), 1), "does not have this ledger file"},
 		"a note about a version":  {strings.Replace(string(proof), signed, string(sign(signers, "example.com/log\nversion 1\nmanifest x\n")), 1), `checkpoint: size "version 1"`},
 	} {
-		if _, err := tiles.Verify([]byte(test.proof), signers.Trust()); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := tiles.CheckProof([]byte(test.proof), signers.Trust()); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want an error with %q", name, err, test.want)
 		}
 	}
@@ -210,7 +210,7 @@ func TestProofsOfPicks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				proven, err := tiles.Verify(text, s.Trust())
+				proven, err := tiles.CheckProof(text, s.Trust())
 				if err != nil || strconv.FormatInt(proven.File.Events[0].Session, 10) != session || proven.File.Events[0].Type != ledger.PickFrozen {
 					t.Errorf("%s: %+v, %v", e.Path, proven, err)
 				}

@@ -61,7 +61,7 @@ func (c *ledgerVerifyCmd) Run(s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	proven, err := tiles.Verify(text, trust)
+	proven, err := tiles.CheckProof(text, trust)
 	if err != nil {
 		return fmt.Errorf("%s proves nothing: %w", c.File, err)
 	}

@@ -186,7 +186,7 @@ func (o *Operator) Running(ctx context.Context) (RunningRace, bool) {
 	}
 	race := running.RaceOf(r, o.Ledger.Fold(), tape)
 	now := RunningRace{LiveRace: render.Timeline(race, o.Now()), Heard: tape.Heard(), Aside: race.Hand, Held: race.Held}
-	if m := race.Latest(); m != nil && !m.Whole() {
+	if m := race.Latest(); m != nil && !m.Complete() {
 		now.Doubt = fmt.Sprintf("The line of lap %d names too few running cars: it shows no chances.", m.Lap)
 	}
 	return now, true

@@ -135,7 +135,7 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: put the drivers in finishing order, take out those without a place. Gaps are optional.\n", label(r))
-	for _, row := range r.Whole(rows, of.Results()) {
+	for _, row := range r.WithDetails(rows, of.Results()) {
 		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+stewards.Gap(row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
 		if known && row.Position == 0 {
 			line = "# without a place: " + line
@@ -512,7 +512,7 @@ func (o *Operator) planSession(ctx context.Context, key int64, kind season.Sessi
 	case i < 0:
 		return nil, fmt.Errorf("the weekend of the %s has no session %q; it has %s", label(r), kind,
 			strings.Join(view.Each(sessions, func(s season.Session) string { return string(s.Kind) }), ", "))
-	case cancel && r.Facts.Held(kind):
+	case cancel && r.Facts.TookPlace(kind):
 		return nil, fmt.Errorf("%s of the %s was held: its outcome is known", kind, label(r))
 	case r.Facts.Cancelled(kind) && cancel:
 		return nil, fmt.Errorf("%s of the %s is cancelled already; gridcast rounds reinstate %d --session %s puts it back", kind, label(r), key, kind)

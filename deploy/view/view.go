@@ -177,7 +177,7 @@ func RoundOf(r *almanac.Round) Round {
 		switch {
 		case s.Cancelled:
 			row.Cancelled = append(row.Cancelled, string(s.Kind))
-		case !r.Facts.Held(s.Kind):
+		case !r.Facts.TookPlace(s.Kind):
 			row.Sessions = append(row.Sessions, string(s.Kind))
 		}
 	}

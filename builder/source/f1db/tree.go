@@ -148,7 +148,7 @@ func (t *Tree) wants(name string) bool {
 // Pack returns the tree as one compressed file for Unpack. Equal trees give equal bytes.
 func (t *Tree) Pack() ([]byte, error) {
 	var packed bytes.Buffer
-	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(source.PackWindow))
+	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(source.Window))
 	if err != nil {
 		return nil, fmt.Errorf("pack f1db tree: %w", err)
 	}

@@ -126,7 +126,7 @@ func allPages(ctx context.Context, requests source.Requests, year int, resource 
 
 func (u *upstream) Read(packed []byte) (source.Document, error) {
 	var p payload
-	if err := source.Unpack(packed, &p); err != nil {
+	if err := source.Decode(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read jolpica: %w", err)
 	}
 	r := reader{names: u.Names, races: make(map[int]map[text]*race), out: season.NewFacts()}

@@ -10,9 +10,9 @@ import (
 	"gridcast/builder/season"
 )
 
-// view is the state after the last Poll, Apply or Load. It is immutable, so that a build reads it
+// known is the state after the last Poll, Apply or Load. It is immutable, so that a build reads it
 // without waiting for a source that is being polled.
-type view struct {
+type known struct {
 	archive   string // SHA-256 of the archive in use
 	states    []PollState
 	licences  map[string]PollState // of every source that the store knows
@@ -21,10 +21,10 @@ type view struct {
 	origins   map[assemble.BlockID]Origin
 }
 
-// setView replaces the view. The caller holds mu.
-func (g *Ingest) setView(states []PollState) {
-	next := &view{archive: g.archive, states: states, licences: make(map[string]PollState), contested: maps.Clone(g.contested), doubted: maps.Clone(g.doubted)}
-	if before := g.view.Load(); before != nil {
+// setKnown replaces the known state. The caller holds mu.
+func (g *Ingest) setKnown(states []PollState) {
+	next := &known{archive: g.archive, states: states, licences: make(map[string]PollState), contested: maps.Clone(g.contested), doubted: maps.Clone(g.doubted)}
+	if before := g.known.Load(); before != nil {
 		maps.Copy(next.licences, before.licences)
 	}
 	for _, state := range states {
@@ -33,25 +33,25 @@ func (g *Ingest) setView(states []PollState) {
 	if g.log != nil {
 		next.origins = maps.Clone(g.log.origins)
 	}
-	g.view.Store(next)
+	g.known.Store(next)
 }
 
-// currentView returns the view, which is empty before the first Poll, Apply or Load.
-func (g *Ingest) currentView() *view {
-	if v := g.view.Load(); v != nil {
+// currentKnown returns the known state, which is empty before the first Poll, Apply or Load.
+func (g *Ingest) currentKnown() *known {
+	if v := g.known.Load(); v != nil {
 		return v
 	}
-	return &view{}
+	return &known{}
 }
 
 // PollStates returns the states of the sources after the last Poll, Apply or Load.
-func (g *Ingest) PollStates() []PollState { return slices.Clone(g.currentView().states) }
+func (g *Ingest) PollStates() []PollState { return slices.Clone(g.currentKnown().states) }
 
 // Stability returns since when an archive, named by its sum, has the result of a round unchanged.
 // If another scheduler has replaced the archive since the last poll, the result counts as contested,
 // because nothing is known of its changes yet.
 func (g *Ingest) Stability(archive string, year int, gp season.GrandPrixID) provenance.Stability {
-	v := g.currentView()
+	v := g.currentKnown()
 	if v.archive != archive {
 		return provenance.Stability{Contested: true}
 	}
@@ -69,7 +69,7 @@ func (g *Ingest) Stability(archive string, year int, gp season.GrandPrixID) prov
 // Arrived returns the instant at which the archive got the present qualifying of a round, zero for a
 // qualifying of the first archive.
 func (g *Ingest) Arrived(year int, gp season.GrandPrixID) time.Time {
-	return g.currentView().origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: assemble.Qualifying}].At
+	return g.currentKnown().origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: assemble.Qualifying}].At
 }
 
 // silentAfter is the shortest outage of a source that /status shows.
@@ -78,7 +78,7 @@ const silentAfter = 30 * time.Minute
 // Provenance describes the sources after the last Poll, Apply or Load. It does not change while all
 // sources answer and none has news.
 func (g *Ingest) Provenance(now time.Time) provenance.Summary {
-	v := g.currentView()
+	v := g.currentKnown()
 	var summary provenance.Summary
 	for _, source := range g.Sources {
 		i := slices.IndexFunc(v.states, func(state PollState) bool { return state.Source == source.Name() })
