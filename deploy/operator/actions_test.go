@@ -105,11 +105,7 @@ func TestActionsOfAKey(t *testing.T) {
 	if k := key(t, o, id); k.Active(time.Now()) {
 		t.Errorf("got %+v, want it revoked", k)
 	}
-	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil {
-		t.Error("a revoked key lives for ever")
-	} else {
-		golden.Sentence(t, "expire a revoked key", err, id, "ID", key(t, o, id).Revoked.Format("2 January 2006 15:04"), "TIME")
-	}
+	golden.Sentence(t, "expire a revoked key", must.Err(o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"})), id, "ID", key(t, o, id).Revoked.Format("2 January 2006 15:04"), "TIME")
 	want := []string{
 		"operator:anna|create_key|Example Media, pro|contract 7",
 		"operator:anna|expire_key|" + id + " " + until.Format(time.RFC3339) + "|",
@@ -273,11 +269,7 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 		"no reason to rebuild":          {operator.Rebuild{}, operator.Request{}},
 	} {
 		tt.request.Actor = "operator:anna"
-		if _, err := o.Do(t.Context(), tt.action, tt.request); err == nil {
-			t.Errorf("%s: got no error", name)
-		} else {
-			golden.Sentence(t, "refused: "+name, err)
-		}
+		golden.Sentence(t, "refused: "+name, must.Err(o.Do(t.Context(), tt.action, tt.request)))
 	}
 	if got := logged(t, o); len(got) != 0 {
 		t.Errorf("audit log: got %q, want nothing", got)
@@ -374,11 +366,7 @@ func TestReasons(t *testing.T) {
 func TestSettings(t *testing.T) {
 	o := desk(t)
 	model, wrong, hours := "r2", "crystal-ball", 2*time.Hour
-	if _, err := preview(t, o, operator.ChangeSettings{Model: &wrong}); err == nil {
-		t.Error("there is a model crystal-ball")
-	} else {
-		golden.Sentence(t, "settings: unknown model", err)
-	}
+	golden.Sentence(t, "settings: unknown model", must.Err(preview(t, o, operator.ChangeSettings{Model: &wrong})))
 	moment := 500 * time.Millisecond
 	if p, err := preview(t, o, operator.ChangeSettings{AutoVerifyAfter: &moment}); err == nil {
 		t.Errorf("half a second: got %q, want it refused, because the settings have whole seconds and 0 is never", p.Effects)

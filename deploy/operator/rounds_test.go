@@ -47,16 +47,9 @@ var belgiumStart = time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 func belgianWeekend(t *testing.T) *race {
 	t.Helper()
 	w := &race{Operator: desk(t), at: belgiumStart.Add(-time.Hour)}
-	facts := archive.NewStore(w.Store)
-	inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-	opened := belgiumStart.AddDate(0, 0, -2)
-	var err error
-	if w.Ledger, err = ledger.Open(t.Context(), w.Store, ledger.Simulated, opened, "test", inUse.SHA256); err != nil {
-		t.Fatal(err)
-	}
-	policy := builder.Policy{Model: predict.GridFrequency()}
-	must.Get(policy.Settle(t.Context(), testseason.Fresh(t, w.Ledger), inUse, w.at))(t)
-	w.Facts, w.Now = facts.Load, func() time.Time { return w.at }
+	s := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Opened: belgiumStart.AddDate(0, 0, -2), Store: w.Store})
+	s.Settle(w.at)
+	w.Ledger, w.Facts, w.Now = s.Ledger, s.Facts, func() time.Time { return w.at }
 	return w
 }
 
@@ -77,11 +70,7 @@ func TestPreviewOfARound(t *testing.T) {
 	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.Fold().At().After(w.at) {
 		t.Errorf("looking wrote %q", got)
 	}
-	if _, err := preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil {
-		t.Error("a round can be moved into the past")
-	} else {
-		golden.Sentence(t, "move a round into the past", err)
-	}
+	golden.Sentence(t, "move a round into the past", must.Err(preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)})))
 }
 
 // A decision must be about the state of the round that the operator looked at.
@@ -110,30 +99,20 @@ func TestEarlyResult(t *testing.T) {
 	w.at = belgiumStart.Add(9 * time.Second)
 	enter := operator.EnterResult{Key: belgium, Order: []string{"HAM", "PIA", "LEC"}}
 	request := operator.Request{Actor: "operator:anna", Reason: "seen on television"}
-	if _, err := w.Do(t.Context(), enter, request); !errors.Is(err, operator.ErrRefused) {
-		t.Errorf("9 s after lights out: got %v, want it refused", err)
-	} else {
-		golden.Sentence(t, "enter a result 9 s after lights out", err)
-	}
+	_, err := w.Do(t.Context(), enter, request)
+	must.Fail(t, "9 s after lights out", err, operator.ErrRefused)
+	golden.Sentence(t, "enter a result 9 s after lights out", err)
 	request.Force = true
 	answer := done(t, w.Operator, enter, request)
 	rows := answer.Record.(*almanac.Round).Valid()
 	must.Hold(t, answer.Unpublished != "" && len(rows) == 20 && rows[0].Points == 25 && rows[2].Points == 15 && rows[3].Position == 0 && rows[3].Points == 0, "forced: got %+v", rows)
-	if _, err := w.Do(t.Context(), enter, request); err == nil {
-		t.Error("a result can be entered twice")
-	} else {
-		golden.Sentence(t, "enter a result twice", err)
-	}
+	golden.Sentence(t, "enter a result twice", must.Err(w.Do(t.Context(), enter, request)))
 	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
 	if p := w.preview(t, correct); p.Refusal != "17 of 20 drivers have no place" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
 		t.Errorf("correct: got %+v", p)
 	}
 	for _, bad := range [][]string{{"HAM", "HAM"}, {"BEA"}, {"SEN"}} {
-		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: bad}}); err == nil {
-			t.Errorf("order %v: got no error", bad)
-		} else {
-			golden.Sentence(t, "correct a result to "+strings.Join(bad, " "), err)
-		}
+		golden.Sentence(t, "correct a result to "+strings.Join(bad, " "), must.Err(preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: bad}})))
 	}
 }
 
@@ -165,11 +144,7 @@ func TestCorrectTheSprint(t *testing.T) {
 	ofSprint := operator.Classification{Sprint: true, Order: []string{"PIA", "LEC"}}
 	refused := func(name string, c operator.Classification) {
 		t.Helper()
-		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: c}); err == nil {
-			t.Errorf("correct by %+v: got no error", c)
-		} else {
-			golden.Sentence(t, "correct a sprint, "+name, err)
-		}
+		golden.Sentence(t, "correct a sprint, "+name, must.Err(preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: c})))
 	}
 	refused("without one", ofSprint)
 	w.sprint(t, func(rows []season.Result) {
@@ -263,11 +238,9 @@ func TestRefusedEntry(t *testing.T) {
 	must.Get(b.Build(t.Context(), builder.Request{At: w.at}))(t)
 	w.assembles(t)
 	early := operator.EnterDrivers{Key: dutch, Block: assemble.Qualifying, Text: "VER NOR LEC"}
-	if _, err := w.Do(t.Context(), early, operator.Request{Actor: "operator:anna", Reason: "a rumour"}); !errors.Is(err, operator.ErrRefused) {
-		t.Errorf("got %v, want ErrRefused", err)
-	} else {
-		golden.Sentence(t, "enter qualifying before it is held", err)
-	}
+	_, err := w.Do(t.Context(), early, operator.Request{Actor: "operator:anna", Reason: "a rumour"})
+	must.Fail(t, "the refusal", err, operator.ErrRefused)
+	golden.Sentence(t, "enter qualifying before it is held", err)
 }
 
 // assembles lets the operator enter facts.

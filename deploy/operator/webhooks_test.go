@@ -48,11 +48,9 @@ func TestActionsOfAWebhook(t *testing.T) {
 	host := strings.TrimPrefix(receiver.URL, "http://")
 
 	o := desk(t)
-	if _, err := preview(t, o, operator.AddWebhook{URL: address}); !errors.Is(err, webhook.ErrNoMaster) {
-		t.Errorf("without a master: got %v, want ErrNoMaster", err)
-	} else {
-		golden.Sentence(t, "webhook without a master", err)
-	}
+	_, err := preview(t, o, operator.AddWebhook{URL: address})
+	must.Fail(t, "without a master", err, webhook.ErrNoMaster)
+	golden.Sentence(t, "webhook without a master", err)
 	o.Webhooks = newSender(t, "correct horse battery staple, again and again")
 	for _, wrong := range []operator.AddWebhook{{URL: "http://example.org"}, {URL: "https://10.0.0.1"}, {URL: address, Endpoints: []string{"everything"}}} {
 		must.Fail(t, fmt.Sprintf("%+v can be added", wrong), must.Err(preview(t, o, wrong)))
@@ -82,11 +80,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	done(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(added.Secret, rotated.Secret)
 	status.Store(http.StatusTeapot)
-	if _, err := o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil {
-		t.Error("a test that fails: got no error")
-	} else {
-		golden.Sentence(t, "test a failing webhook", err, host, "HOST", id, "ID")
-	}
+	golden.Sentence(t, "test a failing webhook", must.Err(o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Request{Actor: "operator:anna"})), host, "HOST", id, "ID")
 	if list := hooks(t, o); list[0].State != "active" || len(list[0].Log.Attempts) != 3 {
 		t.Errorf("got %+v, want three tests in its log, and it active", list[0])
 	}

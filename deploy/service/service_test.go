@@ -17,10 +17,8 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
-	"gridcast/builder/ledger"
-	"gridcast/builder/predict"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/must"
@@ -35,14 +33,11 @@ import (
 func belgianWeekend(t *testing.T, w io.Writer) (*service.Service, *raceTime, *prometheus.Registry) {
 	t.Helper()
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
-	store := memblob.New()
-	facts := archive.NewStore(store)
-	inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256))(t)
 	clock := &raceTime{}
 	clock.set(start.Add(-time.Hour))
 	log, registry := slog.New(slog.NewTextHandler(w, nil)), prometheus.NewRegistry()
-	b := &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()}}
+	b := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Opened: start.AddDate(0, 0, -2)}).Builder
+	b.Log = log
 	return service.New(b, clock, log, registry), clock, registry
 }
 
@@ -258,23 +253,18 @@ func TestStopCancelsABuild(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
-		store, at := memblob.New(), time.Date(2024, 7, 28, 12, 0, 0, 0, time.UTC)
-		facts := archive.NewStore(store)
-		inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
-		l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, at.AddDate(0, 0, -2), "test", inUse.SHA256))(t)
 		race := &raceTime{}
-		race.set(at)
-		log := slog.New(slog.DiscardHandler)
-		s := service.New(&builder.Builder{
-			Store: store, Ledger: l, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()},
-			Facts: func(ctx context.Context) (archive.Stored, error) {
-				if hangs.Load() {
-					<-ctx.Done()
-					return archive.Stored{}, ctx.Err()
-				}
-				return facts.Load(ctx)
-			},
-		}, race, log, prometheus.NewRegistry())
+		race.set(time.Date(2024, 7, 28, 12, 0, 0, 0, time.UTC))
+		b := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Opened: race.Now().AddDate(0, 0, -2)}).Builder
+		load := b.Facts
+		b.Facts = func(ctx context.Context) (archive.Stored, error) {
+			if hangs.Load() {
+				<-ctx.Done()
+				return archive.Stored{}, ctx.Err()
+			}
+			return load(ctx)
+		}
+		s := service.New(b, race, b.Log, prometheus.NewRegistry())
 		s.WithoutDerived()
 		must.Do(t, s.Start(t.Context(), nil))
 		actions := must.Get(s.Operator(t.Context(), nil))(t)
