@@ -82,18 +82,19 @@ func (r *Round) QualifyingKnownAt() time.Time { return r.QualifyingStartsAt().Ad
 
 // GridKnownAt is the instant at which entries and grid are known: the end of qualifying, or of a later
 // sprint, because such a sprint sets the grid.
-func (r *Round) GridKnownAt() time.Time {
-	at := r.QualifyingKnownAt()
-	if s, ok := r.Session(Sprint); ok && !s.Start.IsZero() {
-		at = Later(at, s.Start.Add(sessionLength))
-	}
-	return at
-}
+func (r *Round) GridKnownAt() time.Time { return Later(r.QualifyingKnownAt(), r.SprintKnownAt()) }
 
-// SprintKnownAt is the end of the sprint, or of qualifying if the hour of the sprint is unknown.
+// sprintFirst is the first season in which sprints are held before qualifying, and do not follow it.
+const sprintFirst = 2024
+
+// SprintKnownAt is the end of the sprint. If its hour is unknown, it is the end of qualifying, or, where the sprint
+// followed qualifying, the length of a session later.
 func (r *Round) SprintKnownAt() time.Time {
 	if s, ok := r.Session(Sprint); ok && !s.Start.IsZero() {
 		return s.Start.Add(sessionLength)
+	}
+	if r.Sprint && r.Date.Year() < sprintFirst {
+		return r.QualifyingKnownAt().Add(sessionLength)
 	}
 	return r.QualifyingKnownAt()
 }

@@ -86,6 +86,9 @@ func parts(r *season.Round) []part {
 		}
 	}
 	qualified := ends[season.Qualifying]
+	if _, ok := ends[season.Sprint]; !ok && r.Sprint && r.Date.Year() < 2024 { // sprints followed qualifying
+		ends[season.Sprint] = qualified.Add(time.Hour)
+	}
 	end := func(kind season.SessionKind) time.Time {
 		if t, ok := ends[kind]; ok {
 			return t
