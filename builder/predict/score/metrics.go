@@ -21,9 +21,13 @@ type Metrics struct {
 	PodiumBrier    float64 `json:"podium_brier"` // of the chances of a podium, 0 to 6
 	ECEPct         float64 `json:"ece_pct"`      // expected calibration error of the picked winner's chance
 
-	PointsBrier   float64 `json:"points_brier,omitzero"` // of the chances of the first ten places; like RPS of whole orders alone
-	RPS           float64 `json:"rps,omitzero"`          // ranked probability score, 0 to 1
-	ECEDriversPct float64 `json:"ece_drivers_pct"`       // expected calibration error of every driver's podium chance
+	PointsBrier float64 `json:"points_brier,omitzero"` // of the chances of the first ten places; like RPS of whole orders alone
+	RPS         float64 `json:"rps,omitzero"`          // ranked probability score, 0 to 1
+	// PlacesLogScore is the log-loss of every candidate's place, nats per race; no chance counts below 1e-6.
+	PlacesLogScore float64 `json:"places_log_score,omitzero"`
+	FinishesOnZero int     `json:"finishes_on_zero,omitzero"` // classified in a place that is published as 0.00 %
+	Finishes       int     `json:"finishes,omitzero"`         // classified candidates
+	ECEDriversPct  float64 `json:"ece_drivers_pct"`           // expected calibration error of every driver's podium chance
 
 	Intervals *Intervals `json:"intervals,omitempty"`
 }
@@ -102,6 +106,9 @@ func sum(sorted []Score, times []int) Metrics {
 		m.PodiumBrier += float64(w * s.PodiumBrier)
 		m.PointsBrier += float64(w * s.PointsBrier)
 		m.RPS += float64(w * s.RPS)
+		m.PlacesLogScore += float64(w * s.PlacesLogScore)
+		m.FinishesOnZero += times[i] * s.FinishesOnZero
+		m.Finishes += times[i] * s.Finishes
 	}
 	if n == 0 {
 		return m
@@ -114,6 +121,7 @@ func sum(sorted []Score, times []int) Metrics {
 	m.PodiumBrier /= n
 	m.PointsBrier /= n
 	m.RPS /= n
+	m.PlacesLogScore /= n
 	return m
 }
 

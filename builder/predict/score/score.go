@@ -12,7 +12,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// leastChance is the chance of a winner outside the candidates; it keeps the log-loss finite.
+// leastChance is the chance of a winner outside the candidates, and the least chance of a place; it keeps logarithms finite.
 const leastChance = 1e-6
 
 // Score is the score of one forecast.
@@ -26,10 +26,14 @@ type Score struct {
 	// PodiumBrier is the same for the chances of a podium, 0 to 6.
 	PodiumBrier float64
 
-	// Of a forecast with whole orders: the same for the chances of the first ten places, and the ranked probability
-	// score, in which not being classified is the last place.
-	PointsBrier float64 `json:"-"`
-	RPS         float64 `json:"-"`
+	// Of a forecast with whole orders: the same for the chances of the first ten places; the ranked probability
+	// score, in which not being classified is the last place; the sum over the candidates of -ln of the chance of the
+	// outcome, a place or not being classified; and the classified candidates, all and those in a place published as 0.
+	PointsBrier    float64 `json:"-"`
+	RPS            float64 `json:"-"`
+	PlacesLogScore float64 `json:"-"`
+	Finishes       int     `json:"-"`
+	FinishesOnZero int     `json:"-"`
 
 	Podiums []Outcome `json:"-"` // of every candidate
 }
@@ -62,11 +66,26 @@ func New(f predict.Forecast, r *season.Round) Score {
 			off := said - indicator(at >= 1 && at <= i+1)
 			s.RPS += float64(off*off) / float64(len(c.Places)*len(f.Candidates))
 		}
+		chance := c.Out
+		if at >= 1 {
+			chance = 0 // of a place behind as many as there are candidates
+			if at <= len(c.Places) {
+				chance = c.Places[at-1]
+			}
+			s.Finishes++
+			if chance < publishedZero {
+				s.FinishesOnZero++
+			}
+		}
+		s.PlacesLogScore -= portable.Log(max(chance, leastChance))
 		came := indicator(at >= 1 && at <= scored)
 		s.PointsBrier += float64((points-came)*(points-came)) - came
 	}
 	return s
 }
+
+// publishedZero is the chance below which a percentage with two decimals is 0.00.
+const publishedZero = .00005
 
 // scored is the number of places that give points since 2010.
 const scored = 10
