@@ -101,8 +101,42 @@ func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, erro
 	}
 	sim.run(c)
 	odds.Drivers = contenders(sim.drivers, sim.most, len(remaining), 1, c.Runs)
+	sharpen(odds.Drivers, earlyPower(float64(odds.Races)/float64(len(s.Rounds))))
 	odds.Teams = contenders(sim.teams, sim.mostTeam, len(remaining), 2, c.Runs)
 	return odds, nil
+}
+
+// The chances of the drivers' title are too even early in a season: after a quarter of the seasons 2010 to 2025 the
+// likeliest had .74 and won 15 of 16. They are raised to the power 1 + earlyGain until early of the season is held; from
+// there the power falls to 1 at half. The gain was chosen on 1996 to 2009. From a fifth to two fifths of the seasons 2010
+// to 2025 it lowers the log-loss by .085 [.056, .114]. The chances of the constructors' title need no power.
+const (
+	earlyGain = .5
+	early     = .3
+	half      = .5
+)
+
+func earlyPower(held float64) float64 {
+	return 1 + float64(earlyGain*min(1, max(0, half-held)/(half-early)))
+}
+
+// sharpen raises chances to a power and makes them add up to 1.
+func sharpen[ID season.DriverID | season.TeamID](list []Chance[ID], power float64) {
+	if power == 1 {
+		return
+	}
+	total := 0.0
+	for i, c := range list {
+		if c.Title > 0 {
+			list[i].Title = portable.Pow(c.Title, power)
+		}
+		total += list[i].Title
+	}
+	for i := range list {
+		if total > 0 {
+			list[i].Title /= total
+		}
+	}
 }
 
 // counted is the number of places that break a tie on points.
