@@ -12,13 +12,19 @@ import (
 // one is the unit of every published chance: a millionth.
 const one = 1_000_000
 
-// newForecast makes a forecast of candidates in starting order. The first three of pick are the picked
-// podium.
-func newForecast(candidates []Candidate, pick []season.DriverID, basis Basis) Forecast {
+// newForecast makes a forecast of candidates in starting order. The pick is made of their chances: the winner has the
+// largest chance of a win; second and third have the largest chances of a podium among the others.
+func newForecast(candidates []Candidate, basis Basis) Forecast {
 	f := Forecast{Candidates: candidates, Basis: basis}
 	// Stable: drivers of equal chances keep their starting order.
 	slices.SortStableFunc(f.Candidates, func(a, b Candidate) int { return cmp.Compare(b.Win, a.Win) })
-	copy(f.Podium[:], pick)
+	picked := slices.Clone(f.Candidates)
+	if len(picked) > 0 {
+		slices.SortStableFunc(picked[1:], func(a, b Candidate) int { return cmp.Compare(b.Podium, a.Podium) })
+	}
+	for i, c := range picked[:min(len(f.Podium), len(picked))] {
+		f.Podium[i] = c.Driver
+	}
 	return f
 }
 
@@ -39,40 +45,16 @@ func (f Forecast) Without(out []season.DriverID) Forecast {
 	for i := range win {
 		win[i] /= total
 	}
-	at := func(factor float64) (scaled []float64) {
-		for _, p := range podium {
-			scaled = append(scaled, float64(factor*p)/(1-p+float64(factor*p)))
-		}
-		return scaled
-	}
-	low, high := 1., 1e9
-	for range 100 {
-		if middle := (low + high) / 2; sum(at(middle)) < float64(len(f.Podium)) {
-			low = middle
-		} else {
-			high = middle
-		}
+	odds := make([]float64, len(podium))
+	for i, p := range podium {
+		odds[i] = p / max(1-p, leastRate)
 	}
 	win = millionths(win, one, nil)
 	rest := Forecast{Basis: f.Basis}
-	for i, p := range millionths(at(low), len(f.Podium)*one, win) {
+	for i, p := range millionths(scaleOdds(odds, float64(len(f.Podium)), win), len(f.Podium)*one, win) {
 		rest.Candidates = append(rest.Candidates, Candidate{Driver: drivers[i], Win: win[i], Podium: p})
 	}
-	return newForecast(rest.Candidates, byChance(drivers, win), f.Basis)
-}
-
-// byChance sorts the drivers by falling probability. Equals keep their order.
-func byChance(drivers []season.DriverID, win []float64) []season.DriverID {
-	order := make([]int, len(drivers))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(win[b], win[a]) })
-	sorted := make([]season.DriverID, len(drivers))
-	for i, j := range order {
-		sorted[i] = drivers[j]
-	}
-	return sorted
+	return newForecast(rest.Candidates, f.Basis)
 }
 
 // withPodium returns the candidates with the chances of a podium: see podiumChances.

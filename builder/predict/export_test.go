@@ -2,8 +2,17 @@ package predict
 
 import "gridcast/builder/season"
 
-// Places is places.
-var Places = places
+// Places is places, and WithOrders withOrders.
+var (
+	Places     = places
+	WithOrders = withOrders
+)
+
+// The slow cars of places.
+const (
+	SlowShare = slowShare
+	SlowRate  = slowRate
+)
 
 // Pace is the estimated pace of a car or a driver, in percent. Lower is faster.
 type Pace struct {

@@ -15,7 +15,7 @@ const (
 )
 
 // Frequency ranks the starters by a fact known before the race. A starter's chance is the frequency of
-// wins from his rank in the last ten years. The pick is the first three ranks.
+// wins from his rank in the last ten years.
 //
 // Eight imaginary races smooth the frequencies: in them rank k wins in proportion to 1/k². They also
 // give a forecast for the first race of an archive.
@@ -24,6 +24,8 @@ type Frequency struct {
 	rank func(runners []runner, races []race) []runner
 	// firstOnly counts only the first rank and shares the rest equally.
 	firstOnly bool
+	// ranked picks the first three ranks, whatever their chances.
+	ranked bool
 	// podiums counts podiums by rank for the podium chances, which else follow from those to win.
 	podiums bool
 }
@@ -33,28 +35,28 @@ var _ Model = (*Frequency)(nil)
 // GridFrequency ranks by the starting grid: the baseline for every better model. Until the grid is
 // known it ranks by qualifying, and before qualifying by the championship.
 func GridFrequency() *Frequency {
-	return &Frequency{name: "grid-frequency-1", rank: byGrid}
+	return &Frequency{name: "grid-frequency-2", rank: byGrid}
 }
 
 // SlotPodiums is GridFrequency with the frequency of podiums from each slot.
 func SlotPodiums() *Frequency {
-	return &Frequency{name: "slot-podiums-1", rank: byGrid, podiums: true}
+	return &Frequency{name: "slot-podiums-2", rank: byGrid, podiums: true}
 }
 
 // Pole picks the driver on pole and gives all others equal chances.
 func Pole() *Frequency {
-	return &Frequency{name: "pole-1", rank: byGrid, firstOnly: true}
+	return &Frequency{name: "pole-1", rank: byGrid, firstOnly: true, ranked: true}
 }
 
 // Leader ranks by the championship before the race. At the first race of a season the final standings
 // of the season before count.
 func Leader() *Frequency {
-	return &Frequency{name: "leader-1", rank: byChampionship}
+	return &Frequency{name: "leader-1", rank: byChampionship, ranked: true}
 }
 
 // PreviousWinner ranks by the finishing order of the race before.
 func PreviousWinner() *Frequency {
-	return &Frequency{name: "previous-winner-1", rank: byLastRace}
+	return &Frequency{name: "previous-winner-1", rank: byLastRace, ranked: true}
 }
 
 func byGrid(runners []runner, _ []race) []runner { return runners }
@@ -95,7 +97,11 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 			candidates[i].Podium = p
 		}
 	}
-	return newForecast(candidates, drivers[:min(3, len(drivers))], basis), nil
+	f := newForecast(candidates, basis)
+	if m.ranked {
+		copy(f.Podium[:], drivers)
+	}
+	return f, nil
 }
 
 // counts returns the smoothed numbers of wins and of podiums of each of n ranks in the races before the last. It

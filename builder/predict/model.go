@@ -21,12 +21,12 @@ import (
 // history under new rules, and the outcome of qualifying alone. It multiplies chances, with weights as
 // exponents. The weights start at Mixture.Usual, or at Mixture.NewRules under new rules. After each race
 // of the season they move towards the expert with the largest chance of the winner, and a little back to
-// Usual. V2 picks its likeliest winner; the fits without ratings pick the second and third.
+// Usual.
 //
 // Each season has its fits, learnt from the seasons before. There is a set for each state of knowledge:
 // the grid; qualifying alone, with the order of qualifying in place of the grid; practice alone; and
 // nothing of the weekend. Without qualifying V2 mixes two experts, the fits of form with and without the
-// ratings, and picks its three likeliest winners.
+// ratings.
 //
 // The chances of the places behind the winner know retirements: see places.
 //
@@ -76,8 +76,8 @@ const mostFits = 64
 
 // The names and versions of both forms.
 const (
-	R2 = "r2-3"
-	V2 = "v2-2"
+	R2 = "r2-4"
+	V2 = "v2-3"
 )
 
 // NewR2 returns the model with R2 alone.
@@ -121,7 +121,7 @@ func (e Explanation) Qualified() Forecast {
 		return e.Forecast
 	}
 	win = millionths(win, one, nil)
-	return newForecast(withPodium(drivers, win, win), byChance(drivers, win), e.Forecast.Basis)
+	return newForecast(withPodium(drivers, win, win), e.Forecast.Basis)
 }
 
 // Weights are the exponents of the chances of R2, of the fits without ratings and of qualifying alone.
@@ -153,7 +153,8 @@ func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Ex
 		return Explanation{}, fmt.Errorf("predict %d %s: %w", year, round, err)
 	}
 	fillGaps(smp, m.memory.steps)
-	return m.explain(smp, fits), nil
+	next := !slices.ContainsFunc(now.races[:len(now.races)-1], func(r race) bool { return r.year == year && !r.round.Finished() })
+	return m.explain(smp, fits, next), nil
 }
 
 // opened is the knowledge before a round: the races up to the round itself, the state after the earlier
@@ -183,7 +184,17 @@ func (m *Ranked) open(v *season.View, year int, round season.GrandPrixID) (opene
 	return opened{races, now, smp, w}, nil
 }
 
-func (m *Ranked) explain(smp *sample, fits *experts) Explanation {
+// The powers of the odds of a podium before qualifying: of the next race, and of the races after it. Without them these
+// chances are too sure: of 2010 to 2026 those of .89 came .81 of the time, and those of races further away hardly
+// fewer. With them the Brier score of the podium falls by .010 [-.002, .020] for the next race and by .019 [.004, .034] for
+// the third. Chances of a win are sure enough, and after qualifying no power gains more than noise.
+const (
+	nextPower  = .85
+	laterPower = .8
+)
+
+// explain predicts a race from its sample. next: every earlier race of the season is known.
+func (m *Ranked) explain(smp *sample, fits *experts, next bool) Explanation {
 	e := Explanation{Fits: slices.Concat(fits.r2, fits.unrated, fits.qualified)}
 	basis := Basis{Order: smp.order, Missing: smp.missing}
 	for _, f := range e.Fits {
@@ -212,13 +223,13 @@ func (m *Ranked) explain(smp *sample, fits *experts) Explanation {
 		e.Starters = append(e.Starters, starter)
 	}
 	win = millionths(softmax(win), one, nil)
-	pick := byChance(smp.drivers, win)
-	if m.mixed && smp.order != FromForm {
-		winner := pick[0]
-		others := byChance(smp.drivers, millionths(softmax(chances[1]), one, nil))
-		pick = append([]season.DriverID{winner}, slices.DeleteFunc(others, func(d season.DriverID) bool { return d == winner })...)
+	power := 1.0
+	if smp.order == FromForm {
+		if power = laterPower; next {
+			power = nextPower
+		}
 	}
-	e.Forecast = newForecast(withOrders(smp.drivers, win, rate, m.memory.retirements(smp.year)), pick, basis)
+	e.Forecast = newForecast(withOrders(smp.drivers, win, rate, m.memory.retirements(smp.year), power), basis)
 	return e
 }
 

@@ -40,6 +40,9 @@ func TestPlacesAreThoseOfDraws(t *testing.T) {
 			arrived := 0
 			for i := range arrival {
 				arrival[i] = rng.ExpFloat64() / tc.rate[i]
+				if rng.Float64() < predict.SlowShare {
+					arrival[i] /= predict.SlowRate
+				}
 				if i == winner {
 					arrival[i] = -1
 				} else if rng.Float64() < out {
@@ -149,4 +152,37 @@ func TestWithout(t *testing.T) {
 	if same := f.Without([]season.DriverID{"x"}); len(same.Candidates) != 5 || same.Candidates[0].Win != .5 {
 		t.Errorf("nobody is missing: got %+v", same)
 	}
+}
+
+// TestPodiumsOfAPower moves the chances of the places to less sure podiums, and keeps what they add up to.
+func TestPodiumsOfAPower(t *testing.T) {
+	const n, out = 20, .2
+	drivers, win, rate := make([]season.DriverID, n), make([]float64, n), make([]float64, n)
+	for i := range win {
+		drivers[i], rate[i] = season.DriverID(fmt.Sprint(i)), math.Pow(.7, float64(i))
+		win[i] = math.Round(1e6*rate[i]*.3/(1-math.Pow(.7, n))) / 1e6
+	}
+	win[0] += 1 - sum(win)
+	sure, less := predict.WithOrders(drivers, win, rate, out, 1), predict.WithOrders(drivers, win, rate, out, .8)
+	for place := range n {
+		a, b := 0., 0.
+		for i := range n {
+			a, b = a+sure[i].Places[place], b+less[i].Places[place]
+		}
+		near(t, fmt.Sprint("place ", place+1), b, a, 2e-5)
+	}
+	for i := range n {
+		near(t, fmt.Sprint("first three places of ", i), sum(less[i].Places[:3]), less[i].Podium, 4e-6)
+		near(t, fmt.Sprint("not classified: ", i), less[i].Out, sure[i].Out, 2e-6)
+	}
+	if less[0].Podium >= sure[0].Podium || less[n-1].Podium <= sure[n-1].Podium {
+		t.Errorf("got podium chances from %v to %v, without a power from %v to %v", less[0].Podium, less[n-1].Podium, sure[0].Podium, sure[n-1].Podium)
+	}
+}
+
+func sum(x []float64) (total float64) {
+	for _, v := range x {
+		total += v
+	}
+	return total
 }

@@ -130,37 +130,37 @@ type worked struct {
 
 var workedRaces = []worked{
 	{2014, "australia", predict.Weights{.1, .8, .1}, map[season.DriverID][5]float64{
-		"lewis-hamilton":  {.6225, .6203, .5425, .6270, .9227},
-		"nico-rosberg":    {.1680, .2243, .1145, .2087, .7584},
-		"fernando-alonso": {.1031, .0623, .0194, .0597, .4836},
+		"lewis-hamilton":  {.6225, .6203, .5425, .6270, .9068},
+		"nico-rosberg":    {.1680, .2243, .1145, .2087, .7324},
+		"fernando-alonso": {.1031, .0623, .0194, .0597, .4797},
 	}, [3]season.DriverID{"lewis-hamilton", "nico-rosberg", "fernando-alonso"}},
 	{2022, "bahrain", predict.Weights{.1, .8, .1}, map[season.DriverID][5]float64{
-		"max-verstappen":  {.5502, .4853, .2726, .4715, .8920},
-		"charles-leclerc": {.2238, .3209, .4590, .3261, .7976},
-		"carlos-sainz-jr": {.0720, .1013, .1340, .1023, .5269},
+		"max-verstappen":  {.5502, .4853, .2726, .4715, .8695},
+		"charles-leclerc": {.2238, .3209, .4590, .3261, .7761},
+		"carlos-sainz-jr": {.0720, .1013, .1340, .1023, .5230},
 	}, [3]season.DriverID{"max-verstappen", "charles-leclerc", "carlos-sainz-jr"}},
 	{2022, "saudi-arabia", predict.Weights{.1753, .7138, .1109}, map[season.DriverID][5]float64{
-		"charles-leclerc": {.2885, .3835, .3451, .3735, .7965},
-		"max-verstappen":  {.2951, .2359, .0569, .2170, .6744},
+		"charles-leclerc": {.2885, .3835, .3451, .3735, .7782},
+		"max-verstappen":  {.2951, .2359, .0569, .2170, .6606},
 		"sergio-perez":    {.1702, .1497, .4188, .1777, .5363},
-		"carlos-sainz-jr": {.1383, .1514, .1037, .1480, .5444},
+		"carlos-sainz-jr": {.1383, .1514, .1037, .1480, .5410},
 	}, [3]season.DriverID{"charles-leclerc", "max-verstappen", "carlos-sainz-jr"}},
 	{2022, "miami", predict.Weights{.3941, .5491, .0568}, map[season.DriverID][5]float64{
-		"charles-leclerc": {.3408, .4144, .4757, .3943, .8395},
-		"max-verstappen":  {.4319, .3631, .1197, .3722, .8466},
+		"charles-leclerc": {.3408, .4144, .4757, .3943, .8168},
+		"max-verstappen":  {.4319, .3631, .1197, .3722, .8228},
 	}, [3]season.DriverID{}},
 	{2022, "abu-dhabi", predict.Weights{.8605, .1116, .0280}, map[season.DriverID][5]float64{
-		"max-verstappen": {.7068, .7048, .5007, .7029, .9401},
-		"sergio-perez":   {.0923, .0884, .2316, .0947, .5685},
+		"max-verstappen": {.7068, .7048, .5007, .7029, .9269},
+		"sergio-perez":   {.0923, .0884, .2316, .0947, .5558},
 	}, [3]season.DriverID{}},
 	{2024, "miami", predict.Weights{.8467, .1112, .0421}, map[season.DriverID][5]float64{
-		"max-verstappen":  {.8486, .7982, .4583, .8334, .9744},
-		"charles-leclerc": {.0780, .0975, .2494, .0852, .7106},
+		"max-verstappen":  {.8486, .7982, .4583, .8334, .9673},
+		"charles-leclerc": {.0780, .0975, .2494, .0852, .6823},
 	}, [3]season.DriverID{}},
 	{2024, "abu-dhabi", predict.Weights{.8519, .1067, .0414}, map[season.DriverID][5]float64{
-		"lando-norris":   {.5726, .6374, .4800, .5801, .9147},
-		"oscar-piastri":  {.1436, .1445, .2180, .1475, .6750},
-		"max-verstappen": {.1407, .0996, .0522, .1313, .5289},
+		"lando-norris":   {.5726, .6374, .4800, .5801, .8968},
+		"oscar-piastri":  {.1436, .1445, .2180, .1475, .6568},
+		"max-verstappen": {.1407, .0996, .0522, .1313, .5264},
 	}, [3]season.DriverID{}},
 }
 
