@@ -26,7 +26,7 @@ type backtestCmd struct {
 	To      int    `required:"" help:"Last season to score." placeholder:"YEAR" env:"-"`
 	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path"`
 	Model   string `help:"The model that makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	Basis   string `help:"The known facts of the weekend: ${enum}; form means only the entry list." enum:"grid,qualifying,form" default:"grid"`
+	Basis   string `help:"The known facts of the weekend: ${enum}; form means only the entry list." enum:"grid,qualifying,practice,form" default:"grid"`
 	Plot    string `help:"Write an SVG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.svg" type:"path"`
 	Live    bool   `help:"Score the picks made during the races, by checkpoint; needs --laps."`
 	Titles  bool   `help:"Score the title odds after a quarter, half and three quarters of each season that is over."`
@@ -67,7 +67,7 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	config.Basis = predict.Order(c.Basis)
-	if config.Basis == predict.FromForm {
+	if config.Basis == predict.FromForm || config.Basis == backtest.FromPractice {
 		config.Baselines = slices.DeleteFunc(config.Baselines, func(b backtest.Baseline) bool { return b.Name == "f0" }) // needs qualifying
 	}
 	config.Progress = s.Progress

@@ -40,6 +40,7 @@ const (
 type figures struct {
 	Grid       backtest.Report     `json:"grid"`
 	Qualifying backtest.Report     `json:"qualifying"`
+	Practice   backtest.Report     `json:"practice"`
 	Form       backtest.Report     `json:"form"`
 	Known      backtest.Report     `json:"grid_to_2024"`
 	Titles     titles.Record       `json:"titles"`
@@ -73,7 +74,7 @@ func readFigures(t *testing.T) (f figures) {
 func TestPredictionsPage(t *testing.T) {
 	text := must.Get(os.ReadFile(page))(t)
 	tables := tablesOf(readFigures(t))
-	block := regexp.MustCompile(`(?s)<!-- figures: (\w+) -->\n.*?<!-- end -->`)
+	block := regexp.MustCompile(`(?s)<!-- figures: ([\w ]+) -->\n.*?<!-- end -->`)
 	want := block.ReplaceAllStringFunc(string(text), func(found string) string {
 		name := block.FindStringSubmatch(found)[1]
 		table, ok := tables[name]
@@ -116,7 +117,7 @@ func TestPredictionsFigures(t *testing.T) {
 		to    int
 		basis predict.Order
 		into  *backtest.Report
-	}{{2026, predict.FromGrid, &got.Grid}, {2026, predict.FromQualifying, &got.Qualifying}, {2026, predict.FromForm, &got.Form}, {2024, predict.FromGrid, &got.Known}} {
+	}{{2026, predict.FromGrid, &got.Grid}, {2026, predict.FromQualifying, &got.Qualifying}, {2026, backtest.FromPractice, &got.Practice}, {2026, predict.FromForm, &got.Form}, {2024, predict.FromGrid, &got.Known}} {
 		config := backtest.DefaultConfig(2010, run.to)
 		config.Basis = run.basis
 		report := must.Get(backtest.Run(t.Context(), a, config))(t)
@@ -143,8 +144,10 @@ func TestPredictionsFigures(t *testing.T) {
 // text returns the figures as JSON with four decimals, without the intervals of single seasons.
 func (f figures) text(t *testing.T) []byte {
 	t.Helper()
-	for _, r := range []*backtest.Report{&f.Grid, &f.Qualifying, &f.Form, &f.Known} {
-		r.Subsets = nil
+	for _, r := range []*backtest.Report{&f.Grid, &f.Qualifying, &f.Practice, &f.Form, &f.Known} {
+		for i := range r.Subsets {
+			r.Subsets[i].Model.Intervals, r.Subsets[i].Baselines = nil, nil
+		}
 		for i := range r.Seasons {
 			s := &r.Seasons[i]
 			s.Model.Intervals = nil
@@ -200,6 +203,7 @@ func tablesOf(f figures) map[string]string {
 	}{
 		{"gridcast, qualifying", f.Qualifying.Model},
 		{"gridcast, grid", f.Grid.Model},
+		{"gridcast, practice", f.Practice.Model},
 		{"gridcast, form", f.Form.Model},
 		{"f0: the outcome of qualifying alone", f.Grid.Baselines["f0"]},
 		{"frequency of the grid slot", f.Grid.Baselines["grid_frequency"]},
@@ -219,13 +223,37 @@ func tablesOf(f figures) map[string]string {
 		row("differences", "`"+name+"`", cell("%+.1f", d.WinnerHitPct), cell("%+.1f", d.PodiumPct), cell("%+.3f", d.LogLoss), cell("%+.3f", d.PodiumBrier))
 	}
 
-	head("orders", "whole orders", "Brier of the points", "ranked probability score")
-	row("orders", "2010 to 2024", num(f.Known.Model.PointsBrier), fmt.Sprintf("%.4f", f.Known.Model.RPS))
-	row("orders", "2010 to 2026", num(f.Grid.Model.PointsBrier), fmt.Sprintf("%.4f", f.Grid.Model.RPS))
+	head("orders", "whole orders", "Brier of the points", "ranked probability score", "log-loss of all places", "classified", "in a place of 0.00 %")
+	for _, r := range []struct {
+		name string
+		of   score.Metrics
+	}{{"2010 to 2024", f.Known.Model}, {"2010 to 2026", f.Grid.Model}} {
+		row("orders", r.name, num(r.of.PointsBrier), fmt.Sprintf("%.4f", r.of.RPS), fmt.Sprintf("%.2f", r.of.PlacesLogScore), strconv.Itoa(r.of.Finishes), strconv.Itoa(r.of.FinishesOnZero))
+	}
 
-	head("reliability", "drivers", "podium said %", "came % [95 %]")
-	for _, b := range f.Grid.Podiums {
-		row("reliability", strconv.Itoa(b.Races), pct(100*b.Said), in("%.1f", 100*b.Won, score.Interval{100 * b.Interval[0], 100 * b.Interval[1]}))
+	bases := []backtest.Report{f.Grid, f.Qualifying, f.Practice, f.Form}
+	head("reliability", "podium about", "grid: said %", "came % [95 %]", "qualifying: said %", "came %", "practice: said %", "came %", "form: said %", "came %")
+	for tenth := range 11 {
+		cells := []string{fmt.Sprintf("%d %%", 10*tenth)}
+		for i, r := range bases {
+			said, came := "", ""
+			for _, b := range r.Podiums {
+				if int(10*b.Said+.5) == tenth {
+					said, came = pct(100*b.Said), pct(100*b.Won)+" of "+strconv.Itoa(b.Races)
+					if i == 0 {
+						came = in("%.1f", 100*b.Won, score.Interval{100 * b.Interval[0], 100 * b.Interval[1]}) + " of " + strconv.Itoa(b.Races)
+					}
+				}
+			}
+			cells = append(cells, said, came)
+		}
+		row("reliability", cells...)
+	}
+
+	head("slices", "", "races", "grid: winner %", "log-loss", "form: winner %", "log-loss")
+	for i, s := range f.Grid.Subsets {
+		form := f.Form.Subsets[i]
+		row("slices", s.Name, strconv.Itoa(s.Races), pct(s.Model.WinnerHitPct), num(s.Model.LogLoss), pct(form.Model.WinnerHitPct), num(form.Model.LogLoss))
 	}
 
 	head("seasons", "", "races", "winner %", "pole's", "podium %", "grid's", "LL", "slot", "qualifying", "form")
@@ -246,13 +274,22 @@ func tablesOf(f figures) map[string]string {
 		}
 	}
 
-	head("live", "distance %", "races", "winner %", "log-loss", "podium Brier", "order alone: winner %", "log-loss", "podium Brier", "positions: winner %", "log-loss", "podium Brier")
+	head("live", "distance %", "races", "winner %", "log-loss", "podium Brier", "order alone: winner %", "log-loss", "podium Brier", "before the race: winner %", "log-loss", "podium Brier", "positions: winner %", "log-loss", "podium Brier")
 	for _, c := range f.Live.Checkpoints {
 		cells := []string{strconv.Itoa(c.Percent), strconv.Itoa(c.Races)}
-		for _, m := range []score.Metrics{c.Model, c.Baselines["order_only"], c.Baselines["leader"]} {
+		for _, m := range []score.Metrics{c.Model, c.Baselines["order_only"], c.Baselines["before"], c.Baselines["leader"]} {
 			cells = append(cells, pct(m.WinnerHitPct), num(m.LogLoss), num(m.PodiumBrier))
 		}
 		row("live", cells...)
+	}
+
+	head("last laps", "laps to go", "leaders", "said %", "came %", "more than 5 s ahead", "said %", "came %", "podiums", "said %", "came %", "from the order: said %")
+	for _, l := range f.Live.LastLaps {
+		cells := []string{strconv.Itoa(l.LapsToGo)}
+		for _, o := range []backtest.Outcomes{l.Leaders, l.Clear, l.Podiums} {
+			cells = append(cells, strconv.Itoa(o.Chances), pct(100*o.Said), pct(100*o.Came))
+		}
+		row("last laps", append(cells, pct(100*l.OrderPodiums.Said))...)
 	}
 	return tables
 }

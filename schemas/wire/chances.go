@@ -60,7 +60,8 @@ type ForecastRecord struct {
 	// Name and version of the model.
 	Model string `json:"model"`
 	// The latest facts of the weekend behind the forecast: the grid, qualifying, the sprint or its qualifying,
-	// practice, or none, so that form decided.
+	// practice, or none, so that form decided. Form is weak in the first rounds of new rules. Before qualifying the
+	// chances of a podium are less sure, and less again for a race after the next.
 	Basis Basis `json:"basis"`
 	// The race whose starters stand in for the entries of this one; absent once its entries are known.
 	EntriesFrom SessionKey `json:"entries_from,omitzero"`

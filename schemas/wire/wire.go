@@ -150,7 +150,7 @@ type NextRace struct {
 type Accuracy struct {
 	RacesEvaluated int          `json:"races_evaluated"` // frozen pre-race pick and verified result
 	PreRace        HitRates     `json:"pre_race"`
-	Live           LiveHitRates `json:"live"` // over the evaluated races with a live pick
+	Live           LiveHitRates `json:"live"` // over the evaluated races with a live pick at half distance
 }
 
 // HitRates are percentages over the scored races: hits / races, and picked drivers that

@@ -105,9 +105,12 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 	return newReport(c, races, scores), nil
 }
 
+// FromPractice is the basis of a forecast from form that has seen practice.
+const FromPractice predict.Order = "practice"
+
 // viewOf returns the facts that a pick on the basis could have used: with
-// the grid when it was known; on qualifying at its end, without the grid; on form
-// without any session of the weekend.
+// the grid when it was known; on qualifying at its end, without the grid; on practice without qualifying and sprint;
+// on form without any session of the weekend.
 func viewOf(archive *season.Archive, r Race, basis predict.Order) *season.View {
 	if basis == predict.FromGrid || basis == "" {
 		return archive.AsOf(r.GridKnownAt())
@@ -119,8 +122,11 @@ func viewOf(archive *season.Archive, r Race, basis predict.Order) *season.View {
 	s.Rounds = slices.Clone(s.Rounds)
 	known, _ := s.Round(r.GrandPrix)
 	known.Grid = nil
+	if basis != predict.FromQualifying {
+		known.Qualifying, known.SprintQualifying, known.SprintGrid, known.SprintResults = nil, nil, nil, nil
+	}
 	if basis == predict.FromForm {
-		known.Practice, known.Qualifying, known.SprintQualifying, known.SprintGrid, known.SprintResults = [4][]season.TimedLap{}, nil, nil, nil, nil
+		known.Practice = [4][]season.TimedLap{}
 	}
 	return &w
 }

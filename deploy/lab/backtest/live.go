@@ -3,7 +3,9 @@ package backtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/portable"
@@ -34,11 +36,60 @@ type LiveReport struct {
 	To          int          `json:"to"`
 	ModelName   string       `json:"model_name"`
 	Checkpoints []Checkpoint `json:"checkpoints"`
+	LastLaps    []LastLap    `json:"last_laps"` // from the flag back
+}
+
+// LastLap compares chances with outcomes when the leader has completed all but a few laps.
+type LastLap struct {
+	LapsToGo int      `json:"laps_to_go"` // 0: the flag
+	Leaders  Outcomes `json:"leaders"`    // their chances of the win
+	Clear    Outcomes `json:"clear"`      // the same, of leaders more than five seconds ahead
+	Podiums  Outcomes `json:"podiums"`    // chances of a podium above one half
+
+	OrderPodiums Outcomes `json:"order_podiums"` // the same, from the order alone
+}
+
+// Outcomes is the mean of some chances and the share of them that came.
+type Outcomes struct {
+	Chances int     `json:"chances"`
+	Said    float64 `json:"said"`
+	Came    float64 `json:"came"`
+}
+
+func (o *Outcomes) add(said float64, came bool) {
+	n := float64(o.Chances)
+	o.Chances++
+	o.Said = (o.Said*n + said) / (n + 1)
+	o.Came = (o.Came*n + indicator(came)) / (n + 1)
+}
+
+// lastLaps is the number of laps before the flag that LastLap describes.
+const lastLaps = 5
+
+// add adds the forecasts of one moment.
+func (l *LastLap) add(state predict.RaceState, f, order predict.Forecast, podium []season.DriverID) {
+	leader := state.Cars[0].Driver
+	won := leader == podium[0]
+	for _, c := range f.Candidates {
+		if c.Driver == leader {
+			l.Leaders.add(c.Win, won)
+			if len(state.Cars) > 1 && state.Cars[1].Gap > 5*time.Second {
+				l.Clear.add(c.Win, won)
+			}
+		}
+	}
+	for of, f := range map[*Outcomes]predict.Forecast{&l.Podiums: f, &l.OrderPodiums: order} {
+		for _, c := range f.Candidates {
+			if c.Podium > .5 {
+				of.add(c.Podium, slices.Contains(podium, c.Driver))
+			}
+		}
+	}
 }
 
 // Checkpoint holds the scores of the picks at one checkpoint.
 type Checkpoint struct {
-	Percent int `json:"checkpoint_pct"` // of the scheduled distance; 0 is the end of the first lap
+	Percent int `json:"checkpoint_pct"` // of the scheduled distance; 0 is the end of the first lap, 100 the flag
 	Part
 	Differences map[string]Difference `json:"differences"`
 	Reliability []score.Bin           `json:"reliability"`
@@ -51,8 +102,25 @@ const (
 	orderOnly  = "order_only"
 )
 
-// moments is the number of moments of a race that a fit uses, evenly over its distance. Each checkpoint is one of them.
+// moments is the number of moments of a race, evenly over its distance, from which a fit learns. Each checkpoint is one of
+// them. It learns from the first five laps and the last five as well.
 const moments = 20
+
+// checkpoints are those of the report: the service's, and the flag.
+var checkpoints = append(slices.Clone(predict.Checkpoints), 100)
+
+// teachingLaps returns the laps from which a fit learns.
+func teachingLaps(scheduled int) []int {
+	var laps []int
+	for k := range moments {
+		laps = append(laps, predict.CheckpointLap(100*k/moments, scheduled))
+	}
+	for k := range 5 {
+		laps = append(laps, min(k+1, scheduled), max(1, scheduled-k))
+	}
+	slices.Sort(laps)
+	return slices.Compact(laps)
+}
 
 // liveRace is a race with its forecast and its moments.
 type liveRace struct {
@@ -60,14 +128,13 @@ type liveRace struct {
 	round   *season.Round
 	before  predict.Forecast
 	podium  []season.DriverID
-	moments [moments]liveMoment
+	moments map[int]liveMoment // by the laps that the leader has completed; none behind the end of a stopped race
 }
 
-// liveMoment is the state of a race as it is predicted and as a sample. A race that was stopped before has neither.
+// liveMoment is the state of a race as it is predicted and as a sample.
 type liveMoment struct {
 	state  predict.RaceState
 	sample predict.LiveSample
-	ok     bool
 }
 
 // LiveRun measures live picks at the checkpoints. It learns the weights of a season from the
@@ -76,6 +143,10 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	held, err := forecasts(ctx, archive, races, c)
 	if err != nil {
 		return nil, err
+	}
+	report := &LiveReport{From: c.From, To: c.To, ModelName: c.Model.Name(), LastLaps: make([]LastLap, lastLaps)}
+	for left := range report.LastLaps {
+		report.LastLaps[left].LapsToGo = left
 	}
 	model := map[int][]score.Score{}
 	baselines := map[string]map[int][]score.Score{leaderNow: {}, beforeRace: {}, orderOnly: {}}
@@ -95,22 +166,27 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 				continue
 			}
 			n++
-			for _, percent := range predict.Checkpoints {
-				state, ok := r.at(percent)
-				if !ok {
-					continue
-				}
-				f, err := weights.Live(state, r.before)
+			for _, lap := range slices.Sorted(maps.Keys(r.moments)) {
+				m := r.moments[lap]
+				f, err := weights.Live(m.state, r.before)
 				if err != nil {
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
-				model[percent] = append(model[percent], score.New(f, r.round))
-				order, err := ofOrder.Live(state, r.before)
+				order, err := ofOrder.Live(m.state, r.before)
 				if err != nil {
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
-				for name, f := range map[string]predict.Forecast{leaderNow: positionFrequency(held[:i], state, percent), beforeRace: r.before, orderOnly: order} {
-					baselines[name][percent] = append(baselines[name][percent], score.New(f, r.round))
+				if left := r.round.ScheduledLaps - lap; left < lastLaps {
+					report.LastLaps[left].add(m.state, f, order, r.podium)
+				}
+				for _, percent := range checkpoints {
+					if predict.CheckpointLap(percent, r.round.ScheduledLaps) != lap {
+						continue
+					}
+					model[percent] = append(model[percent], score.New(f, r.round))
+					for name, f := range map[string]predict.Forecast{leaderNow: positionFrequency(held[:i], m.state, percent), beforeRace: r.before, orderOnly: order} {
+						baselines[name][percent] = append(baselines[name][percent], score.New(f, r.round))
+					}
 				}
 			}
 		}
@@ -118,8 +194,7 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	if n == 0 {
 		return nil, fmt.Errorf("live backtest from %d to %d: no lap times", c.From, c.To)
 	}
-	report := &LiveReport{From: c.From, To: c.To, ModelName: c.Model.Name()}
-	for _, percent := range predict.Checkpoints {
+	for _, percent := range checkpoints {
 		c := Checkpoint{
 			Percent: percent, Reliability: score.Reliability(model[percent]), Differences: map[string]Difference{},
 			Part: Part{Races: len(model[percent]), Model: score.NewMetrics(model[percent]), Baselines: map[string]score.Metrics{}},
@@ -152,21 +227,22 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 		if err != nil {
 			return nil, fmt.Errorf("forecast of %d %s: %w", l.Year, r.GrandPrix, err)
 		}
-		race := &liveRace{laps: l, round: r, before: f}
+		race := &liveRace{laps: l, round: r, before: f, moments: map[int]liveMoment{}}
 		for place := range 3 {
 			if row := r.Place(place + 1); row != nil {
 				race.podium = append(race.podium, row.Driver)
 			}
 		}
-		for k := range race.moments {
-			m := &race.moments[k]
-			lap := predict.CheckpointLap(100*k/moments, r.ScheduledLaps)
-			if m.state, m.ok = l.At(lap, r.ScheduledLaps); !m.ok {
+		for _, lap := range teachingLaps(r.ScheduledLaps) {
+			state, ok := l.At(lap, r.ScheduledLaps)
+			if !ok {
 				continue
 			}
-			if m.sample, err = predict.NewLiveSample(m.state, f, race.podium); err != nil {
+			sample, err := predict.NewLiveSample(state, f, race.podium)
+			if err != nil {
 				return nil, fmt.Errorf("lap times of %d %s: %w", l.Year, r.GrandPrix, err)
 			}
+			race.moments[lap] = liveMoment{state, sample}
 		}
 		held = append(held, race)
 		if c.Progress != nil {
@@ -176,20 +252,24 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 	return held, nil
 }
 
+// at returns the state of the race at a checkpoint, and false if it was stopped before.
 func (r *liveRace) at(percent int) (predict.RaceState, bool) {
-	m := &r.moments[percent*moments/100]
-	return m.state, m.ok
+	m, ok := r.moments[predict.CheckpointLap(percent, r.round.ScheduledLaps)]
+	return m.state, ok
 }
 
 // samplesBefore returns the moments of every race before the year, of equal weight together.
 func samplesBefore(held []*liveRace, year int, halfLife float64) []predict.LiveSample {
 	var samples []predict.LiveSample
 	for _, r := range held {
-		for _, m := range r.moments {
-			if age := year - 1 - r.laps.Year; m.ok && age >= 0 {
-				m.sample.Weight = portable.Exp2(-float64(age)/halfLife) / moments
-				samples = append(samples, m.sample)
-			}
+		age := year - 1 - r.laps.Year
+		if age < 0 {
+			continue
+		}
+		for _, lap := range slices.Sorted(maps.Keys(r.moments)) {
+			sample := r.moments[lap].sample
+			sample.Weight = portable.Exp2(-float64(age)/halfLife) / moments
+			samples = append(samples, sample)
 		}
 	}
 	return samples
