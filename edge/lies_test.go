@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,7 +86,7 @@ func forget(t *testing.T, key string, fate faultblob.Fate) {
 	lying.Store(false)
 	must.Advance(10 * time.Second)
 	now := w.get("/api/v1/standings")
-	must.Hold(t, now.StatusCode == 200 && string(now.body) != string(first.body), "honest for ten seconds: got %d, want the new version", now.StatusCode)
+	must.Hold(t, now.StatusCode == http.StatusOK && string(now.body) != string(first.body), "honest for ten seconds: got %d, want the new version", now.StatusCode)
 	must.Equal(t, "honest for ten seconds, the revoked key", 401, status("standard"))
 	s = w.edge.Status()
 	must.Hold(t, !s.Stale && !s.Keys.Stale && s.Version == 2, "honest for ten seconds: got %+v", s)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -37,7 +38,7 @@ func drain(t *testing.T) {
 		t.Fatalf("got %v, %v, want the response to the request under way", r.Response, err)
 	}
 	_, err = reader.ReadByte()
-	must.Hold(t, err == io.EOF, "after the response: got %v, want the end of the connection", err)
+	must.Hold(t, errors.Is(err, io.EOF), "after the response: got %v, want the end of the connection", err)
 	must.Succeed(t, "Run", <-stopped)
 }
 

@@ -83,11 +83,6 @@ func perMinute(tier string, limit int) option {
 	return func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers[tier] = limit }
 }
 
-// logging writes the log of the edge.
-func logging(log *lines) option {
-	return func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Log = slog.New(slog.NewTextHandler(log, nil)) }
-}
-
 // onDisk has a store in a folder, with version 1 and a list of keys.
 func onDisk(t *testing.T, dir string) (store blob.Store, on option) {
 	t.Helper()

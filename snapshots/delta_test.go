@@ -3,7 +3,6 @@ package snapshots_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"strings"
@@ -105,7 +104,7 @@ func TestReadsOfAnEdge(t *testing.T) {
 		t.Helper()
 		take()
 		v := must.Get(snapshots.Open(t.Context(), s, before))(t)
-		must.Equal(t, fmt.Sprintf("%s", what), want, take())
+		must.Equal(t, what, want, take())
 		return v
 	}
 	all := decades()

@@ -195,9 +195,9 @@ func TestDrafts(t *testing.T) {
 				must.Hold(t, err == nil && !r.Unchanged && r.Version == 2, "got version %d, unchanged %t, %v; want version 2", r.Version, r.Unchanged, err)
 				wantServed(t, s, 2, "")
 				return
-			case test.want == unchanged:
+			case errors.Is(test.want, unchanged):
 				must.Hold(t, err == nil && r.Unchanged && r.Version == 1, "got version %d, unchanged %t, %v; want nothing published", r.Version, r.Unchanged, err)
-			case test.want == invalid:
+			case errors.Is(test.want, invalid):
 				must.Fail(t, "an invalid draft", err)
 			default:
 				must.Fail(t, "a draft that may not follow", err, test.want)

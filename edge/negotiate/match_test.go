@@ -1,9 +1,9 @@
 package negotiate_test
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -68,9 +68,9 @@ func FuzzNoneMatch(f *testing.F) {
 }
 
 func TestPrefersHTML(t *testing.T) {
-	golden.Table(t, "testdata/html.txt", func(accept string) string { return fmt.Sprint(negotiate.PrefersHTML([]byte(accept))) })
+	golden.Table(t, "testdata/html.txt", func(accept string) string { return strconv.FormatBool(negotiate.PrefersHTML([]byte(accept))) })
 }
 
 func TestLists(t *testing.T) {
-	golden.Table(t, "testdata/lists.txt", func(header string) string { return fmt.Sprint(negotiate.Lists([]byte(header), "close")) })
+	golden.Table(t, "testdata/lists.txt", func(header string) string { return strconv.FormatBool(negotiate.Lists([]byte(header), "close")) })
 }

@@ -30,18 +30,19 @@ import (
 func TestStories(t *testing.T) {
 	const file = "testdata/stories.txt"
 	about, stories, _ := strings.Cut(string(must.Get(os.ReadFile(file))(t)), "\n## ")
-	text := about
+	var text strings.Builder
+	text.WriteString(about)
 	for told := range strings.SplitSeq(stories, "\n## ") {
 		title, events, _ := strings.Cut(told, "\n")
 		if testing.Short() && strings.Contains(title, "schedule") { // four days of looks at the store
-			text += "\n## " + told
+			text.WriteString("\n## " + told)
 			continue
 		}
 		t.Run(title, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { text += "\n## " + title + "\n" + newStory(t, title, events).play(events) })
+			synctest.Test(t, func(t *testing.T) { text.WriteString("\n## " + title + "\n" + newStory(t, title, events).play(events)) })
 		})
 	}
-	golden.File(t, file, text)
+	golden.File(t, file, text.String())
 }
 
 // story is a desk whose store and receiver can fail.
@@ -241,17 +242,18 @@ func (s *story) summary() string {
 	if hooks := must.Get(webhook.Load(s.t.Context(), s.store))(s.t); len(hooks) > 0 && hooks[0].Why != "" {
 		text += ", paused: " + since.ReplaceAllString(hooks[0].Why, "since …")
 	}
+	conditions := []string{text}
 	for _, family := range must.Get(s.reg.Gather())(s.t) {
 		if family.GetName() == "gridcast_webhook_deliveries_total" {
 			must.Equal(s.t, "outcomes in the metrics", 6, len(family.Metric))
 		}
 		for _, m := range family.Metric {
 			if n := m.GetGauge().GetValue() + m.GetCounter().GetValue(); n > 0 && family.GetName() == "gridcast_webhooks" {
-				text += ", " + m.Label[0].GetValue()
+				conditions = append(conditions, m.Label[0].GetValue())
 			}
 		}
 	}
-	return text
+	return strings.Join(conditions, ", ")
 }
 
 // since is an instant in the reason of a pause.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,7 +78,7 @@ func TestTemporary(t *testing.T) {
 		200: false, 304: false, 400: false, 401: false, 403: false, 404: false, 408: true, 409: false, 412: false, 425: true, 428: false, 429: true, 499: true,
 		500: true, 501: false, 502: true, 503: true, 504: true, 505: false, 507: false, 511: false, 520: true, 529: true,
 	} {
-		must.Equal(t, fmt.Sprintf("%d", status), want, retry.Temporary(status))
+		must.Equal(t, strconv.Itoa(status), want, retry.Temporary(status))
 	}
 }
 
