@@ -280,7 +280,7 @@ func data[T any](t testing.TB, a answer) T {
 	return envelope.Data
 }
 
-// TestMain makes this test binary the program of the scripts in testdata, which starts under another name.
+// TestMain makes this test binary the program of the scripts in testdata/script, which starts under another name.
 func TestMain(m *testing.M) {
 	switch os.Args[0] {
 	case sessionName:

@@ -39,7 +39,7 @@ import (
 	"gridcast/snapshots/blob/s3test"
 )
 
-// TestScripts runs each script of testdata. The archive has one of the embedded seasons, because a version of
+// TestScripts runs each script of testdata/script. The archive has one of the embedded seasons, because a version of
 // all seasons takes ten times as long. A script that needs others names them, or unsets GRIDCAST_ARCHIVE.
 func TestScripts(t *testing.T) {
 	t.Parallel() // fills the time in which others wait
@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 	bin := t.TempDir()
 	must.Do(t, os.Symlink(must.Get(os.Executable())(t), filepath.Join(bin, "gridcast")))
 	path := bin + string(filepath.ListSeparator) + os.Getenv("PATH")
-	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
 		for name, value := range variables {
 			env.Setenv(name, value)
 		}
@@ -366,7 +366,7 @@ func startSession(ts *testscript.TestScript) (*sessionOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, err := os.ReadFile(filepath.Join("testdata", ts.Name()+".txtar"))
+	script, err := os.ReadFile(filepath.Join("testdata", "script", ts.Name()+".txtar"))
 	if err != nil {
 		return nil, err
 	}
