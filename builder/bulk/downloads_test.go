@@ -1,4 +1,4 @@
-package builder_test
+package bulk_test
 
 import (
 	"archive/zip"
@@ -73,10 +73,10 @@ func table(t *testing.T, text string) (rows []map[string]string) {
 }
 
 // twoSeasons is service on an archive without a file.
-func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
+func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *testseason.Season {
 	t.Helper()
 	two := must.Get(season.New(testseason.ShortFacts(t)))(t)
-	return onArchive(t, &two, opened, policy)
+	return testseason.New(t, testseason.Config{Archive: two, Opened: opened, Policy: policy})
 }
 
 // TestDownloadsFollowTheSeason walks over a race: each season has a download, only the one that changes
@@ -89,9 +89,9 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
 	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
 	b := twoSeasons(t, qualified.Add(-time.Hour), policy)
-	build(t, b, qualified)
-	first, sources := download(t, b), sourcesOf(t, b)
-	if len(first) != 2 || !maps.EqualFunc(first, download(t, b), bytes.Equal) {
+	b.Publish(qualified)
+	first, sources := download(t, b.Builder), sourcesOf(t, b.Builder)
+	if len(first) != 2 || !maps.EqualFunc(first, download(t, b.Builder), bytes.Equal) {
 		t.Errorf("%d downloads, want those of two seasons, the same each time", len(first))
 	}
 	files := unpacked(t, first[2024])
@@ -118,8 +118,8 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 		t.Errorf("got %d rows, want %d", got, want)
 	}
 
-	build(t, b, verified)
-	second, later := download(t, b), sourcesOf(t, b)
+	b.Publish(verified)
+	second, later := download(t, b.Builder), sourcesOf(t, b.Builder)
 	for year, d := range second {
 		bulktest.CheckKeys(t, d)
 		if bytes.Equal(d, first[year]) != (year != 2024) || (sources[year] == later[year]) != (year != 2024) {
@@ -134,10 +134,10 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 
 	// Somebody else comes to the same facts, and rendered most of them earlier.
 	other := twoSeasons(t, qualified.Add(-12*time.Hour), policy)
-	build(t, other, qualified.Add(-12*time.Hour))
-	build(t, other, qualified)
-	build(t, other, verified)
-	for year, d := range download(t, other) {
+	other.Publish(qualified.Add(-12 * time.Hour))
+	other.Publish(qualified)
+	other.Publish(verified)
+	for year, d := range download(t, other.Builder) {
 		if !bytes.Equal(d, second[year]) {
 			t.Errorf("%d: the version of another builder gives other bytes of the same season\n%s", year, cmp.Diff(unpacked(t, second[year]), unpacked(t, d)))
 		}
@@ -147,7 +147,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	versions := must.Get(snapshots.List(t.Context(), b.Store))(t)
 	publisher := snapshots.Publisher{Store: b.Store}
 	must.Get(publisher.Rollback(t.Context(), versions[1].Version, "test", "wrong", verified.Add(time.Minute)))(t)
-	if !maps.EqualFunc(first, download(t, b), bytes.Equal) {
+	if !maps.EqualFunc(first, download(t, b.Builder), bytes.Equal) {
 		t.Error("after the rollback the downloads are others")
 	}
 }
