@@ -347,9 +347,11 @@ func byStart(x, y *Round) int { return x.Start.Compare(y.Start) }
 func (a *Almanac) DueAt() time.Time {
 	var due time.Time
 	for _, r := range a.where(func(r *Round) bool { return r.State == Scheduled || r.State == Live }) {
-		moves := r.scheduledUntil()
-		if r.State == Live {
+		moves := r.Start
+		if _, ends, dayOnly := r.day(); r.State == Live {
 			moves = r.WindowEnd()
+		} else if dayOnly {
+			moves = ends
 		}
 		if due.IsZero() || moves.Before(due) {
 			due = moves

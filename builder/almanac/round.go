@@ -89,14 +89,6 @@ func (r *Round) day() (begins, ends time.Time, dayOnly bool) {
 	return time.Date(y, m, d, 0, 0, 0, 0, zone), time.Date(y, m, d+1, 0, 0, 0, 0, zone), true
 }
 
-// scheduledUntil returns the instant from which a round without a result is no longer scheduled.
-func (r *Round) scheduledUntil() time.Time {
-	if _, ends, dayOnly := r.day(); dayOnly {
-		return ends
-	}
-	return r.Start
-}
-
 // ClockState is the state that the clock gives to a round that is to be held and has no result.
 func ClockState(now, start time.Time) State {
 	switch {

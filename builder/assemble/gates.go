@@ -425,7 +425,7 @@ func racePoints(year int, gp season.GrandPrixID) [][]float64 {
 			[]float64{13, 10, 8, 6, 5, 4, 3, 2, 1},
 			[]float64{6, 4, 3, 2, 1})
 	}
-	if year >= 2019 && year <= 2024 {
+	if season.FastestLapPoint(year) {
 		for i := range tables {
 			tables[i] = append(tables[i], fastestLapPoint)
 		}

@@ -362,14 +362,6 @@ const (
 // newTypes are the types of events that formats before the last one lack.
 var newTypes = []Type{ChampionshipDecided, DriverWithdrawn, DriverReturned}
 
-// formatOf returns the format of a file with these events.
-func formatOf(events []Event) int {
-	if slices.ContainsFunc(events, func(e Event) bool { return slices.Contains(newTypes, e.Type) }) {
-		return format
-	}
-	return firstFormat
-}
-
 // File is the content of one ledger file, the events of one append.
 //
 // Its bytes are canonical: compact JSON in the order of these fields, nothing escaped that
@@ -392,7 +384,10 @@ type File struct {
 
 // Encode returns the bytes of the file. It sets format and checksum itself.
 func (f File) Encode() ([]byte, error) {
-	f.Format, f.Checksum = formatOf(f.Events), ""
+	f.Format, f.Checksum = firstFormat, ""
+	if slices.ContainsFunc(f.Events, func(e Event) bool { return slices.Contains(newTypes, e.Type) }) {
+		f.Format = format
+	}
 	data, err := chain.Encode(f)
 	if err == nil {
 		f.Checksum = chain.Hash(data)

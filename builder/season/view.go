@@ -151,3 +151,7 @@ func Scale(year int, sprint bool) []float64 {
 	}
 	return nil
 }
+
+// FastestLapPoint reports whether the fastest lap of a race gives a driver in the first ten places a point, as from 2019 to
+// 2024. From 1950 to 1959 it did too, but with shared cars and laps nothing follows from one classification.
+func FastestLapPoint(year int) bool { return year >= 2019 && year <= 2024 }

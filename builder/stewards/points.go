@@ -22,10 +22,6 @@ const (
 	bonusPlaces = 10 // a driver outside these places loses it
 )
 
-// bonusGiven reports whether the fastest lap is worth a point, as in races from 2019 to 2024. From 1950
-// to 1959 it was too, but with shared cars and laps nothing follows from one classification.
-func (s Session) bonusGiven() bool { return !s.Sprint && s.Round.Year >= 2019 && s.Round.Year <= 2024 }
-
 var errAward = errors.New("its points do not follow from the places, so that those of a changed order cannot be worked out; give the classification as a file")
 
 // awardOf finds the award that gives a classification its points. Every place must fit the scale of
@@ -37,7 +33,7 @@ func (s Session) awardOf(order []ledger.Row) (award, error) {
 		for i, p := range scale {
 			a.points[i] = p * factor
 		}
-		if scale != nil && a.fits(order, s.bonusGiven() && factor == 1) {
+		if scale != nil && a.fits(order, factor == 1 && !s.Sprint && season.FastestLapPoint(s.Round.Year)) {
 			return a, nil
 		}
 	}

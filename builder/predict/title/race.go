@@ -19,7 +19,7 @@ func pointsOf(year int, sprint, last bool) round {
 			r.race[i] *= 2
 		}
 	}
-	if year >= 2019 && year <= 2024 {
+	if season.FastestLapPoint(year) {
 		r.fastest = 1
 	}
 	if sprint {
