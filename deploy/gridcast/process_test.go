@@ -282,14 +282,12 @@ func data[T any](t testing.TB, a answer) T {
 
 // TestMain makes this test binary the program of the scripts in testdata/script, which starts under another name.
 func TestMain(m *testing.M) {
-	switch os.Args[0] {
+	switch filepath.Base(os.Args[0]) {
 	case sessionName:
 		session()
 		return
-	default:
-		if filepath.Base(os.Args[0]) == "gridcast" {
-			main()
-		}
+	case "gridcast":
+		main()
 	}
 	// Facts come from the files of the tests, and no source is polled.
 	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -84,7 +83,7 @@ func (l *listeners) messages(secret string) (all []wire.PublishedData, last hear
 	defer l.mu.Unlock()
 	wh := must.Get(standardwebhooks.NewWebhook(secret))(l.t)
 	for _, h := range l.got {
-		must.Succeed(l.t, fmt.Sprint(h.body), wh.Verify(h.body, h.header))
+		must.Succeed(l.t, string(h.body), wh.Verify(h.body, h.header))
 		var m wire.Webhook[wire.PublishedData]
 		must.Do(l.t, json.Unmarshal(h.body, &m))
 		must.Succeed(l.t, "ValidateBody", schemas.ValidateBody(m.Type, h.body))

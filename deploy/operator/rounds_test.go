@@ -356,6 +356,6 @@ func TestDecisionsAboutAChampionship(t *testing.T) {
 		"a driver who enters anew": operator.ExcludeCompetitor{Competitor: operator.Competitor{Year: 2024, ID: "VER"}, NewEntry: true},
 		"a decision not made":      operator.RestoreCompetitor{Competitor: team, Decision: 7},
 	} {
-		must.Fail(t, fmt.Sprint(name), must.Err(preview(t, w.Operator, action)))
+		must.Fail(t, name, must.Err(preview(t, w.Operator, action)))
 	}
 }

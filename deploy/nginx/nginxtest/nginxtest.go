@@ -80,7 +80,7 @@ func Do(t *testing.T, method, url, key string, header http.Header) (*http.Respon
 		if response, err = http.DefaultClient.Do(request); err != nil {
 			return false
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		body = must.Get(io.ReadAll(response.Body))(t)
 		return true
 	})
