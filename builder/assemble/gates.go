@@ -173,7 +173,10 @@ func (j *judgement) judgeCars(p *Proposal, part season.Part, rows []season.Resul
 	for _, row := range grid {
 		teams[row.Driver] = row.Team
 	}
-	sheet := j.sheet(part)
+	numbers := make(map[season.DriverID]int) // of a driver who is there twice the last one
+	for _, row := range j.sheet(part).Rows {
+		numbers[row.Driver] = row.Number
+	}
 	for _, row := range rows {
 		team, known := teams[row.Driver]
 		if !known {
@@ -183,7 +186,7 @@ func (j *judgement) judgeCars(p *Proposal, part season.Part, rows []season.Resul
 			p.refuse(CarsGate, "%s drives for %s and was in the car of %s before the race", row.Driver, row.Team, team)
 			continue
 		}
-		number, entry := sheet.Row(row.Driver).Number, j.ours.Entry(row.Driver)
+		number, entry := numbers[row.Driver], j.ours.Entry(row.Driver)
 		if entry != nil && number != 0 && entry.Number != 0 && number != entry.Number && !j.assumed(entry) {
 			p.refuse(CarsGate, "%s drives car %d and was in car %d before the race", row.Driver, number, entry.Number)
 		}

@@ -210,9 +210,10 @@ func (j *judgement) driverLike(driver season.DriverID, part season.Part, rows *t
 
 // car returns the number and the team of a driver in a table of the document, else in its entries of the round.
 func (j *judgement) car(driver season.DriverID, part season.Part) (int, season.TeamID) {
-	sheet := j.sheet(part)
-	if row := sheet.Row(driver); row.Number != 0 {
-		return row.Number, row.Team
+	for _, row := range j.sheet(part).Rows {
+		if row.Driver == driver && row.Number != 0 {
+			return row.Number, row.Team
+		}
 	}
 	if e := j.theirs.Entry(driver); e != nil {
 		return e.Number, e.Team

@@ -82,8 +82,7 @@ func fill(t *testing.T, v reflect.Value) {
 // leavesOf yields each field below a value, with a function that changes it.
 func leavesOf(name string, v reflect.Value) func(yield func(string, func()) bool) {
 	return func(yield func(string, func()) bool) {
-		switch x := v.Addr().Interface().(type) {
-		case *time.Time:
+		if x, ok := v.Addr().Interface().(*time.Time); ok {
 			yield(name, func() { *x = x.Add(time.Nanosecond) })
 			return
 		}
