@@ -64,16 +64,14 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		facts.Seasons[i].Rounds = slices.Clone(facts.Seasons[i].Rounds)
 		r, _ := facts.Seasons[i].Round(gp)
 		edit(r)
-		a := must.Get(season.New(facts))(t)
-		return a
+		return must.Get(season.New(facts))(t)
 	}
 	// changed is the archive with other tables.
 	changed := func(change func(*season.Facts)) *season.Archive {
 		facts := asItIs.Facts()
 		facts.Drivers, facts.Circuits = maps.Clone(facts.Drivers), maps.Clone(facts.Circuits)
 		change(&facts)
-		a := must.Get(season.New(facts))(t)
-		return a
+		return must.Get(season.New(facts))(t)
 	}
 	portraits := changed(func(f *season.Facts) {
 		f.Headshots = season.Headshots{Template: "https://example.org/{driver}.png", Drivers: []season.DriverID{"max-verstappen", "lando-norris"}}

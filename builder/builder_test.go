@@ -32,8 +32,7 @@ func serviceOf(t *testing.T, stored archive.Stored, opened time.Time, policy bui
 
 func build(t *testing.T, b *builder.Builder, at time.Time) builder.Outcome {
 	t.Helper()
-	outcome := must.Get(b.Build(t.Context(), builder.Request{At: at}))(t)
-	return outcome
+	return must.Get(b.Build(t.Context(), builder.Request{At: at}))(t)
 }
 
 // objects returns every object of the published bodies by key.

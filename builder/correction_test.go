@@ -41,8 +41,7 @@ type shown struct {
 // open returns the published version.
 func (w *weekend) open() *snapshots.Version {
 	w.t.Helper()
-	v := must.Get(snapshots.Open(w.t.Context(), w.Store, nil))(w.t)
-	return v
+	return must.Get(snapshots.Open(w.t.Context(), w.Store, nil))(w.t)
 }
 
 func (w *weekend) shown() shown {

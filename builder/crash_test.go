@@ -34,17 +34,13 @@ func clone(t *testing.T, s blob.Store) *memblob.Store {
 // are those of the first files of the ledger.
 func logged(t *testing.T, store blob.Store, key *notes.Signers) int64 {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	body := func(path string) []byte {
 		entry, ok := base.Entry(path)
 		if !ok {
 			t.Fatalf("version %d has no %s", base.Pointer.Version, path)
 		}
-		data := must.Get(base.Body(t.Context(), entry))(t)
-		return data
+		return must.Get(base.Body(t.Context(), entry))(t)
 	}
 	checkpoint := body(tiles.Checkpoint)
 	_, size, _, err := tiles.ReadCheckpoint(checkpoint, key.Trust())

@@ -362,10 +362,7 @@ func TestWithdrawals(t *testing.T) {
 // Another process with another model freezes after the first: nothing happens.
 func TestSecondFreezeIsHarmless(t *testing.T) {
 	w := newWeekend(t, asItWas)
-	second, err := ledger.Open(t.Context(), w.Store, ledger.Simulated, austriaStart, "other", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(ledger.Open(t.Context(), w.Store, ledger.Simulated, austriaStart, "other", ""))(t)
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
 	frozen, head := *w.round().Pick, w.Ledger.Head()
 	other := builder.Policy{Model: predict.PreviousWinner()}
@@ -387,10 +384,7 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
 	withoutQualifying(&facts.Seasons[0].Rounds[0])
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a = must.Get(season.New(facts))(t)
 	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened.AddDate(0, 0, -1), "test", ""))(t)
 	p := policy()
 	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)

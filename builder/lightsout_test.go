@@ -140,8 +140,7 @@ func patchy(t *testing.T, r *rand.Rand, g gaps) *season.Archive {
 		}
 		facts.Seasons = append(facts.Seasons, s)
 	}
-	a := must.Get(season.New(facts))(t)
-	return a
+	return must.Get(season.New(facts))(t)
 }
 
 func cmpPoints(a, b float64, x, y string) int {
@@ -260,10 +259,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 		Source: facts.Source, Teams: facts.Teams, Engines: facts.Engines, Seasons: facts.Seasons, Drivers: facts.Drivers,
 		Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring"}}, // without a name
 	}
-	wrong, err := season.New(broken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrong := must.Get(season.New(broken))(t)
 	first := facts.Seasons[1].Rounds[0]
 	inUse := good
 	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})
@@ -370,10 +366,7 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	good := patchy(t, rand.New(rand.NewPCG(3, 4)), gaps{})
 	facts := good.Facts()
 	facts.Teams = map[season.TeamID]season.Team{"alpha": {ID: "alpha"}, "beta": facts.Teams["beta"], "gamma": facts.Teams["gamma"]}
-	nameless, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nameless := must.Get(season.New(facts))(t)
 	first := facts.Seasons[1].Rounds[0]
 	inUse := nameless
 	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -1), builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour})
@@ -403,10 +396,7 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	good := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{})
 	facts := good.Facts()
 	facts.Seasons = facts.Seasons[:1]
-	older, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	older := must.Get(season.New(facts))(t)
 	start := good.Facts().Seasons[1].Rounds[0].Start
 	inUse := good
 	b := onArchive(t, &inUse, start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})

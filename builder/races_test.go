@@ -21,10 +21,7 @@ import (
 // one live pick at each checkpoint.
 func TestTwoBuildersOfARace(t *testing.T) {
 	r := austriaRuns(t, policy())
-	l, err := ledger.Open(t.Context(), r.Store, ledger.Simulated, austriaStart, "second", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(t.Context(), r.Store, ledger.Simulated, austriaStart, "second", ""))(t)
 	second := &builder.Builder{Store: r.Store, Ledger: l, Facts: archive.NewStore(r.Store).Load, Policy: policy(), Name: "second", Log: r.Log}
 	seen := []int{1, 2, 18, 19, 36, 37, 54, 55, 64, 65, 71}
 	for _, n := range seen {

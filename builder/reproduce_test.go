@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -15,10 +14,7 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
-	"gridcast/builder/ledger"
 	"gridcast/builder/live"
 	"gridcast/builder/predict"
 	"gridcast/builder/proof"
@@ -46,8 +42,7 @@ func versionKey(t *testing.T) *notes.Signers {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "version.key")
 	must.Do(t, notes.MakeKey(file, "example.com/gridcast"))
-	key := must.Get(notes.ReadSigners(file))(t)
-	return key
+	return must.Get(notes.ReadSigners(file))(t)
 }
 
 // livedThrough is a store with signed versions of every kind: with and without derived documents, with
@@ -58,61 +53,53 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
 	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
 	store = memblob.New()
-	archives := archive.NewStore(store)
-	whole := archivetest.Put(t, archives, archivetest.Stored(t, facts))
+	whole := archivetest.Stored(t, facts)
+	b := testseason.New(t, testseason.Config{
+		Stored: whole, Opened: qualified.Add(-time.Hour), Store: store, Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+	})
+	b.Release, b.Signers = "v1.0.0", versionKey(t)
 	facts.Circuits = maps.Clone(facts.Circuits)
 	nameless := facts.Circuits["silverstone"] // of the next race
 	nameless.Name = ""
 	facts.Circuits[nameless.ID] = nameless
 	faulty := archivetest.Stored(t, facts)
-	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, qualified.Add(-time.Hour), "test", whole.SHA256))(t)
-	must.Do(t, archives.Vouch(t.Context(), l))
-	b := &builder.Builder{
-		Store: store, Ledger: l, Facts: archives.Load, Name: "test", Release: "v1.0.0", Log: slog.New(slog.DiscardHandler),
-		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour}, Signers: versionKey(t),
-	}
-	build(t, b, qualified)
-	derive(t, b, qualified, true)
-	earlier := build(t, b, qualified).Version
+	build(t, b.Builder, qualified)
+	derive(t, b.Builder, qualified, true)
+	earlier := build(t, b.Builder, qualified).Version
 	austria, _ := whole.Archive.AsOf(verified).Round(2024, "austria")
-	race := &running{t: t, Builder: b, round: austria}
+	race := &running{t: t, Builder: b.Builder, round: austria}
 	race.drives(race.lap(1), race.lap(2), race.lap(18), race.lap(54), race.lap(71), race.phase(live.Over, ends(71).Add(time.Second)))
-	archivetest.Put(t, archives, faulty)
-	first := build(t, b, verified)
+	b.Use(faulty)
+	first := build(t, b.Builder, verified)
 	if len(first.Refused) == 0 {
 		t.Fatal("no document is refused")
 	}
-	refused = build(t, b, verified.Add(20*time.Hour)).Version // refused once more
-	derive(t, b, verified.Add(20*time.Hour), true)
-	build(t, b, verified.Add(21*time.Hour))
-	archivetest.Put(t, archives, whole)
-	build(t, b, verified.Add(22*time.Hour))
+	refused = build(t, b.Builder, verified.Add(20*time.Hour)).Version // refused once more
+	derive(t, b.Builder, verified.Add(20*time.Hour), true)
+	build(t, b.Builder, verified.Add(21*time.Hour))
+	b.Use(whole)
+	build(t, b.Builder, verified.Add(22*time.Hour))
 	publisher := snapshots.Publisher{Store: store, Signers: b.Signers}
 	must.Get(publisher.Rollback(t.Context(), earlier, "test", "a test", verified.AddDate(0, 0, 2)))(t)
 	must.Get(b.Build(t.Context(), builder.Request{At: verified.AddDate(0, 0, 3), Release: true}))(t)
 	next := time.Date(2024, 7, 6, 20, 0, 0, 0, time.UTC) // after the qualifying of Silverstone
-	build(t, b, next)
-	view := whole.Archive.AsOf(next)
-	must.Get((almanac.Decider{Ledger: testseason.Fresh(t, l), View: view, Actor: "operator:test"}).Decide(t.Context(), austriaKey, func(r *almanac.Round) ([]ledger.Event, error) {
-		rows := slices.Clone(r.Source())
-		rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
-		return r.Correct(rows, nil, "a plank")
-	}))(t)
-	build(t, b, next.Add(time.Minute)) // the timeline of Austria shows the correction
+	build(t, b.Builder, next)
+	b.Decide(next, austriaKey, testseason.Exchange)
+	build(t, b.Builder, next.Add(time.Minute)) // the timeline of Austria shows the correction
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
 	silverstone := &facts.Seasons[1].Rounds[11]
 	kept := silverstone.Grid
 	silverstone.Grid = slices.Clone(kept[1:])
 	facts.Circuits = whole.Archive.Facts().Circuits
-	archivetest.Put(t, archives, archivetest.Stored(t, facts))
-	build(t, b, next.Add(2*time.Minute))
-	if s, _ := l.Fold().Record(2024012); !s.Withdrawn(kept[0].Driver) {
+	b.Use(archivetest.Stored(t, facts))
+	build(t, b.Builder, next.Add(2*time.Minute))
+	if s, _ := b.Ledger.Fold().Record(2024012); !s.Withdrawn(kept[0].Driver) {
 		t.Fatalf("%s left the grid, and the ledger has no withdrawal", kept[0].Driver)
 	}
-	archivetest.Put(t, archives, whole)
-	build(t, b, next.Add(3*time.Minute)) // the driver is back
-	build(t, b, next.AddDate(0, 0, 1))
+	b.Use(whole)
+	build(t, b.Builder, next.Add(3*time.Minute)) // the driver is back
+	build(t, b.Builder, next.AddDate(0, 0, 1))
 	return store, refused
 }
 
@@ -123,10 +110,7 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 		t.Skip("short: makes fifteen versions twice")
 	}
 	store, refused := livedThrough(t)
-	r, err := proof.NewReproducer(t.Context(), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(proof.NewReproducer(t.Context(), store))(t)
 	h := must.Get(snapshots.LoadHistory(t.Context(), store))(t)
 	if len(h.Versions) < 15 {
 		t.Fatalf("there are the versions %v, want fifteen", h.Versions)
@@ -233,10 +217,7 @@ func TestEveryVersionIsMadeAgain(t *testing.T) {
 // edit replaces a text in a body, packed or not, behind the program's back.
 func edit(t *testing.T, store *memblob.Store, key, old, new string) {
 	t.Helper()
-	o, err := store.Get(t.Context(), key, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(store.Get(t.Context(), key, 1<<20))(t)
 	body := o.Data
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	packed := err == nil

@@ -95,10 +95,7 @@ func (r *running) phase(p live.Phase, at time.Time) live.Observation {
 // data returns the data of a published document.
 func (r *running) data(path string, into any) {
 	r.t.Helper()
-	base, err := snapshots.LoadBase(r.t.Context(), r.Store, nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	base := must.Get(snapshots.LoadBase(r.t.Context(), r.Store, nil))(r.t)
 	entry, ok := base.Entry(path)
 	if !ok {
 		r.t.Fatalf("version %d has no %s", base.Manifest.Version, path)
@@ -180,10 +177,7 @@ func TestRunningRace(t *testing.T) {
 	if !testing.Short() {
 		r.hasLiveRecord(austriaStart.Add(4 * time.Hour))
 	}
-	again, err := proof.NewReproducer(t.Context(), r.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(proof.NewReproducer(t.Context(), r.Store))(t)
 	for _, version := range []int64{over.Version - 36, over.Version, verified.Version} {
 		if made, err := again.Version(t.Context(), version); err != nil || made.FirstDifference != nil {
 			t.Errorf("version %d is not reproduced: %+v, %v", version, made.FirstDifference, err)
@@ -215,8 +209,7 @@ func changedPaths(old, now []snapshots.ManifestEntry) (changed []string) {
 
 func (r *running) manifest() snapshots.Manifest {
 	r.t.Helper()
-	m := must.Get(snapshots.LoadManifest(r.t.Context(), r.Store, 0))(r.t)
-	return m
+	return must.Get(snapshots.LoadManifest(r.t.Context(), r.Store, 0))(r.t)
 }
 
 // hasLiveRecord derives the track record, and compares the live picks in it with the race, which its winner led from the

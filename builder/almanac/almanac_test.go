@@ -77,8 +77,7 @@ func archiveOf(t *testing.T, orders ...order) *season.Archive {
 		}
 		facts.Seasons[0].Rounds = append(facts.Seasons[0].Rounds, r)
 	}
-	a := must.Get(season.New(facts))(t)
-	return a
+	return must.Get(season.New(facts))(t)
 }
 
 func ranked(drivers map[season.DriverID]float64, teams map[season.TeamID]float64) (d []season.DriverStanding, c []season.TeamStanding) {

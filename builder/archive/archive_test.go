@@ -238,10 +238,7 @@ func TestEncodeRefusesFineTimes(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "facts.zst")
-	a, err := season.New(smallFacts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(season.New(smallFacts()))(t)
 	stored := must.Get(archive.Pack(a, archive.Stored{}))(t)
 	must.Do(t, archive.WriteFile(path, stored))
 	got := must.Get(archive.ReadFile(path))(t)

@@ -34,8 +34,7 @@ func packed(t *testing.T, base archive.Stored, change func(*season.Facts)) archi
 	facts := smallFacts()
 	change(&facts)
 	a := must.Get(season.New(facts))(t)
-	stored := must.Get(archive.Pack(a, base))(t)
-	return stored
+	return must.Get(archive.Pack(a, base))(t)
 }
 
 // keys returns the keys of the archives in a store.
@@ -83,10 +82,7 @@ func TestPartsOfASeason(t *testing.T) {
 		t.Errorf("after a change of one season: objects %v, want a list and a part more than %v", after, before)
 	}
 	clear(reads)
-	got, err := follower.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(follower.Load(t.Context()))(t)
 	must.Equal(t, "reads of a changed archive", map[string]int{".": 1, "archives": 1, "archives/parts": 1}, reads)
 	if diff := cmp.Diff(next.Archive.Facts(), got.Archive.Facts()); diff != "" || got.SHA256 != next.SHA256 {
 		t.Errorf("digest %s, want %s; facts (-want +got):\n%s", got.SHA256, next.SHA256, diff)

@@ -53,10 +53,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		if year < from || year > to {
 			continue
 		}
-		packed, _, err := host.Archive(commit.At)
-		if err != nil {
-			t.Fatal(err)
-		}
+		packed, _ := must.Get2(host.Archive(commit.At))(t)
 		tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), year-1, year+1))(t)
 		kept := must.Get(tree.Pack())(t)
 		document, err := upstream.Read(kept) // decodes nothing but the files that the commit has changed

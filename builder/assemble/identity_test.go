@@ -237,10 +237,7 @@ func TestIdentity(t *testing.T) {
 // each held block the archive has the source's tables.
 func TestIdentityMerged(t *testing.T) {
 	truthOurs, truth := weekendOf(t, nil)
-	want, err := assemble.Assemble(assemble.Input{Current: truthOurs, Documents: []assemble.Document{truth}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(assemble.Assemble(assemble.Input{Current: truthOurs, Documents: []assemble.Document{truth}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)}))(t)
 	twice := func(f *season.Facts, r *season.Round, d *assemble.Document) {
 		called(f, r, d, "gabriel-bortoleto", "the-new-one", "")
 		// The source splits the points of the driver.

@@ -26,10 +26,7 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 	rounds := 0
 	var waited []string
 	for _, release := range []string{sourcetest.F1DB2024, sourcetest.F1DB2026} {
-		upstream, err := f1db.NewRelease(sourcetest.Path(t, release), "", media.Media{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		upstream := must.Get(f1db.NewRelease(sourcetest.Path(t, release), "", media.Media{}))(t)
 		payload := must.Get(upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{}))(t)
 		d, err := upstream.Read(payload.Packed)
 		if err != nil || len(d.Unread) > 0 {

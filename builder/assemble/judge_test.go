@@ -578,15 +578,13 @@ func result(t *testing.T, text string, points ...float64) (rows []season.Result)
 
 func number(t *testing.T, text string) int {
 	t.Helper()
-	n := must.Get(strconv.Atoi(text))(t)
-	return n
+	return must.Get(strconv.Atoi(text))(t)
 }
 
 // instant reads a day and an hour of 2024.
 func instant(t *testing.T, text string) time.Time {
 	t.Helper()
-	at := must.Get(time.Parse("2006-01-02 15:04", "2024-"+text))(t)
-	return at
+	return must.Get(time.Parse("2006-01-02 15:04", "2024-"+text))(t)
 }
 
 // check returns how facts differ from the words of a line: "bahrain result=ann,bob", "no imola",

@@ -41,8 +41,7 @@ func download(t *testing.T, b *builder.Builder) map[int][]byte {
 func sourcesOf(t *testing.T, b *builder.Builder) map[int]string {
 	t.Helper()
 	v := must.Get(snapshots.Open(t.Context(), b.Store, nil))(t)
-	sources := must.Get(bulk.Downloads{}.Sources(v))(t)
-	return sources
+	return must.Get(bulk.Downloads{}.Sources(v))(t)
 }
 
 // unpacked returns the files of a download, by name without the folder.

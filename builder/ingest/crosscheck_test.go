@@ -271,10 +271,7 @@ func TestCrossChecksThatFail(t *testing.T) {
 	second, herald := fromHerald(t, false)
 	s := inAustria(t, first, second)
 	s.step(t, austria.Add(4*time.Hour))
-	before, err := s.Archives.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(s.Archives.Load(t.Context()))(t)
 	jolpicaAPI.Instead(sourcetest.Answer(504, "text/html", "<html>504 Gateway Time-out</html>"))
 	herald.down = &source.Fault{Kind: source.Refused, Status: 401, Err: errors.New("session in progress")}
 	now := austria.Add(5 * time.Hour)

@@ -163,10 +163,7 @@ func TestDriversEntry(t *testing.T) {
 			entries = view.Seasons[0].Rounds[0].Entries
 		}
 		roster := stewards.NewRoster(view, 2030, "bay", entries)
-		list, err := roster.Read(test.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(roster.Read(test.text))(t)
 		entry := ingest.DriversEntry(bay, test.block, roster, list)
 		var got []string
 		for _, st := range entry.Statements {

@@ -159,8 +159,7 @@ func (s *small) commit(files map[string][]byte) {
 func (s *small) poll(t testing.TB, at time.Time) ingest.Outcome {
 	t.Helper()
 	s.now = at
-	outcome := must.Get(s.Poll(t.Context(), at, false))(t)
-	return outcome
+	return must.Get(s.Poll(t.Context(), at, false))(t)
 }
 
 // next polls two minutes later.
@@ -171,8 +170,7 @@ func (s *small) next(t testing.TB) ingest.Outcome {
 
 func (s *small) state(t testing.TB) ingest.PollState {
 	t.Helper()
-	state := must.Get(ingest.LoadPollState(t.Context(), s.store, "f1db"))(t)
-	return state
+	return must.Get(ingest.LoadPollState(t.Context(), s.store, "f1db"))(t)
 }
 
 // round is a round of the archive in use.

@@ -106,8 +106,7 @@ func TestConcurrentFreezes(t *testing.T) {
 
 func newDir(t *testing.T) blob.Store {
 	t.Helper()
-	store := must.Get(dirblob.Open(t.TempDir()))(t)
-	return store
+	return must.Get(dirblob.Open(t.TempDir()))(t)
 }
 
 // script appends the life of a round, six files with those of openWith.

@@ -18,8 +18,7 @@ import (
 
 func audit(t *testing.T, store blob.Store, noted ...string) ledger.Findings {
 	t.Helper()
-	report := must.Get(ledger.Audit(t.Context(), store, noted...))(t)
-	return report
+	return must.Get(ledger.Audit(t.Context(), store, noted...))(t)
 }
 
 func mustBeGreen(t *testing.T, store blob.Store) {

@@ -50,8 +50,7 @@ func changed(v *season.View, year int, gp season.GrandPrixID, change func(*seaso
 
 func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season.GrandPrixID) predict.Forecast {
 	t.Helper()
-	f := must.Get(m.Predict(v, year, gp))(t)
-	return f
+	return must.Get(m.Predict(v, year, gp))(t)
 }
 
 func TestSameViewSamePick(t *testing.T) {
@@ -209,11 +208,7 @@ func TestInputsAreThoseOfTheView(t *testing.T) {
 	corrected := changed(now, 2023, "sao-paulo", func(r *season.Round) { r.Results = slices.Clone(r.Results); r.Results[0].Laps++ })
 	sum := func(in *predict.Inputs, v *season.View) [32]byte {
 		t.Helper()
-		got, err := in.Sum(m, v, 2024, "spain")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return must.Get(in.Sum(m, v, 2024, "spain"))(t)
 	}
 	in := predict.NewInputs(now)
 	sum(in, now)

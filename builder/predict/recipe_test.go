@@ -33,15 +33,13 @@ func allSeasons(t testing.TB) *season.Archive {
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release after the Hungarian Grand Prix of 2026 there", release)
 	}
-	a := must.Get(importRelease())(t)
-	return a
+	return must.Get(importRelease())(t)
 }
 
 // explained returns the explanation of the forecast at the instant at which the grid was known.
 func explained(t testing.TB, m *predict.Ranked, a *season.Archive, year int, gp season.GrandPrixID) predict.Explanation {
 	t.Helper()
-	e := must.Get(m.Explain(withGrid(t, a, year, gp), year, gp))(t)
-	return e
+	return must.Get(m.Explain(withGrid(t, a, year, gp), year, gp))(t)
 }
 
 // withGrid returns the view of the instant at which the grid was known.

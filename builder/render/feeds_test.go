@@ -43,10 +43,7 @@ func decided() *almanac.Almanac {
 
 // TestCalendarFeed uses an independent parser.
 func TestCalendarFeed(t *testing.T) {
-	body, err := render.Feed(decided(), catalog.Feeds[0], generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(render.Feed(decided(), catalog.Feeds[0], generated))(t)
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(body), "\r\n"), "\r\n") {
 		if len(line) > 75 || strings.ContainsAny(line, "\r\n") {
 			t.Errorf("line of %d bytes: %q", len(line), line)
@@ -93,10 +90,7 @@ func TestCalendarFeed(t *testing.T) {
 
 // TestChangesFeed uses an independent parser.
 func TestChangesFeed(t *testing.T) {
-	body, err := render.Feed(decided(), catalog.Feeds[1], generated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(render.Feed(decided(), catalog.Feeds[1], generated))(t)
 	parsed, err := gofeed.NewParser().Parse(bytes.NewReader(body))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, body)

@@ -49,8 +49,7 @@ func between(t testing.TB, a *season.Archive, from, to int) *season.Archive {
 		}
 	}
 	f.Seasons = seasons
-	b := must.Get(season.New(f))(t)
-	return b
+	return must.Get(season.New(f))(t)
 }
 
 func at(text string) time.Time {

@@ -339,10 +339,7 @@ func TestAPI(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "%q", r.URL.RequestURI())
 	}))
 	defer server.Close()
-	names, err := source.ReadEquivalents("names.txt", "driver max = max-verstappen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(source.ReadEquivalents("names.txt", "driver max = max-verstappen"))(t)
 	api := must.Get(source.NewAPI("test", source.Licence{}, server.URL+"/v1/", config(), func() (source.Equivalents, error) { return names, nil }))(t)
 	var asked string
 	if err := api.At(noon).Get(t.Context(), "races?year=2026", &asked); err != nil || asked != "/v1/races?year=2026" {

@@ -29,8 +29,7 @@ func written(t *testing.T, r *almanac.Round, edit func([]map[string]any) []map[s
 		}
 		rows = append(rows, line)
 	}
-	document := must.Get(json.Marshal(map[string]any{"rows": edit(rows)}))(t)
-	return document
+	return must.Get(json.Marshal(map[string]any{"rows": edit(rows)}))(t)
 }
 
 func asWritten(rows []map[string]any) []map[string]any { return rows }

@@ -115,7 +115,7 @@ func New(t testing.TB, c Config) *Season {
 		Frozen:    func() { s.Settle(c.Weekend.Qualified) },
 		Awaiting:  func() { s.Settle(c.Weekend.Over()) },
 		Verified:  func() { s.Decide(c.Weekend.Over(), c.Weekend.Key, (*almanac.Round).Verify) },
-		Revised:   func() { s.Decide(c.Weekend.Over().Add(time.Hour), c.Weekend.Key, exchange) },
+		Revised:   func() { s.Decide(c.Weekend.Over().Add(time.Hour), c.Weekend.Key, Exchange) },
 	} {
 		if advance != nil && State(state) <= c.Until {
 			advance()
@@ -132,7 +132,8 @@ func (s *Season) assignKeys(f *ledger.Fold) ([]ledger.Event, error) {
 	return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 }
 
-func exchange(r *almanac.Round) ([]ledger.Event, error) {
+// Exchange corrects a result: the first two have changed places.
+func Exchange(r *almanac.Round) ([]ledger.Event, error) {
 	rows := slices.Clone(r.Valid())
 	rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
 	return r.Correct(rows, nil, "a plank")
@@ -194,16 +195,6 @@ func (s *Season) Settle(at time.Time) []ledger.Event {
 		s.t.Fatalf("settle at %s: %v", at, err)
 	}
 	return events
-}
-
-// Publish settles and builds.
-func (s *Season) Publish(at time.Time) builder.Outcome {
-	s.t.Helper()
-	outcome, err := s.Build(s.t.Context(), builder.Request{At: at})
-	if err != nil {
-		s.t.Fatalf("build at %s: %v", at, err)
-	}
-	return outcome
 }
 
 // Almanac returns the almanac of archive and ledger at an instant.

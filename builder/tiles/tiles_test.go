@@ -38,25 +38,18 @@ func ledgerOf(t *testing.T, kind ledger.Kind, n int) []ledger.File {
 // part. Package deploy/logcheck checks logs with the readers of others.
 func TestProofs(t *testing.T) {
 	files, signers, other := ledgerOf(t, ledger.Simulated, 9), key(t, "example.com/log"), key(t, "example.com/log")
-	l, err := tiles.New(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(tiles.New(files))(t)
 	text, err := l.Text(signers.Origin())
 	if err != nil || !strings.HasPrefix(text, "example.com/log/simulated\n9\n") {
 		t.Fatalf("checkpoint %q, %v", text, err)
 	}
 	sign := func(s *notes.Signers, text string) []byte {
 		t.Helper()
-		data := must.Get(s.SignText(text))(t)
-		return data
+		return must.Get(s.SignText(text))(t)
 	}
 	checkpoint := sign(signers, text)
 	for _, file := range files {
-		proof, err := l.Prove(file, signers.Origin(), signers.SignText)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proof := must.Get(l.Prove(file, signers.Origin(), signers.SignText))(t)
 		first := must.Get(tiles.New(files[:file.Seq]))(t)
 		if earlier, err := first.Prove(file, signers.Origin(), signers.SignText); err != nil || !bytes.Equal(earlier, proof) {
 			t.Errorf("file %d: the proof changes as the log grows: %v", file.Seq, err)
@@ -140,10 +133,7 @@ func TestLogOfAStore(t *testing.T) {
 		{files: 300, keys: []string{two}, origin: "example.com/log", written: 2},
 		{files: 300, keys: []string{restored}, origin: "example.com/restored", written: 7},
 	} {
-		s, err := notes.ReadSigners(step.keys...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(notes.ReadSigners(step.keys...))(t)
 		s.New = true
 		publisher := snapshots.Publisher{Store: store, Signers: s}
 		base := must.Get(publisher.LoadBase(t.Context(), nil))(t)
@@ -206,10 +196,7 @@ func TestProofsOfPicks(t *testing.T) {
 		found := map[string]string{}
 		for _, e := range base.Manifest.Entries {
 			if session, ok := strings.CutPrefix(e.Path, tiles.ProofFolder); ok {
-				text, err := base.Body(t.Context(), e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Get(base.Body(t.Context(), e))(t)
 				proven, err := tiles.CheckProof(text, s.Trust())
 				if err != nil || strconv.FormatInt(proven.File.Events[0].Session, 10) != session || proven.File.Events[0].Type != ledger.PickFrozen {
 					t.Errorf("%s: %+v, %v", e.Path, proven, err)
@@ -259,6 +246,5 @@ func keyFile(t *testing.T, folder, origin string) string {
 
 func key(t *testing.T, origin string) *notes.Signers {
 	t.Helper()
-	s := must.Get(notes.ReadSigners(keyFile(t, t.TempDir(), origin)))(t)
-	return s
+	return must.Get(notes.ReadSigners(keyFile(t, t.TempDir(), origin)))(t)
 }

@@ -28,6 +28,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
@@ -84,13 +85,13 @@ func weekendOf(a *season.Archive) (first, weekend *season.Round) {
 // prepare fills prepared.
 func prepare(t testing.TB) {
 	t.Helper()
-	store := memblob.New()
-	loaded := archivetest.Put(t, archive.NewStore(store), archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026)))
-	first, weekend := weekendOf(loaded.Archive)
-	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, first.StartsAt().AddDate(0, 0, -7), "test", ""))(t)
-	replay := builder.Policy{Model: predict.Leader(), AutoVerifyAfter: time.Hour}
-	must.Do(t, replay.Replay(t.Context(), l, archive.Stored{Archive: loaded.Archive}, weekend.GridKnownAt().Add(-time.Hour-time.Minute), nil))
-	prepared.objects = blobtest.Objects(t, store)
+	stored := archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026))
+	first, weekend := weekendOf(stored.Archive)
+	s := testseason.New(t, testseason.Config{
+		Stored: stored, Opened: first.StartsAt().AddDate(0, 0, -7), Policy: builder.Policy{Model: predict.Leader(), AutoVerifyAfter: time.Hour},
+	})
+	must.Do(t, s.Policy.Replay(t.Context(), s.Ledger, archive.Stored{Archive: stored.Archive}, weekend.GridKnownAt().Add(-time.Hour-time.Minute), nil))
+	prepared.objects = blobtest.Objects(t, s.Store)
 }
 
 // newWorld starts some rounds before its weekend, with picks for the earlier rounds. Nothing is published.

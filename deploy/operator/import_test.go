@@ -1,7 +1,6 @@
 package operator_test
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
@@ -20,15 +20,8 @@ import (
 func begun(t *testing.T, opened time.Time, stored archive.Stored) *operator.Operator {
 	t.Helper()
 	o := desk(t)
-	facts := archive.NewStore(o.Store)
-	first := archivetest.Put(t, facts, stored)
-	var err error
-	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, ledger.BuilderActor, first.SHA256); err != nil {
-		t.Fatal(err)
-	}
-	must.Do(t, facts.Vouch(t.Context(), o.Ledger))
-	o.Facts = func(ctx context.Context) (archive.Stored, error) { return facts.Load(ctx) }
-	o.Now = func() time.Time { return opened.Add(time.Hour) }
+	s := testseason.New(t, testseason.Config{Stored: stored, Kind: ledger.Real, Opened: opened, Store: o.Store})
+	o.Ledger, o.Facts, o.Now = s.Ledger, s.Facts, func() time.Time { return opened.Add(time.Hour) }
 	return o
 }
 

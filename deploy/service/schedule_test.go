@@ -4,13 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/must"
 	"gridcast/scheduler/cadence"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // The schedule gets the rules of the almanac as instants, without postponed and cancelled rounds.
@@ -18,16 +16,8 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	const belgium = 2024014
 	now := time.Date(2024, 7, 20, 0, 0, 0, 0, time.UTC)
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
-	a := archivetest.Embedded(t)
-	l := must.Get(ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test", ""))(t)
-	record := func(decide func(*ledger.Fold) ([]ledger.Event, error)) {
-		t.Helper()
-		must.Get(testseason.Fresh(t, l).Append(t.Context(), now, "test", decide))(t)
-	}
-	record(func(s *ledger.Fold) ([]ledger.Event, error) {
-		keys, err := ledger.AssignKeys(s, a.AsOf(now).Seasons)
-		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
-	})
+	season2024 := testseason.New(t, testseason.Config{Opened: now, Until: testseason.Scheduled})
+	a, l := season2024.Stored.Archive, season2024.Ledger
 	var arrived time.Time
 	find := func() (found []cadence.Round) {
 		for _, r := range calendarOf(a.AsOf(now), l.Fold(), func(int, season.GrandPrixID) time.Time { return arrived }).Rounds {
@@ -48,7 +38,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	must.Equal(t, "Belgium with qualifying that came late", []cadence.Round{want}, find())
 	on := func(decide func(ledger.RoundRecord) []ledger.Event) {
 		t.Helper()
-		record(func(s *ledger.Fold) ([]ledger.Event, error) {
+		season2024.Append(now, func(s *ledger.Fold) ([]ledger.Event, error) {
 			session, _ := s.Record(belgium)
 			return decide(session), nil
 		})

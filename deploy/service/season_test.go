@@ -35,6 +35,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/deploy/service"
@@ -109,26 +110,21 @@ func begin(t *testing.T, host *codehosttest.Host, clock *raceTime, base archive.
 	t.Helper()
 	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}
 	store := memblob.New()
-	u.store, u.facts = store, archive.NewStore(store)
-	inUse := archivetest.Put(t, u.facts, base)
-	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), ledger.BuilderActor, inUse.SHA256))(t)
-	u.ledger = l
-	must.Do(t, u.facts.Vouch(t.Context(), u.ledger))
+	s := testseason.New(t, testseason.Config{
+		Stored: base, Opened: clock.Now(), Store: store,
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: verifyAfter, AutoReviseAfter: reviseAfter},
+	})
+	u.store, u.facts, u.ledger = store, s.Archives, s.Ledger
 	upstream := must.Get(f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default()))(t)
-	log := slog.New(slog.DiscardHandler)
 	if os.Getenv("GRIDCAST_SEASONS") == "log" {
-		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+		s.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	u.sources = &ingest.Ingest{
-		Store: store, Facts: u.facts, Ledger: u.ledger, Log: log,
+		Store: store, Facts: u.facts, Ledger: u.ledger, Log: s.Log,
 		Sources:  []ingest.Source{{Upstream: upstream}},
 		Interval: func(time.Time) time.Duration { return 50 * time.Second },
 	}
-	b := &builder.Builder{
-		Store: store, Ledger: u.ledger, Facts: u.facts.Load, Name: "test", Log: log,
-		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: verifyAfter, AutoReviseAfter: reviseAfter},
-	}
-	u.service = service.New(b, clock, log, u.metrics)
+	u.service = service.New(s.Builder, clock, s.Log, u.metrics)
 	u.service.Ingest(u.sources)
 	if !derived {
 		u.service.WithoutDerived()

@@ -46,8 +46,7 @@ func quick() title.Config {
 
 func simulate(t testing.TB, v *season.View, year int, c title.Config) title.Odds {
 	t.Helper()
-	o := must.Get(title.Simulate(v, year, model, c))(t)
-	return o
+	return must.Get(title.Simulate(v, year, model, c))(t)
 }
 
 func TestChancesAddUpAndFall(t *testing.T) {

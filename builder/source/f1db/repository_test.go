@@ -33,10 +33,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 	}
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
 	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
-	packed, commit, err := host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed, commit := must.Get2(host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)))(t)
 	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2025, 2027))(t)
 	if tree.Commit != commit {
 		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
@@ -266,10 +263,7 @@ func TestLatestRelease(t *testing.T) {
 	defer host.Close()
 	now := time.Date(2023, 6, 5, 12, 0, 0, 0, time.UTC)
 	for _, place := range []string{path, host.URL + "/release.zip", fmt.Sprintf("%s/release.zip#sha256=%s", host.URL, source.Sum(packed))} {
-		upstream, err := f1db.NewRelease(place, "gridcast-test (operator@example.org)", media.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
+		upstream := must.Get(f1db.NewRelease(place, "gridcast-test (operator@example.org)", media.Default()))(t)
 		first := must.Get(upstream.Fetch(t.Context(), now, 2022, 2024, source.Known{}))(t)
 		document := must.Get(upstream.Read(first.Packed))(t)
 		if first.Revision == "" || document.Revision != first.Revision || len(document.Facts.Seasons) != 1 {

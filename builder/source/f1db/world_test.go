@@ -359,6 +359,5 @@ func documentOf(t *testing.T, files map[string]string) source.Document {
 	t.Helper()
 	u := must.Get(f1db.NewRelease(zipped(t, files), "", media.Media{}))(t)
 	payload := must.Get(u.Fetch(t.Context(), time.Now(), 2023, 2023, source.Known{}))(t)
-	d := must.Get(u.Read(payload.Packed))(t)
-	return d
+	return must.Get(u.Read(payload.Packed))(t)
 }

@@ -71,10 +71,7 @@ func TestAgainstF1DB(t *testing.T) {
 func TestUnchanged(t *testing.T) {
 	api := sourcetest.Jolpica(t)
 	u := upstream(t, api)
-	first, err := u.Fetch(t.Context(), after2024, 2024, 2024, source.Known{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(u.Fetch(t.Context(), after2024, 2024, 2024, source.Known{}))(t)
 	again, err := u.Fetch(t.Context(), after2024.Add(time.Hour), 2024, 2024, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || !again.NotModified {
 		t.Errorf("asked again: not modified %t, error %v", again.NotModified, err)

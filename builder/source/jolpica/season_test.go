@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/builder"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
@@ -113,7 +114,7 @@ func TestSeason2024(t *testing.T) {
 func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	t.Helper()
 	b := testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, facts), Opened: after2024})
-	if outcome := b.Publish(after2024); len(outcome.Refused) > 0 {
+	if outcome := must.Get(b.Build(t.Context(), builder.Request{At: after2024}))(t); len(outcome.Refused) > 0 {
 		t.Fatalf("refused %v", outcome.Refused)
 	}
 	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
