@@ -1,7 +1,6 @@
 package almanac_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -257,7 +257,6 @@ func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
 		t.Errorf("Beta: got %s, %s, %v", id, name, err)
 	}
 	_, _, err := y.Competitor(true, "alfa")
-	if !errors.Is(err, almanac.ErrNoCompetitor) || !strings.Contains(err.Error(), "did you mean alpha?") {
-		t.Errorf("alfa: got %v", err)
-	}
+	must.Fail(t, "alfa", err, almanac.ErrNoCompetitor)
+	golden.Sentence(t, "a competitor alfa", err)
 }

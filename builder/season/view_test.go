@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -51,13 +52,9 @@ func TestHeadshots(t *testing.T) {
 		t.Errorf("the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)
 	}
 	facts.Headshots.Drivers = []season.DriverID{"nobody"}
-	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), `headshots: unknown driver "nobody"`) {
-		t.Errorf("got %v, want an error about nobody", err)
-	}
+	golden.Sentence(t, "headshots of nobody", must.Err(season.New(facts)))
 	facts.Headshots = season.Headshots{Template: "http://images.example/{code}.png"}
-	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), "https") {
-		t.Errorf("got %v, want an error about https", err)
-	}
+	golden.Sentence(t, "headshots without TLS", must.Err(season.New(facts)))
 }
 
 // TestEveryCircuitHasATimeZone: every circuit has a time zone of the tz database.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridcast/builder/source"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -327,13 +328,9 @@ func TestUnreachableInWords(t *testing.T) {
 // sum and named after it.
 func TestAPI(t *testing.T) {
 	for _, base := range []string{"", "host/path", "https:///path", "https://host/path?key=1", "://"} {
-		if _, err := source.NewAPI("test", source.Licence{}, base, config(), func() (source.Equivalents, error) { return source.Equivalents{}, nil }); err == nil || !strings.Contains(err.Error(), "want https://host/path") {
-			t.Errorf("%q: got %v, want that it is no address of an API", base, err)
-		}
+		golden.Sentence(t, "the address "+base, must.Err(source.NewAPI("test", source.Licence{}, base, config(), func() (source.Equivalents, error) { return source.Equivalents{}, nil })))
 	}
-	if _, err := source.ReadEquivalents("names.txt", "driver"); err == nil || !strings.Contains(err.Error(), "names.txt, line 1") {
-		t.Errorf("got %v, want the line of the file that is wrong", err)
-	}
+	golden.Sentence(t, "a line that is wrong", must.Err(source.ReadEquivalents("names.txt", "driver")))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, "%q", r.URL.RequestURI())
