@@ -197,6 +197,16 @@ func (s *Season) Settle(at time.Time) []ledger.Event {
 	return events
 }
 
+// Publish settles and builds.
+func (s *Season) Publish(at time.Time) builder.Outcome {
+	s.t.Helper()
+	outcome, err := s.Build(s.t.Context(), builder.Request{At: at})
+	if err != nil {
+		s.t.Fatalf("build at %s: %v", at, err)
+	}
+	return outcome
+}
+
 // Almanac returns the almanac of archive and ledger at an instant.
 func (s *Season) Almanac(at time.Time) *almanac.Almanac {
 	return almanac.Join(s.Stored.Archive.AsOf(at), s.Ledger.AsOf(at))
