@@ -48,6 +48,7 @@ func utc(month time.Month, day, hour int) time.Time {
 // State is a stage of a weekend.
 type State int
 
+// The states follow one another.
 const (
 	Opened    State = iota // the ledger is open and has nothing else
 	Scheduled              // every round has its key; qualifying is to come
