@@ -110,7 +110,7 @@ func expected(a *almanac.Almanac) []snapshots.Expected {
 
 // missingUntilDue lists the facts that are missing, or will be before the next version is due, and those in also.
 func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac, also []almanac.MissingFact) []snapshots.Missing {
-	facts := append(also, almanac.Missing(v, s, season.Later(a.DueAt(), a.At))...)
+	facts := slices.Concat(also, almanac.Missing(v, s, season.Later(a.DueAt(), a.At)))
 	if len(facts) == 0 {
 		return nil // which the manifest omits
 	}
