@@ -80,7 +80,7 @@ func TestStates(t *testing.T) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".by-hand input[name=order]").value = ""`))
 	b.Do(chromedp.SendKeys(chromedp.CSS(`.by-hand input[name=order]`), "HAM RUS"), browsertest.Press(chromedp.CSS(`.by-hand button`)))
 	b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
-	says(t, "the running race by hand", section(w.asOperator(http.MethodGet, "/race", nil).body, "race"))
+	says(t, "the running race by hand", race(w.asOperator(http.MethodGet, "/race", nil).body))
 	sources = sources[:1]
 	w.set(w.weekend.ResultKnownAt())
 	w.build("settled")
@@ -219,24 +219,24 @@ func TestSeasonsInABrowser(t *testing.T) {
 func TestRaceByHand(t *testing.T) {
 	w := newWorld(t)
 	w.build("before qualifying")
-	race := func(when string) string {
+	shows := func(when string) string {
 		page := w.asOperator(http.MethodGet, "/", nil).body
-		says(t, "a race by hand: "+when, section(page, "race"))
+		says(t, "a race by hand: "+when, race(page))
 		return page
 	}
-	race("a day before")
+	shows("a day before")
 	w.set(w.weekend.GridKnownAt().Add(time.Minute))
 	w.build("the grid is known")
 	w.set(w.weekend.StartsAt().Add(2 * time.Minute))
 	w.build("lights out")
-	if page := race("lights out"); strings.Count(page, `action="/race/2024022/order"`) == 0 || strings.Count(page, `name="lap" inputmode="numeric" value="1"`) == 0 {
+	if page := shows("lights out"); strings.Count(page, `action="/race/2024022/order"`) == 0 || strings.Count(page, `name="lap" inputmode="numeric" value="1"`) == 0 {
 		t.Error("the page has no form for the first lap")
 	}
 	w.wait("/race/2024022/order", url.Values{"lap": {"1"}, "order": {"RUS, LEC SAI"}, "out": {"GAS"}})
-	race("after lap 1")
+	shows("after lap 1")
 	w.wait("/race/2024022/order", url.Values{"release": {"yes"}})
 	w.wait("/race/2024022/order", url.Values{"phase": {"over"}})
-	race("over")
+	shows("over")
 	if got := strings.Join(w.audit(), "\n"); strings.Count(got, "set_order") != 3 {
 		t.Errorf("the audit log has %q, want three orders", got)
 	}
@@ -251,18 +251,18 @@ func TestRaceNamesTheFeed(t *testing.T) {
 	w.runs(3)
 	w.build("lap 3")
 	w.set(w.now().Add(14 * time.Second))
-	race := func(when string) {
-		says(t, "a race with a feed: "+when, section(w.asOperator(http.MethodGet, "/race", nil).body, "race"))
+	shows := func(when string) {
+		says(t, "a race with a feed: "+when, race(w.asOperator(http.MethodGet, "/race", nil).body))
 	}
-	race("14 s after a line")
+	shows("14 s after a line")
 	log := live.Log{Store: w.store}
 	over := live.Observation{Session: 2024022, At: w.now(), Received: w.now(), Source: "timing", Phase: live.Over}
 	if _, _, err := log.Append(t.Context(), live.Fixture{Laps: 50}, over); !errors.Is(err, live.ErrHeld) {
 		t.Fatalf("over at lap 3: %v, want it held", err)
 	}
-	race("a line is held")
+	shows("a line is held")
 	w.wait("/race/2024022/order", url.Values{"lap": {"4"}, "order": {"RUS"}})
-	race("by hand")
+	shows("by hand")
 }
 
 // runs stores the laps of the weekend's race up to one, in the order of its result with another leader every tenth lap.

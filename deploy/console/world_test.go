@@ -274,6 +274,14 @@ func section(page, id string) string {
 	return words(page)
 }
 
+// chances are what the model gives: the drivers of the plot, and figures.
+var chances = regexp.MustCompile(`Chance to win by lap, %.*?Place|\b\d+\.\d %`)
+
+// race returns the text of the section about the running race, without chances.
+func race(page string) string {
+	return chances.ReplaceAllString(strings.Join(strings.Fields(section(page, "race")), " "), "~")
+}
+
 // bar returns the text of the bar of a page, which names the operator.
 func bar(page string) string {
 	_, page, _ = strings.Cut(page, `<header class="top">`)
