@@ -1,4 +1,4 @@
-package season //nolint:unparam // the rows of all tables have one method ids, and a nil where they lack a column
+package season
 
 import (
 	"hash/maphash"
@@ -35,16 +35,16 @@ func practice(i int) table {
 func sprintGridKnownAt(r *Round) time.Time { return r.SessionKnownAt(SprintQualifying) }
 
 // The columns of a row that identify things; nil: its table has no such column.
-func (l *TimedLap) ids() (*DriverID, *TeamID, *EngineID)      { return &l.Driver, &l.Team, nil }
-func (q *QualifyingRow) ids() (*DriverID, *TeamID, *EngineID) { return &q.Driver, &q.Team, nil }
-func (g *GridSlot) ids() (*DriverID, *TeamID, *EngineID)      { return &g.Driver, &g.Team, nil }
+func (l *TimedLap) ids() (*DriverID, *TeamID, *EngineID)      { return &l.Driver, &l.Team, nil } //nolint:unparam // as in other tables
+func (q *QualifyingRow) ids() (*DriverID, *TeamID, *EngineID) { return &q.Driver, &q.Team, nil } //nolint:unparam // as in other tables
+func (g *GridSlot) ids() (*DriverID, *TeamID, *EngineID)      { return &g.Driver, &g.Team, nil } //nolint:unparam // as in other tables
 func (e *Entry) ids() (*DriverID, *TeamID, *EngineID)         { return &e.Driver, &e.Team, &e.Engine }
 
 func (r *Result) ids() (*DriverID, *TeamID, *EngineID)         { return &r.Driver, &r.Team, &r.Engine }
-func (l *FastestLap) ids() (*DriverID, *TeamID, *EngineID)     { return &l.Driver, nil, nil }
-func (p *PitStop) ids() (*DriverID, *TeamID, *EngineID)        { return &p.Driver, nil, nil }
-func (s *DriverStanding) ids() (*DriverID, *TeamID, *EngineID) { return &s.Driver, nil, nil }
-func (s *TeamStanding) ids() (*DriverID, *TeamID, *EngineID)   { return nil, &s.Team, &s.Engine }
+func (l *FastestLap) ids() (*DriverID, *TeamID, *EngineID)     { return &l.Driver, nil, nil }     //nolint:unparam // as in other tables
+func (p *PitStop) ids() (*DriverID, *TeamID, *EngineID)        { return &p.Driver, nil, nil }     //nolint:unparam // as in other tables
+func (s *DriverStanding) ids() (*DriverID, *TeamID, *EngineID) { return &s.Driver, nil, nil }     //nolint:unparam // as in other tables
+func (s *TeamStanding) ids() (*DriverID, *TeamID, *EngineID)   { return nil, &s.Team, &s.Engine } //nolint:unparam // as in other tables
 
 // tableRows are the rows of one table of one round.
 type tableRows interface {
