@@ -193,7 +193,7 @@ func nothingStops(t *testing.T, r *rand.Rand, g gaps) {
 		if err != nil || len(outcome.Refused) > 0 {
 			t.Fatalf("build at %s: refused %v, error %v", at, outcome.Refused, err)
 		}
-		holds(t, b.Store, at)
+		holds(t, b.Store)
 		v := inUse.AsOf(at)
 		for i := range v.Seasons {
 			for j := range v.Seasons[i].Rounds {
@@ -220,7 +220,7 @@ func instants(opened time.Time, archives []*season.Archive) []time.Time {
 }
 
 // holds reads the published version as a client would.
-func holds(t *testing.T, store blob.Store, at time.Time) {
+func holds(t *testing.T, store blob.Store) {
 	t.Helper()
 	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	bodies := map[string][]byte{}
@@ -407,7 +407,7 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	if err != nil || len(outcome.Refused) == 0 {
 		t.Fatalf("refused %v, error %v; want the season of 2026 to stay as it was", outcome.Refused, err)
 	}
-	holds(t, b.Store, start)
+	holds(t, b.Store)
 	after := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
 	if got := after.Manifest.CurrentSeason; got != 2026 {
 		t.Errorf("the current season is %d, want 2026 as before", got)
