@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"gridcast/builder/predict"
@@ -159,7 +160,7 @@ func TestPodiumsOfAPower(t *testing.T) {
 	const n, out = 20, .2
 	drivers, win, rate := make([]season.DriverID, n), make([]float64, n), make([]float64, n)
 	for i := range win {
-		drivers[i], rate[i] = season.DriverID(fmt.Sprint(i)), math.Pow(.7, float64(i))
+		drivers[i], rate[i] = season.DriverID(strconv.Itoa(i)), math.Pow(.7, float64(i))
 		win[i] = math.Round(1e6*rate[i]*.3/(1-math.Pow(.7, n))) / 1e6
 	}
 	win[0] += 1 - sum(win)
