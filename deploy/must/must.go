@@ -42,7 +42,7 @@ func Get2[V, W any](v V, w W, err error) func(t testing.TB) (V, W) {
 }
 
 // Until waits until condition holds, and ends the test if it does not within four minutes, which a busy machine does not
-// need for anything. In a bubble of synctest the wait takes no real time. The text what completes "did not happen: ".
+// need for anything. In a bubble of synctest the wait takes no real time. The text completes "did not happen: ".
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	if !Within(4*time.Minute, condition) {

@@ -111,7 +111,7 @@ var checkpoints = append(slices.Clone(predict.Checkpoints), 100)
 
 // teachingLaps returns the laps from which a fit learns.
 func teachingLaps(scheduled int) []int {
-	var laps []int
+	laps := make([]int, 0, moments+10)
 	for k := range moments {
 		laps = append(laps, predict.CheckpointLap(100*k/moments, scheduled))
 	}
