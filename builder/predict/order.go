@@ -202,7 +202,9 @@ func refit(chance [][]float64, podium []float64) {
 				total += chance[i][c]
 			}
 			for i := range chance {
-				chance[i][c] *= columns[c] / total
+				if total > 0 {
+					chance[i][c] *= columns[c] / total
+				}
 			}
 		}
 	}
