@@ -45,25 +45,27 @@ func (f Forecast) Without(out []season.DriverID) Forecast {
 	for i := range win {
 		win[i] /= total
 	}
-	odds := make([]float64, len(podium))
+	ratios := make([]float64, len(podium))
 	for i, p := range podium {
-		odds[i] = p / max(1-p, leastRate)
+		ratios[i] = odds(p)
 	}
 	win = millionths(win, one, nil)
-	rest := Forecast{Basis: f.Basis}
-	for i, p := range millionths(scaleOdds(odds, float64(len(f.Podium)), win), len(f.Podium)*one, win) {
-		rest.Candidates = append(rest.Candidates, Candidate{Driver: drivers[i], Win: win[i], Podium: p})
+	podium = millionths(scaleOdds(ratios, float64(len(f.Podium)), win), len(f.Podium)*one, win)
+	return newForecast(paired(drivers, win, podium), f.Basis)
+}
+
+// paired returns the candidates with these chances of a win and of a podium, in millionths.
+func paired(drivers []season.DriverID, win, podium []float64) []Candidate {
+	candidates := make([]Candidate, len(win))
+	for i, p := range podium {
+		candidates[i] = Candidate{Driver: drivers[i], Win: win[i], Podium: p}
 	}
-	return newForecast(rest.Candidates, f.Basis)
+	return candidates
 }
 
 // withPodium returns the candidates with the chances of a podium: see podiumChances.
 func withPodium(drivers []season.DriverID, win, rest []float64) []Candidate {
-	candidates := make([]Candidate, len(win))
-	for i, p := range podiumChances(win, rest) {
-		candidates[i] = Candidate{Driver: drivers[i], Win: win[i], Podium: p}
-	}
-	return candidates
+	return paired(drivers, win, podiumChances(win, rest))
 }
 
 // podiumChances returns every driver's probability of one of the first three places, in millionths.

@@ -86,11 +86,8 @@ func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 	}
 	win = millionths(unsettled(softmax(win), 1, openWin/left), one, nil)
 	podium := unsettled(podiumChances(win, softmax(behind)), float64(min(3, len(win))), share)
-	candidates := make([]Candidate, len(win))
-	for i, p := range millionths(podium, min(3, len(win))*one, win) {
-		candidates[i] = Candidate{Driver: drivers[i], Win: win[i], Podium: p}
-	}
-	return newForecast(candidates, before.Basis), nil
+	podium = millionths(podium, min(3, len(win))*one, win)
+	return newForecast(paired(drivers, win, podium), before.Basis), nil
 }
 
 // The shares of winners and of podium places that the order at the flag leaves open, because a penalty may change the

@@ -151,12 +151,15 @@ func withOrders(drivers []season.DriverID, win, rate []float64, out, power float
 // withPower raises the odds of a podium to a power and multiplies them by the factor that keeps the sum. No chance falls
 // below that of a win.
 func withPower(podium, win []float64, power float64) []float64 {
-	odds := make([]float64, len(podium))
+	raised := make([]float64, len(podium))
 	for i, p := range podium {
-		odds[i] = portable.Pow(p/max(1-p, leastRate), power)
+		raised[i] = portable.Pow(odds(p), power)
 	}
-	return scaleOdds(odds, sum(podium), win)
+	return scaleOdds(raised, sum(podium), win)
 }
+
+// odds returns the odds of a chance. They are finite.
+func odds(p float64) float64 { return p / max(1-p, leastRate) }
 
 // scaleOdds returns chances with the odds times one factor, at which the chances add up to total. No chance is below low.
 func scaleOdds(odds []float64, total float64, low []float64) []float64 {
