@@ -34,6 +34,7 @@ var arrows = map[string][]string{
 	"snapshots":                     {"schemas", "snapshots/blob"},
 	"snapshots/backup":              {"snapshots"},
 	"snapshots/blob":                {"snapshots/blob", "snapshots/retry", "snapshots/watch"},
+	"snapshots/clock":               {},
 	"snapshots/notes":               {"snapshots/blob"},
 	"snapshots/retry":               {},
 	"snapshots/watch":               {},

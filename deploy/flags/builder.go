@@ -16,10 +16,10 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/clock"
 )
 
 // Builder is for processes that build versions.

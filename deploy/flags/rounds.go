@@ -15,10 +15,10 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/clock"
 )
 
 // Rounds is for commands about rounds, which need the ledger and race time.

@@ -19,7 +19,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/builder/archive/archivetest"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/must"
@@ -28,6 +27,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
+	"gridcast/snapshots/clock"
 )
 
 // house is a scheduler and two edges on one store, each a process of its own, on one race clock.

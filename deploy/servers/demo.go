@@ -16,12 +16,12 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/clock"
 )
 
 const (

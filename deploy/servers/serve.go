@@ -10,7 +10,6 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/bulk"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/service"
@@ -19,6 +18,7 @@ import (
 	"gridcast/edge"
 	"gridcast/edge/adminport"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/clock"
 )
 
 // Serve is builder, scheduler and edge in one process.

@@ -22,7 +22,6 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
@@ -33,6 +32,7 @@ import (
 	"gridcast/scheduler"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/clock"
 	"gridcast/snapshots/notes"
 	"gridcast/snapshots/retry"
 )

@@ -20,12 +20,12 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/auditlog"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/clock"
 )
 
 // belgianWeekend returns a service that logs to w, without a build, and its metrics. Its clock, which the

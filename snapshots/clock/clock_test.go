@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gridcast/deploy/clock"
 	"gridcast/deploy/must"
+	"gridcast/snapshots/clock"
 )
 
 var (
