@@ -126,6 +126,29 @@ type About struct {
 	// State describes the facts behind the version, for people. This package passes it on and does
 	// not read it.
 	State json.RawMessage `json:"state,omitzero"`
+	// Clock is the race clock of the sandbox's simulated world, as RACE@REAL*SPEED of package clock. It is absent in the
+	// real world.
+	Clock   string   `json:"clock,omitzero"`
+	Sandbox *Sandbox `json:"sandbox,omitzero"` // absent in the real world
+}
+
+// SandboxFolder is the prefix of the simulated world of a sandbox in the store of the real world. A version below it has
+// the layout of any other.
+const SandboxFolder = "sandbox/"
+
+// Sandbox says which part of its timetable the simulated world replays in a version.
+type Sandbox struct {
+	Cycle   int64            `json:"cycle"`   // ascending, from 1; each cycle has a ledger of its own
+	Weekend SandboxWeekend   `json:"weekend"` // that runs
+	Next    []SandboxWeekend `json:"next"`    // that follow, in the order of their beginning
+}
+
+// SandboxWeekend is a weekend in the timetable of a sandbox.
+type SandboxWeekend struct {
+	Kind      string    `json:"kind"`       // its name in the table of kinds
+	BeginsAt  time.Time `json:"begins_at"`  // real time
+	EndsAt    time.Time `json:"ends_at"`    // real time
+	LightsOut time.Time `json:"lights_out"` // real time
 }
 
 // Expected is the instant at which a season is next expected to change. If the instant is past, the change is

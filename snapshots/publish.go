@@ -66,7 +66,7 @@ const defaultWorkers = 32
 
 func (p *Publisher) workers() int {
 	if g, ok := p.Store.(blob.Grouper); ok {
-		return cmp.Or(p.Workers, g.Writers())
+		return cmp.Or(p.Workers, g.Writers(), defaultWorkers)
 	}
 	return cmp.Or(p.Workers, defaultWorkers)
 }

@@ -129,7 +129,7 @@ type Clock interface {
 
 // Grouper is implemented by a Store that serves a group of concurrent writes by one wait.
 type Grouper interface {
-	// Writers returns the number of concurrent writes from which more make the store no faster.
+	// Writers returns the number of concurrent writes from which more make the store no faster; 0: it does not know.
 	Writers() int
 }
 

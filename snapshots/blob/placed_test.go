@@ -1,0 +1,40 @@
+package blob_test
+
+import (
+	"strings"
+	"testing"
+
+	"gridcast/deploy/must"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
+	"gridcast/snapshots/blob/memblob"
+)
+
+func TestUnder(t *testing.T) {
+	blobtest.Run(t, func(*testing.T) blob.Store { return blob.Under(memblob.New(), "sandbox/") })
+}
+
+// TestPlaced checks that each object lies in the folder of its key, and that the view lists each folder alone.
+func TestPlaced(t *testing.T) {
+	inner := memblob.New()
+	s := blob.Placed(inner, func(key string) string {
+		if strings.HasPrefix(key, "ledger/") {
+			return "sandbox/7/"
+		}
+		return "sandbox/"
+	})
+	for _, key := range []string{"current.json", "ledger/1.json"} {
+		must.Get(s.Create(t.Context(), key, []byte(key)))(t)
+		must.Equal(t, key, key, string(must.Get(s.Get(t.Context(), key, blob.MaxDocument))(t).Data))
+	}
+	keys := func(s blob.Store, prefix string) (list string) {
+		for info, err := range s.List(t.Context(), prefix) {
+			must.Do(t, err)
+			list += info.Key + " "
+		}
+		return list
+	}
+	must.Equal(t, "all keys", "sandbox/7/ledger/1.json sandbox/current.json ", keys(inner, ""))
+	must.Equal(t, "ledger/", "ledger/1.json ", keys(s, "ledger/"))
+	must.Equal(t, "current", "current.json ", keys(s, "current"))
+}
