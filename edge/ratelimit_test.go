@@ -38,6 +38,38 @@ func TestLimitOfEachTier(t *testing.T) {
 	}
 }
 
+// TestAnotherTierKeepsTheCount spends 20 of 30 requests of a minute, and gives the key the tier of 120.
+func TestAnotherTierKeepsTheCount(t *testing.T) {
+	w := newWorld(t)
+	ask := func() (limit, remaining int) {
+		limit, remaining, _ = rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"]))
+		return limit, remaining
+	}
+	for range 20 {
+		ask()
+	}
+	set := func(tier string) {
+		must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
+			for i := range d.Keys {
+				if d.Keys[i].Name == "trial" {
+					d.Keys[i].Tier = tier
+				}
+			}
+			return nil
+		}))
+	}
+	for _, tt := range []struct {
+		tier             string
+		limit, remaining int
+	}{{"standard", 120, 99}, {"trial", 30, 8}} { // the request that asks counts too
+		before := w.edge.Status().Keys.Since
+		set(tt.tier)
+		w.await("the other tier", func() bool { return w.edge.Status().Keys.Since != before })
+		limit, remaining := ask()
+		must.Hold(t, limit == tt.limit && remaining == tt.remaining, "%s: got %d of %d remaining, want %d of %d", tt.tier, remaining, limit, tt.remaining, tt.limit)
+	}
+}
+
 // TestEveryRequestWithAKeyCounts has a row for each outcome.
 func TestEveryRequestWithAKeyCounts(t *testing.T) {
 	w := newWorld(t)

@@ -65,6 +65,7 @@ const (
 	RotateKey      Verb = "rotate_key"
 	RevokeKey      Verb = "revoke_key"
 	ExpireKey      Verb = "expire_key"
+	SetTier        Verb = "set_tier"    // of a key
 	SetOrigins     Verb = "set_origins" // of a key
 	PruneKeys      Verb = "prune_keys"
 	SignKeys       Verb = "sign_keys" // the list of API keys

@@ -57,6 +57,7 @@ var actions = map[string]parser{
 	"POST /keys/{key}/revoke":           form[operator.RevokeKey],
 	"POST /keys/{key}/rotate":           form[operator.RotateKey],
 	"POST /keys/{key}/expire":           form[operator.ExpireKey],
+	"POST /keys/{key}/tier":             form[operator.SetTier],
 	"POST /keys/{key}/origins":          form[operator.SetOrigins],
 	"POST /webhooks":                    form[operator.AddWebhook],
 	"POST /webhooks/{hook}/rotate":      form[operator.RotateWebhook],

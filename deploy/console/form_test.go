@@ -125,6 +125,7 @@ func TestFormsAndCommands(t *testing.T) {
 		{"/keys/k1/revoke", "", typed[operator.RevokeKey](t, "k1"), operator.RevokeKey{ID: "k1"}},
 		{"/keys/k1/rotate", "grace=7", typed[operator.RotateKey](t, "k1"), operator.RotateKey{ID: "k1", Grace: operator.Span(7 * 24 * time.Hour)}},
 		{"/keys/k1/expire", "expires=", typed[operator.ExpireKey](t, "k1", "never"), operator.ExpireKey{ID: "k1"}},
+		{"/keys/k1/tier", "tier=pro", typed[operator.SetTier](t, "k1", "pro"), operator.SetTier{ID: "k1", Tier: "pro"}},
 		{"/keys/k1/origins", "origins=any", typed[operator.SetOrigins](t, "k1", "any"), operator.SetOrigins{ID: "k1", Origins: []string{"any"}}},
 		{
 			"/webhooks", "url=https://r.example/hook&endpoint=standings&endpoint=calendar.ics", typed[operator.AddWebhook](t, "https://r.example/hook", "--endpoint=standings", "--endpoint=calendar.ics"),

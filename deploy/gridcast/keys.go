@@ -23,6 +23,7 @@ type keysCmds struct {
 	Rotate  listAction[operator.RotateKey]  `cmd:"" help:"Create a successor of a key; the old key still works for a while."`
 	Revoke  listAction[operator.RevokeKey]  `cmd:"" help:"Refuse a key from now on."`
 	Expire  listAction[operator.ExpireKey]  `cmd:"" help:"Set until when a key is valid."`
+	Tier    keyAction[operator.SetTier]     `cmd:"" help:"Give a key another tier; the running minute keeps its count."`
 	Origins listAction[operator.SetOrigins] `cmd:"" help:"Set the browser origins that may use a key."`
 	Prune   listAction[operator.PruneKeys]  `cmd:"" help:"Remove the keys that were revoked or expired long ago."`
 	Sign    listAction[operator.SignList]   `cmd:"" help:"Sign the list as it is, for the first time or with a new signing key."`

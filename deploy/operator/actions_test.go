@@ -88,12 +88,21 @@ func TestActionsOfAKey(t *testing.T) {
 	}
 	done(t, o, operator.ExpireKey{ID: id}, operator.Request{})
 	done(t, o, operator.SetOrigins{ID: id}, operator.Request{})
+	p, err := preview(t, o, operator.SetTier{ID: id, Tier: "trial"})
+	must.Require(t, err == nil && p.Question != "", "set the tier: got %+v, %v; want a question", p, err)
+	golden.Sentence(t, "set the tier", p.Effects)
+	done(t, o, operator.SetTier{ID: id, Tier: "trial"}, operator.Request{Reason: "contract 8"})
+	must.Equal(t, "tier", "trial", key(t, o, id).Tier)
+	for _, tier := range []string{"trial", "gold", "sandbox"} {
+		_, err := o.Do(t.Context(), operator.SetTier{ID: id, Tier: tier}, operator.Request{Actor: "operator:anna"})
+		golden.Sentence(t, "set the tier to "+tier, err, id, "ID")
+	}
 	if k := key(t, o, id); !k.Expires.IsZero() || k.Origins != nil {
 		t.Errorf("got %+v, want it for ever and from anywhere", k)
 	}
 
 	rotated := done(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
-	p, err := preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
+	p, err = preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
 	next := rotated.Record.(keys.StoredKey)
 	must.Require(t, err == nil && len(p.Warnings) == 1, "rotate it again: got %+v, %v; want a warning", p, err)
 	golden.Sentence(t, "rotate a key twice", p.Warnings, next.ID, "ID", next.Prefix, "PREFIX", next.Created.Format("2 January 2006 15:04"), "TIME")
@@ -112,6 +121,7 @@ func TestActionsOfAKey(t *testing.T) {
 		"operator:anna|set_origins|" + id + " https://example.org|",
 		"operator:anna|expire_key|" + id + " never|",
 		"operator:anna|set_origins|" + id + " any|",
+		"operator:anna|set_tier|" + id + " trial|contract 8",
 		"operator:anna|rotate_key|" + id + "|",
 		"operator:anna|revoke_key|" + id + "|leaked",
 	}

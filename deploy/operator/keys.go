@@ -257,6 +257,52 @@ func validUntil(t time.Time) string {
 	return "until " + minute(t)
 }
 
+// SetTier gives a key another limit. Edges keep the count of the running window.
+type SetTier struct {
+	ID   string `arg:"" form:"key" help:"The key's id, from keys list."`
+	Tier string `arg:"" help:"One of the tiers: trial, standard, pro or one of --tiers."`
+}
+
+// sandboxTier is the tier of keys that are answered from the simulated world. A key is made for it.
+const sandboxTier = "sandbox"
+
+func (d SetTier) look(ctx context.Context, o *Operator) (*Plan, error) {
+	limit, ok := o.Tiers[d.Tier]
+	if !ok {
+		return nil, fmt.Errorf("set tier of key %q: tier %q: must be one of %s", d.ID, d.Tier, strings.Join(o.Tiers.Names(), ", "))
+	}
+	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.SetTier, Subject: d.ID + " " + d.Tier},
+		func(_ *keys.List, k *keys.StoredKey, p *Preview) error {
+			switch {
+			case !k.Revoked.IsZero():
+				return fmt.Errorf("set tier of key %q: it was revoked on %s, which cannot be taken back", d.ID, minute(k.Revoked))
+			case k.Tier == d.Tier:
+				return fmt.Errorf("set tier of key %q: its tier is %s already", d.ID, d.Tier)
+			case k.Tier == sandboxTier, d.Tier == sandboxTier:
+				return fmt.Errorf("set tier of key %q from %s to %s: a key cannot enter or leave the tier %s; create another key with gridcast keys create --tier %s",
+					d.ID, k.Tier, d.Tier, sandboxTier, d.Tier)
+			}
+			p.Title = fmt.Sprintf("Set the tier of the key of %s", k.Name)
+			p.Question = fmt.Sprintf("Change the limit of the key %s… of %s?", k.Prefix, k.Name)
+			until := fmt.Sprintf("%d", o.Tiers[k.Tier])
+			if _, known := o.Tiers[k.Tier]; !known {
+				until = "none, because edges refuse a tier that is not configured"
+			}
+			p.Effects = []string{
+				fmt.Sprintf("%s may make %d requests a minute (tier %s). Until now: %s (tier %s).", k.Name, limit, d.Tier, until, k.Tier),
+				"Edges follow within a second or two. Requests of the running minute count.",
+			}
+			if !k.Active(time.Now()) {
+				p.Warnings = []string{"It expired on " + minute(k.Expires) + " and stays refused."}
+			}
+			return nil
+		},
+		func(_ *keys.List, k *keys.StoredKey) (Answer, error) {
+			k.Tier = d.Tier
+			return Answer{Record: *k, Text: fmt.Sprintf("Key %s of %s has the tier %s, %d requests a minute; edges follow within a second or two.", k.ID, k.Name, k.Tier, limit)}, nil
+		})
+}
+
 // SetOrigins sets the browser origins from which a key may be used. No origin, or the word any, allows
 // all of them.
 type SetOrigins struct {
