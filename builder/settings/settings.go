@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"gridcast/builder/season"
 	"gridcast/snapshots"
@@ -27,6 +28,18 @@ type Settings struct {
 	AutoReviseSeconds *int64 `json:"auto_revise_after_seconds,omitempty"` // builder.Policy.AutoReviseAfter
 	// Headshots say where the portraits of all drivers are. Without a template no driver has one.
 	Headshots *season.Headshots `json:"headshots,omitempty"`
+	// PublicAddress is where readers find the API, such as https://api.example.com; empty: not set.
+	PublicAddress string `json:"public_address,omitempty"`
+}
+
+// CheckAddress returns an error that names the fault of a public address. An address is a scheme and a host, and nothing
+// follows them.
+func CheckAddress(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || address != u.Scheme+"://"+u.Host {
+		return fmt.Errorf("public address %q: want https:// or http:// and a host, such as https://api.example.com", address)
+	}
+	return nil
 }
 
 // Digest returns the SHA-256 of the settings in lower-case hex; empty for settings without a value.

@@ -27,7 +27,11 @@ type ChangeSettings struct {
 	AutoReviseAfter *time.Duration    `form:"revise" unit:"h" help:"The same for a later correction; 0: only an operator corrects." env:"-"`
 	Headshots       *season.Headshots `kong:"-" form:"-"`
 	NoHeadshots     bool              `form:"headshots" help:"Publish the drawn portraits alone, even if the archive has others." xor:"portraits" env:"-"`
+	PublicAddress   *string           `form:"address" help:"Where readers find the API, such as https://api.example.com; 'none' removes it." placeholder:"URL" env:"-"`
 }
+
+// noAddress removes the public address.
+const noAddress = "none"
 
 // subject names the settings that are changed, for the audit log.
 func (d ChangeSettings) subject() string {
@@ -47,6 +51,9 @@ func (d ChangeSettings) subject() string {
 		changes = append(changes, "headshots none")
 	default:
 		changes = append(changes, fmt.Sprintf("headshots of %d drivers", len(d.Headshots.Drivers)))
+	}
+	if d.PublicAddress != nil {
+		changes = append(changes, "public_address "+*d.PublicAddress)
 	}
 	return strings.Join(changes, ", ")
 }
@@ -82,6 +89,18 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 			effects = append(effects, fmt.Sprintf("From the next poll on portraits of %[2]d drivers are at %[1]s.", h.Template, len(h.Drivers)))
 		}
 	}
+	if d.PublicAddress != nil {
+		address := *d.PublicAddress
+		if address == noAddress {
+			address = ""
+		}
+		if address != s.PublicAddress && address == "" {
+			effects = append(effects, "From the next minute on the schedulers measure no public address.")
+		} else if address != s.PublicAddress {
+			effects = append(effects, fmt.Sprintf("From the next minute on each scheduler asks %s/status once a minute. The page /status shows the figures of 90 days.", address))
+		}
+		s.PublicAddress = address
+	}
 	return effects
 }
 
@@ -109,6 +128,11 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if d.Headshots != nil {
 		if err := d.Headshots.Validate(); err != nil {
 			return nil, fmt.Errorf("change the settings: headshots: %w", err)
+		}
+	}
+	if d.PublicAddress != nil && *d.PublicAddress != noAddress {
+		if err := settings.CheckAddress(*d.PublicAddress); err != nil {
+			return nil, fmt.Errorf("change the settings: %w; none removes the address", err)
 		}
 	}
 	now, err := settings.Load(ctx, o.Store)
@@ -164,5 +188,6 @@ func SettingsOf(s settings.Settings) []Setting {
 		{"results verify by rule", rule(s.AutoVerifySeconds)},
 		{"results revise by rule", rule(s.AutoReviseSeconds)},
 		{"portraits", portraits},
+		{"public address", cmp.Or(s.PublicAddress, "not set: its availability is not measured")},
 	}
 }
