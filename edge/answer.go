@@ -110,9 +110,10 @@ var (
 	), nil)
 )
 
-// refusal makes an error response.
+// refusal makes an error response, whose field Link leads to the row of its code in the documentation.
 func refusal(status int, code wire.Code, message string, fields ...resident.Field) *resident.Response {
-	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), marshal(wire.NewError(code, message)))
+	help := resident.NewField("Link", "</docs/errors#"+string(code)+`>; rel="help"`)
+	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON, help}, fields...)...), marshal(wire.NewError(code, message)))
 }
 
 // marshal returns the bytes of a body that the edge itself makes.

@@ -3,12 +3,14 @@ package edge_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 )
 
 // TestHeaderExamplesAreServed: the documented example of a header that is the same in every answer is its value.
@@ -28,6 +30,22 @@ func TestHeaderExamplesAreServed(t *testing.T) {
 	} {
 		want := api.Components.Headers[component].Example
 		must.Hold(t, got == want, "%s: served %q, documented %q", component, got, want)
+	}
+}
+
+// TestErrorsLeadToTheirHelp follows the Link of errors to the row of their code. The recorded answers hold that every
+// error has that field.
+func TestErrorsLeadToTheirHelp(t *testing.T) {
+	w := newWorld(t)
+	page := string(w.get("/docs/errors").body)
+	key := "X-API-Key: " + w.key["pro"]
+	for code, r := range map[wire.Code]response{
+		wire.Unauthorized: w.do("GET", "/api/v1/standings"), wire.NotFound: w.do("GET", "/nowhere"), wire.BadParam: w.get("/api/v1/standings?year=abcd"),
+		wire.MethodNotAllowed: w.do("POST", "/api/v1/standings", key, "Content-Length: 0"),
+		wire.BadRequest:       w.do("GET", "/api/v1/standings", key, "Origin: https://a.example", "Origin: https://b.example"),
+	} {
+		target, ok := strings.CutSuffix(strings.TrimPrefix(r.Header.Get("Link"), "</docs/errors#"), `>; rel="help"`)
+		must.Hold(t, ok && target == string(code) && strings.Contains(page, `<tr id="`+target+`">`), "%d: Link is %q, want the row of %s in /docs/errors", r.StatusCode, r.Header.Get("Link"), code)
 	}
 }
 

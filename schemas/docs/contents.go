@@ -98,6 +98,8 @@ type headerRow struct{ Name, Description, Example string }
 type errorRow struct {
 	Status                     int
 	Code, Description, Message string
+
+	Anchor string // the code; empty where an earlier row has it
 }
 
 func (d *document) contents() *contents {
@@ -137,6 +139,12 @@ func (d *document) contents() *contents {
 		c.Messages = append(c.Messages, d.message(hook.Value.Post))
 	}
 	slices.SortFunc(c.Errors, func(a, b errorRow) int { return a.Status - b.Status })
+	anchors := map[string]bool{} // Link of every error leads to one of them
+	for i, e := range c.Errors {
+		if !anchors[e.Code] {
+			anchors[e.Code], c.Errors[i].Anchor = true, e.Code
+		}
+	}
 	slices.SortStableFunc(c.Headers, func(a, b headerRow) int { return strings.Compare(a.Name, b.Name) })
 	return c
 }
@@ -256,7 +264,7 @@ func (c *contents) addError(status int, r response) {
 	}
 	var body struct{ Error, Message string }
 	check(json.Unmarshal(r.Content["application/json"].Example, &body))
-	c.Errors = append(c.Errors, errorRow{status, body.Error, r.Description, body.Message})
+	c.Errors = append(c.Errors, errorRow{Status: status, Code: body.Error, Description: r.Description, Message: body.Message})
 }
 
 // addHeader adds a header of an answer unless it is listed already.

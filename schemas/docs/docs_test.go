@@ -246,6 +246,31 @@ func TestHeadingsDiffer(t *testing.T) {
 	}
 }
 
+// TestEveryErrorHasAnAnchor: the field Link of an error leads to /docs/errors#CODE.
+func TestEveryErrorHasAnAnchor(t *testing.T) {
+	var api struct {
+		Components struct {
+			Schemas struct {
+				Error struct {
+					Properties struct {
+						Error struct{ Enum []string } `json:"error"`
+					}
+				}
+			}
+		}
+	}
+	must.Do(t, json.Unmarshal(schemas.OpenAPIJSON(), &api))
+	codes := api.Components.Schemas.Error.Properties.Error.Enum
+	must.Hold(t, len(codes) >= 11, "the contract has the codes %v", codes)
+	for _, d := range docs.Documents() {
+		for _, code := range codes {
+			if n := strings.Count(string(d.Body), `<tr id="`+code+`">`); d.Path == "/docs/errors" && n != 1 {
+				t.Errorf("%s has %d rows with the anchor %s, want 1", d.Path, n, code)
+			}
+		}
+	}
+}
+
 // TestChangesOfTheAPINameEveryEndpoint: the page about stability tells with which version an endpoint came.
 func TestChangesOfTheAPINameEveryEndpoint(t *testing.T) {
 	for _, d := range docs.Documents() {

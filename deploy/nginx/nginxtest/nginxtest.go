@@ -163,6 +163,10 @@ func CheckProxy(t *testing.T, base string, e *Edges) {
 		wantBody := `{"ok":true`
 		if status >= 400 {
 			wantBody = `{"ok":false,"error":"`
+			code, _, _ := strings.Cut(strings.TrimPrefix(body, wantBody), `"`)
+			if want := "</docs/errors#" + code + `>; rel="help"`; method != http.MethodHead && response.Header.Get("Link") != want {
+				t.Errorf("%s: got Link %q, want %q", what, response.Header.Get("Link"), want)
+			}
 		}
 		if method != http.MethodHead && status != http.StatusNoContent && !strings.HasPrefix(body, wantBody) {
 			t.Errorf("%s: got body %.100q, want JSON of the API", what, body)
