@@ -2,7 +2,8 @@
 SHELL    := /bin/bash
 BIN      := .var/bin
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS  := -s -w -X main.version=$(VERSION)
+COMMIT   := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 FUZZTIME ?= 10s
 
 .PHONY: run build test season predictions mutants trust arm64 lies race lint fuzz openapi bench backtest replay cost crosscheck check tools release image clean
@@ -70,10 +71,10 @@ tools:                ## linters at the versions of deploy/tools/go.mod
 	@cd deploy/tools && GOBIN=$(CURDIR)/$(BIN) go install tool
 
 release:              ## archives, images, bills of materials and checksums of this commit, in .var/release
-	@cd deploy/kit && go run . --version $(VERSION) --time $(shell git log -1 --format=%ct)
+	@cd deploy/kit && go run . --version $(VERSION) --commit $(COMMIT) --time $(shell git log -1 --format=%ct)
 
 image:                ## an image of this checkout by deploy/Dockerfile (needs Docker)
-	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) -t gridcast:$(VERSION) .
+	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t gridcast:$(VERSION) .
 
 clean:
 	rm -rf .var

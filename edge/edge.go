@@ -49,6 +49,8 @@ type Deps struct {
 	// Registry takes the edge's metrics, and the admin listener shows it; nil: a new
 	// one with the metrics of the Go runtime and the process.
 	Registry *prometheus.Registry
+	// Release is the release of the program, for /status.
+	Release string
 	// Builder returns the fault of the builder in the same process, empty if it builds; nil: there is no
 	// builder.
 	Builder func() string
@@ -110,7 +112,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		deps.Limits = limit.Memory{}
 	}
 	if deps.Registry == nil {
-		deps.Registry = adminport.NewRegistry("unknown")
+		deps.Registry = adminport.NewRegistry("unknown", "unknown")
 	}
 	files, err := descriptors()
 	if err != nil {

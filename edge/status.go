@@ -15,6 +15,8 @@ type StatusDocument struct {
 	Ready    bool   `json:"ready"`
 	NotReady string `json:"not_ready,omitzero"` // the reason
 
+	Release string `json:"release,omitzero"` // of the program
+
 	Version    int64             `json:"version,omitzero"` // being served; absent: none yet
 	BuiltAt    wire.Instant      `json:"built_at,omitzero"`
 	AgeSeconds int64             `json:"age_seconds,omitzero"` // race time since BuiltAt
@@ -117,7 +119,7 @@ func (e *Edge) Status() StatusDocument {
 	now := e.deps.RaceTime(time.Now())
 	s := StatusDocument{
 		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), LimitsFault: e.deps.Limits.Fault(), Keys: e.keyStatus(),
-		Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{}, Downloads: []DownloadStatus{},
+		Release: e.deps.Release, Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{}, Downloads: []DownloadStatus{},
 	}
 	if err := e.Ready(); err != nil {
 		s.NotReady = err.Error()

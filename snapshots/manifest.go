@@ -49,9 +49,9 @@ var (
 	ErrNoBase = errors.New("running edges go on with their version, but none can start from it; gridcast snapshots repair writes it again")
 )
 
-// format is the only value of Manifest.Format that this program writes and reads. Update edges before
+// Format is the only value of Manifest.Format that this program writes and reads. Update edges before
 // builders when a release changes it, because an edge refuses a format that it does not know.
-const format = 5
+const Format = 5
 
 // Size limits of objects, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
 // and objects of less than that.

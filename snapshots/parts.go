@@ -81,7 +81,7 @@ type file struct {
 // as long as that is cheaper than another one.
 func (m Manifest) encode() ([]file, error) {
 	var files []file
-	m.Format = format
+	m.Format = Format
 	before := map[string]Part{}
 	for _, part := range m.Parts {
 		before[part.Name] = part
@@ -209,12 +209,12 @@ func readManifest(ctx context.Context, version int64, hash string, known stored,
 		}
 		m, data = Manifest{}, o.Data
 		err = unpackJSON(data, &m)
-		if m.Format > 0 && m.Format != format { // other formats have other fields
+		if m.Format > 0 && m.Format != Format { // other formats have other fields
 			age := "an earlier"
-			if m.Format > format {
+			if m.Format > Format {
 				age = "a newer"
 			}
-			return fmt.Errorf("manifest %s: %w: %s one, in format %d, and this one reads format %d alone; deploy/docs/upgrade.md", key, ErrBuild, age, m.Format, format)
+			return fmt.Errorf("manifest %s: %w: %s one, in format %d, and this one reads format %d alone; deploy/docs/upgrade.md", key, ErrBuild, age, m.Format, Format)
 		}
 		if err != nil {
 			return fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
@@ -290,8 +290,8 @@ func (m *Manifest) join(contents [][]byte, known, now stored) error {
 
 // checkParts returns an error if the parts cannot be read.
 func (m *Manifest) checkParts() error {
-	if m.Format != format {
-		return fmt.Errorf("format %d, this program reads %d", m.Format, format)
+	if m.Format != Format {
+		return fmt.Errorf("format %d, this program reads %d", m.Format, Format)
 	}
 	for _, part := range m.Parts {
 		object := part.object()

@@ -33,7 +33,7 @@ import (
 // Format and version of list and lines. Read refuses every other.
 const (
 	format  = "gridcast-archive"
-	version = 3
+	Version = 3
 )
 
 // maxBytes is the limit of an unpacked file, many times the size of all seasons.
@@ -156,8 +156,8 @@ func readHeader(line []byte) (h header, err error) {
 	if kind.Format != format {
 		return h, fmt.Errorf("%w: format %q", ErrNotArchive, kind.Format)
 	}
-	if kind.Version != version {
-		return h, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, kind.Version, version)
+	if kind.Version != Version {
+		return h, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, kind.Version, Version)
 	}
 	if err := json.Unmarshal(line, &h, spelling); err != nil {
 		return h, fmt.Errorf("%w: header: %w", ErrDamaged, err)

@@ -68,7 +68,7 @@ func (s Stored) Bytes() int64 {
 func Pack(a *season.Archive, base Stored) (Stored, error) {
 	facts := a.Facts()
 	s := Stored{Archive: a, frames: map[string][]byte{}}
-	head := header{Format: format, Version: version, Seasons: len(facts.Seasons), Facts: facts}
+	head := header{Format: format, Version: Version, Seasons: len(facts.Seasons), Facts: facts}
 	lines, err := json.Marshal(&head, spelling)
 	if err != nil {
 		return Stored{}, fmt.Errorf("pack archive: %w", err)
@@ -126,7 +126,7 @@ func seasonParts(seasons []season.Season) iter.Seq2[string, []season.Season] {
 
 // name sets the list and the digest.
 func (s *Stored) name() (err error) {
-	s.list, err = json.Marshal(list{format, version, s.parts})
+	s.list, err = json.Marshal(list{format, Version, s.parts})
 	s.SHA256 = chain.Hash(s.list)
 	return err
 }

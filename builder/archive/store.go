@@ -136,8 +136,8 @@ func (s *Store) readList(ctx context.Context, sum string) (list, []byte, error) 
 		return list{}, nil, fmt.Errorf("load archive %s: %w: %w", sum, ErrNotArchive, err)
 	case l.Format != format:
 		return list{}, nil, fmt.Errorf("load archive %s: %w: format %q", sum, ErrNotArchive, l.Format)
-	case l.Version != version:
-		return list{}, nil, fmt.Errorf("load archive %s: %w: version %d, want %d; import it again", sum, ErrVersion, l.Version, version)
+	case l.Version != Version:
+		return list{}, nil, fmt.Errorf("load archive %s: %w: version %d, want %d; import it again", sum, ErrVersion, l.Version, Version)
 	}
 	return l, object.Data, nil
 }

@@ -356,7 +356,7 @@ func Key(seq int64) string { return chain.Chain{Prefix: Prefix}.Key(seq) }
 // program reads every file that it can understand, and reports the others as ErrNewer.
 const (
 	firstFormat = 3 // no reader is kept for the earlier ones
-	format      = 4 // with the events of newTypes
+	Format      = 4 // with the events of newTypes
 )
 
 // newTypes are the types of events that formats before the last one lack.
@@ -386,7 +386,7 @@ type File struct {
 func (f File) Encode() ([]byte, error) {
 	f.Format, f.Checksum = firstFormat, ""
 	if slices.ContainsFunc(f.Events, func(e Event) bool { return slices.Contains(newTypes, e.Type) }) {
-		f.Format = format
+		f.Format = Format
 	}
 	data, err := chain.Encode(f)
 	if err == nil {
@@ -405,8 +405,8 @@ func (f File) Encode() ([]byte, error) {
 func DecodeFile(data []byte) (File, error) {
 	var f File
 	err := json.Unmarshal(data, &f)
-	if f.Format > format {
-		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats up to %d: %w", f.Format, format, ErrNewer)
+	if f.Format > Format {
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats up to %d: %w", f.Format, Format, ErrNewer)
 	}
 	if 0 < f.Format && f.Format < firstFormat {
 		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats from %d: %w", f.Format, firstFormat, ErrEarlier)
@@ -415,7 +415,7 @@ func DecodeFile(data []byte) (File, error) {
 		return File{}, fmt.Errorf("not a ledger file: %w", err)
 	}
 	if f.Format < firstFormat {
-		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats %d to %d", f.Format, firstFormat, format)
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats %d to %d", f.Format, firstFormat, Format)
 	}
 	canonical, err := f.Encode()
 	if err != nil {

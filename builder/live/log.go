@@ -16,8 +16,8 @@ import (
 // Prefix begins the key of every file of the logs.
 const Prefix = "live/"
 
-// format is the format of every file.
-const format = 1
+// Format is the format of every file.
+const Format = 1
 
 // file is the content of live/<session>/<n>.json: one observation, and the hash of the file before. Its bytes are
 // canonical JSON.
@@ -135,8 +135,8 @@ func read(c chain.Chain, head chain.Head, f chain.File) (Observation, chain.Head
 	if damage != nil {
 		return Observation{}, head, damage
 	}
-	if content.Format != format {
-		return Observation{}, head, fmt.Errorf("%s has format %d, this program reads %d", c.Key(f.Seq), content.Format, format)
+	if content.Format != Format {
+		return Observation{}, head, fmt.Errorf("%s has format %d, this program reads %d", c.Key(f.Seq), content.Format, Format)
 	}
 	return content.Observation, next, nil
 }
@@ -161,7 +161,7 @@ func (l *Log) Append(ctx context.Context, of Fixture, o Observation) (*Tape, boo
 		if !news {
 			return t, false, verdict
 		}
-		data, err := chain.Encode(file{Link: t.Head.Next(), Format: format, Observation: o})
+		data, err := chain.Encode(file{Link: t.Head.Next(), Format: Format, Observation: o})
 		if err != nil {
 			return t, false, fmt.Errorf("observation of %d: %w", o.Session, err)
 		}

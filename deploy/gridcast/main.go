@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,13 +20,18 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/deploy/doctor"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
+	"gridcast/edge/keys"
+	"gridcast/snapshots"
 )
 
-// version is set when the binary is built.
-var version = "devel"
+// version and commit are set when the binary is built.
+var version, commit = "devel", "unknown"
 
 // Exit statuses.
 const (
@@ -102,7 +108,7 @@ type machineCmds struct {
 	Doctor     doctor.Doctor `cmd:"" help:"Check everything that a server depends on; show a command that helps for each problem."`
 	Init       initCmd       `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
 	Completion completionCmd `cmd:"" help:"Print the setup of shell completion: source <(gridcast completion bash)."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Version    versionCmd    `cmd:"" help:"Print the version; with --json also commit, Go, platform and the formats of the store."`
 }
 
 func main() {
@@ -169,13 +175,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	s := terminal.New(stdout, stderr)
-	s.JSON, s.Log, s.Given, s.Version = c.JSON, newLogger(s.Err, c.LogFormat), given, version
+	s.JSON, s.Log, s.Given, s.Version, s.Commit = c.JSON, newLogger(s.Err, c.LogFormat), given, version, commit
 	switch args[0] {
 	case "serve", "edge", "scheduler", "doctor":
 		s.Unread = unreadVariables(os.Environ())
 	}
 	if args[0] == "serve" || args[0] == "edge" || args[0] == "scheduler" {
-		s.Log.Info("server starts", "release", version, "command", args[0])
+		s.Log.Info("server starts", "release", version, "commit", commit, "go", runtime.Version(), "command", args[0])
 	}
 	if len(s.Unread) > 0 && args[0] != "doctor" {
 		s.Log.Warn("the environment has variables that no command reads; gridcast serve --help lists the known ones", "names", s.Unread)
@@ -270,8 +276,21 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 
 type versionCmd struct{}
 
+// build describes this program: the answer of version --json. Formats has the format that the program writes of each
+// document of the store.
+type build struct {
+	Version  string         `json:"version"`
+	Commit   string         `json:"commit"`
+	Go       string         `json:"go"`
+	Platform string         `json:"platform"`
+	Formats  map[string]int `json:"formats"`
+}
+
 func (versionCmd) Run(s *terminal.Streams) error { //nolint:unparam // kong wants an error
-	s.Print(map[string]string{"version": version}, "gridcast %s\n", version)
+	formats := map[string]int{
+		"manifest": snapshots.Format, "ledger": ledger.Format, "archive": archive.Version, "observations": live.Format, "keys": keys.Format,
+	}
+	s.Print(build{version, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, formats}, "gridcast %s\n", version)
 	return nil
 }
 

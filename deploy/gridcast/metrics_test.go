@@ -80,7 +80,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 		}
 	}
 	must.Show(t, "/metrics", metrics,
-		`gridcast_build_phase_seconds_count{phase="rendering"} `, `gridcast_builds_total{outcome="done"} `, "gridcast_published_version ", `gridcast_build_info{version="`, // of one build or two
+		`gridcast_build_phase_seconds_count{phase="rendering"} `, `gridcast_builds_total{outcome="done"} `, "gridcast_published_version ", `gridcast_build_info{commit="unknown",goversion="go1.`, // of one build or two
 		"gridcast_ledger_head ", `gridcast_job_failures_total{name="poll"} 0`, "gridcast_race_weekend 1", // the day after a race
 		`gridcast_rounds{result="provisional"} `, `gridcast_picks{basis="grid"} `, "gridcast_facts_disputed 0", "gridcast_facts_noncommercial 0",
 		"gridcast_next_change_seconds ", `gridcast_missing_fact_seconds{code="result_overdue"} `,

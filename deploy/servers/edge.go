@@ -51,7 +51,7 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	defer done()
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, RaceTime: clock.Race, Limits: limits, Registry: adminport.NewRegistry(s.Version), Downloads: bulk.Downloads{}, Widgets: widget.Releases()})
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, Release: s.Version, RaceTime: clock.Race, Limits: limits, Registry: adminport.NewRegistry(s.Version, s.Commit), Downloads: bulk.Downloads{}, Widgets: widget.Releases()})
 	if err != nil {
 		return err
 	}

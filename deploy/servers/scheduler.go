@@ -43,7 +43,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 			return err
 		}
 	}
-	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
 	if w.port, err = listen(ctx, &c.Console, w); err != nil {
 		return err
 	}

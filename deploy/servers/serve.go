@@ -127,9 +127,9 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps}
 	e, err := edge.New(cfg, edge.Deps{
-		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
+		Store: store, Log: s.Log, Release: s.Version, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: bulk.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {
 			if c.startKey == "" {
 				return edge.StartPage{} // readers of the API must not find the console

@@ -31,6 +31,7 @@ type Streams struct {
 	Log     *slog.Logger
 	Given   map[string]bool // names of the flags on the command line; the environment does not count
 	Version string          // of this program
+	Commit  string          // that this program was built from
 	Unread  []string        // variables named GRIDCAST_… that no command reads; only servers and doctor have them
 
 	out      io.Writer

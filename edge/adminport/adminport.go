@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,12 +25,13 @@ import (
 	"gridcast/snapshots/watch"
 )
 
-// NewRegistry returns a registry with the release of the program and the metrics of the runtime, the process and its
+// NewRegistry returns a registry with the release and the commit of the program, and the metrics of the runtime, the process and its
 // watched files.
-func NewRegistry(release string) *prometheus.Registry {
+func NewRegistry(release, commit string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gridcast_build_info", Help: "1, with the release of the program.", ConstLabels: prometheus.Labels{"version": release},
+		Name: "gridcast_build_info", Help: "1, with the release of the program, its commit and its version of Go.",
+		ConstLabels: prometheus.Labels{"version": release, "commit": commit, "goversion": runtime.Version()},
 	}, func() float64 { return 1 }))
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), watch.Collector())
 	return registry

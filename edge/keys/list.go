@@ -70,7 +70,7 @@ var ErrDamaged = errors.New("keys document is damaged")
 // The checksum is the SHA-256 of all bytes before it. A list in another format or without its checksum is
 // refused. A signed list ends in "<checksum>","note":"…"}: a signed note about serial number and checksum.
 const (
-	format   = 2
+	Format   = 2
 	listHead = `{"format":%d,"serial":%d,"keys":[`
 	listTail = `],"sha256":"`
 	listEnd  = "\"}\n"
@@ -83,7 +83,7 @@ func (d List) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode keys: %w", err)
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, listHead+"\n", format, d.Serial)
+	fmt.Fprintf(&out, listHead+"\n", Format, d.Serial)
 	for i := range d.Keys {
 		line, err := json.Marshal(&d.Keys[i])
 		if err != nil {
@@ -187,9 +187,9 @@ func readHead(data []byte) (next int, serial int64, err error) {
 	line, _, whole := bytes.Cut(data, []byte("\n"))
 	err = blob.DecodeJSON(slices.Concat(line, []byte("]}")), &head)
 	switch {
-	case err == nil && head.Format != format:
-		return 0, 0, fmt.Errorf("format %d, this program reads %d", head.Format, format)
-	case err != nil || !whole || string(line) != fmt.Sprintf(listHead, format, head.Serial):
+	case err == nil && head.Format != Format:
+		return 0, 0, fmt.Errorf("format %d, this program reads %d", head.Format, Format)
+	case err != nil || !whole || string(line) != fmt.Sprintf(listHead, Format, head.Serial):
 		return 0, 0, fmt.Errorf("%w: its first line is not the one of a list of keys", ErrDamaged)
 	}
 	return len(line) + 1, head.Serial, nil
