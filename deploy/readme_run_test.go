@@ -203,7 +203,7 @@ func (n *reader) shows(events [][]string) bool {
 }
 
 // aKey is a key, whole.
-var aKey = regexp.MustCompile(`gc_live_\w+\b`)
+var aKey = regexp.MustCompile(`gc_(live|test)_\w+\b`)
 
 func (n *reader) await(what string, happened func() bool) {
 	n.t.Helper()

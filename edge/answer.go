@@ -130,6 +130,7 @@ func marshal(body any) []byte {
 // Cache, by the round's body and the second, from which the response is made: a request shares it with all of its second,
 // and allocates nothing.
 type countdown struct {
+	header *resident.Header
 	latest atomic.Pointer[second]
 }
 
@@ -140,7 +141,10 @@ type second struct {
 	response *resident.Response
 }
 
-var countdownHeader = resident.Uncached(resident.JSON)
+var (
+	countdownHeader        = resident.Uncached(resident.JSON)
+	sandboxCountdownHeader = resident.Uncached(resident.JSON, resident.Simulated)
+)
 
 // answer returns the response with the first round that starts after now, in race time.
 func (c *countdown) answer(rounds *wire.Countdown, now time.Time) *resident.Response {
@@ -153,7 +157,7 @@ func (c *countdown) answer(rounds *wire.Countdown, now time.Time) *resident.Resp
 	}
 	s := &second{
 		round: round, unix: now.Unix(),
-		response: resident.New(http.StatusOK, nil, countdownHeader, round.Append(nil, now)),
+		response: resident.New(http.StatusOK, nil, c.header, round.Append(nil, now)),
 	}
 	c.latest.Store(s)
 	return s.response

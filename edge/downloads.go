@@ -46,7 +46,7 @@ type downloads struct {
 	served func() *resident.Set
 	wake   chan struct{} // buffered, of size one
 	quiet  time.Duration // without another version, before files are made
-	slots  slots
+	slots  *slots        // of both worlds
 
 	// The goroutine of run alone uses these: the served version, and the instant since which the edge serves it.
 	set   *resident.Set
@@ -296,7 +296,7 @@ func openWhole(path string, file resident.File) (*os.File, error) {
 
 // open returns a file to be sent to a client. The caller must close it. The error is errBusy or errNotHere.
 func (d *downloads) open(f resident.File, to recipient) (*openFile, error) {
-	sent := &openFile{size: int(f.Size), to: to, slots: &d.slots, began: time.Now()}
+	sent := &openFile{size: int(f.Size), to: to, slots: d.slots, began: time.Now()}
 	if !d.slots.take(sent) {
 		return nil, errBusy
 	}

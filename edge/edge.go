@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -79,20 +78,20 @@ type StartPage struct {
 
 // Edge is one gateway.
 type Edge struct {
-	cfg       Config
-	deps      Deps
-	log       *slog.Logger
-	keys      *keys.Follower
-	versions  *versions
-	downloads *downloads
-	gateway   *gateway
-	metrics   *metrics
+	cfg     Config
+	deps    Deps
+	log     *slog.Logger
+	keys    *keys.Follower
+	real    *world
+	sandbox *world // empty while the store has no sandbox
+	slots   *slots // of the downloads of both
+	gateway *gateway
+	metrics *metrics
 
 	tls         *tls.Config                 // nil: the edge has no TLS
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
 	stopping  atomic.Bool
-	look      chan struct{} // requests a poll; see Look
 	started   chan struct{} // closed by awaitReady
 	warnAfter time.Duration // wait before the edge logs the reason for waiting
 }
@@ -123,7 +122,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 			"connections", bound, "configured", cfg.MaxConnections, "open_files", files)
 		cfg.MaxConnections = bound
 	}
-	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), look: make(chan struct{}, 1), warnAfter: 3 * time.Second}
+	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), warnAfter: 3 * time.Second}
 	following := keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log, Trust: cfg.TrustKeys,
 	}
@@ -136,24 +135,20 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		}
 	}
 	e.keys = keys.NewFollower(following)
-	e.versions = &versions{signed: !cfg.Trust.Empty()}
-	e.downloads = &downloads{
-		maker: deps.Downloads, log: deps.Log, wake: make(chan struct{}, 1), served: e.versions.current, files: map[int]*resident.Download{},
-		quiet: quietBeforeDownloads, slots: slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout},
-	}
-	if cfg.CacheDir != "" {
-		e.downloads.folder = filepath.Join(cfg.CacheDir, "downloads")
-	}
+	e.slots = &slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout}
+	e.real, e.sandbox = newWorld(e, false), newWorld(e, true)
 	e.metrics = newMetrics(deps.Registry, cfg.Tiers.Names(), e)
 	e.gateway = &gateway{
 		keys:      e.keys,
-		versions:  e.versions,
+		real:      e.real,
+		sandbox:   e.sandbox,
 		pages:     newPages(e),
-		downloads: e.downloads,
+		tier:      slices.Index(cfg.Tiers.Names(), keys.Sandbox),
+		public:    limit.NewAnonymous(cfg.Tiers[keys.Sandbox], cfg.AnonymousSlots),
 		anonymous: limit.NewAnonymous(cfg.AnonymousLimit, cfg.AnonymousSlots),
 		proxies:   cfg.TrustedProxies,
 		clock:     deps.Clock,
-		raceTime:  deps.RaceTime,
+		raceTime:  e.raceTime,
 		metrics:   e.metrics,
 		log:       deps.Log,
 	}
@@ -179,8 +174,12 @@ func (e *Edge) Run(ctx context.Context) error {
 	defer stopFollowing()
 	group, ended := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.keys.Run(following) })
-	group.Go(func() error { return e.followVersions(following) })
-	group.Go(func() error { return e.downloads.run(following) })
+	group.Go(func() error { return e.follow(following, e.real, nil) })
+	group.Go(func() error { return e.real.downloads.run(following) })
+	if e.gateway.tier >= 0 { // else there are no keys for it
+		group.Go(func() error { return e.followSandbox(following) })
+		group.Go(func() error { return e.sandbox.downloads.run(following) })
+	}
 	group.Go(func() error { return e.awaitReady(following) })
 	if c := e.certificate.Load(); c != nil {
 		group.Go(func() error { c.follow(following); return nil })
@@ -207,10 +206,18 @@ func (e *Edge) Ready() error {
 		return errors.New("stopping")
 	case e.keys.Table() == nil:
 		return errors.New("no keys loaded yet")
-	case e.versions.current() == nil:
+	case e.real.current() == nil:
 		return errors.New("no version loaded yet")
 	}
 	return nil
+}
+
+// raceTime converts an instant of real time to the race time of a set, nil before the first version.
+func (e *Edge) raceTime(set *resident.Set, actual time.Time) time.Time {
+	if set != nil && !set.Clock().IsSystem() {
+		return set.Clock().Race(actual)
+	}
+	return e.deps.RaceTime(actual)
 }
 
 // Started returns a channel that is closed when the edge has been ready for the first time.
@@ -226,7 +233,7 @@ func (e *Edge) awaitFirstLook(ctx context.Context) {
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for e.keys.Health() == (keys.Health{}) || !e.versions.looked() {
+	for e.keys.Health() == (keys.Health{}) || !e.real.looked() || e.gateway.tier >= 0 && !e.sandbox.looked() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -262,7 +269,7 @@ func (e *Edge) warnWaiting(why string) {
 	problem, read, command := e.keys.Health().Problem, true, "gridcast keys create --name NAME --tier standard"
 	if e.keys.Table() != nil {
 		status := e.Status()
-		problem, read, command = status.StoreProblem, e.versions.confirmed.Load() != nil, "gridcast doctor edge"
+		problem, read, command = status.StoreProblem, e.real.confirmed.Load() != nil, "gridcast doctor edge"
 		if status.Refused != nil {
 			problem = status.Refused.Reason
 		}

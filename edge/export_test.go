@@ -11,7 +11,7 @@ import (
 )
 
 // Accept swaps a version in, like following the store.
-func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(version) }
+func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(e.real, version) }
 
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
@@ -50,15 +50,17 @@ func CompressDocuments() {
 // SetDownloads sets the number of simultaneous downloads, and the slowest rate of a client, in bytes a
 // second. Call it before the first download.
 func (e *Edge) SetDownloads(most int, slowest int64) {
-	e.downloads.slots.most, e.downloads.slots.slowest = most, slowest
+	e.slots.most, e.slots.slowest = most, slowest
 }
 
 // MakeDownloadsAfter sets the time without another version before the edge makes downloads. Call it before Run.
-func (e *Edge) MakeDownloadsAfter(quiet time.Duration) { e.downloads.quiet = quiet }
+func (e *Edge) MakeDownloadsAfter(quiet time.Duration) {
+	e.real.downloads.quiet, e.sandbox.downloads.quiet = quiet, quiet
+}
 
 // Downloading returns the number of running downloads.
 func (e *Edge) Downloading() int {
-	s := &e.downloads.slots
+	s := e.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sending)
@@ -66,13 +68,13 @@ func (e *Edge) Downloading() int {
 
 // DownloadsMade returns the served version if the edge has made all files of it, otherwise 0.
 func (e *Edge) DownloadsMade() int64 {
-	v := e.versions.current().Version()
-	sources, err := e.downloads.maker.Sources(v)
+	v := e.real.current().Version()
+	sources, err := e.real.downloads.maker.Sources(v)
 	if err != nil {
 		return 0
 	}
 	for year, source := range sources {
-		if made := e.downloads.of(year); made == nil || made.File.Source != source {
+		if made := e.real.downloads.of(year); made == nil || made.File.Source != source {
 			return 0
 		}
 	}
@@ -81,7 +83,7 @@ func (e *Edge) DownloadsMade() int64 {
 
 // DownloadFolder returns the folder of the downloads.
 func (e *Edge) DownloadFolder() string {
-	dir, err := e.downloads.place()
+	dir, err := e.real.downloads.place()
 	if err != nil {
 		panic(err)
 	}

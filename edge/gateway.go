@@ -29,14 +29,15 @@ import (
 // below the base path. [request] reads the request, [answer] writes the response.
 type gateway struct {
 	keys      *keys.Follower
-	versions  *versions
+	real      *world
+	sandbox   *world
+	tier      int              // of the keys that sandbox answers: index into keys.Tiers.Names, -1 without them
+	public    *limit.Anonymous // of the public key
 	pages     *pages
-	downloads *downloads
 	anonymous *limit.Anonymous
-	countdown countdown
 	proxies   []netip.Prefix
-	clock     func() time.Time                 // limits, expiry of keys; nil: real time
-	raceTime  func(actual time.Time) time.Time // the countdown
+	clock     func() time.Time                                    // limits, expiry of keys; nil: real time
+	raceTime  func(set *resident.Set, actual time.Time) time.Time // the countdown
 	metrics   *metrics
 	log       *slog.Logger
 
@@ -100,41 +101,49 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 	}
 	key, present := r.credential()
 	entry := r.authenticate(table, key, now)
+	w, set := g.real, g.real.current()
+	if entry == nil || entry.Tier == g.tier {
+		if simulated := g.sandbox.current(); simulated != nil {
+			w, set = g.sandbox, simulated
+		}
+	}
+	a := answer{endpoint: unrouted, tier: g.tier}
 	switch {
 	case entry != nil:
+		a.rate, a.tier = entry.Counter.Take(now, entry.PerMinute), entry.Tier
+		entry.Usage.Count(a.rate.Allowed)
+		r.usage = entry.Usage
+	case w.sandbox && string(key) == keys.Public:
+		a.rate = g.public.Take(g.client(r), now)
 	case present:
 		return g.uncharged(r, keyRefused, unrouted, g.anonymous.Take, now)
 	default:
 		return g.uncharged(r, keyMissing, unrouted, g.anonymous.Take, now)
 	}
 
-	rate := entry.Counter.Take(now, entry.PerMinute)
-	a := answer{rate: rate, endpoint: unrouted, tier: entry.Tier}
-	entry.Usage.Count(rate.Allowed)
-	r.usage = entry.Usage
-	if !rate.Allowed {
-		a.response, a.retryAfter = overLimit, rate.RetryAfter(now)
+	if !a.rate.Allowed {
+		a.response, a.retryAfter = overLimit, a.rate.RetryAfter(now)
 		return a
 	}
-	if !entry.Allows(r.origin) {
+	if entry != nil && !entry.Allows(r.origin) {
 		a.response = originRefused
 		return a
 	}
 
-	page := g.route(r, g.versions.current(), &a)
+	page := g.route(r, w, set, &a)
 	switch {
 	case page == nil: // route has answered
 	case page.Countdown != nil:
-		a.response = g.countdown.answer(page.Countdown, g.raceTime(now))
+		a.response = w.countdown.answer(page.Countdown, g.raceTime(set, now))
 	default:
 		a.response = page.Answer(r.acceptEncoding, r.ifNoneMatch)
 	}
 	return a
 }
 
-// route returns the page of the target in the set, which is nil before the first
+// route returns the page of the target in the set of a world, which is nil before the first
 // version; or it returns nil and puts the error response into the answer.
-func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page {
+func (g *gateway) route(r *request, w *world, set *resident.Set, a *answer) *resident.Page {
 	if set != nil && r.method == get {
 		if page := set.Find(r.target); page != nil { // one of the common spellings
 			a.endpoint = page.Endpoint
@@ -169,7 +178,7 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 		return nil
 	}
 	if catalog.Endpoints[index].File {
-		g.sendFile(r, g.downloads.of(variant.Year), a)
+		g.sendFile(r, w.downloads, variant.Year, a)
 		return nil
 	}
 	page := set.Page(variant)
@@ -179,8 +188,9 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 	return page
 }
 
-// sendFile puts a download into the answer, or the reason why it is missing; nil: it is not made yet.
-func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
+// sendFile puts the download of a season into the answer, or the reason why it is missing.
+func (g *gateway) sendFile(r *request, files *downloads, year int, a *answer) {
+	d := files.of(year)
 	if d == nil {
 		a.response, a.retryAfter = notOnDisk, retrySoon
 		return
@@ -189,7 +199,7 @@ func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
 	if a.response.Status != http.StatusOK {
 		return
 	}
-	file, err := g.downloads.open(d.File, recipient{r.usage, g.client(r), r.conn})
+	file, err := files.open(d.File, recipient{r.usage, g.client(r), r.conn})
 	switch {
 	case err == nil:
 		a.file = file

@@ -101,6 +101,19 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 		}
 		return time.Time(s.RaceTime).Sub(time.Time(s.DueAt)).Seconds()
 	})
+	sandbox := func(name, help string, value func(*SandboxStatus) float64) {
+		gauge("sandbox_"+name, help, func(s StatusDocument) float64 {
+			if s.Sandbox == nil {
+				return 0
+			}
+			return value(s.Sandbox)
+		})
+	}
+	sandbox("version", "The version of the sandbox being served, 0 without one.", func(s *SandboxStatus) float64 { return float64(s.Version) })
+	sandbox("behind_seconds", "Real time since a newer version of the sandbox was due, 0 if it is not.",
+		func(s *SandboxStatus) float64 { return float64(s.BehindSeconds) })
+	sandbox("stale", "1 while it has not been known for 30 seconds whether the version of the sandbox is the current one.",
+		func(s *SandboxStatus) float64 { return number(s.Stale) })
 	gauge("held", "1 while automatic builds are held.", func(s StatusDocument) float64 { return number(s.Held) })
 	gauge("ready", "1 while requests are answered with data.", func(s StatusDocument) float64 { return number(s.Ready) })
 	gauge("store_unreachable", "1 while the latest look for a newer version failed.",

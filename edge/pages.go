@@ -87,7 +87,9 @@ func (p *pages) serve(r *request) answer {
 	case readyPath:
 		return p.readiness()
 	case statusPath:
-		return p.status(r.accept)
+		return p.status(p.edge.real, r.accept)
+	case sandboxPath + statusPath:
+		return p.status(p.edge.sandbox, r.accept)
 	}
 	return answer{response: notInVersion, retryAfter: retrySoon}
 }
@@ -95,19 +97,20 @@ func (p *pages) serve(r *request) answer {
 // find returns the page of a path, and reports whether the path is known. A known path has no page if its answer
 // depends on the moment, or if the version lacks the feed.
 func (p *pages) find(path string) (page *resident.Page, known bool) {
-	version := p.edge.versions.current()
+	if sandbox := p.edge.sandbox.current(); sandbox != nil {
+		if below, ok := strings.CutPrefix(path, sandboxPath); ok {
+			return published(sandbox, below)
+		}
+	}
+	if page, known = published(p.edge.real.current(), path); known {
+		return page, true
+	}
 	made := contract[path]
 	switch {
 	case path == "/":
 		return p.start.answer(), true
-	case path == healthPath, path == readyPath, path == statusPath:
+	case path == healthPath, path == readyPath:
 		return nil, true
-	case slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == path }):
-		return version.Feed(path), true
-	case strings.HasPrefix(path, "/"+catalog.Portraits):
-		page = version.Feed(path)
-	case resident.Proves(path):
-		page = version.Proof(path)
 	case strings.HasPrefix(path, "/docs"), strings.HasPrefix(path, "/llms"):
 		made = explained()[path]
 	default:
@@ -115,6 +118,24 @@ func (p *pages) find(path string) (page *resident.Page, known bool) {
 	}
 	if made != nil {
 		page = made()
+	}
+	return page, page != nil
+}
+
+// sandboxPath is the folder of the pages without a key that a sandbox has of its own. Without a sandbox there are none.
+const sandboxPath = "/sandbox"
+
+// published is find for the paths that a world has of its own.
+func published(set *resident.Set, path string) (page *resident.Page, known bool) {
+	switch {
+	case path == statusPath:
+		return nil, true
+	case slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == path }):
+		return set.Feed(path), true
+	case strings.HasPrefix(path, "/"+catalog.Portraits):
+		page = set.Feed(path)
+	case resident.Proves(path):
+		page = set.Proof(path)
 	}
 	return page, page != nil
 }
@@ -160,10 +181,11 @@ func (p *pages) readiness() answer {
 	return answer{response: p.data(health)}
 }
 
-func (p *pages) status(accept []byte) answer {
-	status := p.edge.Status().forStrangers()
+func (p *pages) status(w *world, accept []byte) answer {
+	status := p.edge.status(w).forStrangers()
 	if !negotiate.PrefersHTML(accept) {
-		return answer{response: p.data(status, variesByA)}
+		fields := resident.Uncached(resident.JSON, variesByA)
+		return answer{response: resident.New(http.StatusOK, nil, fields, marshal(wire.Wrap(status, time.Time(status.RaceTime))))}
 	}
 	var page bytes.Buffer
 	if err := p.statusHTML.Execute(&page, status); err != nil {
@@ -174,8 +196,8 @@ func (p *pages) status(accept []byte) answer {
 }
 
 // data makes a success response of a value that is computed on request.
-func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
-	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), p.edge.success(v))
+func (p *pages) data(v any) *resident.Response {
+	return resident.New(http.StatusOK, nil, resident.Uncached(resident.JSON), p.edge.success(v))
 }
 
 // contract holds the documents of the contract and two files for browsers and crawlers, by path.

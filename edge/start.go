@@ -79,7 +79,7 @@ func newStartPage(e *Edge) *startPage {
 
 // answer returns the page of the served version.
 func (p *startPage) answer() *resident.Page {
-	set, now := p.edge.versions.current(), p.edge.deps.RaceTime(time.Now())
+	set, now := p.edge.real.current(), p.edge.deps.RaceTime(time.Now())
 	var next *wire.CountdownRound
 	var of startKey
 	if set != nil {

@@ -54,6 +54,9 @@ type StatusDocument struct {
 	// Certificate describes the TLS certificate; nil: the edge has no TLS.
 	Certificate *CertificateStatus `json:"certificate,omitzero"`
 
+	// Sandbox is the state of the simulated world; nil: the store has none.
+	Sandbox *SandboxStatus `json:"sandbox,omitzero"`
+
 	Keys     KeyStatus    `json:"keys"`
 	RaceTime wire.Instant `json:"race_time"`
 	Limits   string       `json:"limits"` // the way of counting
@@ -63,6 +66,30 @@ type StatusDocument struct {
 	// Builder is the fault of the builder in this process. The edge still
 	// serves the published version.
 	Builder string `json:"builder,omitzero"`
+}
+
+// SandboxStatus is the state of the simulated world, and its timetable.
+type SandboxStatus struct {
+	Version       int64        `json:"version,omitzero"` // being served; absent: none yet
+	AgeSeconds    int64        `json:"age_seconds"`      // real time since it was built
+	BehindSeconds int64        `json:"behind_seconds"`   // real time since a newer version was due; 0: none is
+	Stale         bool         `json:"stale"`            // as of the edge
+	Refused       *Refused     `json:"refused,omitzero"`
+	Key           string       `json:"key"` // for everybody, limited by the client's address
+	RaceTime      wire.Instant `json:"race_time"`
+	Now           wire.Instant `json:"now"`   // the same moment in real time
+	Speed         float64      `json:"speed"` // race seconds in a real second
+	Cycle         int64        `json:"cycle,omitzero"`
+	// Weekends are those that run and follow, in the order of their beginning.
+	Weekends []SandboxWeekend `json:"weekends"`
+}
+
+// SandboxWeekend is a weekend in the timetable of a sandbox, in real time.
+type SandboxWeekend struct {
+	Kind      string       `json:"kind"`
+	BeginsAt  wire.Instant `json:"begins_at"`
+	LightsOut wire.Instant `json:"lights_out"`
+	EndsAt    wire.Instant `json:"ends_at"`
 }
 
 // MissingFact is a fact that is overdue.
@@ -114,10 +141,15 @@ type KeyStatus struct {
 	Skipped    []string `json:"skipped,omitzero"` // refused keys, with the reason
 }
 
-// Status describes the edge as of now.
-func (e *Edge) Status() StatusDocument {
-	now := e.deps.RaceTime(time.Now())
+// Status describes the edge as of now, with the real world.
+func (e *Edge) Status() StatusDocument { return e.status(e.real) }
+
+// status describes the edge with one of its worlds.
+func (e *Edge) status(w *world) StatusDocument {
+	set := w.current()
+	now := e.raceTime(set, time.Now())
 	s := StatusDocument{
+		Sandbox:  e.sandboxStatus(),
 		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), LimitsFault: e.deps.Limits.Fault(), Keys: e.keyStatus(),
 		Release: e.deps.Release, Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{}, Downloads: []DownloadStatus{},
 	}
@@ -129,18 +161,17 @@ func (e *Edge) Status() StatusDocument {
 	if e.deps.Builder != nil {
 		s.Builder = e.deps.Builder()
 	}
-	s.Refused, s.Stale, s.Pinned = e.versions.refused.Load(), e.versions.stale(time.Now()), e.cfg.Pin > 0
-	if until := e.versions.goodUntil.Load(); until != nil {
+	s.Refused, s.Stale, s.Pinned = w.refused.Load(), w.stale(time.Now()), e.cfg.Pin > 0 && !w.sandbox
+	if until := w.goodUntil.Load(); until != nil {
 		s.GoodUntil = wire.Instant(*until)
 	}
 	if c := e.certificate.Load(); c != nil {
 		expires := c.pair.Load().Leaf.NotAfter
 		s.Certificate = &CertificateStatus{Expires: wire.Instant(expires), Expiring: time.Until(expires) < renewBefore}
 	}
-	if problem := e.versions.problem.Load(); problem != nil {
+	if problem := w.problem.Load(); problem != nil {
 		s.StoreProblem = *problem
 	}
-	set := e.versions.current()
 	if set == nil {
 		return s
 	}
@@ -155,7 +186,7 @@ func (e *Edge) Status() StatusDocument {
 	if round := set.Countdown().Next(now); round != nil {
 		s.NextRace = round.Start
 	}
-	s.Downloads = e.downloads.status()
+	s.Downloads = w.downloads.status()
 	for _, fact := range m.Missing {
 		if fact.OverdueAt(now) {
 			s.Missing = append(s.Missing, MissingFact{fact.Code, wire.Instant(fact.Since), fact.Session, fact.Urgent, fact.Text, fact.Fix})
@@ -163,6 +194,31 @@ func (e *Edge) Status() StatusDocument {
 	}
 	for _, refused := range m.Refused {
 		s.RefusedDocuments = append(s.RefusedDocuments, RefusedDocument{refused.Path, refused.Reason})
+	}
+	return s
+}
+
+// sandboxStatus describes the simulated world; nil: the store has none.
+func (e *Edge) sandboxStatus() *SandboxStatus {
+	set, now := e.sandbox.current(), time.Now()
+	s := &SandboxStatus{
+		Key: keys.Public, Stale: e.sandbox.stale(now), Refused: e.sandbox.refused.Load(), Now: wire.Instant(now.UTC()), Weekends: []SandboxWeekend{},
+	}
+	if set == nil {
+		if s.Refused == nil {
+			return nil
+		}
+		return s
+	}
+	m, race := &set.Version().Manifest, set.Clock()
+	s.Version, s.RaceTime, s.Speed = m.Version, wire.Instant(race.Race(now)), race.Speed()
+	s.AgeSeconds = int64(now.Sub(race.Real(m.BuiltAt)) / time.Second)
+	s.BehindSeconds = int64(m.OverdueBy(race.Race(now)).Seconds() / race.Speed())
+	if m.Sandbox != nil {
+		s.Cycle = m.Sandbox.Cycle
+		for _, w := range append([]snapshots.SandboxWeekend{m.Sandbox.Weekend}, m.Sandbox.Next...) {
+			s.Weekends = append(s.Weekends, SandboxWeekend{w.Kind, wire.Instant(w.BeginsAt), wire.Instant(w.LightsOut), wire.Instant(w.EndsAt)})
+		}
 	}
 	return s
 }
@@ -175,6 +231,10 @@ func (s StatusDocument) forStrangers() StatusDocument {
 	}
 	if s.Refused != nil {
 		s.Refused = &Refused{Version: s.Refused.Version, At: s.Refused.At, Reason: s.Refused.public}
+	}
+	if s.Sandbox != nil && s.Sandbox.Refused != nil {
+		refused := s.Sandbox.Refused
+		s.Sandbox.Refused = &Refused{Version: refused.Version, At: refused.At, Reason: refused.public}
 	}
 	if s.Keys.Problem != "" {
 		s.Keys.Problem = "the keys could not be read"

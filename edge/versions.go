@@ -18,13 +18,45 @@ import (
 	"gridcast/snapshots/notes"
 )
 
+// world is a published world that the edge serves: the real one, or the simulated one of a sandbox. A request is
+// answered from one of them.
+type world struct {
+	versions
+	sandbox   bool
+	store     blob.Store // its versions
+	folder    string     // of its copy and of its downloads, below Config.CacheDir; empty: there is none
+	look      chan struct{}
+	countdown countdown
+	downloads *downloads
+}
+
+func newWorld(e *Edge, sandbox bool) *world {
+	w := &world{sandbox: sandbox, store: e.deps.Store, folder: e.cfg.CacheDir, look: make(chan struct{}, 1), countdown: countdown{header: countdownHeader}}
+	w.signed = !e.cfg.Trust.Empty()
+	if sandbox {
+		w.store, w.countdown.header = blob.Under(w.store, snapshots.SandboxFolder), sandboxCountdownHeader
+		if w.folder != "" {
+			w.folder = filepath.Join(w.folder, sandboxFolder)
+		}
+	}
+	w.downloads = &downloads{
+		maker: e.deps.Downloads, log: e.log, wake: make(chan struct{}, 1), served: w.current, files: map[int]*resident.Download{},
+		quiet: quietBeforeDownloads, slots: e.slots,
+	}
+	if w.folder != "" {
+		w.downloads.folder = filepath.Join(w.folder, "downloads")
+	}
+	return w
+}
+
 // versions holds the served version, and the state of the others. The goroutine of
-// followVersions writes it, and all goroutines read it.
+// follow writes it, and all goroutines read it.
 type versions struct {
 	set     atomic.Pointer[resident.Set]
 	refused atomic.Pointer[Refused]
 	problem atomic.Pointer[string] // of the latest poll of the store; nil: none
 
+	absent    atomic.Bool               // the store has no version of this world
 	confirmed atomic.Pointer[time.Time] // the last instant at which set was known to be current
 	signed    bool                      // only signed versions are served
 	goodUntil atomic.Pointer[time.Time] // until when set is current, by the publisher's signature; nil: not known
@@ -44,14 +76,17 @@ func (v *versions) current() *resident.Set { return v.set.Load() }
 
 // looked reports whether there is a set, or a poll of the store has ended.
 func (v *versions) looked() bool {
-	return v.current() != nil || v.confirmed.Load() != nil || v.problem.Load() != nil || v.refused.Load() != nil
+	return v.current() != nil || v.absent.Load() || v.confirmed.Load() != nil || v.problem.Load() != nil || v.refused.Load() != nil
 }
 
 // ratchetFolder holds the highest numbers that trusted keys have signed, below Config.CacheDir.
 const ratchetFolder = "ratchet"
 
-// versionFolder is the folder of the copy of the version, below Config.CacheDir.
+// versionFolder is the folder of the copy of the version, below that of its world.
 const versionFolder = "version"
+
+// sandboxFolder holds the copy and the downloads of the sandbox, below Config.CacheDir.
+const sandboxFolder = "sandbox"
 
 // Served returns the manifest of the newest version in the copy of an edge, and the name of its store. The
 // error wraps snapshots.ErrNone or fs.ErrNotExist if there is none.
@@ -71,36 +106,81 @@ func Served(ctx context.Context, cacheDir string) (manifest snapshots.Manifest, 
 // edge takes those of a new store.
 func Forget(cacheDir string) error {
 	remove := func(folder string) error { return os.RemoveAll(filepath.Join(cacheDir, folder)) }
-	return errors.Join(remove(versionFolder), remove("keys"), remove(ratchetFolder))
+	return errors.Join(remove(versionFolder), remove("keys"), remove(ratchetFolder), remove(sandboxFolder))
 }
 
-// followVersions serves every new version until ctx ends.
-func (e *Edge) followVersions(ctx context.Context) error {
+// followSandbox serves every new version of the sandbox until ctx ends. While the store has none, it looks for one
+// every sandboxPause or when it is woken, because a request a second would double the cost of a storage. A sandbox ends
+// with its pointer: requests with its keys then get real data.
+func (e *Edge) followSandbox(ctx context.Context) error {
+	w := e.sandbox
+	for ctx.Err() == nil {
+		if _, _, err := snapshots.LoadPointer(ctx, w.store); errors.Is(err, snapshots.ErrNone) {
+			w.absent.Store(true)
+			select {
+			case <-w.look:
+			case <-time.After(sandboxPause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		following, end := context.WithCancelCause(ctx)
+		err := e.follow(following, w, func() { end(snapshots.ErrNone) })
+		ended := errors.Is(context.Cause(following), snapshots.ErrNone)
+		end(nil)
+		if !ended {
+			return err
+		}
+		w.set.Store(nil)
+		w.refused.Store(nil)
+		w.problem.Store(nil)
+		e.log.Info("the store has no sandbox any more: its keys get real data")
+	}
+	return nil
+}
+
+// sandboxPause is the time between two looks for a sandbox.
+const sandboxPause = 30 * time.Second
+
+// follow serves every new version of a world until ctx ends. It calls none when the store has lost its pointer.
+func (e *Edge) follow(ctx context.Context, w *world, none func()) error {
 	config := snapshots.FollowConfig{
-		Store:       e.deps.Store,
-		Deliver:     e.accept,
-		Report:      e.report,
-		Wake:        e.look,
+		Store:   w.store,
+		Deliver: func(v *snapshots.Version) error { return e.accept(w, v) },
+		Report: func(r snapshots.FollowReport) {
+			if w.sandbox && errors.Is(r.Err, snapshots.ErrNone) {
+				none()
+				return
+			}
+			e.report(w, r)
+		},
+		Wake:        w.look,
 		Lean:        resident.Lean,
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 		Trust:       e.cfg.Trust,
 		Pin:         e.cfg.Pin,
 		Fresh: func(fresh snapshots.Fresh) {
-			e.keys.Freshen(ctx, fresh.Keys)
-			if known := e.versions.goodUntil.Load(); !fresh.Until.IsZero() && (known == nil || fresh.Until.After(*known)) {
-				e.versions.goodUntil.Store(&fresh.Until)
+			if !w.sandbox {
+				e.keys.Freshen(ctx, fresh.Keys)
+			}
+			if known := w.goodUntil.Load(); !fresh.Until.IsZero() && (known == nil || fresh.Until.After(*known)) {
+				w.goodUntil.Store(&fresh.Until)
 			}
 		},
+	}
+	ratchet := "versions.json"
+	if w.sandbox {
+		config.Lean, config.Pin, ratchet = resident.LeanSandbox, 0, "sandbox.json"
 	}
 	if !e.cfg.Trust.Empty() {
 		marks, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, ratchetFolder))
 		if err != nil {
 			return fmt.Errorf("ratchet of versions: %w", err)
 		}
-		config.Ratchet = notes.NewRatchet(marks, "versions.json")
+		config.Ratchet = notes.NewRatchet(marks, ratchet)
 	}
-	if e.cfg.CacheDir != "" {
-		cache, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, versionFolder))
+	if w.folder != "" {
+		cache, err := dirblob.Open(filepath.Join(w.folder, versionFolder))
 		if err != nil {
 			return fmt.Errorf("cache of versions: %w", err)
 		}
@@ -114,33 +194,39 @@ func (e *Edge) followVersions(ctx context.Context) error {
 
 // Look makes the edge poll for a new version at once, instead of within a second.
 func (e *Edge) Look() {
-	select {
-	case e.look <- struct{}{}:
-	default: // the edge is about to poll
+	for _, w := range []*world{e.real, e.sandbox} {
+		select {
+		case w.look <- struct{}{}:
+		default: // the edge is about to poll
+		}
 	}
 }
 
-// accept makes a version the served one. If the edge cannot serve a version although
-// every hash in it is right, accept keeps the last one and returns the reason.
-func (e *Edge) accept(version *snapshots.Version) error {
+// accept makes a version the served one of its world. If the edge cannot serve a version although
+// every hash in it is right, accept keeps the last one and returns the reason. A signature says nothing about the
+// place of a version in the store, so its clock does.
+func (e *Edge) accept(w *world, version *snapshots.Version) error {
 	start := time.Now()
-	set, err := resident.Load(version, e.versions.current())
+	if (version.Manifest.Clock != "") != w.sandbox {
+		return fmt.Errorf("a version with the race clock %q: simulated versions belong below %s, and no other ones do", version.Manifest.Clock, snapshots.SandboxFolder)
+	}
+	set, err := resident.Load(version, w.current())
 	if err != nil {
 		return err
 	}
 	e.metrics.loaded.Inc()
-	e.versions.set.Store(set)
-	e.downloads.look()
-	e.log.Info("version served", "version", version.Pointer.Version, "variants", len(version.Manifest.Entries),
+	w.set.Store(set)
+	w.downloads.look()
+	e.log.Info("version served", "sandbox", w.sandbox, "version", version.Pointer.Version, "variants", len(version.Manifest.Entries),
 		"bytes", version.Bytes(), "took", time.Since(start), "held", version.Pointer.Held)
 	return nil
 }
 
 // report records the outcome of a poll of the store.
-func (e *Edge) report(r snapshots.FollowReport) {
+func (e *Edge) report(w *world, r snapshots.FollowReport) {
 	if r.State == snapshots.Following || r.State == snapshots.Waiting {
 		now := time.Now()
-		e.versions.confirmed.Store(&now)
+		w.confirmed.Store(&now)
 	}
 	if r.Repeated {
 		return
@@ -157,15 +243,17 @@ func (e *Edge) report(r snapshots.FollowReport) {
 			e.metrics.followPanics.Inc()
 			e.log.Error("panic while following versions", "panic", panicked.Value, "stack", string(panicked.Stack))
 		}
-		e.metrics.refused.Inc()
-		e.versions.refused.Store(&Refused{Version: r.Version, At: wire.Instant(time.Now()), Reason: r.Err.Error(), public: public})
-		e.log.Error("version refused, the last one stays", "version", r.Version, "err", r.Err)
+		if !w.sandbox { // of a sandbox, gridcast_edge_sandbox_stale tells
+			e.metrics.refused.Inc()
+		}
+		w.refused.Store(&Refused{Version: r.Version, At: wire.Instant(time.Now()), Reason: r.Err.Error(), public: public})
+		e.log.Error("version refused, the last one stays", "sandbox", w.sandbox, "version", r.Version, "err", r.Err)
 	case snapshots.Unreachable:
 		text := r.Err.Error()
 		problem = &text
-		e.log.Warn("store does not answer, the last version stays", "err", r.Err)
+		e.log.Warn("store does not answer, the last version stays", "sandbox", w.sandbox, "err", r.Err)
 	}
-	e.versions.problem.Store(problem)
+	w.problem.Store(problem)
 }
 
 // stale reports whether the edge has not confirmed for longer than keys.StaleAfter that its version is current,

@@ -32,7 +32,7 @@ type demo struct {
 	keys map[string]string // by tier
 }
 
-var bannerKey = regexp.MustCompile(`(?m)^  (trial|standard|pro|sandbox) +\d+  (gc_live_\w+)$`)
+var bannerKey = regexp.MustCompile(`(?m)^  (trial|standard|pro|sandbox) +\d+  (gc_(?:live|test)_\w+)$`)
 
 func startDemo(t testing.TB, speed string, args ...string) demo {
 	t.Helper()

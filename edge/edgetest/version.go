@@ -21,6 +21,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // Known are the seasons of every version, Picks the rounds with a prediction.
@@ -41,6 +42,29 @@ var (
 // whose path the catalog does not know.
 func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapshots.Version {
 	t.Helper()
+	return publish(t, store, nil, "", n, without)
+}
+
+// Weekend is the running weekend of every version of a sandbox.
+var Weekend = snapshots.SandboxWeekend{
+	Kind: "normal", BeginsAt: AbuDhabi, EndsAt: AbuDhabi.Add(time.Hour), LightsOut: AbuDhabi.Add(50 * time.Minute),
+}
+
+// PublishSigned is Publish with a signature.
+func PublishSigned(t testing.TB, store blob.Store, signers *notes.Signers, n int64) *snapshots.Version {
+	t.Helper()
+	return publish(t, store, signers, "", n, nil)
+}
+
+// PublishSandbox makes the next version of the sandbox in the store of a real world, as Publish does, with this clock. The
+// signers may be nil.
+func PublishSandbox(t testing.TB, store blob.Store, signers *notes.Signers, clock string, n int64, without ...string) *snapshots.Version {
+	t.Helper()
+	return publish(t, blob.Under(store, snapshots.SandboxFolder), signers, clock, n, without)
+}
+
+func publish(t testing.TB, store blob.Store, signers *notes.Signers, clock string, n int64, without []string) *snapshots.Version {
+	t.Helper()
 	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +83,11 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 			`"rounds":[{"session_key":2024024,"gp_name":"Abu Dhabi Grand Prix","status":"awaiting_result","result":"provisional","pick_basis":"qualifying","disputed":[{"part":"result","source":"jolpica"}]}],` +
 			`"non_commercial":[]}`),
 	}}
+	if clock != "" {
+		next := Weekend
+		next.Kind, next.BeginsAt, next.EndsAt, next.LightsOut = "sprint", Weekend.EndsAt, Weekend.EndsAt.Add(time.Hour), Weekend.EndsAt.Add(50*time.Minute)
+		draft.Clock, draft.Sandbox = clock, &snapshots.Sandbox{Cycle: 3, Weekend: Weekend, Next: []snapshots.SandboxWeekend{next}}
+	}
 	// packed makes even the smallest body one that is served in every coding.
 	w := gzip.NewWriter(nil)
 	packed := func(body []byte) []byte {
@@ -89,7 +118,7 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 	// A newer builder may know more endpoints than the edge.
 	later := []byte(`{"later":true}`)
 	draft.Variants = append(draft.Variants, snapshots.New("later/2024", later, packed(later), generatedAt(n)))
-	publisher := snapshots.Publisher{Store: store}
+	publisher := snapshots.Publisher{Store: store, Signers: signers}
 	if _, err := publisher.Publish(t.Context(), draft); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (d *List) add(request Request, now time.Time) (StoredKey, string, error) {
 		return StoredKey{}, "", fmt.Errorf("create key for %q: it would expire at %s, which is past",
 			request.Name, request.Expires.UTC().Format(time.RFC3339))
 	}
-	key := Generate()
+	key := Generate(request.Tier)
 	hash := Hash(sha256.Sum256([]byte(key))).String()
 	record := StoredKey{
 		ID:      hash[:idLen],

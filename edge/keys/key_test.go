@@ -8,17 +8,35 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
 
 // form is the published form of a key, for secret scanners.
-var form = regexp.MustCompile(`^gc_live_[0-9A-Za-z]{38}$`)
+var form = regexp.MustCompile(`^gc_(live|test)_[0-9A-Za-z]{38}$`)
+
+// TestPrefixTellsTheWorld: a new key of the tier sandbox begins with gc_test_ and no other does, and the public key is a
+// well-formed one of them.
+func TestPrefixTellsTheWorld(t *testing.T) {
+	var d keys.List
+	for _, tier := range keys.DefaultTiers().Names() {
+		record, key := create(t, &d, keys.Request{Name: tier, Tier: tier})
+		_, next, err := d.Rotate(record.ID, 0, now)
+		must.Do(t, err)
+		for _, key := range []string{key, next} {
+			got := strings.HasPrefix(key, keys.TestPrefix)
+			must.Hold(t, form.MatchString(key) && got == (tier == keys.Sandbox), "%s: got key %q", tier, key)
+		}
+	}
+	must.Hold(t, form.MatchString(keys.Public) && strings.HasPrefix(keys.Public, keys.TestPrefix), "the public key is %q", keys.Public)
+	must.Equal(t, "checksum of the public key", checksum(keys.Public[:40]), keys.Public[40:])
+}
 
 func TestGenerate(t *testing.T) {
 	seen := map[string]bool{}
 	counts := map[rune]int{}
-	for range 2000 {
-		key := keys.Generate()
+	for i := range 2000 {
+		key := keys.Generate([]string{"pro", "sandbox"}[i%2])
 		if !form.MatchString(key) || seen[key] {
 			t.Fatalf("got key %q, want a new one of the form %s", key, form)
 		}
@@ -72,7 +90,7 @@ func TestNoTypoIsAKey(t *testing.T) {
 }
 
 func TestSumDoesNotAllocate(t *testing.T) {
-	good, bad := []byte(keys.Generate()), []byte("x")
+	good, bad := []byte(keys.Generate("pro")), []byte("x")
 	if n := testing.AllocsPerRun(100, func() {
 		keys.Sum(good)
 		keys.Sum(bad)

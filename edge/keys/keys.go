@@ -1,7 +1,7 @@
 // Package keys authenticates clients of the API. It holds the form of a key, the list of all keys in the
 // store, and the table in which an edge finds a key without a lock or an allocation.
 //
-// A key is "gc_live_", 32 random base62 characters and a checksum of six, the CRC-32 (IEEE) of
+// A key is "gc_live_", or "gc_test_" in the tier sandbox, 32 random base62 characters and a checksum of six, the CRC-32 (IEEE) of
 // the 40 characters before it in base62, padded with zeros. The service refuses a typo without a
 // look-up, and a secret scanner can tell a leaked key from a look-alike. The service stores
 // the SHA-256 of a key, and shows the key once, by [List.Create] or
@@ -29,8 +29,9 @@ const Object = "keys/keys.json"
 // The form of a key.
 const (
 	Prefix      = "gc_live_"
-	secretLen   = 32 // random base62 characters: 190 bits
-	checksumLen = 6  // base62 digits of a CRC-32: 62^6 > 2^32
+	TestPrefix  = "gc_test_" // of a key for the sandbox
+	secretLen   = 32         // random base62 characters: 190 bits
+	checksumLen = 6          // base62 digits of a CRC-32: 62^6 > 2^32
 	Length      = len(Prefix) + secretLen + checksumLen
 )
 
@@ -47,10 +48,21 @@ type Hash [sha256.Size]byte
 // String returns the hash in lower-case hex.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// Generate returns a new random key.
-func Generate() string {
+// Sandbox is the tier of the keys that edges answer from the simulated world of a sandbox.
+const Sandbox = "sandbox"
+
+// Public is a key for everybody: edges with a sandbox accept it, and limit it by the client's address. Its text is
+// the same in every installation, and no list holds it.
+const Public = TestPrefix + "PublicSandboxKeyForTheDocs000000" + "4AKXnP"
+
+// Generate returns a new random key for a tier.
+func Generate(tier string) string {
 	key := make([]byte, 0, Length)
-	key = append(key, Prefix...)
+	if tier == Sandbox {
+		key = append(key, TestPrefix...)
+	} else {
+		key = append(key, Prefix...)
+	}
 	var pool [64]byte
 	for len(key) < len(Prefix)+secretLen {
 		rand.Read(pool[:]) // never fails, see crypto/rand
@@ -92,7 +104,7 @@ type Tiers map[string]int
 
 // DefaultTiers returns the limits without configuration.
 func DefaultTiers() Tiers {
-	return Tiers{"trial": 30, "standard": 120, "pro": 600, "sandbox": 30, "cache": 6000}
+	return Tiers{"trial": 30, "standard": 120, "pro": 600, Sandbox: 30, "cache": 6000}
 }
 
 // Names returns the tiers in ascending order of name.

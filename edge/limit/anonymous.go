@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Anonymous counts requests without a valid key by the client's address. Its size is fixed:
-// addresses with the same slot share a window. That is good enough, because it refuses
-// nobody: the counts only show guessing in headers and metrics.
+// Anonymous counts requests by the client's address. Its size is fixed: addresses with the same slot share a window.
+// That is good enough for requests without a valid key, which the counts never refuse, and for the public key of a
+// sandbox.
 type Anonymous struct {
 	perMinute int
 	seed      maphash.Seed // secret, so that nobody can choose the window to fill

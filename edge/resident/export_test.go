@@ -23,7 +23,7 @@ type Identities = identities
 
 const MaxIdentities = maxIdentities
 
-func NewIdentities() *Identities { return &identities{} }
+func NewIdentities() *Identities { return &identities{most: maxIdentities} }
 
 func (s *Set) Identities() *Identities { return s.plain }
 

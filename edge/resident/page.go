@@ -190,21 +190,33 @@ func (d *Download) Answer(ifNoneMatch []byte) *Response {
 	return d.Full
 }
 
-// feedHeaders are the fields of each feed. Shared caches may keep a feed for a while, because it is equal for all.
-var feedHeaders = func() map[catalog.Feed]*headerSet {
-	all := map[catalog.Feed]*headerSet{}
+// unkeyed are the fields of a document that is equal for all, in the real world and in a sandbox. Shared caches may keep
+// it for a while.
+type unkeyed struct{ real, simulated *headerSet }
+
+func newUnkeyed(contentType string, more ...Field) unkeyed {
+	named := NewField("Content-Type", contentType)
+	return unkeyed{
+		newHeaderSet(named, NewField("Cache-Control", "public, max-age=300"), more...),
+		newHeaderSet(named, moments, append(more, Simulated)...),
+	}
+}
+
+// feedHeaders are the fields of each feed.
+var feedHeaders = func() map[catalog.Feed]unkeyed {
+	all := map[catalog.Feed]unkeyed{}
 	for _, f := range catalog.Feeds {
-		all[f] = newHeaderSet(NewField("Content-Type", f.ContentType), NewField("Cache-Control", "public, max-age=300"))
+		all[f] = newUnkeyed(f.ContentType)
 	}
 	return all
 }()
 
 // portraitHeaders are the fields of a drawn portrait. A browser that opens it as a page loads and runs nothing.
-var portraitHeaders = newHeaderSet(NewField("Content-Type", "image/svg+xml"), NewField("Cache-Control", "public, max-age=300"),
-	NewField("Content-Security-Policy", "default-src 'none'; sandbox"))
+var portraitHeaders = newUnkeyed("image/svg+xml", NewField("Content-Security-Policy", "default-src 'none'; sandbox"))
 
 // maxIdentities is the largest size of the identities of past seasons in memory, in bytes. All of them take 30 MB.
-const maxIdentities = 8 << 20
+// maxSimulated is that of a sandbox.
+const maxIdentities, maxSimulated = 8 << 20, 1 << 20
 
 // identities are the identities of past seasons that a client asked for in the served version. An edge forgets all at the
 // next version, and when they grow beyond maxIdentities.
@@ -212,6 +224,7 @@ const maxIdentities = 8 << 20
 // Cache, by the page, which is made for one digest: making an identity takes four times the processor time of the rest of
 // its request.
 type identities struct {
+	most  int // bytes; set before use
 	mu    sync.Mutex
 	pages []*Page
 	size  int
@@ -233,7 +246,7 @@ func (k *identities) keep(p *Page, made *Response) *Response {
 	if kept := p.plain.Load(); kept != nil {
 		return kept
 	}
-	if k.size += len(made.Body); k.size > maxIdentities {
+	if k.size += len(made.Body); k.size > k.most {
 		k.forget()
 		k.size = len(made.Body)
 	}

@@ -14,6 +14,7 @@ import (
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/clock"
 )
 
 // Set is one version, ready to serve. It is safe for concurrent use.
@@ -21,6 +22,7 @@ type Set struct {
 	version   *snapshots.Version
 	known     catalog.Known
 	countdown *wire.Countdown
+	clock     clock.Clock
 	facts     *wire.FactsState
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
@@ -41,7 +43,14 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason, Past: m.DefaultYears},
 		variants: map[catalog.Variant]*Page{},
 		feeds:    map[string]*Page{},
-		plain:    &identities{},
+		plain:    &identities{most: maxIdentities},
+	}
+	var err error
+	if s.clock, err = clock.Parse(m.Clock); err != nil {
+		return nil, fmt.Errorf("version %d: %w", m.Version, err)
+	}
+	if s.simulated() {
+		s.plain.most = maxSimulated
 	}
 	if previous != nil {
 		s.plain = previous.plain
@@ -90,7 +99,11 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 }
 
 // addUnkeyed makes the page of a body that is served without a key at a path, or keeps the page of previous.
-func (s *Set) addUnkeyed(path string, body *snapshots.Body, headers *headerSet, previous *Set) error {
+func (s *Set) addUnkeyed(path string, body *snapshots.Body, fields unkeyed, previous *Set) error {
+	headers := fields.real
+	if s.simulated() {
+		headers = fields.simulated
+	}
 	page := previous.Feed(path)
 	if page == nil || !page.of(body) {
 		page = &Page{}
@@ -179,6 +192,8 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 func (s *Set) headers(v catalog.Variant) *headerSet {
 	_, endpoint := row(v)
 	switch {
+	case s.simulated():
+		return sandboxHeaders
 	case endpoint.Passing:
 		return passingHeaders
 	case over(&s.version.Manifest, v):
@@ -193,6 +208,12 @@ func Lean(m *snapshots.Manifest, path string) bool {
 	return err == nil && over(m, v)
 }
 
+// LeanSandbox is Lean for a sandbox, which has few clients: it reports every body of a client with a key.
+func LeanSandbox(_ *snapshots.Manifest, path string) bool {
+	_, err := catalog.ParsePath(path)
+	return err == nil
+}
+
 // over reports whether the season of a variant is over and no change of it is expected.
 func over(m *snapshots.Manifest, v catalog.Variant) bool {
 	year := v.Season()
@@ -205,6 +226,12 @@ func (s *Set) Version() *snapshots.Version { return s.version }
 
 // Countdown returns the content of the computed endpoint.
 func (s *Set) Countdown() *wire.Countdown { return s.countdown }
+
+// Clock returns the race clock of a simulated version, and real time of any other.
+func (s *Set) Clock() clock.Clock { return s.clock }
+
+// simulated reports whether the set is of a sandbox.
+func (s *Set) simulated() bool { return !s.clock.IsSystem() }
 
 // Facts returns the builder's report on the facts behind the version; nil if there is none.
 func (s *Set) Facts() *wire.FactsState { return s.facts }

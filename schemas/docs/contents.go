@@ -90,7 +90,7 @@ type service struct{ Path, Summary, Description string }
 
 // Pattern reports whether the path has a parameter, or is absent from some services, so that no page links to it.
 func (s service) Pattern() bool {
-	return strings.ContainsRune(s.Path, '{') || strings.HasPrefix(s.Path, "/log/") || strings.HasPrefix(s.Path, "/signed/")
+	return strings.ContainsRune(s.Path, '{') || strings.HasPrefix(s.Path, "/log/") || strings.HasPrefix(s.Path, "/signed/") || strings.HasPrefix(s.Path, "/sandbox/")
 }
 
 type headerRow struct{ Name, Description, Example string }
