@@ -35,6 +35,12 @@ func TestProxy(t *testing.T) {
 	nginxtest.CheckProxy(t, start(t, edges.Key["cache"], edges.Addresses), edges)
 }
 
+// TestWorldsStayApart: neither world's bodies reach the keys of the other through the cache.
+func TestWorldsStayApart(t *testing.T) {
+	edges := nginxtest.StartEdges(t)
+	nginxtest.CheckWorlds(t, start(t, edges.Key["cache"], edges.Addresses), edges)
+}
+
 // TestOneClientTakesNothingFromOthers checks that requests with ever new parameters make no new entries, and that
 // a client keeps its own limit when the key of the cache has none left.
 func TestOneClientTakesNothingFromOthers(t *testing.T) {

@@ -29,6 +29,7 @@ func TestBalancers(t *testing.T) {
 				"127.0.0.1:8081", edges.Addresses[0], "127.0.0.1:8082", edges.Addresses[1],
 				"edge-1:8080", edges.Addresses[0], "edge-2:8080", edges.Addresses[1],
 			).Replace(string(shipped)))
+			nginxtest.CheckWorlds(t, "http://"+address, edges)
 			nginxtest.CheckProxy(t, "http://"+address, edges)
 		})
 	}

@@ -3,6 +3,7 @@ package nginxtest
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
+	"gridcast/schemas/catalog"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -87,7 +89,8 @@ func Do(t *testing.T, method, url, key string, header http.Header) (*http.Respon
 	return response, string(body)
 }
 
-// Edges are two edges of one store, with a key of each tier.
+// Edges are two edges of one store with a sandbox, with a key of each tier. The key "earlier" is one of the tier sandbox
+// from before its keys began with gc_test_.
 type Edges struct {
 	Addresses [2]string
 	Key       map[string]string
@@ -99,6 +102,7 @@ func StartEdges(t *testing.T) *Edges {
 	t.Helper()
 	store := memblob.New()
 	edgetest.Publish(t, store, 1)
+	edgetest.PublishSandbox(t, store, nil, "2024-12-08T12:00:00Z@"+time.Now().UTC().Format(time.RFC3339)+"*1", 1001)
 	e := &Edges{Key: map[string]string{}}
 	err := keys.Update(t.Context(), store, func(d *keys.List) error {
 		for _, tier := range keys.DefaultTiers().Names() {
@@ -108,11 +112,18 @@ func StartEdges(t *testing.T) *Edges {
 			}
 			e.Key[tier] = key
 		}
+		e.Key["earlier"] = keys.Generate("pro")
+		earlier := d.Keys[len(d.Keys)-1]
+		sum := keys.Hash(sha256.Sum256([]byte(e.Key["earlier"]))).String()
+		earlier.ID, earlier.SHA256, earlier.Prefix, earlier.Tier = sum[:len(earlier.ID)], sum, e.Key["earlier"][:len(earlier.Prefix)], keys.Sandbox
+		d.Keys = append(d.Keys, earlier)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg := edge.DefaultConfig()
+	cfg.Tiers[keys.Sandbox] = 6000 // for CheckWorlds
 	ctx, cancel := context.WithCancel(context.Background())
 	running := make([]chan error, 0, len(e.Addresses))
 	for i := range e.Addresses {
@@ -121,7 +132,7 @@ func StartEdges(t *testing.T) *Edges {
 			t.Fatal(err)
 		}
 		e.Addresses[i] = listener.Addr().String()
-		server, err := edge.New(edge.DefaultConfig(), edge.Deps{
+		server, err := edge.New(cfg, edge.Deps{
 			Store: store, Log: slog.New(slog.DiscardHandler), Listener: listener, Downloads: edgetest.Downloads{},
 			Clock: time.Now, RaceTime: func(time.Time) time.Time { return edgetest.AbuDhabi.Add(-time.Hour) },
 		})
@@ -131,7 +142,9 @@ func StartEdges(t *testing.T) *Edges {
 		ran := make(chan error, 1)
 		go func() { ran <- server.Run(ctx) }()
 		running = append(running, ran)
-		must.Until(t, "an edge loads its version", func() bool { return server.Status().Version != 0 && server.Status().Keys.Loaded })
+		must.Until(t, "an edge loads its version", func() bool {
+			return server.Status().Version != 0 && server.Status().Sandbox != nil && server.Status().Keys.Loaded
+		})
 	}
 	e.Stop = func() {
 		cancel()
@@ -189,4 +202,60 @@ func CheckProxy(t *testing.T, base string, e *Edges) {
 	e.Stop()
 	check("both edges away", "GET", path, key, nil, 503)
 	check("both edges away, the countdown", "GET", "/api/v1/next-race", key, nil, 503)
+}
+
+// CheckWorlds asks a proxy for the same paths with a key of the real world and with one of the sandbox, in both orders, with the
+// tag of either world and for a part of the body. Each client must get what an edge answers to its key.
+func CheckWorlds(t *testing.T, base string, e *Edges) {
+	t.Helper()
+	check := func(path, key string, header http.Header) http.Header {
+		t.Helper()
+		if header = header.Clone(); header == nil {
+			header = http.Header{}
+		}
+		plain := []string{"identity"}
+		header["Accept-Encoding"] = plain
+		whole, body := Do(t, "GET", "http://"+e.Addresses[0]+path, e.Key[key], http.Header{"Accept-Encoding": plain})
+		got, part := Do(t, "GET", base+path, e.Key[key], header)
+		must.Equal(t, key+" "+path+": world", whole.Header.Get("X-Gridcast-World"), got.Header.Get("X-Gridcast-World"))
+		if tag := header.Get("If-None-Match"); tag != "" && tag == whole.Header.Get("ETag") {
+			must.Hold(t, got.StatusCode == http.StatusNotModified, "%s with %s and its tag: got %s, want 304", path, key, got.Status)
+			return whole.Header
+		}
+		ok := got.StatusCode == http.StatusOK && part == body || // an edge sends no parts, and a cache may
+			got.StatusCode == http.StatusPartialContent && header.Get("Range") != "" && part == body[:min(len(body), 50)]
+		if !ok || got.Header.Get("ETag") != whole.Header.Get("ETag") {
+			t.Errorf("%s with %s and %v: got %s with tag %s and %.120q, want tag %s and %.120q", path, key, header, got.Status, got.Header.Get("ETag"), part, whole.Header.Get("ETag"), body)
+		}
+		return whole.Header
+	}
+	const real = "pro"
+	paths := map[[2]string][]string{} // asked by these keys in this order
+	for i, other := range []string{"sandbox", "earlier", "public"} {
+		season := []string{"", "?year=2023", "?year=1950"}[i]
+		paths[[2]string{real, other}] = []string{"/api/v1/standings" + season, "/api/v1/title-odds" + season}
+		paths[[2]string{other, real}] = []string{"/api/v1/calendar" + season, "/api/v1/results" + season}
+	}
+	e.Key["public"] = keys.Public
+	for order, all := range paths {
+		for _, path := range all {
+			tags := map[string]string{}
+			for _, key := range []string{order[0], order[1], order[0]} {
+				tags[key] = check(path, key, nil).Get("ETag")
+			}
+			must.Hold(t, tags[order[0]] != tags[order[1]], "%s has one tag in both worlds", path)
+			for _, key := range order {
+				for _, tag := range tags {
+					check(path, key, http.Header{"If-None-Match": {tag}})
+					check(path, key, http.Header{"Range": {"bytes=0-49"}, "If-Range": {tag}})
+				}
+				check(path, key, http.Header{"Range": {"bytes=0-49"}})
+			}
+		}
+	}
+	for _, f := range catalog.Feeds {
+		for _, world := range []string{"", "/sandbox", ""} {
+			check(world+f.Path, "none", nil)
+		}
+	}
 }
