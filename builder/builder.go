@@ -54,6 +54,8 @@ type Builder struct {
 	// description that the version before has.
 	Provenance func(at time.Time) provenance.Summary
 	Log        *slog.Logger
+	// Simulated says that the versions are those of the sandbox; nil: of the real world, or of a ledger replayed by hand.
+	Simulated *Simulation
 
 	// latest is the base that was loaded or published last; nil before the first. Cache, by the digests of the manifest's
 	// files: to load it a build reads 1 file of the store, and 8 without.
@@ -68,6 +70,12 @@ type Builder struct {
 		log  *live.Log
 	}
 	derived derive.Memory
+}
+
+// Simulation is the part of the sandbox's timetable to which versions belong.
+type Simulation struct {
+	Clock   string // see snapshots.About
+	Sandbox *snapshots.Sandbox
 }
 
 // Render is the phase of a build in which the variants are rendered. Those after it are
@@ -189,6 +197,9 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 		}
 		b.latest.Store(kept)
 	}
+	if err == nil && b.Simulated != nil && !base.Empty() {
+		return base.OfCycle(b.Simulated.Sandbox.Cycle)
+	}
 	return base, err
 }
 
@@ -302,6 +313,9 @@ func (b *Builder) publish(ctx context.Context, r Request, in inputs) (snapshots.
 			Ledger: derive.Head(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
 			Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a, b.SettingsMissing(in.At)),
 		},
+	}
+	if b.Simulated != nil {
+		draft.Clock, draft.Sandbox = b.Simulated.Clock, b.Simulated.Sandbox
 	}
 	if draft.State, err = factsState(a, in.Base, b.Provenance); err != nil {
 		return snapshots.Receipt{}, nil, err

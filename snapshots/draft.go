@@ -152,10 +152,26 @@ func (d *Draft) changes(variants []Variant) bool {
 			return true
 		}
 	}
-	return d.CurrentSeason != base.CurrentSeason || !maps.Equal(d.DefaultYears, base.DefaultYears) || !slices.Equal(d.Seasons, base.Seasons) ||
+	return d.Clock != base.Clock || d.CurrentSeason != base.CurrentSeason || !maps.Equal(d.DefaultYears, base.DefaultYears) || !slices.Equal(d.Seasons, base.Seasons) ||
 		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
 		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused) || !bytes.Equal(d.State, base.State) ||
 		!slices.EqualFunc(d.Expected, base.Expected, func(x, y Expected) bool { return x.Year == y.Year && x.At.Equal(y.At) })
+}
+
+// OfCycle returns the base of a version in a cycle of the sandbox. The first version of a cycle follows the last one of the
+// cycle before in its number alone, because facts, ledger and time begin anew. The error says that the base belongs to a later
+// cycle.
+func (b *Base) OfCycle(cycle int64) (*Base, error) {
+	had := b.Manifest.Sandbox
+	switch {
+	case had != nil && had.Cycle > cycle:
+		return nil, fmt.Errorf("%w: version %d is of cycle %d of the sandbox, this builder is in cycle %d", ErrMayNotFollow, b.Pointer.Version, had.Cycle, cycle)
+	case had != nil && had.Cycle == cycle:
+		return b, nil
+	}
+	anew := *b
+	anew.Manifest = Manifest{Version: b.Manifest.Version}
+	return &anew, nil
 }
 
 // mayPublish returns ErrHeld or ErrMayNotFollow if the draft must not become the current version.

@@ -15,8 +15,10 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/builder/live"
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
+	"gridcast/deploy/sandbox"
 	"gridcast/deploy/terminal"
 	"gridcast/edge"
 	"gridcast/edge/keys"
@@ -100,7 +102,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	if err := past.Replay(ctx, b.Ledger, facts, begin, s.Progress); err != nil {
 		return err
 	}
-	if err := showEarlier(ctx, b, facts, begin); err != nil {
+	if err := sandbox.ShowEarlier(ctx, b, facts, begin); err != nil {
 		return err
 	}
 	client, err := demoKeys(ctx, store)
@@ -116,7 +118,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	c.OperatorTokenFile, c.startKey, c.StartPage = demoToken, client[len(client)-1].key, edge.Shown // the sandbox's key
-	c.laps = demoLaps{stored.Archive}
+	c.laps = recordedLaps(stored.Archive)
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
 		shown := banner{
@@ -133,6 +135,20 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		case <-ctx.Done():
 		}
 	})
+}
+
+// recordedLaps makes the laps of the races of an archive.
+func recordedLaps(a *season.Archive) sandbox.Laps {
+	return func(race live.Fixture) (all []live.Observation) {
+		for _, year := range a.Facts().Seasons {
+			for i := range year.Rounds {
+				if r := &year.Rounds[i]; r.StartsAt().Equal(race.Start) {
+					all = append(all, sandbox.Order(race.Session, r)...)
+				}
+			}
+		}
+		return all
+	}
 }
 
 // choosePorts takes the next free port for each default port that is in use. It fails on a port in use

@@ -14,6 +14,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
+	"gridcast/deploy/sandbox"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -62,7 +63,7 @@ func TestMadeOrder(t *testing.T) {
 	for _, year := range embedded.Archive.Facts().Seasons {
 		for i := range year.Rounds {
 			r := &year.Rounds[i]
-			seen := madeOrder(7, r)
+			seen := sandbox.Order(7, r)
 			if len(r.Results) == 0 {
 				continue
 			}

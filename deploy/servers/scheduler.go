@@ -20,6 +20,7 @@ type Scheduler struct {
 	flags.Webhooks
 	flags.KeyTiers
 	AdminListen string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
+	Sandbox     bool   `help:"Replay race weekends in a simulated world too, one an hour; edges answer keys of the tier sandbox from it."`
 }
 
 // Run builds until ctx ends.
@@ -44,6 +45,9 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 	}
 	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	if c.Sandbox {
+		w.sandbox = newSandbox(c.Builder, s)
+	}
 	if w.port, err = listen(ctx, &c.Console, w); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type Serve struct {
 	NewStore  bool    `help:"Open a new ledger in an empty store although this machine has served versions of that store. The edge then forgets its copy." env:"-"`
 	Demo      bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed float64 `help:"Race seconds in a real second of the demo." default:"300"`
+	Sandbox   bool    `help:"Replay race weekends in a simulated world too, one an hour; keys of the tier sandbox are answered from it."`
 
 	startKey string          // for the start page of the demo
 	laps     service.Watcher // of the demo's races
@@ -128,6 +129,9 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	}
 	defer done()
 	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps}
+	if c.Sandbox {
+		w.sandbox = newSandbox(c.Builder, s)
+	}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, Release: s.Version, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: bulk.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {

@@ -25,6 +25,7 @@ import (
 	"gridcast/deploy/console"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/sandbox"
 	"gridcast/deploy/service"
 	"gridcast/deploy/terminal"
 	"gridcast/edge/adminport"
@@ -166,6 +167,7 @@ type worker struct {
 	sources  *flags.Sources
 	webhooks *flags.Webhooks
 	laps     service.Watcher // of the running races of a demo; nil: none
+	sandbox  *sandbox.World  // beside the world of this worker; nil: none
 
 	problem atomic.Pointer[string] // why the service has not started; nil if it has or is about to
 	started atomic.Bool            // versions are built
@@ -192,6 +194,10 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	var running *service.Service
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	simulating, stop := context.WithCancel(ctx)
+	defer stop()
 	attempt := func() error {
 		if running == nil {
 			built, err := open(ctx)
@@ -205,6 +211,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			sender, err := w.webhooks.Sender(w.streams.Log)
 			if err != nil {
 				return err
+			}
+			if w.sandbox != nil {
+				w.sandbox.Store = built.Store
 			}
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
@@ -241,6 +250,14 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		case err == nil:
 			w.problem.Store(nil)
 			w.started.Store(true)
+			if w.sandbox != nil {
+				w.sandbox.Gate, w.sandbox.OnPublish = running.Idle, func(ctx context.Context) {
+					if w.port != nil {
+						console.Notify(ctx, w.port.edges)
+					}
+				}
+				beside.Go(func() { w.sandbox.Run(simulating) })
+			}
 			return running.Run(ctx)
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // a signal interrupted the start, which is no failure

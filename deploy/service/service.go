@@ -52,6 +52,7 @@ type Service struct {
 
 	watcher   Watcher                                        // of running races; nil: none
 	feed      bool                                           // a source is expected to send lines of running races
+	first     func()                                         // see BuildAfter; nil: nothing comes first
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	onPublish []func(context.Context)                        // called after each published version
 	notifying sync.WaitGroup                                 // calls after builds; guarded by building
@@ -109,6 +110,16 @@ func (s *Service) Deliver(sender *webhook.Sender) {
 // so that edges in this process need not find the version by themselves. Only the end of Run waits for them.
 // Call it before Start.
 func (s *Service) OnPublish(of ...func(context.Context)) { s.onPublish = append(s.onPublish, of...) }
+
+// BuildAfter makes each build call gate before it begins. Gate returns when no more important build runs; see Idle. It may be
+// nil. Call BuildAfter before Start.
+func (s *Service) BuildAfter(gate func()) { s.first = gate }
+
+// Idle returns when no build of the service runs.
+func (s *Service) Idle() {
+	s.building.Lock()
+	defer s.building.Unlock()
+}
 
 // TrustKeys makes fresh.note name only lists of API keys that one of these keys has signed, and none that is lower than
 // before. Call it before Start.
@@ -206,6 +217,9 @@ func (s *Service) build(ctx context.Context, reason string, progress snapshots.P
 
 // Build settles and publishes once, at the race time at which its turn comes, and records the outcome.
 func (s *Service) Build(ctx context.Context, request builder.Request) (builder.Outcome, error) {
+	if s.first != nil {
+		s.first()
+	}
 	s.building.Lock()
 	defer s.building.Unlock()
 	request.At = s.clock.Now()

@@ -1,0 +1,187 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
+	"gridcast/deploy/sandbox"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/clock"
+)
+
+// openCycle opens the builder of a cycle, as the command does.
+func openCycle(log *slog.Logger) func(context.Context, blob.Store, time.Time) (*builder.Builder, error) {
+	return func(ctx context.Context, view blob.Store, begins time.Time) (*builder.Builder, error) {
+		facts := archive.NewStore(view)
+		inUse, err := facts.InUse(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l, err := ledger.Open(ctx, view, ledger.Simulated, begins, ledger.BuilderActor, inUse)
+		policy := builder.Policy{Model: predict.GridFrequency()}
+		sandbox.Rules(&policy.AutoVerifyAfter, &policy.AutoReviseAfter)
+		return &builder.Builder{Store: view, Ledger: l, Facts: facts.Load, Archives: facts, Policy: policy, Name: "test", Log: log}, err
+	}
+}
+
+// sandboxed is a running sandbox in a bubble, and a client of it.
+type sandboxed struct {
+	*states
+	store blob.Store
+	stop  func()
+}
+
+// hour is the real time of a weekend in the tests.
+const hour = 6 * time.Minute
+
+// start runs the sandbox of a store.
+func (s *sandboxed) start() {
+	log := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	world := &sandbox.World{Store: s.store, Length: hour, Open: openCycle(log), Log: log}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { world.Run(ctx) })
+	s.stop = func() { cancel(); running.Wait() }
+}
+
+// newSandboxed starts a sandbox at the beginning of a cycle.
+func newSandboxed(t *testing.T, store blob.Store) *sandboxed {
+	cycle := time.Duration(len(catalog.SandboxKinds)) * hour
+	time.Sleep(cycle - time.Duration(time.Now().UnixNano())%cycle)
+	s := &sandboxed{states: &states{t: t}, store: store}
+	s.start()
+	return s
+}
+
+// goes lets real time pass until an instant of race time from the lights out of the running weekend, and reads the version
+// that clients then have.
+func (s *sandboxed) goes(to time.Duration) *snapshots.Manifest {
+	s.t.Helper()
+	m := s.look()
+	must.Advance(time.Until(m.Sandbox.Weekend.LightsOut.Add(time.Duration(float64(to) / float64(s.clock().Speed())))))
+	return s.look()
+}
+
+// look reads the version that clients have now.
+func (s *sandboxed) look() *snapshots.Manifest {
+	s.t.Helper()
+	s.base = must.Get(snapshots.LoadBase(s.t.Context(), blob.Under(s.store, snapshots.SandboxFolder), nil))(s.t)
+	s.now = s.clock().Now()
+	return &s.base.Manifest
+}
+
+func (s *sandboxed) clock() clock.Clock {
+	s.t.Helper()
+	return must.Get(clock.Parse(s.base.Manifest.Clock))(s.t)
+}
+
+// seen is a state of a weekend of the sandbox, and cells that it must have, each with its endpoint.
+type seen struct {
+	at    time.Duration // from the planned lights out
+	state string
+	cells []string
+}
+
+// weekends are the states of each kind of weekend. The cells are those of the table in deploy/docs/states.md.
+var weekends = []struct {
+	key    int64
+	states []seen
+}{
+	{2024020, []seen{
+		{-50 * time.Hour, "scheduled", []string{"next-race 27 October 20:00", "weekends scheduled", "probabilities none"}},
+		{-18 * time.Hour, "frozen", []string{"live waiting", "weekends scheduled"}},
+		{40 * time.Minute, "live", []string{"live running", "weekends live", "next-race 3 November"}},
+		{130 * time.Minute, "result waiting", []string{"live over", "results 2024, 19; none of this round"}},
+		{5 * time.Hour, "verified", []string{"weekends finished", "results 2024, 20; SAI, 1 revisions"}},
+	}},
+	{2024023, []seen{
+		{-50 * time.Hour, "scheduled", []string{"weekends scheduled, 5 sessions, sprint true"}},
+		{40 * time.Minute, "live", []string{"live running"}},
+		{5 * time.Hour, "verified", []string{"weekends finished", "results 2024, 23; VER, 1 revisions"}},
+	}},
+	{2025001, []seen{
+		{40 * time.Minute, "live", []string{"live running"}},
+		{85 * time.Minute, "suspended", []string{"live suspended 2025001, lap 40"}},
+		{110 * time.Minute, "restarted", []string{"live running"}},
+		{6 * time.Hour, "verified", []string{"results 2025, 1; NOR, 1 revisions"}},
+	}},
+	{2025015, []seen{
+		{-15 * time.Hour, "frozen", []string{"live waiting"}},
+		{-8 * time.Hour, "picked driver withdrawn", []string{"probabilities grid, 20 drivers, not starting NOR", "live waiting 2025015, lap 0, 19 cars"}},
+		{40 * time.Minute, "live", []string{"live running", "not starting NOR"}},
+		{6 * time.Hour, "verified", []string{"results 2025, 15; PIA, 1 revisions"}},
+	}},
+	{2025016, []seen{
+		{-5 * time.Hour, "postponed without a date", []string{"weekends postponed"}},
+		{-1 * time.Hour, "reinstated", []string{"weekends scheduled", "next-race 7 September 17:00"}},
+		{40 * time.Minute, "its planned start has passed", []string{"weekends scheduled", "live waiting"}},
+		{4*time.Hour + 40*time.Minute, "live", []string{"live running"}},
+		{7*time.Hour + 30*time.Minute, "verified", []string{"results 2025, 16; VER, 1 revisions"}},
+	}},
+	{2025020, []seen{
+		{12 * time.Minute, "live", []string{"live running"}},
+		{25 * time.Minute, "suspended", []string{"live suspended 2025020, lap 12"}},
+		{5 * time.Hour, "abandoned without a result", []string{"weekends awaiting_result", "live suspended 2025020, lap 12, 20 cars, 19 with chances, stale", "results 2025, 19; none of this round"}},
+		{7 * time.Hour, "cancelled after it", []string{"weekends cancelled", "changes 2025, 5; pick_voided of 2025020"}},
+	}},
+	{2025022, []seen{
+		{40 * time.Minute, "live", []string{"live running"}},
+		{3 * time.Hour, "verified", []string{"standings 2025, NOR 383", "results 2025, 21; VER, 1 revisions"}},
+		{6 * time.Hour, "revised", []string{"standings 2025, NOR 365", "results 2025, 21; VER, 2 revisions", "changes 2025, 6; result_revised of 2025022"}},
+	}},
+}
+
+// TestSandbox lives through a cycle of the sandbox with a client, and into the next one. It compares every endpoint in each
+// state with testdata/sandbox.txt, and the cells that deploy/docs/states.md names with the table of this file.
+func TestSandbox(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: replays eight weekends")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSandboxed(t, memblob.New())
+		defer func() { s.stop() }()
+		version := int64(0)
+		for i, w := range weekends {
+			must.Advance(time.Second)
+			m := s.look()
+			must.Equal(t, "weekend", catalog.SandboxKinds[i].Name, m.Sandbox.Weekend.Kind)
+			must.Equal(t, "next weekend", catalog.SandboxKinds[(i+1)%len(weekends)].Name, m.Sandbox.Next[0].Kind)
+			must.Equal(t, "seasons", []int{2024, 2025}, m.Seasons)
+			must.Hold(t, m.Version > version, "%s begins with version %d after %d", m.Sandbox.Weekend.Kind, m.Version, version)
+			for _, state := range w.states {
+				m = s.goes(state.at)
+				name := m.Sandbox.Weekend.Kind + ": " + state.state
+				cells := strings.Join(s.cells(name, w.key), "\n")
+				for _, cell := range state.cells {
+					must.Hold(t, strings.Contains(strings.Join(strings.Fields(cells), " "), cell), "%s: no %q in\n%s", name, cell, cells)
+				}
+				fmt.Fprintf(&s.told, "%s, %s\n%s\n\n", name, s.now.Format("2006-01-02 15:04"), cells)
+			}
+			version = m.Version
+			must.Advance(time.Until(m.Sandbox.Weekend.EndsAt))
+		}
+		must.Advance(time.Second)
+		cycle := s.base.Manifest.Sandbox.Cycle
+		m := s.look()
+		must.Equal(t, "the next cycle", cycle+1, m.Sandbox.Cycle)
+		must.Hold(t, m.Version > version && m.Ledger.Seq < 100, "the next cycle begins with version %d after %d, and ledger file %d", m.Version, version, m.Ledger.Seq)
+		s.goes(-50 * time.Hour)
+		s.is("normal, again", 2024020)
+		golden.File(t, "testdata/sandbox.txt", s.told.String())
+	})
+}
