@@ -29,6 +29,7 @@ import (
 	"gridcast/edge/resident"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/uptime"
 )
 
 // Deps holds the program's values for an edge.
@@ -88,6 +89,8 @@ type Edge struct {
 	gateway *gateway
 	metrics *metrics
 
+	uptime atomic.Pointer[measured] // never nil
+
 	tls         *tls.Config                 // nil: the edge has no TLS
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
@@ -137,6 +140,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	e.keys = keys.NewFollower(following)
 	e.slots = &slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout}
 	e.real, e.sandbox = newWorld(e, false), newWorld(e, true)
+	e.uptime.Store(newMeasured(&uptime.Log{}))
 	e.metrics = newMetrics(deps.Registry, cfg.Tiers.Names(), e)
 	e.gateway = &gateway{
 		keys:      e.keys,
@@ -181,6 +185,7 @@ func (e *Edge) Run(ctx context.Context) error {
 		group.Go(func() error { return e.sandbox.downloads.run(following) })
 	}
 	group.Go(func() error { return e.awaitReady(following) })
+	group.Go(func() error { e.followUptime(following); return nil })
 	if c := e.certificate.Load(); c != nil {
 		group.Go(func() error { c.follow(following); return nil })
 	}

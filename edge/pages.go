@@ -56,7 +56,7 @@ type pages struct {
 
 func newPages(e *Edge) *pages {
 	ago := func(seconds int64) string { return frame.LongTime(time.Duration(seconds) * time.Second) }
-	functions := template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike, "when": when, "late": late}
+	functions := template.FuncMap{"ago": ago, "spaced": spaced[wire.Status], "alike": alike, "when": when, "late": late, "bars": bars, "notable": notable, "share": share}
 	status := template.Must(frame.New(statusStyle).New("status").Funcs(functions).Parse(statusSource))
 	widgets := map[string]*resident.Page{}
 	for _, w := range e.deps.Widgets {
@@ -111,6 +111,8 @@ func (p *pages) find(path string) (page *resident.Page, known bool) {
 		return p.start.answer(), true
 	case path == healthPath, path == readyPath:
 		return nil, true
+	case path == uptimePath:
+		return p.edge.uptime.Load().page, true
 	case strings.HasPrefix(path, "/docs"), strings.HasPrefix(path, "/llms"):
 		made = explained()[path]
 	default:
@@ -141,7 +143,7 @@ func published(set *resident.Set, path string) (page *resident.Page, known bool)
 }
 
 // spaced writes a status for people.
-func spaced(s wire.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
+func spaced[S ~string](s S) string { return strings.ReplaceAll(string(s), "_", " ") }
 
 // when writes an instant for people. A program finds it in the attribute.
 func when(i wire.Instant) template.HTML {
@@ -188,7 +190,14 @@ func (p *pages) status(w *world, accept []byte) answer {
 		return answer{response: resident.New(http.StatusOK, nil, fields, marshal(wire.Wrap(status, time.Time(status.RaceTime))))}
 	}
 	var page bytes.Buffer
-	if err := p.statusHTML.Execute(&page, status); err != nil {
+	shown := struct {
+		StatusDocument
+		Uptime *measured
+	}{StatusDocument: status}
+	if w == p.edge.real {
+		shown.Uptime = p.edge.uptime.Load()
+	}
+	if err := p.statusHTML.Execute(&page, shown); err != nil {
 		panic("BUG: status page: " + err.Error())
 	}
 	fields := append(protection(page.Bytes()), html, variesByA)

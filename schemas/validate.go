@@ -89,6 +89,7 @@ var others = []contract{
 	newContract[wire.Error]("", ErrorKind, "v1/error.schema.json"),
 	{kind: "/healthz", file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), parse: asItIs},
 	{kind: "/readyz", file: "v1/health.schema.json", schema: lazily("v1/health.schema.json"), parse: asItIs},
+	{kind: "/uptime.json", file: "v1/uptime.schema.json", schema: lazily("v1/uptime.schema.json"), parse: asItIs},
 	{kind: "/status", file: "v1/status.schema.json", schema: lazily("v1/status.schema.json"), parse: asItIs},
 	newContract[wire.Webhook[wire.PublishedData]]("", wire.WebhookPublished, "v1/webhook-published.schema.json"),
 	newContract[wire.Webhook[wire.TestData]]("", wire.WebhookTest, "v1/webhook-test.schema.json"),

@@ -44,7 +44,7 @@ func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
 			return err
 		}
 	}
-	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, edges: c.Edges}
 	if c.Sandbox {
 		w.sandbox = newSandbox(c.Builder, s)
 	}

@@ -128,7 +128,7 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps, edges: c.Console.Edges}
 	if c.Sandbox {
 		w.sandbox = newSandbox(c.Builder, s)
 	}

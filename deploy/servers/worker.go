@@ -168,6 +168,7 @@ type worker struct {
 	webhooks *flags.Webhooks
 	laps     service.Watcher // of the running races of a demo; nil: none
 	sandbox  *sandbox.World  // beside the world of this worker; nil: none
+	edges    []string        // admin ports that are measured
 
 	problem atomic.Pointer[string] // why the service has not started; nil if it has or is about to
 	started atomic.Bool            // versions are built
@@ -218,6 +219,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
 			running.Deliver(sender)
+			running.Measure(w.edges)
 			if w.laps != nil {
 				running.Watch(w.laps)
 			}

@@ -7,6 +7,8 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/scheduler"
+	"gridcast/scheduler/probe"
+	"gridcast/snapshots/uptime"
 )
 
 // WithoutDerived skips title odds and track record, because a season takes some hundred
@@ -44,3 +46,16 @@ func (s *Service) Derive(ctx context.Context) error { return s.derive(ctx, sched
 
 // WaitNotified waits until all functions of OnPublish have returned.
 func (s *Service) WaitNotified() { s.notifying.Wait() }
+
+// ProbeWith replaces the requests of measure. Call it after Measure and before Start.
+func (s *Service) ProbeWith(probe func(ctx context.Context, address string) (uptime.Minute, probe.State, error)) {
+	s.measuring.probe = probe
+}
+
+// AskWith replaces the requests that time a result. Call it after Measure and before Start.
+func (s *Service) AskWith(ask func(ctx context.Context, address string) (probe.State, uptime.Fault)) {
+	s.measuring.ask = ask
+}
+
+// CutMeasuring loses the measurements that are not written, as the end of a killed process does.
+func (s *Service) CutMeasuring() { s.measuring.log = uptime.Log{} }

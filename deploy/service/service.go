@@ -55,6 +55,7 @@ type Service struct {
 	first     func()                                         // see BuildAfter; nil: nothing comes first
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	onPublish []func(context.Context)                        // called after each published version
+	measuring *measuring                                     // see Measure; nil: nothing is measured
 	notifying sync.WaitGroup                                 // calls after builds; guarded by building
 	holds     holds
 	refused   atomic.Int64                   // documents that the last build kept from an earlier version
@@ -69,8 +70,11 @@ const (
 	freezeJob = "freeze"
 	pollJob   = "poll"
 	verifyJob = "verify"
-	freshJob  = "fresh"  // the publisher's signature that the version is current
-	deriveJob = "derive" // forecasts, title odds and track record, after a build that published
+
+	measureJob = "measure" // the minutes of the public address and the edges
+	servedJob  = "served"  // the time from a verified result to the answers with it
+	freshJob   = "fresh"   // the publisher's signature that the version is current
+	deriveJob  = "derive"  // forecasts, title odds and track record, after a build that published
 )
 
 // followEvery is the real interval at which the service reads the ledger for appends of other processes.
@@ -134,21 +138,28 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 	}
 	since := s.published.Load().Manifest.BuiltAt
 	build := func(ctx context.Context, t scheduler.Trigger) error { return s.build(ctx, t.String(), nil) }
-	derive := func(job context.Context, t scheduler.Trigger) error {
-		job, cancel := context.WithCancel(job)
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)() // the end does not wait for odds, which the next start derives
-		if err := s.derive(job, t); ctx.Err() == nil {
-			return err
+	// The end of the service waits for no odds, which the next start derives, and for no answer that is measured.
+	hasty := func(run scheduler.Func) scheduler.Func {
+		return func(job context.Context, t scheduler.Trigger) error {
+			job, cancel := context.WithCancel(job)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			if err := run(job, t); ctx.Err() == nil {
+				return err
+			}
+			return nil
 		}
-		return nil
 	}
 	list := []scheduler.Job{
 		{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
 		{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
 		{Name: verifyJob, Work: cadence.Verify, Run: s.checkObjects, Since: since},
-		{Name: deriveJob, Run: derive},
+		{Name: deriveJob, Run: hasty(s.derive)},
+	}
+	if s.measuring != nil {
+		s.measuring.served = s.lastVerified(since)
+		list = append(list, scheduler.Job{Name: measureJob, Every: time.Minute, Run: hasty(s.measure)}, scheduler.Job{Name: servedJob, Run: hasty(s.timeServed)})
 	}
 	if s.builder.Signers != nil {
 		fresh := func(ctx context.Context, _ scheduler.Trigger) error {
@@ -191,6 +202,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
 	err := s.jobs.Load().Stop(stopping)
+	s.end("writing what was measured", s.writeMeasured(stopping))
 	if errors.Is(err, scheduler.ErrCancelled) { // no failure, because a build that ends early publishes nothing
 		s.log.Warn("a job was cancelled; the next start does its work", "err", err)
 		return nil
@@ -241,6 +253,9 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	}
 	if baseErr := s.setPublished(ctx, outcome.Base); baseErr != nil {
 		return outcome, errors.Join(err, baseErr)
+	}
+	if jobs := s.jobs.Load(); jobs != nil && s.measuring != nil { // also where another process has published
+		_, _ = jobs.Trigger(servedJob, "a build") // at the end nothing is measured
 	}
 	var unsettled *builder.UnsettledError
 	if (err == nil || errors.As(err, &unsettled)) && !outcome.Unchanged { // a pick that cannot be made holds up nothing else
