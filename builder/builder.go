@@ -308,7 +308,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in inputs) (snapshots.
 	draft := snapshots.Draft{
 		Base: in.Base, EndHold: r.Release,
 		About: snapshots.About{
-			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings,
+			Builder: b.Name, Reason: r.Reason, Release: b.Release, Settings: in.Settings, Operator: b.Told(in.Base),
 			BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: current, DefaultYears: years, Archive: in.Facts.SHA256,
 			Ledger: derive.Head(in.Ledger), Live: in.Live.Head.Hash, Derived: derived, DerivedFrom: derivedFrom,
 			Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a, b.SettingsMissing(in.At)),
@@ -414,6 +414,15 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 
 // Unread reports whether the settings of the store could not be read since the start of this process.
 func (b *Builder) Unread() bool { return b.rules.unread() }
+
+// Told returns the operator as a version on base names it: by the settings that were read last, or as base if none
+// could be read.
+func (b *Builder) Told(base *snapshots.Base) snapshots.Operator {
+	if told := b.rules.told(); told != nil {
+		return *told
+	}
+	return base.Manifest.Operator
+}
 
 // SettingsMissing returns the missing fact that the settings of the store cannot be read, at an instant of race time; none
 // if they can.

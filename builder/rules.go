@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/provenance"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
+	"gridcast/snapshots"
 )
 
 // LastMinute is the time before lights out in which a pick is frozen even without the settings of the store.
@@ -117,6 +118,17 @@ func (r *storeRules) describe() string {
 		return fmt.Sprintf("the settings of the store cannot be read; those read last go on: %v", r.problem)
 	}
 	return fmt.Sprintf("the settings of the store cannot be read; nothing is verified, and picks wait for the last minute before lights out: %v", r.problem)
+}
+
+// told returns the operator as the settings that were read last name it; nil: none were read.
+func (r *storeRules) told() *snapshots.Operator {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read == nil {
+		return nil
+	}
+	told := r.read.Told()
+	return &told
 }
 
 func (r *storeRules) unread() bool {

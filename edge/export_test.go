@@ -42,7 +42,7 @@ var Client = client
 
 // CompressDocuments makes the constant pages, once in the life of the process.
 func CompressDocuments() {
-	for _, made := range contract {
+	for _, made := range siteOf(snapshots.Operator{}).contract {
 		made()
 	}
 }

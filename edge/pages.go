@@ -10,14 +10,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gridcast/edge/negotiate"
 	"gridcast/edge/resident"
-	"gridcast/schemas"
 	"gridcast/schemas/catalog"
-	"gridcast/schemas/docs"
 	"gridcast/schemas/frame"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -38,7 +35,7 @@ var (
 
 // robots keeps crawlers on the pages for people: everything else needs a key or changes by
 // the second.
-const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nAllow: /portraits/\nDisallow: /\n"
+const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nAllow: /portraits/\nAllow: /.well-known/\nDisallow: /\n"
 
 var (
 	script    = resident.NewField("Content-Type", "text/javascript; charset=utf-8")
@@ -90,6 +87,8 @@ func (p *pages) serve(r *request) answer {
 		return p.status(p.edge.real, r.accept)
 	case sandboxPath + statusPath:
 		return p.status(p.edge.sandbox, r.accept)
+	case securityPath:
+		return answer{response: security(p.edge.operator(), time.Now())}
 	}
 	return answer{response: notInVersion, retryAfter: retrySoon}
 }
@@ -105,16 +104,18 @@ func (p *pages) find(path string) (page *resident.Page, known bool) {
 	if page, known = published(p.edge.real.current(), path); known {
 		return page, true
 	}
-	made := contract[path]
+	made := siteOf(p.edge.operator()).contract[path]
 	switch {
 	case path == "/":
 		return p.start.answer(), true
+	case path == securityPath:
+		return nil, p.edge.operator().Contact != ""
 	case path == healthPath, path == readyPath:
 		return nil, true
 	case path == uptimePath:
 		return p.edge.uptime.Load().page, true
 	case strings.HasPrefix(path, "/docs"), strings.HasPrefix(path, "/llms"):
-		made = explained()[path]
+		made = siteOf(p.edge.operator()).explained()[path]
 	default:
 		page = p.widgets[path]
 	}
@@ -200,42 +201,14 @@ func (p *pages) status(w *world, accept []byte) answer {
 	if err := p.statusHTML.Execute(&page, shown); err != nil {
 		panic("BUG: status page: " + err.Error())
 	}
-	fields := append(protection(page.Bytes()), html, variesByA)
-	return answer{response: resident.New(http.StatusOK, nil, resident.Uncached(fields...), page.Bytes())}
+	told := p.edge.tell(page.Bytes())
+	fields := append(protection(told), html, variesByA)
+	return answer{response: resident.New(http.StatusOK, nil, resident.Uncached(fields...), told)}
 }
 
 // data makes a success response of a value that is computed on request.
 func (p *pages) data(v any) *resident.Response {
 	return resident.New(http.StatusOK, nil, resident.Uncached(resident.JSON), p.edge.success(v))
-}
-
-// contract holds the documents of the contract and two files for browsers and crawlers, by path.
-var contract = map[string]func() *resident.Page{
-	"/openapi.json": constant("application/json; charset=utf-8", schemas.OpenAPIJSON),
-	"/openapi.yaml": constant("application/yaml; charset=utf-8", schemas.OpenAPIYAML),
-	"/favicon.ico":  constant("image/svg+xml", func() []byte { return favicon }),
-	"/robots.txt":   constant("text/plain; charset=utf-8", func() []byte { return []byte(robots) }),
-}
-
-// explained are the documents about the API, by path. The first request for one of them renders all.
-var explained = sync.OnceValue(func() map[string]func() *resident.Page {
-	pages := map[string]func() *resident.Page{}
-	for _, d := range docs.Documents() {
-		pages[d.Path] = constant(d.ContentType, func() []byte { return d.Body })
-	}
-	return pages
-})
-
-// constant returns the page of a document that changes with the program alone. The first request for it compresses
-// it, so that the start of an edge waits for none of them.
-func constant(contentType string, body func() []byte) func() *resident.Page {
-	return sync.OnceValue(func() *resident.Page {
-		var fields []resident.Field
-		if strings.HasPrefix(contentType, "text/html") {
-			fields = protection(body())
-		}
-		return document(resident.NewField("Content-Type", contentType), body(), untilRelease, fields...)
-	})
 }
 
 // untilRelease is the time for which a cache may keep a document: it changes with the program.

@@ -104,7 +104,8 @@ func (p *startPage) answer() *resident.Page {
 	if err := p.template.Execute(&filled, filling); err != nil {
 		panic("BUG: start page: " + err.Error())
 	}
-	p.of, p.page = of, document(html, filled.Bytes(), startLifetime, protection(filled.Bytes())...)
+	page := p.edge.tell(filled.Bytes())
+	p.of, p.page = of, document(html, page, startLifetime, protection(page)...)
 	return p.page
 }
 

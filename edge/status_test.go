@@ -26,6 +26,7 @@ import (
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
 	"gridcast/schemas"
+	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -187,6 +188,83 @@ func TestFeedsAreThoseOfTheVersion(t *testing.T) {
 	must.Hold(t, r.StatusCode == http.StatusServiceUnavailable, "got %d from a version without the calendar, want 503", r.StatusCode)
 	r = w.do("GET", "/changes.atom")
 	must.Hold(t, r.StatusCode == http.StatusOK, "got %d, want the other feed", r.StatusCode)
+}
+
+// TestEveryReaderFindsTheOperator: contact and terms of the settings are in each document that has a place for them, and
+// nothing names an operator that has set none.
+func TestEveryReaderFindsTheOperator(t *testing.T) {
+	w := newWorld(t)
+	get := func(path string, status int, want ...string) string {
+		t.Helper()
+		r := w.do("GET", path, "Accept: text/html")
+		must.Hold(t, r.StatusCode == status, "%s: got %d, want %d", path, r.StatusCode, status)
+		must.Show(t, path, string(r.body), want...)
+		return string(r.body)
+	}
+	get("/.well-known/security.txt", 404, "not_found")
+	get("/.well-known/api-catalog", 200, `{"anchor":"/.well-known/api-catalog","item":[{"href":"/api/v1"}]}`)
+	served := get("/openapi.json", 200)
+	must.Hold(t, served == string(schemas.OpenAPIJSON()), "without an operator /openapi.json is not the document of the contract")
+
+	version := edgetest.Publish(t, memblob.New(), 2)
+	version.Manifest.Operator = snapshots.Operator{
+		Address: "https://api.example.com", Contact: "mailto:api@example.com", Terms: "https://example.com/terms?a=1&b=2",
+		Policy: "https://example.com/security", Languages: "en, de",
+	}
+	must.Do(t, w.edge.Accept(version))
+	text := get("/.well-known/security.txt", 200)
+	var expires time.Time
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		must.Hold(t, ok && fields[name] == "", "line %q is no field, or the second of its name", line)
+		fields[name] = value
+	}
+	expires = must.Get(time.Parse(time.RFC3339, fields["Expires"]))(t)
+	left := time.Until(expires)
+	must.Hold(t, left > 300*24*time.Hour && left < 366*24*time.Hour, "it expires at %s, want ten to twelve months ahead", expires)
+	delete(fields, "Expires")
+	must.Equal(t, "security.txt", map[string]string{
+		"Contact": "mailto:api@example.com", "Preferred-Languages": "en, de", "Policy": "https://example.com/security",
+		"Canonical": "https://api.example.com/.well-known/security.txt",
+	}, fields)
+
+	catalog := w.do("GET", "/.well-known/api-catalog")
+	must.Equal(t, "content type", `application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"`, catalog.Header.Get("Content-Type"))
+	must.Equal(t, "link", `</.well-known/api-catalog>; rel="api-catalog"`, w.do("HEAD", "/.well-known/api-catalog").Header.Get("Link"))
+	var set struct {
+		Linkset []map[string]json.RawMessage `json:"linkset"`
+	}
+	must.Do(t, json.Unmarshal(catalog.body, &set))
+	must.Hold(t, len(set.Linkset) == 2, "%d link contexts, want catalog and API", len(set.Linkset))
+	followed := 0
+	for _, relation := range []string{"service-desc", "service-doc", "service-meta", "status", "terms-of-service"} {
+		var links []struct{ Href string }
+		must.Do(t, json.Unmarshal(set.Linkset[1][relation], &links))
+		for _, l := range links {
+			if path, ours := strings.CutPrefix(l.Href, "https://api.example.com"); ours {
+				get(path, 200)
+				followed++
+			}
+		}
+	}
+	must.Hold(t, followed == 6, "followed %d links of ours, want 6", followed)
+
+	var info struct {
+		Info struct {
+			Contact        struct{ Email string }
+			License        struct{ URL string }
+			TermsOfService string
+		}
+	}
+	must.Do(t, json.Unmarshal([]byte(get("/openapi.json", 200)), &info))
+	must.Hold(t, info.Info.Contact.Email == "api@example.com" && info.Info.TermsOfService == version.Manifest.Operator.Terms && info.Info.License.URL == docs.License,
+		"OpenAPI has the info %+v", info.Info)
+	get("/openapi.yaml", 200, "email: api@example.com")
+	for _, path := range []string{"/", "/status", "/docs", "/docs/errors", "/docs/results"} {
+		get(path, 200, `<a href="mailto:api@example.com">Contact</a> <a href="https://example.com/terms?a=1&amp;b=2">Terms</a>`, `href="/docs"`, `href="/status"`)
+	}
+	get("/docs/changelog.atom", 200, `<feed xmlns="http://www.w3.org/2005/Atom">`)
 }
 
 // service checks the body of a service path against its schema.

@@ -22,19 +22,38 @@ func OpenAPIYAML() []byte { return openAPIYAML() }
 // result must not be changed.
 func OpenAPIJSON() []byte { return openAPIJSON() }
 
-var openAPIYAML = sync.OnceValue(func() []byte {
+var openAPIYAML = sync.OnceValue(func() []byte { return asYAML(bundle()) })
+
+var openAPIJSON = sync.OnceValue(func() []byte { return appendJSON(nil, bundle()) })
+
+// OpenAPIOf returns the documents of OpenAPIJSON and OpenAPIYAML with the contact of an operator, an https address or
+// mailto: and a mail address, and the https address of the operator's terms. An empty text is left out.
+func OpenAPIOf(contact, terms string) (asJSON, inYAML []byte) {
+	document := bundle()
+	info := member(document, "info")
+	add := func(to *yaml.Node, key, value string) {
+		if value != "" {
+			appendMember(to, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value})
+		}
+	}
+	if address, mail := strings.CutPrefix(contact, "mailto:"); mail {
+		add(member(info, "contact"), "email", address)
+	} else {
+		add(member(info, "contact"), "url", contact)
+	}
+	add(info, "termsOfService", terms)
+	return appendJSON(nil, document), asYAML(document)
+}
+
+func asYAML(document *yaml.Node) []byte {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(bundle()); err != nil {
+	if err := enc.Encode(document); err != nil {
 		panic("BUG: openapi as YAML: " + err.Error())
 	}
 	return b.Bytes()
-})
-
-var openAPIJSON = sync.OnceValue(func() []byte {
-	return appendJSON(nil, bundle())
-})
+}
 
 // appendJSON appends a tree as JSON. Members keep their order and numbers their spelling,
 // which encoding/json would not do for a map.

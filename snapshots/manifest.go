@@ -115,6 +115,7 @@ type About struct {
 	Seasons       []int          `json:"seasons"`                // known years, ascending
 	Archive       string         `json:"archive"`                // hex SHA-256 of the archive's bytes
 	Settings      string         `json:"settings,omitzero"`      // hex SHA-256 of the store's settings; empty: it has none
+	Operator      Operator       `json:"operator,omitzero"`      // by whose word edges tell who runs the service
 	Release       string         `json:"release,omitzero"`       // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
 	Live          string         `json:"live,omitzero"`    // hex SHA-256 of the head of the live log; empty: it has no entry
@@ -149,6 +150,16 @@ type SandboxWeekend struct {
 	BeginsAt  time.Time `json:"begins_at"`  // real time
 	EndsAt    time.Time `json:"ends_at"`    // real time
 	LightsOut time.Time `json:"lights_out"` // real time
+}
+
+// Operator tells readers who runs the service. The settings of the store have it, and edges show it. An empty field
+// is not told.
+type Operator struct {
+	Address   string `json:"address,omitzero"`   // of the API: a scheme and a host
+	Contact   string `json:"contact,omitzero"`   // an https address, or mailto: and a mail address
+	Terms     string `json:"terms,omitzero"`     // https address of the terms of service
+	Policy    string `json:"policy,omitzero"`    // https address of the policy for reports of vulnerabilities
+	Languages string `json:"languages,omitzero"` // of those reports: tags of RFC 5646 with commas between
 }
 
 // Expected is the instant at which a season is next expected to change. If the instant is past, the change is

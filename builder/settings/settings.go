@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/mail"
 	"net/url"
+	"regexp"
+	"strings"
 
 	"gridcast/builder/season"
 	"gridcast/snapshots"
@@ -30,6 +33,45 @@ type Settings struct {
 	Headshots *season.Headshots `json:"headshots,omitempty"`
 	// PublicAddress is where readers find the API, such as https://api.example.com; empty: not set.
 	PublicAddress string `json:"public_address,omitempty"`
+	// Operator tells readers who runs the service. Its Address is empty: PublicAddress has it.
+	Operator snapshots.Operator `json:"operator,omitzero"`
+}
+
+// Told returns the operator as versions name it.
+func (s Settings) Told() snapshots.Operator {
+	s.Operator.Address = s.PublicAddress
+	return s.Operator
+}
+
+// CheckPage returns an error unless text is the https address of a page.
+func CheckPage(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, " <>\"") {
+		return "", fmt.Errorf("%q: want an https address, such as https://example.com/terms", text)
+	}
+	return text, nil
+}
+
+// CheckContact returns a contact as a URI. It takes an https address or a mail address.
+func CheckContact(text string) (string, error) {
+	if page, err := CheckPage(text); err == nil {
+		return page, nil
+	}
+	name := strings.TrimPrefix(text, "mailto:")
+	if address, err := mail.ParseAddress(name); err != nil || address.Address != name || strings.ContainsAny(name, " <>\"?%") {
+		return "", fmt.Errorf("%q: want a mail address or an https address, such as api@example.com or https://example.com/contact", text)
+	}
+	return "mailto:" + name, nil
+}
+
+var languages = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*(, ?[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)*$`)
+
+// CheckLanguages returns an error unless text is a list of language tags.
+func CheckLanguages(text string) (string, error) {
+	if !languages.MatchString(text) {
+		return "", fmt.Errorf("%q: want language tags with commas between, such as en, de", text)
+	}
+	return text, nil
 }
 
 // CheckAddress returns an error that names the fault of a public address. An address is a scheme and a host, and nothing

@@ -5,6 +5,7 @@ import (
 
 	"gridcast/builder/settings"
 	"gridcast/deploy/must"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -33,6 +34,42 @@ func TestUpdateAndLoad(t *testing.T) {
 	must.Fail(t, "Load accepts a damaged document", must.Err(settings.Load(t.Context(), store)))
 	must.Do(t, store.Delete(t.Context(), blob.CopyOf("settings.json")))
 	must.Fail(t, "Update replaces a damaged document without a copy", must.Err(settings.Update(t.Context(), store, false, change)))
+}
+
+// TestTold checks what an operator may tell readers.
+func TestTold(t *testing.T) {
+	for _, tt := range []struct {
+		check      func(string) (string, error)
+		text, want string // empty: refused
+	}{
+		{settings.CheckContact, "api@example.com", "mailto:api@example.com"},
+		{settings.CheckContact, "mailto:api@example.com", "mailto:api@example.com"},
+		{settings.CheckContact, "https://example.com/contact", "https://example.com/contact"},
+		{settings.CheckContact, "http://example.com/contact", ""},
+		{settings.CheckContact, "Example Media <api@example.com>", ""},
+		{settings.CheckContact, "\"a b\"@example.com", ""},
+		{settings.CheckContact, "api@example.com\nPolicy: https://evil.example", ""},
+		{settings.CheckContact, "api", ""},
+		{settings.CheckContact, "", ""},
+		{settings.CheckPage, "https://example.com/terms?lang=en#top", "https://example.com/terms?lang=en#top"},
+		{settings.CheckPage, "https:///terms", ""},
+		{settings.CheckPage, "javascript:alert(1)", ""},
+		{settings.CheckPage, "https://user:secret@example.com/", ""},
+		{settings.CheckPage, "https://example.com/a b", ""},
+		{settings.CheckPage, "https://example.com/\r\nExpires: 2020", ""},
+		{settings.CheckLanguages, "en", "en"},
+		{settings.CheckLanguages, "en, de-CH,pt-BR", "en, de-CH,pt-BR"},
+		{settings.CheckLanguages, "English and German", ""},
+		{settings.CheckLanguages, "en;de", ""},
+	} {
+		got, err := tt.check(tt.text)
+		must.Hold(t, got == tt.want && (err == nil) == (tt.want != ""), "%q: got %q, %v, want %q", tt.text, got, err, tt.want)
+	}
+	var s settings.Settings
+	must.Equal(t, "digest of settings without an operator", "", s.Digest())
+	s.Operator.Contact, s.PublicAddress = "mailto:api@example.com", "https://api.example.com"
+	must.Equal(t, "operator", snapshots.Operator{Address: "https://api.example.com", Contact: "mailto:api@example.com"}, s.Told())
+	must.Hold(t, len(s.Digest()) == 64, "settings with an operator have the digest %q", s.Digest())
 }
 
 // TestDigest shows that equal settings have equal digests, other ones others, and empty ones none.

@@ -148,7 +148,7 @@ func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		c.Do.Headshots = &portraits
 	}
 	if c.Do == (operator.ChangeSettings{}) {
-		return terminal.Usagef("nothing to change: give --model, --auto-verify-after, --auto-revise-after, --headshots, --no-headshots or --public-address; gridcast settings show prints the present values")
+		return terminal.Usagef("nothing to change: give --model, --auto-verify-after, --auto-revise-after, --headshots, --no-headshots, --public-address, --contact, --terms, --security-policy or --languages; gridcast settings show prints the present values")
 	}
 	err = c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) { s.Printf("%s\n", answer.Text) })
 	if errors.Is(err, operator.ErrSettled) {

@@ -92,6 +92,9 @@ func TestTLS(t *testing.T) {
 		response.Header.Get("Location") != "https://api.example.com/api/v1/standings?year=2024" {
 		t.Errorf("HTTP: got %+v, %v; want a redirect to HTTPS", response, err)
 	}
+	if response, _, err := get("http://" + plain + "/.well-known/security.txt"); err != nil || response.Header.Get("Location") != "https://api.example.com/.well-known/security.txt" {
+		t.Errorf("security.txt: got %+v, %v; want a redirect to HTTPS", response, err)
+	}
 	if _, body, err := get("http://" + plain + "/.well-known/acme-challenge/token"); err != nil || body != "proof" {
 		t.Errorf("ACME: got %q, %v; want the challenge", body, err)
 	}

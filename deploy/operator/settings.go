@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/view"
+	"gridcast/snapshots"
 )
 
 // ErrSettled means that the store already has the requested settings.
@@ -28,9 +29,48 @@ type ChangeSettings struct {
 	Headshots       *season.Headshots `kong:"-" form:"-"`
 	NoHeadshots     bool              `form:"headshots" help:"Publish the drawn portraits alone, even if the archive has others." xor:"portraits" env:"-"`
 	PublicAddress   *string           `form:"address" help:"Where readers find the API, such as https://api.example.com; 'none' removes it." placeholder:"URL" env:"-"`
+	Contact         *string           `help:"Where readers reach you: a mail address or an https address; 'none' removes it." placeholder:"ADDRESS" env:"-"`
+	Terms           *string           `help:"The https address of your terms of service; 'none' removes it." placeholder:"URL" env:"-"`
+	SecurityPolicy  *string           `form:"policy" help:"The https address of your policy for reports of vulnerabilities; 'none' removes it." placeholder:"URL" env:"-"`
+	Languages       *string           `help:"The languages of such reports, such as 'en, de'; 'none' removes them." placeholder:"TAGS" env:"-"`
 }
 
-// noAddress removes the public address.
+// told lists the settings about the operator that are changed.
+func (d ChangeSettings) told() (changes []toldChange) {
+	for _, c := range []toldChange{
+		{"contact", d.Contact, settings.CheckContact, func(o *snapshots.Operator) *string { return &o.Contact }},
+		{"terms", d.Terms, settings.CheckPage, func(o *snapshots.Operator) *string { return &o.Terms }},
+		{"security-policy", d.SecurityPolicy, settings.CheckPage, func(o *snapshots.Operator) *string { return &o.Policy }},
+		{"languages", d.Languages, settings.CheckLanguages, func(o *snapshots.Operator) *string { return &o.Languages }},
+	} {
+		if c.text != nil {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// toldChange is a change of what readers are told about the operator.
+type toldChange struct {
+	name  string // of the flag
+	text  *string
+	check func(string) (string, error)
+	field func(*snapshots.Operator) *string
+}
+
+// value returns the new value; empty: it is removed.
+func (c toldChange) value() (string, error) {
+	if *c.text == noAddress {
+		return "", nil
+	}
+	value, err := c.check(*c.text)
+	if err != nil {
+		return "", fmt.Errorf("change the settings: %s %w; none removes it", c.name, err)
+	}
+	return value, nil
+}
+
+// noAddress removes the public address, or another text.
 const noAddress = "none"
 
 // subject names the settings that are changed, for the audit log.
@@ -54,6 +94,9 @@ func (d ChangeSettings) subject() string {
 	}
 	if d.PublicAddress != nil {
 		changes = append(changes, "public_address "+*d.PublicAddress)
+	}
+	for _, c := range d.told() {
+		changes = append(changes, c.name+" "+*c.text)
 	}
 	return strings.Join(changes, ", ")
 }
@@ -101,6 +144,19 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 		}
 		s.PublicAddress = address
 	}
+	for _, c := range d.told() {
+		value, err := c.value()
+		field := c.field(&s.Operator)
+		switch {
+		case err != nil || *field == value: // look has refused a fault
+			continue
+		case value == "":
+			effects = append(effects, fmt.Sprintf("From the next version on no page names the %s.", strings.ReplaceAll(c.name, "-", " ")))
+		default:
+			effects = append(effects, fmt.Sprintf("From the next version on readers find the %s %s: in /openapi.json, /.well-known/security.txt and the foot of each page, as far as they have it.", strings.ReplaceAll(c.name, "-", " "), value))
+		}
+		*field = value
+	}
 	return effects
 }
 
@@ -133,6 +189,11 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if d.PublicAddress != nil && *d.PublicAddress != noAddress {
 		if err := settings.CheckAddress(*d.PublicAddress); err != nil {
 			return nil, fmt.Errorf("change the settings: %w; none removes the address", err)
+		}
+	}
+	for _, c := range d.told() {
+		if _, err := c.value(); err != nil {
+			return nil, err
 		}
 	}
 	now, err := settings.Load(ctx, o.Store)
@@ -189,5 +250,9 @@ func SettingsOf(s settings.Settings) []Setting {
 		{"results revise by rule", rule(s.AutoReviseSeconds)},
 		{"portraits", portraits},
 		{"public address", cmp.Or(s.PublicAddress, "not set: its availability is not measured")},
+		{"contact of the operator", cmp.Or(s.Operator.Contact, "not set: /.well-known/security.txt is 404")},
+		{"terms of service", cmp.Or(s.Operator.Terms, "not set")},
+		{"security policy", cmp.Or(s.Operator.Policy, "not set")},
+		{"languages of reports", cmp.Or(s.Operator.Languages, "not set")},
 	}
 }

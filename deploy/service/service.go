@@ -426,6 +426,9 @@ func (s *Service) statusChange() (string, error) {
 	if said != (len(s.builder.SettingsMissing(s.clock.Now())) > 0) {
 		return "the settings of the store became unreadable or readable", nil
 	}
+	if s.builder.Told(base) != base.Manifest.Operator {
+		return "the settings tell another operator", nil
+	}
 	state, err := s.builder.State(*s.facts.Load(), s.clock.Now(), base)
 	if err != nil || bytes.Equal(state, base.Manifest.State) {
 		return "", err

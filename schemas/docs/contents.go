@@ -31,6 +31,7 @@ type contents struct {
 
 	Seasons  Sample
 	Coverage []Covered
+	Changes  []Change
 	Status   []fieldRow // of /status
 }
 
@@ -90,7 +91,7 @@ type service struct{ Path, Summary, Description string }
 
 // Pattern reports whether the path has a parameter, or is absent from some services, so that no page links to it.
 func (s service) Pattern() bool {
-	return strings.ContainsRune(s.Path, '{') || strings.HasPrefix(s.Path, "/log/") || strings.HasPrefix(s.Path, "/signed/") || strings.HasPrefix(s.Path, "/sandbox/")
+	return strings.ContainsRune(s.Path, '{') || strings.HasPrefix(s.Path, "/log/") || strings.HasPrefix(s.Path, "/signed/") || strings.HasPrefix(s.Path, "/sandbox/") || strings.HasSuffix(s.Path, "/security.txt")
 }
 
 type headerRow struct{ Name, Description, Example string }
@@ -107,7 +108,7 @@ func (d *document) contents() *contents {
 		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
 		Description: strings.Split(d.Info.Description, "\n"),
 		Requests:    []string{"/api/v1/next-race"},
-		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Coverage: Coverage(),
+		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Coverage: Coverage(), Changes: Changes(),
 	}
 	for _, path := range d.Paths {
 		get := path.Value.Get

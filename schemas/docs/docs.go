@@ -6,9 +6,11 @@
 package docs
 
 import (
+	"crypto/sha256"
 	"embed"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"html/template"
 	"regexp"
@@ -20,7 +22,7 @@ import (
 	"gridcast/schemas/frame"
 )
 
-//go:embed page.html guide.html page.css page.js samples columns.csv coverage.csv
+//go:embed page.html guide.html page.css page.js samples columns.csv coverage.csv changes.csv
 var assets embed.FS
 
 // Document is one document about the API, under an address that does not change.
@@ -36,6 +38,7 @@ const (
 	markdownType = "text/markdown; charset=utf-8"
 	textType     = "text/plain; charset=utf-8"
 	scriptType   = "text/javascript; charset=utf-8"
+	atomType     = "application/atom+xml; charset=utf-8"
 )
 
 // Documents returns every document, rendered on first use: each page as HTML and as Markdown, llms.txt with a
@@ -95,6 +98,7 @@ var guide = []struct{ template, title string }{
 	{"coverage", "Coverage"},
 	{"errors", "Errors and headers"},
 	{"stability", "Stability"},
+	{"changelog", "Changes of the API"},
 	{"service", "Service and attribution"},
 }
 
@@ -135,7 +139,7 @@ func render() []Document {
 		Groups:    []group{{"Guide", pages[:len(guide)]}, {"Endpoints", pages[len(guide):]}},
 		Languages: []string{"curl", "JavaScript", "Python", "Go"},
 	}
-	made := []Document{{"/docs.js", scriptType, []byte(asset("page.js"))}}
+	made := []Document{{"/docs.js", scriptType, []byte(asset("page.js"))}, {ChangesFeed, atomType, changesFeed()}}
 	var index strings.Builder
 	fmt.Fprintf(&index, "# %s\n\n> %s\n\n%s\n", contents.Title, contents.Summary, strings.Join(contents.Description, "\n\n"))
 	const host = "\nIn the examples `https://HOST` stands for the address of this service.\n"
@@ -222,6 +226,66 @@ func Coverage() []Covered {
 		all = append(all, Covered{row[0], row[1], row[2], row[3], row[4], row[5]})
 	}
 	return all
+}
+
+// ChangesFeed is the path of the feed of Changes.
+const ChangesFeed = "/docs/changelog.atom"
+
+// License is the licence of the data.
+const License = "https://creativecommons.org/licenses/by/4.0/"
+
+// Change is an addition to the API or a deprecation, with the version of the API and the day that brought it. Text has
+// code between backticks.
+type Change struct{ Version, Date, Text string }
+
+// Changes lists the changes of the API, the newest first. A new one is a line at the top of changes.csv.
+func Changes() []Change {
+	rows := rowsOf("changes.csv")
+	all := make([]Change, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, Change{row[0], row[1], row[2]})
+	}
+	return all
+}
+
+// changesFeed returns the changes as the Atom document of RFC 4287. The place of a change from the oldest is its
+// identifier.
+func changesFeed() []byte {
+	type link struct {
+		Rel  string `xml:"rel,attr"`
+		Href string `xml:"href,attr"`
+	}
+	type entry struct {
+		ID      string `xml:"id"`
+		Title   string `xml:"title"`
+		Updated string `xml:"updated"`
+		Link    link   `xml:"link"`
+		Summary string `xml:"summary"`
+	}
+	type feed struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+		ID      string   `xml:"id"`
+		Title   string   `xml:"title"`
+		Updated string   `xml:"updated"`
+		Author  string   `xml:"author>name"`
+		Links   []link   `xml:"link"`
+		Entries []entry  `xml:"entry"`
+	}
+	id := func(n int) string {
+		sum := sha256.Sum256(fmt.Appendf(nil, "gridcast change of the API %d", n))
+		return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	}
+	all := Changes()
+	f := feed{ID: id(0), Title: "Changes of the gridcast API", Author: "gridcast", Links: []link{{"self", ChangesFeed}, {"alternate", "/docs/changelog"}}}
+	for i, c := range all {
+		f.Entries = append(f.Entries, entry{
+			id(len(all) - i), "API " + c.Version + " of " + c.Date, c.Date + "T00:00:00Z", link{"alternate", "/docs/changelog"}, strings.ReplaceAll(c.Text, "`", ""),
+		})
+	}
+	f.Updated = f.Entries[0].Updated
+	text, err := xml.MarshalIndent(f, "", "  ")
+	check(err)
+	return append([]byte(xml.Header), text...)
 }
 
 // tables lists the files of a download with their columns.

@@ -2,11 +2,13 @@ package docs_test
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"html"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,7 +144,7 @@ func TestPageIsSelfContained(t *testing.T) {
 
 // TestLinksLeadSomewhere follows the links of every page, in HTML and in Markdown, and those of llms.txt.
 func TestLinksLeadSomewhere(t *testing.T) {
-	ids := map[string]bool{"/": true, "/status": true, "/openapi.json": true, "/openapi.yaml": true, "/favicon.ico": true}
+	ids := map[string]bool{"/": true, "/status": true, "/openapi.json": true, "/openapi.yaml": true, "/favicon.ico": true, "/.well-known/api-catalog": true}
 	for _, f := range catalog.Feeds {
 		ids[f.Path] = true
 	}
@@ -271,16 +273,48 @@ func TestEveryErrorHasAnAnchor(t *testing.T) {
 	}
 }
 
-// TestChangesOfTheAPINameEveryEndpoint: the page about stability tells with which version an endpoint came.
+// TestChangesOfTheAPINameEveryEndpoint: the page about changes tells with which version an endpoint came.
 func TestChangesOfTheAPINameEveryEndpoint(t *testing.T) {
 	for _, d := range docs.Documents() {
 		_, main, _ := strings.Cut(string(d.Body), "<main")
 		for _, e := range catalog.Endpoints {
-			if d.Path == "/docs/stability" {
+			if d.Path == "/docs/changelog" {
 				must.Show(t, d.Path, main, "<code>"+e.Path+"</code>")
 			}
 		}
 	}
+}
+
+// TestChangesFeed: the feed has each change of the page, under an identifier of its own that an addition does not move, and
+// the newest first.
+func TestChangesFeed(t *testing.T) {
+	var feed struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+		Updated string   `xml:"updated"`
+		Entries []struct {
+			ID      string `xml:"id"`
+			Title   string `xml:"title"`
+			Updated string `xml:"updated"`
+			Summary string `xml:"summary"`
+		} `xml:"entry"`
+	}
+	for _, d := range docs.Documents() {
+		if d.Path == docs.ChangesFeed {
+			must.Do(t, xml.Unmarshal(d.Body, &feed))
+		}
+	}
+	all := docs.Changes()
+	must.Hold(t, len(all) >= 17 && len(feed.Entries) == len(all), "the feed has %d entries for %d changes", len(feed.Entries), len(all))
+	must.Equal(t, "updated", feed.Entries[0].Updated, feed.Updated)
+	seen := map[string]bool{}
+	for i, e := range feed.Entries {
+		at := must.Get(time.Parse(time.RFC3339, e.Updated))(t)
+		must.Hold(t, i == 0 || e.Updated <= feed.Entries[i-1].Updated, "%s of %s follows an earlier one", e.Title, at)
+		must.Hold(t, !seen[e.ID] && e.Summary != "", "entry %d: identifier %s, text %q", i, e.ID, e.Summary)
+		seen[e.ID] = true
+	}
+	oldest := feed.Entries[len(feed.Entries)-1]
+	must.Equal(t, "the identifier of the first six endpoints", "urn:uuid:964d68ae-0045-c53c-7b80-ecba7c4cbb99", oldest.ID)
 }
 
 // TestEndpointsHavePages: an address such as /docs/results names the endpoint, and /docs#results, which the feeds

@@ -6,6 +6,7 @@
 package frame
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -21,6 +22,20 @@ var (
 
 // Style is the style sheet that all pages share, followed by that of one page.
 func Style(page string) template.CSS { return template.CSS(style + page) } //nolint:gosec // both are embedded files of ours
+
+// operatorPlace is the place for the operator in the template foot.
+const operatorPlace = `<span id="operator"></span>`
+
+// Tell fills a finished page with links to the contact and the terms of the operator, as far as they are set.
+func Tell(page []byte, contact, terms string) []byte {
+	links := ""
+	for _, l := range []struct{ to, text string }{{contact, "Contact"}, {terms, "Terms"}} {
+		if l.to != "" {
+			links += ` <a href="` + template.HTMLEscapeString(l.to) + `">` + l.text + "</a>"
+		}
+	}
+	return bytes.Replace(page, []byte(operatorPlace), []byte(links), 1)
+}
 
 // LongTime is a duration in its two largest units.
 func LongTime(d time.Duration) string {

@@ -199,6 +199,11 @@ func CheckProxy(t *testing.T, base string, e *Edges) {
 	check("an unknown path", "GET", "/api/v1/nothing", key, nil, 404)
 	check("a bad parameter", "GET", path+"?year=x", key, nil, 422)
 	check("an oversized header", "GET", path, key, http.Header{"X-Long": {strings.Repeat("x", 40_000)}}, 400)
+	response, body := Do(t, "GET", base+"/.well-known/api-catalog", "", nil)
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "application/linkset+json") || !strings.HasPrefix(body, `{"linkset":`) {
+		t.Errorf("the API catalog: got %s, %q, %.100q; want the set of links", response.Status, kind, body)
+	}
+	check("security.txt of an operator without a contact", "GET", "/.well-known/security.txt", "", nil, 404)
 	e.Stop()
 	check("both edges away", "GET", path, key, nil, 503)
 	check("both edges away, the countdown", "GET", "/api/v1/next-race", key, nil, 503)
