@@ -57,6 +57,20 @@ func TestModelOfTheSettings(t *testing.T) {
 	}
 }
 
+// TestToldOperator: a version names the operator of the settings, and the operator of the version before it where the settings were
+// never readable.
+func TestToldOperator(t *testing.T) {
+	b := &builder.Builder{Store: memblob.New(), Log: slog.New(slog.DiscardHandler)}
+	base := &snapshots.Base{}
+	base.Manifest.Operator.Contact = "mailto:old@example.com"
+	must.Equal(t, "before the settings were read", base.Manifest.Operator, b.Told(base))
+	must.Get(settings.Update(t.Context(), b.Store, false, func(s *settings.Settings) {
+		s.Operator.Contact, s.PublicAddress = "mailto:new@example.com", "https://api.example.com"
+	}))(t)
+	b.Rules(t.Context())
+	must.Equal(t, "the settings", snapshots.Operator{Address: "https://api.example.com", Contact: "mailto:new@example.com"}, b.Told(base))
+}
+
 // TestUnreadableSettings makes the settings unreadable before a pick. A process that has read them goes on with them. A
 // process that has read none verifies nothing, and freezes the pick in the last minute, by its default model, which the
 // event names. The version says that the settings could not be read.
