@@ -186,23 +186,23 @@ func (j *judgement) driverLike(driver season.DriverID, part season.Part, rows *t
 		if _, here := rows.drivers[known]; here || known == driver {
 			continue
 		}
-		if j.replaced(func(t *things) bool { return t.drivers[known] != "" }, func(t *things) bool { return t.drivers[driver] != "" }, false) {
-			continue
-		}
-		active := j.active()
+		active, shared := j.active(), ""
 		_, races := active.drivers[known]
 		sameName := alike(name, ours[known].Name)
 		another := born[driver] != "" && born[known] != "" && born[driver] != born[known]
 		switch {
 		case name != "" && names.Slug(name) == names.Slug(ours[known].Name), races && sameName:
-			return known, "name"
+			shared = "name"
 		case !races:
 		case number != 0 && active.numbers[known] == number && active.drivers[known] == team:
-			return known, fmt.Sprintf("car %d of %s", number, team)
+			shared = fmt.Sprintf("car %d of %s", number, team)
 		case born[driver] != "" && born[driver] == born[known]:
-			return known, "birth date"
+			shared = "birth date"
 		case theirs[driver].Abbreviation != "" && theirs[driver].Abbreviation == ours[known].Abbreviation && !another:
-			return known, "code"
+			shared = "code"
+		}
+		if shared != "" && !j.replaced(func(t *things) bool { return t.drivers[known] != "" }, func(t *things) bool { return t.drivers[driver] != "" }, false) {
+			return known, shared
 		}
 	}
 	return "", ""
@@ -258,15 +258,18 @@ func (j *judgement) circuitLike(after *season.Round) (season.CircuitID, string) 
 	}
 	ours, theirs := j.out.Facts.Circuits, j.document.Facts.Circuits[after.Circuit]
 	for _, id := range slices.Sorted(maps.Keys(circuits)) {
-		known := ours[id]
+		known, shared := ours[id], ""
 		switch {
-		case theirs.Name == "" || j.replaced(func(t *things) bool { return t.circuits[id] }, func(t *things) bool { return t.circuits[after.Circuit] }, true):
+		case theirs.Name == "":
 		case names.Slug(theirs.Name) == names.Slug(known.Name):
-			return id, "name"
+			shared = "name"
 		case theirs.Locality != "" && names.Slug(theirs.Locality) == names.Slug(known.Locality) && theirs.Country == known.Country:
-			return id, "place"
+			shared = "place"
 		case id == j.ours.Circuit && theirs.Country != "" && theirs.Country == known.Country:
-			return id, "round"
+			shared = "round"
+		}
+		if shared != "" && !j.replaced(func(t *things) bool { return t.circuits[id] }, func(t *things) bool { return t.circuits[after.Circuit] }, true) {
+			return id, shared
 		}
 	}
 	return "", ""
