@@ -24,7 +24,7 @@ season:               ## 2025 and 2026 as they happened, unattended: picks, thei
 predictions:          ## the figures of deploy/docs/predictions.md, computed anew (needs F1DB's release and lap times); ARGS=-update writes them
 	@GRIDCAST_SEASONS=all go -C deploy/lab test -count=1 -v -timeout 30m -run 'TestPredictionsFigures' . $(ARGS)
 	@go -C deploy/lab test -count=1 -run 'TestPredictionsPage' . $(ARGS)
-	@GRIDCAST_SEASONS=all go -C deploy/lab test -count=1 -timeout 30m -run 'TestGridIsWorth|TestEmbeddedFigures|TestRecord' ./backtest ./titles
+	@GRIDCAST_SEASONS=all go -C deploy/lab test -count=1 -timeout 30m -run 'TestGridIsWorth|TestEmbeddedFigures|TestPublishedLive|TestNoPick|TestRecord' ./backtest ./titles
 
 arm64: build          ## versions of this machine made again by the program of arm64, byte for byte (needs qemu-user-static)
 	@GOARCH=arm64 go test -count=1 -exec qemu-aarch64-static ./builder/predict/portable ./builder/predict/matrix ./schemas/wire

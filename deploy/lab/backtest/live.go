@@ -19,6 +19,7 @@ type LiveConfig struct {
 	From, To int           // seasons, inclusive
 	Learn    int           // number of seasons before From for the first fit; later fits use more
 	HalfLife float64       // seasons after which a race counts half
+	Once     bool          // learn from the races before From alone, not anew for each season
 	Model    predict.Model // the forecast before the race
 
 	// Progress is called after each forecast; may be nil.
@@ -151,15 +152,16 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 	model := map[int][]score.Score{}
 	baselines := map[string]map[int][]score.Score{leaderNow: {}, beforeRace: {}, orderOnly: {}}
 	n := 0
+	var weights, ofOrder predict.LiveWeights
 	for year := c.From; year <= c.To; year++ {
-		samples := samplesBefore(held, year, c.HalfLife)
-		weights, err := predict.FitLive(samples, false)
-		if err != nil {
-			return nil, fmt.Errorf("live backtest of %d: %w", year, err)
-		}
-		ofOrder, err := predict.FitLive(samples, true)
-		if err != nil {
-			return nil, fmt.Errorf("live backtest of %d from the order alone: %w", year, err)
+		if year == c.From || !c.Once {
+			samples := samplesBefore(held, year, c.HalfLife)
+			if weights, err = predict.FitLive(samples, false); err != nil {
+				return nil, fmt.Errorf("live backtest of %d: %w", year, err)
+			}
+			if ofOrder, err = predict.FitLive(samples, true); err != nil {
+				return nil, fmt.Errorf("live backtest of %d from the order alone: %w", year, err)
+			}
 		}
 		for i, r := range held {
 			if r.laps.Year != year {

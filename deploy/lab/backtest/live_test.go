@@ -19,7 +19,7 @@ import (
 // ergast holds the lap times of the live picks.
 const ergast = "../../../../shared/data/ergast-laps"
 
-// TestPublishedLiveFigures holds the live picks to their published figures.
+// TestPublishedLiveFigures holds the live picks to their published figures. In make test they learn once for four seasons.
 func TestPublishedLiveFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
@@ -30,6 +30,10 @@ func TestPublishedLiveFigures(t *testing.T) {
 	}
 	races := must.Get(laps.Read(ergast, archive))(t)
 	config := backtest.DefaultLiveConfig(2021, 2024)
+	slack, hit := 1., 82.
+	if firstSeason(0, 1) > 0 {
+		config.Once, slack, hit = true, 1.5, 80
+	}
 	config.Model = fromGrid
 	report := must.Get(backtest.LiveRun(t.Context(), archive, races, config))(t)
 	if len(report.Checkpoints) != len(predict.Checkpoints)+1 {
@@ -37,7 +41,7 @@ func TestPublishedLiveFigures(t *testing.T) {
 	}
 	for _, l := range report.LastLaps {
 		off := func(o backtest.Outcomes) float64 { return math.Abs(o.Said - o.Came) }
-		if off(l.Leaders) > .02 || off(l.Clear) > .03 || off(l.Podiums) > .02 || l.OrderPodiums.Said > l.OrderPodiums.Came+.025 {
+		if off(l.Leaders) > .02*slack || off(l.Clear) > .03*slack || off(l.Podiums) > .02*slack || l.OrderPodiums.Said > l.OrderPodiums.Came+.025*slack {
 			t.Errorf("%d laps to go: %+v", l.LapsToGo, l)
 		}
 	}
@@ -56,7 +60,9 @@ func TestPublishedLiveFigures(t *testing.T) {
 			continue
 		}
 		// Of 90 races one was stopped before half distance.
-		must.Hold(t, c.Races == 89 && m.WinnerHitPct >= 82 && m.LogLoss <= .65, "half distance: got %d races, hit %.1f %%, log-loss %.3f, want 89, at least 82 and at most .65", c.Races, m.WinnerHitPct, m.LogLoss)
+		if c.Races != 89 || m.WinnerHitPct < hit || m.LogLoss > .65 {
+			t.Errorf("half distance: got %d races, hit %.1f %%, log-loss %.3f, want 89, at least %g and at most .65", c.Races, m.WinnerHitPct, m.LogLoss, hit)
+		}
 	}
 
 	learnt, ofOrder := must.Get2(backtest.LearnLive(t.Context(), archive, races, 2025, config))(t)
