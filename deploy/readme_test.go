@@ -80,7 +80,7 @@ func TestWalkOfARequest(t *testing.T) {
 		{"edge/edge.go", "return &fasthttp.Server{", "edge/edge.go", "s.Serve("},
 		{"edge/gateway.go", "func (g *gateway) handle(ctx *fasthttp.RequestCtx)", "edge/edge.go", "e.gateway.handle,"},
 		{"edge/request.go", "func (r *request) read(", "edge/gateway.go", "r.read(ctx"},
-		{"edge/keys/entry.go", "func (t *Table) Lookup(", "edge/request.go", "table.Lookup("},
+		{"edge/keys/entry.go", "func (t *Table) Find(", "edge/request.go", "table.Find("},
 		{"edge/limit/window.go", "func (w *Window) Take(", "edge/gateway.go", "entry.Counter.Take("},
 		{"edge/resident/page.go", "func (p *Page) Answer(", "edge/gateway.go", "page.Answer("},
 		{"edge/answer.go", "func (a *answer) write(", "edge/gateway.go", "a.write(&ctx.Response)"},

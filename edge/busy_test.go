@@ -60,7 +60,7 @@ func TestDrainOfBusyConnections(t *testing.T) {
 	<-allBusy
 	must.Succeed(t, "Run", w.stop())
 	busy.Wait()
-	counted := w.edge.Usage()[0].Requests
+	counted := w.edge.Usage().Keys[0].Requests
 	got := answered.Load()
 	must.Hold(t, uint64(got) == counted, "%d requests were counted and %d answered: %d responses were lost", counted, got, int64(counted)-got)
 	t.Logf("%d responses on %d connections, %d of which were told that it was the last", answered.Load(), connections, last.Load())

@@ -61,6 +61,8 @@ func TestDownload(t *testing.T) {
 		if got := status.Data.Downloads; len(got) != 2 || got[0].Year != 2023 || got[0].Size != 70_000 || !got[0].Ready || !strings.HasPrefix(got[0].SHA256, strings.Trim(full.Header.Get("ETag"), `"`)) {
 			t.Errorf("/status says %+v", got)
 		}
+		sent := uint64(len(r.body) + len(full.body))
+		w.await("the bytes of the file to be counted", func() bool { return w.edge.Usage().Keys[0].Bytes == sent })
 		place := w.edge.DownloadFolder()
 		must.Do(t, w.stop())
 		_, err := os.Stat(place)

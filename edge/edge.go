@@ -10,12 +10,14 @@ package edge
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +96,11 @@ type Edge struct {
 	tls         *tls.Config                 // nil: the edge has no TLS
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
+	instance string     // see UsageDocument
+	began    time.Time  // New was called then
+	counting sync.Mutex // serialises Usage, and guards answered
+	answered int64      // answers of Usage
+
 	stopping  atomic.Bool
 	started   chan struct{} // closed by awaitReady
 	warnAfter time.Duration // wait before the edge logs the reason for waiting
@@ -125,7 +132,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 			"connections", bound, "configured", cfg.MaxConnections, "open_files", files)
 		cfg.MaxConnections = bound
 	}
-	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), warnAfter: 3 * time.Second}
+	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), warnAfter: 3 * time.Second, instance: rand.Text(), began: time.Now()}
 	following := keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log, Trust: cfg.TrustKeys,
 	}

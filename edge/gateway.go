@@ -60,7 +60,7 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 	} else {
 		a := g.serve(&r)
 		a.write(&ctx.Response)
-		g.metrics.count(&a)
+		g.count(&r, &a)
 	}
 	if closing || last {
 		ctx.SetConnectionClose()
@@ -100,7 +100,13 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 		return g.uncharged(r, noKeysYet, unrouted, g.anonymous.Peek, now)
 	}
 	key, present := r.credential()
-	entry := r.authenticate(table, key, now)
+	entry := r.authenticate(table, key)
+	if entry != nil {
+		r.usage = entry.Usage
+		if !entry.Accepts(now) {
+			entry = nil
+		}
+	}
 	w, set := g.real, g.real.current()
 	if entry == nil || entry.Tier == g.tier {
 		if simulated := g.sandbox.current(); simulated != nil {
@@ -111,8 +117,6 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 	switch {
 	case entry != nil:
 		a.rate, a.tier = entry.Counter.Take(now, entry.PerMinute), entry.Tier
-		entry.Usage.Count(a.rate.Allowed)
-		r.usage = entry.Usage
 	case w.sandbox && string(key) == keys.Public:
 		a.rate = g.public.Take(g.client(r), now)
 	case present:
@@ -271,7 +275,20 @@ func (g *gateway) replace(ctx *fasthttp.RequestCtx, r *request, response *reside
 	ctx.Response.Reset()
 	a := g.uncharged(r, response, endpoint, g.anonymous.Peek, now)
 	a.write(&ctx.Response)
-	g.metrics.count(&a)
+	g.count(r, &a)
+}
+
+// count counts an answer in the metrics and in the usage of its key. The bytes of a file count when it is closed.
+func (g *gateway) count(r *request, a *answer) {
+	g.metrics.count(a)
+	if r.usage == nil {
+		return
+	}
+	size := len(a.response.Body)
+	if r.head || a.file != nil {
+		size = 0
+	}
+	r.usage.Count(a.response.Status, size)
 }
 
 // reportPanic logs that a request met a bug.

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,6 +19,7 @@ import (
 // been written.
 type request struct {
 	method         method
+	head           bool   // the server leaves the body out
 	target         []byte // raw, as in the request line
 	authorization  field
 	apiKey         field
@@ -31,10 +31,10 @@ type request struct {
 	remote         net.Addr    // of the connection
 	conn           *connection // nil: the request came another way
 	memory         *memory     // of the connection; nil: it has none
-	usage          *keys.Usage // of the accepted key
+	usage          *keys.Usage // of the key; nil: it is unknown
 }
 
-// memory is a connection's memory of its last valid key.
+// memory is a connection's memory of its last known key.
 //
 // Cache, by the key and the number of the table: hashing a key and finding it among 100,000 takes 1 µs.
 type memory struct {
@@ -53,7 +53,7 @@ type field struct {
 type method byte
 
 const (
-	get method = iota // or HEAD: the server leaves the body out
+	get method = iota // or HEAD
 	options
 	otherMethod
 )
@@ -65,7 +65,7 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) (fault *resid
 	r.remote = ctx.RemoteAddr()
 	switch m := h.Method(); {
 	case string(m) == fasthttp.MethodGet || string(m) == fasthttp.MethodHead:
-		r.method = get
+		r.method, r.head = get, string(m) == fasthttp.MethodHead
 	case string(m) == fasthttp.MethodOptions:
 		r.method = options
 	default:
@@ -191,21 +191,18 @@ func (r *request) credential() (key []byte, present bool) {
 	return r.apiKey.value, len(r.apiKey.value) > 0
 }
 
-// authenticate returns the entry of the key, nil unless it is valid at now. If the request's
-// connection remembers a valid key, authenticate does not hash that key again.
-func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Key {
+// authenticate returns the entry of the key, which may be refused; nil: the key is unknown. If the request's
+// connection remembers the key, authenticate does not hash it again.
+func (r *request) authenticate(table *keys.Table, key []byte) *keys.Key {
 	m := r.memory
 	if m != nil && m.table == table.Number() && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
-		if !m.entry.Accepts(now) {
-			return nil
-		}
 		return m.entry
 	}
 	hash, ok := keys.Sum(key)
 	if !ok {
 		return nil
 	}
-	entry := table.Lookup(hash, now)
+	entry := table.Find(&hash)
 	if entry != nil && m != nil {
 		m.table, m.entry, m.key = table.Number(), entry, [keys.Length]byte(key)
 	}

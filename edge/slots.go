@@ -123,5 +123,8 @@ func (s *slots) extend(f *openFile, next int) error {
 // Close implements io.Closer.
 func (f *openFile) Close() error {
 	f.slots.release(f)
+	if f.to.key != nil {
+		f.to.key.Sent(f.read)
+	}
 	return f.file.Close()
 }

@@ -280,13 +280,26 @@ func (e *Edge) adminPages() http.Handler {
 	return mux
 }
 
-// Usage lists each key's usage of this edge since its start.
-func (e *Edge) Usage() []keys.KeyUsage {
-	table := e.keys.Table()
-	if table == nil {
-		return nil
+// UsageDocument is the content of /usage on the admin port: what this edge has counted since its start.
+type UsageDocument struct {
+	// Instance is random and differs between two starts, because a start sets all counters to 0.
+	Instance string `json:"instance"`
+	Answer   int64  `json:"answer"` // the number of this answer of the instance; no counter falls from one to the next
+	// UptimeMS is the real time since the start, in milliseconds. No change of a clock moves it.
+	UptimeMS int64           `json:"uptime_ms"`
+	Keys     []keys.KeyUsage `json:"keys"`
+}
+
+// Usage returns each key's usage of this edge since its start.
+func (e *Edge) Usage() UsageDocument {
+	e.counting.Lock()
+	defer e.counting.Unlock()
+	e.answered++
+	document := UsageDocument{Instance: e.instance, Answer: e.answered, UptimeMS: time.Since(e.began).Milliseconds()}
+	if table := e.keys.Table(); table != nil {
+		document.Keys = table.Usage()
 	}
-	return table.Usage()
+	return document
 }
 
 // success returns the body of a success with data that are made for this request.

@@ -7,45 +7,102 @@ import (
 	"time"
 
 	"gridcast/deploy/operator"
+	"gridcast/deploy/usage"
 	"gridcast/deploy/view"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
 )
 
-// keyRow is a key with the requests that all edges have counted since their start.
+// keyRow is a key with its usage in the last days.
 type keyRow struct {
 	keys.StoredKey
-	State             string
-	Active            bool
-	Requests, Refused uint64
+	usage.Sum
+	State  string
+	Active bool
+	Bars   []usageBar
+}
+
+// usageBar is the requests of a day in the drawing of a key.
+type usageBar struct {
+	X, Height, Refused int // of barsHeight
 }
 
 type keysSection struct {
 	List  []keyRow
 	Tiers []string
+	Until time.Time // requests are counted up to here; zero: none were ever
+	Gaps  []usage.Gap
 }
 
-func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport) error {
+const (
+	usageDays  = 30
+	barsHeight = 24
+	// smallTier is the number of days with a 429 from which a tier is too small.
+	smallTier = 3
+)
+
+func (c *Console) collectKeys(ctx context.Context, p *page) error {
 	p.Keys.Tiers = c.Operator.Tiers.Names()
 	document, _, err := keys.Load(ctx, c.Operator.Store)
 	if err != nil {
 		return err
 	}
-	usage := map[string]keys.KeyUsage{}
-	for _, r := range reports {
-		for _, u := range r.Usage {
-			sum := usage[u.ID]
-			usage[u.ID] = keys.KeyUsage{ID: u.ID, Requests: sum.Requests + u.Requests, Refused: sum.Refused + u.Refused}
-		}
-	}
 	now := time.Now()
+	days := make([]usage.Day, usageDays)
+	for i := range days {
+		days[i] = usage.DayOf(now.AddDate(0, 0, i-usageDays+1))
+	}
+	used, err := c.Usage(ctx, days[0])
+	p.trouble(err, "The usage of keys cannot be read", "Check the storage. Edges go on counting.", "keys")
+	p.Keys.Until, p.Keys.Gaps = used.Until, used.Gaps
+	sums := used.Sums(days[0], days[usageDays-1])
 	for _, k := range document.Keys {
-		p.Keys.List = append(p.Keys.List, keyRow{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused})
+		row := keyRow{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Sum: sums[k.ID]}
+		if row.Requests > 0 {
+			row.Bars = usageBars(days, used.Days, k.ID)
+		}
+		p.Keys.List = append(p.Keys.List, row)
 	}
 	slices.SortStableFunc(p.Keys.List, func(a, b keyRow) int {
 		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
 	})
 	return nil
+}
+
+// usageBars draws the requests of a key by day.
+func usageBars(days []usage.Day, used map[usage.Day]map[string]keys.Counts, id string) (bars []usageBar) {
+	var most uint64
+	for _, day := range days {
+		most = max(most, used[day][id].Requests)
+	}
+	for i, day := range days {
+		if n := used[day][id]; n.Requests > 0 {
+			of := func(n uint64) int { return int((n*barsHeight + most - 1) / most) }
+			bars = append(bars, usageBar{i * 4, of(n.Requests), of(n.Refused())})
+		}
+	}
+	return bars
+}
+
+// usageNotices adds a notice about each tier that is too small, and one about usage that is not counted.
+func (p *page) usageNotices(add func(urgent bool, section, advice, format string, args ...any)) {
+	var small []keyRow
+	for _, k := range p.Keys.List {
+		if k.Active && k.LimitedDays >= smallTier {
+			small = append(small, k)
+		}
+	}
+	for _, k := range small[:min(len(small), view.Shown)] {
+		add(false, "keys", "Ask the client to cache, or give the key another tier.", "The tier %s is too small for %s: 429 on %d of %d days", k.Tier, k.Name, k.LimitedDays, usageDays)
+	}
+	if more := len(small) - view.Shown; more > 0 {
+		add(false, "keys", "gridcast keys usage lists them.", "The tiers of %d more keys are too small", more)
+	}
+	for _, g := range p.Keys.Gaps {
+		if g.Why == usage.Unread {
+			add(false, "keys", "Start the edge, or name its --admin-listen in --edges.", "Usage: %s", g)
+		}
+	}
 }
 
 // webhooksSection lists the webhooks, and the topics to choose from.

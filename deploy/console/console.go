@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gridcast/deploy/operator"
+	"gridcast/deploy/usage"
 	"gridcast/edge/adminport"
 	"gridcast/snapshots"
 )
@@ -39,6 +40,8 @@ type Config struct {
 	Problem func() string
 	// Sources returns the sources of facts with their states; may be nil.
 	Sources func() []operator.Source
+	// Usage returns the usage of keys from a day on; nil: the stored one.
+	Usage func(ctx context.Context, from usage.Day) (usage.Report, error)
 }
 
 // MinToken is the minimum length of a token.
@@ -81,6 +84,11 @@ func New(cfg Config) (*Console, error) {
 	}
 	if cfg.EdgesWait == 0 {
 		cfg.EdgesWait = DefaultEdgesWait
+	}
+	if cfg.Usage == nil {
+		cfg.Usage = func(ctx context.Context, from usage.Day) (usage.Report, error) {
+			return usage.Load(ctx, cfg.Operator.Store, from)
+		}
 	}
 	c := &Console{Config: cfg, sessions: &sessions{token: cfg.Token, tokens: &operator.Tokens{Store: cfg.Operator.Store}}}
 	c.ctx, c.stop = context.WithCancel(context.Background())

@@ -13,7 +13,6 @@ import (
 
 	"gridcast/deploy/view"
 	"gridcast/edge"
-	"gridcast/edge/keys"
 	"gridcast/schemas/wire"
 )
 
@@ -23,8 +22,8 @@ type Edge interface {
 	Name() string
 	// Status returns the state of the edge.
 	Status(ctx context.Context) (edge.StatusDocument, error)
-	// Usage returns the requests of each key.
-	Usage(ctx context.Context) ([]keys.KeyUsage, error)
+	// Usage returns what the edge has counted for each key.
+	Usage(ctx context.Context) (edge.UsageDocument, error)
 	// Look makes the edge poll the store at once. Without Look it follows within a second or two.
 	Look(ctx context.Context)
 }
@@ -37,7 +36,7 @@ type localEdge struct{ edge *edge.Edge }
 func (l localEdge) Name() string                                        { return "this process" }
 func (l localEdge) Status(context.Context) (edge.StatusDocument, error) { return l.edge.Status(), nil }
 
-func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return l.edge.Usage(), nil }
+func (l localEdge) Usage(context.Context) (edge.UsageDocument, error) { return l.edge.Usage(), nil }
 
 func (l localEdge) Look(context.Context) { l.edge.Look() }
 
@@ -63,8 +62,8 @@ func (r remoteEdge) Status(ctx context.Context) (edge.StatusDocument, error) {
 	return ask[edge.StatusDocument](ctx, r.url+"/status")
 }
 
-func (r remoteEdge) Usage(ctx context.Context) ([]keys.KeyUsage, error) {
-	return ask[[]keys.KeyUsage](ctx, r.url+"/usage")
+func (r remoteEdge) Usage(ctx context.Context) (edge.UsageDocument, error) {
+	return ask[edge.UsageDocument](ctx, r.url+"/usage")
 }
 
 func (r remoteEdge) Look(ctx context.Context) {
@@ -77,8 +76,8 @@ func (r remoteEdge) Look(ctx context.Context) {
 	}
 }
 
-// maxAnswer limits an edge's answer, in bytes.
-const maxAnswer = 4 << 20
+// maxAnswer limits an edge's answer, in bytes: the usage of some 300,000 keys.
+const maxAnswer = 64 << 20
 
 var edgeClient = &http.Client{Timeout: 2 * time.Second}
 
@@ -107,7 +106,6 @@ func ask[T any](ctx context.Context, address string) (T, error) {
 type EdgeReport struct {
 	Name    string
 	Status  edge.StatusDocument
-	Usage   []keys.KeyUsage
 	Problem string // why the edge did not answer; empty: it did
 }
 
@@ -174,10 +172,7 @@ func AskEdges(ctx context.Context, edges []Edge) []EdgeReport {
 		wg.Go(func() {
 			r := EdgeReport{Name: e.Name()}
 			var err error
-			if r.Status, err = e.Status(ctx); err == nil {
-				r.Usage, err = e.Usage(ctx)
-			}
-			if err != nil {
+			if r.Status, err = e.Status(ctx); err != nil {
 				r.Problem = err.Error()
 			}
 			reports[i] = r

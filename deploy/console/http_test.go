@@ -494,7 +494,7 @@ type fixedEdge struct{ status edge.StatusDocument }
 
 func (e fixedEdge) Name() string                                        { return "edge9" }
 func (e fixedEdge) Status(context.Context) (edge.StatusDocument, error) { return e.status, nil }
-func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error)        { return nil, nil }
+func (fixedEdge) Usage(context.Context) (edge.UsageDocument, error)     { return edge.UsageDocument{}, nil }
 func (fixedEdge) Look(context.Context)                                  {}
 
 // Each problem is red on the page, with the command that helps.

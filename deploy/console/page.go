@@ -133,7 +133,7 @@ func (c *Console) collect(ctx context.Context, who visitor, year int) page {
 	c.collectRace(ctx, &p)
 	p.trouble(c.collectSeason(ctx, &p, now, state, year), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the damaged file.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
-	p.trouble(c.collectKeys(ctx, &p, reports), "The keys cannot be read", "Check the storage. Edges go on with the keys they have.", "keys")
+	p.trouble(c.collectKeys(ctx, &p), "The keys cannot be read", "Check the storage. Edges go on with the keys they have.", "keys")
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
 	settings, err := settings.Load(ctx, c.Operator.Store)
 	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Each process uses its own flags meanwhile.", "jobs")
@@ -252,6 +252,7 @@ func (p *page) notices() {
 		}
 	}
 	p.webhookNotices(add)
+	p.usageNotices(add)
 	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
 }
 

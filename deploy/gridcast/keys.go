@@ -20,6 +20,7 @@ import (
 type keysCmds struct {
 	Create  keysCreateCmd                   `cmd:"" help:"Create a key; the command shows it once."`
 	List    keysListCmd                     `cmd:"" help:"List the keys."`
+	Usage   keysUsageCmd                    `cmd:"" help:"Show the requests, refusals and bytes of keys in a month."`
 	Rotate  listAction[operator.RotateKey]  `cmd:"" help:"Create a successor of a key; the old key still works for a while."`
 	Revoke  listAction[operator.RevokeKey]  `cmd:"" help:"Refuse a key from now on."`
 	Expire  listAction[operator.ExpireKey]  `cmd:"" help:"Set until when a key is valid."`

@@ -37,7 +37,7 @@ import (
 // runbook is the order in which the pages of deploy/docs are read: the first sets the machine up
 // that the others work on.
 var runbook = []string{
-	"installation", "s3", "redis", "weekend", "verify", "cdn", "rollback", "leaked-key", "webhooks", "upgrade", "tls",
+	"installation", "s3", "redis", "weekend", "verify", "cdn", "rollback", "leaked-key", "usage", "webhooks", "upgrade", "tls",
 	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity", "signing",
 }
 

@@ -123,8 +123,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"s3":          scriptS3,
 }
 
-// usage fails the script unless a command has so many arguments.
-func usage(ts *testscript.TestScript, args []string, want int, text string) {
+// wants fails the script unless a command has so many arguments.
+func wants(ts *testscript.TestScript, args []string, want int, text string) {
 	if len(args) != want {
 		ts.Fatalf("usage: %s", text)
 	}
@@ -132,7 +132,7 @@ func usage(ts *testscript.TestScript, args []string, want int, text string) {
 
 // scriptCapture sets a variable to the first group of a pattern in the standard output.
 func scriptCapture(ts *testscript.TestScript, _ bool, args []string) {
-	usage(ts, args, 2, "capture NAME PATTERN")
+	wants(ts, args, 2, "capture NAME PATTERN")
 	match := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
 	if match == nil {
 		ts.Fatalf("nothing matches %s", args[1])
@@ -142,7 +142,7 @@ func scriptCapture(ts *testscript.TestScript, _ bool, args []string) {
 
 // scriptLines fails the script if the standard output has more lines.
 func scriptLines(ts *testscript.TestScript, _ bool, args []string) {
-	usage(ts, args, 1, "lines MOST")
+	wants(ts, args, 1, "lines MOST")
 	most, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	if n := strings.Count(ts.ReadFile("stdout"), "\n"); n > most {
@@ -161,7 +161,7 @@ func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 
 // scriptBody prints the published body of a catalog path of the store in the folder "store".
 func scriptBody(ts *testscript.TestScript, _ bool, args []string) {
-	usage(ts, args, 1, "body PATH")
+	wants(ts, args, 1, "body PATH")
 	store, err := dirblob.Open(ts.MkAbs("store"))
 	ts.Check(err)
 	version, err := snapshots.LoadBase(of(ts).Context(), store, nil)
@@ -179,7 +179,7 @@ func scriptFree(ts *testscript.TestScript, _ bool, args []string) {
 
 // scriptOccupy sets a variable to the address of a port that another program listens on.
 func scriptOccupy(ts *testscript.TestScript, _ bool, args []string) {
-	usage(ts, args, 1, "occupy NAME")
+	wants(ts, args, 1, "occupy NAME")
 	occupied, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	ts.Defer(func() { _ = occupied.Close() })
@@ -197,7 +197,7 @@ func scriptOccupy(ts *testscript.TestScript, _ bool, args []string) {
 
 // scriptCertificate writes NAME.crt and NAME.key, valid from an hour ago until a duration from now.
 func scriptCertificate(ts *testscript.TestScript, _ bool, args []string) {
-	usage(ts, args, 2, "certificate NAME DURATION")
+	wants(ts, args, 2, "certificate NAME DURATION")
 	left, err := time.ParseDuration(args[1])
 	ts.Check(err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

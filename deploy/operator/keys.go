@@ -263,9 +263,6 @@ type SetTier struct {
 	Tier string `arg:"" help:"One of the tiers: trial, standard, pro or one of --tiers."`
 }
 
-// sandboxTier is the tier of keys that are answered from the simulated world. A key is made for it.
-const sandboxTier = "sandbox"
-
 func (d SetTier) look(ctx context.Context, o *Operator) (*Plan, error) {
 	limit, ok := o.Tiers[d.Tier]
 	if !ok {
@@ -278,9 +275,9 @@ func (d SetTier) look(ctx context.Context, o *Operator) (*Plan, error) {
 				return fmt.Errorf("set tier of key %q: it was revoked on %s, which cannot be taken back", d.ID, minute(k.Revoked))
 			case k.Tier == d.Tier:
 				return fmt.Errorf("set tier of key %q: its tier is %s already", d.ID, d.Tier)
-			case k.Tier == sandboxTier, d.Tier == sandboxTier:
+			case k.Tier == keys.Sandbox, d.Tier == keys.Sandbox:
 				return fmt.Errorf("set tier of key %q from %s to %s: a key cannot enter or leave the tier %s; create another key with gridcast keys create --tier %s",
-					d.ID, k.Tier, d.Tier, sandboxTier, d.Tier)
+					d.ID, k.Tier, d.Tier, keys.Sandbox, d.Tier)
 			}
 			p.Title = fmt.Sprintf("Set the tier of the key of %s", k.Name)
 			p.Question = fmt.Sprintf("Change the limit of the key %s… of %s?", k.Prefix, k.Name)

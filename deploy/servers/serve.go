@@ -128,10 +128,11 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 		return err
 	}
 	defer done()
-	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps, edges: c.Console.Edges}
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(s.Version, s.Commit), streams: s, sources: &c.Sources, webhooks: &c.Webhooks, laps: c.laps, edges: c.Console.Edges, drained: make(chan struct{})}
 	if c.Sandbox {
 		w.sandbox = newSandbox(c.Builder, s)
 	}
+	_, w.apiPort, _ = net.SplitHostPort(listener.Addr().String())
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.Log, Release: s.Version, RaceTime: clock.Race, Listener: listener, Admin: c.admin(ctx, s), Registry: w.registry, Limits: limits, Builder: w.trouble,
 		Downloads: bulk.Downloads{}, Widgets: widget.Releases(), Start: func() edge.StartPage {
@@ -153,7 +154,10 @@ func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return returnMemory(ctx) })
-	group.Go(func() error { return e.Run(ctx) })
+	group.Go(func() error {
+		defer close(w.drained)
+		return e.Run(ctx)
+	})
 	group.Go(func() error { return w.run(ctx, store, open) })
 	group.Go(func() error { return w.port.serve(ctx) })
 	group.Go(func() error { notifyStarted(ctx, e.Started(), s.Log); return nil })

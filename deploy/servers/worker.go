@@ -28,6 +28,7 @@ import (
 	"gridcast/deploy/sandbox"
 	"gridcast/deploy/service"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/usage"
 	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
@@ -43,7 +44,6 @@ import (
 type operatorPort struct {
 	listener net.Listener
 	token    *flags.Token
-	edges    []console.Edge
 	worker   *worker        // of the process
 	observer *observer      // of POST /live; nil: nobody may send observations
 	signKeys *notes.Signers // for the list of API keys; nil: it is not signed
@@ -54,6 +54,7 @@ type operatorPort struct {
 // listen opens the operator's port of a process, which may have local edges. It returns nil if the
 // flags disable the port.
 func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.Edge) (*operatorPort, error) {
+	w.asked = append(local, console.Remotes(f.Edges)...)
 	if f.OperatorListen == "" {
 		return nil, nil //nolint:nilnil // the methods of a nil port do nothing
 	}
@@ -65,7 +66,7 @@ func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.E
 	if err != nil {
 		return nil, err
 	}
-	p := &operatorPort{token: token, edges: append(local, console.Remotes(f.Edges)...), worker: w}
+	p := &operatorPort{token: token, worker: w}
 	if observations != nil {
 		p.observer = &observer{token: observations}
 	}
@@ -90,8 +91,8 @@ func (p *operatorPort) open(ctx context.Context, running *service.Service) error
 	}
 	actions.SignKeys = p.signKeys
 	page, err := console.New(console.Config{
-		Token: p.token.Value, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Release: w.streams.Version, Address: p.listener.Addr(), Edges: p.edges,
-		Sources: running.Sources, Problem: w.trouble,
+		Token: p.token.Value, Operator: actions, Log: w.streams.Log, Speed: w.clock.Speed(), Release: w.streams.Version, Address: p.listener.Addr(), Edges: w.asked,
+		Sources: running.Sources, Problem: w.trouble, Usage: w.usage.Report,
 	})
 	if err != nil {
 		return err
@@ -164,6 +165,10 @@ type worker struct {
 	registry *prometheus.Registry
 	streams  *terminal.Streams
 	port     *operatorPort
+	asked    []console.Edge   // their state is shown, and their usage counted
+	apiPort  string           // of the edge of this process
+	drained  chan struct{}    // closed after the last request to the edge of this process; nil: it has none
+	usage    *usage.Collector // from the start of the service on
 	sources  *flags.Sources
 	webhooks *flags.Webhooks
 	laps     service.Watcher // of the running races of a demo; nil: none
@@ -220,6 +225,8 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			running.Ingest(sources)
 			running.Deliver(sender)
 			running.Measure(w.edges)
+			w.usage = w.collector(built.Store)
+			running.Beside("usage of keys", w.usage.Run)
 			if w.laps != nil {
 				running.Watch(w.laps)
 			}
@@ -230,7 +237,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 				if w.port.observer != nil {
 					running.ExpectFeed()
 				}
-				running.OnPublish(func(ctx context.Context) { console.Notify(ctx, w.port.edges) })
+				running.OnPublish(func(ctx context.Context) { console.Notify(ctx, w.asked) })
 			}
 		}
 		if w.port != nil && w.port.console.Load() == nil {
@@ -255,7 +262,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			if w.sandbox != nil {
 				w.sandbox.Gate, w.sandbox.OnPublish = running.Idle, func(ctx context.Context) {
 					if w.port != nil {
-						console.Notify(ctx, w.port.edges)
+						console.Notify(ctx, w.asked)
 					}
 				}
 				beside.Go(func() { w.sandbox.Run(simulating) })
@@ -275,6 +282,30 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		}
 	}
 }
+
+// collector returns the collector of the edges' usage. The edge of this process has the name of its machine and port,
+// so that the usage of several is told apart.
+func (w *worker) collector(store blob.Store) *usage.Collector {
+	c := &usage.Collector{Store: store, Log: w.streams.Log, Drained: w.drained}
+	for i, e := range w.asked {
+		if i == 0 && w.drained != nil {
+			host, _ := os.Hostname() // without one the port alone names it
+			e = namedEdge{e, host + ":" + w.apiPort}
+		}
+		c.Edges = append(c.Edges, e)
+	}
+	return c
+}
+
+// namedEdge is an edge under another name.
+type namedEdge struct {
+	console.Edge
+
+	name string
+}
+
+// Name implements usage.Edge.
+func (e namedEdge) Name() string { return e.name }
 
 // published reports whether the store has a version, even a damaged one.
 func published(ctx context.Context, store blob.Store) bool {

@@ -1,11 +1,9 @@
 package keys
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"gridcast/edge/limit"
@@ -20,7 +18,7 @@ type Key struct {
 
 	PerMinute int
 	Tier      int           // index into Tiers.Names
-	Counter   limit.Counter // nil for a key that no table has accepted, and so is Usage
+	Counter   limit.Counter // nil for a key that no table has accepted
 	Usage     *Usage
 }
 
@@ -38,7 +36,7 @@ func (e *Key) accept(r *StoredKey, tier, perMinute int, source limit.Source) {
 	}
 	if e.Counter == nil {
 		// The hash is uniformly distributed, and the same on every edge.
-		e.Counter, e.Usage = source.Counter(e.id(), limit.Offset(binary.BigEndian.Uint64(e.hash[:]))), new(Usage)
+		e.Counter = source.Counter(e.id(), limit.Offset(binary.BigEndian.Uint64(e.hash[:])))
 	}
 }
 
@@ -55,17 +53,8 @@ func (e *Key) Allows(origin []byte) bool {
 		slices.ContainsFunc(e.origins, func(allowed string) bool { return string(origin) == allowed })
 }
 
-// Lookup returns the entry of a key that is accepted at now, which is real time, or nil. It
-// does not allocate.
-func (t *Table) Lookup(hash Hash, now time.Time) *Key {
-	if entry := t.find(&hash); entry != nil && entry.Accepts(now) {
-		return entry
-	}
-	return nil
-}
-
-// find returns the entry with the hash, or nil.
-func (t *Table) find(hash *Hash) *Key {
+// Find returns the entry of a key, which may be refused, or nil. It does not allocate.
+func (t *Table) Find(hash *Hash) *Key {
 	if entry := t.keys[hash.idBits()]; entry != nil && entry.hash == *hash {
 		return entry
 	}
@@ -74,41 +63,3 @@ func (t *Table) find(hash *Hash) *Key {
 
 // idBits returns the 48 bits of the hash that are the ID of the key.
 func (h *Hash) idBits() uint64 { return binary.BigEndian.Uint64(h[:]) >> (64 - 4*idLen) }
-
-// Usage counts the requests of one key at this edge since its start, across tables. It is
-// safe for concurrent use.
-type Usage struct {
-	requests atomic.Uint64
-	refused  atomic.Uint64
-}
-
-// Count counts a request, allowed or refused by the limit.
-func (u *Usage) Count(allowed bool) {
-	u.requests.Add(1)
-	if !allowed {
-		u.refused.Add(1)
-	}
-}
-
-// KeyUsage is a key's usage in an edge's report.
-type KeyUsage struct {
-	ID       string `json:"id"`
-	Requests uint64 `json:"requests"` // refused ones included
-	Refused  uint64 `json:"refused"`  // by the limit, with 429
-}
-
-// Usage lists the used keys of the table, by id. It leaves out revoked keys.
-func (t *Table) Usage() []KeyUsage {
-	used := []KeyUsage{}
-	for _, r := range t.records {
-		e := r.entry
-		if e.end == always {
-			continue
-		}
-		if n := e.Usage.requests.Load(); n > 0 {
-			used = append(used, KeyUsage{ID: e.id(), Requests: n, Refused: e.Usage.refused.Load()})
-		}
-	}
-	slices.SortFunc(used, func(a, b KeyUsage) int { return cmp.Compare(a.ID, b.ID) })
-	return used
-}

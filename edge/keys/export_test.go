@@ -1,5 +1,7 @@
 package keys
 
+import "time"
+
 // Seal returns an encoded list: its first line and the lines of its keys, and the checksum of both.
 func Seal(lines []byte) []byte {
 	list := append([]byte{}, lines...)
@@ -13,3 +15,11 @@ var UpdateBelow = update
 
 // Full is the size at which a list is full.
 const Full = MaxSize - roomToRevoke
+
+// Lookup returns the entry of a key that is accepted at now, or nil.
+func (t *Table) Lookup(hash Hash, now time.Time) *Key {
+	if entry := t.Find(&hash); entry != nil && entry.Accepts(now) {
+		return entry
+	}
+	return nil
+}

@@ -142,8 +142,10 @@ func (b *tableBuilder) read(line []byte, r *tableRecord) error {
 	}
 	e := &Key{hash: Hash(text), end: always}
 	r.entry = e
-	if old := b.previous.find(&e.hash); old != nil {
+	if old := b.previous.Find(&e.hash); old != nil {
 		e.Counter, e.Usage = old.Counter, old.Usage
+	} else {
+		e.Usage = new(Usage)
 	}
 	tier, configured := slices.BinarySearch(b.names, stored.Tier)
 	switch {

@@ -111,13 +111,13 @@ func (m *model) check(t *testing.T, table *keys.Table) {
 				t.Fatalf("%+v: origins are not judged by the record", r)
 			}
 			m.requests[r.ID]++
-			entry.Usage.Count(true)
+			entry.Usage.Count(200, 0)
 			if got := limit - entry.Counter.Take(now, limit).Remaining; got != m.requests[r.ID] {
 				t.Fatalf("%+v: got %d requests counted, want %d", r, got, m.requests[r.ID])
 			}
 		}
-		if n := m.requests[r.ID]; n > 0 && !revoked {
-			usage = append(usage, keys.KeyUsage{ID: r.ID, Requests: uint64(n)})
+		if n := m.requests[r.ID]; n > 0 {
+			usage = append(usage, keys.KeyUsage{ID: r.ID, Counts: keys.Counts{Requests: uint64(n)}})
 		}
 	}
 	if table.Len() != accepted || len(table.Skipped()) != skipped {
@@ -276,7 +276,8 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 		hash := hashes[next%len(hashes)]
 		hash[0] ^= byte(next & 1) // every second one is missing
 		if entry := table.Lookup(hash, now); entry != nil {
-			entry.Usage.Count(entry.Counter.Take(now, entry.PerMinute).Allowed)
+			entry.Counter.Take(now, entry.PerMinute)
+			entry.Usage.Count(200, 1)
 		}
 		next++
 	}); n != 0 {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+	"gridcast/deploy/usage"
+	"gridcast/edge/keys"
+	"gridcast/schemas/frame"
+	"gridcast/snapshots/blob"
+)
+
+type keysUsageCmd struct {
+	flags.Storage
+	ID    string `arg:"" optional:"" help:"Show this key by day; default: every key of the month."`
+	Month string `help:"The month, UTC; default: the current one." placeholder:"YYYY-MM" env:"-"`
+	CSV   bool   `name:"csv" help:"Print CSV." env:"-"`
+}
+
+// usageRow is the usage of a key in a month or on a day.
+type usageRow struct {
+	Day  usage.Day `json:"day,omitzero"` // absent: the month
+	ID   string    `json:"id"`
+	Name string    `json:"name,omitzero"` // of the client; absent: the key is removed
+	Tier string    `json:"tier,omitzero"`
+	usage.Sum
+}
+
+// usageAnswer is the answer of keys usage --json.
+type usageAnswer struct {
+	Month string      `json:"month"`
+	Until time.Time   `json:"until,omitzero"` // requests up to here are counted, real time
+	Usage []usageRow  `json:"usage"`
+	Gaps  []usage.Gap `json:"gaps"`
+}
+
+// stored limits the time since the last write of a running scheduler.
+const stored = 2 * time.Hour
+
+func (c *keysUsageCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
+	now := time.Now().UTC()
+	month, err := time.Parse("2006-01", cmp.Or(c.Month, now.Format("2006-01")))
+	if err != nil {
+		return terminal.Usagef("--month %q: must be a month such as 2026-11", c.Month)
+	}
+	list, _, err := keys.Load(ctx, store)
+	if err != nil {
+		return err
+	}
+	from, to := usage.DayOf(month), usage.DayOf(month.AddDate(0, 1, -1))
+	report, err := usage.Load(ctx, store, from)
+	if err != nil {
+		return err
+	}
+	answer := usageAnswer{Month: month.Format("2006-01"), Until: report.Until, Usage: c.rows(list, &report, from, to), Gaps: []usage.Gap{}}
+	for _, g := range report.Gaps {
+		if usage.DayOf(g.From) <= to {
+			answer.Gaps = append(answer.Gaps, g)
+		}
+	}
+	if _, err := list.Find(c.ID); c.ID != "" && len(answer.Usage) == 0 && err != nil {
+		return fmt.Errorf("%w; nor has it any usage in %s", err, answer.Month)
+	}
+	switch {
+	case c.CSV:
+		err = printUsageCSV(s, &answer)
+	case !s.PrintedJSON(answer):
+		none := fmt.Sprintf("no request of a key is counted in %s; the scheduler counts those of the edges in its --edges, and usage is kept for %d months", answer.Month, usage.Months)
+		rows := make([][]any, len(answer.Usage))
+		for i, r := range answer.Usage {
+			rows[i] = []any{cmp.Or(string(r.Day), answer.Month), r.ID, cmp.Or(r.Name, "(removed)"), r.Tier, r.Requests, r.Refused(), r.Limited, r.LimitedDays, r.Bytes}
+		}
+		s.PrintList(answer, none, []any{"time", "id", "name", "tier", "requests", "refused", "429", "days with 429", "bytes"}, rows)
+		if !report.Until.IsZero() {
+			s.Printf("counted until %s\n", terminal.Time(report.Until))
+		}
+	}
+	if err != nil || s.JSON {
+		return err
+	}
+	if !report.Until.IsZero() && now.Sub(report.Until) > stored {
+		_, _ = fmt.Fprintf(s.Err, "  ! Nothing was counted for %s: does a scheduler with --edges run?\n", frame.LongTime(now.Sub(report.Until)))
+	}
+	for _, g := range answer.Gaps {
+		_, _ = fmt.Fprintf(s.Err, "  ! %s\n", g)
+	}
+	return nil
+}
+
+// rows lists the keys of the month, the busiest first; or the days of one key.
+func (c *keysUsageCmd) rows(list keys.List, report *usage.Report, from, to usage.Day) []usageRow {
+	rows := []usageRow{}
+	add := func(day usage.Day, sums map[string]usage.Sum) {
+		for id, sum := range sums {
+			row := usageRow{Day: day, ID: id, Sum: sum}
+			if k, err := list.Find(id); err == nil {
+				row.Name, row.Tier = k.Name, k.Tier
+			}
+			if c.ID == "" || c.ID == id {
+				rows = append(rows, row)
+			}
+		}
+	}
+	if c.ID == "" {
+		add("", report.Sums(from, to))
+	} else {
+		for _, day := range slices.Sorted(maps.Keys(report.Days)) {
+			add(day, report.Sums(max(day, from), min(day, to)))
+		}
+	}
+	slices.SortFunc(rows, func(a, b usageRow) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.ID, b.ID))
+	})
+	return rows
+}
+
+// printUsageCSV prints one line for each row, under a header.
+func printUsageCSV(s *terminal.Streams, answer *usageAnswer) error {
+	out := csv.NewWriter(s)
+	lines := [][]string{{"time", "id", "name", "tier", "requests", "refused_401", "refused_403", "refused_429", "days_with_429", "bytes"}}
+	for _, r := range answer.Usage {
+		line := []string{cmp.Or(string(r.Day), answer.Month), r.ID, r.Name, r.Tier}
+		for _, n := range []uint64{r.Requests, r.Unauthorized, r.Forbidden, r.Limited, uint64(r.LimitedDays), r.Bytes} {
+			line = append(line, strconv.FormatUint(n, 10))
+		}
+		lines = append(lines, line)
+	}
+	return out.WriteAll(lines)
+}

@@ -1,0 +1,193 @@
+package usage
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"gridcast/edge"
+	"gridcast/scheduler"
+	"gridcast/snapshots/blob"
+)
+
+// Edge is an edge whose counters a Collector reads.
+type Edge interface {
+	// Name identifies the edge in every scheduler, over restarts.
+	Name() string
+	// Usage returns what the edge has counted since its start.
+	Usage(ctx context.Context) (edge.UsageDocument, error)
+}
+
+// Collector reads edges and stores their usage. Several processes may have one on the same store.
+type Collector struct {
+	Store blob.Store
+	Edges []Edge
+	Log   *slog.Logger
+	// Drained is closed after the last request to the edge of this process; nil: the process has none.
+	Drained <-chan struct{}
+
+	mu      sync.Mutex        // guards the following
+	pending []reading         // not stored yet, in order: the last of each edge, instance and day
+	last    map[string]string // by edge: its instance; empty: it does not answer
+	hour    time.Time         // of the latest write
+	failing bool              // the latest write failed
+}
+
+// endWait bounds the last reading of a process.
+const endWait = 10 * time.Second
+
+// Run reads the edges at each whole minute of real time until ctx ends, and stores what it has read at each whole hour, at its
+// end, and as soon as an edge has restarted.
+func (c *Collector) Run(ctx context.Context) error {
+	var minute time.Time
+	err := scheduler.Every(ctx, time.Second, func(ctx context.Context) {
+		if now := time.Now().Truncate(time.Minute); !now.Equal(minute) {
+			minute = now
+			c.round(ctx, false)
+		}
+	})
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+	defer cancel()
+	if c.Drained != nil {
+		<-c.Drained
+	}
+	c.round(ending, true)
+	return err
+}
+
+// round reads all edges once, and stores the readings when it is time.
+func (c *Collector) round(ctx context.Context, last bool) {
+	at := time.Now()
+	readings, faults := make([]reading, len(c.Edges)), make([]error, len(c.Edges))
+	var asking sync.WaitGroup
+	for i, e := range c.Edges {
+		asking.Go(func() {
+			readings[i] = reading{edge: e.Name(), at: at, ended: last && c.Drained != nil && i == 0}
+			var document edge.UsageDocument
+			if document, faults[i] = e.Usage(ctx); faults[i] == nil {
+				readings[i].usage = &document
+			}
+		})
+	}
+	asking.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hour := at.Truncate(time.Hour)
+	due := last || !hour.Equal(c.hour)
+	for i, r := range readings {
+		before, known := c.last[r.edge]
+		if r.usage == nil && (!known || before != "") && ctx.Err() == nil {
+			c.Log.Warn("edge not read; its requests are counted when it answers", "edge", r.edge, "err", faults[i])
+		}
+		due = due || r.usage != nil && r.instance() != before
+		if c.last == nil {
+			c.last = map[string]string{}
+		}
+		c.last[r.edge] = r.instance()
+		c.pending = append(slices.DeleteFunc(c.pending, r.replaces), r)
+	}
+	if !due || len(c.pending) == 0 {
+		return
+	}
+	if err := c.write(ctx, at); err != nil {
+		if !c.failing {
+			c.Log.Warn("usage not stored; it is tried again each minute", "err", err)
+		}
+		c.failing = true
+		return
+	}
+	c.pending, c.hour, c.failing = nil, hour, false
+}
+
+func (r reading) instance() string {
+	if r.usage == nil {
+		return ""
+	}
+	return r.usage.Instance
+}
+
+// replaces reports whether a reading says nothing beside r, which came later.
+func (r reading) replaces(other reading) bool {
+	return other.edge == r.edge && other.instance() == r.instance() && other.day() == r.day()
+}
+
+// write adds the pending readings to the last object.
+func (c *Collector) write(ctx context.Context, at time.Time) error {
+	numbers, err := list(ctx, c.Store)
+	if err != nil {
+		return err
+	}
+	number := int64(1)
+	if n := len(numbers); n > 0 {
+		number = numbers[n-1]
+	}
+	var closed *Ledger
+	for {
+		l, err := document(c.Store, number).Update(ctx, func(l *Ledger) error {
+			switch {
+			case l.Closed:
+				return nil
+			case !l.Written.IsZero() && l.full(at):
+				l.Closed = true
+				return nil
+			case l.Written.IsZero() && closed != nil:
+				l.follow(closed)
+			}
+			for _, r := range c.pending {
+				l.take(r)
+			}
+			l.forget()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if !l.Closed {
+			return prune(ctx, c.Store, numbers, at)
+		}
+		closed, number = &l, number+1
+	}
+}
+
+// list returns the numbers of the stored objects, ascending.
+func list(ctx context.Context, store blob.Store) (numbers []int64, err error) {
+	of := objects(store)
+	for info, err := range store.List(ctx, of.Prefix) {
+		if err != nil {
+			return nil, err
+		}
+		if n, ok := of.Number(info.Key); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// prune deletes the objects that were closed more than Months ago, and their copies.
+func prune(ctx context.Context, store blob.Store, numbers []int64, at time.Time) error {
+	for _, number := range numbers {
+		l, _, err := document(store, number).Load(ctx)
+		if err != nil || !l.Closed || !l.Written.AddDate(0, Months, 0).Before(at) {
+			return err
+		}
+		key := objects(store).Key(number)
+		if err := store.Delete(ctx, blob.CopyOf(key)); err != nil {
+			return err
+		}
+		if err := store.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Report returns the usage of all days from one on, with the readings that are not stored yet.
+func (c *Collector) Report(ctx context.Context, from Day) (Report, error) {
+	c.mu.Lock()
+	pending := slices.Clone(c.pending)
+	c.mu.Unlock()
+	return load(ctx, c.Store, from, pending)
+}
