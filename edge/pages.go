@@ -53,7 +53,7 @@ type pages struct {
 
 func newPages(e *Edge) *pages {
 	ago := func(seconds int64) string { return frame.LongTime(time.Duration(seconds) * time.Second) }
-	functions := template.FuncMap{"ago": ago, "spaced": spaced[wire.Status], "alike": alike, "when": when, "late": late, "bars": bars, "notable": notable, "share": share}
+	functions := template.FuncMap{"ago": ago, "spaced": spaced[wire.Status], "alike": alike, "when": when, "until": until, "late": late, "bars": bars, "notable": notable, "share": share}
 	status := template.Must(frame.New(statusStyle).New("status").Funcs(functions).Parse(statusSource))
 	widgets := map[string]*resident.Page{}
 	for _, w := range e.deps.Widgets {
@@ -152,6 +152,15 @@ func when(i wire.Instant) template.HTML {
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04:05 UTC") + `</time>`) //nolint:gosec // it has no text of others
 }
 
+// until writes an instant for people with the time that is left, which the script of the page counts down.
+func until(i, now wire.Instant) template.HTML {
+	left := "past"
+	if d := time.Time(i).Sub(time.Time(now)); d > 0 {
+		left = "in " + frame.LongTime(d)
+	}
+	return when(i) + template.HTML(` (<span data-until="`+time.Time(i).UTC().Format(time.RFC3339)+`">`+left+`</span>)`) //nolint:gosec // it has no text of others
+}
+
 // late returns the missing facts for which no pick waits.
 func late(all []MissingFact) []MissingFact {
 	return slices.DeleteFunc(slices.Clone(all), func(m MissingFact) bool { return m.Urgent })
@@ -193,10 +202,12 @@ func (p *pages) status(w *world, accept []byte) answer {
 	var page bytes.Buffer
 	shown := struct {
 		StatusDocument
+
 		Uptime *measured
-	}{StatusDocument: status}
+		World  string // empty: the real one
+	}{StatusDocument: status, World: "sandbox "}
 	if w == p.edge.real {
-		shown.Uptime = p.edge.uptime.Load()
+		shown.Uptime, shown.World = p.edge.uptime.Load(), ""
 	}
 	if err := p.statusHTML.Execute(&page, shown); err != nil {
 		panic("BUG: status page: " + err.Error())

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -365,4 +368,31 @@ func TestSwapOfOneWorldLeavesTheOther(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDocumentationOfTheSandbox runs the program of the page against an edge, in a race with a red flag and
+// without the wait for lights out. The page and the
+// status name the public key.
+func TestDocumentationOfTheSandbox(t *testing.T) {
+	w := newWorld(t)
+	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, edgetest.Suspended)
+	w.edge.Look()
+	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	for path, want := range map[string]string{
+		"/docs/sandbox": keys.Public, "/docs/sandbox.md": keys.Public, "/status": `"key":"` + keys.Public + `"`, "/sandbox/status": `"speed":72,`,
+	} {
+		must.Show(t, path, string(w.do("GET", path).body), want)
+	}
+	must.Show(t, "the page /status", string(w.do("GET", "/status", "Accept: text/html").body), "<h2>Sandbox</h2>")
+	must.Show(t, "the page /sandbox/status", string(w.do("GET", "/sandbox/status", "Accept: text/html").body), "<h1>Sandbox: ")
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 on this machine: the program is not run")
+	}
+	const wait = `time.sleep(max(0, instant(race["lights_out"]) - time.time()))`
+	text := docs.Sandbox().Text
+	must.Show(t, "the program", text, wait)
+	program := exec.CommandContext(t.Context(), "python3", "-c", strings.Replace(text, wait, "", 1))
+	program.Env = append(os.Environ(), "GRIDCAST_URL=http://"+w.listener.Addr().String(), "GRIDCAST_KEY="+keys.Public)
+	printed, err := program.CombinedOutput()
+	must.Hold(t, err == nil && strings.Contains(string(printed), "the page showed the red flag"), "%v:\n%s", err, printed)
 }

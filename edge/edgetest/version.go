@@ -45,9 +45,12 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 	return publish(t, store, nil, "", n, without)
 }
 
+// Suspended is the first version in which the running race is suspended.
+const Suspended = 2000
+
 // Weekend is the running weekend of every version of a sandbox.
 var Weekend = snapshots.SandboxWeekend{
-	Kind: "normal", BeginsAt: AbuDhabi, EndsAt: AbuDhabi.Add(time.Hour), LightsOut: AbuDhabi.Add(50 * time.Minute),
+	Kind: catalog.SandboxKinds[0].Name, BeginsAt: AbuDhabi, EndsAt: AbuDhabi.Add(time.Hour), LightsOut: AbuDhabi.Add(50 * time.Minute),
 }
 
 // PublishSigned is Publish with a signature.
@@ -85,7 +88,9 @@ func publish(t testing.TB, store blob.Store, signers *notes.Signers, clock strin
 	}}
 	if clock != "" {
 		next := Weekend
-		next.Kind, next.BeginsAt, next.EndsAt, next.LightsOut = "sprint", Weekend.EndsAt, Weekend.EndsAt.Add(time.Hour), Weekend.EndsAt.Add(50*time.Minute)
+		// The race of the next one begins in an hour.
+		next.Kind, next.BeginsAt, next.LightsOut = catalog.SandboxKinds[2].Name, Weekend.EndsAt, time.Now().Add(time.Hour)
+		next.EndsAt = next.LightsOut.Add(time.Hour)
 		draft.Clock, draft.Sandbox = clock, &snapshots.Sandbox{Cycle: 3, Weekend: Weekend, Next: []snapshots.SandboxWeekend{next}}
 	}
 	// packed makes even the smallest body one that is served in every coding.
@@ -163,6 +168,9 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		gap, win := int(n), wire.Percent(1000)
 		car := wire.LiveCar{Position: 1, Driver: "NOR", DriverID: "lando-norris", TeamID: "mclaren", GapMS: &gap, WinPct: &win, PodiumPct: &win}
 		data := wire.LiveRace{State: wire.LiveRunning, Provisional: true, SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Lap: 3, Laps: 58, ObservedAt: wire.Instant(AbuDhabi), Order: []wire.LiveCar{car}}
+		if n >= Suspended {
+			data.State = wire.LiveSuspended
+		}
 		if v.SessionKey > 0 {
 			data.Timeline = []wire.LiveLap{{Lap: 3, ObservedAt: wire.Instant(AbuDhabi), Order: data.Order}}
 		}

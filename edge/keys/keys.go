@@ -53,7 +53,7 @@ const Sandbox = "sandbox"
 
 // Public is a key for everybody: edges with a sandbox accept it, and limit it by the client's address. Its text is
 // the same in every installation, and no list holds it.
-const Public = TestPrefix + "PublicSandboxKeyForTheDocs000000" + "4AKXnP"
+const Public = TestPrefix + "PublicSandboxKeyForTheDocs0000004AKXnP"
 
 // Generate returns a new random key for a tier.
 func Generate(tier string) string {

@@ -22,7 +22,7 @@ import (
 	"gridcast/schemas/frame"
 )
 
-//go:embed page.html guide.html page.css page.js samples columns.csv coverage.csv changes.csv
+//go:embed page.html guide.html sandbox.html page.css page.js samples columns.csv coverage.csv changes.csv
 var assets embed.FS
 
 // Document is one document about the API, under an address that does not change.
@@ -90,6 +90,7 @@ type group struct {
 var guide = []struct{ template, title string }{
 	{"start", "Start"},
 	{"keys", "Keys and limits"},
+	{"sandbox", "Sandbox"},
 	{"caching", "Caching and countdown"},
 	{"picks", "Picks and corrections"},
 	{"webhooks", "Webhooks"},
@@ -109,7 +110,10 @@ func render() []Document {
 	var api document
 	check(json.Unmarshal(schemas.OpenAPIJSON(), &api))
 	contents := api.contents()
-	parsed := template.Must(frame.New(asset("page.css")).Funcs(template.FuncMap{"prose": prose, "paragraphs": paragraphs}).ParseFS(assets, "page.html", "guide.html"))
+	parsed := template.Must(frame.New(asset("page.css")).Funcs(template.FuncMap{
+		"prose": prose, "paragraphs": paragraphs, "sandboxSample": Sandbox,
+		"sandboxKinds": func() []catalog.SandboxKind { return catalog.SandboxKinds[:] },
+	}).ParseFS(assets, "page.html", "guide.html", "sandbox.html"))
 	fill := func(name string, data any) string {
 		var b strings.Builder
 		check(parsed.ExecuteTemplate(&b, name, data))
@@ -211,6 +215,9 @@ func Verifiers() []Sample { return samples("webhook", "Shell") }
 
 // Downloads returns the programs that keep a season in the file season.zip.
 func Downloads() []Sample { return samples("download", "curl") }
+
+// Sandbox returns the program that waits for a red flag in the sandbox.
+func Sandbox() Sample { return Sample{"Python", "sandbox.py", asset("samples/sandbox.py")} }
 
 // Seasons returns the program that gets every season, as files season-YEAR.zip.
 func Seasons() Sample { return Sample{"curl", "seasons.sh", asset("samples/seasons.sh")} }

@@ -71,7 +71,7 @@ func (w *markdownWriter) start(e xml.StartElement) {
 	case "pre":
 		w.block("```" + fences[w.language] + "\n")
 		w.pre = true
-	case "ul":
+	case "ul", "ol":
 		if w.lists++; w.lists == 1 {
 			w.block("")
 		}
@@ -109,7 +109,7 @@ func (w *markdownWriter) end(name string) {
 	case "pre":
 		w.line("```")
 		w.pre, w.language = false, ""
-	case "ul":
+	case "ul", "ol":
 		w.lists--
 	case "th", "td":
 		w.inline(" |")

@@ -26,6 +26,41 @@ if (form) {
   $("try-key").value ||= sessionStorage.gridcastKey ?? ""; // the reader may have begun to type
   $("try-key").addEventListener("input", () => { sessionStorage.gridcastKey = $("try-key").value; });
 }
+// A service with a sandbox has a key for everybody, and a timetable.
+const sandbox = form || $("sandbox-now") ? fetch("/status", { headers: { Accept: "application/json" } }).then((r) => r.json()).then((b) => b.data.sandbox).catch(() => undefined) : undefined;
+if (form) {
+  sandbox.then((s) => {
+    if (!s || $("try-key").value) return;
+    $("try-key").value = s.key;
+    $("try-hint").textContent = "This is the public key of the sandbox: the data are simulated. Each request counts against the limit of your address.";
+  });
+}
+if ($("sandbox-now")) {
+  sandbox.then((s) => {
+    if (!s?.weekends.length) {
+      $("sandbox-now").textContent = "This service has no sandbox.";
+      return;
+    }
+    const behind = Date.parse(s.now) - Date.now(), now = () => Date.now() + behind; // the clock of the reader may be wrong
+    const left = (t) => {
+      const seconds = Math.ceil((Date.parse(t) - now()) / 1000), [h, min] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+      return seconds <= 0 ? "past" : seconds < 60 ? `in ${seconds} s` : h ? `in ${h} h ${min} min` : `in ${min} min ${seconds % 60} s`;
+    };
+    const rows = s.weekends.map((w) => ({ w, row: make("li", {}) }));
+    $("sandbox-weekends").replaceChildren(...rows.map(({ row }) => row));
+    const tick = () => {
+      const race = new Date(Date.parse(s.race_time) + (now() - Date.parse(s.now)) * s.speed);
+      $("sandbox-now").textContent = `In the sandbox it is ${race.toISOString().slice(0, 16).replace("T", ", ")} UTC.`;
+      for (const { w, row } of rows) {
+        const runs = Date.parse(w.begins_at) <= now();
+        row.hidden = Date.parse(w.ends_at) <= now();
+        row.replaceChildren(make("b", {}, w.kind), `: ${runs ? "ends " + left(w.ends_at) : "begins " + left(w.begins_at)}, lights out ${left(w.lights_out)} (${new Date(w.lights_out).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", timeZoneName: "short" })})`);
+      }
+    };
+    tick();
+    setInterval(tick, 1000);
+  });
+}
 document.querySelector("#contents").addEventListener("click", (e) => e.target.closest("a") && e.currentTarget.matches(":popover-open") && e.currentTarget.hidePopover());
 
 // highlight colours JSON text; everything it inserts is text, never markup.
