@@ -67,7 +67,7 @@ type Deps struct {
 
 // Widget is a release of the widget.
 type Widget struct {
-	Version string // "1.0.0", or "charts-1.0.0" for the charts
+	Version string // such as "1.0.0"
 	Module  []byte // an ES module
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"html/template"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,7 +42,7 @@ type startKey struct {
 // startFilling is the data of the start page's template.
 type startFilling struct {
 	StartPage
-	Widget, Charts servedWidget
+	Widget servedWidget
 
 	Season    int
 	Next      *wire.NextRace
@@ -64,15 +63,10 @@ type servedWidget struct{ Path, Integrity string }
 
 func newStartPage(e *Edge) *startPage {
 	p := &startPage{edge: e, template: template.Must(frame.New(startStyle).New("start").Parse(startSource))}
-	for _, w := range e.deps.Widgets {
-		sum := sha512.Sum384(w.Module)
-		served := servedWidget{w.path(), "sha384-" + base64.StdEncoding.EncodeToString(sum[:])}
-		switch charts := strings.HasPrefix(w.Version, "charts-"); {
-		case charts && p.fixed.Charts.Path == "":
-			p.fixed.Charts = served
-		case !charts && p.fixed.Widget.Path == "":
-			p.fixed.Widget = served
-		}
+	if len(e.deps.Widgets) > 0 {
+		newest := e.deps.Widgets[0]
+		sum := sha512.Sum384(newest.Module)
+		p.fixed.Widget = servedWidget{newest.path(), "sha384-" + base64.StdEncoding.EncodeToString(sum[:])}
 	}
 	return p
 }

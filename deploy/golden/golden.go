@@ -19,6 +19,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
+// Updates reports whether the files are written anew. A test whose file is no text asks for it.
+func Updates() bool { return *update }
+
 // File compares a text with a file: a string or bytes as they are, any other value as indented JSON.
 func File(t testing.TB, path string, got any) {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,20 +70,62 @@ func runSamples(t *testing.T, url, key string) {
 	}
 }
 
-// proxied runs the configuration of nginx that the page of keys shows, and asks through it without a key.
+// proxied runs the two servers in between that the page of keys shows, nginx in ten lines and Node in twenty, and asks
+// through each without a key.
 func proxied(t *testing.T, url, key string) {
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("no nginx on this machine")
+	for name, start := range map[string]func(*testing.T, string, string, string) *exec.Cmd{"nginx": nginxInBetween, "node": nodeInBetween} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath(name); err != nil {
+				t.Skipf("no %s on this machine", name)
+			}
+			port := freePort(t)
+			server := start(t, url, key, port)
+			must.Do(t, server.Start())
+			t.Cleanup(func() {
+				_ = server.Process.Kill()
+				_ = server.Wait()
+			})
+			ask := func(path, tag string) *http.Response {
+				var response *http.Response
+				must.Until(t, name+" answers", func() (ok bool) {
+					request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/", nil))(t)
+					request.URL.Opaque = path // as it is, also with dots
+					request.Header = http.Header{"Origin": {"https://www.example.com"}, "If-None-Match": {tag}}
+					var err error
+					response, err = http.DefaultClient.Do(request)
+					return err == nil
+				})
+				t.Cleanup(func() { _ = response.Body.Close() })
+				return response
+			}
+			before := newClient(url, key).do(t, http.MethodGet, "/api/v1/drivers", nil).header.Get("X-RateLimit-Remaining")
+			first, second := ask("/racing/api/v1/calendar", ""), ask("/racing/api/v1/calendar", "")
+			body, again := must.Get(io.ReadAll(first.Body))(t), must.Get(io.ReadAll(second.Body))(t)
+			must.Show(t, "the answer through "+name, string(body), "Bahrain Grand Prix")
+			must.Equal(t, "an answer from the cache of "+name, string(body), string(again))
+			must.Equal(t, "status of a known answer", http.StatusNotModified, ask("/racing/api/v1/calendar", first.Header.Get("ETag")).StatusCode)
+			after := newClient(url, key).do(t, http.MethodGet, "/api/v1/drivers", nil).header.Get("X-RateLimit-Remaining")
+			left, rest := must.Get(strconv.Atoi(before))(t), must.Get(strconv.Atoi(after))(t)
+			must.Hold(t, left == rest+2 || rest > left, "%s sent %d requests for one address, want 1", name, left-rest-1) // rest > left: another minute
+			must.Equal(t, "status of a wrong parameter", http.StatusUnprocessableEntity, ask("/racing/api/v1/calendar?year=x", "").StatusCode)
+			for _, path := range []string{"/racing/api/v1/../../status", "/racing/api/v1/%2e%2e/%2e%2e/status", "/api/v1/calendar", "/racing@example.com/api/v1/calendar", "/racing//example.com/api/v1/calendar"} {
+				status := ask(path, "").StatusCode
+				must.Hold(t, status == http.StatusNotFound || status == http.StatusBadRequest, "%s through %s: got %d, want 404 or 400", path, name, status)
+			}
+		})
 	}
+}
+
+func nginxInBetween(t *testing.T, url, key, port string) *exec.Cmd {
 	var shown string
 	for _, d := range docs.Documents() {
 		if d.Path == "/docs/keys" {
 			shown = html.UnescapeString(regexp.MustCompile(`(?s)<code>(proxy_cache_path.*?)</code>`).FindStringSubmatch(string(d.Body))[1])
 		}
 	}
-	dir, address := t.TempDir(), "127.0.0.1:"+freePort(t)
-	shown = strings.NewReplacer(`<span class="origin">https://HOST</span>`, url, "gc_live_…", key, "/var/cache/nginx", dir, "server {", "server {\n  listen "+address+";").Replace(shown)
+	must.Equal(t, "lines of nginx", 10, strings.Count(shown, "\n")+1)
+	dir := t.TempDir()
+	shown = strings.NewReplacer(`<span class="origin">https://HOST</span>`, url, "gc_live_…", key, "/var/cache/nginx", dir, "server {", "server {\n  listen 127.0.0.1:"+port+";").Replace(shown)
 	temporary := strings.ReplaceAll("client_body_temp_path DIR/b; proxy_temp_path DIR/p; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;\n", "DIR", dir)
 	workers := "" // of another user than root by default, who cannot write to dir
 	if os.Geteuid() == 0 {
@@ -90,31 +133,17 @@ func proxied(t *testing.T, url, key string) {
 	}
 	file := filepath.Join(dir, "nginx.conf")
 	must.Do(t, os.WriteFile(file, []byte(workers+"daemon off; error_log stderr; pid "+dir+"/pid; events {}\nhttp { access_log off;\n"+temporary+shown+"\n}\n"), 0o600))
-	nginx := exec.CommandContext(t.Context(), program, "-c", file)
-	must.Do(t, nginx.Start())
-	t.Cleanup(func() {
-		_ = nginx.Process.Kill()
-		_ = nginx.Wait()
-	})
-	ask := func() (body, left string) {
-		must.Until(t, "nginx answers", func() bool {
-			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/racing/api/v1/calendar", nil))(t)
-			request.Header.Set("Origin", "https://www.example.com")
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return false
-			}
-			defer response.Body.Close()
-			text, err := io.ReadAll(response.Body)
-			body, left = string(text), response.Header.Get("X-RateLimit-Remaining")
-			return response.StatusCode == http.StatusOK && err == nil
-		})
-		return body, left
-	}
-	first, left := ask()
-	second, again := ask()
-	must.Show(t, "the answer through nginx", first, "Bahrain Grand Prix")
-	must.Hold(t, first == second && left == again, "through nginx: %d and %d bytes, %s and %s requests left, want one answer from its cache", len(first), len(second), left, again)
+	return exec.CommandContext(t.Context(), "nginx", "-c", file)
+}
+
+func nodeInBetween(t *testing.T, url, key, port string) *exec.Cmd {
+	proxy := docs.Proxy()
+	must.Equal(t, "lines of Node", 20, strings.Count(proxy.Text, "\n"))
+	file := filepath.Join(t.TempDir(), proxy.File)
+	must.Do(t, os.WriteFile(file, []byte(proxy.Text), 0o600))
+	cmd := exec.CommandContext(t.Context(), "node", file)
+	cmd.Env = append(os.Environ(), "GRIDCAST_URL="+url, "GRIDCAST_KEY="+key, "PORT="+port)
+	return cmd
 }
 
 // requests returns the requests that the page of /calendar shows, one in each language.

@@ -29,7 +29,8 @@ type contents struct {
 
 	Samples, Verifiers, Downloads []Sample
 
-	Seasons  Sample
+	Seasons, Proxy Sample
+
 	Coverage []Covered
 	Changes  []Change
 	Status   []fieldRow // of /status
@@ -108,7 +109,7 @@ func (d *document) contents() *contents {
 		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
 		Description: strings.Split(d.Info.Description, "\n"),
 		Requests:    []string{"/api/v1/next-race"},
-		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Coverage: Coverage(), Changes: Changes(),
+		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Proxy: Proxy(), Coverage: Coverage(), Changes: Changes(),
 	}
 	for _, path := range d.Paths {
 		get := path.Value.Get

@@ -222,6 +222,9 @@ func Sandbox() Sample { return Sample{"Python", "sandbox.py", asset("samples/san
 // Seasons returns the program that gets every season, as files season-YEAR.zip.
 func Seasons() Sample { return Sample{"curl", "seasons.sh", asset("samples/seasons.sh")} }
 
+// Proxy returns the server that answers below /racing/ on 127.0.0.1:PORT with the answers of GRIDCAST_URL.
+func Proxy() Sample { return Sample{"JavaScript", "proxy.mjs", asset("samples/proxy.mjs")} }
+
 // Covered is a fact that the archive has from a season on.
 type Covered struct{ Fact, Request, File, Column, From, Note string }
 

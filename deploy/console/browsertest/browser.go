@@ -211,10 +211,7 @@ func (b *Browser) Picture(name string) {
 	var last look
 	for _, view := range []look{{desktop, "light"}, {phone, "light"}, {phone, "dark"}, {desktop, "dark"}} {
 		if view.scheme != last.scheme {
-			media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}}
-			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
-				b.t.Fatalf("browser: %v", err)
-			}
+			b.Emulate("prefers-color-scheme", view.scheme)
 		}
 		if view.size != last.size {
 			b.Do(chromedp.EmulateViewport(view.width, view.height))
@@ -234,14 +231,20 @@ func (b *Browser) Picture(name string) {
 	}
 }
 
+// Emulate sets a media feature of the page, such as forced-colors to active.
+func (b *Browser) Emulate(feature, value string) {
+	b.t.Helper()
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: feature, Value: value}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+}
+
 // Phone makes the window as wide as a phone. Scrolling is immediate, so that a click does not hit a
 // passing element.
 func (b *Browser) Phone() {
 	b.t.Helper()
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
-		b.t.Fatalf("browser: %v", err)
-	}
+	b.Emulate("prefers-reduced-motion", "reduce")
 	b.Do(chromedp.EmulateViewport(phone.width, phone.height))
 }
 
