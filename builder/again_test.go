@@ -193,7 +193,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 			remembered++
 		}
 		for _, folder := range []string{"objects/", "manifests/"} {
-			if diff := cmp.Diff(objectsIn(t, store, folder), objectsIn(t, b.Store, folder)); diff != "" {
+			if diff := cmp.Diff(testseason.Objects(t, store, folder), testseason.Objects(t, b.Store, folder)); diff != "" {
 				t.Fatalf("%s: %s (-of a new builder +of one that remembers)\n%.4000s", step.what, folder, diff)
 			}
 		}

@@ -15,7 +15,6 @@ import (
 	"gridcast/builder/testseason"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
-	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -36,26 +35,6 @@ func build(t *testing.T, b *builder.Builder, at time.Time) builder.Outcome {
 	return must.Get(b.Build(t.Context(), builder.Request{At: at}))(t)
 }
 
-// objects returns every object of the published bodies by key.
-func objects(t *testing.T, store blob.Store) map[string]string {
-	t.Helper()
-	return objectsIn(t, store, "objects/")
-}
-
-// objectsIn returns every object of a folder by key.
-func objectsIn(t *testing.T, store blob.Store, folder string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for info, err := range store.List(t.Context(), folder) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := must.Get(store.Get(t.Context(), info.Key, blob.MaxDocument))(t)
-		all[info.Key] = string(o.Data)
-	}
-	return all
-}
-
 var midSeason = time.Date(2024, time.July, 1, 12, 0, 0, 0, time.UTC)
 
 func policy() builder.Policy {
@@ -66,7 +45,7 @@ func TestSameInputsSameBytes(t *testing.T) {
 	first, second := service(t, midSeason, policy()), service(t, midSeason, policy())
 	build(t, first, midSeason)
 	build(t, second, midSeason)
-	got, want := objects(t, second.Store), objects(t, first.Store)
+	got, want := testseason.Objects(t, second.Store, "objects/"), testseason.Objects(t, first.Store, "objects/")
 	if len(want) < 100 {
 		t.Fatalf("published %d objects, want a hundred", len(want))
 	}
@@ -122,7 +101,7 @@ func TestRaceWeekend(t *testing.T) {
 			},
 		},
 	} {
-		before := objects(t, b.Store)
+		before := testseason.Objects(t, b.Store, "objects/")
 		outcome := build(t, b, step.at)
 		var events []string
 		for _, e := range outcome.Events {
@@ -132,7 +111,7 @@ func TestRaceWeekend(t *testing.T) {
 			t.Errorf("%s: settled %q, want %q", step.what, got, step.event)
 		}
 		var rendered []string
-		for key := range objects(t, b.Store) {
+		for key := range testseason.Objects(t, b.Store, "objects/") {
 			if _, old := before[key]; !old {
 				path, _, _ := strings.Cut(key, ".")
 				rendered = append(rendered, strings.SplitN(path, "/", 3)[2])

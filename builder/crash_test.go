@@ -12,6 +12,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/proof"
 	"gridcast/builder/tiles"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
@@ -28,6 +29,19 @@ func clone(t *testing.T, s blob.Store) *memblob.Store {
 	c := memblob.New()
 	blobtest.Copy(t, c, s)
 	return c
+}
+
+func mustAudit(t *testing.T, store blob.Store) proof.Audit {
+	t.Helper()
+	return must.Get(proof.AuditStore(t.Context(), store))(t)
+}
+
+// blamed is the first fault of an audit as text.
+func blamed(a proof.Audit) string {
+	if a.Green() {
+		return "nothing"
+	}
+	return a.Faults[0].String()
 }
 
 // logged returns the number of files in the public log of the current version. It checks that tiles and checkpoint

@@ -66,7 +66,7 @@ func TestEnteredSeasonCountsAsTheSourcesOwn(t *testing.T) {
 	}
 	documents := func(byHand bool) map[string]any {
 		b, _, at := enteredSeason(t, byHand, true)
-		derive(t, b, at, true)
+		testseason.Derive(t, b, at, true)
 		build(t, b, at)
 		all := map[string]any{}
 		add := func(name string, data any, ok bool) {
@@ -74,19 +74,19 @@ func TestEnteredSeasonCountsAsTheSourcesOwn(t *testing.T) {
 				t.Errorf("by hand %t: there is no %s", byHand, name)
 			}
 		}
-		forecast, ok := served[[]wire.ForecastRecord](t, b, catalog.Variant{Endpoint: catalog.Forecast})
+		forecast, ok := testseason.Served[[]wire.ForecastRecord](t, b.Store, catalog.Variant{Endpoint: catalog.Forecast})
 		add("forecast", forecast, ok && len(forecast) == 3)
-		odds, ok := served[wire.TitleOdds](t, b, catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2024})
+		odds, ok := testseason.Served[wire.TitleOdds](t, b.Store, catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2024})
 		add("title odds", odds, ok && odds.RacesCounted == 8 && len(odds.AfterRounds) == 8)
-		record, ok := served[wire.TrackRecord](t, b, catalog.Variant{Endpoint: catalog.TrackRecord, Year: 2024})
+		record, ok := testseason.Served[wire.TrackRecord](t, b.Store, catalog.Variant{Endpoint: catalog.TrackRecord, Year: 2024})
 		add("track record", record, ok && record.Hindsight.Races == 8)
-		careers, ok := served[[]wire.Career](t, b, catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType})
+		careers, ok := testseason.Served[[]wire.Career](t, b.Store, catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType})
 		add("careers", careers, ok)
-		pairs, ok := served[[]wire.HeadToHead](t, b, catalog.Variant{Endpoint: catalog.HeadToHead, Year: 2024})
+		pairs, ok := testseason.Served[[]wire.HeadToHead](t, b.Store, catalog.Variant{Endpoint: catalog.HeadToHead, Year: 2024})
 		add("head-to-head", pairs, ok)
-		drivers, ok := served[[]wire.DriverProgress](t, b, catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: 2024})
+		drivers, ok := testseason.Served[[]wire.DriverProgress](t, b.Store, catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: 2024})
 		add("drivers", drivers, ok)
-		teams, ok := served[[]wire.ConstructorProgress](t, b, catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: 2024})
+		teams, ok := testseason.Served[[]wire.ConstructorProgress](t, b.Store, catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.ConstructorsType, Year: 2024})
 		add("constructors", teams, ok && len(teams) == 10)
 		return all
 	}

@@ -64,7 +64,7 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	facts.Circuits[nameless.ID] = nameless
 	faulty := archivetest.Stored(t, facts)
 	build(t, b.Builder, qualified)
-	derive(t, b.Builder, qualified, true)
+	testseason.Derive(t, b.Builder, qualified, true)
 	earlier := build(t, b.Builder, qualified).Version
 	austria, _ := whole.Archive.AsOf(verified).Round(2024, "austria")
 	race := &running{t: t, Builder: b.Builder, round: austria}
@@ -75,7 +75,7 @@ func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 		t.Fatal("no document is refused")
 	}
 	refused = build(t, b.Builder, verified.Add(20*time.Hour)).Version // refused once more
-	derive(t, b.Builder, verified.Add(20*time.Hour), true)
+	testseason.Derive(t, b.Builder, verified.Add(20*time.Hour), true)
 	build(t, b.Builder, verified.Add(21*time.Hour))
 	b.Use(whole)
 	build(t, b.Builder, verified.Add(22*time.Hour))

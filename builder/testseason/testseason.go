@@ -19,6 +19,10 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -236,4 +240,51 @@ func (s *Season) Decide(at time.Time, key int64, decide func(*almanac.Round) ([]
 	if err := s.Try(at, key, decide); err != nil {
 		s.t.Fatalf("decide on %d at %s: %v", key, at, err)
 	}
+}
+
+// Derive makes the derived documents, and ends the test unless there is something to make exactly when want says so.
+func Derive(t testing.TB, b *builder.Builder, at time.Time, want bool) {
+	t.Helper()
+	if made, err := b.Derive(t.Context(), at); err != nil || made != want {
+		t.Fatalf("derive at %s: got %t, %v; want %t", at, made, err, want)
+	}
+}
+
+// Served returns the data of a variant of the current version; ok is false if it has none.
+func Served[T any](t testing.TB, store blob.Store, v catalog.Variant) (data T, ok bool) {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, ok := base.Entry(v.Path())
+	if !ok {
+		return data, false
+	}
+	var content any
+	body, err := base.Body(t.Context(), entry)
+	if err == nil {
+		content, err = schemas.Decode(v, body)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", v.Path(), err)
+	}
+	return content.(wire.Success[T]).Data, true //nolint:forcetypeassert // as Decode documents it
+}
+
+// Objects returns every object of a folder of a store by key.
+func Objects(t testing.TB, store blob.Store, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for info, err := range store.List(t.Context(), folder) {
+		var o blob.Object
+		if err == nil {
+			o, err = store.Get(t.Context(), info.Key, blob.MaxDocument)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[info.Key] = string(o.Data)
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package builder_test
+package proof_test
 
 import (
 	"bytes"
@@ -21,30 +21,24 @@ import (
 	"gridcast/snapshots/blob/faultblob"
 )
 
-func mustAudit(t *testing.T, store blob.Store) proof.Audit {
-	t.Helper()
-	return must.Get(proof.AuditStore(t.Context(), store))(t)
-}
-
 // blamed is the first fault of an audit as text.
-func blamed(a proof.Audit) string {
-	if a.Green() {
-		return "nothing"
+func blamed(t *testing.T, store blob.Store) string {
+	t.Helper()
+	if a := must.Get(proof.AuditStore(t.Context(), store))(t); !a.Green() {
+		return a.Faults[0].String()
 	}
-	return a.Faults[0].String()
+	return "nothing"
 }
 
 // onDisk is a weekend with a frozen pick and three versions, in a folder that a hand can reach into.
-func onDisk(t *testing.T) (*weekend, string) {
+func onDisk(t *testing.T) (*testseason.Season, string) {
 	t.Helper()
 	dir := t.TempDir()
-	store := must.Get(dirblob.Open(dir))(t)
-	w := weekendOf(t, asItWas, testseason.Config{Store: store})
-	b := w.builder()
-	build(t, b, austriaQualified)
-	build(t, b, over)
-	w.decide(over, (*almanac.Round).Verify)
-	build(t, b, over)
+	w := testseason.New(t, testseason.Config{Store: must.Get(dirblob.Open(dir))(t), Stored: testseason.Short(t)})
+	w.Publish(w.Weekend.Qualified)
+	w.Publish(w.Weekend.Over())
+	w.Decide(w.Weekend.Over(), w.Weekend.Key, (*almanac.Round).Verify)
+	w.Publish(w.Weekend.Over())
 	return w, dir
 }
 
@@ -53,9 +47,9 @@ func TestAuditOfAWholeStore(t *testing.T) {
 		t.Skip("short: builds the embedded seasons")
 	}
 	w, _ := onDisk(t)
-	audit := mustAudit(t, w.Store)
+	audit := must.Get(proof.AuditStore(t.Context(), w.Store))(t)
 	if !audit.Green() || audit.Versions != 3 || audit.Current != 3 {
-		t.Errorf("audit: blames %s, looked at %d versions, serves %d; want nothing, 3, 3", blamed(audit), audit.Versions, audit.Current)
+		t.Errorf("audit: blames %s, looked at %d versions, serves %d; want nothing, 3, 3", blamed(t, w.Store), audit.Versions, audit.Current)
 	}
 	if audit.Served != 2 { // in the list of the year and in that of the session
 		t.Errorf("compared %d picks, want 2", audit.Served)
@@ -91,7 +85,7 @@ func TestAuditSeesWhatWasCutOff(t *testing.T) {
 	}
 	w, dir := onDisk(t)
 	must.Do(t, os.Remove(filepath.Join(dir, ledger.Key(w.Ledger.Head().Seq))))
-	if got := blamed(mustAudit(t, w.Store)); !strings.Contains(got, "manifests/") || !strings.Contains(got, "the ledger was cut") {
+	if got := blamed(t, w.Store); !strings.Contains(got, "manifests/") || !strings.Contains(got, "the ledger was cut") {
 		t.Errorf("the last file is gone: the audit blames %s", got)
 	}
 }
@@ -106,7 +100,7 @@ func TestAuditSeesAnotherLedger(t *testing.T) {
 		o := must.Get(other.Store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument))(t)
 		must.Do(t, os.WriteFile(filepath.Join(dir, ledger.Key(seq)), o.Data, 0o600))
 	}
-	if got := blamed(mustAudit(t, w.Store)); !strings.Contains(got, "written anew") {
+	if got := blamed(t, w.Store); !strings.Contains(got, "written anew") {
 		t.Errorf("another ledger: the audit blames %s", got)
 	}
 }
@@ -135,7 +129,7 @@ func TestAuditSeesAForgedPick(t *testing.T) {
 				draft.Variants = append(draft.Variants, snapshots.New(path, forged, nil, m.BuiltAt))
 			}
 			must.Get((&snapshots.Publisher{Store: w.Store}).Publish(t.Context(), draft))(t)
-			if got := blamed(mustAudit(t, w.Store)); !strings.Contains(got, path) || !strings.Contains(got, "the frozen pick of session 2024011") {
+			if got := blamed(t, w.Store); !strings.Contains(got, path) || !strings.Contains(got, "the frozen pick of session 2024011") {
 				t.Errorf("the audit blames %s", got)
 			}
 		})

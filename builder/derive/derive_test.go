@@ -1,4 +1,4 @@
-package builder_test
+package derive_test
 
 import (
 	"bytes"
@@ -22,36 +22,12 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/must"
-	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
-
-// served returns the data of a variant of the current version; ok is false if it has none.
-func served[T any](t *testing.T, b *builder.Builder, v catalog.Variant) (data T, ok bool) {
-	t.Helper()
-	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
-	entry, ok := base.Entry(v.Path())
-	if !ok {
-		return data, false
-	}
-	body := must.Get(base.Body(t.Context(), entry))(t)
-	must.Get(schemas.Decode(v, body))(t)
-	var envelope wire.Success[T]
-	must.Do(t, json.Unmarshal(body, &envelope))
-	return envelope.Data, true
-}
-
-func derive(t *testing.T, b *builder.Builder, at time.Time, want bool) {
-	t.Helper()
-	made, err := b.Derive(t.Context(), at)
-	if err != nil || made != want {
-		t.Fatalf("derive at %s: got %t, %v; want %t", at, made, err, want)
-	}
-}
 
 // TestVerifiedResultDoesNotWaitForItsOdds walks over a race: versions are published without the
 // odds and the record, keep those they have, and get the new ones after Derive.
@@ -69,32 +45,35 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 	sprint := present.Rounds[18]
 	sprint.Number = 13
 	present.Rounds = append(present.Rounds[:12:12], sprint) // two are to come after the race: few to draw
-	b := serviceOf(t, archivetest.Stored(t, facts), qualified.Add(-time.Hour), builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour})
-	build(t, b, qualified)
-	if _, ok := served[wire.TitleOdds](t, b, odds); ok {
+	b := testseason.New(t, testseason.Config{
+		Stored: archivetest.Stored(t, facts), Opened: qualified.Add(-time.Hour),
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+	})
+	b.Publish(qualified)
+	if _, ok := testseason.Served[wire.TitleOdds](t, b.Store, odds); ok {
 		t.Error("odds that nobody has made are published")
 	}
-	derive(t, b, qualified, true)
-	derive(t, b, qualified, false)
-	if outcome := build(t, b, qualified); outcome.Unchanged {
+	testseason.Derive(t, b.Builder, qualified, true)
+	testseason.Derive(t, b.Builder, qualified, false)
+	if outcome := b.Publish(qualified); outcome.Unchanged {
 		t.Error("what was derived is not published")
 	}
-	before, ok := served[wire.TitleOdds](t, b, odds)
+	before, ok := testseason.Served[wire.TitleOdds](t, b.Store, odds)
 	if !ok || before.RacesCounted != 10 || before.RacesRemaining != 3 || before.Simulations != 10_000 || before.Drivers[0].Driver != "VER" {
 		t.Errorf("before the race: got %+v", before)
 	}
 
-	build(t, b, verified)
-	accuracy, _ := served[wire.Accuracy](t, b, catalog.Variant{Endpoint: catalog.Accuracy})
+	b.Publish(verified)
+	accuracy, _ := testseason.Served[wire.Accuracy](t, b.Store, catalog.Variant{Endpoint: catalog.Accuracy})
 	if accuracy.RacesEvaluated != 1 {
 		t.Errorf("the verified result is not published: %+v", accuracy)
 	}
-	if stale, ok := served[wire.TitleOdds](t, b, odds); !ok || stale.RacesCounted != 10 {
+	if stale, ok := testseason.Served[wire.TitleOdds](t, b.Store, odds); !ok || stale.RacesCounted != 10 {
 		t.Errorf("while the odds are not made again: got %+v, want those of before", stale)
 	}
-	derive(t, b, verified, true)
-	build(t, b, verified)
-	after, _ := served[wire.TitleOdds](t, b, odds)
+	testseason.Derive(t, b.Builder, verified, true)
+	b.Publish(verified)
+	after, _ := testseason.Served[wire.TitleOdds](t, b.Store, odds)
 	if after.RacesCounted != 11 || after.RacesRemaining != 2 {
 		t.Errorf("after the race: got %d counted and %d remaining, want 11 and 2", after.RacesCounted, after.RacesRemaining)
 	}
@@ -116,7 +95,7 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 		t.Errorf("the odds after earlier rounds have changed (-before +after)\n%s", diff)
 	}
 
-	got, _ := served[wire.TrackRecord](t, b, record)
+	got, _ := testseason.Served[wire.TrackRecord](t, b.Store, record)
 	if got.Real.Races != 1 || got.Real.RacesWithChances != 1 || got.Real.Picks.LogLoss == nil || got.Real.Pole == nil || got.Real.F0 == nil {
 		t.Errorf("the real record: got %+v, want one race with all scores beside pole and f0", got.Real)
 	}
@@ -126,7 +105,7 @@ func TestVerifiedResultDoesNotWaitForItsOdds(t *testing.T) {
 	if h := got.Hindsight; h.Picks.LogLoss.Value >= h.F0.LogLoss.Value || h.F0.LogLoss.Value >= h.Pole.LogLoss.Value {
 		t.Errorf("in hindsight: log-loss %v, of f0 %v, of pole %v; want them to rise", *h.Picks.LogLoss, *h.F0.LogLoss, *h.Pole.LogLoss)
 	}
-	decided, _ := served[wire.TitleOdds](t, b, catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2021})
+	decided, _ := testseason.Served[wire.TitleOdds](t, b.Store, catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2021})
 	if decided.RacesRemaining != 0 || len(decided.Drivers) != 1 || decided.Drivers[0].Driver != "VER" || decided.Constructors[0].Team != "Mercedes" || decided.AfterRounds != nil {
 		t.Errorf("2021 is over: got %+v", decided)
 	}
@@ -138,11 +117,12 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 		t.Skip("takes ten seconds")
 	}
 	var made [2]string
+	midSeason := time.Date(2024, time.July, 1, 12, 0, 0, 0, time.UTC)
 	for i := range made {
-		b := service(t, midSeason, builder.Policy{Model: predict.NewV2(predict.DefaultParams())})
-		build(t, b, midSeason)
-		derive(t, b, midSeason, true)
-		objects := objectsIn(t, b.Store, "derived/")
+		b := testseason.New(t, testseason.Config{Stored: testseason.Short(t), Opened: midSeason, Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams())}})
+		b.Publish(midSeason)
+		testseason.Derive(t, b.Builder, midSeason, true)
+		objects := testseason.Objects(t, b.Store, "derived/")
 		for _, key := range slices.Sorted(maps.Keys(objects)) {
 			data := objects[key]
 			var text json.RawMessage
@@ -195,9 +175,9 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		}
 	}
 	derived := func(b *builder.Builder, at time.Time) (data map[string]json.RawMessage, anew int) {
-		before := objectsIn(t, b.Store, "derived/")
+		before := testseason.Objects(t, b.Store, "derived/")
 		log.Reset()
-		derive(t, b, at, true)
+		testseason.Derive(t, b, at, true)
 		var file struct {
 			Data  map[string]json.RawMessage
 			Parts map[string]json.RawMessage
@@ -205,9 +185,9 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		var told struct {
 			Anew int `json:"made_anew"`
 		}
-		for key, text := range objectsIn(t, b.Store, "derived/") {
+		for key, text := range testseason.Objects(t, b.Store, "derived/") {
 			if _, old := before[key]; !old {
-				if part, err := snapshots.SharedPart([]byte(text)); !strings.HasPrefix(key, snapshots.SharedFolder) && objectsIn(t, b.Store, part)[part] == "" {
+				if part, err := snapshots.SharedPart([]byte(text)); !strings.HasPrefix(key, snapshots.SharedFolder) && testseason.Objects(t, b.Store, part)[part] == "" {
 					t.Errorf("a prune finds the part %q of %s, %v; want an object", part, key, err)
 				}
 				must.Do(t, source.Decode([]byte(text), &file))
@@ -248,7 +228,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 			t.Errorf("after %d rounds %d parts were made anew, want %d", n+1, anew, want)
 		}
 		bare := memblob.New()
-		for key, data := range objectsIn(t, store, "ledger/") {
+		for key, data := range testseason.Objects(t, store, "ledger/") {
 			must.Get(bare.Create(t.Context(), key, []byte(data)))(t)
 		}
 		then := facts

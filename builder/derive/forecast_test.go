@@ -1,4 +1,4 @@
-package builder_test
+package derive_test
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// newForecaster returns a builder with a ledger of a kind over the seasons 2023 and 2024.
-func newForecaster(t *testing.T, kind ledger.Kind, opened time.Time, change func(*season.Facts)) *builder.Builder {
+// newForecaster returns a season with a ledger of a kind over the seasons 2023 and 2024.
+func newForecaster(t *testing.T, kind ledger.Kind, opened time.Time, change func(*season.Facts)) *testseason.Season {
 	t.Helper()
 	changed := testseason.ShortFacts(t)
 	if change != nil {
@@ -28,7 +28,7 @@ func newForecaster(t *testing.T, kind ledger.Kind, opened time.Time, change func
 	return testseason.New(t, testseason.Config{
 		Archive: must.Get(season.New(changed))(t), Kind: kind, Opened: opened,
 		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
-	}).Builder
+	})
 }
 
 var (
@@ -45,7 +45,7 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 	}
 	june := func(day, hour, minute int) time.Time { return time.Date(2024, 6, day, hour, minute, 0, 0, time.UTC) }
 	b := newForecaster(t, ledger.Simulated, june(24, 8, 0), nil)
-	build(t, b, june(24, 9, 0))
+	b.Publish(june(24, 9, 0))
 	type step struct{ Basis, Next string }
 	var last wire.ForecastRecord
 	for _, tc := range []struct {
@@ -61,9 +61,9 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		{june(29, 12, 0), step{"sprint", "qualifying"}, []season.SessionKind{"form", "practice-1", "sprint-qualifying", "sprint"}, true},
 		{june(29, 16, 0), step{"grid", ""}, []season.SessionKind{"form", "practice-1", "sprint-qualifying", "sprint", "grid"}, true},
 	} {
-		derive(t, b, tc.at, tc.changes)
-		build(t, b, tc.at)
-		all, _ := served[[]wire.ForecastRecord](t, b, allForecasts)
+		testseason.Derive(t, b.Builder, tc.at, tc.changes)
+		b.Publish(tc.at)
+		all, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, allForecasts)
 		if len(all) != 2 || all[0].SessionKey != ofAustria {
 			t.Fatalf("%s: got %d forecasts, want 2, Austria first", tc.at, len(all))
 		}
@@ -78,7 +78,7 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		if own := last.Basis == "grid"; own != (last.EntriesFrom == 0) || !own && last.EntriesFrom != 2024010 {
 			t.Errorf("%s: the starters are those of %d", tc.at, last.EntriesFrom)
 		}
-		if alone, _ := served[[]wire.ForecastRecord](t, b, austriaAlone); len(alone) != 1 || !reflect.DeepEqual(alone[0], last) {
+		if alone, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone); len(alone) != 1 || !reflect.DeepEqual(alone[0], last) {
 			t.Errorf("%s: with the session key: got %+v", tc.at, alone)
 		}
 		var noted []season.SessionKind
@@ -88,30 +88,31 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		}
 		must.Equal(t, fmt.Sprintf("%s: noted", tc.at), tc.noted, noted)
 	}
-	picked, _ := served[[]wire.PredictionRecord](t, b, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: ofAustria})
+	picked, _ := testseason.Served[[]wire.PredictionRecord](t, b.Store, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: ofAustria})
 	if len(picked) != 1 || picked[0].Prediction.Podium != last.Podium || picked[0].Prediction.ConfidencePct != last.Drivers[0].WinPct {
 		t.Errorf("on the grid the forecast is %+v, the pick %+v", last, picked)
 	}
 
-	half := live.Observation{Session: ofAustria, At: ends(36), Received: ends(36).Add(time.Second), Source: "operator:anna", Hand: true, Lap: 36}
+	lap36 := testseason.Austria.Start.Add(36 * 70 * time.Second)
+	half := live.Observation{Session: ofAustria, At: lap36, Received: lap36.Add(time.Second), Source: "operator:anna", Hand: true, Lap: 36}
 	frozen, _ := b.Ledger.Fold().Record(ofAustria)
 	for _, c := range frozen.Pick.Chances {
 		half.Cars = append(half.Cars, live.Car{Driver: c.Driver})
 	}
 	must.Get2(b.Observed().Append(t.Context(), live.Fixture{}, half))(t)
-	build(t, b, half.Received.Add(time.Second))
+	b.Publish(half.Received.Add(time.Second))
 	if frozen, _ = b.Ledger.Fold().Record(ofAustria); frozen.LivePick(50) == nil || frozen.LivePick(50).Model != predict.OrderName {
 		t.Fatalf("an order by hand gave the live picks %+v, want one of the model without gaps", frozen.Live)
 	}
 
 	verified := june(30, 17, 0)
-	build(t, b, verified)
-	derive(t, b, verified, true)
-	build(t, b, verified)
-	if started, ok := served[[]wire.ForecastRecord](t, b, austriaAlone); ok {
+	b.Publish(verified)
+	testseason.Derive(t, b.Builder, verified, true)
+	b.Publish(verified)
+	if started, ok := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone); ok {
 		t.Errorf("a race that has started is forecast: %+v", started)
 	}
-	record, _ := served[wire.TrackRecord](t, b, catalog.Variant{Endpoint: catalog.TrackRecord, Year: 2024})
+	record, _ := testseason.Served[wire.TrackRecord](t, b.Store, catalog.Variant{Endpoint: catalog.TrackRecord, Year: 2024})
 	var bases []string
 	for _, r := range record.Real.Forecasts {
 		bases = append(bases, r.Basis)
@@ -148,10 +149,10 @@ func TestForecastKnowsTheEntriesThatAreEntered(t *testing.T) {
 	}
 	for kind, want := range map[ledger.Kind]bool{ledger.Real: false, ledger.Simulated: true} {
 		b := newForecaster(t, kind, at.Add(-time.Hour), replace)
-		build(t, b, at)
-		derive(t, b, at, true)
-		build(t, b, at)
-		alone, _ := served[[]wire.ForecastRecord](t, b, austriaAlone)
+		b.Publish(at)
+		testseason.Derive(t, b.Builder, at, true)
+		b.Publish(at)
+		alone, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone)
 		if len(alone) != 1 {
 			t.Fatalf("%s: got %+v", kind, alone)
 		}
