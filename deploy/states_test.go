@@ -28,6 +28,7 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
@@ -43,6 +44,8 @@ type states struct {
 	o    *operator.Operator
 	base *snapshots.Base
 	told strings.Builder
+
+	drawn int // states of the drawing for readers that the season has passed
 }
 
 func newStates(t *testing.T) *states {
@@ -324,6 +327,16 @@ func (s *states) cells(state string, key int64) []string {
 		}
 	}
 	cell("live", "%s %d, lap %d, %d cars, %d with chances%s", race.State, race.SessionKey, race.Lap, len(race.Order), withChances, validity)
+	observed := ""
+	if race.SessionKey == key {
+		observed = string(race.State) + strings.TrimSuffix(validity, ", valid")
+	}
+	for _, drawn := range docs.States() {
+		if drawn.Test == state && len(weekend) > 0 {
+			s.drawn++
+			must.Equal(s.t, state+": status and state, as drawn", drawn.Status+" "+drawn.Live, string(weekend[0].Status)+" "+observed)
+		}
+	}
 	past, _ := answer[wire.LiveRace](s, catalog.Live, session)
 	cell("live of the round", "%s, %d laps", past.State, len(past.Timeline))
 	if race.State == wire.LiveWaiting && len(chances) > 0 && chances[0].NotStarting != nil && len(forecast) > 0 {
@@ -386,7 +399,8 @@ func (s *states) is(state string, key int64) {
 
 // TestStates drives one season through all states of a round and of a season, and compares every endpoint and feed in each
 // with testdata/states.txt. In no state a request without parameters is 503, chances add up, and no two answers contradict
-// each other. deploy/docs/states.md has the table for readers.
+// each other. deploy/docs/states.md has the table for readers,
+// and /docs/race-day a drawing.
 func TestStates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: publishes twenty states of a season")
@@ -508,4 +522,5 @@ func TestStates(t *testing.T) {
 	s.is("last race verified", 2024006)
 
 	golden.File(t, "testdata/states.txt", s.told.String())
+	must.Equal(t, "states of the drawing that the season has passed", len(docs.States()), s.drawn)
 }

@@ -434,4 +434,5 @@ func recordAndOdds(t *testing.T, d demo) {
 	})
 	t.Run("proxy", func(t *testing.T) { proxied(t, d.url, d.keys["standard"]) })
 	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })
+	t.Run("tasks", func(t *testing.T) { runTasks(t, d) })
 }

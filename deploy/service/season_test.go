@@ -289,6 +289,7 @@ func TestSeasons2025And2026(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := begin(t, host, clock, base, true)
 		liveThrough(t, u)
+		u.cadence(t)
 		u.reproduce(t)
 	})
 }

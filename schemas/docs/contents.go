@@ -33,7 +33,18 @@ type contents struct {
 
 	Coverage []Covered
 	Changes  []Change
+	Cadence  []Cadence
 	Status   []fieldRow // of /status
+
+	Tasks         []Task
+	Database      []Sample
+	Settle        Sample
+	Wins, Settled string // printed
+
+	States    []State
+	Way       []box
+	WayHeight int
+	chart
 }
 
 // table is a file of a download.
@@ -59,6 +70,7 @@ type endpoint struct {
 	Seasons   Sample
 	Tables    []table // in that file
 	Examples  []example
+	Chart     *chart // of its number
 }
 
 // message is a message to receivers of webhooks.
@@ -110,7 +122,10 @@ func (d *document) contents() *contents {
 		Description: strings.Split(d.Info.Description, "\n"),
 		Requests:    []string{"/api/v1/next-race"},
 		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Proxy: Proxy(), Coverage: Coverage(), Changes: Changes(),
+		Cadence: Cadences(), Tasks: Tasks(), Database: Database(), Settle: Settle(), Wins: Printed("wins"), Settled: Printed("settle"),
+		States: States(), chart: calibration(),
 	}
+	c.Way, c.WayHeight = way()
 	for _, path := range d.Paths {
 		get := path.Value.Get
 		if !slices.Contains(get.Tags, "data") {
@@ -174,6 +189,10 @@ func (d *document) endpoint(path string, get operation) endpoint {
 		return e // a file
 	}
 	e.Body = d.bodyTable(content.Schema)
+	if e.Path == catalog.BasePath+"/"+string(catalog.Probabilities) {
+		c := calibration()
+		e.Chart = &c
+	}
 	e.Examples = examples(content)
 	return e
 }

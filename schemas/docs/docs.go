@@ -6,6 +6,7 @@
 package docs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/csv"
@@ -22,7 +23,7 @@ import (
 	"gridcast/schemas/frame"
 )
 
-//go:embed page.html guide.html sandbox.html page.css page.js samples columns.csv coverage.csv changes.csv
+//go:embed page.html guide.html sandbox.html page.css page.js samples columns.csv coverage.csv cadence.csv states.csv calibration.csv changes.csv
 var assets embed.FS
 
 // Document is one document about the API, under an address that does not change.
@@ -86,21 +87,34 @@ type group struct {
 	Pages []*page
 }
 
-// guide lists the pages of the guide by their templates. The first one is the start, at /docs.
-var guide = []struct{ template, title string }{
-	{"start", "Start"},
-	{"keys", "Keys and limits"},
-	{"sandbox", "Sandbox"},
-	{"caching", "Caching and countdown"},
-	{"picks", "Picks and corrections"},
-	{"webhooks", "Webhooks"},
-	{"widget", "Widget and charts"},
-	{"downloads", "Downloads"},
-	{"coverage", "Coverage"},
-	{"errors", "Errors and headers"},
-	{"stability", "Stability"},
-	{"changelog", "Changes of the API"},
-	{"service", "Service and attribution"},
+// guide lists the pages that are no endpoints, by their templates. The first one is the start, at /docs.
+var guide = []struct {
+	title string // of a group in the list of contents
+	pages [][2]string
+}{
+	{"", [][2]string{{"start", "Start"}}},
+	{"Tasks", tasks()},
+	{"Guide", [][2]string{
+		{"keys", "Keys and limits"},
+		{"sandbox", "Sandbox"},
+		{"caching", "Caching"},
+		{"picks", "Picks and corrections"},
+		{"webhooks", "Webhooks"},
+		{"widget", "Widget and charts"},
+		{"coverage", "Coverage and cadence"},
+		{"errors", "Errors and headers"},
+		{"stability", "Stability"},
+		{"changelog", "Changes of the API"},
+		{"service", "Service and attribution"},
+	}},
+}
+
+// tasks returns the templates and titles of the pages that begin with a task.
+func tasks() (all [][2]string) {
+	for _, t := range Tasks() {
+		all = append(all, [2]string{t.Page, t.Title})
+	}
+	return all
 }
 
 // heading finds the sections of a page.
@@ -121,6 +135,7 @@ func render() []Document {
 	}
 
 	var pages []*page
+	var groups []group
 	add := func(name string, data any, p page) {
 		main := fill(name, data)
 		p.Main = template.HTML(main) //nolint:gosec // a template has filled it
@@ -129,21 +144,28 @@ func render() []Document {
 		}
 		pages = append(pages, &p)
 	}
-	for i, g := range guide {
-		p := page{Name: g.template, Title: g.title, Heading: g.title}
-		if i == 0 {
-			p.Name, p.Heading = "", contents.Summary
+	for _, g := range guide {
+		first := len(pages)
+		for _, names := range g.pages {
+			p := page{Name: names[0], Title: names[1], Heading: names[1]}
+			if len(pages) == 0 {
+				p.Name, p.Heading = "", contents.Summary
+			}
+			add(names[0], contents, p)
 		}
-		add(g.template, contents, p)
+		groups = append(groups, group{g.title, pages[first:]})
 	}
+	endpoints := len(pages)
 	for _, e := range contents.Endpoints {
 		add("endpoint", e, page{Name: e.ID, Title: e.Summary, Heading: e.Summary, Endpoint: strings.TrimPrefix(e.Path, catalog.BasePath)})
 	}
-	all := &site{
-		Groups:    []group{{"Guide", pages[:len(guide)]}, {"Endpoints", pages[len(guide):]}},
-		Languages: []string{"curl", "JavaScript", "Python", "Go"},
-	}
+	all := &site{Groups: append(groups, group{"Endpoints", pages[endpoints:]}), Languages: []string{"curl", "JavaScript", "Python", "Go"}}
 	made := []Document{{"/docs.js", scriptType, []byte(asset("page.js"))}, {ChangesFeed, atomType, changesFeed()}}
+	for _, t := range Tasks() {
+		if t.Picture != "" {
+			made = append(made, Document{t.Picture, "image/webp", []byte(asset("samples/" + t.Page + ".webp"))})
+		}
+	}
 	var index strings.Builder
 	fmt.Fprintf(&index, "# %s\n\n> %s\n\n%s\n", contents.Title, contents.Summary, strings.Join(contents.Description, "\n\n"))
 	const host = "\nIn the examples `https://HOST` stands for the address of this service.\n"
@@ -157,8 +179,10 @@ func render() []Document {
 		text := fmt.Sprintf("# %s\n\nPage: %s\n\n%s", p.Heading, p.Path(), markdown(p.Main))
 		made = append(made, Document{p.Path(), htmlType, []byte(fill("page", p))}, Document{p.Path() + ".md", markdownType, []byte(text)})
 		whole.WriteString(text)
-		if i == 0 || i == len(guide) {
-			fmt.Fprintf(&index, "\n## %s\n\n", all.Groups[min(i, 1)].Title)
+		for _, g := range all.Groups {
+			if g.Pages[0] == p {
+				fmt.Fprintf(&index, "\n## %s\n\n", cmp.Or(g.Title, "Start"))
+			}
 		}
 		fmt.Fprintf(&index, "- [%s](%s.md)\n", p.Title, p.Path())
 	}
@@ -228,6 +252,9 @@ func Proxy() Sample { return Sample{"JavaScript", "proxy.mjs", asset("samples/pr
 // Covered is a fact that the archive has from a season on.
 type Covered struct{ Fact, Request, File, Column, From, Note string }
 
+// Years is the number of seasons since 1950 without the fact.
+func (c Covered) Years() int { return int(figure(c.From)) - 1950 }
+
 // Coverage lists facts by the first season that has them. Column is one of File in the download of a season.
 func Coverage() []Covered {
 	rows := rowsOf("coverage.csv")
@@ -254,6 +281,20 @@ func Changes() []Change {
 	all := make([]Change, 0, len(rows))
 	for _, row := range rows {
 		all = append(all, Change{row[0], row[1], row[2]})
+	}
+	return all
+}
+
+// Cadence is how often the answers of an endpoint changed in a recorded season: in a race weekend, in a week between two,
+// and in a week of winter. Without figures, Note says it in words.
+type Cadence struct{ Endpoint, Weekend, Between, Winter, Note string }
+
+// Cadences lists the endpoints by how often their answers change.
+func Cadences() []Cadence {
+	rows := rowsOf("cadence.csv")
+	all := make([]Cadence, 0, len(rows))
+	for _, row := range rows {
+		all = append(all, Cadence{row[0], row[1], row[2], row[3], row[4]})
 	}
 	return all
 }

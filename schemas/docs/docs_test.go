@@ -3,7 +3,9 @@ package docs_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"html"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -150,6 +153,9 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	for _, d := range docs.Documents() {
 		ids[d.Path] = true
+		if !strings.HasPrefix(d.ContentType, "text/html") {
+			continue // the programs in its text are no elements
+		}
 		for _, id := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(string(d.Body), -1) {
 			if ids[d.Path+"#"+id[1]] {
 				t.Errorf("%s: two elements have the id %s", d.Path, id[1])
@@ -159,7 +165,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	links := regexp.MustCompile(`(?:href="|\]\()([^")]*)`)
 	for _, d := range docs.Documents() {
-		if d.Path == "/docs.js" {
+		if d.Path == "/docs.js" || strings.HasPrefix(d.ContentType, "image/") {
 			continue
 		}
 		found := links.FindAllStringSubmatch(string(d.Body), -1)
@@ -183,7 +189,7 @@ func TestMarkdownSaysTheSame(t *testing.T) {
 		byPath[d.Path] = string(d.Body)
 	}
 	words := regexp.MustCompile(`[\pL\pN]+`)
-	skipped := regexp.MustCompile(`(?s)<(summary|button)\b.*?</(summary|button)>|<div class="browser">.*?</div></div>|<[^>]*>`)
+	skipped := regexp.MustCompile(`(?s)<(summary|button|svg)\b.*?</(summary|button|svg)>|<div class="browser">.*?</div></div>|<[^>]*>`)
 	pages := 0
 	for path, text := range byPath {
 		_, main, isPage := strings.Cut(text, `<h1>`)
@@ -386,17 +392,53 @@ func TestNoDocumentNamesALocalHost(t *testing.T) {
 	}
 }
 
-// TestNoTextIsOneBlock: a paragraph of an endpoint's page has at most 90 words.
+// TestNoTextIsOneBlock: a paragraph of a page has at most 60 words, and a point of a list or a cell of a table 75.
 func TestNoTextIsOneBlock(t *testing.T) {
-	paragraph := regexp.MustCompile(`(?s)<p>(.*?)</p>`)
+	blocks := regexp.MustCompile(`(?s)<(p|li|td|figcaption)\b[^>]*>(.*?)</(?:p|li|td|figcaption)>`)
+	tags := regexp.MustCompile(`<[^>]*>`)
 	for _, d := range docs.Documents() {
-		if !strings.HasPrefix(d.ContentType, "text/html") {
-			continue
-		}
-		for _, m := range paragraph.FindAllStringSubmatch(string(d.Body), -1) {
-			if n := len(strings.Fields(m[1])); n > 90 {
-				t.Errorf("%s: a paragraph of %d words: %.60s…", d.Path, n, m[1])
+		_, main, _ := strings.Cut(string(d.Body), "<main")
+		main, _, _ = strings.Cut(main, `<h2 id="tables">`) // lists of columns, no text
+		for _, m := range blocks.FindAllStringSubmatch(main, -1) {
+			most := 60
+			if m[1] == "li" || m[1] == "td" {
+				most = 75
+			}
+			text := strings.TrimSpace(tags.ReplaceAllString(m[2], ""))
+			if n := len(strings.Fields(text)); n > most {
+				t.Errorf("%s: a block of %d words: %.60s…", d.Path, n, text)
 			}
 		}
 	}
+}
+
+// TestPicturesAreWebP: a page shows a picture of its program, of the size that the page reserves for it.
+func TestPicturesAreWebP(t *testing.T) {
+	for _, task := range docs.Tasks() {
+		for _, d := range docs.Documents() {
+			if task.Picture == d.Path {
+				must.Hold(t, len(d.Body) > 2000 && len(d.Body) < 40_000 && string(d.Body[:4]) == "RIFF" && string(d.Body[8:12]) == "WEBP", "%s is no picture of at most 40 kB: %d bytes", d.Path, len(d.Body))
+			}
+		}
+	}
+}
+
+// TestChartShowsTheFigures: the chart of calibration has the points of deploy/docs/predictions.json, of the model of this
+// release on past grids. With -update it follows them.
+func TestChartShowsTheFigures(t *testing.T) {
+	var figures struct {
+		Grid struct {
+			Reliability []struct {
+				Races     int
+				Said, Won float64
+				Interval  [2]float64
+			}
+		}
+	}
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../deploy/docs/predictions.json"))(t), &figures))
+	want := "races,said,won,low,high\n"
+	for _, b := range figures.Grid.Reliability {
+		want += fmt.Sprintf("%d,%.1f,%.1f,%.1f,%.1f\n", b.Races, 100*b.Said, 100*b.Won, 100*b.Interval[0], 100*b.Interval[1])
+	}
+	golden.File(t, "calibration.csv", want)
 }

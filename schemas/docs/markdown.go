@@ -51,7 +51,7 @@ func (w *markdownWriter) start(e xml.StartElement) {
 	for _, a := range e.Attr {
 		attributes[a.Name.Local] = a.Value
 	}
-	if name := e.Name.Local; w.hidden > 0 || name == "button" || name == "summary" || attributes["class"] == "browser" {
+	if name := e.Name.Local; w.hidden > 0 || name == "button" || name == "summary" || name == "svg" || attributes["class"] == "browser" {
 		w.hidden++
 		return
 	}

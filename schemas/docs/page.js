@@ -10,9 +10,13 @@ const make = (name, attributes, ...children) => {
 // /docs#limits was an address once: it leads to the page or the part of that name.
 if (location.pathname === "/docs" && location.hash.length > 1) {
   const id = location.hash.slice(1), link = document.querySelector(`#contents a[href="/docs/${CSS.escape(id)}"]`);
-  const page = link?.href ?? { limits: "keys", countdown: "caching", corrections: "picks", headers: "errors", why: "stability", attribution: "service" }[id];
+  const page = link?.href ?? { limits: "keys", countdown: "site", proof: "audit", meaning: "audit", corrections: "picks", headers: "errors", why: "stability", attribution: "service" }[id];
   if (page) location.replace(link ? page : `/docs/${page}#${id}`);
 }
+
+// Parts that have moved to another page.
+const moved = { "/docs/picks#proof": "/docs/audit#proof", "/docs/picks#meaning": "/docs/audit#meaning", "/docs/caching#countdown": "/docs/site#countdown" }[location.pathname + location.hash];
+if (moved) location.replace(moved);
 
 for (const span of document.querySelectorAll(".origin")) span.textContent = location.origin;
 
@@ -99,23 +103,38 @@ $("copy-page").addEventListener("click", (e) => copy(e.target, fetch(document.qu
 
 // Search reads the Markdown of all pages once, and lists the parts that have all the words.
 // Words of six letters and more are also found without the blanks and hyphens of the text: timezone finds time zone.
-const squeezed = (text) => text.replace(/[\s-]+/g, ""), has = (part, word) => part.all.includes(word) || (word.length > 5 && part.squeezed.includes(squeezed(word)));
+const squeezed = (text) => text.replace(/[\s-]+/g, ""), alike = (w) => (w.length > 5 ? squeezed(w) : "\n");
+const has = (part, word) => [word, also[word] ?? word].some((w) => part.all.includes(w) || part.squeezed.includes(alike(w)));
+const spelt = (part, word) => (part.all.includes(word) || !part.all.includes(also[word]) ? word : also[word]); // as the part spells it
+const literal = RegExp.escape ?? ((w) => w.replace(/\W/g, "\\$&"));
+const count = (text, w) => text.toLowerCase().split(new RegExp(`(?<![a-z])${literal(w)}`)).length - 1; // points is not in endpoints
+const named = (name, word) => [word, also[word] ?? word].some((w) => count(name, w) > 0);
+// Words of readers, and the words of the pages for the same thing.
+const also = {
+  api_key: "key", apikey: "key", authentication: "authorization", betting: "odds", changelog: "changes of the api", delay: "valid_until", dnf: "did_not_finish",
+  dns: "did_not_start", dsq: "disqualified", embed: "widget", excel: "csv", ical: "calendar.ics", iframe: "widget", lag: "valid_until", latency: "valid_until",
+  license: "licence", pandas: "csv", polling: "poll", postpone: "postponed", push: "webhook", quota: "limit", rescheduled: "round_moved", retired: "did_not_finish",
+  rss: "atom", sdk: "openapi", sla: "/status", spreadsheet: "csv", throttle: "limit", throttling: "limit", tires: "tyres", typescript: "openapi", uptime: "/status",
+};
 const search = $("search"), words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 let parts;
 $("find").hidden = false;
 search.addEventListener("input", async () => {
   parts ??= fetch("/llms-full.txt").then((r) => r.text()).then((all) => all.split(/^# (?=.*\n\nPage: )/m).slice(1).flatMap((page) => {
     const [title, , address] = page.split("\n"), path = address.replace("Page: ", "");
-    return page.split(/^## /m).map((text, i) => ({ path, title, part: i ? text.split("\n", 1)[0].replaceAll("`", "") : "", text: text.replace(/[`*|]|^Page: .*$|\]\([^)]*\)/gm, "").replace(/\s+/g, " ") }));
+    return page.split(/^## /m).map((text, i) => ({ path, title, prose: text.replace(/^```.*?^```/gms, ""), part: i ? text.split("\n", 1)[0].replaceAll("`", "") : "", text: text.replace(/[`*|]|^Page: .*$|\]\([^)]*\)/gm, "").replace(/\s+/g, " ") }));
   })).then((all) => all.map((p) => ({ ...p, all: (p.title + p.text).toLowerCase(), squeezed: squeezed((p.title + p.text).toLowerCase()) })));
   const all = await parts, wanted = words(search.value);
   const found = wanted.length ? all.filter((p) => wanted.every((w) => has(p, w))) : [];
-  found.sort((a, b) => wanted.some((w) => b.title.toLowerCase().includes(w)) - wanted.some((w) => a.title.toLowerCase().includes(w)));
+  // A page named like a word comes first, then a part named like it, then the text, without its programs, that has it most often.
+  const rank = new Map(found.map((p) => [p, wanted.reduce((sum, w) => sum + (named(p.title, w) ? 4 : 0) + (named(p.part, w) ? 2 : 0) + Math.min(1, count(p.prose, spelt(p, w)) / 10), 0)]));
+  found.sort((a, b) => rank.get(b) - rank.get(a));
+  const shown = found.filter((p, i) => found.slice(0, i).filter((q) => q.path === p.path).length < 2); // two parts of a page at most
   $("found").textContent = found.length ? String(found.length) : "";
-  $("hits").replaceChildren(...found.slice(0, 12).map((p) => {
-    const at = Math.max(0, p.text.toLowerCase().indexOf(wanted[0]) - 40), excerpt = make("small", {});
-    excerpt.append(...p.text.slice(at, at + 130).split(new RegExp(`(${wanted.map(RegExp.escape ?? ((w) => w.replace(/\W/g, "\\$&"))).join("|")})`, "i")).map((t, i) => (i % 2 ? make("mark", {}, t) : t)));
-    return make("li", {}, make("a", { href: `${p.path}?find=${encodeURIComponent(search.value)}` }, p.part ? `${p.title} › ${p.part}` : p.title, excerpt));
+  $("hits").replaceChildren(...shown.slice(0, 12).map((p) => {
+    const forms = wanted.map((w) => spelt(p, w)), at = Math.max(0, p.text.toLowerCase().indexOf(forms[0]) - 40), excerpt = make("small", {});
+    excerpt.append(...p.text.slice(at, at + 130).split(new RegExp(`(${forms.map(literal).join("|")})`, "i")).map((t, i) => (i % 2 ? make("mark", {}, t) : t)));
+    return make("li", {}, make("a", { href: `${p.path}?find=${encodeURIComponent(forms.join(" "))}` }, p.part ? `${p.title} › ${p.part}` : p.title, excerpt));
   }));
   if (wanted.length && !found.length) $("hits").append(make("li", { role: "status" }, "No page has all of these words. Try one word, or a shorter one."));
 });
@@ -241,3 +260,14 @@ function indent(json) {
     return t === ":" ? ": " : t;
   });
 }
+
+// The page of coverage names the facts that a season lacks.
+$("year")?.addEventListener("input", () => {
+  const year = Number($("year").value), lacking = [];
+  for (const row of document.querySelectorAll("#covered [data-from]")) {
+    const lacks = year >= 1950 && year < Number(row.dataset.from);
+    row.classList.toggle("lacking", lacks);
+    if (lacks) lacking.push(row.cells[0].textContent);
+  }
+  $("lacks").textContent = year < 1950 ? "" : lacking.length ? `${year} lacks: ${lacking.join("; ")}.` : `${year} has every fact of the table.`;
+});

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -246,6 +247,21 @@ func (b *Browser) Phone() {
 	b.t.Helper()
 	b.Emulate("prefers-reduced-motion", "reduce")
 	b.Do(chromedp.EmulateViewport(phone.width, phone.height))
+}
+
+// WebP returns a picture of the top of the page, light, at a width and a height in CSS pixels and twice as many dots.
+func (b *Browser) WebP(width, height int64) []byte {
+	b.t.Helper()
+	metrics := emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 2}
+	if _, err := chromedp.Call(b.ctx, emulation.SetDeviceMetricsOverride, metrics); err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+	quality := int64(60)
+	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: "webp", Quality: &quality})
+	if err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+	return shot.Data
 }
 
 // Look keeps a picture of the visible part of the page.

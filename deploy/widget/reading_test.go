@@ -1,0 +1,68 @@
+package widget_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/must"
+	"gridcast/schemas/docs"
+)
+
+// cut lists text that a reader cannot see without scrolling sideways, at most three pieces.
+const cut = `[...document.querySelectorAll("main, main *, #contents a, .tools *")].filter((e) => e.checkVisibility() && !e.matches(".unseen, .unseen *, input, svg *")
+	&& e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")
+	.map((e) => e.tagName + " " + e.textContent.trim().slice(0, 40)).slice(0, 3).join("; ")`
+
+// TestEveryPageFits opens every page of the documentation at the width of a desktop and of a phone: the page and each
+// part of it show all of their text without scrolling sideways, and pictures load.
+func TestEveryPageFits(t *testing.T) {
+	b := browsertest.Open(t)
+	url, _ := serve(t)
+	pages := 0
+	for _, narrow := range []bool{false, true} {
+		if narrow {
+			b.Phone()
+		}
+		for _, d := range docs.Documents() {
+			if !strings.HasPrefix(d.ContentType, "text/html") {
+				continue
+			}
+			pages++
+			b.Do(chromedp.Navigate(url + d.Path))
+			b.Evaluate(`(document.querySelectorAll("details").forEach((fold) => { fold.open = true; }), document.querySelectorAll("img").forEach((image) => { image.loading = "eager"; }), "")`)
+			b.Await(`[...document.images].every((image) => image.complete && image.naturalWidth > 0)`, "true")
+			if got := b.Evaluate(cut); got != "" {
+				t.Errorf("%s, narrow %t: cut: %s", d.Path, narrow, got)
+			}
+			must.Equal(t, fmt.Sprintf("%s, narrow %t: the page scrolls sideways", d.Path, narrow), "false", b.Evaluate(`document.documentElement.scrollWidth > innerWidth`))
+		}
+	}
+	must.Hold(t, pages > 60, "got %d pages, want all of them twice", pages)
+}
+
+// TestSearchFinds types words that readers type. One of the first five hits is on a page that answers.
+func TestSearchFinds(t *testing.T) {
+	b := browsertest.Open(t)
+	url, _ := serve(t)
+	b.Do(chromedp.Navigate(url + "/docs/errors"))
+	b.Await(`document.getElementById("find").hidden`, "false")
+	for words, page := range map[string]string{
+		"CORS": "keys", "timezone": "weekends", "time zone": "weekends", "withdraw": "picks", "postponed": "race-day", "etag": "caching", "429": "keys", "rate limit": "keys",
+		"python": "/docs", "csv": "downloads", "Excel": "downloads", "duckdb": "downloads", "webhook": "webhooks", "iframe": "widget", "delay": "live", "dnf": "results", "sprint": "sessions",
+		"points": "standings-progress", "licence": "service", "license": "service", "attribution": "service", "uptime": "service", "sandbox": "keys", "changelog": "stability",
+		"red flag": "race-day", "countdown": "site", "calibration": "probabilities", "proof": "audit", "api key": "keys", "weather": "coverage", "tires": "coverage", "1987": "coverage",
+		"zzyzx": "No page has all of these words. Try one word, or a shorter one.",
+	} {
+		b.Evaluate(fmt.Sprintf(`(document.getElementById("search").value = %q, document.getElementById("search").dispatchEvent(new Event("input")), "")`, words))
+		b.Await(`document.querySelectorAll("#hits li").length > 0`, "true")
+		got := b.Evaluate(`[...document.querySelectorAll("#hits li")].slice(0, 5).map((hit) => hit.querySelector("a")?.pathname.replace("/docs/", "") ?? hit.textContent).join()`)
+		if !strings.Contains(","+got+",", ","+page+",") {
+			t.Errorf("%q finds %s first, want %s", words, got, page)
+		}
+		b.Evaluate(`(document.getElementById("hits").replaceChildren(), "")`)
+	}
+}
