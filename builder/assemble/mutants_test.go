@@ -572,13 +572,13 @@ func (m *mutant) judge() (outcome, detail string, lost int) {
 	return outcome, detail, max(0, missing-1)
 }
 
-// TestMutants judges mistakes in the tables of three recorded weekends: each cell, with each operator. It draws one mistake
-// of each operator and column by a seed. GRIDCAST_MUTANTS=SEED draws the same again, GRIDCAST_MUTANTS=all judges all, and
-// GRIDCAST_MUTANTS=I/N the Ith of N parts, so that several runs together judge all. With GRIDCAST_MUTANTS it prints its
-// progress.
+// TestMutants judges mistakes in the tables of three recorded weekends: each cell, with each operator. It draws 2,000 of
+// them by a seed, among them one of each operator and column. GRIDCAST_MUTANTS=N:SEED draws others, GRIDCAST_MUTANTS=all
+// judges all, and GRIDCAST_MUTANTS=I/N the Ith of N parts, so that several runs together judge all. With GRIDCAST_MUTANTS
+// it prints its progress.
 func TestMutants(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: judges hundreds of documents")
+		t.Skip("short: judges 2,000 documents")
 	}
 	var all []*mutant
 	for _, r := range revisions(t) {
@@ -592,7 +592,7 @@ func TestMutants(t *testing.T) {
 	asked := os.Getenv("GRIDCAST_MUTANTS")
 	all, repeat, err := choose(all, asked)
 	if err != nil {
-		t.Fatalf("GRIDCAST_MUTANTS=%s: want all, a SEED or PART/PARTS", asked)
+		t.Fatalf("GRIDCAST_MUTANTS=%s: want all, COUNT:SEED or PART/PARTS", asked)
 	}
 	t.Logf("%d of %d mutants; repeat with GRIDCAST_MUTANTS=%s", len(all), total, repeat)
 	type verdict struct {
@@ -660,7 +660,8 @@ func (m *mutant) kind() (column, operator string) {
 	return m.table() + " " + m.key, m.operator
 }
 
-// choose returns the mutants of a run and the words that choose the same again: a draw of each kind without words.
+// choose returns the mutants of a run and the words that choose the same again. Without words it draws 2,000: one of each
+// kind, and others.
 func choose(all []*mutant, asked string) (chosen []*mutant, repeat string, err error) {
 	if asked == "all" {
 		return all, asked, nil
@@ -672,22 +673,26 @@ func choose(all []*mutant, asked string) (chosen []*mutant, repeat string, err e
 		}
 		return chosen, asked, nil
 	}
-	seed := uint64(time.Now().UnixNano())
+	count, seed := 2000, uint64(time.Now().UnixNano())
 	if asked != "" {
-		if seed, err = strconv.ParseUint(asked, 10, 64); err != nil {
-			return nil, "", err
+		if n, err := fmt.Sscanf(asked, "%d:%d", &count, &seed); n != 2 || count < 1 {
+			return nil, "", errors.Join(errors.New("no choice of mutants"), err)
 		}
 	}
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	drawn := make(map[[2]string]bool)
+	var others []*mutant
 	for _, m := range all {
 		column, operator := m.kind()
 		if kind := [2]string{column, operator}; !drawn[kind] {
 			drawn[kind] = true
 			chosen = append(chosen, m)
+		} else {
+			others = append(others, m)
 		}
 	}
-	return chosen, strconv.FormatUint(seed, 10), nil
+	chosen = append(chosen, others...)
+	return chosen[:min(count, len(chosen))], fmt.Sprintf("%d:%d", count, seed), nil
 }
 
 // unknowables are mistakes that nothing else in a document contradicts, each with the reason. Places, drivers, teams,
