@@ -81,7 +81,7 @@ func (c *Collector) round(ctx context.Context, last bool) {
 		if r.usage == nil && (!known || before != "") && ctx.Err() == nil {
 			c.Log.Warn("edge not read; its requests are counted when it answers", "edge", r.edge, "err", faults[i])
 		}
-		due = due || r.usage != nil && r.instance() != before
+		due = due || !known || r.usage != nil && r.instance() != before
 		if c.last == nil {
 			c.last = map[string]string{}
 		}
@@ -166,11 +166,11 @@ func list(ctx context.Context, store blob.Store) (numbers []int64, err error) {
 	return numbers, nil
 }
 
-// prune deletes the objects that were closed more than Months ago, and their copies.
+// prune deletes the objects of months that ended more than Months ago, and their copies.
 func prune(ctx context.Context, store blob.Store, numbers []int64, at time.Time) error {
 	for _, number := range numbers {
 		l, _, err := document(store, number).Load(ctx)
-		if err != nil || !l.Closed || !l.Written.AddDate(0, Months, 0).Before(at) {
+		if err != nil || !l.Closed || time.Date(l.Written.Year(), l.Written.Month()+1+Months, 1, 0, 0, 0, 0, time.UTC).After(at) {
 			return err
 		}
 		key := objects(store).Key(number)
