@@ -53,7 +53,7 @@ type pages struct {
 
 func newPages(e *Edge) *pages {
 	ago := func(seconds int64) string { return frame.LongTime(time.Duration(seconds) * time.Second) }
-	functions := template.FuncMap{"ago": ago, "spaced": spaced[wire.Status], "alike": alike, "when": when, "until": until, "late": late, "bars": bars, "notable": notable, "share": share}
+	functions := template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike, "when": when, "until": until, "late": late}
 	status := template.Must(frame.New(statusStyle).New("status").Funcs(functions).Parse(statusSource))
 	widgets := map[string]*resident.Page{}
 	for _, w := range e.deps.Widgets {
@@ -144,7 +144,7 @@ func published(set *resident.Set, path string) (page *resident.Page, known bool)
 }
 
 // spaced writes a status for people.
-func spaced[S ~string](s S) string { return strings.ReplaceAll(string(s), "_", " ") }
+func spaced(s wire.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
 
 // when writes an instant for people. A program finds it in the attribute.
 func when(i wire.Instant) template.HTML {

@@ -32,6 +32,7 @@ import (
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit/redislimit"
+	"gridcast/scheduler/probe"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -108,6 +109,7 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Role != "edge" {
 		d.token()
 		d.webhooks(ctx)
+		d.promises(ctx)
 	}
 	d.disk()
 	d.files(cfg)
@@ -578,6 +580,28 @@ func (d *doctor) token() {
 		d.found("token", Problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
 	default:
 		d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
+	}
+}
+
+// promises checks that the scheduler can measure what is promised.
+func (d *doctor) promises(ctx context.Context) {
+	if d.Role == "scheduler" && len(d.Edges) == 0 {
+		d.found("promises", Note, "export GRIDCAST_EDGES=HOST:PORT   # the --admin-listen of each edge", "no edge is named, so the availability of none is measured")
+	}
+	if d.store == nil {
+		return
+	}
+	rules, err := settings.Load(ctx, d.store)
+	switch {
+	case err != nil: // the check of the settings reports it
+	case rules.PublicAddress == "":
+		d.found("promises", Note, "gridcast settings set --public-address https://api.example.com --store '"+d.Store+"'", "no public address is set, so its availability is not measured")
+	default:
+		if _, fault := probe.Ask(ctx, rules.PublicAddress); fault != "" {
+			d.found("promises", Note, "curl -sS -i "+rules.PublicAddress+"/status", "%s does not answer as an edge does: %s", rules.PublicAddress, fault)
+			return
+		}
+		d.found("promises", Good, "", "%s answers, and the scheduler measures it", rules.PublicAddress)
 	}
 }
 

@@ -47,12 +47,7 @@ func (s *Service) Derive(ctx context.Context) error { return s.derive(ctx, sched
 // WaitNotified waits until all functions of OnPublish have returned.
 func (s *Service) WaitNotified() { s.notifying.Wait() }
 
-// ProbeWith replaces the requests of measure. Call it after Measure and before Start.
-func (s *Service) ProbeWith(probe func(ctx context.Context, address string) (uptime.Minute, probe.State, error)) {
-	s.measuring.probe = probe
-}
-
-// AskWith replaces the requests that time a result. Call it after Measure and before Start.
+// AskWith replaces the requests to the addresses. Call it after Measure and before Start.
 func (s *Service) AskWith(ask func(ctx context.Context, address string) (probe.State, uptime.Fault)) {
 	s.measuring.ask = ask
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -16,11 +15,10 @@ import (
 // measuring holds the measurements of this process.
 type measuring struct {
 	edges []string // addresses of admin ports
-	probe func(ctx context.Context, address string) (uptime.Minute, probe.State, error)
 	ask   func(ctx context.Context, address string) (probe.State, uptime.Fault)
 
-	mu      sync.Mutex        // guards the following
-	targets map[string]string // addresses by name, as read last
+	mu      sync.Mutex // guards the following
+	public  string     // the public address, as read last
 	log     uptime.Log
 	written time.Time // of the last write of the document, or of the start
 	served  time.Time // the verification of the latest result whose serving was measured, race time
@@ -33,57 +31,55 @@ const servedWithin = 2 * time.Minute
 // than real time. Call it before Start.
 func (s *Service) Measure(edges []string) {
 	if s.clock.Speed() == 1 {
-		s.measuring = &measuring{edges: edges, probe: probe.Measure, ask: probe.Ask, written: time.Now()}
+		s.measuring = &measuring{edges: edges, ask: probe.Ask, written: time.Now()}
 	}
 }
 
-// measureTargets returns the addresses to ask, by name. While the settings cannot be read they are those read last.
-func (s *Service) measureTargets(ctx context.Context) map[string]string {
+// eachTarget calls f concurrently for each address. It then enters what f measured, if f returns a function.
+func (s *Service) eachTarget(ctx context.Context, f func(address string) (enter func(l *uptime.Log, name string))) {
 	m := s.measuring
 	rules, err := settings.Load(ctx, s.builder.Store)
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err == nil || m.targets == nil {
-		m.targets = map[string]string{}
-		for _, edge := range m.edges {
-			m.targets[edge] = edge
-		}
-		if rules.PublicAddress != "" {
-			m.targets[uptime.Public] = rules.PublicAddress
-		}
+	if err == nil { // else a store that is down would hide the service
+		m.public = rules.PublicAddress
 	}
-	return maps.Clone(m.targets)
+	targets := map[string]string{uptime.Public: m.public}
+	m.mu.Unlock()
+	for _, edge := range m.edges {
+		targets[edge] = edge
+	}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for name, address := range targets {
+		if address == "" {
+			continue
+		}
+		asking.Go(func() {
+			if enter := f(address); enter != nil {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				enter(&m.log, name)
+			}
+		})
+	}
 }
 
 // measure measures one minute, and writes the document in each new hour.
 func (s *Service) measure(ctx context.Context, _ scheduler.Trigger) error {
 	at, m := time.Now(), s.measuring
-	s.eachTarget(ctx, func(name, address string) {
-		if minute, state, err := m.probe(ctx, address); err == nil {
-			m.mu.Lock()
-			m.log.Add(name, at, minute, time.Duration(state.Age)*time.Second)
-			m.mu.Unlock()
+	s.eachTarget(ctx, func(address string) func(*uptime.Log, string) {
+		minute, state, err := probe.Measure(ctx, m.ask, address)
+		if err != nil {
+			return nil
 		}
+		return func(l *uptime.Log, name string) { l.Add(name, at, minute, state.Age) }
 	})
-	m.mu.Lock()
-	due := !at.Truncate(time.Hour).Equal(m.written.Truncate(time.Hour))
-	m.mu.Unlock()
-	if due {
-		return s.writeMeasured(ctx)
-	}
-	return nil
+	return s.writeMeasured(ctx, at.Truncate(time.Hour))
 }
 
-func (s *Service) eachTarget(ctx context.Context, f func(name, address string)) {
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	for name, address := range s.measureTargets(ctx) {
-		asking.Go(func() { f(name, address) })
-	}
-}
-
-// writeMeasured merges the measurements of this process into the document of the store.
-func (s *Service) writeMeasured(ctx context.Context) error {
+// writeMeasured merges the measurements of this process into the document of the store, if they were last written before
+// an instant. After an error they stay for the next minute.
+func (s *Service) writeMeasured(ctx context.Context, before time.Time) error {
 	m := s.measuring
 	if m == nil {
 		return nil
@@ -91,16 +87,15 @@ func (s *Service) writeMeasured(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	m.log.Merge(&uptime.Log{}, now) // closes days, so that memory does not grow
-	if len(m.log.Targets) == 0 {
-		m.written = now
+	if !m.written.Before(before) || len(m.log.Targets) == 0 {
 		return nil
 	}
+	m.log.Merge(&uptime.Log{}, now) // so that memory does not grow
 	if _, err := uptime.Document(s.builder.Store).Update(ctx, func(l *uptime.Log) error {
 		l.Merge(&m.log, now)
 		return nil
 	}); err != nil {
-		return fmt.Errorf("write what was measured; it is kept for the next minute: %w", err)
+		return fmt.Errorf("write what was measured: %w", err)
 	}
 	m.written = now
 	return nil
@@ -117,18 +112,18 @@ func (s *Service) timeServed(ctx context.Context, _ scheduler.Trigger) error {
 	if !fresh {
 		return nil
 	}
-	s.eachTarget(ctx, func(name, address string) {
-		for ctx.Err() == nil {
+	s.eachTarget(ctx, func(address string) func(*uptime.Log, string) {
+		for {
 			state, fault := m.ask(ctx, address)
 			took := s.clock.Now().Sub(verified)
 			if fault == "" && state.Version >= base.Pointer.Version || took > servedWithin {
-				m.mu.Lock()
-				m.log.AddServed(name, uptime.Served{Verified: verified, Seconds: min(took, servedWithin).Seconds()})
-				m.mu.Unlock()
-				return
+				return func(l *uptime.Log, name string) {
+					d := l.Day(name, time.Now())
+					d.Served = max(d.Served, min(took, servedWithin).Seconds())
+				}
 			}
 			if s.wait(ctx, time.Second) != nil {
-				return
+				return nil
 			}
 		}
 	})
@@ -138,8 +133,8 @@ func (s *Service) timeServed(ctx context.Context, _ scheduler.Trigger) error {
 // lastVerified is the instant of the latest verification or correction of a result up to an instant, race time.
 func (s *Service) lastVerified(until time.Time) (last time.Time) {
 	for r := range s.builder.Ledger.Current(until).Records() {
-		if n := len(r.Revisions); n > 0 && r.Revisions[n-1].At.After(last) {
-			last = r.Revisions[n-1].At
+		if result := r.Result(); result != nil && result.At.After(last) {
+			last = result.At
 		}
 	}
 	return last

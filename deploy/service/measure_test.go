@@ -28,7 +28,7 @@ func (c bubbleTime) Now() time.Time { return time.Now().Add(c.offset).UTC() }
 func (bubbleTime) Speed() float64   { return 1 }
 
 // measuring returns a scheduler of a store that measures, with answers of its own.
-func measuring(t *testing.T, store *memblob.Store, answer func(address string) uptime.Minute) *service.Service {
+func measuring(t *testing.T, store *memblob.Store, answer func(address string) uptime.Fault) *service.Service {
 	t.Helper()
 	start := time.Date(2024, 7, 28, 12, 0, 0, 0, time.UTC)
 	log := slog.New(slog.DiscardHandler)
@@ -37,8 +37,8 @@ func measuring(t *testing.T, store *memblob.Store, answer func(address string) u
 	s := service.New(b, bubbleTime{start.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}, log, prometheus.NewRegistry())
 	s.WithoutDerived()
 	s.Measure([]string{"edge.internal:9100"})
-	s.ProbeWith(func(ctx context.Context, address string) (uptime.Minute, probe.State, error) {
-		return answer(address), probe.State{Age: 60}, context.Cause(ctx)
+	s.AskWith(func(_ context.Context, address string) (probe.State, uptime.Fault) {
+		return probe.State{Age: 60}, answer(address)
 	})
 	return s
 }
@@ -61,11 +61,11 @@ func TestMeasuredMinutes(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
-		good := func(string) uptime.Minute { return uptime.Answered(20*time.Millisecond, false) }
+		good := func(string) uptime.Fault { return "" }
 		var broken atomic.Bool
-		faulty := func(address string) uptime.Minute {
+		faulty := func(address string) uptime.Fault {
 			if broken.Load() && address == "https://api.example.com" {
-				return uptime.Failed(uptime.TLS)
+				return uptime.TLS
 			}
 			return good(address)
 		}
@@ -75,7 +75,7 @@ func TestMeasuredMinutes(t *testing.T) {
 			for _, days := range log.Targets[target] {
 				for _, m := range days.Minutes {
 					switch {
-					case m == good(""):
+					case m == uptime.Answered(0, false):
 						up++
 					case m != 0:
 						down++
@@ -133,7 +133,7 @@ func TestMeasurementsOutliveTheStore(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
-		s := measuring(t, store, func(string) uptime.Minute { return uptime.Failed(uptime.Timeout) })
+		s := measuring(t, store, func(string) uptime.Fault { return uptime.Timeout })
 		must.Advance(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Second)))
 		stop := runs(t, s)
 		must.Get(store.Create(t.Context(), uptime.Key, []byte("damaged")))(t)
@@ -165,7 +165,6 @@ func TestVerificationToServed(t *testing.T) {
 		s := service.New(b, bubbleTime{}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 		s.WithoutDerived()
 		s.Measure([]string{"quick:9100", "slow:9100", "gone:9100"})
-		s.ProbeWith(func(context.Context, string) (uptime.Minute, probe.State, error) { return 0, probe.State{}, nil })
 		s.AskWith(func(_ context.Context, address string) (probe.State, uptime.Fault) {
 			base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 			switch since := time.Since(base.Pointer.At); {
@@ -188,12 +187,9 @@ func TestVerificationToServed(t *testing.T) {
 		stop()
 		log, _ := must.Get2(uptime.Document(store).Load(t.Context()))(t)
 		for target, want := range map[string]float64{"quick:9100": 0, "slow:9100": 4, "gone:9100": 120} {
-			var served []uptime.Served
-			for _, d := range log.Targets[target] {
-				served = append(served, d.Served...)
-			}
-			if len(served) != 1 || !served[0].Verified.Equal(verified) || served[0].Seconds < want || served[0].Seconds > want+2 {
-				t.Errorf("%s served %+v, want the result of %s in %v s", target, served, verified, want)
+			served := log.Day(target, verified).Served
+			if served < want || served > want+2 {
+				t.Errorf("%s served the result of %s in %v s, want %v", target, verified, served, want)
 			}
 		}
 	})

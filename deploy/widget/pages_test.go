@@ -44,6 +44,7 @@ func serveStart(t *testing.T, start func(key string) edge.StartPage) (url, key s
 		return err
 	}))
 	edgetest.Publish(t, store, 1, "")
+	edgetest.Measure(t, store)
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	cfg := edge.DefaultConfig()
 	cfg.StartPage = edge.Shown
@@ -86,7 +87,7 @@ func TestPagesKeepTheirPolicy(t *testing.T) {
 			},
 			`document.getElementById("try-status").textContent.includes("200") + " " + / \d+ bytes$/.test(document.getElementById("try-status").textContent)`, "true true",
 		},
-		{"/status", nil, `document.styleSheets.length`, "1"},
+		{"/status", nil, `document.styleSheets.length + " " + document.querySelectorAll(".bars rect").length + " " + document.querySelectorAll(".bars .down").length`, "1 184 4"},
 	} {
 		b.Do(chromedp.Navigate(url + tt.path))
 		b.Do(tt.steps...)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -192,6 +193,14 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 func (s *Set) headers(v catalog.Variant) *headerSet {
 	_, endpoint := row(v)
 	switch {
+	case !endpoint.Deprecated.IsZero():
+		more := []Field{
+			NewField("Deprecation", fmt.Sprintf("@%d", endpoint.Deprecated.Unix())), NewField("Sunset", endpoint.Sunset.UTC().Format(http.TimeFormat)),
+		}
+		if s.simulated() {
+			more = append(more, Simulated)
+		}
+		return newHeaderSet(JSON, passing, more...)
 	case s.simulated():
 		return sandboxHeaders
 	case endpoint.Passing:

@@ -24,9 +24,6 @@ var (
 	again    = 10 * time.Second // before the second try of a minute
 )
 
-// maxAnswer limits an answer, in bytes.
-const maxAnswer = 4 << 20
-
 // State is the part of /status that is measured.
 type State struct {
 	Ready   bool  `json:"ready"`
@@ -42,9 +39,9 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Measure measures a minute: it asks for /status at an address such as https://api.example.com or 10.0.0.2:9100. If the
-// first try fails, it tries once more. The minute is unknown, with ctx's cause as error, if ctx ends first.
-func Measure(ctx context.Context, address string) (uptime.Minute, State, error) {
+// Measure measures a minute by ask, such as Ask. If the first try fails, it tries once more. The minute is unknown, and the
+// error ctx's cause, if ctx ends first.
+func Measure(ctx context.Context, ask func(context.Context, string) (State, uptime.Fault), address string) (uptime.Minute, State, error) {
 	var fault uptime.Fault
 	for try := range 2 {
 		if try > 0 && !retry.Sleep(ctx, again) {
@@ -52,7 +49,7 @@ func Measure(ctx context.Context, address string) (uptime.Minute, State, error) 
 		}
 		began := time.Now()
 		var state State
-		if state, fault = Ask(ctx, address); fault == "" {
+		if state, fault = ask(ctx, address); fault == "" {
 			return uptime.Answered(time.Since(began), state.Overdue || state.Stale), state, nil
 		}
 	}
@@ -62,62 +59,60 @@ func Measure(ctx context.Context, address string) (uptime.Minute, State, error) 
 	return uptime.Failed(fault), State{}, nil
 }
 
-// Ask asks once. An empty fault means that the service answers and is ready.
+// Ask asks once for /status at an address such as https://api.example.com or 10.0.0.2:9100. An empty fault means that the
+// service answers and is ready.
 func Ask(ctx context.Context, address string) (State, uptime.Fault) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
+	var shaking atomic.Bool // a handshake has begun, and did not succeed
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeStart: func() { shaking.Store(true) },
+		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { shaking.Store(err != nil) },
+	})
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var cut atomic.Bool // the handshake did not succeed
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		TLSHandshakeStart: func() { cut.Store(true) },
-		TLSHandshakeDone:  func(_ tls.ConnectionState, err error) { cut.Store(err != nil) },
-	})
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/status", nil)
-	if err != nil {
+	status, body, err := get(ctx, strings.TrimSuffix(address, "/")+"/status")
+	var network net.Error
+	_, unnamed := errors.AsType[*net.DNSError](err)
+	answer := struct{ Data State }{}
+	switch {
+	case shaking.Load():
+		return State{}, uptime.TLS
+	case unnamed:
 		return State{}, uptime.DNS
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := client.Do(request)
-	if err != nil {
-		if cut.Load() {
-			return State{}, uptime.TLS
-		}
-		return State{}, faultOf(err)
-	}
-	defer func() { _ = response.Body.Close() }() // it was only read
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return State{}, faultOf(err)
-	}
-	var answer struct{ Data *State }
-	switch status := response.StatusCode; {
+	case errors.As(err, &network) && network.Timeout():
+		return State{}, uptime.Timeout
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return State{}, uptime.Refused
+	case err != nil:
+		return State{}, uptime.Connection
 	case status >= 500:
 		return State{}, uptime.ServerError
 	case status >= 400:
 		return State{}, uptime.ClientError
 	case status >= 300:
 		return State{}, uptime.Redirect
-	case status != http.StatusOK, json.Unmarshal(body, &answer) != nil, answer.Data == nil:
+	case status != http.StatusOK, json.Unmarshal(body, &answer) != nil, !strings.Contains(string(body), `"ready":`):
 		return State{}, uptime.NotGridcast
 	case !answer.Data.Ready:
-		return *answer.Data, uptime.NotReady
+		return answer.Data, uptime.NotReady
 	}
-	return *answer.Data, ""
+	return answer.Data, ""
 }
 
-// faultOf names a fault of the connection.
-func faultOf(err error) uptime.Fault {
-	var network net.Error
-	if _, dns := errors.AsType[*net.DNSError](err); dns {
-		return uptime.DNS
+// get returns the status and the body of an answer.
+func get(ctx context.Context, address string) (int, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, nil, err
 	}
-	switch {
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return uptime.Timeout
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return uptime.Refused
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
 	}
-	return uptime.Connection
+	defer func() { _ = response.Body.Close() }() // it was only read
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
+	return response.StatusCode, body, err
 }

@@ -112,11 +112,11 @@ func TestTwoTriesOfAMinute(t *testing.T) {
 		_, _ = io.WriteString(w, `{"data":{"ready":true,"version":7,"overdue":true}}`)
 	}))
 	defer s.Close()
-	m, state, err := probe.Measure(t.Context(), s.URL)
+	m, state, err := probe.Measure(t.Context(), probe.Ask, s.URL)
 	if behind := uptime.Answered(0, true); err != nil || m < behind || m >= uptime.Failed(uptime.DNS) || state.Version != 7 {
 		t.Errorf("the second try answers: got %d, %+v, %v; want a late minute", m, state, err)
 	}
-	m, _, err = probe.Measure(t.Context(), s.URL)
+	m, _, err = probe.Measure(t.Context(), probe.Ask, s.URL)
 	must.Do(t, err)
 	must.Equal(t, "two failures", uptime.Failed(uptime.ClientError), m)
 	must.Equal(t, "tries", int64(4), asked.Load())
@@ -136,7 +136,7 @@ func TestStopMeasuresNothing(t *testing.T) {
 			}
 			_ = c.Close()
 		})
-		if m, _, err := probe.Measure(ctx, address); m != 0 || !errors.Is(err, stop) {
+		if m, _, err := probe.Measure(ctx, probe.Ask, address); m != 0 || !errors.Is(err, stop) {
 			t.Errorf("stopped in try %d: got minute %d, %v; want an unknown one", tries, m, err)
 		}
 		restore()

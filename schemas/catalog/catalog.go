@@ -24,7 +24,10 @@
 // the new bodies with the others belongs to builder/check.
 package catalog
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // BasePath precedes every endpoint path of the contract.
 const BasePath = "/api/v1"
@@ -85,6 +88,10 @@ type Endpoint struct {
 	// Past marks an endpoint that looks back: a request without a season gets the latest season with a row. Other
 	// endpoints of one season look ahead: they show the season of the next race.
 	Past bool
+
+	// Deprecated and Sunset are the instants from which an endpoint is deprecated and may be gone, at least twelve months
+	// apart; zero: it stays. Its answers have them as header fields, see RFC 9745 and RFC 8594.
+	Deprecated, Sunset time.Time
 
 	// The shapes of its variants' paths. No variant has two of them.
 	patterns []pattern

@@ -1,13 +1,13 @@
 // Package uptime keeps measurements of the service: for each address and minute, whether it answered, and how fast.
 // Schedulers merge their measurements into one document of the store. Edges show its report.
 //
-// A day is open until the next day has ended. Then its minutes become a summary. All instants are real time, UTC.
+// The minutes of a day stay until the next day has ended; after that only their counts do. All instants are real time, UTC.
 package uptime
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -18,22 +18,18 @@ import (
 const (
 	// Key is the store key of the document.
 	Key = "uptime.json"
-	// Public is the name of the public address among the targets. The others have their own address as name.
+	// Public is the name of the public address among the targets. The name of an edge is its address.
 	Public = "public"
 	// Days is the number of days that the document keeps and the report shows.
 	Days = 90
-	// Slow is the time from which an answer is slow.
-	Slow = time.Second
+	// slow is the time from which an answer is slow.
+	slow = time.Second
 
 	minutesOfDay = 24 * 60
-	dateForm     = time.DateOnly
 )
 
 // Fault is the reason why a minute is down.
 type Fault string
-
-// faults are all of them. The document stores positions of this list, so it only grows at its end.
-var faults = []Fault{DNS, TLS, Refused, Timeout, Connection, Redirect, ClientError, ServerError, NotReady, NotGridcast}
 
 // The reasons why a minute is down.
 const (
@@ -48,6 +44,9 @@ const (
 	NotReady    Fault = "not_ready"    // the edge answers and has no version or no keys
 	NotGridcast Fault = "not_gridcast" // another status, or another body than that of /status
 )
+
+// faults has the positions that minutes store, so it only grows at its end.
+var faults = []Fault{DNS, TLS, Refused, Timeout, Connection, Redirect, ClientError, ServerError, NotReady, NotGridcast}
 
 // Minute is a measurement of a minute: 0 if it is unknown, else milliseconds plus a part for a late version, else a
 // fault. Of two measurements the larger one is the worse one, and it counts.
@@ -70,37 +69,16 @@ func Answered(took time.Duration, behind bool) Minute {
 // Failed is a minute without a good answer.
 func Failed(f Fault) Minute { return failed + Minute(slices.Index(faults, f)) }
 
-// fault is the reason of a minute that is down.
-func (m Minute) fault() Fault {
-	if i := int(m - failed); i < len(faults) {
-		return faults[i]
-	}
-	return NotGridcast // stored by a later release
-}
-
 // Log is the content of the document. The zero value is empty. It is not safe for concurrent use.
 type Log struct {
 	Updated time.Time                  `json:"updated"` // of the last merge
 	Targets map[string]map[string]*Day `json:"targets"` // by name and date
 }
 
-// Day is a day of a target.
+// Day is a day of a target. Up, down and unknown are 1440 minutes together, and fewer on the day of the last merge.
 type Day struct {
-	Minutes []Minute `json:"minutes,omitempty"` // all of the day; nil once it is closed
-	Served  []Served `json:"served,omitempty"`  // by ascending instant
-	// Oldest is the age of the oldest version that was served, in seconds.
-	Oldest int64   `json:"oldest_version_seconds,omitzero"`
-	Closed Summary `json:"closed,omitzero"` // of a closed day
-}
-
-// Served is how long the target took to serve a result.
-type Served struct {
-	Verified time.Time `json:"verified"` // the instant of the event in the ledger
-	Seconds  float64   `json:"seconds"`
-}
-
-// Summary counts the minutes of a day. Up, down and unknown are 1440 together once the day is closed.
-type Summary struct {
+	Date    string        `json:"date"`
+	Minutes []Minute      `json:"minutes,omitempty"` // all of the day; nil in a report, and once the next day has ended
 	Up      int           `json:"up"`
 	Down    int           `json:"down"`
 	Unknown int           `json:"unknown"`
@@ -110,6 +88,9 @@ type Summary struct {
 	P99     int           `json:"p99_ms,omitzero"`
 	Faults  map[Fault]int `json:"faults,omitempty"` // down minutes
 	Worst   *Outage       `json:"worst_outage,omitempty"`
+	Oldest  int64         `json:"oldest_version_seconds,omitzero"` // age of the oldest version served
+	// Served is the longest time from the verification of a result to the answer with it, in seconds.
+	Served float64 `json:"served_seconds,omitzero"`
 }
 
 // Outage is a run of minutes that are down, within a day.
@@ -119,25 +100,24 @@ type Outage struct {
 	Fault   Fault  `json:"fault"` // of its first minute
 }
 
-// Document is the document of a store. Its content is not damaged if Load succeeds.
+// Document is the document of a store. Load refuses days that no scheduler wrote.
 func Document(store blob.Store) blob.Document[Log] {
 	return blob.Document[Log]{Store: store, Key: Key, Copied: true, Decode: func(data []byte) (l Log, err error) {
-		if err := blob.DecodeJSON(data, &l); err != nil {
-			return l, err
-		}
-		for name, days := range l.Targets {
+		err = blob.DecodeJSON(data, &l)
+		for _, days := range l.Targets {
 			for date, d := range days {
-				if _, err := time.Parse(dateForm, date); err != nil || d == nil || len(d.Minutes) != minutesOfDay && len(d.Minutes) != 0 {
-					return l, fmt.Errorf("%s %q: want a date with 1440 minutes or none", name, date)
+				if d == nil || d.Date != date || len(d.Minutes) != minutesOfDay && d.Minutes != nil {
+					return l, fmt.Errorf("%q is no day with 1440 minutes", date)
 				}
 			}
 		}
-		return l, nil
+		return l, err
 	}}
 }
 
-// day returns the day of an instant, and makes it.
-func (l *Log) day(target, date string) *Day {
+// Day returns the day of an instant, and makes it if there is none.
+func (l *Log) Day(target string, at time.Time) *Day {
+	date := at.UTC().Format(time.DateOnly)
 	if l.Targets == nil {
 		l.Targets = map[string]map[string]*Day{}
 	}
@@ -145,108 +125,96 @@ func (l *Log) day(target, date string) *Day {
 		l.Targets[target] = map[string]*Day{}
 	}
 	if l.Targets[target][date] == nil {
-		l.Targets[target][date] = &Day{Minutes: make([]Minute, minutesOfDay)}
+		l.Targets[target][date] = &Day{Date: date, Minutes: make([]Minute, minutesOfDay)}
 	}
 	return l.Targets[target][date]
 }
 
-// Add enters the measurement of a minute, and the age of the served version.
-func (l *Log) Add(target string, at time.Time, m Minute, age time.Duration) {
-	at = at.UTC()
-	l.day(target, at.Format(dateForm)).add(at.Hour()*60+at.Minute(), m, int64(age.Seconds()))
-}
-
-func (d *Day) add(minute int, m Minute, oldest int64) {
-	if d.Minutes != nil { // an open day
-		d.Minutes[minute], d.Oldest = max(d.Minutes[minute], m), max(d.Oldest, oldest)
+// Add enters the measurement of a minute, and the age of the served version in seconds.
+func (l *Log) Add(target string, at time.Time, m Minute, age int64) {
+	if d, i := l.Day(target, at), minuteOf(at); d.Minutes != nil { // else a clock was set back by days
+		d.Minutes[i], d.Oldest = max(d.Minutes[i], m), max(d.Oldest, age)
 	}
 }
 
-// AddServed enters how long the target took to serve a result. Of two measurements of a result the longer one counts.
-func (l *Log) AddServed(target string, s Served) {
-	d := l.day(target, s.Verified.UTC().Format(dateForm))
-	i, known := slices.BinarySearchFunc(d.Served, s, func(a, b Served) int { return a.Verified.Compare(b.Verified) })
-	if !known {
-		d.Served = slices.Insert(d.Served, i, s)
-	}
-	d.Served[i].Seconds = max(d.Served[i].Seconds, s.Seconds)
-}
+func minuteOf(at time.Time) int { return at.UTC().Hour()*60 + at.Minute() }
 
-// Merge adds the measurements of another log at an instant, closes the days before the last one, and removes the days
-// beyond Days. To merge a log twice changes nothing, and so does the order of two logs.
+// Merge adds the measurements that another log has of this day and the day before, counts, and removes the earliest days
+// beyond Days. To merge a log twice changes nothing, and so does the order of two logs. It ignores days to come, which a
+// clock that was ahead wrote.
 func (l *Log) Merge(from *Log, now time.Time) {
 	l.Updated = now.UTC().Truncate(time.Second)
-	today, open := l.Updated.Format(dateForm), l.Updated.AddDate(0, 0, -1).Format(dateForm)
+	open := []time.Time{l.Updated.AddDate(0, 0, -1), l.Updated}
 	for target, days := range from.Targets {
+		for _, at := range open {
+			d := days[at.Format(time.DateOnly)]
+			if d == nil {
+				continue
+			}
+			own := l.Day(target, at)
+			for i := range min(len(d.Minutes), len(own.Minutes)) { // none, if a clock was ahead
+				own.Minutes[i] = max(own.Minutes[i], d.Minutes[i])
+			}
+			own.Oldest, own.Served = max(own.Oldest, d.Oldest), max(own.Served, d.Served)
+		}
+	}
+	today, before := open[1].Format(time.DateOnly), open[0].Format(time.DateOnly)
+	for _, days := range l.Targets {
+		maps.DeleteFunc(days, func(date string, _ *Day) bool { return date > today })
+		for len(days) > Days {
+			delete(days, slices.Min(slices.Collect(maps.Keys(days))))
+		}
 		for date, d := range days {
-			if date < open || date > today {
-				continue // closed, or written by a clock that was ahead
+			if d.Minutes == nil {
+				continue
 			}
-			own := l.day(target, date)
-			for minute, m := range d.Minutes {
-				own.add(minute, m, d.Oldest)
-			}
-			for _, s := range d.Served {
-				l.AddServed(target, s)
+			if d.count(d.Minutes); date == today {
+				d.count(d.Minutes[:minuteOf(l.Updated)])
+			} else if date < before {
+				d.Minutes = nil
 			}
 		}
 	}
-	for target, days := range l.Targets {
-		dates := slices.Sorted(maps.Keys(days))
-		for i, date := range dates {
-			switch d := days[date]; {
-			case date > today, i < len(dates)-Days:
-				delete(days, date)
-			case date < open && d.Minutes != nil:
-				d.Closed, d.Minutes = summary(d.Minutes), nil
-			}
-		}
-		if len(days) == 0 {
-			delete(l.Targets, target)
-		}
-	}
+	maps.DeleteFunc(l.Targets, func(_ string, days map[string]*Day) bool { return len(days) == 0 })
 }
 
-// summary counts minutes.
-func summary(minutes []Minute) (s Summary) {
+// count sets the figures that follow from minutes.
+func (d *Day) count(minutes []Minute) {
+	*d = Day{Date: d.Date, Minutes: d.Minutes, Oldest: d.Oldest, Served: d.Served, Faults: map[Fault]int{}, Worst: &Outage{}}
 	var took []int
-	run := Outage{}
+	var run Outage
 	for i, m := range minutes {
+		if m < failed {
+			run = Outage{}
+		}
 		switch {
 		case m == 0:
-			s.Unknown++
-		case m < failed:
-			s.Up++
-			if m >= late {
-				s.Late++
+			d.Unknown++
+		case m >= failed:
+			fault := faults[min(int(m-failed), len(faults)-1)] // a later release may store others
+			d.Down++
+			d.Faults[fault]++
+			if run.Minutes++; run.Minutes == 1 {
+				run.From, run.Fault = fmt.Sprintf("%02d:%02d", i/60, i%60), fault
 			}
-			took = append(took, int(m%late))
-			if time.Duration(m%late)*time.Millisecond >= Slow {
-				s.Slow++
+			if run.Minutes > d.Worst.Minutes {
+				*d.Worst = run
 			}
 		default:
-			if s.Faults == nil {
-				s.Faults = map[Fault]int{}
+			d.Up++
+			d.Late += int(m / late)
+			took = append(took, int(m%late))
+			if took[len(took)-1] >= int(slow.Milliseconds()) {
+				d.Slow++
 			}
-			s.Down++
-			s.Faults[m.fault()]++
-			if run.Minutes == 0 {
-				run = Outage{From: fmt.Sprintf("%02d:%02d", i/60, i%60), Fault: m.fault()}
-			}
-			if run.Minutes++; s.Worst == nil || run.Minutes > s.Worst.Minutes {
-				worst := run
-				s.Worst = &worst
-			}
-			continue
 		}
-		run = Outage{}
 	}
-	if len(took) > 0 {
-		slices.Sort(took)
-		rank := func(share float64) int { return took[int(math.Ceil(share*float64(len(took))))-1] }
-		s.P50, s.P99 = rank(.5), rank(.99)
+	if d.Down == 0 {
+		d.Worst = nil
 	}
-	return s
+	if slices.Sort(took); d.Up > 0 {
+		d.P50, d.P99 = took[(d.Up-1)*50/100], took[(d.Up-1)*99/100]
+	}
 }
 
 // Report is the public form of a log.
@@ -255,77 +223,44 @@ type Report struct {
 	Targets []TargetReport `json:"targets"`          // the public address first
 }
 
-// TargetReport is the report about a target.
+// TargetReport is the report about a target. Both shares are in percent, rounded down to three decimals, so that a minute
+// of 90 days is seen.
 type TargetReport struct {
-	Name string `json:"name"` // "public", or "edge 1": addresses of edges are not public
-	// Availability is the share of the known minutes that are up, rounded down; nil: no minute is known.
-	Availability *float64    `json:"availability_pct,omitempty"`
-	Measured     float64     `json:"measured_pct"` // the share of all minutes that are known, rounded down
-	Days         []DayReport `json:"days"`         // 90, the earliest first
-}
-
-// DayReport is the report about a day. The last day ends with the last merge.
-type DayReport struct {
-	Date string `json:"date"`
-	Summary
-
-	Oldest int64 `json:"oldest_version_seconds,omitzero"`
-	// Served is the longest time from the verification of a result to the answer with it, in seconds.
-	Served float64 `json:"served_seconds,omitzero"`
+	Name         string      `json:"name"`                       // "public", or "edge 1": addresses of edges are not public
+	Availability json.Number `json:"availability_pct,omitempty"` // share of the known minutes that are up; empty: none is known
+	Measured     json.Number `json:"measured_pct,omitempty"`     // share of all minutes that are known
+	Days         []Day       `json:"days"`                       // 90, the earliest first
 }
 
 // Report returns the report about all targets, each with a row for every day.
 func (l *Log) Report() Report {
 	r := Report{Updated: wire.Instant(l.Updated), Targets: []TargetReport{}}
-	edges := 0
-	names := slices.Sorted(maps.Keys(l.Targets))
-	if i := slices.Index(names, Public); i > 0 {
-		names = slices.Insert(slices.Delete(names, i, i+1), 0, Public)
-	}
-	for _, name := range names {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(l.Targets)), func(name string) bool { return name == Public })
+	for i, name := range slices.Insert(names, 0, Public) {
 		t := TargetReport{Name: Public}
-		if name != Public {
-			edges++
-			t.Name = fmt.Sprintf("edge %d", edges)
+		if i > 0 {
+			t.Name = fmt.Sprintf("edge %d", i)
 		}
 		var up, known, all int
-		for before := Days - 1; before >= 0; before-- {
-			row := l.row(l.Targets[name], l.Updated.UTC().AddDate(0, 0, -before))
+		for ago := range Days {
+			row := Day{Date: l.Updated.AddDate(0, 0, ago+1-Days).Format(time.DateOnly), Unknown: minutesOfDay}
+			if d := l.Targets[name][row.Date]; d != nil {
+				row = *d
+				row.Minutes = nil
+			}
 			t.Days = append(t.Days, row)
 			up, known, all = up+row.Up, known+row.Up+row.Down, all+row.Up+row.Down+row.Unknown
 		}
-		if known > 0 {
-			share := percent(up, known)
-			t.Availability = &share
+		if t.Availability, t.Measured = percent(up, known), percent(known, all); l.Targets[name] != nil {
+			r.Targets = append(r.Targets, t)
 		}
-		if all > 0 {
-			t.Measured = percent(known, all)
-		}
-		r.Targets = append(r.Targets, t)
 	}
 	return r
 }
 
-// percent is part of all in percent, rounded down to three decimals, so that one minute of 90 days is seen.
-func percent(part, all int) float64 { return float64(part*100_000/all) / 1000 }
-
-// row is the report about the day of an instant.
-func (l *Log) row(days map[string]*Day, at time.Time) DayReport {
-	row := DayReport{Date: at.Format(dateForm)}
-	d, known := days[row.Date]
-	if !known {
-		d = &Day{Minutes: make([]Minute, minutesOfDay)}
+func percent(part, all int) json.Number {
+	if all == 0 {
+		return ""
 	}
-	row.Summary, row.Oldest = d.Closed, d.Oldest
-	if d.Minutes != nil {
-		end := minutesOfDay
-		if at.Equal(l.Updated) {
-			end = at.Hour()*60 + at.Minute()
-		}
-		row.Summary = summary(d.Minutes[:end])
-	}
-	for _, s := range d.Served {
-		row.Served = max(row.Served, s.Seconds)
-	}
-	return row
+	return json.Number(fmt.Sprintf("%.3f", float64(part*100_000/all)/1000))
 }

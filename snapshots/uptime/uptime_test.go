@@ -24,9 +24,9 @@ func random(r *rand.Rand, at time.Time) *uptime.Log {
 		if r.IntN(7) == 0 {
 			m = uptime.Failed([]uptime.Fault{uptime.DNS, uptime.TLS, uptime.Timeout, uptime.NotGridcast}[r.IntN(4)])
 		}
-		l.Add([]string{uptime.Public, edge}[r.IntN(2)], at.Add(-time.Duration(r.IntN(3000))*time.Minute), m, time.Duration(r.IntN(1e6))*time.Second)
+		l.Add([]string{uptime.Public, edge}[r.IntN(2)], at.Add(-time.Duration(r.IntN(3000))*time.Minute), m, int64(r.IntN(1e6)))
 	}
-	l.AddServed(edge, uptime.Served{Verified: at.Add(-time.Duration(r.IntN(2)) * time.Hour), Seconds: r.Float64()})
+	l.Day(edge, at).Served = r.Float64()
 	return l
 }
 
@@ -60,7 +60,7 @@ func TestTwoSchedulersCountOnce(t *testing.T) {
 			for i, d := range target.Days {
 				want := 1440
 				if i == 89 {
-					want = 12 * 60
+					want = 12 * 60 // up to noon
 				}
 				if got := d.Up + d.Down + d.Unknown; got != want || d.Slow+d.Late > 2*d.Up {
 					t.Fatalf("%s %s: %d up + %d down + %d unknown = %d minutes, want %d", target.Name, d.Date, d.Up, d.Down, d.Unknown, got, want)
@@ -80,7 +80,7 @@ func TestDayOfATarget(t *testing.T) {
 	var l uptime.Log
 	day := noon.Add(-12*time.Hour - 20*time.Second)
 	minute := func(n int, m uptime.Minute) {
-		l.Add(uptime.Public, day.Add(time.Duration(n)*time.Minute), m, time.Hour)
+		l.Add(uptime.Public, day.Add(time.Duration(n)*time.Minute), m, 3600)
 	}
 	for n := range 100 {
 		minute(n, uptime.Answered(time.Duration(n+1)*time.Millisecond, n == 5))
@@ -90,19 +90,18 @@ func TestDayOfATarget(t *testing.T) {
 	minute(103, uptime.Failed(uptime.Timeout))
 	minute(7, uptime.Answered(1200*time.Millisecond, false)) // of another scheduler: the worse one counts
 	minute(103, uptime.Answered(time.Millisecond, false))
-	l.AddServed(uptime.Public, uptime.Served{Verified: day.Add(time.Hour), Seconds: 2.5})
-	l.AddServed(uptime.Public, uptime.Served{Verified: day.Add(time.Hour), Seconds: 1.5})
+	l.Day(uptime.Public, noon).Served = 2.5
 	l.Add("edge.internal:9100", day, uptime.Answered(time.Millisecond, false), 0)
 	var stored uptime.Log
 	stored.Merge(&l, noon)
 	report := stored.Report()
-	must.Equal(t, "the last day", uptime.DayReport{Date: "2026-11-20", Oldest: 3600, Served: 2.5, Summary: uptime.Summary{
-		Up: 100, Down: 3, Unknown: 617, Slow: 1, Late: 1, P50: 51, P99: 100,
+	must.Equal(t, "the last day", uptime.Day{
+		Date: "2026-11-20", Oldest: 3600, Served: 2.5, Up: 100, Down: 3, Unknown: 617, Slow: 1, Late: 1, P50: 51, P99: 100,
 		Faults: map[uptime.Fault]int{uptime.TLS: 1, uptime.DNS: 1, uptime.Timeout: 1},
 		Worst:  &uptime.Outage{From: "01:42", Minutes: 2, Fault: uptime.DNS},
-	}}, report.Targets[0].Days[89])
-	must.Equal(t, "availability", 97.087, *report.Targets[0].Availability)
-	must.Equal(t, "a day before", uptime.DayReport{Date: "2026-11-19", Summary: uptime.Summary{Unknown: 1440}}, report.Targets[0].Days[88])
+	}, report.Targets[0].Days[89])
+	must.Equal(t, "availability", "97.087", report.Targets[0].Availability.String())
+	must.Equal(t, "a day before", uptime.Day{Date: "2026-11-19", Unknown: 1440}, report.Targets[0].Days[88])
 	text := string(must.Get(json.Marshal(report))(t))
 	if strings.Contains(text, "internal") || report.Targets[1].Name != "edge 1" {
 		t.Errorf("the report names an address: %s", text)
@@ -127,14 +126,14 @@ func TestUnknownIsNeverUp(t *testing.T) {
 		l.Merge(&uptime.Log{}, noon.AddDate(0, 0, day-89).Add(11*time.Hour))
 	}
 	got := l.Report().Targets[0]
-	must.Equal(t, "the day without a scheduler", uptime.Summary{Unknown: 1440}, got.Days[44].Summary)
-	if *got.Availability != 99.999 || got.Measured >= 100 {
-		t.Errorf("one minute of 90 days down: %v %%, measured %v %%", *got.Availability, got.Measured)
+	must.Equal(t, "the day without a scheduler", uptime.Day{Date: got.Days[44].Date, Unknown: 1440}, got.Days[44])
+	if got.Availability != "99.999" || got.Measured >= "99" {
+		t.Errorf("one minute of 90 days down: %v %%, measured %v %%", got.Availability, got.Measured)
 	}
 	var none uptime.Log
-	none.AddServed(edge, uptime.Served{Verified: noon, Seconds: 1})
+	none.Day(edge, noon).Served = 1
 	none.Merge(&uptime.Log{}, noon)
-	if got := none.Report().Targets[0]; got.Availability != nil || got.Measured != 0 {
+	if got := none.Report().Targets[0]; got.Availability != "" || got.Measured != "0.000" {
 		t.Errorf("without a measurement: %v, want no availability", got.Availability)
 	}
 }
@@ -159,7 +158,7 @@ func TestOnlyNinetyDaysStay(t *testing.T) {
 // TestDamagedDocument: a document that no scheduler wrote is refused, and not merged.
 func TestDamagedDocument(t *testing.T) {
 	for _, text := range []string{
-		`{"targets":{"public":{"2026-11-20":{"minutes":[1,2]}}}}`, `{"targets":{"public":{"yesterday":{}}}}`,
+		`{"targets":{"public":{"2026-11-20":{"date":"2026-11-20","minutes":[1,2]}}}}`, `{"targets":{"public":{"yesterday":{}}}}`,
 		`{"targets":{"public":{"2026-11-20":null}}}`, `[]`, `{"updated":7}`,
 	} {
 		store := memblob.New()
