@@ -1,11 +1,9 @@
 package edgetest
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
-	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/uptime"
 )
@@ -33,5 +31,7 @@ func Measure(t testing.TB, store blob.Store) {
 		l.Merge(&uptime.Log{}, midnight.Add(12*time.Hour))
 	}
 	l.Day(uptime.Public, end).Served = 1.75
-	must.Get(store.Create(t.Context(), uptime.Key, must.Get(json.Marshal(l))(t)))(t)
+	if _, err := uptime.Document(store).Swap(t.Context(), "", l); err != nil {
+		t.Fatal(err)
+	}
 }
