@@ -107,12 +107,14 @@ func TestArrows(t *testing.T) {
 		must.Hold(t, longestPrefix(pkg) != "", "%s has no place in the house", pkg)
 		for _, path := range imported {
 			if ours, ok := strings.CutPrefix(path, module); ok {
-				must.Hold(t, below(ours, pkg) || slices.ContainsFunc(allowed, func(a string) bool { return below(ours, a) }), "%s may not import %s", pkg, ours)
+				must.Hold(t, below(ours, pkg) || slices.ContainsFunc(allowed, func(a string) bool { return below(ours, a) }),
+					"%s may not import %s", pkg, ours)
 				continue
 			}
 			for border, places := range borders {
 				used[border] = used[border] || below(path, border)
-				must.Hold(t, !below(path, border) || slices.ContainsFunc(places, func(p string) bool { return below(pkg, p) }), "%s may not import %s: it stays in %v", pkg, path, places)
+				must.Hold(t, !below(path, border) || slices.ContainsFunc(places, func(p string) bool { return below(pkg, p) }),
+					"%s may not import %s: it stays in %v", pkg, path, places)
 			}
 			must.Hold(t, !slices.Contains(pure, pkg) || !slices.Contains(impure, path), "%s may not import %s: it is pure", pkg, path)
 		}
@@ -200,7 +202,8 @@ func TestGocronSchedules(t *testing.T) {
 			if found := own.Find(source); found != nil {
 				t.Errorf("%s has a schedule of its own, %s…): make it a job of the scheduler or use scheduler.Every", path, found)
 			}
-			must.Hold(t, !strings.Contains(string(source), "go-co-op/gocron") || path == "../scheduler/gocron.go", "%s imports gocron, which only scheduler/gocron.go does", path)
+			must.Hold(t, !strings.Contains(string(source), "go-co-op/gocron") || path == "../scheduler/gocron.go",
+				"%s imports gocron, which only scheduler/gocron.go does", path)
 		}
 	}
 	must.Hold(t, read >= 15, "read %d files, want all of the packages that run jobs", read)

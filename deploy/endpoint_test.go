@@ -56,7 +56,8 @@ func TestEndpointIsInEveryPlace(t *testing.T) {
 			return err
 		}
 		for _, name := range []catalog.Name{catalog.Sessions, catalog.StandingsProgress, catalog.HeadToHead, catalog.Careers, catalog.FormerCareers, catalog.Identifiers} {
-			must.Hold(t, !strings.Contains(text(path), "catalog."+constantOf(name)), "%s knows /%s; schemas/catalog does not list it among the places of an endpoint", path, name)
+			must.Hold(t, !strings.Contains(text(path), "catalog."+constantOf(name)),
+				"%s knows /%s; schemas/catalog does not list it among the places of an endpoint", path, name)
 		}
 		return nil
 	}))

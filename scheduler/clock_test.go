@@ -39,7 +39,8 @@ func TestRunsStartAtTheirInstant(t *testing.T) {
 				}
 				must.Equal(t, "runs", want, w.ran())
 				for i, d := range late {
-					must.Hold(t, d >= 0 && d < time.Duration(speed), "run %d started %v of race time after its instant, want less than a real nanosecond", i, d)
+					must.Hold(t, d >= 0 && d < time.Duration(speed),
+						"run %d started %v of race time after its instant, want less than a real nanosecond", i, d)
 				}
 			})
 		})
@@ -138,7 +139,8 @@ func TestTimersOfRaceTime(t *testing.T) {
 			clock.jump(tt.jump)
 			<-fired
 			took := time.Since(began)
-			must.Hold(t, took >= tt.least && took <= tt.most, "%s: fired after %v of real time, want %v to %v", tt.name, took, tt.least, tt.most)
+			must.Hold(t, took >= tt.least && took <= tt.most,
+				"%s: fired after %v of real time, want %v to %v", tt.name, took, tt.least, tt.most)
 			must.Hold(t, !timer.Stop(), "%s: a timer that has fired was active", tt.name)
 		}
 		timer := race.AfterFunc(time.Hour, func() { t.Error("a stopped timer fires") })

@@ -80,7 +80,8 @@ func TestRetry(t *testing.T) {
 		}
 		must.Equal(t, "runs", want, w.ran())
 		st := s.Status()[0]
-		must.Hold(t, st.LastError == "" && st.Runs == 5 && st.Failures == 4 && st.Next.IsZero(), "at last: %+v, want 5 runs, 4 failures and none to come", st)
+		must.Hold(t, st.LastError == "" && st.Runs == 5 && st.Failures == 4 && st.Next.IsZero(),
+			"at last: %+v, want 5 runs, 4 failures and none to come", st)
 		stop(t, s)
 	})
 }
@@ -98,9 +99,11 @@ func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 		s := start(t, w, scheduler.DefaultConfig(), job)
 		clock.sleepUntil(start22.Add(time.Hour))
 		synctest.Wait()
-		must.Hold(t, last.Before(start22) && start22.Sub(last) <= 5*time.Second, "last attempt %d was at %v, want one in the last 5 s before %v", attempts, last, start22)
+		must.Hold(t, last.Before(start22) && start22.Sub(last) <= 5*time.Second,
+			"last attempt %d was at %v, want one in the last 5 s before %v", attempts, last, start22)
 		st := s.Status()[0]
-		must.Hold(t, !st.Pending && st.Next.IsZero() && st.LastError != "", "after lights out: %+v, want nothing to come and the error still to be seen", st)
+		must.Hold(t, !st.Pending && st.Next.IsZero() && st.LastError != "",
+			"after lights out: %+v, want nothing to come and the error still to be seen", st)
 		stop(t, s)
 	})
 }

@@ -275,7 +275,8 @@ func TestDocumentFollowsTheCatalog(t *testing.T) {
 			param := catalog.Param{Name: p.Name, Pattern: p.Schema.Pattern, Values: p.Schema.Enum}
 			if p.Schema.Enum != nil {
 				param.Pattern = "^(" + strings.Join(p.Schema.Enum, "|") + ")$"
-				must.Hold(t, p.Schema.Default == p.Schema.Enum[0], "%s: %s: got default %q, want the first of %q", e.Path, p.Name, p.Schema.Default, p.Schema.Enum)
+				must.Hold(t, p.Schema.Default == p.Schema.Enum[0],
+					"%s: %s: got default %q, want the first of %q", e.Path, p.Name, p.Schema.Default, p.Schema.Enum)
 			}
 			must.Hold(t, !p.Required, "%s: %s is documented as required", e.Path, p.Name)
 			got = append(got, param)
@@ -481,7 +482,8 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 			}
 		}
 		for key, n := range count {
-			must.Hold(t, slices.Contains(s.Required, key) == (n == 2) && (s.DependentRequired[key] != nil) == (n == 1), "%s: %s is in %d of the two rows, and the schema says otherwise", name, key, n)
+			must.Hold(t, slices.Contains(s.Required, key) == (n == 2) && (s.DependentRequired[key] != nil) == (n == 1),
+				"%s: %s is in %d of the two rows, and the schema says otherwise", name, key, n)
 		}
 	}
 	for _, picked := range []string{"Podium", "PickedPodium"} {

@@ -81,7 +81,8 @@ func TestCodings(t *testing.T) {
 			if got, err := decoders[coding](data); err != nil || !bytes.Equal(got, b.Identity) {
 				t.Errorf("%s in %s decodes to %d bytes (%v), want the body of %d", path, coding, len(got), err, len(b.Identity))
 			}
-			must.Hold(t, len(b.Identity) <= 10_000 || len(data) <= len(b.Identity)/3, "%s in %s: %d bytes of %d, hardly smaller", path, coding, len(data), len(b.Identity))
+			must.Hold(t, len(b.Identity) <= 10_000 || len(data) <= len(b.Identity)/3,
+				"%s in %s: %d bytes of %d, hardly smaller", path, coding, len(data), len(b.Identity))
 		}
 	}
 	if v.Bytes() != int64(total) {

@@ -94,7 +94,8 @@ func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 
 	r := publish(t, s, after)
 	synctest.Wait()
-	must.Hold(t, r.Version >= reached && (r.Version == reached) == r.Unchanged, "the next run published version %d over %d, unchanged %v", r.Version, reached, r.Unchanged)
+	must.Hold(t, r.Version >= reached && (r.Version == reached) == r.Unchanged,
+		"the next run published version %d over %d, unchanged %v", r.Version, reached, r.Unchanged)
 	_, content = served(t, s)
 	must.Hold(t, cmp.Equal(content, after), "after the next run: %v, want %v", content, after)
 	for i, v := range e.versions {

@@ -207,7 +207,8 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 		restore(t, s, old.Data)
 		synctest.Wait()
 		last := e.lastReport()
-		must.Hold(t, last.State == snapshots.Refused && errors.Is(last.Err, snapshots.ErrLower), "report: got %+v, want version 1 refused as lower", last)
+		must.Hold(t, last.State == snapshots.Refused && errors.Is(last.Err, snapshots.ErrLower),
+			"report: got %+v, want version 1 refused as lower", last)
 		// The next publish claims above every claim, so it is accepted at once.
 		r := publish(t, s, bodies{"drivers": "d3"})
 		must.Advance(time.Second)

@@ -136,7 +136,8 @@ func TestHeldPointerIsReplaced(t *testing.T) {
 	s.Corrupt(snapshots.PointerKey, []byte("{"))
 	p := snapshots.Publisher{Store: s}
 	base := ownBase(t, &p)
-	must.Hold(t, base.Pointer.Held && base.Pointer.Version == 3 && base.Pointer.Reason != "", "pointer %+v, want version 3, held", base.Pointer)
+	must.Hold(t, base.Pointer.Held && base.Pointer.Version == 3 && base.Pointer.Reason != "",
+		"pointer %+v, want version 3, held", base.Pointer)
 }
 
 // TestNumbersAreCountedFromOurNotes lets a writer of the bucket name any version current. The next build goes on from
@@ -187,7 +188,8 @@ func TestNumbersAreCountedFromOurNotes(t *testing.T) {
 				if err == nil {
 					// A new process cannot tell a pointer that was moved back to a version of its own. The number goes on all the same.
 					r, err := p.Publish(t.Context(), draftOf(base, bodies{"drivers": "d3"}))
-					must.Hold(t, err == nil && (r.Version == 3 || r.Version == 4 && test.number == 3), "next build: version %d, %v; want the next number", r.Version, err)
+					must.Hold(t, err == nil && (r.Version == 3 || r.Version == 4 && test.number == 3),
+						"next build: version %d, %v; want the next number", r.Version, err)
 				}
 				if errors.Is(test.want, snapshots.ErrNewKey) {
 					r, err := p.Rollback(t.Context(), 2, "test", "a stranger", raceDay)

@@ -373,7 +373,8 @@ func TestWrongByteInTheCache(t *testing.T) {
 					t.Errorf("a wrong byte in %s was not repaired: %v", key, e.cache)
 				}
 			}
-			must.Hold(t, versions != 2 || lost <= 6, "the newer version was lost by %d wrong bytes, want only those in its own objects, manifest, pointer and source", lost)
+			must.Hold(t, versions != 2 || lost <= 6,
+				"the newer version was lost by %d wrong bytes, want only those in its own objects, manifest, pointer and source", lost)
 		}
 	})
 }

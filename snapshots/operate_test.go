@@ -91,7 +91,8 @@ func TestRollbackFromAnImpossiblePointer(t *testing.T) {
 		pointer, _ := must.Get2(snapshots.LoadPointer(t.Context(), s))(t)
 		s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-01-01T00:00:00Z"}`, number, pointer.Manifest))
 		err := must.Err(snapshots.LoadBase(t.Context(), s, nil))
-		must.Hold(t, errors.Is(err, snapshots.ErrNoBase) && errors.Is(err, snapshots.ErrDamaged) == (number > 1<<53), "%d: build from it: got %v", number, err)
+		must.Hold(t, errors.Is(err, snapshots.ErrNoBase) && errors.Is(err, snapshots.ErrDamaged) == (number > 1<<53),
+			"%d: build from it: got %v", number, err)
 		r := rollback(t, s, 2)
 		must.Hold(t, r.Version == 4, "%d: rolled back under number %d, want 4", number, r.Version)
 		_, content := served(t, s)
@@ -170,7 +171,8 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("got faults %v, %v; want 2", got.Faults, err)
 	}
 	joined := errors.Join(got.Faults...)
-	must.Hold(t, errors.Is(joined, snapshots.ErrDamaged) && errors.Is(joined, blob.ErrNotFound), "faults %v: want one damaged, one missing", joined)
+	must.Hold(t, errors.Is(joined, snapshots.ErrDamaged) && errors.Is(joined, blob.ErrNotFound),
+		"faults %v: want one damaged, one missing", joined)
 }
 
 func TestDiff(t *testing.T) {

@@ -147,7 +147,8 @@ func TestPartsGrow(t *testing.T) {
 		next(bodies{"calendar/2026": strconv.Itoa(i), "standings/drivers/2026": strconv.Itoa(i)})
 	}
 	own, size, _ := written(t, s, 1+versions)
-	must.Hold(t, len(own.Entries) <= 10 && size <= 2000, "the manifest's own file has %d bytes, with %d entries; want those that changed lately", size, len(own.Entries))
+	must.Hold(t, len(own.Entries) <= 10 && size <= 2000,
+		"the manifest's own file has %d bytes, with %d entries; want those that changed lately", size, len(own.Entries))
 	grown := (manifests() - before) / versions
 	must.Hold(t, grown <= 3000, "a version adds %d bytes of manifests, want at most 3,000", grown)
 	found, err := snapshots.Verify(t.Context(), s, 0, nil)
@@ -193,7 +194,8 @@ func TestFollowParts(t *testing.T) {
 		s.Corrupt(parts[0], []byte(`{"name":"1950s","entries":[]}`))
 		e = follow(t, store, nil)
 		last := e.lastReport()
-		must.Hold(t, last.State == snapshots.Refused && last.Public() == "version 2 is damaged", "a damaged part: %+v, want it refused", last)
+		must.Hold(t, last.State == snapshots.Refused && last.Public() == "version 2 is damaged",
+			"a damaged part: %+v, want it refused", last)
 		s.Corrupt(parts[0], whole.Data)
 		must.Advance(10 * time.Second)
 		must.Equal(t, "when the part is whole again", next, e.lastContent())

@@ -192,11 +192,13 @@ func TestDrafts(t *testing.T) {
 			r, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d)
 			switch {
 			case test.want == nil:
-				must.Hold(t, err == nil && !r.Unchanged && r.Version == 2, "got version %d, unchanged %t, %v; want version 2", r.Version, r.Unchanged, err)
+				must.Hold(t, err == nil && !r.Unchanged && r.Version == 2,
+					"got version %d, unchanged %t, %v; want version 2", r.Version, r.Unchanged, err)
 				wantServed(t, s, 2, "")
 				return
 			case errors.Is(test.want, unchanged):
-				must.Hold(t, err == nil && r.Unchanged && r.Version == 1, "got version %d, unchanged %t, %v; want nothing published", r.Version, r.Unchanged, err)
+				must.Hold(t, err == nil && r.Unchanged && r.Version == 1,
+					"got version %d, unchanged %t, %v; want nothing published", r.Version, r.Unchanged, err)
 			case errors.Is(test.want, invalid):
 				must.Fail(t, "an invalid draft", err)
 			default:

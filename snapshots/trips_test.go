@@ -98,7 +98,8 @@ func TestPublishTrips(t *testing.T) {
 			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(4)}: 1,
 		}
 		must.Equal(t, "to learn what another builder published", want, s.take())
-		must.Hold(t, base.Pointer.Version == 4 && base.Manifest.Version == 4, "got version %d with the manifest of %d, want 4", base.Pointer.Version, base.Manifest.Version)
+		must.Hold(t, base.Pointer.Version == 4 && base.Manifest.Version == 4,
+			"got version %d with the manifest of %d, want 4", base.Pointer.Version, base.Manifest.Version)
 	})
 }
 

@@ -50,7 +50,8 @@ func TestDoNotesAFailure(t *testing.T) {
 	})
 	must.Hold(t, errors.Is(err, failure), "got error %v, want %v", err, failure)
 	entries := log.Entries()
-	must.Hold(t, len(entries) == 2 && entries[1].Action == auditlog.Failed && entries[1].Of == 1 && entries[1].Reason == "held", "got %+v, want the change and its failure", entries)
+	must.Hold(t, len(entries) == 2 && entries[1].Action == auditlog.Failed && entries[1].Of == 1 && entries[1].Reason == "held",
+		"got %+v, want the change and its failure", entries)
 }
 
 func TestWriteThatFails(t *testing.T) {
@@ -204,7 +205,8 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 			store := tt.do(t, three(t))
 			log := load(t, store)
 			damage := log.Damage()
-			must.Require(t, len(damage) == 1 && damage[0].Key == tt.damaged && (damage[0].SHA256 == "") == tt.unread, "damage: got %v, want one at %s", damage, tt.damaged)
+			must.Require(t, len(damage) == 1 && damage[0].Key == tt.damaged && (damage[0].SHA256 == "") == tt.unread,
+				"damage: got %v, want one at %s", damage, tt.damaged)
 			if got := len(log.Entries()); got != tt.entries {
 				t.Errorf("%d entries can be read, want %d", got, tt.entries)
 			}
@@ -316,7 +318,8 @@ func TestTextsArePrintable(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	entries := load(t, store).Entries()
-	must.Hold(t, len(entries) == 2 && strings.HasPrefix(entries[1].Reason, "one two  ü") && len(entries[1].Reason) <= chain.MaxText, "got %+v, want the change and its failure on one line", entries)
+	must.Hold(t, len(entries) == 2 && strings.HasPrefix(entries[1].Reason, "one two  ü") && len(entries[1].Reason) <= chain.MaxText,
+		"got %+v, want the change and its failure on one line", entries)
 }
 
 // The bytes of a line never change.

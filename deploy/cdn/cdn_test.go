@@ -100,6 +100,7 @@ func TestVersionsApart(t *testing.T) {
 		behind.Store(step.behind)
 		response, body := nginxtest.Do(t, "GET", base+"/api/v1/standings", "", nil)
 		got, status := fmt.Sprintf("%s %s", response.Header.Get("ETag"), body), response.Header.Get("X-Cache")
-		must.Hold(t, got == step.want && status == step.status, "edges at %s and %s: got %s, %s; want %s, %s", step.version, step.behind, got, status, step.want, step.status)
+		must.Hold(t, got == step.want && status == step.status,
+			"edges at %s and %s: got %s, %s; want %s, %s", step.version, step.behind, got, status, step.want, step.status)
 	}
 }

@@ -139,7 +139,8 @@ func TestFormsAndCommands(t *testing.T) {
 		{"/archive/use", "sha=12ab", typed[operator.UseArchive](t, "12ab"), operator.UseArchive{SHA256: "12ab"}},
 	} {
 		got, err := submit(t, tt.path, tt.form)
-		must.Hold(t, err == nil && reflect.DeepEqual(got, tt.want), "form %s %s: got %#v, %v; want %#v", tt.path, tt.form, got, err, tt.want)
+		must.Hold(t, err == nil && reflect.DeepEqual(got, tt.want),
+			"form %s %s: got %#v, %v; want %#v", tt.path, tt.form, got, err, tt.want)
 		must.Hold(t, reflect.DeepEqual(tt.command, tt.want), "command for %s: got %#v, want %#v", tt.path, tt.command, tt.want)
 	}
 }

@@ -102,7 +102,8 @@ func TestSignIn(t *testing.T) {
 		t.Fatalf("right token: got %s, cookies %v", a.Status, a.Cookies())
 	}
 	cookie := a.Cookies()[0]
-	must.Hold(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode && !strings.Contains(cookie.Value, token), "got cookie %v, want it http-only, same-site strict and without the token", cookie)
+	must.Hold(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode && !strings.Contains(cookie.Value, token),
+		"got cookie %v, want it http-only, same-site strict and without the token", cookie)
 	says(t, "sign-in: the bar of the page", bar(w.do("GET", "/", nil, "Cookie: "+cookie.Name+"="+cookie.Value).body))
 	w.mu.Lock()
 	w.token = "another horse, another staple"
@@ -268,7 +269,8 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	r := w.wait(path, url.Values{"seen": {seen}, "confirm": {"yes"}})
 	must.Require(t, r.Last.Phase == console.Done && r.Last.Result != nil, "verify: got %+v", r.Last)
 	result := r.Last.Result
-	must.Hold(t, result.Version > before && len(result.Edges) == 1 && result.Edges[0].Problem == "" && !result.ServedSince.IsZero(), "verify: got %+v, want a new version served by the edge", result)
+	must.Hold(t, result.Version > before && len(result.Edges) == 1 && result.Edges[0].Problem == "" && !result.ServedSince.IsZero(),
+		"verify: got %+v, want a new version served by the edge", result)
 	wantChanged := []string{
 		"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all",
 		"careers/drivers/2024", "careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "predictions/2024",
@@ -540,7 +542,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/versions/1"} {
 		a := w.asOperator("GET", path, nil, "Accept: text/html")
-		must.Hold(t, strings.Count(a.body, bad) == 0 && strings.Count(a.body, "&lt;script&gt;") != 0, "%s does not escape what an operator wrote", path)
+		must.Hold(t, strings.Count(a.body, bad) == 0 && strings.Count(a.body, "&lt;script&gt;") != 0,
+			"%s does not escape what an operator wrote", path)
 		says(t, "the policy of "+path, regexp.MustCompile(`'sha256-[^']*'`).ReplaceAllString(a.Header.Get("Content-Security-Policy"), "HASH"))
 	}
 }

@@ -71,7 +71,8 @@ func TestShellsReadTheirLines(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"-c", `source "$0" && complete -p gridcast`}, "zsh": {"-n"}, "fish": {"-n"}} {
 		file := completionFile(t, shell)
 		text := must.Get(os.ReadFile(file))(t)
-		must.Hold(t, strings.Contains(string(text), program) && strings.Contains(string(text), "-l tls-cert -r -F") == (shell == "fish"), "%s: got %s", shell, text)
+		must.Hold(t, strings.Contains(string(text), program) && strings.Contains(string(text), "-l tls-cert -r -F") == (shell == "fish"),
+			"%s: got %s", shell, text)
 		path, err := exec.LookPath(shell)
 		if err != nil {
 			t.Logf("%s is not on this machine: it has not read its lines", shell)
@@ -90,7 +91,8 @@ func TestInitAsks(t *testing.T) {
 	s := &terminal.Streams{Given: map[string]bool{"redis": true}}
 	var shown bytes.Buffer
 	must.Do(t, c.ask(s, strings.NewReader("dir:/srv/gridcast\n\nExample Media\n"), &shown))
-	must.Hold(t, c.Store == "dir:/srv/gridcast" && c.Listen == "127.0.0.1:8080" && c.Redis == "redis://given:6379" && c.Client == "Example Media", "got %q, %q, %q, %q", c.Store, c.Listen, c.Redis, c.Client)
+	must.Hold(t, c.Store == "dir:/srv/gridcast" && c.Listen == "127.0.0.1:8080" && c.Redis == "redis://given:6379" && c.Client == "Example Media",
+		"got %q, %q, %q, %q", c.Store, c.Listen, c.Redis, c.Client)
 	golden.Sentence(t, "questions of init", shown.String())
 	must.Fail(t, "an end of the answers is taken for answers", c.ask(s, strings.NewReader("dir:a\n"), &shown))
 }
@@ -106,7 +108,8 @@ func TestFileOfAResult(t *testing.T) {
 		var order operator.Codes
 		var document []byte
 		err := (&resultFlags{File: file}).readFile(&order, &document)
-		must.Hold(t, slices.Equal(order, want) && (err == nil) == (len(order) > 0 || len(document) > 0), "%q: got %q, %q, %v; want %q, a document or an error", content, order, document, err, want)
+		must.Hold(t, slices.Equal(order, want) && (err == nil) == (len(order) > 0 || len(document) > 0),
+			"%q: got %q, %q, %v; want %q, a document or an error", content, order, document, err, want)
 	}
 }
 

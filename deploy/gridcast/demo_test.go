@@ -134,15 +134,18 @@ func TestDemoWeekend(t *testing.T) {
 	_, last := told.messages(secret)
 	t.Run("verifiers", func(t *testing.T) { runVerifiers(t, secret, last) })
 	attempts := printed[[]webhook.Attempt](t, d.cmd.Dir, "webhooks", "log", hook, "--store", "dir:.var/demo")
-	must.Hold(t, len(attempts) != 0 && !slices.ContainsFunc(attempts, func(a webhook.Attempt) bool { return a.Status/100 != 2 }), "webhooks log: got %+v, want deliveries alone", attempts)
+	must.Hold(t, len(attempts) != 0 && !slices.ContainsFunc(attempts, func(a webhook.Attempt) bool { return a.Status/100 != 2 }),
+		"webhooks log: got %+v, want deliveries alone", attempts)
 	states := map[string]int{}
 	for _, h := range printed[[]struct {
 		State string `json:"state"`
 	}](t, d.cmd.Dir, "webhooks", "list", "--store", "dir:.var/demo") {
 		states[h.State]++
 	}
-	must.Hold(t, states["active"] == 1 && states["failing"] == 1, "webhooks list: got the states %v, want one active and one failing", states)
-	must.Hold(t, !strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) && !strings.Contains(d.output.String(), "correct horse"), "the log tells the secret")
+	must.Hold(t, states["active"] == 1 && states["failing"] == 1,
+		"webhooks list: got the states %v, want one active and one failing", states)
+	must.Hold(t, !strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) && !strings.Contains(d.output.String(), "correct horse"),
+		"the log tells the secret")
 }
 
 // saysLive checks that the calendar of every version published during the race says live. It reads the
@@ -167,7 +170,8 @@ func (d demo) saysLive(t *testing.T, session int64) {
 		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == "calendar/2024" })
 		calendar := must.Get(base.Body(t.Context(), m.Entries[i]))(t)
 		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
-			must.Hold(t, e.SessionKey != session || e.Status == wire.Live, "version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
+			must.Hold(t, e.SessionKey != session || e.Status == wire.Live,
+				"version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
 		}
 		live++
 	}

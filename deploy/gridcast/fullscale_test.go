@@ -175,7 +175,8 @@ func TestAllSeasons(t *testing.T) {
 	}
 	maps.DeleteFunc(held, func(_ string, races int) bool { return races == 0 })
 	must.Hold(t, len(held) == 0, "/circuits lacks %v", held)
-	must.Hold(t, rounds == len(winners) && rounds == 1125, "compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
+	must.Hold(t, rounds == len(winners) && rounds == 1125,
+		"compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
 	t.Logf("75 seasons: %d rounds, %d driver standings, %d constructor standings equal F1DB's", rounds, standings, teams)
 	t.Logf("import %.1f s, build %.1f s of %d variants (%d objects, %.1f MiB), edge ready in %.2f s, resident %.0f MiB, on %d cores",
 		imported.Seconds(), receipt.Seconds, receipt.Variants, receipt.ObjectsWritten, float64(receipt.BytesWritten)/(1<<20), ready.Seconds(), resident, runtime.NumCPU())
@@ -394,7 +395,8 @@ func compareTables(t *testing.T, published map[string][]byte) {
 						won++
 					}
 				}
-				must.Hold(t, round.Wins == won, "%d: %s has %d wins after round %d, the results %d", year, p.DriverID, round.Wins, round.Round, won)
+				must.Hold(t, round.Wins == won,
+					"%d: %s has %d wins after round %d, the results %d", year, p.DriverID, round.Wins, round.Round, won)
 				compared++
 			}
 			last := p.Rounds[len(p.Rounds)-1]
@@ -457,7 +459,8 @@ func compareTables(t *testing.T, published map[string][]byte) {
 func sameFigures(t *testing.T, what string, c wire.Career, want figures) {
 	t.Helper()
 	got := figures{c.Starts, c.Classified, c.Retired, c.Wins, c.Podiums, want.points}
-	must.Hold(t, got == want && math.Abs(c.Points-want.points) <= .001, "%s: got %+v and %v points, the results say %+v", what, got, c.Points, want)
+	must.Hold(t, got == want && math.Abs(c.Points-want.points) <= .001,
+		"%s: got %+v and %v points, the results say %+v", what, got, c.Points, want)
 }
 
 // placeFor returns the best place of a driver for a team in a race, 0 without one.
@@ -510,7 +513,8 @@ func compareCareers(t *testing.T, kind string, careers []wire.Career, want map[s
 		if of := [...]int{w.TotalRaceStarts, w.TotalRaceWins, w.TotalPodiums, w.TotalPolePositions, w.TotalFastestLaps, w.TotalChampionshipWins}; counts != of {
 			t.Errorf("%s: starts, wins, podiums, poles, fastest laps, titles are %v, F1DB has %v", got.ID, counts, of)
 		}
-		must.Hold(t, kind != "drivers" || math.Abs(got.Points-w.TotalPoints) <= .01, "%s: %v points, F1DB has %v", got.ID, got.Points, w.TotalPoints)
+		must.Hold(t, kind != "drivers" || math.Abs(got.Points-w.TotalPoints) <= .01,
+			"%s: %v points, F1DB has %v", got.ID, got.Points, w.TotalPoints)
 	}
 	for id, w := range want {
 		must.Hold(t, w.TotalRaceStarts <= 0, "%s has no career", id)

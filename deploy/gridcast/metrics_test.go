@@ -300,7 +300,8 @@ func TestCostOfChanges(t *testing.T) {
 
 		changed := s.changedIn(t, receipt)
 		if step.changed == nil {
-			must.Hold(t, receipt.ObjectsReused == 0 && len(changed) == receipt.Variants, "%s: %+v, want every variant written", step.what, receipt)
+			must.Hold(t, receipt.ObjectsReused == 0 && len(changed) == receipt.Variants,
+				"%s: %+v, want every variant written", step.what, receipt)
 			continue
 		}
 		must.Equal(t, fmt.Sprintf("%s: variants written", step.what), step.changed, slices.Sorted(maps.Keys(changed)), cmpopts.EquateEmpty())

@@ -168,7 +168,8 @@ func serveFromStore(t *testing.T, s storage) {
 	if s.folder != "" {
 		s.age(t, 25*time.Hour)
 		removed := prune()
-		must.Hold(t, slices.ContainsFunc(removed, func(o blob.Info) bool { return o.Key == snapshots.ManifestKey(2) }), "pruned %+v, want the manifest of version 2 among them", removed)
+		must.Hold(t, slices.ContainsFunc(removed, func(o blob.Info) bool { return o.Key == snapshots.ManifestKey(2) }),
+			"pruned %+v, want the manifest of version 2 among them", removed)
 	}
 	gridcast(t, dir, "snapshots", "verify", "--store", s.name)
 	gridcast(t, dir, "ledger", "audit", "--store", s.name)

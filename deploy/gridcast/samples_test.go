@@ -106,11 +106,13 @@ func proxied(t *testing.T, url, key string) {
 			must.Equal(t, "status of a known answer", http.StatusNotModified, ask("/racing/api/v1/calendar", first.Header.Get("ETag")).StatusCode)
 			after := newClient(url, key).do(t, http.MethodGet, "/api/v1/drivers", nil).header.Get("X-RateLimit-Remaining")
 			left, rest := must.Get(strconv.Atoi(before))(t), must.Get(strconv.Atoi(after))(t)
-			must.Hold(t, left == rest+2 || rest > left, "%s sent %d requests for one address, want 1", name, left-rest-1) // rest > left: another minute
+			must.Hold(t, left == rest+2 || rest > left,
+				"%s sent %d requests for one address, want 1", name, left-rest-1) // rest > left: another minute
 			must.Equal(t, "status of a wrong parameter", http.StatusUnprocessableEntity, ask("/racing/api/v1/calendar?year=x", "").StatusCode)
 			for _, path := range []string{"/racing/api/v1/../../status", "/racing/api/v1/%2e%2e/%2e%2e/status", "/api/v1/calendar", "/racing@example.com/api/v1/calendar", "/racing//example.com/api/v1/calendar"} {
 				status := ask(path, "").StatusCode
-				must.Hold(t, status == http.StatusNotFound || status == http.StatusBadRequest, "%s through %s: got %d, want 404 or 400", path, name, status)
+				must.Hold(t, status == http.StatusNotFound || status == http.StatusBadRequest,
+					"%s through %s: got %d, want 404 or 400", path, name, status)
 			}
 		})
 	}

@@ -77,7 +77,8 @@ func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 func TestActionsOfAKey(t *testing.T) {
 	o := desk(t)
 	created := done(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
-	must.Hold(t, strings.HasPrefix(created.Secret, "gc_live_") && created.Record.(keys.StoredKey).Name == "Example Media", "created %+v", created)
+	must.Hold(t, strings.HasPrefix(created.Secret, "gc_live_") && created.Record.(keys.StoredKey).Name == "Example Media",
+		"created %+v", created)
 	id := created.Record.(keys.StoredKey).ID
 
 	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
@@ -211,7 +212,8 @@ func TestPenaltyOfAForm(t *testing.T) {
 	for seconds, want := range map[string]time.Duration{"5": 5 * time.Second, "2.5": 2500 * time.Millisecond, "0": 0, "-5": 0, "inf": 0, "1e300": 0} {
 		var c operator.Classification
 		err := c.ReadForm(func(name string) string { return map[string]string{"penalised": "NOR", "penalty": seconds}[name] })
-		must.Hold(t, c.TimePenalty["NOR"] == want && (err == nil) == (want != 0), "%q: got %v, %v; want %s, or an error in place of 0s", seconds, c.TimePenalty, err, want)
+		must.Hold(t, c.TimePenalty["NOR"] == want && (err == nil) == (want != 0),
+			"%q: got %v, %v; want %s, or an error in place of 0s", seconds, c.TimePenalty, err, want)
 	}
 }
 
@@ -394,7 +396,8 @@ func TestSettings(t *testing.T) {
 	}
 	done(t, o, operator.ChangeSettings{Headshots: &season.Headshots{}}, operator.Request{Reason: "not ours"})
 	settings, err := settings.Load(t.Context(), o.Store)
-	must.Hold(t, err == nil && settings.Headshots != nil && settings.Headshots.Template == "", "got %+v, %v; want it said that there are no portraits", settings, err)
+	must.Hold(t, err == nil && settings.Headshots != nil && settings.Headshots.Template == "",
+		"got %+v, %v; want it said that there are no portraits", settings, err)
 	if got := operator.SettingsOf(settings); got[0].Value != "r2" || got[1].Value != "after 2h0m0s" || got[3].Value != "none" {
 		t.Errorf("in words: %+v", got)
 	}

@@ -105,7 +105,8 @@ func TestEarlyResult(t *testing.T) {
 	request.Force = true
 	answer := done(t, w.Operator, enter, request)
 	rows := answer.Record.(*almanac.Round).Valid()
-	must.Hold(t, answer.Unpublished != "" && len(rows) == 20 && rows[0].Points == 25 && rows[2].Points == 15 && rows[3].Position == 0 && rows[3].Points == 0, "forced: got %+v", rows)
+	must.Hold(t, answer.Unpublished != "" && len(rows) == 20 && rows[0].Points == 25 && rows[2].Points == 15 && rows[3].Position == 0 && rows[3].Points == 0,
+		"forced: got %+v", rows)
 	golden.Sentence(t, "enter a result twice", must.Err(w.Do(t.Context(), enter, request)))
 	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
 	if p := w.preview(t, correct); p.Refusal != "17 of 20 drivers have no place" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
@@ -130,7 +131,8 @@ func TestCorrectionOfTheSprint(t *testing.T) {
 	})
 	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{}}
 	p := w.preview(t, correct)
-	must.Hold(t, slices.Contains(p.Effects, "Places or points of the sprint change.") && p.Seen != seen, "preview of another sprint: got %+v", p)
+	must.Hold(t, slices.Contains(p.Effects, "Places or points of the sprint change.") && p.Seen != seen,
+		"preview of another sprint: got %+v", p)
 	answer := done(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
 	if rows := answer.Record.(*almanac.Round).Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || answer.Record.(*almanac.Round).Differs() {
 		t.Errorf("verified is the sprint %+v", rows)
@@ -227,7 +229,8 @@ func TestVerifyTrips(t *testing.T) {
 		if got := time.Since(began); got != 3*time.Second {
 			t.Errorf("%d round trips, want 3", got/time.Second)
 		}
-		must.Hold(t, answer.Record.(*almanac.Round).Result != nil && answer.Unpublished != "", "got %+v, want it verified and to be published", answer)
+		must.Hold(t, answer.Record.(*almanac.Round).Result != nil && answer.Unpublished != "",
+			"got %+v, want it verified and to be published", answer)
 	})
 }
 
@@ -297,7 +300,8 @@ func TestFewPlaces(t *testing.T) {
 	w.at = belgiumStart.Add(3 * time.Hour)
 	few := operator.EnterResult{Key: belgium, Order: operator.Codes{"RUS", "HAM", "PIA", "LEC"}}
 	p := w.preview(t, few)
-	must.Hold(t, p.Refusal == "16 of 20 drivers have no place" && slices.Contains(p.Warnings, p.Refusal+"."), "four places: got %q and %q", p.Refusal, p.Warnings)
+	must.Hold(t, p.Refusal == "16 of 20 drivers have no place" && slices.Contains(p.Warnings, p.Refusal+"."),
+		"four places: got %q and %q", p.Refusal, p.Warnings)
 	request := operator.Request{Actor: "operator:anna", Reason: "seen"}
 	if _, err := w.Do(t.Context(), few, request); !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("four places without force: got %v", err)

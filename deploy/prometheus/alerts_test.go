@@ -67,7 +67,8 @@ func TestEveryRuleIsTested(t *testing.T) {
 			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
 				t.Errorf("%s: severity %q, want page or ticket", r.Alert, s)
 			}
-			must.Hold(t, r.Annotations["summary"] != "" && r.Annotations["description"] != "", "%s: says not what it is and what to do", r.Alert)
+			must.Hold(t, r.Annotations["summary"] != "" && r.Annotations["description"] != "",
+				"%s: says not what it is and what to do", r.Alert)
 		}
 	}
 	must.Hold(t, count >= 5, "found only %d rules", count)

@@ -272,7 +272,8 @@ func TestRebinding(t *testing.T) {
 	for _, inside := range [][]string{{"169.254.169.254"}, {"10.0.0.1", "192.168.1.1"}, {"0.0.0.0"}, {"100.64.0.1"}} {
 		answers.Store(&inside)
 		a := attempt()
-		must.Hold(t, a.Outcome == webhook.Forbidden && strings.Contains(a.Detail, "not of the public internet"), "a name that now leads to %v: got %+v", inside, a)
+		must.Hold(t, a.Outcome == webhook.Forbidden && strings.Contains(a.Detail, "not of the public internet"),
+			"a name that now leads to %v: got %+v", inside, a)
 	}
 	// In real use this machine is forbidden too, by name and by number.
 	real := newSender(t, webhook.SenderOptions{Resolver: resolver(t, loopback)})
@@ -334,7 +335,8 @@ func TestWhatReceiversAnswer(t *testing.T) {
 	}
 	must.Hold(t, len(other.got) == 0, "a redirect was followed, or a proxy of the environment asked")
 	state, err := webhook.LoadDelivery(t.Context(), store, h)
-	must.Hold(t, err == nil && len(state.Attempts) == 7 && state.Told == 0 && state.Failures == 0, "after tests the state is %+v, %v", state, err)
+	must.Hold(t, err == nil && len(state.Attempts) == 7 && state.Told == 0 && state.Failures == 0,
+		"after tests the state is %+v, %v", state, err)
 }
 
 // During the grace of a rotation the old signature is sent beside the new one; secrets of other

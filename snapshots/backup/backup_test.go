@@ -47,7 +47,8 @@ func TestPlace(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			place := holding(t, test.place...)
 			_, err := backup.Make(t.Context(), holding(t, first, `{"kind":"real"}`, "settings.json", "{}"), place, at, nil)
-			must.Hold(t, (err == nil) == (test.want == nil) && (errors.Is(test.want, other) || errors.Is(err, test.want)), "got %v, want %v", err, test.want)
+			must.Hold(t, (err == nil) == (test.want == nil) && (errors.Is(test.want, other) || errors.Is(err, test.want)),
+				"got %v, want %v", err, test.want)
 			_, found := place.Get(t.Context(), "settings.json", blob.MaxDocument)
 			must.Hold(t, (found == nil) == (test.want == nil), "after %v the settings in the place: %v", err, found)
 		})
@@ -77,7 +78,8 @@ func TestLostStore(t *testing.T) {
 		place := holding(t, "backup.json", kept, first, `{"kind":"real"}`, "keys/keys.json", `{"keys":1}`)
 		must.Fail(t, test.name, must.Err(backup.Make(t.Context(), test.store, place, at, nil)), test.want)
 		o, err := place.Get(t.Context(), "backup.json", blob.MaxDocument)
-		must.Hold(t, err == nil && (string(o.Data) == kept) == (test.want != nil), "%s: the place describes its backup by %s, %v", test.name, o.Data, err)
+		must.Hold(t, err == nil && (string(o.Data) == kept) == (test.want != nil),
+			"%s: the place describes its backup by %s, %v", test.name, o.Data, err)
 	}
 }
 
@@ -116,5 +118,6 @@ func TestOrderOfWrites(t *testing.T) {
 	}
 	written = slices.Compact(written) // a Swap follows the Create that found an object
 	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])
-	must.Hold(t, written[0] == "backup.json" && !slices.Contains(written, "probe/left"), "got the writes %q, want first the mark of the place, and no probe", written)
+	must.Hold(t, written[0] == "backup.json" && !slices.Contains(written, "probe/left"),
+		"got the writes %q, want first the mark of the place, and no probe", written)
 }

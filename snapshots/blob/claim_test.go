@@ -138,7 +138,8 @@ func TestReadAll(t *testing.T) {
 				continue
 			}
 			got, err = blob.ReadAll(&pieces{want}, stated, int64(length)-1)
-			must.Hold(t, errors.Is(err, blob.ErrTooLarge) && got == nil, "%d bytes, %d stated, one too many: got %d, %v", length, stated, len(got), err)
+			must.Hold(t, errors.Is(err, blob.ErrTooLarge) && got == nil,
+				"%d bytes, %d stated, one too many: got %d, %v", length, stated, len(got), err)
 		}
 	}
 }

@@ -119,7 +119,8 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 					edits++
 					return edit(l)
 				})
-				must.Hold(t, errors.Is(err, tt.err) && (tt.not == nil || !errors.Is(err, tt.not)), "got the error %v, want %v and not %v", err, tt.err, tt.not)
+				must.Hold(t, errors.Is(err, tt.err) && (tt.not == nil || !errors.Is(err, tt.not)),
+					"got the error %v, want %v and not %v", err, tt.err, tt.not)
 				must.Equal(t, "the store", tt.want, storedNames(t, inner))
 				diff := cmp.Diff(tt.want, got.Names)
 				must.Hold(t, err != nil || diff == "", "returned (-want +got):\n%s", diff)
@@ -192,7 +193,8 @@ func TestUpdateEndsWithItsContext(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 300e6, errRefused)
 				defer cancel()
 				_, err := blob.Document[list]{Store: store, Key: listKey}.Update(ctx, add("mine"))
-				must.Hold(t, errors.Is(err, errRefused) && errors.Is(err, blob.ErrUnknown) == tt.unknown, "got %v, want the cause of the end, unknown: %t", err, tt.unknown)
+				must.Hold(t, errors.Is(err, errRefused) && errors.Is(err, blob.ErrUnknown) == tt.unknown,
+					"got %v, want the cause of the end, unknown: %t", err, tt.unknown)
 			})
 		})
 	}

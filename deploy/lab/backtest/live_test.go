@@ -48,13 +48,15 @@ func TestPublishedLiveFigures(t *testing.T) {
 	last := 2.
 	for _, c := range report.Checkpoints {
 		m, leader := c.Model, c.Baselines["leader"]
-		must.Hold(t, m.LogLoss < leader.LogLoss && m.LogLoss < last, "%d %%: log-loss %.3f, that of the running order %.3f, at the checkpoint before %.3f", c.Percent, m.LogLoss, leader.LogLoss, last)
+		must.Hold(t, m.LogLoss < leader.LogLoss && m.LogLoss < last,
+			"%d %%: log-loss %.3f, that of the running order %.3f, at the checkpoint before %.3f", c.Percent, m.LogLoss, leader.LogLoss, last)
 		last = m.LogLoss
 		if before := c.Baselines["before"]; len(c.Reliability) != 10 || before.LogLoss < 1 || before.LogLoss > 1.5 || m.LogLoss >= before.LogLoss {
 			t.Errorf("%d %%: log-loss %.3f, that of the pick before the race %.3f, %d bins", c.Percent, m.LogLoss, before.LogLoss, len(c.Reliability))
 		}
 		for name, podiums := range map[string]float64{"live": m.PodiumBrier, "order_only": c.Baselines["order_only"].PodiumBrier} {
-			must.Hold(t, podiums <= leader.PodiumBrier+.001, "%s at %d %%: podium Brier %.3f, want at most the %.3f of the running order", name, c.Percent, podiums, leader.PodiumBrier)
+			must.Hold(t, podiums <= leader.PodiumBrier+.001,
+				"%s at %d %%: podium Brier %.3f, want at most the %.3f of the running order", name, c.Percent, podiums, leader.PodiumBrier)
 		}
 		if c.Percent != 50 {
 			continue

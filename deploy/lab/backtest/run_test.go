@@ -114,10 +114,12 @@ func TestPublishedFigures(t *testing.T) {
 		t.Errorf("2010 to 2026: log-loss of all places %.2f, %d of %d finishes on a published zero, want at most 50.8 and 20", m.PlacesLogScore, m.FinishesOnZero, m.Finishes)
 	}
 	for _, b := range all.Podiums {
-		must.Hold(t, b.Said <= .85 || b.Said >= .95 || math.Abs(b.Said-b.Won) <= .07, "podiums said %.3f came %.3f, want them within .07", b.Said, b.Won)
+		must.Hold(t, b.Said <= .85 || b.Said >= .95 || math.Abs(b.Said-b.Won) <= .07,
+			"podiums said %.3f came %.3f, want them within .07", b.Said, b.Won)
 	}
 	m := got.Model
-	must.Hold(t, m.PointsBrier <= 3.10 && m.RPS <= .131, "2010 to 2024: Brier of the points %.3f, ranked probability score %.4f, want at most 3.10 and .131", m.PointsBrier, m.RPS)
+	must.Hold(t, m.PointsBrier <= 3.10 && m.RPS <= .131,
+		"2010 to 2024: Brier of the points %.3f, ranked probability score %.4f, want at most 3.10 and .131", m.PointsBrier, m.RPS)
 	if math.Abs(m.LogLoss-1.208) > .002 || math.Abs(m.PodiumPct-67.5) > .4 || m.PodiumBrier > 1.33 {
 		t.Errorf("got log-loss %.4f, podium %.2f %%, podium Brier %.4f, want 1.208 within .002, 67.5 within .4, at most 1.33",
 			m.LogLoss, m.PodiumPct, m.PodiumBrier)
@@ -126,7 +128,8 @@ func TestPublishedFigures(t *testing.T) {
 		t.Errorf("calibration error %.1f %% is beyond the %.1f %% that chance leaves", m.ECEPct, got.Calibrated.Interval[1])
 	}
 	grid := got.Differences["grid_frequency"]
-	must.Hold(t, grid.LogLoss.Interval[1] < 0 && grid.WinnerHitPct.Interval[0] > 0 && grid.PodiumBrier.Interval[1] < 0, "not better than the grid-slot table beyond noise: %+v", grid)
+	must.Hold(t, grid.LogLoss.Interval[1] < 0 && grid.WinnerHitPct.Interval[0] > 0 && grid.PodiumBrier.Interval[1] < 0,
+		"not better than the grid-slot table beyond noise: %+v", grid)
 	// The known scores of the baselines on these races.
 	for name, want := range map[string][3]float64{
 		"pole": {51.1, 66.4, 34.4}, "grid_frequency": {51.1, 66.4, 34.4}, "leader": {42.0, 57.4, 25.5}, "previous_winner": {35.7, 51.0, 22.8},
@@ -139,7 +142,8 @@ func TestPublishedFigures(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"rounds 1-4", "seasons with new rules"} {
-		must.Hold(t, slices.ContainsFunc(got.Subsets, func(s backtest.Subset) bool { return s.Name == name && s.Races > 0 }), "subset %q is missing", name)
+		must.Hold(t, slices.ContainsFunc(got.Subsets, func(s backtest.Subset) bool { return s.Name == name && s.Races > 0 }),
+			"subset %q is missing", name)
 	}
 }
 

@@ -88,7 +88,8 @@ func TestCheckpointsOfSeasons(t *testing.T) {
 		}
 	}
 	t.Logf("%d races: %d of %d checkpoints", len(races), made, due)
-	must.Hold(t, due >= 5*len(races)-10 && 100*made >= 99*due, "%d races: %d of %d checkpoints are frozen, want 99 of 100", len(races), made, due)
+	must.Hold(t, due >= 5*len(races)-10 && 100*made >= 99*due,
+		"%d races: %d of %d checkpoints are frozen, want 99 of 100", len(races), made, due)
 }
 
 // checkpointsOf runs a race lap by lap, received ten seconds late. It returns the number of frozen live picks, and of

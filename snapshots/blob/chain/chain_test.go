@@ -140,7 +140,8 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 			store := faultblob.Wrap(memblob.New(), func(_ context.Context, call faultblob.Call) faultblob.Fate { return fates[call.Op] })
 			c := chain.Chain{Store: store, Prefix: "log/"}
 			head, won, err := c.Append(t.Context(), chain.Head{}, encode(t, chain.Head{}, "one"))
-			must.Hold(t, errors.Is(err, blob.ErrUnknown) && !won && head == (chain.Head{}), "got %v, %t, %v; want ErrUnknown", head, won, err)
+			must.Hold(t, errors.Is(err, blob.ErrUnknown) && !won && head == (chain.Head{}),
+				"got %v, %t, %v; want ErrUnknown", head, won, err)
 		})
 	}
 }
@@ -342,6 +343,7 @@ func TestPrintableShowsTheCut(t *testing.T) {
 		{"a\nb", 3, "a b"},
 	} {
 		got := chain.Printable(test.text, test.most)
-		must.Hold(t, got == test.want && len(got) <= test.most, "Printable(%q, %d) = %q of %d bytes, want %q", test.text, test.most, got, len(got), test.want)
+		must.Hold(t, got == test.want && len(got) <= test.most,
+			"Printable(%q, %d) = %q of %d bytes, want %q", test.text, test.most, got, len(got), test.want)
 	}
 }

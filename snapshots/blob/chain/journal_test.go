@@ -73,7 +73,8 @@ func TestJournalTooLarge(t *testing.T) {
 	must.Get(store.Create(t.Context(), j.Chain.Key(1), make([]byte, blob.MaxDocument+1)))(t)
 	err := j.Refresh(t.Context())
 	damage := (*chain.DamageError)(nil)
-	must.Hold(t, errors.As(err, &damage) && strings.Contains(err.Error(), blob.ErrTooLarge.Error()), "got %v, want damage that says %q", err, blob.ErrTooLarge)
+	must.Hold(t, errors.As(err, &damage) && strings.Contains(err.Error(), blob.ErrTooLarge.Error()),
+		"got %v, want damage that says %q", err, blob.ErrTooLarge)
 }
 
 // TestAppendTooLarge: nobody appends a file that nobody can read.

@@ -135,7 +135,8 @@ func TestRepeatWaitsForTheDisk(t *testing.T) {
 			}
 			broken, folders = false, 0
 			_, err := write(s)
-			must.Hold(t, err == nil && folders == 1, "%s over %q, with the disk back: got %v after %d syncs of the folder, want 1", name, before, err, folders)
+			must.Hold(t, err == nil && folders == 1,
+				"%s over %q, with the disk back: got %v after %d syncs of the folder, want 1", name, before, err, folders)
 		}
 	}
 }
@@ -156,7 +157,8 @@ func TestUnsyncedFolderIsMadeAgain(t *testing.T) {
 		return nil
 	}, nil)
 	_, err := s.Create(t.Context(), "a/b/c", []byte("x"))
-	must.Hold(t, errors.Is(err, syscall.EIO) && !errors.Is(err, blob.ErrUnknown), "on a failing disk: got %v, want %v and no doubt", err, syscall.EIO)
+	must.Hold(t, errors.Is(err, syscall.EIO) && !errors.Is(err, blob.ErrUnknown),
+		"on a failing disk: got %v, want %v and no doubt", err, syscall.EIO)
 	if _, err := s.Create(t.Context(), "a/b/c", []byte("x")); err != nil {
 		t.Error(err)
 	}

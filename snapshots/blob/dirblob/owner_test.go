@@ -30,10 +30,12 @@ func TestOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := dirblob.OwnerOf(filepath.Join(root, "a/b/c"))
-	must.Hold(t, owner != nil && owner.UID == nobody && owner.GID == nobody, "a new object belongs to %v, want the user of the store", owner)
+	must.Hold(t, owner != nil && owner.UID == nobody && owner.GID == nobody,
+		"a new object belongs to %v, want the user of the store", owner)
 	count, first, err := dirblob.Foreign(t.Context(), root)
 	must.Hold(t, err == nil && count == 0, "got %d files of other users, such as %s, %v; want none", count, first, err)
 	must.Do(t, os.Chown(filepath.Join(root, "a/b"), 0, 0))
 	count, first, err = dirblob.Foreign(t.Context(), root)
-	must.Hold(t, err == nil && count == 1 && first == filepath.Join(root, "a/b"), "got %d files of other users, first %s, %v; want the folder a/b", count, first, err)
+	must.Hold(t, err == nil && count == 1 && first == filepath.Join(root, "a/b"),
+		"got %d files of other users, first %s, %v; want the folder a/b", count, first, err)
 }

@@ -115,7 +115,8 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 		_, watchErr := s.Watch(t.Context(), "current.json", "", blob.MaxDocument)
 		_, swapErr := s.Swap(t.Context(), "current.json", "tag", nil)
 		for _, err := range []error{getErr, watchErr, swapErr} {
-			must.Hold(t, err != nil && strings.Contains(err.Error(), "no regular file"), "a pipe: got %v, want that it is no regular file", err)
+			must.Hold(t, err != nil && strings.Contains(err.Error(), "no regular file"),
+				"a pipe: got %v, want that it is no regular file", err)
 		}
 		done <- nil
 	}()

@@ -91,5 +91,6 @@ func TestWatchOfALargeSeenObject(t *testing.T) {
 	took := after.TotalAlloc - before.TotalAlloc
 	must.Hold(t, took <= size/4, "the wait took %d bytes of memory for an object of %d", took, size)
 	o, err = s.Watch(t.Context(), watchedKey, "other", size)
-	must.Hold(t, err == nil && len(o.Data) == size && o.Tag == tag, "after another object: got %d bytes, tag %s, %v", len(o.Data), o.Tag, err)
+	must.Hold(t, err == nil && len(o.Data) == size && o.Tag == tag,
+		"after another object: got %d bytes, tag %s, %v", len(o.Data), o.Tag, err)
 }

@@ -136,7 +136,8 @@ func checkOnce(t *testing.T, fault s3test.Fault, op operation, saw, holds string
 	t.Helper()
 	must.Hold(t, holds == op.done, "%s once, %s: the store holds %q, want %q", fault, op.name, holds, op.done)
 	doubtful := op.write && op.name != "delete" && fault != s3test.Latency
-	must.Hold(t, saw == op.outcome || doubtful && saw == "unknown", "%s once, %s: the caller saw %q, want %q", fault, op.name, saw, op.outcome)
+	must.Hold(t, saw == op.outcome || doubtful && saw == "unknown",
+		"%s once, %s: the caller saw %q, want %q", fault, op.name, saw, op.outcome)
 }
 
 // checkAlways: the store never reports a success that did not happen. A write of which nothing was sent before
@@ -145,11 +146,13 @@ func checkAlways(t *testing.T, fault s3test.Fault, op operation, saw, holds stri
 	t.Helper()
 	switch saw {
 	case op.outcome:
-		must.Hold(t, holds == op.done, "%s always, %s: the caller saw %q and the store holds %q, want %q", fault, op.name, saw, holds, op.done)
+		must.Hold(t, holds == op.done,
+			"%s always, %s: the caller saw %q and the store holds %q, want %q", fault, op.name, saw, holds, op.done)
 	case "unknown":
 		must.Hold(t, op.write, "%s always, %s: a read is in doubt", fault, op.name)
 	case "error":
-		must.Hold(t, !op.write || !sent || fault == s3test.Cut, "%s always, %s: a write that may have arrived is not in doubt", fault, op.name)
+		must.Hold(t, !op.write || !sent || fault == s3test.Cut,
+			"%s always, %s: a write that may have arrived is not in doubt", fault, op.name)
 	default:
 		t.Errorf("%s always, %s: the caller saw %q", fault, op.name, saw)
 	}

@@ -151,7 +151,8 @@ func TestStoreTimeOfARealServer(t *testing.T) {
 	before := time.Now()
 	at, within, err := s.StoreTime(t.Context())
 	const slack = 5 * time.Second // servers write the date once a second, and later on a busy machine
-	must.Hold(t, err == nil && !at.Before(before.Add(-within-slack)) && !at.After(time.Now().Add(within+slack)), "got %v within %v, %v; want about now", at, within, err)
+	must.Hold(t, err == nil && !at.Before(before.Add(-within-slack)) && !at.After(time.Now().Add(within+slack)),
+		"got %v within %v, %v; want about now", at, within, err)
 }
 
 // TestAnswersToConditions has a server that gives each write under a condition one answer.

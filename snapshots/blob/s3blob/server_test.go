@@ -77,7 +77,8 @@ func TestTLS(t *testing.T) {
 	untrusting := must.Get(s3blob.New(config))(t)
 	start := time.Now()
 	_, err := untrusting.Get(t.Context(), "a", blob.MaxDocument)
-	must.Hold(t, err != nil && strings.Contains(err.Error(), "certificate"), "a server of unknown authority: got %v, want an error about the certificate", err)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "certificate"),
+		"a server of unknown authority: got %v, want an error about the certificate", err)
 	if took := time.Since(start); took > 15*time.Second { // other operations have 20 s
 		t.Errorf("it took %v to refuse, as if that could change", took)
 	}
@@ -167,7 +168,8 @@ func TestMissingBucket(t *testing.T) {
 	server := s3test.Versity(t)
 	s := must.Get(s3blob.New(server.Config(t)))(t)
 	_, err := s.Get(t.Context(), "a", blob.MaxDocument)
-	must.Hold(t, errors.Is(err, s3blob.ErrNoBucket) && !errors.Is(err, blob.ErrNotFound), "get: got %v, want that the bucket does not exist", err)
+	must.Hold(t, errors.Is(err, s3blob.ErrNoBucket) && !errors.Is(err, blob.ErrNotFound),
+		"get: got %v, want that the bucket does not exist", err)
 }
 
 // Refused credentials are an error that says so: an unknown access key, to which
@@ -245,7 +247,8 @@ func TestWatchCountsTheReadBefore(t *testing.T) {
 		defer cancel()
 		before := requests
 		_, err := s.Watch(ctx, "a", seen, blob.MaxDocument)
-		must.Hold(t, errors.Is(err, context.DeadlineExceeded) && requests <= before, "watch of %s: %d requests, %v; want none before the end", seen, requests-before, err)
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded) && requests <= before,
+			"watch of %s: %d requests, %v; want none before the end", seen, requests-before, err)
 	}
 	get(func() (blob.Object, error) { return s.Watch(t.Context(), "a", "none", blob.MaxDocument) })
 	quiet("one")
