@@ -205,30 +205,27 @@ type rowValue struct {
 
 // collectRows collects the rows of a round by driver. It skips sessions that the other round does not have.
 func collectRows(into map[season.DriverID]rowsOf, year int, r, other *season.Round) {
-	add := func(session string, driver season.DriverID, team season.TeamID, position int) {
-		if into[driver] == nil {
-			into[driver] = make(rowsOf)
-		}
-		into[driver][rowPlace{year, r.GrandPrix, session}] = rowValue{team, position}
+	at := func(session string) rowPlace { return rowPlace{year, r.GrandPrix, session} }
+	result := func(row *season.Result) (season.DriverID, rowValue) {
+		return row.Driver, rowValue{row.Team, row.Position}
 	}
-	if len(other.Results) > 0 {
-		for _, row := range r.Results {
-			add("race", row.Driver, row.Team, row.Position)
-		}
-	}
-	if len(other.Qualifying) > 0 {
-		for _, row := range r.Qualifying {
-			add("qualifying", row.Driver, row.Team, row.Position)
-		}
-	}
-	if len(other.Grid) > 0 {
-		for _, row := range r.Grid {
-			add("grid", row.Driver, row.Team, row.Position)
-		}
-	}
-	if len(other.SprintResults) > 0 {
-		for _, row := range r.SprintResults {
-			add("sprint", row.Driver, row.Team, row.Position)
+	collect(into, at("race"), r.Results, other.Results, result)
+	collect(into, at("sprint"), r.SprintResults, other.SprintResults, result)
+	collect(into, at("qualifying"), r.Qualifying, other.Qualifying, func(row *season.QualifyingRow) (season.DriverID, rowValue) {
+		return row.Driver, rowValue{row.Team, row.Position}
+	})
+	collect(into, at("grid"), r.Grid, other.Grid, func(row *season.GridSlot) (season.DriverID, rowValue) {
+		return row.Driver, rowValue{row.Team, row.Position}
+	})
+}
+
+func collect[T any](into map[season.DriverID]rowsOf, at rowPlace, rows, others []T, of func(*T) (season.DriverID, rowValue)) {
+	for i := range rows {
+		if driver, value := of(&rows[i]); len(others) > 0 {
+			if into[driver] == nil {
+				into[driver] = make(rowsOf)
+			}
+			into[driver][at] = value
 		}
 	}
 }

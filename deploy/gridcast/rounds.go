@@ -146,14 +146,13 @@ func (c *championshipListCmd) Run(s *terminal.Streams, a *almanac.Almanac) error
 			Decision: o.Championship.String(), SessionKey: o.From.Session, Reason: "the source's table alone shows it: gridcast championship accept",
 		})
 	}
-	rows := make([][]any, len(listed))
-	for i, d := range listed {
+	header := []any{"decision", "championship", "competitor", "text", "from", "by", "reason"}
+	terminal.PrintRows(s, listed, "no decision", header, func(d listedDecision) []any {
 		number := any("waits")
 		if d.Number > 0 {
 			number = d.Number
 		}
-		rows[i] = []any{number, d.Championship, d.Competitor, d.Decision, d.SessionKey, d.By, d.Reason}
-	}
-	s.PrintList(listed, "no decision", []any{"decision", "championship", "competitor", "text", "from", "by", "reason"}, rows)
+		return []any{number, d.Championship, d.Competitor, d.Decision, d.SessionKey, d.By, d.Reason}
+	})
 	return nil
 }
