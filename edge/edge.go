@@ -188,7 +188,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	group.Go(func() error { return e.follow(following, e.real, nil) })
 	group.Go(func() error { return e.real.downloads.run(following) })
 	if e.gateway.tier >= 0 { // else there are no keys for it
-		group.Go(func() error { return e.followSandbox(following) })
+		group.Go(func() error { e.followSandbox(following); return nil })
 		group.Go(func() error { return e.sandbox.downloads.run(following) })
 	}
 	group.Go(func() error { return e.awaitReady(following) })

@@ -259,24 +259,47 @@ func TestDownloadsOfEachWorld(t *testing.T) {
 	}
 }
 
-// TestSandboxEndsWithItsPointer: its keys then get real data, and the sandbox again once the pointer is back.
+// TestSandboxEndsWithItsPointer: its keys then get real data, until the next sandbox, which counts its versions anew. A
+// store that has lost everything ends no sandbox.
 func TestSandboxEndsWithItsPointer(t *testing.T) {
-	w := newWorld(t, perMinute("sandbox", 1e6))
-	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
-	const pointer = snapshots.SandboxFolder + snapshots.PointerKey
-	o := must.Get(w.store.Get(t.Context(), pointer, blob.MaxDocument))(t)
-	from := func(world string) {
-		t.Helper()
-		w.await("answers of "+world, func() bool {
-			w.edge.Look()
-			return w.do("GET", "/api/v1/standings", "X-API-Key: "+w.key["sandbox"]).Header.Get("X-Gridcast-World") == world
+	key, folder := signer(t), t.TempDir()
+	for _, trusts := range []bool{false, true} {
+		name := map[bool]string{false: "any version", true: "signed versions"}[trusts]
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, withoutVersion, perMinute("sandbox", 1e6), func(c *edge.Config, d *edge.Deps, s *setup) {
+				c.CacheDir = filepath.Join(folder, name)
+				if trusts {
+					c.Trust = key.Trust()
+				}
+				edgetest.PublishSigned(t, d.Store, key, 1)
+				s.copied = true
+			})
+			from := func(world string, version int64) {
+				t.Helper()
+				w.await("answers of "+world, func() bool {
+					w.edge.Look()
+					s := w.edge.Status().Sandbox
+					return w.do("GET", "/api/v1/standings", "X-API-Key: "+w.key["sandbox"]).Header.Get("X-Gridcast-World") == world && (s == nil) == (version == 0) && (s == nil || s.Version == version)
+				})
+			}
+			remove := func(prefix string) {
+				t.Helper()
+				for info, err := range w.store.List(t.Context(), prefix) {
+					must.Do(t, errors.Join(err, w.store.Delete(t.Context(), info.Key)))
+				}
+			}
+			edgetest.PublishSandbox(t, w.store, key, simulatedClock, 1001)
+			edgetest.PublishSandbox(t, w.store, key, simulatedClock, 1002)
+			from("sandbox", 2)
+			remove(snapshots.SandboxFolder)
+			from("", 0)
+			edgetest.PublishSandbox(t, w.store, key, simulatedClock, 1003)
+			from("sandbox", 1)
+			remove("")
+			w.await("the loss", func() bool { w.edge.Look(); return w.edge.Status().Refused != nil })
+			from("sandbox", 1)
 		})
 	}
-	from("sandbox")
-	must.Do(t, w.store.Delete(t.Context(), pointer))
-	from("")
-	must.Get(w.store.Create(t.Context(), pointer, o.Data))(t)
-	from("sandbox")
 }
 
 // TestPublicKeyIsLimitedByAddress counts it for each client behind a trusted proxy, beside the keys of the tier.

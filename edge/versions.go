@@ -79,7 +79,7 @@ func (v *versions) looked() bool {
 	return v.current() != nil || v.absent.Load() || v.confirmed.Load() != nil || v.problem.Load() != nil || v.refused.Load() != nil
 }
 
-// ratchetFolder holds the highest numbers that trusted keys have signed, below Config.CacheDir.
+// ratchetFolder holds the highest numbers that trusted keys have signed, below the folder of the world.
 const ratchetFolder = "ratchet"
 
 // versionFolder is the folder of the copy of the version, below that of its world.
@@ -111,45 +111,65 @@ func Forget(cacheDir string) error {
 
 // followSandbox serves every new version of the sandbox until ctx ends. While the store has none, it looks for one
 // every sandboxPause or when it is woken, because a request a second would double the cost of a storage. A sandbox ends
-// with its pointer: requests with its keys then get real data.
-func (e *Edge) followSandbox(ctx context.Context) error {
+// with its pointer: requests with its keys then get real data, and the next sandbox may count its versions anew.
+func (e *Edge) followSandbox(ctx context.Context) {
 	w := e.sandbox
 	for ctx.Err() == nil {
-		if _, _, err := snapshots.LoadPointer(ctx, w.store); errors.Is(err, snapshots.ErrNone) {
-			w.absent.Store(true)
-			select {
-			case <-w.look:
-			case <-time.After(sandboxPause):
-			case <-ctx.Done():
+		if !e.sandboxGone(ctx) {
+			following, end := context.WithCancelCause(ctx)
+			err := e.follow(following, w, func() { end(snapshots.ErrNone) })
+			end(nil)
+			if err != nil && ctx.Err() == nil && !errors.Is(context.Cause(following), snapshots.ErrNone) {
+				e.log.Error("the sandbox cannot be followed", "err", err)
 			}
-			continue
 		}
-		following, end := context.WithCancelCause(ctx)
-		err := e.follow(following, w, func() { end(snapshots.ErrNone) })
-		ended := errors.Is(context.Cause(following), snapshots.ErrNone)
-		end(nil)
-		if !ended {
-			return err
+		if e.sandboxGone(ctx) {
+			if w.set.Swap(nil) != nil {
+				e.log.Info("the store has no sandbox any more: its keys get real data")
+			}
+			w.refused.Store(nil)
+			w.problem.Store(nil)
+			if w.folder != "" {
+				err := errors.Join(os.RemoveAll(filepath.Join(w.folder, versionFolder)), os.RemoveAll(filepath.Join(w.folder, ratchetFolder)))
+				if err != nil {
+					e.log.Warn("the copy of a sandbox stays", "err", err)
+				}
+			}
 		}
-		w.set.Store(nil)
-		w.refused.Store(nil)
-		w.problem.Store(nil)
-		e.log.Info("the store has no sandbox any more: its keys get real data")
+		w.absent.Store(true)
+		select {
+		case <-w.look:
+		case <-time.After(sandboxPause):
+		case <-ctx.Done():
+		}
 	}
-	return nil
+}
+
+// sandboxGone reports whether the store has no pointer of a sandbox, and has that of the real world: a folder that is not
+// mounted looks like a store without objects.
+func (e *Edge) sandboxGone(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, serveAtLatest)
+	defer cancel()
+	if _, _, err := snapshots.LoadPointer(ctx, e.sandbox.store); !errors.Is(err, snapshots.ErrNone) {
+		return false
+	}
+	_, _, err := snapshots.LoadPointer(ctx, e.real.store)
+	return err == nil
 }
 
 // sandboxPause is the time between two looks for a sandbox.
 const sandboxPause = 30 * time.Second
 
-// follow serves every new version of a world until ctx ends. It calls none when the store has lost its pointer.
-func (e *Edge) follow(ctx context.Context, w *world, none func()) error {
+// follow serves every new version of a world until ctx ends. It calls gone when the store has no sandbox any more.
+func (e *Edge) follow(ctx context.Context, w *world, gone func()) error {
 	config := snapshots.FollowConfig{
 		Store:   w.store,
 		Deliver: func(v *snapshots.Version) error { return e.accept(w, v) },
 		Report: func(r snapshots.FollowReport) {
 			if w.sandbox && errors.Is(r.Err, snapshots.ErrNone) {
-				none()
+				if w.absent.Store(true); e.sandboxGone(ctx) {
+					gone()
+				}
 				return
 			}
 			e.report(w, r)
@@ -168,16 +188,15 @@ func (e *Edge) follow(ctx context.Context, w *world, none func()) error {
 			}
 		},
 	}
-	ratchet := "versions.json"
 	if w.sandbox {
-		config.Lean, config.Pin, ratchet = resident.LeanSandbox, 0, "sandbox.json"
+		config.Lean, config.Pin = resident.LeanSandbox, 0
 	}
 	if !e.cfg.Trust.Empty() {
-		marks, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, ratchetFolder))
+		marks, err := dirblob.Open(filepath.Join(w.folder, ratchetFolder))
 		if err != nil {
 			return fmt.Errorf("ratchet of versions: %w", err)
 		}
-		config.Ratchet = notes.NewRatchet(marks, ratchet)
+		config.Ratchet = notes.NewRatchet(marks, "versions.json")
 	}
 	if w.folder != "" {
 		cache, err := dirblob.Open(filepath.Join(w.folder, versionFolder))

@@ -144,7 +144,7 @@ const feedEntries = 100
 func changesFeed(a *almanac.Almanac, generatedAt time.Time) ([]byte, error) {
 	feed := atomFeed{
 		ID: atomID("changes"), Title: "What has changed in the season", Updated: wire.Instant(generatedAt).String(), Author: "gridcast",
-		Links: []atomLink{{"self", "/changes.atom"}, {"alternate", "/docs#changes"}},
+		Links: []atomLink{{"self", "changes.atom"}, {"alternate", "/docs#changes"}},
 	}
 	all := a.Changes(0)
 	records := changes(a, 0)

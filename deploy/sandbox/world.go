@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
+	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/clock"
@@ -161,6 +163,11 @@ func (w *World) load() error {
 	}
 	facts := all.Archive.Facts()
 	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < firstYear || s.Year > lastYear })
+	facts.Drivers = maps.Clone(facts.Drivers)
+	for id, driver := range facts.Drivers { // the drawn portraits of this world
+		driver.HeadshotURL = "/" + snapshots.SandboxFolder + catalog.Portrait(string(id))
+		facts.Drivers[id] = driver
+	}
 	a, err := season.New(facts)
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-# Python 3.8 or later, nothing to install. Waits for a race with a red flag, and fails if your page missed it.
+# Python 3.8 or later, nothing to install.
+# Waits for a race with a red flag, and fails if your page missed it.
 import datetime, json, os, time, urllib.request
 
 HOST, KEY = os.environ["GRIDCAST_URL"], os.environ["GRIDCAST_KEY"]  # a key that begins with gc_test_
