@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"gridcast/deploy/flags"
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/usage"
+	"gridcast/deploy/view"
 	"gridcast/edge/keys"
 	"gridcast/schemas/frame"
 	"gridcast/snapshots/blob"
@@ -69,24 +69,20 @@ func (c *keysUsageCmd) Run(ctx context.Context, s *terminal.Streams, store blob.
 	if _, err := list.Find(c.ID); c.ID != "" && len(answer.Usage) == 0 && err != nil {
 		return fmt.Errorf("%w; nor has it any usage in %s", err, answer.Month)
 	}
-	switch {
-	case c.CSV:
-		err = printUsageCSV(s, &answer)
-	case !s.PrintedJSON(answer):
-		none := fmt.Sprintf("no request of a key is counted in %s; the scheduler counts those of the edges in its --edges, and usage is kept for %d months", answer.Month, usage.Months)
-		rows := make([][]any, len(answer.Usage))
-		for i, r := range answer.Usage {
-			rows[i] = []any{cmp.Or(string(r.Day), answer.Month), r.ID, cmp.Or(r.Name, "(removed)"), r.Tier, r.Requests, r.Refused(), r.Limited, r.LimitedDays, r.Bytes}
-		}
-		s.PrintList(answer, none, []any{"time", "id", "name", "tier", "requests", "refused", "429", "days with 429", "bytes"}, rows)
-		if !report.Until.IsZero() {
-			s.Printf("counted until %s\n", terminal.Time(report.Until))
-		}
+	header := []any{"time", "id", "name", "tier", "requests", "401", "403", "429", "days with 429", "bytes"}
+	table := make([][]any, len(answer.Usage))
+	for i, r := range answer.Usage {
+		table[i] = []any{cmp.Or(string(r.Day), answer.Month), r.ID, r.Name, r.Tier, r.Requests, r.Unauthorized, r.Forbidden, r.Limited, r.LimitedDays, r.Bytes}
 	}
-	if err != nil || s.JSON {
-		return err
+	if c.CSV {
+		return printCSV(s, append([][]any{header}, table...))
 	}
-	if !report.Until.IsZero() && now.Sub(report.Until) > stored {
+	s.PrintList(answer, fmt.Sprintf("no request of a key is counted in %s; the scheduler counts those of the edges in its --edges, and usage is kept for %d months", answer.Month, usage.Months), header, table)
+	if s.JSON || report.Until.IsZero() {
+		return nil
+	}
+	s.Printf("counted until %s\n", terminal.Time(report.Until))
+	if now.Sub(report.Until) > stored {
 		_, _ = fmt.Fprintf(s.Err, "  ! Nothing was counted for %s: does a scheduler with --edges run?\n", frame.LongTime(now.Sub(report.Until)))
 	}
 	for _, g := range answer.Gaps {
@@ -122,16 +118,14 @@ func (c *keysUsageCmd) rows(list keys.List, report *usage.Report, from, to usage
 	return rows
 }
 
-// printUsageCSV prints one line for each row, under a header.
-func printUsageCSV(s *terminal.Streams, answer *usageAnswer) error {
+// printCSV prints rows, the first of which is a header.
+func printCSV(s *terminal.Streams, rows [][]any) error {
 	out := csv.NewWriter(s)
-	lines := [][]string{{"time", "id", "name", "tier", "requests", "refused_401", "refused_403", "refused_429", "days_with_429", "bytes"}}
-	for _, r := range answer.Usage {
-		line := []string{cmp.Or(string(r.Day), answer.Month), r.ID, r.Name, r.Tier}
-		for _, n := range []uint64{r.Requests, r.Unauthorized, r.Forbidden, r.Limited, uint64(r.LimitedDays), r.Bytes} {
-			line = append(line, strconv.FormatUint(n, 10))
+	for _, row := range rows {
+		if err := out.Write(view.Each(row, func(cell any) string { return fmt.Sprint(cell) })); err != nil {
+			return err
 		}
-		lines = append(lines, line)
 	}
-	return out.WriteAll(lines)
+	out.Flush()
+	return out.Error()
 }

@@ -226,7 +226,6 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			running.Deliver(sender)
 			running.Measure(w.edges)
 			w.usage = w.collector(built.Store)
-			running.Beside("usage of keys", w.usage.Run)
 			if w.laps != nil {
 				running.Watch(w.laps)
 			}
@@ -259,6 +258,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		case err == nil:
 			w.problem.Store(nil)
 			w.started.Store(true)
+			beside.Go(func() { w.usage.Run(ctx) })
 			if w.sandbox != nil {
 				w.sandbox.Gate, w.sandbox.OnPublish = running.Idle, func(ctx context.Context) {
 					if w.port != nil {
@@ -287,25 +287,15 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 // so that the usage of several is told apart.
 func (w *worker) collector(store blob.Store) *usage.Collector {
 	c := &usage.Collector{Store: store, Log: w.streams.Log, Drained: w.drained}
-	for i, e := range w.asked {
-		if i == 0 && w.drained != nil {
-			host, _ := os.Hostname() // without one the port alone names it
-			e = namedEdge{e, host + ":" + w.apiPort}
-		}
-		c.Edges = append(c.Edges, e)
+	for _, e := range w.asked {
+		c.Edges = append(c.Edges, usage.Edge{Name: e.Name(), Usage: e.Usage})
+	}
+	if w.drained != nil {
+		host, _ := os.Hostname() // without one the port alone names it
+		c.Edges[0].Name = host + ":" + w.apiPort
 	}
 	return c
 }
-
-// namedEdge is an edge under another name.
-type namedEdge struct {
-	console.Edge
-
-	name string
-}
-
-// Name implements usage.Edge.
-func (e namedEdge) Name() string { return e.name }
 
 // published reports whether the store has a version, even a damaged one.
 func published(ctx context.Context, store blob.Store) bool {

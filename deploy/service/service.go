@@ -56,7 +56,6 @@ type Service struct {
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	onPublish []func(context.Context)                        // called after each published version
 	measuring *measuring                                     // see Measure; nil: nothing is measured
-	beside    map[string]func(context.Context) error         // see Beside
 	notifying sync.WaitGroup                                 // calls after builds; guarded by building
 	holds     holds
 	refused   atomic.Int64                   // documents that the last build kept from an earlier version
@@ -126,14 +125,6 @@ func (s *Service) Idle() {
 	defer s.building.Unlock()
 }
 
-// Beside makes Run call a function of other work too, by its name for the log, and wait for it. Call it before Start.
-func (s *Service) Beside(what string, run func(context.Context) error) {
-	if s.beside == nil {
-		s.beside = map[string]func(context.Context) error{}
-	}
-	s.beside[what] = run
-}
-
 // TrustKeys makes fresh.note name only lists of API keys that one of these keys has signed, and none that is lower than
 // before. Call it before Start.
 func (s *Service) TrustKeys(trust notes.Trust) { s.trustKeys = trust }
@@ -197,9 +188,6 @@ func (s *Service) Run(ctx context.Context) error {
 	var delivering sync.WaitGroup // concurrently, because no receiver may delay the service
 	if s.hooks != nil {
 		delivering.Go(func() { s.hooks.Run(ctx) })
-	}
-	for what, run := range s.beside {
-		delivering.Go(func() { s.end(what, run(ctx)) })
 	}
 	if s.watcher != nil {
 		delivering.Go(func() { s.end("watching races", s.watchRaces(ctx)) })

@@ -13,11 +13,9 @@ import (
 )
 
 // Edge is an edge whose counters a Collector reads.
-type Edge interface {
-	// Name identifies the edge in every scheduler, over restarts.
-	Name() string
-	// Usage returns what the edge has counted since its start.
-	Usage(ctx context.Context) (edge.UsageDocument, error)
+type Edge struct {
+	Name  string // the same in every scheduler, over restarts
+	Usage func(context.Context) (edge.UsageDocument, error)
 }
 
 // Collector reads edges and stores their usage. Several processes may have one on the same store.
@@ -25,7 +23,7 @@ type Collector struct {
 	Store blob.Store
 	Edges []Edge
 	Log   *slog.Logger
-	// Drained is closed after the last request to the edge of this process; nil: the process has none.
+	// Drained is closed after the last request to the first edge, which is in this process; nil: it is not.
 	Drained <-chan struct{}
 
 	mu      sync.Mutex        // guards the following
@@ -40,7 +38,7 @@ const endWait = 10 * time.Second
 
 // Run reads the edges at each whole minute of real time until ctx ends, and stores what it has read at each whole hour, at its
 // end, and as soon as an edge has restarted.
-func (c *Collector) Run(ctx context.Context) error {
+func (c *Collector) Run(ctx context.Context) {
 	var minute time.Time
 	err := scheduler.Every(ctx, time.Second, func(ctx context.Context) {
 		if now := time.Now().Truncate(time.Minute); !now.Equal(minute) {
@@ -54,7 +52,9 @@ func (c *Collector) Run(ctx context.Context) error {
 		<-c.Drained
 	}
 	c.round(ending, true)
-	return err
+	if err != nil {
+		c.Log.Error("edges are not read each minute", "err", err)
+	}
 }
 
 // round reads all edges once, and stores the readings when it is time.
@@ -64,7 +64,7 @@ func (c *Collector) round(ctx context.Context, last bool) {
 	var asking sync.WaitGroup
 	for i, e := range c.Edges {
 		asking.Go(func() {
-			readings[i] = reading{edge: e.Name(), at: at, ended: last && c.Drained != nil && i == 0}
+			readings[i] = reading{edge: e.Name, at: at, ended: last && c.Drained != nil && i == 0}
 			var document edge.UsageDocument
 			if document, faults[i] = e.Usage(ctx); faults[i] == nil {
 				readings[i].usage = &document

@@ -80,7 +80,7 @@ func TestRealEdges(t *testing.T) {
 	scheduler := func() *usage.Collector {
 		c := &usage.Collector{Store: store, Log: discard}
 		for _, e := range edges {
-			c.Edges = append(c.Edges, console.Remote(e.admin))
+			c.Edges = append(c.Edges, usage.Edge{Name: e.admin, Usage: console.Remote(e.admin).Usage})
 		}
 		return c
 	}

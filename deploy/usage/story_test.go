@@ -40,7 +40,7 @@ func newDesk(t *testing.T) *desk {
 
 // restart kills the scheduler and starts another.
 func (d *desk) restart() {
-	d.Collector = &usage.Collector{Store: d.store, Edges: []usage.Edge{d.a, d.b}, Log: discard}
+	d.Collector = &usage.Collector{Store: d.store, Edges: []usage.Edge{d.a.edge(), d.b.edge()}, Log: discard}
 }
 
 // minutes reads the edges at so many whole minutes.
@@ -107,7 +107,7 @@ func TestGapsAreNamed(t *testing.T) {
 		{"an edge never answered", func(d *desk) {
 			c := newCounter("c")
 			c.silent = true
-			d.Edges = append(d.Edges, c)
+			d.Edges = append(d.Edges, c.edge())
 			d.minutes(5)
 		}, "01-01 k 1", []string{"c 01-01 12:02 to 01-01 12:06: unread"}},
 		{"an edge leaves --edges", func(d *desk) {
@@ -164,16 +164,16 @@ func TestOwnEdgeEndsWithoutAGap(t *testing.T) {
 		d := newDesk(t)
 		for range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
-			ended, drained := make(chan error), make(chan struct{})
-			c := &usage.Collector{Store: d.store, Edges: []usage.Edge{d.a}, Log: discard, Drained: drained}
-			go func() { ended <- c.Run(ctx) }()
+			ended, drained := make(chan struct{}), make(chan struct{})
+			c := &usage.Collector{Store: d.store, Edges: []usage.Edge{d.a.edge()}, Log: discard, Drained: drained}
+			go func() { c.Run(ctx); close(ended) }()
 			time.Sleep(5*time.Minute + 10*time.Second)
 			d.a.serve("k", 200)
 			cancel()
 			synctest.Wait()
 			d.a.serve("k", 200) // while connections drain
 			close(drained)
-			must.Do(t, <-ended)
+			<-ended
 			time.Sleep(time.Hour)
 			d.a.restart()
 		}
@@ -259,16 +259,8 @@ func TestDamagedUsageIsPutBack(t *testing.T) {
 func TestSilentEdgeIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		d.Edges = []usage.Edge{broken{}}
+		d.Edges = []usage.Edge{{Name: "broken", Usage: func(context.Context) (edge.UsageDocument, error) { return edge.UsageDocument{}, errors.New("no usage") }}}
 		d.minutes(5)
 		d.says("", "a 01-01 12:01 to 01-01 12:06: unread", "b 01-01 12:01 to 01-01 12:06: unread", "broken 01-01 12:02 to 01-01 12:06: unread")
 	})
-}
-
-type broken struct{}
-
-func (broken) Name() string { return "broken" }
-
-func (broken) Usage(context.Context) (edge.UsageDocument, error) {
-	return edge.UsageDocument{}, errors.New("no usage")
 }

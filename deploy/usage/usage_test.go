@@ -56,11 +56,9 @@ func (c *counter) serve(key string, status int) {
 	c.requests = append(c.requests, request{time.Now(), key})
 }
 
-// Name implements usage.Edge.
-func (c *counter) Name() string { return c.name }
+func (c *counter) edge() usage.Edge { return usage.Edge{Name: c.name, Usage: c.usage} }
 
-// Usage implements usage.Edge.
-func (c *counter) Usage(context.Context) (edge.UsageDocument, error) {
+func (c *counter) usage(context.Context) (edge.UsageDocument, error) {
 	if c.silent {
 		return edge.UsageDocument{}, errors.New("it does not answer")
 	}
@@ -106,7 +104,7 @@ func countOnce(t *testing.T, random *mathrand.Rand) {
 	var counters []*counter
 	for i := range 3 {
 		c := newCounter(fmt.Sprint("edge", i))
-		counters, edges = append(counters, c), append(edges, c)
+		counters, edges = append(counters, c), append(edges, c.edge())
 	}
 	scheduler := func() *usage.Collector { return &usage.Collector{Store: store, Edges: edges, Log: discard} }
 	schedulers := []*usage.Collector{scheduler(), scheduler()}
