@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -281,7 +282,7 @@ func (d SetTier) look(ctx context.Context, o *Operator) (*Plan, error) {
 			}
 			p.Title = fmt.Sprintf("Set the tier of the key of %s", k.Name)
 			p.Question = fmt.Sprintf("Change the limit of the key %s… of %s?", k.Prefix, k.Name)
-			until := fmt.Sprintf("%d", o.Tiers[k.Tier])
+			until := strconv.Itoa(o.Tiers[k.Tier])
 			if _, known := o.Tiers[k.Tier]; !known {
 				until = "none, because edges refuse a tier that is not configured"
 			}

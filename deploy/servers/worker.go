@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,7 @@ type operatorPort struct {
 // listen opens the operator's port of a process, which may have local edges. It returns nil if the
 // flags disable the port.
 func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.Edge) (*operatorPort, error) {
-	w.asked = append(local, console.Remotes(f.Edges)...)
+	w.asked = slices.Concat(local, console.Remotes(f.Edges))
 	if f.OperatorListen == "" {
 		return nil, nil //nolint:nilnil // the methods of a nil port do nothing
 	}
@@ -269,7 +270,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			}
 			return running.Run(ctx)
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // a signal interrupted the start, which is no failure
+			return nil // a signal interrupted the start, which is no failure
 		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx, store) && !errors.As(err, &lost):
 			return err
 		}

@@ -43,7 +43,7 @@ func load(ctx context.Context, store blob.Store, from Day, pending []reading) (R
 			r.Until, r.Gaps = l.Written, l.open(l.Written)
 		}
 		for _, g := range l.Gaps {
-			if DayOf(g.To) >= from {
+			if DayOf(g.To) >= from && (i == len(numbers)-1 || !l.carries(g)) {
 				r.Gaps = append(r.Gaps, g)
 			}
 		}

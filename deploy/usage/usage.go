@@ -154,7 +154,11 @@ func (l *Ledger) full(at time.Time) bool {
 // follow makes an empty object the one after another.
 func (l *Ledger) follow(closed *Ledger) {
 	l.Edges, l.Instances, l.Forgotten, l.Written = maps.Clone(closed.Edges), maps.Clone(closed.Instances), closed.Forgotten, closed.Written
+	l.Gaps = slices.DeleteFunc(slices.Clone(closed.Gaps), func(g Gap) bool { return !closed.carries(g) })
 }
+
+// carries reports whether the next object has a gap of this one too. There another scheduler may still shorten it.
+func (l *Ledger) carries(g Gap) bool { return l.Written.Sub(g.To) < retired }
 
 // take counts what a reading has more than the one before.
 func (l *Ledger) take(r reading) {
