@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/schemas/wire"
 )
@@ -216,4 +219,28 @@ func widgetElsewhere(t *testing.T, d demo) {
 		b.Await(`race().getAttribute("state") + race().shadowRoot.querySelector("[role=status]").textContent.includes("Nothing new since")`, "staletrue")
 		b.Look("stale")
 	})
+}
+
+// TestPictureOfTheReadme: README.md opens with a picture of the demo's start page in a race. With -update the test takes
+// it anew: it waits for a third of the race, which begins after two and a half minutes.
+func TestPictureOfTheReadme(t *testing.T) {
+	const file = "../docs/start.webp"
+	if golden.Updates() {
+		b := browsertest.Open(t)
+		d := startDemo(t, "600")
+		clients := d.manyClients(t, 20)
+		must.Until(t, "the race has run for fifteen laps", func() bool {
+			clients = append(clients[1:], clients[0]) // in turn, so that looking often meets no limit
+			race := data[wire.LiveRace](t, clients[0].get(t, "/live"))
+			return race.State == wire.LiveRunning && race.Lap >= 15
+		})
+		b.Do(chromedp.Navigate(d.url + "/"))
+		b.Await(`document.querySelector("gridcast-next").getAttribute("state")`, "live")
+		b.Await(`document.querySelector("gridcast-live").getAttribute("state")`, "running")
+		must.Do(t, os.WriteFile(file, b.WebP(1000), 0o644))
+	}
+	picture := must.Get(os.ReadFile(file))(t)
+	must.Hold(t, len(picture) < 150_000 && bytes.HasPrefix(picture, []byte("RIFF")) && bytes.HasPrefix(picture[8:], []byte("WEBP")), "%s is no WebP of less than 150 KB; -update takes it", file)
+	readme := must.Get(os.ReadFile("../../README.md"))(t)
+	must.Hold(t, bytes.HasPrefix(readme, []byte("# gridcast\n\n![")) && bytes.Contains(readme, []byte("](deploy/docs/start.webp)")), "README.md does not open with the picture")
 }

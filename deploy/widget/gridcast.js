@@ -19,10 +19,10 @@ h2{font-size:1.1rem;margin:0}p{margin:.25rem 0}.muted,th{color:var(--_m);font-si
 table{border-collapse:collapse;width:100%;margin-top:.5rem}td,th{padding:.2rem .6rem .2rem 0;text-align:left;font-weight:400;vertical-align:top}tbody *{border-top:1px solid var(--_l)}td *{border:0!important}
 :is(td,th):nth-child(n+3),.n :is(td,th):nth-child(n+2){text-align:right;font-variant-numeric:tabular-nums}.n{table-layout:fixed}:is(td,th):last-child{padding-right:0}.team{display:block;white-space:normal}
 .driver{white-space:nowrap}.driver[style]::before{content:"";display:inline-block;width:.25em;height:.9em;margin-right:.3em;vertical-align:-.1em;border-radius:1px;background:var(--team)}
-.bar{display:block;background:linear-gradient(90deg,var(--_a) var(--part),var(--_l) 0) 0/100% .6em no-repeat}td>.bar{min-width:6.5rem;background-position:0;background-size:calc(100% - 4rem) .6em}
+.bar{display:block;background:linear-gradient(90deg,var(--_a) var(--part),var(--_l) 0) 0/100% .6em no-repeat}td>.bar{min-width:7rem;background-position:0;background-size:calc(100% - 4.4rem) .6em}
 svg{display:block;max-width:100%;overflow:visible}text{font-size:.75rem;fill:var(--_m)}.end{fill:var(--_t);font-weight:600}line{stroke:var(--_l)}polyline{fill:none;stroke-width:2;stroke-linejoin:round;stroke:var(--team,var(--_t))}.second{stroke-dasharray:5 3}.even{stroke-dasharray:4 4}
 .range{stroke:var(--_a);stroke-width:4;opacity:.35}circle{fill:var(--_a)}
-ol{list-style:none;margin:0;padding:0}li{display:grid;grid-template-columns:minmax(5rem,10rem) 1fr 4rem;gap:.6rem;align-items:center;padding:.15rem 0}li>.bar{height:.6em}li>:last-child{text-align:right;font-variant-numeric:tabular-nums}
+ol{list-style:none;margin:0;padding:0}li{display:grid;grid-template-columns:minmax(5rem,10rem) 1fr 4.5rem;gap:.6rem;align-items:center;padding:.15rem 0}li>.bar{height:.6em}li>:last-child{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 @media (forced-colors:active){.driver::before,.bar,svg{forced-color-adjust:none}:host{--_t:CanvasText;--_m:CanvasText;--_l:GrayText;--_a:Highlight}polyline{stroke:CanvasText}}`);
 const BOX = new CSSStyleSheet();
 BOX.replaceSync(`:host{background:var(--_b);border:1px solid var(--_l);border-radius:var(--gridcast-radius,.5rem);padding:1rem;max-width:26rem}`);
@@ -255,7 +255,7 @@ class Season extends Element {
     return () => {
       const scored = picks.filter((p) => p.result), said = (code, ...more) => this.called(code, "last_name", ...more);
       this.show("ready", "", scored.length ? `${scored.filter((p) => p.winner_hit).length} of ${scored.length} winners picked` : "No race is scored yet",
-        picks.length && table(["Race", "Pick", "Winner"], picks.map((p) => [p.gp_name, said(p.prediction.winner, p.result ? p.winner_hit ? " ✓" : " ✗" : ""), p.result ? p.winner_hit ? "hit" : said(p.result.winner) : "no result yet"])));
+        picks.length && table(["Race", "Pick", "Winner"], picks.map((p) => [p.gp_name.replace(" Grand Prix", ""), said(p.prediction.winner, p.result ? p.winner_hit ? " ✓" : " ✗" : ""), p.result ? p.winner_hit ? "hit" : said(p.result.winner) : "no result yet"])));
     };
   }
 }

@@ -45,7 +45,7 @@ func TestReleaseIsMadeFromItsSource(t *testing.T) {
 		program := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../tools/go.mod", "esbuild", "--minify", "--format=esm", "--charset=utf8")
 		program.Stdin = bytes.NewReader(source)
 		module := must.Get(program.Output())(t)
-		must.Do(t, os.WriteFile("gridcast-"+newest.Version+".js", append([]byte(line), module...), 0o644)) //nolint:gosec // an asset that is embedded
+		must.Do(t, os.WriteFile("gridcast-"+newest.Version+".js", append([]byte(line), module...), 0o644))
 		return
 	}
 	must.Hold(t, bytes.HasPrefix(newest.Module, []byte(line)), "gridcast-%s.js is not made from gridcast.js: go test ./deploy/widget -run TestReleaseIsMadeFromItsSource -update makes it", newest.Version)

@@ -232,7 +232,7 @@ func (b *Browser) Picture(name string) {
 	}
 }
 
-// Emulate sets a media feature of the page, such as forced-colors to active.
+// Emulate sets a media feature of the page, such as prefers-color-scheme.
 func (b *Browser) Emulate(feature, value string) {
 	b.t.Helper()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: feature, Value: value}}}
@@ -268,6 +268,17 @@ func (b *Browser) WebP(width, height int64) []byte {
 func (b *Browser) Look(name string) {
 	b.t.Helper()
 	b.keep(name, chromedp.CaptureScreenshot())
+}
+
+// WebP returns a picture of the visible part of the page at desktop width, with one and a half pixels for each of CSS.
+func (b *Browser) WebP(height int64) []byte {
+	b.t.Helper()
+	b.Do(chromedp.EmulateViewport(desktop.width, height, chromedp.EmulateScale(1.5)))
+	picture, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(80))})
+	if err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+	return picture.Data
 }
 
 // keep takes a picture where pictures are kept.
