@@ -281,7 +281,7 @@ class Driver extends Element {
       }
       const career = careers?.data.find((c) => c.name === d.name), facts = (title, of) => of && [title, ...["wins", "podiums", "points"].map((n) => of[n])];
       this.show("ready", "", d.name, make("p", {}, who(now?.team ?? d.team, now || d), now && ` · number ${now.number} · ${now.country}`),
-        muted(row ? `Place ${row.position ?? "–"} of the championship` : "No result in this season yet", career && `. ${career.starts} starts, ${career.titles} title${career.titles === 1 ? "" : "s"}.`),
+        muted(!row ? "No result in this season yet" : row.position ? `Place ${row.position} of the championship` : "Not ranked in the championship", career && `. ${career.starts} starts, ${career.titles} title${career.titles === 1 ? "" : "s"}.`),
         (row || career) && table(["Period", "Wins", "Podiums", "Points"], [facts(year ?? "Season", row), facts("Career", career)].filter(Boolean), "n"),
         ...(pairs?.data ?? []).flatMap((p) => {
           const [own, other] = p.first.driver === code ? [p.first, p.second] : p.second.driver === code ? [p.second, p.first] : [];

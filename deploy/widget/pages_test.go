@@ -272,7 +272,7 @@ func TestElementsShareAnswers(t *testing.T) {
 		must.Equal(t, tt.element, tt.want, b.Evaluate(fmt.Sprintf(cells, tt.element)))
 	}
 	must.Show(t, "a driver", b.Evaluate(`shadow("driver").textContent`), "George Russell", "Mercedes · number 63 · GBR", "Place 1 of the championship. 128 starts, 0 titles.", "Against Lewis Hamilton, Mercedes: a median of 0.123 s faster in qualifying")
-	must.Show(t, "the other", b.Evaluate(`document.getElementById("other").shadowRoot.textContent`), "0.123 s slower")
+	must.Show(t, "the other", b.Evaluate(`document.getElementById("other").shadowRoot.textContent`), "Not ranked in the championship", "0.123 s slower")
 	must.Equal(t, "an unknown driver", `gridcast: <gridcast-driver> has no driver "XYZ". Its attribute driver takes a code: RUS, HAM.`, b.Evaluate(`errors.join()`))
 	b.Picture("elements")
 	b.Emulate("forced-colors", "active")
