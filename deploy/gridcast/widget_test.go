@@ -237,7 +237,7 @@ func TestPictureOfTheReadme(t *testing.T) {
 		b.Do(chromedp.Navigate(d.url + "/"))
 		b.Await(`document.querySelector("gridcast-next").getAttribute("state")`, "live")
 		b.Await(`document.querySelector("gridcast-live").getAttribute("state")`, "running")
-		must.Do(t, os.WriteFile(file, b.WebP(1000), 0o644))
+		must.Do(t, os.WriteFile(file, b.WebP(1280, 1000), 0o644))
 	}
 	picture := must.Get(os.ReadFile(file))(t)
 	must.Hold(t, len(picture) < 150_000 && bytes.HasPrefix(picture, []byte("RIFF")) && bytes.HasPrefix(picture[8:], []byte("WEBP")), "%s is no WebP of less than 150 KB; -update takes it", file)

@@ -270,17 +270,6 @@ func (b *Browser) Look(name string) {
 	b.keep(name, chromedp.CaptureScreenshot())
 }
 
-// WebP returns a picture of the visible part of the page at desktop width, with one and a half pixels for each of CSS.
-func (b *Browser) WebP(height int64) []byte {
-	b.t.Helper()
-	b.Do(chromedp.EmulateViewport(desktop.width, height, chromedp.EmulateScale(1.5)))
-	picture, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(80))})
-	if err != nil {
-		b.t.Fatalf("browser: %v", err)
-	}
-	return picture.Data
-}
-
 // keep takes a picture where pictures are kept.
 func (b *Browser) keep(name string, picture chromedp.Action[[]byte]) {
 	b.t.Helper()
