@@ -75,10 +75,10 @@ type SandboxStatus struct {
 	BehindSeconds int64        `json:"behind_seconds"`   // real time since a newer version was due; 0: none is
 	Stale         bool         `json:"stale"`            // as of the edge
 	Refused       *Refused     `json:"refused,omitzero"`
-	Key           string       `json:"key"` // for everybody, limited by the client's address
-	RaceTime      wire.Instant `json:"race_time"`
-	Now           wire.Instant `json:"now"`   // the same moment in real time
-	Speed         float64      `json:"speed"` // race seconds in a real second
+	Key           string       `json:"key,omitzero"` // for everybody, limited by the client's address
+	RaceTime      wire.Instant `json:"race_time,omitzero"`
+	Now           wire.Instant `json:"now"`            // the same moment in real time
+	Speed         float64      `json:"speed,omitzero"` // race seconds in a real second
 	Cycle         int64        `json:"cycle,omitzero"`
 	// Weekends are those that run and follow, in the order of their beginning.
 	Weekends []SandboxWeekend `json:"weekends"`
@@ -202,7 +202,7 @@ func (e *Edge) status(w *world) StatusDocument {
 func (e *Edge) sandboxStatus() *SandboxStatus {
 	set, now := e.sandbox.current(), time.Now()
 	s := &SandboxStatus{
-		Key: keys.Public, Stale: e.sandbox.stale(now), Refused: e.sandbox.refused.Load(), Now: wire.Instant(now.UTC()), Weekends: []SandboxWeekend{},
+		Stale: e.sandbox.stale(now), Refused: e.sandbox.refused.Load(), Now: wire.Instant(now.UTC()), Weekends: []SandboxWeekend{},
 	}
 	if set == nil {
 		if s.Refused == nil {
@@ -211,6 +211,7 @@ func (e *Edge) sandboxStatus() *SandboxStatus {
 		return s
 	}
 	m, race := &set.Version().Manifest, set.Clock()
+	s.Key = keys.Public
 	s.Version, s.RaceTime, s.Speed = m.Version, wire.Instant(race.Race(now)), race.Speed()
 	s.AgeSeconds = int64(now.Sub(race.Real(m.BuiltAt)) / time.Second)
 	s.BehindSeconds = int64(m.OverdueBy(race.Race(now)).Seconds() / race.Speed())

@@ -34,7 +34,7 @@ if (form) {
 const sandbox = form || $("sandbox-now") ? fetch("/status", { headers: { Accept: "application/json" } }).then((r) => r.json()).then((b) => b.data.sandbox).catch(() => undefined) : undefined;
 if (form) {
   sandbox.then((s) => {
-    if (!s || $("try-key").value) return;
+    if (!s?.key || $("try-key").value) return;
     $("try-key").value = s.key;
     $("try-hint").textContent = "This is the public key of the sandbox: the data are simulated. Each request counts against the limit of your address.";
   });
@@ -105,7 +105,7 @@ $("copy-page").addEventListener("click", (e) => copy(e.target, fetch(document.qu
 // Words of six letters and more are also found without the blanks and hyphens of the text: timezone finds time zone.
 const squeezed = (text) => text.replace(/[\s-]+/g, ""), alike = (w) => (w.length > 5 ? squeezed(w) : "\n");
 const has = (part, word) => [word, also[word] ?? word].some((w) => part.all.includes(w) || part.squeezed.includes(alike(w)));
-const spelt = (part, word) => (part.all.includes(word) || !part.all.includes(also[word]) ? word : also[word]); // as the part spells it
+const spelt = (part, word) => (part.all.includes(word) || !part.all.includes(also[word] ?? word) ? word : also[word]); // as the part spells it
 const literal = RegExp.escape ?? ((w) => w.replace(/\W/g, "\\$&"));
 const count = (text, w) => text.toLowerCase().split(new RegExp(`(?<![a-z])${literal(w)}`)).length - 1; // points is not in endpoints
 const named = (name, word) => [word, also[word] ?? word].some((w) => count(name, w) > 0);
