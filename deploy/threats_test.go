@@ -13,7 +13,8 @@ import (
 	"gridcast/deploy/must"
 )
 
-// TestThreats checks that every row of the threat model names a test, and that every test it names exists.
+// TestThreats checks that every row of the threat model names a test, and that every test exists that this page, promises.md or
+// region.md names.
 func TestThreats(t *testing.T) {
 	page := must.Get(os.ReadFile("docs/threats.md"))(t)
 	tests := map[string]bool{}
@@ -40,6 +41,11 @@ func TestThreats(t *testing.T) {
 			if !tests[name[1]] {
 				t.Errorf("there is no %s, named in the row %.60s", name[1], row)
 			}
+		}
+	}
+	for _, page := range []string{"docs/promises.md", "docs/region.md"} {
+		for _, name := range named.FindAllStringSubmatch(string(must.Get(os.ReadFile(page))(t)), -1) {
+			must.Hold(t, tests[name[1]], "%s names %s, which does not exist", page, name[1])
 		}
 	}
 	must.Hold(t, rows >= 7, "the page has %d rows, want one for each of seven powers", rows)

@@ -132,9 +132,11 @@ func TestFleet(t *testing.T) {
 	}{
 		{false, 0, 0, 1200 * time.Millisecond},
 		{false, 30 * time.Millisecond, 0, 1500 * time.Millisecond},
+		{false, 80 * time.Millisecond, 0, 2 * time.Second}, // another continent
 		{false, 100 * time.Millisecond, 0, 2 * time.Second},
 		{false, 30 * time.Millisecond, 5500, 10 * time.Second},
 		{true, 30 * time.Millisecond, 0, 90 * time.Millisecond}, // three answers for an edge that is just reading the pointer: pointer, manifest, delta
+		{true, 80 * time.Millisecond, 0, 240 * time.Millisecond},
 		{true, 100 * time.Millisecond, 0, 300 * time.Millisecond},
 		{true, 30 * time.Millisecond, 5500, 10 * time.Second},
 	} {
