@@ -26,6 +26,7 @@ import (
 	"gridcast/deploy/doctor"
 	"gridcast/deploy/servers"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/usage"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 )
@@ -288,7 +289,7 @@ type build struct {
 
 func (versionCmd) Run(s *terminal.Streams) error { //nolint:unparam // kong wants an error
 	formats := map[string]int{
-		"manifest": snapshots.Format, "ledger": ledger.Format, "archive": archive.Version, "observations": live.Format, "keys": keys.Format,
+		"manifest": snapshots.Format, "ledger": ledger.Format, "archive": archive.Version, "observations": live.Format, "keys": keys.Format, "usage": usage.Format,
 	}
 	s.Print(build{version, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, formats}, "gridcast %s\n", version)
 	return nil

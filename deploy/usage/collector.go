@@ -26,8 +26,8 @@ type Collector struct {
 	// Drained is closed after the last request to the first edge, which is in this process; nil: it is not.
 	Drained <-chan struct{}
 
-	mu      sync.Mutex        // guards the following
-	pending []reading         // not stored yet, in order: the last of each edge, instance and day
+	mu      sync.Mutex        // guards pending, which only round sets; round alone has the rest
+	pending []reading         // not stored yet, in order: the last of each edge, instance and day; its array never changes
 	last    map[string]string // by edge: its instance; empty: it does not answer
 	hour    time.Time         // of the latest write
 	failing bool              // the latest write failed
@@ -72,10 +72,9 @@ func (c *Collector) round(ctx context.Context, last bool) {
 		})
 	}
 	asking.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	hour := at.Truncate(time.Hour)
 	due := last || !hour.Equal(c.hour)
+	pending := c.pending
 	for i, r := range readings {
 		before, known := c.last[r.edge]
 		if r.usage == nil && (!known || before != "") && ctx.Err() == nil {
@@ -86,19 +85,28 @@ func (c *Collector) round(ctx context.Context, last bool) {
 			c.last = map[string]string{}
 		}
 		c.last[r.edge] = r.instance()
-		c.pending = append(slices.DeleteFunc(c.pending, r.replaces), r)
+		pending = append(slices.DeleteFunc(slices.Clone(pending), r.replaces), r)
 	}
-	if !due || len(c.pending) == 0 {
+	c.setPending(pending)
+	if !due || len(pending) == 0 {
 		return
 	}
 	if err := c.write(ctx, at); err != nil {
-		if !c.failing {
+		if !c.failing && ctx.Err() == nil {
 			c.Log.Warn("usage not stored; it is tried again each minute", "err", err)
 		}
 		c.failing = true
 		return
 	}
-	c.pending, c.hour, c.failing = nil, hour, false
+	c.setPending(nil)
+	c.hour, c.failing = hour, false
+}
+
+// setPending sets the readings for Report, which does not wait for a write.
+func (c *Collector) setPending(pending []reading) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = pending
 }
 
 func (r reading) instance() string {
@@ -187,7 +195,7 @@ func prune(ctx context.Context, store blob.Store, numbers []int64, at time.Time)
 // Report returns the usage of all days from one on, with the readings that are not stored yet.
 func (c *Collector) Report(ctx context.Context, from Day) (Report, error) {
 	c.mu.Lock()
-	pending := slices.Clone(c.pending)
+	pending := c.pending
 	c.mu.Unlock()
 	return load(ctx, c.Store, from, pending)
 }

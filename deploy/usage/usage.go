@@ -108,8 +108,10 @@ type reading struct {
 // day is the day on which the requests before the reading count: at midnight the day before.
 func (r reading) day() Day { return DayOf(r.at.Add(-time.Minute / 2)) }
 
+// Format is the format of a stored Ledger.
+const Format = 1
+
 const (
-	format = 1
 	// unreadAfter is the time without an answer after which an edge is named.
 	unreadAfter = 3 * time.Minute
 	// retired is the time after which an edge that no scheduler asks is taken for one that was removed.
@@ -131,10 +133,10 @@ func document(store blob.Store, number int64) blob.Document[Ledger] {
 		Store: store, Key: objects(store).Key(number), Limit: maxSize, Copied: true,
 		Encode: func(l Ledger) ([]byte, error) { return json.Marshal(l) },
 		Decode: func(data []byte) (Ledger, error) {
-			l := Ledger{Format: format, Days: map[Day]map[string]keys.Counts{}, Gaps: []Gap{}, Edges: map[string]edgeState{}, Instances: map[string]counters{}}
+			l := Ledger{Format: Format, Days: map[Day]map[string]keys.Counts{}, Gaps: []Gap{}, Edges: map[string]edgeState{}, Instances: map[string]counters{}}
 			err := blob.DecodeJSON(data, &l)
-			if err == nil && l.Format != format {
-				err = fmt.Errorf("format %d, this program reads %d", l.Format, format)
+			if err == nil && l.Format != Format {
+				err = fmt.Errorf("format %d, this program reads %d", l.Format, Format)
 			}
 			return l, err
 		},
