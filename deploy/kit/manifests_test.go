@@ -103,7 +103,10 @@ func decode(t *testing.T, signed bool) cluster {
 				t.Errorf("%s: %s %s: %v", file, kind.Kind, name, err)
 			}
 			if set, ok := into.(*apps.StatefulSet); ok {
-				c.deployments[name] = &apps.Deployment{Spec: apps.DeploymentSpec{Selector: set.Spec.Selector, Template: set.Spec.Template}}
+				c.deployments[name] = &apps.Deployment{Spec: apps.DeploymentSpec{Replicas: set.Spec.Replicas, Selector: set.Spec.Selector, Template: set.Spec.Template}}
+				if set.Spec.ServiceName != "gridcast-edges" {
+					t.Errorf("%s: its pods have names of the service %s", name, set.Spec.ServiceName)
+				}
 				pod := &c.deployments[name].Spec.Template.Spec
 				for _, claim := range set.Spec.VolumeClaimTemplates {
 					pod.Volumes = append(pod.Volumes, core.Volume{Name: claim.Name})
@@ -176,6 +179,17 @@ func checkCluster(t *testing.T, c cluster) {
 			}
 			for _, e := range container.Env {
 				knows(t, known, container.Args[0], e.Name)
+				if e.Name != "GRIDCAST_EDGES" {
+					continue
+				}
+				for i, url := range strings.Split(e.Value, ",") {
+					if want := fmt.Sprintf("http://gridcast-edge-%d.gridcast-edges:9100", i); url != want {
+						t.Errorf("%s: asks the edge %s, want %s", name, url, want)
+					}
+				}
+				if n := strings.Count(e.Value, "http"); n != int(*c.deployments["gridcast-edge"].Spec.Replicas) || c.services["gridcast-edges"] == nil || c.services["gridcast-edges"].Spec.ClusterIP != core.ClusterIPNone {
+					t.Errorf("%s: asks %d edges, want every replica, by a service without an address", name, n)
+				}
 			}
 			for _, m := range container.VolumeMounts {
 				if !volumes[m.Name] {
@@ -214,8 +228,8 @@ func checkCluster(t *testing.T, c cluster) {
 			}
 		}
 	}
-	if len(c.deployments) != 2 || len(c.networks) != 3 || len(c.services) != 1 {
-		t.Errorf("got %d deployments, %d policies, %d services, want 2, 3, 1", len(c.deployments), len(c.networks), len(c.services))
+	if len(c.deployments) != 2 || len(c.networks) != 3 || len(c.services) != 2 {
+		t.Errorf("got %d deployments, %d policies, %d services, want 2, 3, 2", len(c.deployments), len(c.networks), len(c.services))
 	}
 }
 
