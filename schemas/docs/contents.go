@@ -35,6 +35,7 @@ type contents struct {
 	Changes  []Change
 	Cadence  []Cadence
 	Status   []fieldRow // of /status
+	Uptime   []fieldRow // of /uptime.json
 
 	Tasks         []Task
 	Database      []Sample
@@ -129,9 +130,9 @@ func (d *document) contents() *contents {
 	for _, path := range d.Paths {
 		get := path.Value.Get
 		if !slices.Contains(get.Tags, "data") {
-			if path.Name == "/status" {
+			if fields := map[string]*[]fieldRow{"/status": &c.Status, "/uptime.json": &c.Uptime}[path.Name]; fields != nil {
 				ok, _ := get.Responses.Get("200")
-				c.Status = d.bodyTable(ok.Content["application/json"].Schema).Fields
+				*fields = d.bodyTable(ok.Content["application/json"].Schema).Fields
 			}
 			c.Services = append(c.Services, service{path.Name, get.Summary, get.Description})
 			continue

@@ -147,7 +147,7 @@ func TestPageIsSelfContained(t *testing.T) {
 
 // TestLinksLeadSomewhere follows the links of every page, in HTML and in Markdown, and those of llms.txt.
 func TestLinksLeadSomewhere(t *testing.T) {
-	ids := map[string]bool{"/": true, "/status": true, "/openapi.json": true, "/openapi.yaml": true, "/favicon.ico": true, "/.well-known/api-catalog": true}
+	ids := map[string]bool{"/": true, "/status": true, "/uptime.json": true, "/openapi.json": true, "/openapi.yaml": true, "/favicon.ico": true, "/.well-known/api-catalog": true}
 	for _, f := range catalog.Feeds {
 		ids[f.Path] = true
 	}
