@@ -281,7 +281,7 @@ func (e *Edge) adminPages() http.Handler {
 	return mux
 }
 
-// UsageDocument is the content of /usage on the admin port: what this edge has counted since its start.
+// UsageDocument is the content of /usage on the admin port: the counters of this edge since its start.
 type UsageDocument struct {
 	// Instance is random and differs between two starts, because a start sets all counters to 0.
 	Instance string `json:"instance"`

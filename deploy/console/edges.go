@@ -22,7 +22,7 @@ type Edge interface {
 	Name() string
 	// Status returns the state of the edge.
 	Status(ctx context.Context) (edge.StatusDocument, error)
-	// Usage returns what the edge has counted for each key.
+	// Usage returns the counters of each key.
 	Usage(ctx context.Context) (edge.UsageDocument, error)
 	// Look makes the edge poll the store at once. Without Look it follows within a second or two.
 	Look(ctx context.Context)

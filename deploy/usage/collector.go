@@ -36,7 +36,7 @@ type Collector struct {
 // endWait bounds the last reading of a process.
 const endWait = 10 * time.Second
 
-// Run reads the edges at each whole minute of real time until ctx ends, and stores what it has read at each whole hour, at its
+// Run reads the edges at each whole minute of real time until ctx ends. It stores the readings at each whole hour, at its
 // end, and as soon as an edge has restarted.
 func (c *Collector) Run(ctx context.Context) {
 	var minute time.Time
@@ -131,9 +131,9 @@ func (c *Collector) write(ctx context.Context, at time.Time) error {
 	if n := len(numbers); n > 0 {
 		number = numbers[n-1]
 	}
-	var closed *Ledger
+	var closed *sheet
 	for {
-		l, err := document(c.Store, number).Update(ctx, func(l *Ledger) error {
+		l, err := document(c.Store, number).Update(ctx, func(l *sheet) error {
 			switch {
 			case l.Closed:
 				return nil

@@ -1,7 +1,7 @@
 // Package usage keeps the requests of each API key by day, from the counters of the edges.
 //
-// A [Collector] in each scheduler asks every edge once a minute, and stores what the counters have grown by. A stored
-// [Ledger] holds the sums together with the counters at which they were taken, so one conditional write
+// A [Collector] in each scheduler asks every edge once a minute, and stores the growth of its counters. A stored
+// object holds the sums together with the counters at which they were taken, so one conditional write
 // changes both: a crash loses no request of an edge that goes on, and several schedulers count each request once.
 package usage
 
@@ -67,9 +67,9 @@ func (g Gap) String() string {
 	return fmt.Sprintf("edge %s%s, %s to %s UTC: %s", g.Edge, of, g.From.UTC().Format(time.DateTime), g.To.UTC().Format(time.DateTime), text[g.Why])
 }
 
-// Ledger is one stored object. A new one follows each month. The last one alone is open, and its writers carry
+// sheet is the content of a stored object. A new one follows each month. The last one alone is open, and its writers carry
 // the counters over from the one before, which nobody changes any more.
-type Ledger struct {
+type sheet struct {
 	Format    int                            `json:"format"`
 	Written   time.Time                      `json:"written"` // the latest reading in it
 	Closed    bool                           `json:"closed,omitzero"`
@@ -82,7 +82,7 @@ type Ledger struct {
 	Forgotten time.Time `json:"forgotten,omitzero"`
 }
 
-// edgeState is what schedulers know of an edge.
+// edgeState is the latest contact of schedulers with an edge.
 type edgeState struct {
 	Asked time.Time `json:"asked"`          // the latest try
 	Read  time.Time `json:"read"`           // the latest answer; the first try if there was none
@@ -108,7 +108,7 @@ type reading struct {
 // day is the day on which the requests before the reading count: at midnight the day before.
 func (r reading) day() Day { return DayOf(r.at.Add(-time.Minute / 2)) }
 
-// Format is the format of a stored Ledger.
+// Format is the format of the stored objects.
 const Format = 1
 
 const (
@@ -128,12 +128,12 @@ const (
 func objects(store blob.Store) chain.Chain { return chain.Chain{Store: store, Prefix: "usage/"} }
 
 // document returns the object with a number.
-func document(store blob.Store, number int64) blob.Document[Ledger] {
-	return blob.Document[Ledger]{
+func document(store blob.Store, number int64) blob.Document[sheet] {
+	return blob.Document[sheet]{
 		Store: store, Key: objects(store).Key(number), Limit: maxSize, Copied: true,
-		Encode: func(l Ledger) ([]byte, error) { return json.Marshal(l) },
-		Decode: func(data []byte) (Ledger, error) {
-			l := Ledger{Format: Format, Days: map[Day]map[string]keys.Counts{}, Gaps: []Gap{}, Edges: map[string]edgeState{}, Instances: map[string]counters{}}
+		Encode: func(l sheet) ([]byte, error) { return json.Marshal(l) },
+		Decode: func(data []byte) (sheet, error) {
+			l := sheet{Format: Format, Days: map[Day]map[string]keys.Counts{}, Gaps: []Gap{}, Edges: map[string]edgeState{}, Instances: map[string]counters{}}
 			err := blob.DecodeJSON(data, &l)
 			if err == nil && l.Format != Format {
 				err = fmt.Errorf("format %d, this program reads %d", l.Format, Format)
@@ -144,7 +144,7 @@ func document(store blob.Store, number int64) blob.Document[Ledger] {
 }
 
 // full reports whether another object should follow at an instant.
-func (l *Ledger) full(at time.Time) bool {
+func (l *sheet) full(at time.Time) bool {
 	n := 0
 	first := DayOf(at)
 	for day, counts := range l.Days {
@@ -154,16 +154,16 @@ func (l *Ledger) full(at time.Time) bool {
 }
 
 // follow makes an empty object the one after another.
-func (l *Ledger) follow(closed *Ledger) {
+func (l *sheet) follow(closed *sheet) {
 	l.Edges, l.Instances, l.Forgotten, l.Written = maps.Clone(closed.Edges), maps.Clone(closed.Instances), closed.Forgotten, closed.Written
 	l.Gaps = slices.DeleteFunc(slices.Clone(closed.Gaps), func(g Gap) bool { return !closed.carries(g) })
 }
 
 // carries reports whether the next object has a gap of this one too. There another scheduler may still shorten it.
-func (l *Ledger) carries(g Gap) bool { return l.Written.Sub(g.To) < retired }
+func (l *sheet) carries(g Gap) bool { return l.Written.Sub(g.To) < retired }
 
-// take counts what a reading has more than the one before.
-func (l *Ledger) take(r reading) {
+// take counts the growth from the reading before.
+func (l *sheet) take(r reading) {
 	of, known := l.Edges[r.edge]
 	if !known {
 		of.Read = r.at
@@ -221,7 +221,7 @@ func (l *Ledger) take(r reading) {
 
 // found takes a time out of the gaps of an edge, because another scheduler has read an instance that the one before
 // it missed.
-func (l *Ledger) found(edge string, from, to time.Time) {
+func (l *sheet) found(edge string, from, to time.Time) {
 	for i := range l.Gaps {
 		g := &l.Gaps[i]
 		if g.Why != Lost || g.Edge != edge || !g.From.Before(to) || !from.Before(g.To) {
@@ -237,7 +237,7 @@ func (l *Ledger) found(edge string, from, to time.Time) {
 }
 
 // forget removes edges and instances that have not been read for long.
-func (l *Ledger) forget() {
+func (l *sheet) forget() {
 	for name, e := range l.Edges {
 		if l.Written.Sub(e.Asked) > retired {
 			if !e.Ended {
@@ -258,7 +258,7 @@ func (l *Ledger) forget() {
 }
 
 // open lists the gaps that last at an instant.
-func (l *Ledger) open(at time.Time) (gaps []Gap) {
+func (l *sheet) open(at time.Time) (gaps []Gap) {
 	for _, name := range slices.Sorted(maps.Keys(l.Edges)) {
 		if e := l.Edges[name]; !e.Ended && at.Sub(e.Read) > unreadAfter {
 			gaps = append(gaps, Gap{Edge: name, From: e.Read, To: at.UTC(), Why: Unread})
