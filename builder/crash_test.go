@@ -98,9 +98,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	build(t, begin, before)
 	length := logged(t, w.Store, key)
 	facts, err := begin.Facts(t.Context()) // no process changes the archive
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := austriaQualified
 	for _, applied := range []bool{false, true} {
 		positions := 0

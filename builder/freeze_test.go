@@ -335,9 +335,7 @@ func TestWithdrawals(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(body, into)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	if len(list.Data) != 6 || len(log.Data.Changes) != 6 {
 		t.Fatalf("/changes has %d changes, its log %d, want 6", len(list.Data), len(log.Data.Changes))

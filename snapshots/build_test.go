@@ -23,9 +23,7 @@ func TestVersionOfAnotherBuild(t *testing.T) {
 		publish(t, s, decades())
 		key := snapshots.ManifestKey(1)
 		packed, err := s.Get(t.Context(), key, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r := must.Get(gzip.NewReader(strings.NewReader(string(packed.Data))))(t)
 		text := must.Get(io.ReadAll(r))(t)
 		other := strings.Replace(string(text), `"format":5`, format, 1)

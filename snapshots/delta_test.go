@@ -151,9 +151,7 @@ func TestDeltaIsDropped(t *testing.T) {
 	must.Get(snapshots.Prune(t.Context(), inner, 1, time.Now().Add(48*time.Hour), false))(t)
 	left := map[string]bool{}
 	for info, err := range inner.List(t.Context(), "deltas/") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		left[info.Key] = true
 	}
 	must.Equal(t, "deltas after prune", map[string]bool{"deltas/1": true, "deltas/3": true}, left)

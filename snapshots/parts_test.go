@@ -48,9 +48,7 @@ func written(t *testing.T, s blob.Store, version int64) (own snapshots.Manifest,
 	if err == nil {
 		err = json.Unmarshal(text, &own)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, key := range keysOf(t, s) {
 		if strings.HasPrefix(key, "manifests/parts/") {
 			parts = append(parts, key)
@@ -131,9 +129,7 @@ func TestPartsGrow(t *testing.T) {
 	next(nil)
 	manifests := func() (bytes int64) {
 		for info, err := range s.List(t.Context(), "manifests/") {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			bytes += info.Size
 		}
 		return bytes

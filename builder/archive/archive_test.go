@@ -227,9 +227,7 @@ func TestEncodeRefusesFineTimes(t *testing.T) {
 	f := smallFacts()
 	f.Seasons[0].Rounds[0].Results[0].Time++
 	a, err := season.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = archive.Pack(a, archive.Stored{})
 	if err == nil || !strings.Contains(err.Error(), "season 2024: ") || !strings.Contains(err.Error(), `"/rounds/0/sprint_results/0/time"`) {
 		t.Errorf("got %v, want an error that names season and row", err)

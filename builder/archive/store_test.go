@@ -42,9 +42,7 @@ func keys(t *testing.T, store blob.Store) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
 	for info, err := range store.List(t.Context(), "archives/") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		found[info.Key] = info.Size
 	}
 	return found

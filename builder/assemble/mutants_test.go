@@ -292,9 +292,7 @@ func unpack(t *testing.T, packed []byte) map[string][]byte {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		content := must.Get(io.ReadAll(archive))(t)
 		if _, name, ok := strings.Cut(header.Name, "/src/data/"); ok {
 			files[name] = content

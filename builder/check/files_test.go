@@ -184,9 +184,7 @@ func zipped(t *testing.T, files []file) []byte {
 		if err == nil {
 			_, err = w.Write([]byte(f.text))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must.Do(t, archive.Close())
 	return buffer.Bytes()

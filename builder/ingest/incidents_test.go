@@ -129,9 +129,7 @@ func TestOutagesOfTheSource(t *testing.T) {
 				t.Errorf("faults: got %v, want one", report.Faults)
 			}
 			state, err := ingest.LoadPollState(t.Context(), s.Store, "f1db")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if state.Fault != test.want || state.Failures == 0 || !state.Next.After(now) || state.Reason == "" {
 				t.Errorf("the operator sees %q after %d failures, next at %s: %s; want %q", state.Fault, state.Failures, state.Next, state.Reason, test.want)
 			}

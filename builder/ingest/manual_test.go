@@ -108,9 +108,7 @@ func TestPlanCalendar(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var said, added, moved []string
 			for _, st := range plan.Entry.Statements {
 				said = append(said, string(st.GrandPrix)+" "+string(st.Block))

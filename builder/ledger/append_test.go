@@ -198,9 +198,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 	inner := newStore(t)
 	openWith(t, inner)
 	rival, err := ledger.Load(t.Context(), inner, ledger.Real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	overtaken := 0
 	store := faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
 		if call.Op == faultblob.Create && overtaken < 5 {
@@ -246,9 +244,7 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 				return faultblob.Fate{}
 			})
 			l, err := ledger.Load(t.Context(), store, ledger.Real)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			before := l.Head()
 			err = appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
 			if !errors.Is(err, blob.ErrUnknown) || l.Head() != before {

@@ -196,9 +196,7 @@ func TestLog(t *testing.T) {
 		}()
 	}
 	for range logs {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, <-done)
 	}
 	first := must.Get((&live.Log{Store: store}).Refresh(t.Context(), 2024022))(t)
 	if got := len(first.Observations); got != 54 || first.Head.Seq != 54 {

@@ -118,9 +118,7 @@ func TestModelIsSafeForConcurrentUse(t *testing.T) {
 		}()
 	}
 	for range got {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, <-done)
 	}
 	for i := range got {
 		if diff := cmp.Diff(got[i%3], got[i]); diff != "" {

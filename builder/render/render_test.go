@@ -343,9 +343,7 @@ func TestIdentifiersLast(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(body, into)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for _, test := range []struct {
 		renames []ledger.Event

@@ -53,9 +53,7 @@ func TestFutureDoesNotShow(t *testing.T) {
 func encoded(t *testing.T, v *season.View) []byte {
 	t.Helper()
 	data, err := json.Marshal(v) // sorts maps
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 

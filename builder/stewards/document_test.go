@@ -96,9 +96,7 @@ func qatar(t *testing.T) *stewards.Roster {
 
 func TestRosterReads(t *testing.T) {
 	list, err := qatar(t).Read("VER nor\nlec, SAI # the podium\nLAW = red-bull, 31\n\nLIN = Arvid Lindblád, GBR, rb, 41\nRAI = Kimi Räikkönen, FIN, Kick Sauber, 7\n--\nHAM")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var placed []string
 	for _, s := range list.Placed {
 		placed = append(placed, string(s.Driver))

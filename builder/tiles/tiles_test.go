@@ -168,9 +168,7 @@ func TestProofsOfPicks(t *testing.T) {
 		if err == nil {
 			_, err = fresh.Append(t.Context(), opened, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return events, nil })
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	store := memblob.New()
 	proofs := func(s *notes.Signers) map[string]string { // of the next version, by session key
@@ -178,9 +176,7 @@ func TestProofsOfPicks(t *testing.T) {
 		s.New = true
 		publisher := snapshots.Publisher{Store: store, Signers: s}
 		base, err := publisher.LoadBase(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		d := snapshots.Draft{Base: base, About: snapshots.About{
 			BuiltAt: opened, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real", Seq: l.Head().Seq, Hash: l.Head().Hash},
 		}}
@@ -191,9 +187,7 @@ func TestProofsOfPicks(t *testing.T) {
 		if err == nil {
 			base, err = publisher.LoadBase(t.Context(), nil)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		found := map[string]string{}
 		for _, e := range base.Manifest.Entries {
 			if session, ok := strings.CutPrefix(e.Path, tiles.ProofFolder); ok {

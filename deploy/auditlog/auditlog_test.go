@@ -98,9 +98,7 @@ func TestPruneMakesRoomForItsLine(t *testing.T) {
 			return faultblob.Fate{}
 		})
 		log, err := auditlog.Load(t.Context(), store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		err = log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: action}, func() error {
 			full = false
 			return nil

@@ -158,9 +158,7 @@ func (d demo) saysLive(t *testing.T, session int64) {
 	if err == nil {
 		err = history.Damage
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	for _, version := range history.Versions {
 		m := history.Manifests[version]

@@ -477,9 +477,7 @@ func placeFor(r wire.ResultRecord, driver, team string) (place int) {
 func documents(t *testing.T, folder string) map[string][]byte {
 	t.Helper()
 	store, err := dirblob.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	bodies := map[string][]byte{}
 	for _, entry := range base.Manifest.Entries {

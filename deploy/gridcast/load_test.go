@@ -341,9 +341,7 @@ func (s storage) lastClaim(t *testing.T) int64 {
 	t.Helper()
 	last := int64(0)
 	for info, err := range s.List(t.Context(), "versions/") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var version int64
 		if _, err := fmt.Sscanf(info.Key, "versions/%d.json", &version); err != nil {
 			t.Fatalf("claim %s: %v", info.Key, err)
@@ -395,9 +393,7 @@ func (s storage) unneeded(t *testing.T) []string {
 	}
 	var left []string
 	for info, err := range s.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !needed[info.Key] && !strings.HasPrefix(info.Key, "ledger/") && !strings.HasPrefix(info.Key, "archives/") && !strings.HasPrefix(info.Key, "audit/") {
 			left = append(left, info.Key)
 		}

@@ -334,9 +334,7 @@ func (s storage) sizes(t *testing.T) map[string]int64 {
 	t.Helper()
 	sizes := map[string]int64{}
 	for info, err := range s.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sizes[info.Key] = info.Size
 	}
 	return sizes

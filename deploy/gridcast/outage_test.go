@@ -345,9 +345,7 @@ func (h *house) killWhileRendering(t *testing.T) bool {
 	must.Hold(t, before != 0, "the audit log has not even the key")
 	c := console.Client{Address: strings.TrimPrefix(h.scheduler.url, "http://"), Token: h.token, Operator: "anna"}
 	run, err := c.Rebuild(t.Context(), "", "to be killed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var last console.Phase
 	_, err = c.Follow(t.Context(), run, func(e console.Event) {
 		if h.scheduler.killed {

@@ -194,9 +194,7 @@ func restoreStore(t *testing.T, s storage) {
 		if err == nil {
 			err = s.Delete(t.Context(), info.Key)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 
 	restored := printed[backup.Restored](t, dir, "store", "restore", "backup", "--edges", admin, "--yes", "--by", "ben", "--reason", "the bucket was deleted", "--store", s.name)
@@ -208,9 +206,7 @@ func restoreStore(t *testing.T, s storage) {
 	gridcast(t, dir, "ledger", "audit", "--store", s.name)
 	lost := false
 	for info, err := range s.List(t.Context(), "audit/") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		o := must.Get(s.Get(t.Context(), info.Key, blob.MaxDocument))(t)
 		lost = lost || bytes.Contains(o.Data, []byte(`"action":"restore_store"`)) && bytes.Contains(o.Data, []byte("the bucket was deleted"))
 	}

@@ -63,9 +63,7 @@ func readFigures(t *testing.T) (f figures) {
 	if err == nil {
 		err = json.Unmarshal(text, &f)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -103,9 +101,7 @@ func TestPredictionsFigures(t *testing.T) {
 		t.Skip("backtests all seasons; make predictions does")
 	}
 	a, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got figures
 	if old, err := os.ReadFile(pageFigures); err == nil {
 		_ = json.Unmarshal(old, &got)

@@ -56,17 +56,9 @@ func leafHashes(bundle []byte) ([][]byte, error) {
 // TestSizes checks logs around the edges of tiles, in a folder.
 func TestSizes(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
-	if err := notes.MakeKey(key, "example.com/log"); err != nil {
-		t.Fatal(err)
-	}
-	signers, err := notes.ReadSigners(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := note.NewVerifier(signers.Public()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notes.MakeKey(key, "example.com/log"))
+	signers := must.Get(notes.ReadSigners(key))(t)
+	verifier := must.Get(note.NewVerifier(signers.Public()[0]))(t)
 	var files []ledger.File
 	for i := range 66_000 {
 		files = append(files, ledger.File{Seq: int64(i + 1), Kind: ledger.Real, Hash: fmt.Sprintf("%064x", i)})
@@ -77,22 +69,10 @@ func TestSizes(t *testing.T) {
 	}
 	for _, size := range sizes {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {
-			l, err := tiles.New(files[:size])
-			if err != nil {
-				t.Fatal(err)
-			}
-			all, err := l.Tiles()
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := l.Text(signers.Origin())
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkpoint, err := signers.SignText(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(tiles.New(files[:size]))(t)
+			all := must.Get(l.Tiles())(t)
+			text := must.Get(l.Text(signers.Origin()))(t)
+			checkpoint := must.Get(signers.SignText(text))(t)
 			stored := memory{checkpoint, all}
 			f := fsck.New("example.com/log", verifier, stored, leafHashes, fsck.Opts{N: 2})
 			if err := f.Check(t.Context()); err != nil {
@@ -132,32 +112,19 @@ func TestEdge(t *testing.T) {
 	run(t, "../..", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./deploy/gridcast")
 	verifierKey := strings.TrimSpace(run(t, folder, binary, "signing", "new", "version.key"))
 	seasons := filepath.Join(folder, "seasons.archive")
-	if err := archive.WriteFile(seasons, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, archive.WriteFile(seasons, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2024))))
 	run(t, folder, binary, "replay", "--archive", seasons, "--from", "2024", "--to", "2024", "--store", "dir:store", "--sign", "version.key", "--model", "grid-frequency")
-	verifier, err := note.NewVerifier(verifierKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	verifier := must.Get(note.NewVerifier(verifierKey))(t)
 	origin := verifier.Name() + "/simulated"
 
 	address := serve(t, folder, binary)
-	root, err := url.Parse("http://" + address + "/log/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fetcher, err := client.NewHTTPFetcher(root, http.DefaultClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(url.Parse("http://" + address + "/log/"))(t)
+	fetcher := must.Get(client.NewHTTPFetcher(root, http.DefaultClient))(t)
 	if err := fsck.New(origin, verifier, fetcher, leafHashes, fsck.Opts{N: 1}).Check(t.Context()); err != nil {
 		t.Errorf("fsck: %v", err)
 	}
 	head, _, _, err := client.FetchCheckpoint(t.Context(), fetcher.ReadCheckpoint, verifier, origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 
 	// The proof of a pick as everybody gets it, read by others.
 	text := string(fetch(t, "http://"+address+"/log/proof/2024022", ""))
@@ -165,9 +132,7 @@ func TestEdge(t *testing.T) {
 		t.Errorf("verifier keys %q, want %q", keys, verifierKey)
 	}
 	var p proof.TLogProof
-	if err := p.Unmarshal([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Unmarshal([]byte(text)))
 	checkpoint, _, _, err := log.ParseCheckpoint(p.Checkpoint, origin, verifier)
 	if err != nil || checkpoint.Size != p.Index+1 || checkpoint.Size > head.Size {
 		t.Fatalf("checkpoint of the proof: %+v, %v, want one of %d files", checkpoint, err, p.Index+1)
@@ -176,10 +141,7 @@ func TestEdge(t *testing.T) {
 	for i, h := range p.Hashes {
 		record[i] = h
 	}
-	bundle, err := client.GetEntryBundle(t.Context(), fetcher.ReadEntryBundle, 0, head.Size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must.Get(client.GetEntryBundle(t.Context(), fetcher.ReadEntryBundle, 0, head.Size))(t)
 	leaf := bundle.Entries[p.Index]
 	if want := fmt.Sprintf("ledger %d sha256 %x\n", p.Index+1, sha256.Sum256(p.ExtraData)); string(leaf) != want {
 		t.Errorf("leaf %q, want %q", leaf, want)
@@ -187,10 +149,7 @@ func TestEdge(t *testing.T) {
 	if err := tlog.CheckRecord(record, int64(checkpoint.Size), tlog.Hash(checkpoint.Hash), int64(p.Index), tlog.RecordHash(leaf)); err != nil {
 		t.Errorf("inclusion: %v", err)
 	}
-	builder, err := client.NewProofBuilder(t.Context(), head.Size, fetcher.ReadTile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	builder := must.Get(client.NewProofBuilder(t.Context(), head.Size, fetcher.ReadTile))(t)
 	consistent, err := builder.ConsistencyProof(t.Context(), checkpoint.Size, head.Size)
 	if err == nil {
 		err = merkle.VerifyConsistency(rfc6962.DefaultHasher, checkpoint.Size, head.Size, consistent, checkpoint.Hash, head.Hash)
@@ -218,12 +177,8 @@ func TestEdge(t *testing.T) {
 		} `json:"data"`
 	}
 	apiKey, _, _ := strings.Cut(run(t, folder, binary, "keys", "create", "--name", "Reader", "--tier", "standard", "--store", "dir:store"), "\n")
-	if err := json.Unmarshal(p.ExtraData, &file); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(fetch(t, "http://"+address+"/api/v1/probabilities?session_key=2024022", apiKey), &served); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(p.ExtraData, &file))
+	must.Do(t, json.Unmarshal(fetch(t, "http://"+address+"/api/v1/probabilities?session_key=2024022", apiKey), &served))
 	event, winner := file.Events[0], served.Data[0].Drivers[0]
 	if event.Session != 2024022 || event.Pick.P1 != winner.ID || math.Abs(100*event.Pick.Win-winner.Win) > .05001 {
 		t.Errorf("the proof has %+v, the API %+v", event, winner)
@@ -232,9 +187,7 @@ func TestEdge(t *testing.T) {
 	// Our own reader, and proofs that prove nothing.
 	name := filepath.Join(folder, "proof")
 	verify := func(text string) error {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 		return exec.Command(binary, "ledger", "verify", name, "--key", verifierKey).Run()
 	}
 	if err := verify(text); err != nil {
@@ -276,17 +229,12 @@ func fetch(t *testing.T, address, key string) []byte {
 // serve starts an edge, and returns its address when it is ready.
 func serve(t *testing.T, folder, binary string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	_ = listener.Close()
 	edge := exec.CommandContext(t.Context(), binary, "edge", "--store", "dir:store", "--listen", address, "--now", "2025-01-01T00:00:00Z")
 	edge.Dir = folder
-	if err := edge.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, edge.Start())
 	t.Cleanup(func() {
 		_ = edge.Process.Kill()
 		_ = edge.Wait()

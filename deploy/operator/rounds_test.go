@@ -208,9 +208,7 @@ func TestVerifyTrips(t *testing.T) {
 	w := belgianWeekend(t) // outside of the bubble: other tests share the decoder of archives
 	w.at = belgiumStart.Add(24 * time.Hour)
 	facts, err := w.Facts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		slow := faultblob.Wrap(w.Store, func(context.Context, faultblob.Call) faultblob.Fate {
 			time.Sleep(time.Second)
@@ -262,9 +260,7 @@ func TestPreviewShowsNoLaterFact(t *testing.T) {
 		w.at = time.Date(2024, 8, 25, 12, 0, 0, 0, time.UTC) // qualifying is over
 		coming, err := w.Template(t.Context(), dutch, block)
 		w.at = now
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for name, text := range map[string]string{"as suggested": coming, "typed": "VER NOR LEC PIA SAI HAM RUS PER ALO STR HUL MAG GAS OCO ALB SAR BOT ZHO RIC TSU"} {
 			p := w.preview(t, operator.EnterDrivers{Key: dutch, Block: block, Text: text})
 			golden.Sentence(t, fmt.Sprintf("preview of %s before they are known, %s", block, name), slices.Concat(p.Effects, p.Warnings))

@@ -72,16 +72,12 @@ func copySeed(t *testing.T, folder string, config s3blob.Config) {
 	from := must.Get(dirblob.OpenReadOnly(folder))(t)
 	to := s3test.Store(t, config)
 	for info, err := range from.List(context.Background(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		o, err := from.Get(context.Background(), info.Key, 1<<28)
 		if err == nil {
 			_, err = to.Create(context.Background(), info.Key, o.Data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 

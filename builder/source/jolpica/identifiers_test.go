@@ -141,9 +141,7 @@ func readF1DB(t *testing.T, name string, into any) {
 	if err == nil {
 		err = json.NewDecoder(part).Decode(into)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // TestDriversAreTheSamePersons: each driver whom the Ergast tables and the table of equivalents name has the birth date

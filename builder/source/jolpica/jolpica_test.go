@@ -183,9 +183,7 @@ func TestOddRows(t *testing.T) {
 			if !changed {
 				t.Fatalf("the recording has no %s", test.was)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			first := &d.Facts.Seasons[0].Rounds[0]
 			if part, reason, _ := strings.Cut(test.want, ": "); test.read == nil {
 				reasons := make(map[season.Part]string)

@@ -26,9 +26,7 @@ func TestOwner(t *testing.T) {
 	if err == nil {
 		_, err = store.Swap(t.Context(), "a/b/c", tag, []byte("two"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	owner := dirblob.OwnerOf(filepath.Join(root, "a/b/c"))
 	must.Hold(t, owner != nil && owner.UID == nobody && owner.GID == nobody,
 		"a new object belongs to %v, want the user of the store", owner)

@@ -29,9 +29,7 @@ func TestPublishOnAFailingDisk(t *testing.T) {
 			store := open(t, root)
 			publish := func(day int) error {
 				base, err := snapshots.LoadBase(t.Context(), store, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				at := time.Date(2026, 7, day, 14, 0, 0, 0, time.UTC)
 				draft := snapshots.Draft{Base: base, About: snapshots.About{
 					Builder: "test", BuiltAt: at, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real"},

@@ -166,9 +166,7 @@ func TestUnreachable(t *testing.T) {
 	s3test.Store(t, config)
 	server.Stop()
 	store, err := s3blob.New(config) // without earlier connections
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	start := time.Now()
 	_, err = store.Create(t.Context(), "a", []byte("x"))
 	if err == nil || errors.Is(err, blob.ErrUnknown) || errors.Is(err, blob.ErrConflict) {

@@ -104,9 +104,7 @@ func TestLyingListings(t *testing.T) {
 			s, err := s3blob.New(s3blob.Config{
 				Bucket: "data", Prefix: "store", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret",
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			found := 0
 			for _, err = range s.List(t.Context(), "a/") {
 				if found++; err != nil || found > 5000 {

@@ -36,9 +36,7 @@ func pages(t *testing.T, s blob.Store) {
 	}
 	seen := 0
 	for info, err := range s.List(t.Context(), "ledger/") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if want := fmt.Sprintf("ledger/%04d.json", seen); info.Key != want {
 			t.Fatalf("object %d is %s, want %s", seen, info.Key, want)
 		}

@@ -155,9 +155,7 @@ func TestCredentialsFromTheEnvironment(t *testing.T) {
 				t.Setenv(variable, value)
 			}
 			s, err := s3blob.New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			_, err = s.Create(t.Context(), name, []byte("x"))
 			must.Hold(t, (err == nil) == (len(environment) > 0), "create with these credentials: %v", err)
 		})
