@@ -2,10 +2,12 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +20,10 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/deploy/sandbox"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/clock"
 )
@@ -43,6 +47,7 @@ func openCycle(log *slog.Logger) func(context.Context, blob.Store, time.Time) (*
 type sandboxed struct {
 	*states
 	store blob.Store
+	gate  func() // of builds; nil: none
 	stop  func()
 }
 
@@ -52,20 +57,11 @@ const hour = 6 * time.Minute
 // start runs the sandbox of a store.
 func (s *sandboxed) start() {
 	log := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	world := &sandbox.World{Store: s.store, Length: hour, Open: openCycle(log), Log: log}
+	world := &sandbox.World{Store: s.store, Length: hour, Open: openCycle(log), Gate: s.gate, Log: log}
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { world.Run(ctx) })
 	s.stop = func() { cancel(); running.Wait() }
-}
-
-// newSandboxed starts a sandbox at the beginning of a cycle.
-func newSandboxed(t *testing.T, store blob.Store) *sandboxed {
-	cycle := time.Duration(len(catalog.SandboxKinds)) * hour
-	time.Sleep(cycle - time.Duration(time.Now().UnixNano())%cycle)
-	s := &sandboxed{states: &states{t: t}, store: store}
-	s.start()
-	return s
 }
 
 // goes lets real time pass until an instant of race time from the lights out of the running weekend, and reads the version
@@ -153,7 +149,9 @@ func TestSandbox(t *testing.T) {
 		t.Skip("short: replays eight weekends")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newSandboxed(t, memblob.New())
+		begins(0)
+		s := &sandboxed{states: &states{t: t}, store: memblob.New()}
+		s.start()
 		defer func() { s.stop() }()
 		version := int64(0)
 		for i, w := range weekends {
@@ -183,5 +181,93 @@ func TestSandbox(t *testing.T) {
 		s.goes(-50 * time.Hour)
 		s.is("normal, again", 2024020)
 		golden.File(t, "testdata/sandbox.txt", s.told.String())
+	})
+}
+
+// begins lets time pass until a weekend of the next cycle begins.
+func begins(number int) {
+	cycle := time.Duration(len(catalog.SandboxKinds)) * hour
+	time.Sleep(cycle - time.Duration(time.Now().UnixNano())%cycle + time.Duration(number)*hour)
+}
+
+// TestSandboxGoesOn stops every scheduler in the middle of a weekend. The next one goes on where the timetable is: it repeats no
+// decision and catches up with the one that it missed. After a whole weekend without a scheduler it goes on with the next.
+func TestSandboxGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: replays parts of three weekends")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		begins(4)
+		s := &sandboxed{states: &states{t: t}, store: memblob.New()}
+		s.start()
+		must.Advance(time.Second)
+		postponed := s.goes(-5 * time.Hour)
+		must.Equal(t, "weekend", "postponed and reinstated", postponed.Sandbox.Weekend.Kind)
+		s.stop()
+		must.Advance(time.Until(postponed.Sandbox.Weekend.LightsOut)) // the round is reinstated two hours before
+		must.Equal(t, "the version without a scheduler", postponed.Version, s.look().Version)
+		s.start()
+		must.Advance(3 * time.Second)
+		other := *s
+		other.start() // a second scheduler
+		must.Advance(3 * time.Second)
+		s.look()
+		cells := strings.Join(strings.Fields(strings.Join(s.cells("after the restart", 2025016), " ")), " ")
+		must.Hold(t, strings.Contains(cells, "weekends scheduled") && strings.Contains(cells, "next-race 7 September 17:00"), "after the restart: %s", cells)
+		changes, _ := answer[[]wire.Change](s.states, catalog.Changes, "")
+		must.Hold(t, len(changes) == 2 && changes[0].Kind == "round_reinstated" && changes[1].Kind == "round_postponed", "changes: %+v", changes)
+		version := s.look().Version
+		s.stop()
+		other.stop()
+		must.Advance(time.Until(postponed.Sandbox.Weekend.EndsAt) + hour + time.Second)
+		s.start()
+		defer func() { s.stop() }()
+		must.Advance(time.Second)
+		m := s.look()
+		must.Equal(t, "weekend", "disqualified after the flag", m.Sandbox.Weekend.Kind)
+		must.Hold(t, m.Version > version && m.Sandbox.Cycle == postponed.Sandbox.Cycle, "version %d of cycle %d follows version %d of cycle %d", m.Version, m.Sandbox.Cycle, version, postponed.Sandbox.Cycle)
+	})
+}
+
+// TestSandboxFaults checks that the sandbox keeps two cycles and removes nothing of the real world, that it waits while a build
+// of the real world runs, and that it goes on after a fault of the store.
+func TestSandboxFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: replays the beginning of a weekend")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		begins(0)
+		cycle := time.Now().UnixNano() / int64(len(catalog.SandboxKinds)) / int64(hour)
+		inner := memblob.New()
+		kept := []string{"ledger/00000001.json", fmt.Sprintf("sandbox/%d/ledger/00000001.json", cycle-1)}
+		gone := fmt.Sprintf("sandbox/%d/ledger/00000001.json", cycle-2)
+		for _, key := range append(kept, gone) {
+			must.Get(inner.Create(t.Context(), key, []byte("{}")))(t)
+		}
+		var broken atomic.Bool
+		broken.Store(true)
+		building := make(chan struct{}) // closed when the build of the real world has ended
+		s := &sandboxed{states: &states{t: t}, store: faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			if broken.Load() && call.Op.Writes() {
+				must.Hold(t, strings.HasPrefix(call.Key, snapshots.SandboxFolder), "the sandbox writes %s", call.Key)
+				return faultblob.Fate{Err: errors.New("the disk is full")}
+			}
+			return faultblob.Fate{}
+		})}
+		s.gate = func() { <-building }
+		s.start()
+		defer func() { s.stop() }()
+		must.Advance(20 * time.Second)
+		must.Fail(t, "a version on a full disk", must.Err2(snapshots.LoadPointer(t.Context(), blob.Under(inner, snapshots.SandboxFolder))), snapshots.ErrNone)
+		broken.Store(false)
+		must.Advance(time.Minute)
+		must.Fail(t, "a version beside a build of the real world", must.Err2(snapshots.LoadPointer(t.Context(), blob.Under(inner, snapshots.SandboxFolder))), snapshots.ErrNone)
+		close(building)
+		must.Advance(time.Second)
+		must.Equal(t, "weekend", "normal", s.look().Sandbox.Weekend.Kind)
+		for _, key := range kept {
+			must.Get(inner.Get(t.Context(), key, blob.MaxDocument))(t)
+		}
+		must.Fail(t, "a cycle before the last one", must.Err(inner.Get(t.Context(), gone, blob.MaxDocument)), blob.ErrNotFound)
 	})
 }

@@ -67,6 +67,8 @@ func furnish(t *testing.T, s blob.Store) {
 	create(t, s, "settings.json", `{"auto_verify_after":"1h"}`)
 	create(t, s, "audit/00000001.json", `{"seq":1}`)
 	create(t, s, "probe/left", "x")
+	create(t, s, "sandbox/current.json", `{"version":7}`)
+	create(t, s, "sandbox/12/ledger/00000001.json", `{"seq":1,"kind":"simulated"}`)
 }
 
 func backUp(t *testing.T, s, to blob.Store) backup.Info {

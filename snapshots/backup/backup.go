@@ -169,7 +169,8 @@ func (r *run) documents(ctx context.Context) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if snapshots.Immutable(info.Key) || info.Key == snapshots.PointerKey || info.Key == infoKey || info.Key == snapshots.FreshKey || strings.HasPrefix(info.Key, blob.ProbeFolder) {
+		if snapshots.Immutable(info.Key) || info.Key == snapshots.PointerKey || info.Key == infoKey || info.Key == snapshots.FreshKey ||
+			strings.HasPrefix(info.Key, blob.ProbeFolder) || strings.HasPrefix(info.Key, snapshots.SandboxFolder) { // the sandbox makes its world again
 			continue
 		}
 		o, err := r.from.Get(ctx, info.Key, maxCopied)
