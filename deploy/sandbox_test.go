@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,10 +27,11 @@ import (
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/clock"
+	"gridcast/snapshots/notes"
 )
 
 // openCycle opens the builder of a cycle, as the command does.
-func openCycle(log *slog.Logger) func(context.Context, blob.Store, time.Time) (*builder.Builder, error) {
+func openCycle(log *slog.Logger, signers *notes.Signers) func(context.Context, blob.Store, time.Time) (*builder.Builder, error) {
 	return func(ctx context.Context, view blob.Store, begins time.Time) (*builder.Builder, error) {
 		facts := archive.NewStore(view)
 		inUse, err := facts.InUse(ctx)
@@ -39,7 +41,7 @@ func openCycle(log *slog.Logger) func(context.Context, blob.Store, time.Time) (*
 		l, err := ledger.Open(ctx, view, ledger.Simulated, begins, ledger.BuilderActor, inUse)
 		policy := builder.Policy{Model: predict.GridFrequency()}
 		sandbox.Rules(&policy.AutoVerifyAfter, &policy.AutoReviseAfter)
-		return &builder.Builder{Store: view, Ledger: l, Facts: facts.Load, Archives: facts, Policy: policy, Name: "test", Log: log}, err
+		return &builder.Builder{Store: view, Ledger: l, Facts: facts.Load, Archives: facts, Policy: policy, Name: "test", Signers: signers, Log: log}, err
 	}
 }
 
@@ -48,6 +50,7 @@ type sandboxed struct {
 	*states
 	store blob.Store
 	gate  func() // of builds; nil: none
+	key   string // the file of the version key
 	stop  func()
 }
 
@@ -57,7 +60,12 @@ const hour = 6 * time.Minute
 // start runs the sandbox of a store.
 func (s *sandboxed) start() {
 	log := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	world := &sandbox.World{Store: s.store, Length: hour, Open: openCycle(log), Gate: s.gate, Log: log}
+	if s.key == "" {
+		s.key = filepath.Join(s.t.TempDir(), "key")
+		must.Do(s.t, notes.MakeKey(s.key, "example.com/sandbox"))
+	}
+	signers := must.Get(notes.ReadSigners(s.key))(s.t)
+	world := &sandbox.World{Store: s.store, Length: hour, Open: openCycle(log, signers), Gate: s.gate, Log: log}
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { world.Run(ctx) })

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,7 +27,7 @@ type cache struct {
 
 // slot is a place for one version.
 type slot struct {
-	under
+	blob.Store
 
 	holds int64           // the whole version in this slot; 0: none
 	kept  map[string]bool // keys that hold the right bytes
@@ -40,7 +39,7 @@ const sourceKey = "source.txt"
 func newCache(store blob.Store, source string) *cache {
 	c := &cache{source: source, name: store.String(), latest: make(chan *Version, 1)}
 	for _, prefix := range []string{"", "spare/"} {
-		c.slots = append(c.slots, &slot{under: under{store, prefix}})
+		c.slots = append(c.slots, &slot{Store: blob.Under(store, prefix)})
 	}
 	return c
 }
@@ -224,39 +223,4 @@ func (s *slot) sweep(ctx context.Context, keep map[string]bool) error {
 		}
 	}
 	return nil
-}
-
-// under is the part of a store below a prefix, which ends in a slash or is empty. Watch and the
-// keys in errors are those of the whole store.
-type under struct {
-	blob.Store
-
-	prefix string
-}
-
-func (u under) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
-	return u.Store.Get(ctx, u.prefix+key, limit)
-}
-
-func (u under) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
-	return u.Store.Create(ctx, u.prefix+key, data)
-}
-
-func (u under) Swap(ctx context.Context, key string, old blob.Tag, data []byte) (blob.Tag, error) {
-	return u.Store.Swap(ctx, u.prefix+key, old, data)
-}
-
-func (u under) Delete(ctx context.Context, key string) error {
-	return u.Store.Delete(ctx, u.prefix+key)
-}
-
-func (u under) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
-	return func(yield func(blob.Info, error) bool) {
-		for info, err := range u.Store.List(ctx, u.prefix+prefix) {
-			info.Key = strings.TrimPrefix(info.Key, u.prefix)
-			if !yield(info, err) {
-				return
-			}
-		}
-	}
 }

@@ -38,7 +38,7 @@ import (
 // that the others work on.
 var runbook = []string{
 	"installation", "s3", "redis", "weekend", "verify", "cdn", "rollback", "leaked-key", "usage", "webhooks", "upgrade", "tls",
-	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity", "signing",
+	"store-lost", "ledger-damaged", "second-scheduler", "sandbox", "retention", "ports", "logs", "capacity", "signing",
 }
 
 // alone are the pages for one process on one machine, and those that need no machine.

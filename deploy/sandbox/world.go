@@ -8,6 +8,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,7 @@ func (w *World) replay(ctx context.Context, now weekend) error {
 	if err := w.load(); err != nil {
 		return err
 	}
-	round, _ := w.round(now)
+	round := w.round(now)
 	race, err := now.clock(round.StartsAt())
 	if err != nil {
 		return err
@@ -178,9 +179,10 @@ func (w *World) load() error {
 }
 
 // round returns the round of a weekend as the record has it.
-func (w *World) round(k weekend) (*season.Round, bool) {
+func (w *World) round(k weekend) *season.Round {
 	facts := w.record.Archive.Facts()
-	return facts.Round(k.year, k.grandPrix)
+	r, _ := facts.Round(k.year, k.grandPrix)
+	return r
 }
 
 // facts returns the archive of the world at an instant of race time.
@@ -236,8 +238,7 @@ func (w *World) laps(now weekend, b *builder.Builder, race live.Fixture) []live.
 	if key, ok := b.Ledger.Fold().Key(now.year, now.grandPrix); !ok || key != race.Session {
 		return nil
 	}
-	round, _ := w.round(now)
-	moved := *round
+	moved := *w.round(now)
 	moved.Start = race.Start
 	all := Order(race.Session, &moved)
 	if now.kind.laps != nil {
@@ -253,56 +254,45 @@ func (w *World) laps(now weekend, b *builder.Builder, race live.Fixture) []live.
 	return all
 }
 
-// event is what a script has at an instant of race time: a decision, or new facts.
-type event struct {
-	at   time.Time
-	step *step // nil: new facts
-}
-
 // act carries out the script of a weekend until it ends. It leaves out the decisions that the ledger of the cycle has, and
 // makes those that are late in their order.
 func (w *World) act(ctx context.Context, now weekend, running *service.Service, b *builder.Builder, view blob.Store, race clock.Clock) {
-	round, _ := w.round(now)
+	type event struct {
+		at time.Duration
+		do func() error
+	}
+	lightsOut := w.round(now).StartsAt()
+	edit := func() error { return w.use(ctx, view, race.Now()) }
 	var script []event
-	for i := range now.steps {
-		script = append(script, event{round.StartsAt().Add(now.steps[i].at), &now.steps[i]})
-	}
 	for _, e := range now.edits {
-		script = append(script, event{at: round.StartsAt().Add(e.from)}, event{at: round.StartsAt().Add(e.until)})
+		script = append(script, event{e.from, edit}, event{e.until, edit})
 	}
-	slices.SortStableFunc(script, func(a, b event) int { return a.at.Compare(b.at) })
+	for _, s := range now.steps {
+		script = append(script, event{s.at, func() error { return w.decide(ctx, now, running, b, s, lightsOut) }})
+	}
+	slices.SortStableFunc(script, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	for _, e := range script {
-		if e.at.Before(round.StartsAt().Add(before)) {
+		if e.at < before || e.at > after {
 			continue
 		}
-		if !retry.Sleep(ctx, time.Until(race.Real(e.at))) {
+		if !retry.Sleep(ctx, time.Until(race.Real(lightsOut.Add(e.at)))) {
 			return
 		}
-		err := errors.New("not tried")
-		for attempt := 1; err != nil && attempt <= attempts; attempt++ {
-			if e.step == nil {
-				err = w.use(ctx, view, race.Now())
-			} else {
-				err = w.decide(ctx, now, running, b, e.step, round.StartsAt())
-			}
-			if err == nil || !retry.Sleep(ctx, time.Second) {
-				break
-			}
+		err := e.do()
+		for again := 0; err != nil && again < 4 && retry.Sleep(ctx, time.Second); again++ { // another scheduler may have decided
+			err = e.do()
 		}
 		if err != nil && ctx.Err() == nil {
-			w.Log.Error("the sandbox leaves out an event of its script", "weekend", now.entry().Kind, "cycle", now.cycle, "race_time", e.at, "err", err)
+			w.Log.Error("the sandbox leaves out an event of its script", "weekend", now.entry().Kind, "cycle", now.cycle, "from_lights_out", e.at, "err", err)
 		}
 	}
 }
-
-// attempts is how often an event of a script is tried.
-const attempts = 5
 
 // actor decides in the world.
 const actor = operator.Proven + "sandbox"
 
 // decide makes a decision, unless the ledger has it.
-func (w *World) decide(ctx context.Context, now weekend, running *service.Service, b *builder.Builder, s *step, lightsOut time.Time) error {
+func (w *World) decide(ctx context.Context, now weekend, running *service.Service, b *builder.Builder, s step, lightsOut time.Time) error {
 	if _, err := b.Ledger.Refresh(ctx); err != nil {
 		return err
 	}

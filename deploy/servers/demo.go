@@ -122,7 +122,7 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
 		shown := banner{
-			address: address, console: console, operatorListen: c.OperatorListen, store: store,
+			address: address, console: console, operatorListen: c.OperatorListen, sandbox: c.Sandbox, store: store,
 			race: race, weekend: w, keys: client, verifiesAfter: c.AutoVerifyAfter,
 		}
 		s.Printf("%s", shown)
@@ -253,6 +253,7 @@ type demoKey struct {
 type banner struct {
 	address, console string // URLs; without a console the second is empty
 	operatorListen   string
+	sandbox          bool
 	store            blob.Store
 	race             clock.Clock
 	weekend          Weekend
@@ -264,6 +265,9 @@ func (d banner) String() string {
 	var console, clients, events, requests strings.Builder
 	if d.console != "" {
 		fmt.Fprintf(&console, "  console  %s  (sign in with the token in %s)\n", d.console, demoToken)
+	}
+	if d.sandbox {
+		fmt.Fprintf(&console, "  sandbox  %s/docs/sandbox  (another weekend every hour, for the last key)\n", d.address)
 	}
 	for _, k := range d.keys {
 		fmt.Fprintf(&clients, "  %-8s %4d  %s\n", k.tier, k.limit, k.key)
