@@ -32,6 +32,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/notes"
+	"gridcast/snapshots/uptime"
 )
 
 // Service runs the builder when something falls due, and whenever ledger or archive change. Call Start
@@ -512,7 +513,7 @@ func (s *Service) follow(ctx context.Context) error {
 // heal puts the copies of damaged documents back, and records damage of the audit log in it.
 func (s *Service) heal(ctx context.Context) {
 	for what, heal := range map[string]func(context.Context, blob.Store) (bool, error){
-		"API keys": keys.Heal, "operators": operator.HealPeople, "settings": settings.Heal, "webhooks": webhook.Heal,
+		"API keys": keys.Heal, "operators": operator.HealPeople, "settings": settings.Heal, "webhooks": webhook.Heal, "measurements": uptime.Heal,
 	} {
 		switch healed, err := heal(ctx, s.builder.Store); {
 		case healed:

@@ -5,6 +5,7 @@
 package uptime
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -114,6 +115,9 @@ func Document(store blob.Store) blob.Document[Log] {
 		return l, err
 	}}
 }
+
+// Heal replaces a damaged document by its copy; see [blob.Document.Heal].
+func Heal(ctx context.Context, store blob.Store) (bool, error) { return Document(store).Heal(ctx) }
 
 // Day returns the day of an instant, and makes it if there is none.
 func (l *Log) Day(target string, at time.Time) *Day {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/deploy/must"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/uptime"
 )
@@ -153,6 +154,22 @@ func TestOnlyNinetyDaysStay(t *testing.T) {
 	if size := len(must.Get(json.Marshal(l))(t)); size > 24<<10 {
 		t.Errorf("a target of 90 days has %d bytes", size)
 	}
+}
+
+// TestDocumentIsPutBack: a document that was damaged comes back from its copy.
+func TestDocumentIsPutBack(t *testing.T) {
+	store := memblob.New()
+	written := must.Get(uptime.Document(store).Update(t.Context(), func(l *uptime.Log) error {
+		from := &uptime.Log{}
+		from.Add(edge, noon.Add(-time.Hour), uptime.Failed(uptime.DNS), 60)
+		l.Merge(from, noon)
+		return nil
+	}))(t)
+	object := must.Get(store.Get(t.Context(), uptime.Key, blob.MaxDocument))(t)
+	must.Get(store.Swap(t.Context(), uptime.Key, object.Tag, object.Data[:100]))(t)
+	must.Hold(t, must.Get(uptime.Heal(t.Context(), store))(t), "nothing is healed")
+	healed, _ := must.Get2(uptime.Document(store).Load(t.Context()))(t)
+	must.Equal(t, "the document", written, healed)
 }
 
 // TestDamagedDocument: a document that no scheduler wrote is refused, and not merged.
