@@ -137,7 +137,7 @@ func (c *Collector) write(ctx context.Context, at time.Time) error {
 			switch {
 			case l.Closed:
 				return nil
-			case !l.Written.IsZero() && l.full(at):
+			case !l.Written.IsZero() && l.full(reading{at: at}.day()):
 				l.Closed = true
 				return nil
 			case l.Written.IsZero() && closed != nil:

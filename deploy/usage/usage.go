@@ -143,14 +143,13 @@ func document(store blob.Store, number int64) blob.Document[sheet] {
 	}
 }
 
-// full reports whether another object should follow at an instant.
-func (l *sheet) full(at time.Time) bool {
-	n := 0
-	first := DayOf(at)
+// full reports whether another object should follow on a day.
+func (l *sheet) full(today Day) bool {
+	n, first := 0, today
 	for day, counts := range l.Days {
 		n, first = n+len(counts), min(first, day)
 	}
-	return first[:7] < DayOf(at)[:7] || n > mostKeyDays || len(l.Gaps) > mostGaps
+	return first[:7] < today[:7] || n > mostKeyDays || len(l.Gaps) > mostGaps
 }
 
 // follow makes an empty object the one after another.
