@@ -6,11 +6,18 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"gridcast/edge/edgetest"
+	"gridcast/edge/keys"
 )
 
 // TestNoAllocations runs the handler alone, without fasthttp's own work.
 func TestNoAllocations(t *testing.T) {
-	w := newWorld(t, perMinute("pro", 1e6))
+	w := newWorld(t, perMinute("pro", 1e6), perMinute("sandbox", 1e6))
+	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
+	w.edge.Look()
+	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	w.key["public"] = keys.Public
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for range 31 { // the tier trial has 30
 		w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
@@ -31,6 +38,9 @@ func TestNoAllocations(t *testing.T) {
 		{"404", "/api/v1/nothing", [2]string{}, "pro", 404},
 		{"429", "/api/v1/calendar", [2]string{}, "trial", 429},
 		{"next race", "/api/v1/next-race", [2]string{}, "pro", 200},
+		{"sandbox", "/api/v1/calendar", [2]string{}, "sandbox", 200},
+		{"sandbox's next race", "/api/v1/next-race", [2]string{}, "sandbox", 200},
+		{"sandbox by the public key", "/api/v1/calendar", [2]string{"Accept-Encoding", "br"}, "public", 200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var ctx fasthttp.RequestCtx
