@@ -70,11 +70,12 @@ check: build lint openapi test race fuzz   ## everything CI runs except the serv
 tools:                ## linters at the versions of deploy/tools/go.mod
 	@cd deploy/tools && GOBIN=$(CURDIR)/$(BIN) go install tool
 
-release:              ## archives, images, bills of materials and checksums of this commit, in .var/release
-	@cd deploy/kit && go run . --version $(VERSION) --commit $(COMMIT) --time $(shell git log -1 --format=%ct)
+release:              ## archives, bills of materials, typed clients and checksums of this commit, in .var/release; ARGS='--sign FILE' signs them
+	@deploy/tools/npm.sh
+	@cd deploy/kit && go run . --version $(VERSION) --commit $(COMMIT) --time $(shell git log -1 --format=%ct) $(ARGS)
 
 image:                ## an image of this checkout by deploy/Dockerfile (needs Docker)
-	docker build -f deploy/Dockerfile --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t gridcast:$(VERSION) .
+	docker build -f deploy/Dockerfile --build-arg SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t gridcast:$(VERSION) .
 
 clean:
 	rm -rf .var

@@ -88,7 +88,7 @@ var borders = map[string][]string{
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast", "deploy/flags", "deploy/operator", "deploy/lab"},
 	"code.dny.dev/ssrf":               {"scheduler/webhook"},
-	"golang.org/x/mod":                {"snapshots/notes", "builder/tiles"},
+	"golang.org/x/mod":                {"snapshots/notes", "builder/tiles", "deploy/kit"},
 
 	"github.com/go-json-experiment/json": {"builder/archive", "builder/bulk", "builder/check", "builder/source/f1db", "schemas", "snapshots"},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -97,6 +98,30 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams, store b
 type signingCmds struct {
 	New  signingNewCmd  `cmd:"" help:"Make a private key for --sign or --sign-keys, and print its verifier key for edges."`
 	Show signingShowCmd `cmd:"" help:"Print the verifier keys of private keys, for --trust or --trust-keys of edges."`
+	Open signingOpenCmd `cmd:"" help:"Check a signed note, such as SHA256SUMS.note of a release, and print its text."`
+}
+
+type signingOpenCmd struct {
+	File string   `arg:"" help:"A signed note, such as SHA256SUMS.note of a release." type:"path"`
+	Keys []string `name:"key" required:"" help:"The verifier key of the signer; may be repeated." placeholder:"VKEY" env:"-"`
+}
+
+// Run prints the text of a note below its origin.
+func (c *signingOpenCmd) Run(s *terminal.Streams) error {
+	trust, err := notes.NewTrust(c.Keys...)
+	if err != nil {
+		return terminal.Usagef("--key: %w", err)
+	}
+	data, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	opened, err := trust.Open(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	s.Print(opened, "%s", terminal.Lines([]byte(strings.Join(opened.Lines, "\n")+"\n")))
+	return nil
 }
 
 type signingNewCmd struct {

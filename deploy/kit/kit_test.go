@@ -5,24 +5,23 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"crypto/x509"
 	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/mod/sumdb/note"
 )
 
 var when = time.Unix(1795320000, 0).UTC()
@@ -62,7 +61,7 @@ func TestRelease(t *testing.T) {
 	}
 	t.Run("reproducible", func(t *testing.T) {
 		copied := filepath.Join(t.TempDir(), "elsewhere")
-		if output, err := exec.Command("sh", "-c", "mkdir "+copied+" && cd ../.. && tar cf - --exclude=.git --exclude=.var . | tar xf - -C "+copied).CombinedOutput(); err != nil {
+		if output, err := exec.Command("sh", "-c", "mkdir "+copied+" && cd ../.. && tar cf - --exclude=.git --exclude=.var . | tar xf - -C "+copied+" && mkdir "+copied+"/.var && ln -s $PWD/.var/node "+copied+"/.var/node").CombinedOutput(); err != nil {
 			t.Fatalf("copy the checkout: %v\n%s", err, output)
 		}
 		second := release{Version: first.Version, Source: copied, Out: t.TempDir(), Time: first.Time}
@@ -78,7 +77,8 @@ func TestRelease(t *testing.T) {
 	t.Run("binary", func(t *testing.T) { holdsBinary(t, first) })
 	t.Run("archive", func(t *testing.T) { holdsArchive(t, first) })
 	t.Run("materials", func(t *testing.T) { holdsMaterials(t, first) })
-	t.Run("image", func(t *testing.T) { holdsImage(t, first) })
+	t.Run("note", func(t *testing.T) { holdsNote(t, first) })
+	t.Run("clients", func(t *testing.T) { holdsClients(t, first) })
 	t.Run("checksums", func(t *testing.T) {
 		for line := range strings.Lines(string(read(t, first.Out, "SHA256SUMS"))) {
 			sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
@@ -100,7 +100,7 @@ func names(t *testing.T, folder string) []string {
 		list = append(list, entry.Name())
 	}
 	if len(list) != 5 {
-		t.Fatalf("got %v, want binary, archive, materials, image and checksums", list)
+		t.Fatalf("got %v, want binary, archive, materials, clients and checksums", list)
 	}
 	return list
 }
@@ -112,6 +112,190 @@ func read(t *testing.T, folder, name string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// The note is that of the checksums, and a program that knows the key of the releaser alone opens it. A changed checksum and
+// another key are refused. A release without a key has none.
+func holdsNote(t *testing.T, r release) {
+	if _, err := os.Stat(filepath.Join(r.Out, "SHA256SUMS.note")); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a release without a key has a note: %v", err)
+	}
+	private, public, err := note.GenerateKey(nil, "example.com/releases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other, err := note.GenerateKey(nil, "example.com/releases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Key, r.Commit = filepath.Join(t.TempDir(), "key"), "abc123"
+	if err := os.WriteFile(r.Key, []byte(private+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sums := string(read(t, r.Out, "SHA256SUMS"))
+	if err := r.sign(sums); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(r.Out, "SHA256SUMS.note")
+	defer os.Remove(path)
+	open := func(key string) (string, error) {
+		output, err := exec.Command(filepath.Join(r.Out, "gridcast-"+runtime.GOARCH), "signing", "open", path, "--key", key).CombinedOutput()
+		return string(output), err
+	}
+	if got, err := open(public); err != nil || got != "# gridcast v1.2.3, commit abc123\n"+sums {
+		t.Errorf("gridcast signing open: %v\n%s\nwant the checksums\n%s", err, got, sums)
+	}
+	check := exec.Command("sha256sum", "--check", "-")
+	opened, _ := open(public)
+	check.Dir, check.Stdin = r.Out, strings.NewReader(opened)
+	if output, err := check.CombinedOutput(); err != nil || bytes.Count(output, []byte(": OK")) != 3 {
+		t.Errorf("sha256sum --check: %v\n%s", err, output)
+	}
+	if got, err := open(other); err == nil || !strings.Contains(got, "not signed by a trusted key") {
+		t.Errorf("with another key: %v, %s", err, got)
+	}
+	changed := bytes.Replace(read(t, r.Out, "SHA256SUMS.note"), []byte(sums[:8]), []byte("00000000"), 1)
+	if err := os.WriteFile(path, changed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := open(public); err == nil || !strings.Contains(got, "not signed by a trusted key") {
+		t.Errorf("with a changed checksum: %v, %s", err, got)
+	}
+}
+
+// The typed clients compile, and read a running service: the one for Go, and where npm is the one for TypeScript.
+func holdsClients(t *testing.T, r release) {
+	folder := t.TempDir()
+	if output, err := exec.Command("tar", "-xzf", filepath.Join(r.Out, "gridcast-v1.2.3-clients.tar.gz"), "-C", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	program, err := filepath.Abs(filepath.Join(r.Out, "gridcast-"+runtime.GOARCH))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, key := demonstration(t, program)
+	run := func(dir string, words ...string) string {
+		t.Helper()
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
+		var faults bytes.Buffer
+		cmd.Stderr = &faults
+		output, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s%s", words, err, output, &faults)
+		}
+		return string(output)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go/use/main.go", usesGo)
+	if got := run(filepath.Join(folder, "go"), "go", "run", "./use", url, key); got != "24 rounds, the next race is the Las Vegas Grand Prix\n" {
+		t.Errorf("Go: got %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "typescript")); err != nil {
+		t.Log("no client for TypeScript:", errNoTypeScript)
+		return
+	}
+	modules, err := filepath.Abs("../../.var/node/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(modules, filepath.Join(folder, "typescript/node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	write("typescript/use.ts", usesTypeScript)
+	run(filepath.Join(folder, "typescript"), filepath.Join(modules, ".bin/tsc"), "--strict", "--skipLibCheck", "--target", "es2022", "--module", "node16", "--moduleResolution", "node16", "--outDir", "js", "use.ts")
+	if got := run(filepath.Join(folder, "typescript"), "node", "js/use.js", url, key); got != "24 rounds, the next race is the Las Vegas Grand Prix\n" {
+		t.Errorf("TypeScript: got %q", got)
+	}
+}
+
+const usesGo = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+
+	gridcast "gridcast/client"
+)
+
+func main() {
+	ctx := context.Background()
+	client, err := gridcast.NewClientWithResponses(os.Args[1], gridcast.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		r.Header.Set("X-API-Key", os.Args[2])
+		return nil
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	calendar, err := client.GetCalendarWithResponse(ctx, &gridcast.GetCalendarParams{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	next, err := client.GetNextRaceWithResponse(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d rounds, the next race is the %s\n", len(calendar.JSON200.Data), next.JSON200.Data.Name)
+}
+`
+
+const usesTypeScript = `import { gridcast } from "./client";
+
+async function main() {
+  const client = gridcast(process.argv[2]!, process.argv[3]!);
+  const calendar = await client.GET("/api/v1/calendar");
+  const next = await client.GET("/api/v1/next-race");
+  if (!calendar.data || !next.data) throw new Error("no data");
+  const rounds: number = calendar.data.data.length;
+  const name: string = next.data.data.name;
+  console.log(rounds + " rounds, the next race is the " + name);
+}
+
+main().catch((error: unknown) => { console.error(error); process.exit(1); });
+`
+
+// demonstration starts the service on embedded seasons until the test ends, and returns its address and a key.
+func demonstration(t *testing.T, program string) (url, key string) {
+	t.Helper()
+	folder := t.TempDir()
+	printed, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "serve", "--demo", "--demo-speed", "1", "--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, printed, printed
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		<-ended
+		printed.Close()
+	})
+	told := regexp.MustCompile(`(?s)gridcast serves (\S+).*\n  pro +\d+  (\S+)`)
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if m := told.FindSubmatch(read(t, folder, "log")); m != nil {
+			return string(m[1]), string(m[2])
+		}
+		select {
+		case <-ended:
+			t.Fatalf("the demonstration ended:\n%s", read(t, folder, "log"))
+		default:
+		}
+	}
+	t.Fatalf("the demonstration does not serve:\n%s", read(t, folder, "log"))
+	return "", ""
 }
 
 // The binary is static, prints its version, and contains no folder of the build machine.
@@ -195,88 +379,5 @@ func holdsMaterials(t *testing.T, r release) {
 	}
 	if bill.BOMFormat != "CycloneDX" || found["std"] != runtime.Version() {
 		t.Errorf("got %s, std %s, want CycloneDX, %s", bill.BOMFormat, found["std"], runtime.Version())
-	}
-}
-
-// The image's layers hold a binary, authorities and a user, and nothing else. The image runs as nobody in a
-// read-only root.
-func holdsImage(t *testing.T, r release) {
-	image, err := tarball.ImageFromPath(filepath.Join(r.Out, "gridcast-v1.2.3-linux-"+runtime.GOARCH+".image.tar"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := config.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/local/bin/gridcast"}) || config.Architecture != runtime.GOARCH {
-		t.Errorf("got user %q, entry point %v, for %s", c.User, c.Entrypoint, config.Architecture)
-	}
-	layers, err := image.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	var got []string
-	for i, layer := range layers {
-		content, err := layer.Uncompressed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pack := tar.NewReader(content)
-		for {
-			header, err := pack.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprintf("%d %s %o %d", i, header.Name, header.Mode, header.Uid))
-			path := filepath.Join(root, header.Name)
-			if header.Typeflag == tar.TypeDir {
-				err = os.MkdirAll(path, 0o755)
-			} else {
-				var data []byte
-				if data, err = io.ReadAll(pack); err == nil {
-					err = os.WriteFile(path, data, os.FileMode(header.Mode))
-				}
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	want := []string{
-		"0 etc/ 755 0", "0 etc/group 644 0", "0 etc/passwd 644 0", "0 etc/ssl/ 755 0", "0 etc/ssl/certs/ 755 0",
-		"0 etc/ssl/certs/ca-certificates.crt 644 0", "0 tmp/ 1777 0", "0 var/ 755 0", "0 var/cache/ 755 0",
-		"0 var/cache/gridcast/ 700 65532", "0 var/lib/ 755 0", "0 var/lib/gridcast/ 700 65532",
-		"1 usr/ 755 0", "1 usr/local/ 755 0", "1 usr/local/bin/ 755 0", "1 usr/local/bin/gridcast 755 0",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got the files\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(read(t, root, "etc/ssl/certs/ca-certificates.crt")) || bytes.Count(read(t, root, "etc/ssl/certs/ca-certificates.crt"), []byte("BEGIN")) < 100 {
-		t.Error("it has no authorities to trust")
-	}
-	if !bytes.Equal(read(t, root, "usr/local/bin/gridcast"), read(t, r.Out, "gridcast-"+runtime.GOARCH)) {
-		t.Error("its binary is another one")
-	}
-	if os.Getuid() != 0 {
-		t.Log("not run: only root may change the root of a process, and no container runtime is asked for")
-		return
-	}
-	// Do the work of a container runtime without namespaces: the image's files as root, its user, its command.
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, words := range [][]string{{"version"}, {"archive", "show"}} {
-		cmd := exec.Command("/usr/local/bin/gridcast", words...)
-		cmd.Path, cmd.Dir, cmd.Env = "/usr/local/bin/gridcast", "/var/lib", config.Config.Env
-		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		if output, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("in the image's root, gridcast %v: %v\n%s", words, err, output)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 // Command kit makes a release of gridcast: for each platform a static binary in an archive with
-// everything that an operator installs, an image without a distribution, a bill of materials, and
-// the checksums of all of it. The same commit and version give the same bytes, on any machine with
-// the same Go.
+// everything that an operator installs, and a bill of materials; typed clients of the API; the checksums of all of it, and
+// a signed note over them. The same commit and version give the same bytes, on any machine with the same Go.
 //
 //	cd deploy/kit && go run . --version v1.2.0 --out ../../.var/release
 package main
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
+	"golang.org/x/mod/sumdb/note"
 )
 
 // release names the inputs and the outputs of a release.
@@ -32,6 +32,8 @@ type release struct {
 	Source  string // the root of the checkout
 	Out     string // a folder, whose content is replaced
 	Time    time.Time
+	Commit  string // stamped into the binary, and named in the note
+	Key     string // a file with the private key of the releaser, as gridcast signing new writes it; empty: not signed
 }
 
 // platforms are the processors of a release, all for Linux.
@@ -43,6 +45,9 @@ func main() {
 	flag.StringVar(&r.Source, "source", "../..", "root of the checkout")
 	flag.StringVar(&r.Out, "out", "../../.var/release", "folder for what is made")
 	epoch := flag.Int64("time", 0, "when the commit was made, in seconds since 1970: git log -1 --format=%ct")
+	flag.StringVar(&r.Commit, "commit", "unknown", "stamped into the binary: git rev-parse HEAD")
+	flag.StringVar(&r.Key, "sign", "", "file with the private key that signs the checksums, as gridcast signing new writes it")
+	clients := flag.String("clients", "", "write only the typed clients, to this folder")
 	only := flag.String("platform", "", "only this one: amd64 or arm64")
 	flag.Parse()
 	r.Time = time.Unix(*epoch, 0).UTC()
@@ -50,7 +55,13 @@ func main() {
 	if *only != "" {
 		made = []string{*only}
 	}
-	if err := r.make(made); err != nil {
+	err := error(nil)
+	if *clients != "" {
+		err = r.clients(*clients)
+	} else {
+		err = r.make(made)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "kit:", err)
 		os.Exit(1)
 	}
@@ -86,11 +97,13 @@ func (r release) pack(platforms []string) error {
 		if err := r.materials(binary, filepath.Join(r.Out, name+".cdx.json")); err != nil {
 			return err
 		}
-		if err := r.image(arch, binary, filepath.Join(r.Out, name+".image.tar")); err != nil {
-			return err
-		}
-		files = append(files, name+".tar.gz", name+".cdx.json", name+".image.tar")
+		files = append(files, name+".tar.gz", name+".cdx.json")
 	}
+	clients := fmt.Sprintf("gridcast-%s-clients.tar.gz", r.Version)
+	if err := r.packClients(filepath.Join(r.Out, clients)); err != nil {
+		return err
+	}
+	files = append(files, clients)
 	slices.Sort(files)
 	var sums strings.Builder
 	for _, file := range files {
@@ -100,7 +113,52 @@ func (r release) pack(platforms []string) error {
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), file)
 	}
-	return os.WriteFile(filepath.Join(r.Out, "SHA256SUMS"), []byte(sums.String()), 0o600)
+	if err := os.WriteFile(filepath.Join(r.Out, "SHA256SUMS"), []byte(sums.String()), 0o600); err != nil {
+		return err
+	}
+	return r.sign(sums.String())
+}
+
+// sign writes the note SHA256SUMS.note over the checksums. Its first line is the name of the key, as in every note of
+// gridcast, and the second names version and commit. Without a key it says that the release is not signed.
+func (r release) sign(sums string) error {
+	to := filepath.Join(r.Out, "SHA256SUMS.note")
+	if r.Key == "" {
+		fmt.Fprintln(os.Stderr, "kit: this release is not signed: --sign FILE signs it")
+		if err := os.Remove(to); !errors.Is(err, fs.ErrNotExist) { // of an earlier release in this folder
+			return err
+		}
+		return nil
+	}
+	private, err := os.ReadFile(r.Key)
+	if err != nil {
+		return fmt.Errorf("read the key of the releaser: %w", err)
+	}
+	signer, err := note.NewSigner(strings.TrimSpace(string(private)))
+	if err != nil {
+		return fmt.Errorf("%s holds no private key, as gridcast signing new writes it: %w", r.Key, err)
+	}
+	signed, err := note.Sign(&note.Note{Text: fmt.Sprintf("%s\n# gridcast %s, commit %s\n%s", signer.Name(), r.Version, r.Commit, sums)}, signer)
+	if err != nil {
+		return fmt.Errorf("sign the checksums: %w", err)
+	}
+	return os.WriteFile(to, signed, 0o600)
+}
+
+// packClients writes the archive of the typed clients.
+func (r release) packClients(to string) error {
+	folder, err := os.MkdirTemp("", "clients")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	err = r.clients(folder)
+	if errors.Is(err, errNoTypeScript) {
+		fmt.Fprintln(os.Stderr, "kit: the release has no client for TypeScript:", err)
+	} else if err != nil {
+		return fmt.Errorf("generate the clients: %w", err)
+	}
+	return r.tarball(to, func(add addFile) error { return addFolder(add, folder, folder) })
 }
 
 // build makes the static binary. Its bytes depend neither on the folder nor on the machine.
@@ -109,7 +167,7 @@ func (r release) build(arch, binary string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.Version, "-o", binary, "./deploy/gridcast") //nolint:gosec // G204: the version comes from the command line
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.Version+" -X main.commit="+r.Commit, "-o", binary, "./deploy/gridcast") //nolint:gosec // G204: the version comes from the command line
 	cmd.Dir = r.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {
@@ -121,12 +179,44 @@ func (r release) build(arch, binary string) error {
 // shipped are the parts of deploy that an operator installs.
 var shipped = []string{"CHANGELOG.md", "alertmanager", "caddy", "cdn", "compose", "docs", "grafana", "kubernetes", "nginx", "prometheus", "s3", "systemd"}
 
-// archive packs the binary and the shipped files, in a fixed order, with one owner and one time.
+// addFile adds a file to an archive under a name.
+type addFile func(from, name string, mode int64) error
+
+// archive packs the binary and the shipped files.
 func (r release) archive(binary, to string) error {
+	return r.tarball(to, func(add addFile) error {
+		if err := add(binary, "gridcast", 0o755); err != nil {
+			return err
+		}
+		for _, part := range shipped {
+			if err := addFolder(add, r.Source, filepath.Join(r.Source, "deploy", part), ".go", "_test.yaml"); err != nil {
+				return fmt.Errorf("pack %s: %w", part, err)
+			}
+		}
+		return nil
+	})
+}
+
+// addFolder adds the files of a folder in lexical order, under their names below root, less those with one of the endings.
+func addFolder(add addFile, root, folder string, less ...string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || slices.ContainsFunc(less, func(ending string) bool { return strings.HasSuffix(path, ending) }) {
+			return err
+		}
+		inside, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		return add(path, filepath.ToSlash(inside), 0o644)
+	})
+}
+
+// tarball writes an archive in a fixed order, with one owner and one time.
+func (r release) tarball(to string, fill func(addFile) error) error {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
 	pack := tar.NewWriter(zip)
-	add := func(from, name string, mode int64) error {
+	err := fill(func(from, name string, mode int64) error {
 		data, err := os.ReadFile(from)
 		if err != nil {
 			return err
@@ -137,27 +227,8 @@ func (r release) archive(binary, to string) error {
 		}
 		_, err = pack.Write(data)
 		return err
-	}
-	if err := add(binary, "gridcast", 0o755); err != nil {
-		return err
-	}
-	for _, part := range shipped {
-		root := filepath.Join(r.Source, "deploy", part)
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // in lexical order
-			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.yaml") {
-				return err
-			}
-			inside, err := filepath.Rel(r.Source, path)
-			if err != nil {
-				return err
-			}
-			return add(path, filepath.ToSlash(inside), 0o644)
-		})
-		if err != nil {
-			return fmt.Errorf("pack %s: %w", part, err)
-		}
-	}
-	if err := errors.Join(pack.Close(), zip.Close()); err != nil {
+	})
+	if err := errors.Join(err, pack.Close(), zip.Close()); err != nil {
 		return err
 	}
 	return os.WriteFile(to, packed.Bytes(), 0o600)

@@ -318,8 +318,11 @@ func checkCompose(t *testing.T, file string) {
 	}
 }
 
+// nobody is the user of the image. It is not root and has no other rights on any host.
+const nobody = 65532
+
 // TestDockerfile checks what a build without Docker can: the compiler has the version of go.mod, the build is that of
-// make, and the user, the paths and the port are those of the image that a release assembles.
+// make, and the user, the paths and the port are those that the other files expect.
 func TestDockerfile(t *testing.T) {
 	text := readText(t, "../Dockerfile")
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readText(t, "../../go.mod"))

@@ -21,6 +21,7 @@ work=.var/openapi
 rm -rf "$work"
 mkdir -p "$work/demo"
 go run -trimpath ./deploy/openapi >"$work/openapi.yaml"
+go -C deploy/kit run -trimpath . --version check --clients "$PWD/$work/clients"
 cp -r deploy/openapi/{usage.ts,read.ts,redocly.yaml,spectral.yaml,six.yaml,six-decided.txt,oapi,ogen} "$work"
 ln -s "$tools" "$work/node_modules"
 make -s build
@@ -38,15 +39,16 @@ if grep -q 'Warning was generated' redocly.txt; then
 fi
 echo "spectral"
 spectral lint openapi.yaml --ruleset spectral.yaml --fail-severity=hint --quiet=false
-echo "openapi-typescript"
-openapi-typescript openapi.yaml -o types.ts >/dev/null
+echo "the clients of a release: openapi-typescript and oapi-codegen"
+cp clients/typescript/types.ts .
 tsc --noEmit --strict --skipLibCheck --target es2022 --moduleResolution node usage.ts
 echo "@hey-api/openapi-ts"
 DO_NOT_TRACK=1 openapi-ts -i openapi.yaml -o hey -c @hey-api/client-fetch >hey.log 2>&1 || { cat hey.log >&2; exit 1; }
 tsc --strict --skipLibCheck --target es2022 --module node16 --moduleResolution node16 --outDir js read.ts
 echo "oapi-codegen"
 mkdir -p oapi/api
-(cd oapi && go tool oapi-codegen -generate types,client -package api -o api/api.go ../openapi.yaml && go build -o ../oapi-client .)
+cp clients/go/client.go oapi/api
+(cd oapi && go build -o ../oapi-client .)
 echo "ogen"
 (cd ogen && go tool ogen --target api --package api --clean ../openapi.yaml >../ogen.log 2>&1 && go build -o ../ogen-client .) || { cat ogen.log >&2; exit 1; }
 echo "oasdiff"

@@ -57,7 +57,7 @@ type Note struct {
 	Keys   []string // the trusted keys that signed it, as NAME+HASH
 }
 
-// Open verifies a note. It ignores signatures of unknown keys, and returns ErrUntrusted unless a trusted key has
+// Open verifies a note, of a version, of a list of keys or of a release. It ignores signatures of unknown keys, and returns ErrUntrusted unless a trusted key has
 // signed. An invalid signature of a trusted key is also ErrUntrusted.
 func (t Trust) Open(data []byte) (Note, error) {
 	if len(data) > MaxSize {
