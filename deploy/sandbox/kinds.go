@@ -120,7 +120,7 @@ func lengthen(r *season.Round, by time.Duration) {
 	}
 }
 
-// withdraw takes a driver out who retired in the record, so that no other place changes.
+// withdraw removes a driver from a race. The driver retired in the record, so no other place changes.
 func withdraw(r *season.Round, driver season.DriverID) {
 	r.Entries = without(r.Entries, func(e season.Entry) bool { return e.Driver == driver })
 	r.Grid = without(r.Grid, func(s season.GridSlot) bool { return s.Driver == driver })
@@ -139,8 +139,7 @@ type place struct {
 	place  int
 }
 
-// requalify gives drivers who were disqualified in the record the places that they had at the flag, a second behind the
-// car ahead.
+// requalify gives the disqualified drivers of the record their places at the flag, a second behind the car ahead.
 func requalify(r *season.Round, places ...place) {
 	rows := slices.Clone(r.Results)
 	for _, p := range places {

@@ -91,9 +91,9 @@ func (w *World) view(cycle int64) blob.Store {
 	})
 }
 
-// replay replays a weekend until it ends. What the ledger of the cycle already has is not repeated: after a restart the
-// weekend goes on. Rounds that nobody replayed, with their weekends, are settled in one go from what is known of them; their
-// scripts are left out.
+// replay replays a weekend until it ends. It repeats no decision that the ledger of the cycle has, so that the weekend goes on
+// after a restart. It settles the rounds before the weekend in one go, also those of weekends without a scheduler, whose
+// scripts it leaves out.
 func (w *World) replay(ctx context.Context, now weekend) error {
 	ctx, cancel := context.WithDeadline(ctx, now.ends)
 	defer cancel()
@@ -131,7 +131,7 @@ func (w *World) replay(ctx context.Context, now weekend) error {
 	return running.Run(ctx)
 }
 
-// open opens the builder of a cycle, brings its ledger to the beginning of the weekend, and removes what earlier cycles left.
+// open removes earlier cycles, opens the builder of this one, and brings its ledger to the beginning of the weekend.
 func (w *World) open(ctx context.Context, now weekend, view blob.Store, begin time.Time) (*builder.Builder, error) {
 	if err := w.prune(ctx, now.cycle); err != nil {
 		return nil, err
@@ -187,7 +187,8 @@ func (w *World) round(k weekend) *season.Round {
 
 // facts returns the archive of the world at an instant of race time.
 func (w *World) facts(now time.Time) (archive.Stored, error) {
-	facts, applied := w.record.Archive.Facts(), ""
+	facts := w.record.Archive.Facts()
+	var applied []byte
 	facts.Seasons = slices.Clone(facts.Seasons)
 	for i := range facts.Seasons {
 		facts.Seasons[i].Rounds = slices.Clone(facts.Seasons[i].Rounds)
@@ -199,13 +200,13 @@ func (w *World) facts(now time.Time) (archive.Stored, error) {
 			if now.Before(lightsOut.Add(e.from)) || !now.Before(lightsOut.Add(e.until)) {
 				continue
 			}
-			applied += fmt.Sprintf("%d.%d ", i, j)
+			applied = fmt.Appendf(applied, "%d.%d ", i, j)
 			e.apply(r)
 			// The tables after the race would contradict its results.
 			r.DriverStandings, r.TeamStandings = nil, nil
 		}
 	}
-	stored, ok := w.edited[applied]
+	stored, ok := w.edited[string(applied)]
 	if ok {
 		return stored, nil
 	}
@@ -216,7 +217,7 @@ func (w *World) facts(now time.Time) (archive.Stored, error) {
 	if err != nil {
 		return stored, fmt.Errorf("facts of the sandbox at %s: %w", now, err)
 	}
-	w.edited[applied] = stored
+	w.edited[string(applied)] = stored
 	return stored, nil
 }
 
@@ -263,7 +264,7 @@ func (w *World) act(ctx context.Context, now weekend, running *service.Service, 
 	}
 	lightsOut := w.round(now).StartsAt()
 	edit := func() error { return w.use(ctx, view, race.Now()) }
-	var script []event
+	script := make([]event, 0, 2*len(now.edits)+len(now.steps))
 	for _, e := range now.edits {
 		script = append(script, event{e.from, edit}, event{e.until, edit})
 	}

@@ -3,7 +3,7 @@ package catalog
 // SandboxKind is a kind of race weekend that the sandbox replays.
 type SandboxKind struct {
 	Name string // in manifests and /status
-	Text string // what readers see, as a sentence
+	Text string // the events for readers, as a sentence
 }
 
 // SandboxKinds are the weekends of a cycle of the sandbox, in the order of its timetable. Package sandbox has their scripts.

@@ -27,14 +27,15 @@ func TestPlaced(t *testing.T) {
 		must.Get(s.Create(t.Context(), key, []byte(key)))(t)
 		must.Equal(t, key, key, string(must.Get(s.Get(t.Context(), key, blob.MaxDocument))(t).Data))
 	}
-	keys := func(s blob.Store, prefix string) (list string) {
+	keys := func(s blob.Store, prefix string) string {
+		var list []string
 		for info, err := range s.List(t.Context(), prefix) {
 			must.Do(t, err)
-			list += info.Key + " "
+			list = append(list, info.Key)
 		}
-		return list
+		return strings.Join(list, " ")
 	}
-	must.Equal(t, "all keys", "sandbox/7/ledger/1.json sandbox/current.json ", keys(inner, ""))
-	must.Equal(t, "ledger/", "ledger/1.json ", keys(s, "ledger/"))
-	must.Equal(t, "current", "current.json ", keys(s, "current"))
+	must.Equal(t, "all keys", "sandbox/7/ledger/1.json sandbox/current.json", keys(inner, ""))
+	must.Equal(t, "ledger/", "ledger/1.json", keys(s, "ledger/"))
+	must.Equal(t, "current", "current.json", keys(s, "current"))
 }
