@@ -27,8 +27,11 @@ var openAPIYAML = sync.OnceValue(func() []byte { return asYAML(bundle()) })
 var openAPIJSON = sync.OnceValue(func() []byte { return appendJSON(nil, bundle()) })
 
 // OpenAPIOf returns the documents of OpenAPIJSON and OpenAPIYAML with the contact of an operator, an https address or
-// mailto: and a mail address, and the https address of the operator's terms. An empty text is left out.
+// mailto: and a mail address, and the https address of the operator's terms. An empty text is left out. The result must not be changed.
 func OpenAPIOf(contact, terms string) (asJSON, inYAML []byte) {
+	if contact == "" && terms == "" {
+		return OpenAPIJSON(), OpenAPIYAML()
+	}
 	document := bundle()
 	info := member(document, "info")
 	add := func(to *yaml.Node, key, value string) {

@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"strings"
 	"time"
 )
 
@@ -28,13 +29,13 @@ const operatorPlace = `<span id="operator"></span>`
 
 // Tell fills a finished page with links to the contact and the terms of the operator, as far as they are set.
 func Tell(page []byte, contact, terms string) []byte {
-	links := ""
+	var links strings.Builder
 	for _, l := range []struct{ to, text string }{{contact, "Contact"}, {terms, "Terms"}} {
 		if l.to != "" {
-			links += ` <a href="` + template.HTMLEscapeString(l.to) + `">` + l.text + "</a>"
+			links.WriteString(` <a href="` + template.HTMLEscapeString(l.to) + `">` + l.text + "</a>")
 		}
 	}
-	return bytes.Replace(page, []byte(operatorPlace), []byte(links), 1)
+	return bytes.Replace(page, []byte(operatorPlace), []byte(links.String()), 1)
 }
 
 // LongTime is a duration in its two largest units.
