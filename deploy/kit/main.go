@@ -55,7 +55,7 @@ func main() {
 	if *only != "" {
 		made = []string{*only}
 	}
-	err := error(nil)
+	var err error
 	if *clients != "" {
 		err = r.clients(*clients)
 	} else {
@@ -142,7 +142,7 @@ func (r release) sign(sums string) error {
 	if err != nil {
 		return fmt.Errorf("sign the checksums: %w", err)
 	}
-	return os.WriteFile(to, signed, 0o600)
+	return os.WriteFile(to, signed, 0o600) //nolint:gosec // G703: the folder comes from the command line
 }
 
 // packClients writes the archive of the typed clients.
@@ -151,7 +151,7 @@ func (r release) packClients(to string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	err = r.clients(folder)
 	if errors.Is(err, errNoTypeScript) {
 		fmt.Fprintln(os.Stderr, "kit: the release has no client for TypeScript:", err)

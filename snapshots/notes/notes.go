@@ -31,7 +31,7 @@ const MaxSize = 16 << 10
 // ErrUntrusted means that no trusted key has signed a note.
 var ErrUntrusted = errors.New("not signed by a trusted key")
 
-// Trust is a set of keys that may sign. The zero value trusts no key.
+// Trust is a set of keys that may sign notes. The zero value trusts no key.
 type Trust struct{ verifiers []note.Verifier }
 
 // NewTrust reads verifier keys of the form NAME+HASH+KEY.
