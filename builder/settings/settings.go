@@ -33,7 +33,7 @@ type Settings struct {
 	Headshots *season.Headshots `json:"headshots,omitempty"`
 	// PublicAddress is where readers find the API, such as https://api.example.com; empty: not set.
 	PublicAddress string `json:"public_address,omitempty"`
-	// Operator tells readers who runs the service. Its Address is empty: PublicAddress has it.
+	// Operator names the operator of the service to readers. Its Address is empty: PublicAddress has it.
 	Operator snapshots.Operator `json:"operator,omitzero"`
 }
 

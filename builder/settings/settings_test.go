@@ -36,7 +36,7 @@ func TestUpdateAndLoad(t *testing.T) {
 	must.Fail(t, "Update replaces a damaged document without a copy", must.Err(settings.Update(t.Context(), store, false, change)))
 }
 
-// TestTold checks what an operator may tell readers.
+// TestTold checks the values that an operator may publish about the service.
 func TestTold(t *testing.T) {
 	for _, tt := range []struct {
 		check      func(string) (string, error)

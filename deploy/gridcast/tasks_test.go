@@ -170,7 +170,7 @@ func TestRaceDayPage(t *testing.T) {
 		},
 	}
 	for i, driver := range []string{"VER", "NOR", "PIA", "LEC", "HUL", "TSU", "PER"} {
-		race.Order = slices.Insert(race.Order, 3+i, wire.LiveCar{Position: 4 + i, Driver: wire.DriverCode(driver), DriverID: wire.DriverID(driver), GapLaps: 1})
+		race.Order = slices.Insert(race.Order, 3+i, wire.LiveCar{Position: 4 + i, Driver: driver, DriverID: driver, GapLaps: 1})
 	}
 	type answer struct {
 		status    int

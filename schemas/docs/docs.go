@@ -135,7 +135,7 @@ func render() []Document {
 	}
 
 	var pages []*page
-	var groups []group
+	groups := make([]group, 0, len(guide)+1)
 	add := func(name string, data any, p page) {
 		main := fill(name, data)
 		p.Main = template.HTML(main) //nolint:gosec // a template has filled it

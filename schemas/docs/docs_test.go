@@ -436,9 +436,10 @@ func TestChartShowsTheFigures(t *testing.T) {
 		}
 	}
 	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../deploy/docs/predictions.json"))(t), &figures))
-	want := "races,said,won,low,high\n"
+	var want strings.Builder
+	want.WriteString("races,said,won,low,high\n")
 	for _, b := range figures.Grid.Reliability {
-		want += fmt.Sprintf("%d,%.1f,%.1f,%.1f,%.1f\n", b.Races, 100*b.Said, 100*b.Won, 100*b.Interval[0], 100*b.Interval[1])
+		fmt.Fprintf(&want, "%d,%.1f,%.1f,%.1f,%.1f\n", b.Races, 100*b.Said, 100*b.Won, 100*b.Interval[0], 100*b.Interval[1])
 	}
-	golden.File(t, "calibration.csv", want)
+	golden.File(t, "calibration.csv", want.String())
 }

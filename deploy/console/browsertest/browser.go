@@ -232,7 +232,7 @@ func (b *Browser) Picture(name string) {
 	}
 }
 
-// Emulate sets a media feature of the page, such as prefers-color-scheme.
+// Emulate sets a media feature of the page, such as prefers-reduced-motion.
 func (b *Browser) Emulate(feature, value string) {
 	b.t.Helper()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: feature, Value: value}}}

@@ -210,7 +210,7 @@ func CheckProxy(t *testing.T, base string, e *Edges) {
 }
 
 // CheckWorlds asks a proxy for the same paths with a key of the real world and with one of the sandbox, in both orders, with the
-// tag of either world and for a part of the body. Each client must get what an edge answers to its key.
+// tag of either world and for a part of the body. Each client must get the answer of an edge to its key.
 func CheckWorlds(t *testing.T, base string, e *Edges) {
 	t.Helper()
 	check := func(path, key string, header http.Header) http.Header {
