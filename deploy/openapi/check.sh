@@ -28,7 +28,7 @@ make -s build
 gridcast=$PWD/.var/bin/gridcast
 cd "$work"
 # The demonstration starts while the linters run.
-(cd demo && exec "$gridcast" serve --demo --demo-speed 1 --listen 127.0.0.1:0 --operator-listen 127.0.0.1:0) >demo.log 2>&1 &
+(cd demo && exec "$gridcast" serve --demo --demo-speed 1 --sandbox --listen 127.0.0.1:0 --operator-listen 127.0.0.1:0) >demo.log 2>&1 &
 demo=$!
 trap 'kill "$demo" 2>/dev/null || true; wait' EXIT
 echo "redocly"
@@ -59,11 +59,11 @@ echo "every endpoint, by each client"
 until grep -q '^  pro ' demo.log; do kill -0 "$demo" || { cat demo.log >&2; exit 1; }; sleep 0.2; done
 url=$(sed -n 's/^gridcast serves \(.*\)/\1/p' demo.log)
 key=$(sed -n 's/^  pro  *[0-9]*  \(.*\)/\1/p' demo.log)
-# Title odds and track record follow the first version, and an edge makes downloads beside its work.
+# Title odds and track record follow the first version, an edge makes downloads beside its work, and the sandbox follows.
 tries=0
-until curl -fsS -o /dev/null -H "X-API-Key: $key" "$url/api/v1/track-record" "$url/api/v1/bulk" -o /dev/null 2>/dev/null; do
+until curl -fsS --fail-early -H "X-API-Key: $key" "$url/api/v1/track-record" "$url/api/v1/bulk" "$url/sandbox/changes.atom" >/dev/null 2>&1; do
   tries=$((tries + 1))
-  [ "$tries" -lt 300 ] || { echo "openapi: the demonstration made no track record and no download" >&2; cat demo.log >&2; exit 1; }
+  [ "$tries" -lt 300 ] || { echo "openapi: the demonstration made no track record, no download or no sandbox" >&2; cat demo.log >&2; exit 1; }
   sleep 1
 done
 ./oapi-client "$url" "$key"

@@ -9,8 +9,8 @@ const [url, key] = process.argv.slice(2) as [string, string];
 const headers = { "X-API-Key": key };
 
 // A demonstration, which signs nothing, answers these with 404, or they need a part of the path.
-const unservedOperation = /^get(SecurityContact|Checkpoint|ManifestFile|Note|Portrait|Proof|Tile|VerifierKeys)$/;
-const unservedPath = /^\/(log|signed|portraits)\/|security\.txt$/;
+const unservedOperation = /^get(SecurityContact|Checkpoint|ManifestFile|Note|(Sandbox)?Portrait|Proof|Tile|VerifierKeys)$/;
+const unservedPath = /^\/(log|signed|(sandbox\/)?portraits)\/|security\.txt$/;
 
 async function main(): Promise<void> {
   client.setConfig({ baseUrl: url, headers });

@@ -17,7 +17,7 @@ import (
 
 // unserved are the operations that a demonstration, which signs nothing, answers with 404, and those that need a part of
 // the path.
-var unserved = regexp.MustCompile(`^Get(SecurityContact|Checkpoint|ManifestFile|Note|Portrait|Proof|Tile|VerifierKeys)WithResponse$`)
+var unserved = regexp.MustCompile(`^Get(SecurityContact|Checkpoint|ManifestFile|Note|(Sandbox)?Portrait|Proof|Tile|VerifierKeys)WithResponse$`)
 
 func main() {
 	client, err := api.NewClientWithResponses(os.Args[1], api.WithRequestEditorFn(func(_ context.Context, request *http.Request) error {

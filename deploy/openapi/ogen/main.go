@@ -25,7 +25,7 @@ func (k key) ApiKey(context.Context, api.OperationName) (api.ApiKey, error) {
 
 // unserved are the operations that a demonstration, which signs nothing, answers with 404, and those that need a part of
 // the path.
-var unserved = regexp.MustCompile(`^Get(SecurityContact|Checkpoint|ManifestFile|Note|Portrait|Proof|Tile|VerifierKeys)$`)
+var unserved = regexp.MustCompile(`^Get(SecurityContact|Checkpoint|ManifestFile|Note|(Sandbox)?Portrait|Proof|Tile|VerifierKeys)$`)
 
 func main() {
 	client, err := api.NewClient(os.Args[1], key(os.Args[2]))
