@@ -18,7 +18,7 @@ import (
 // site holds the documents that change with the program and the operator alone, by path. The first request for one of
 // them makes and compresses it, so that the start of an edge waits for none of them.
 //
-// Cache, by the operator: the documents take a tenth of a second of processor time.
+// Cache, by the operator: making the documents takes 100 ms of processor time.
 type site struct {
 	operator snapshots.Operator
 

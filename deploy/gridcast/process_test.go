@@ -342,8 +342,8 @@ func archiveFile(t testing.TB, facts season.Facts) string {
 
 // maxBinary bounds the size of the binary, because it is copied to every edge. Templates find
 // methods by name, so the linker keeps every exported method of a library with many types. The client of Redis has
-// a method for each command: 8 MB of the binary are its.
-const maxBinary = 42_000_000
+// a method for each command: 8 MB of the binary are its. The sandbox, usage, measurements and pictures of the pages have .7 MB.
+const maxBinary = 42_500_000
 
 func TestBinarySize(t *testing.T) {
 	info := must.Get(os.Stat(binary(t)))(t)
