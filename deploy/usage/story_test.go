@@ -168,6 +168,7 @@ func TestOwnEdgeEndsWithoutAGap(t *testing.T) {
 			c := &usage.Collector{Store: d.store, Edges: []usage.Edge{d.a.edge()}, Log: discard, Drained: drained}
 			go func() { c.Run(ctx); close(ended) }()
 			time.Sleep(5*time.Minute + 10*time.Second)
+			synctest.Wait()
 			d.a.serve("k", 200)
 			cancel()
 			synctest.Wait()
