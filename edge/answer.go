@@ -110,7 +110,7 @@ var (
 	), nil)
 )
 
-// refusal makes an error response, whose field Link leads to the row of its code in the documentation.
+// refusal makes an error response. Its field Link leads to the row of its code in the documentation.
 func refusal(status int, code wire.Code, message string, fields ...resident.Field) *resident.Response {
 	help := resident.NewField("Link", "</docs/errors#"+string(code)+`>; rel="help"`)
 	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON, help}, fields...)...), marshal(wire.NewError(code, message)))

@@ -40,7 +40,7 @@ func (e *Edge) tell(page []byte) []byte {
 	return frame.Tell(page, operator.Contact, operator.Terms)
 }
 
-// latest is the site of the operator for whom this process was asked last.
+// latest is the site of the operator that the last request needed.
 var latest atomic.Pointer[site]
 
 // siteOf returns the documents of an operator.

@@ -115,7 +115,7 @@ type About struct {
 	Seasons       []int          `json:"seasons"`                // known years, ascending
 	Archive       string         `json:"archive"`                // hex SHA-256 of the archive's bytes
 	Settings      string         `json:"settings,omitzero"`      // hex SHA-256 of the store's settings; empty: it has none
-	Operator      Operator       `json:"operator,omitzero"`      // by whose word edges tell who runs the service
+	Operator      Operator       `json:"operator,omitzero"`      // as edges name the operator to readers
 	Release       string         `json:"release,omitzero"`       // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
 	Live          string         `json:"live,omitzero"`    // hex SHA-256 of the head of the live log; empty: it has no entry
@@ -152,7 +152,7 @@ type SandboxWeekend struct {
 	LightsOut time.Time `json:"lights_out"` // real time
 }
 
-// Operator tells readers who runs the service. The settings of the store have it, and edges show it. An empty field
+// Operator names the operator of the service to readers. The settings of the store have it, and edges show it. An empty field
 // is not told.
 type Operator struct {
 	Address   string `json:"address,omitzero"`   // of the API: a scheme and a host

@@ -583,7 +583,7 @@ func (d *doctor) token() {
 	}
 }
 
-// promises checks that the scheduler can measure what is promised.
+// promises checks that the scheduler can measure the promised figures.
 func (d *doctor) promises(ctx context.Context) {
 	if d.Role == "scheduler" && len(d.Edges) == 0 {
 		d.found("promises", Note, "export GRIDCAST_EDGES=HOST:PORT   # the --admin-listen of each edge", "no edge is named, so the availability of none is measured")

@@ -50,7 +50,7 @@ func (d ChangeSettings) told() (changes []toldChange) {
 	return changes
 }
 
-// toldChange is a change of what readers are told about the operator.
+// toldChange is a change of one public value about the operator.
 type toldChange struct {
 	name  string // of the flag
 	text  *string

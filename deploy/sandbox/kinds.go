@@ -34,7 +34,7 @@ type kind struct {
 // edit is a state of the facts that the record does not have. A source would bring it, and end it.
 type edit struct {
 	from, until time.Duration
-	apply       func(*season.Round) // a copy whose tables are the record's
+	apply       func(*season.Round) // on a copy with the tables of the record
 }
 
 // step is a decision of an operator.

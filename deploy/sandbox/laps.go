@@ -37,7 +37,7 @@ const (
 	pitStop = 20 * time.Second // that a pit stop costs
 )
 
-// made is a car of a race whose order is made.
+// made is a car of a replayed race.
 type made struct {
 	season.Result
 	start, finish time.Duration // behind the winner, but for the stops

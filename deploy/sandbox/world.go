@@ -92,8 +92,8 @@ func (w *World) view(cycle int64) blob.Store {
 }
 
 // replay replays a weekend until it ends. It repeats no decision that the ledger of the cycle has, so that the weekend goes on
-// after a restart. It settles the rounds before the weekend in one go, also those of weekends without a scheduler, whose
-// scripts it leaves out.
+// after a restart. It settles the rounds before the weekend in one go. Of weekends without a scheduler it leaves
+// out the scripts.
 func (w *World) replay(ctx context.Context, now weekend) error {
 	ctx, cancel := context.WithDeadline(ctx, now.ends)
 	defer cancel()

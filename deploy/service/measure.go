@@ -21,7 +21,7 @@ type measuring struct {
 	public  string     // the public address, as read last
 	log     uptime.Log
 	written time.Time // of the last write of the document, or of the start
-	served  time.Time // the verification of the latest result whose serving was measured, race time
+	served  time.Time // race time of the latest verification that timeServed has measured
 }
 
 // servedWithin is the longest time for which a result is awaited at a target. A longer time counts as this one.
@@ -35,7 +35,7 @@ func (s *Service) Measure(edges []string) {
 	}
 }
 
-// eachTarget calls f concurrently for each address. It then enters what f measured, if f returns a function.
+// eachTarget calls f concurrently for each address. If f returns a function, that one enters the measurement.
 func (s *Service) eachTarget(ctx context.Context, f func(address string) (enter func(l *uptime.Log, name string))) {
 	m := s.measuring
 	rules, err := settings.Load(ctx, s.builder.Store)
@@ -95,7 +95,7 @@ func (s *Service) writeMeasured(ctx context.Context, before time.Time) error {
 		l.Merge(&m.log, now)
 		return nil
 	}); err != nil {
-		return fmt.Errorf("write what was measured: %w", err)
+		return fmt.Errorf("write the measurements: %w", err)
 	}
 	m.written = now
 	return nil

@@ -203,7 +203,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
 	err := s.jobs.Load().Stop(stopping)
-	s.end("writing what was measured", s.writeMeasured(stopping, time.Now()))
+	s.end("writing the measurements", s.writeMeasured(stopping, time.Now()))
 	if errors.Is(err, scheduler.ErrCancelled) { // no failure, because a build that ends early publishes nothing
 		s.log.Warn("a job was cancelled; the next start does its work", "err", err)
 		return nil

@@ -12,7 +12,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Edge is an edge whose counters a Collector reads.
+// Edge is an edge with counters that a Collector reads.
 type Edge struct {
 	Name  string // the same in every scheduler, over restarts
 	Usage func(context.Context) (edge.UsageDocument, error)

@@ -20,7 +20,7 @@ var (
 	_ Syncer  = (*placed)(nil)
 )
 
-// Under returns the objects of a store whose keys begin with a folder, such as "sandbox/". Their keys in the view lack it.
+// Under returns the objects of a store below a folder, such as "sandbox/". Their keys in the view lack it.
 func Under(s Store, folder string) Store {
 	return Placed(s, func(string) string { return folder })
 }
