@@ -67,7 +67,7 @@ func (c *Collector) round(ctx context.Context, last bool) {
 			readings[i] = reading{edge: e.Name, at: at, ended: last && c.Drained != nil && i == 0}
 			var document edge.UsageDocument
 			if document, faults[i] = e.Usage(ctx); faults[i] == nil {
-				readings[i].usage = &document
+				readings[i].usage, readings[i].took = &document, time.Since(at)
 			}
 		})
 	}

@@ -91,6 +91,12 @@ func TestGapsAreNamed(t *testing.T) {
 			d.a.restart()
 			d.a.serve("k", 200)
 		}, "01-01 k 2", []string{"a 01-01 12:02 to 01-01 12:02: lost"}},
+		{"an edge restarts just after a reading, and answers the next one slowly", func(d *desk) {
+			time.Sleep(time.Second)
+			d.a.restart()
+			d.a.serve("k", 200)
+			d.a.slow = 10 * time.Second
+		}, "01-01 k 2", []string{"a 01-01 12:01 to 01-01 12:01: lost"}},
 		{"a scheduler and an edge die", func(d *desk) {
 			d.a.serve("k", 200) // is read, not stored, and lost
 			d.minutes(5)

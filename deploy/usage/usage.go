@@ -101,6 +101,7 @@ type counters struct {
 type reading struct {
 	edge  string
 	at    time.Time           // just before the edge was asked
+	took  time.Duration       // the time until its answer
 	usage *edge.UsageDocument // nil: it did not answer
 	ended bool                // no request comes after it
 }
@@ -177,7 +178,7 @@ func (l *sheet) take(r reading) {
 	}
 	uptime := time.Duration(r.usage.UptimeMS) * time.Millisecond
 	before, counted := l.Instances[r.usage.Instance]
-	from, began := before.Read, r.at.Add(-uptime)
+	from, began := before.Read, r.at.Add(r.took-uptime) // at the earliest: a slow answer must not hide the end of the instance before
 	switch {
 	case counted && r.usage.Answer <= before.Answer: // another scheduler has counted more
 		return

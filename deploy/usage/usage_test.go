@@ -30,6 +30,7 @@ type counter struct {
 	answer   int64
 	keys     map[string]*keys.Usage
 	silent   bool
+	slow     time.Duration // before an answer
 	requests []request // of all instances
 }
 
@@ -62,6 +63,7 @@ func (c *counter) usage(context.Context) (edge.UsageDocument, error) {
 	if c.silent {
 		return edge.UsageDocument{}, errors.New("it does not answer")
 	}
+	time.Sleep(c.slow)
 	c.answer++
 	document := edge.UsageDocument{Instance: c.instance, Answer: c.answer, UptimeMS: time.Since(c.began).Milliseconds()}
 	for id, u := range c.keys {
