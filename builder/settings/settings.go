@@ -74,14 +74,13 @@ func CheckLanguages(text string) (string, error) {
 	return text, nil
 }
 
-// CheckAddress returns an error that names the fault of a public address. An address is a scheme and a host, and nothing
-// follows them.
-func CheckAddress(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || address != u.Scheme+"://"+u.Host {
-		return fmt.Errorf("public address %q: want https:// or http:// and a host, such as https://api.example.com", address)
+// CheckAddress returns an error unless text is a public address: a scheme and a host, and nothing after them.
+func CheckAddress(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || text != u.Scheme+"://"+u.Host {
+		return "", fmt.Errorf("%q: want https:// or http:// and a host, such as https://api.example.com", text)
 	}
-	return nil
+	return text, nil
 }
 
 // Digest returns the SHA-256 of the settings in lower-case hex; empty for settings without a value.

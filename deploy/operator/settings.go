@@ -14,7 +14,6 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/view"
-	"gridcast/snapshots"
 )
 
 // ErrSettled means that the store already has the requested settings.
@@ -35,165 +34,139 @@ type ChangeSettings struct {
 	Languages       *string           `help:"The languages of such reports, such as 'en, de'; 'none' removes them." placeholder:"TAGS" env:"-"`
 }
 
-// told lists the settings about the operator that are changed.
-func (d ChangeSettings) told() (changes []toldChange) {
-	for _, c := range []toldChange{
-		{"contact", d.Contact, settings.CheckContact, func(o *snapshots.Operator) *string { return &o.Contact }},
-		{"terms", d.Terms, settings.CheckPage, func(o *snapshots.Operator) *string { return &o.Terms }},
-		{"security-policy", d.SecurityPolicy, settings.CheckPage, func(o *snapshots.Operator) *string { return &o.Policy }},
-		{"languages", d.Languages, settings.CheckLanguages, func(o *snapshots.Operator) *string { return &o.Languages }},
-	} {
-		if c.text != nil {
-			changes = append(changes, c)
-		}
-	}
-	return changes
-}
-
-// toldChange is a change of one public value about the operator.
-type toldChange struct {
-	name  string // of the flag
-	text  *string
-	check func(string) (string, error)
-	field func(*snapshots.Operator) *string
-}
-
-// value returns the new value; empty: it is removed.
-func (c toldChange) value() (string, error) {
-	if *c.text == noAddress {
-		return "", nil
-	}
-	value, err := c.check(*c.text)
-	if err != nil {
-		return "", fmt.Errorf("change the settings: %s %w; none removes it", c.name, err)
-	}
-	return value, nil
-}
-
-// noAddress removes the public address, or another text.
+// noAddress removes the public address, or another text about the operator.
 const noAddress = "none"
 
-// subject names the settings that are changed, for the audit log.
-func (d ChangeSettings) subject() string {
-	var changes []string
-	if d.Model != nil {
-		changes = append(changes, "model "+*d.Model)
-	}
-	if d.AutoVerifyAfter != nil {
-		changes = append(changes, "auto_verify_after "+d.AutoVerifyAfter.String())
-	}
-	if d.AutoReviseAfter != nil {
-		changes = append(changes, "auto_revise_after "+d.AutoReviseAfter.String())
-	}
-	switch {
-	case d.Headshots == nil:
-	case d.Headshots.Template == "":
-		changes = append(changes, "headshots none")
-	default:
-		changes = append(changes, fmt.Sprintf("headshots of %d drivers", len(d.Headshots.Drivers)))
-	}
-	if d.PublicAddress != nil {
-		changes = append(changes, "public_address "+*d.PublicAddress)
-	}
-	for _, c := range d.told() {
-		changes = append(changes, c.name+" "+*c.text)
-	}
-	return strings.Join(changes, ", ")
+// change is the new value of one setting.
+type change struct {
+	subject string // for the audit log
+	fault   error  // why the value is refused; nil: it is valid
+	// apply sets the value and describes the effect for people. It returns no text if the settings have the value already.
+	apply func(*settings.Settings) string
 }
 
-// apply changes s and describes the effects for people. It returns no effect if s already has the values.
-func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
-	if d.Model != nil && *d.Model != s.Model {
-		s.Model = *d.Model
-		effects = append(effects, fmt.Sprintf("The model %s makes all picks from now on, in every process of the store. Frozen picks stay. Title odds and track record are computed again.", s.Model))
+// changes lists the new values that the action gives.
+func (d ChangeSettings) changes() []*change {
+	all := []*change{
+		changeModel(d.Model),
+		changeRule("auto-verify-after", "verifies results", d.AutoVerifyAfter, func(s *settings.Settings) **int64 { return &s.AutoVerifySeconds }),
+		changeRule("auto-revise-after", "corrects verified results", d.AutoReviseAfter, func(s *settings.Settings) **int64 { return &s.AutoReviseSeconds }),
+		changeHeadshots(d.Headshots),
+		changeText("public address", d.PublicAddress, settings.CheckAddress, func(s *settings.Settings) *string { return &s.PublicAddress },
+			"From the next minute on each scheduler asks %s/status once a minute. The page /status shows the figures of 90 days.",
+			"From the next minute on the schedulers measure no public address."),
 	}
-	rule := func(after *time.Duration, field **int64, what string) {
-		if after == nil {
-			return
-		}
-		seconds := int64(*after / time.Second)
-		if *field != nil && **field == seconds {
-			return
-		}
-		*field = &seconds
-		if seconds == 0 {
-			effects = append(effects, fmt.Sprintf("From now on only an operator %s.", what))
-		} else {
-			effects = append(effects, fmt.Sprintf("A rule %s once the source's classification has not changed for %s. An operator can do so at any time.", what, *after))
-		}
+	for _, of := range []struct {
+		name  string
+		text  *string
+		check func(string) (string, error)
+		field func(*settings.Settings) *string
+	}{
+		{"contact", d.Contact, settings.CheckContact, func(s *settings.Settings) *string { return &s.Operator.Contact }},
+		{"terms", d.Terms, settings.CheckPage, func(s *settings.Settings) *string { return &s.Operator.Terms }},
+		{"security policy", d.SecurityPolicy, settings.CheckPage, func(s *settings.Settings) *string { return &s.Operator.Policy }},
+		{"languages", d.Languages, settings.CheckLanguages, func(s *settings.Settings) *string { return &s.Operator.Languages }},
+	} {
+		all = append(all, changeText(of.name, of.text, of.check, of.field,
+			"From the next version on readers find the "+of.name+" %s: in /openapi.json, /.well-known/security.txt and the foot of each page, as far as they have it.",
+			"From the next version on no page names the "+of.name+"."))
 	}
-	rule(d.AutoVerifyAfter, &s.AutoVerifySeconds, "verifies results")
-	rule(d.AutoReviseAfter, &s.AutoReviseSeconds, "corrects verified results")
-	if h := d.Headshots; h != nil && (s.Headshots == nil || s.Headshots.Template != h.Template || !slices.Equal(s.Headshots.Drivers, h.Drivers)) {
+	return slices.DeleteFunc(all, func(c *change) bool { return c == nil })
+}
+
+func changeModel(name *string) *change {
+	if name == nil {
+		return nil
+	}
+	_, fault := predict.ByName(*name)
+	return &change{"model " + *name, fault, func(s *settings.Settings) string {
+		if s.Model == *name {
+			return ""
+		}
+		s.Model = *name
+		return fmt.Sprintf("The model %s makes all picks from now on, in every process of the store. Frozen picks stay. Title odds and track record are computed again.", s.Model)
+	}}
+}
+
+// changeRule changes the time after which a rule acts in place of an operator.
+func changeRule(name, action string, after *time.Duration, field func(*settings.Settings) **int64) *change {
+	if after == nil {
+		return nil
+	}
+	var fault error
+	switch {
+	case *after < 0:
+		fault = fmt.Errorf("%s %s: must not be negative", name, *after)
+	case *after > 0 && *after < time.Second: // stored in whole seconds, it would become 0, which means never
+		fault = fmt.Errorf("%s %s: must be at least a second, or 0 for never", name, *after)
+	}
+	seconds := int64(*after / time.Second)
+	return &change{strings.ReplaceAll(name, "-", "_") + " " + after.String(), fault, func(s *settings.Settings) string {
+		now := field(s)
+		if *now != nil && **now == seconds {
+			return ""
+		}
+		if *now = &seconds; seconds == 0 {
+			return fmt.Sprintf("From now on only an operator %s.", action)
+		}
+		return fmt.Sprintf("A rule %s once the source's classification has not changed for %s. An operator can do so at any time.", action, *after)
+	}}
+}
+
+func changeHeadshots(h *season.Headshots) *change {
+	if h == nil {
+		return nil
+	}
+	subject, effect := "headshots none", "From the next poll on no driver has a portrait, even if the archive has one."
+	if h.Template != "" {
+		subject = fmt.Sprintf("headshots of %d drivers", len(h.Drivers))
+		effect = fmt.Sprintf("From the next poll on portraits of %d drivers are at %s.", len(h.Drivers), h.Template)
+	}
+	fault := h.Validate()
+	if fault != nil {
+		fault = fmt.Errorf("headshots: %w", fault)
+	}
+	return &change{subject, fault, func(s *settings.Settings) string {
+		if s.Headshots != nil && s.Headshots.Template == h.Template && slices.Equal(s.Headshots.Drivers, h.Drivers) {
+			return ""
+		}
 		s.Headshots = h
-		if h.Template == "" {
-			effects = append(effects, "From the next poll on no driver has a portrait, even if the archive has one.")
-		} else {
-			effects = append(effects, fmt.Sprintf("From the next poll on portraits of %[2]d drivers are at %[1]s.", h.Template, len(h.Drivers)))
+		return effect
+	}}
+}
+
+// changeText changes a text that readers see. set and removed are the effects; %s in set is the new text.
+func changeText(name string, text *string, check func(string) (string, error), field func(*settings.Settings) *string, set, removed string) *change {
+	if text == nil {
+		return nil
+	}
+	value, fault := "", error(nil)
+	if *text != noAddress {
+		if value, fault = check(*text); fault != nil {
+			fault = fmt.Errorf("%s %w; none removes it", name, fault)
 		}
 	}
-	if d.PublicAddress != nil {
-		address := *d.PublicAddress
-		if address == noAddress {
-			address = ""
+	return &change{strings.ReplaceAll(name, " ", "_") + " " + *text, fault, func(s *settings.Settings) string {
+		now := field(s)
+		if *now == value {
+			return ""
 		}
-		if address != s.PublicAddress && address == "" {
-			effects = append(effects, "From the next minute on the schedulers measure no public address.")
-		} else if address != s.PublicAddress {
-			effects = append(effects, fmt.Sprintf("From the next minute on each scheduler asks %s/status once a minute. The page /status shows the figures of 90 days.", address))
+		if *now = value; value == "" {
+			return removed
 		}
-		s.PublicAddress = address
-	}
-	for _, c := range d.told() {
-		value, err := c.value()
-		field := c.field(&s.Operator)
-		switch {
-		case err != nil || *field == value: // look has refused a fault
-			continue
-		case value == "":
-			effects = append(effects, fmt.Sprintf("From the next version on no page names the %s.", strings.ReplaceAll(c.name, "-", " ")))
-		default:
-			effects = append(effects, fmt.Sprintf("From the next version on readers find the %s %s: in /openapi.json, /.well-known/security.txt and the foot of each page, as far as they have it.", strings.ReplaceAll(c.name, "-", " "), value))
-		}
-		*field = value
-	}
-	return effects
+		return fmt.Sprintf(set, value)
+	}}
 }
 
 func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if d.NoHeadshots {
 		d.Headshots = &season.Headshots{}
 	}
-	if d.Model != nil {
-		if _, err := predict.ByName(*d.Model); err != nil {
-			return nil, fmt.Errorf("change the settings: %w", err)
-		}
-	}
-	for _, rule := range []struct {
-		name  string
-		after *time.Duration
-	}{{"auto-verify-after", d.AutoVerifyAfter}, {"auto-revise-after", d.AutoReviseAfter}} {
-		switch {
-		case rule.after == nil:
-		case *rule.after < 0:
-			return nil, fmt.Errorf("change the settings: %s %s: must not be negative", rule.name, *rule.after)
-		case *rule.after > 0 && *rule.after < time.Second: // stored in whole seconds, it would become 0, which means never
-			return nil, fmt.Errorf("change the settings: %s %s: must be at least a second, or 0 for never", rule.name, *rule.after)
-		}
-	}
-	if d.Headshots != nil {
-		if err := d.Headshots.Validate(); err != nil {
-			return nil, fmt.Errorf("change the settings: headshots: %w", err)
-		}
-	}
-	if d.PublicAddress != nil && *d.PublicAddress != noAddress {
-		if err := settings.CheckAddress(*d.PublicAddress); err != nil {
-			return nil, fmt.Errorf("change the settings: %w; none removes the address", err)
-		}
-	}
-	for _, c := range d.told() {
-		if _, err := c.value(); err != nil {
-			return nil, err
+	changes := d.changes()
+	subject := strings.Join(view.Each(changes, func(c *change) string { return c.subject }), ", ")
+	for _, c := range changes {
+		if c.fault != nil {
+			return nil, fmt.Errorf("change the settings: %w", c.fault)
 		}
 	}
 	now, err := settings.Load(ctx, o.Store)
@@ -201,23 +174,27 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil && !damaged {
 		return nil, err
 	}
-	seen := digest(now)
-	effects := d.apply(&now)
-	var warnings []string
-	if damaged {
-		warnings = append(warnings, view.Ended(fmt.Sprintf("The present settings are replaced, because they cannot be read: every setting that you do not name now is lost. %v", err)))
+	p := Preview{Title: "Change the settings of the store", Question: "Apply these settings from now on?", Seen: digest(now)}
+	for _, c := range changes {
+		if effect := c.apply(&now); effect != "" {
+			p.Effects = append(p.Effects, effect)
+		}
 	}
-	if len(effects) == 0 {
+	if damaged {
+		p.Warnings = []string{view.Ended(fmt.Sprintf("The present settings are replaced, because they cannot be read: every setting that you do not name now is lost. %v", err))}
+	}
+	if len(p.Effects) == 0 {
 		return nil, fmt.Errorf("change the settings: %w", ErrSettled)
 	}
 	return &Plan{
-		entry:   auditlog.Intent{Action: auditlog.ChangeSettings, Subject: d.subject()},
-		Preview: Preview{Title: "Change the settings of the store", Question: "Apply these settings from now on?", Effects: effects, Warnings: warnings, Seen: seen},
+		entry: auditlog.Intent{Action: auditlog.ChangeSettings, Subject: subject}, Preview: p,
 		do: func(ctx context.Context, _ Request) (Answer, error) {
-			if _, err := settings.Update(ctx, o.Store, damaged, func(s *settings.Settings) { d.apply(s) }); err != nil {
-				return Answer{}, err
-			}
-			return Answer{Text: "The settings of the store are changed: " + d.subject() + "."}, nil
+			_, err := settings.Update(ctx, o.Store, damaged, func(s *settings.Settings) {
+				for _, c := range changes {
+					c.apply(s)
+				}
+			})
+			return Answer{Text: "The settings of the store are changed: " + subject + "."}, err
 		},
 	}, nil
 }
