@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,42 +24,38 @@ var ErrNobody = errors.New("no scheduler answers")
 // Rebuild makes the scheduler of a store build, and returns the id of the run.
 func (c *Client) Rebuild(ctx context.Context, store, reason string) (id string, err error) {
 	form := url.Values{"reason": {reason}, "store": {store}}
-	response, err := c.do(ctx, http.MethodPost, "/rebuild", strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }() // it is only read
-	var run runAnswer
-	if err := json.NewDecoder(response.Body).Decode(&run); err != nil {
-		return "", fmt.Errorf("%s does not answer as a scheduler does: %w", c.Address, err)
-	}
-	return run.ID, nil
+	run, err := c.run(ctx, http.MethodPost, "/rebuild", strings.NewReader(form.Encode()))
+	return run.ID, err
 }
 
-// Follow forwards the events of a run, and returns the last one.
+// Follow passes the latest event of a run to told each time that there is a later one, and returns the last event.
 func (c *Client) Follow(ctx context.Context, id string, told func(Event)) (Event, error) {
-	response, err := c.do(ctx, http.MethodGet, "/runs/"+id+"/events", nil)
+	for seq := 0; ; {
+		run, err := c.run(ctx, http.MethodGet, fmt.Sprintf("/runs/%s?after=%d", id, seq), nil)
+		if err != nil {
+			return Event{}, fmt.Errorf("%w; the audit log of the console says what became of the run", err)
+		}
+		if run.Last.Seq > seq {
+			seq = run.Last.Seq
+			told(run.Last)
+		}
+		if run.Ended {
+			return run.Last, nil
+		}
+	}
+}
+
+// run sends a request whose answer is a run.
+func (c *Client) run(ctx context.Context, method, path string, form io.Reader) (run runAnswer, err error) {
+	response, err := c.do(ctx, method, path, form)
 	if err != nil {
-		return Event{}, err
+		return run, err
 	}
 	defer func() { _ = response.Body.Close() }() // it is only read
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var e Event
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return Event{}, fmt.Errorf("progress from %s: %w", c.Address, err)
-		}
-		told(e)
-		if e.Ends() {
-			return e, nil
-		}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&run); err != nil {
+		return run, fmt.Errorf("%s does not answer as a scheduler does: %w", c.Address, err)
 	}
-	return Event{}, errors.Join(fmt.Errorf("%s stopped telling about its progress; the audit log of the console says what became of it", c.Address), lines.Err())
+	return run, nil
 }
 
 // do sends a request. A refusal of the port is an error.

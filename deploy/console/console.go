@@ -115,7 +115,6 @@ func (c *Console) Handler() http.Handler {
 		"POST /sign-out":          c.signOut,
 		"GET /versions/{version}": c.showVersion,
 		"GET /runs/{run}":         c.showRun,
-		"GET /runs/{run}/events":  c.streamRun,
 	} {
 		mux.Handle(pattern, c.signedIn(handle))
 	}

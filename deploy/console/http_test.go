@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,13 +37,29 @@ type run struct {
 // wait starts something and waits for its end.
 func (w *world) wait(path string, form url.Values) run {
 	w.t.Helper()
-	a := w.asOperator("POST", path+"?wait", form)
-	if a.StatusCode != http.StatusOK {
+	a := w.asOperator("POST", path, form)
+	if a.StatusCode != http.StatusAccepted {
 		w.t.Fatalf("POST %s: got %s: %s", path, a.Status, a.body)
 	}
 	var r run
 	must.Do(w.t, json.Unmarshal([]byte(a.body), &r))
+	events := w.events(r.ID)
+	r.Ended, r.Last = true, events[len(events)-1]
 	return r
+}
+
+// events follows a run to its end, event by event.
+func (w *world) events(id string) (events []console.Event) {
+	w.t.Helper()
+	for seq := 0; ; {
+		var r run
+		must.Do(w.t, json.Unmarshal([]byte(w.asOperator("GET", fmt.Sprintf("/runs/%s?after=%d", id, seq), nil).body), &r))
+		must.Hold(w.t, r.Last.Seq > seq, "the answer waited for event %d, got %+v", seq+1, r.Last)
+		seq = r.Last.Seq
+		if events = append(events, r.Last); r.Ended {
+			return events
+		}
+	}
 }
 
 func (w *world) auditLog() *auditlog.Log {
@@ -183,8 +198,12 @@ func TestPeople(t *testing.T) {
 	}
 
 	by := func(token string) string { return "Authorization: Bearer " + token }
-	if a := w.do("POST", "/rebuild?wait", url.Values{"reason": {"x"}}, by(berta), "X-Operator: anna"); a.StatusCode != http.StatusOK {
+	if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, by(berta), "X-Operator: anna"); a.StatusCode != http.StatusAccepted {
 		t.Errorf("berta: got %s, %s", a.Status, a.body)
+	} else {
+		var r run
+		must.Do(t, json.Unmarshal([]byte(a.body), &r))
+		w.events(r.ID)
 	}
 	const disabled = `<fieldset class="reader" disabled>`
 	for token, name := range map[string]string{carl: "carl", berta: "berta"} {
@@ -393,44 +412,40 @@ func TestWithoutScripts(t *testing.T) {
 	answers(t, "rebuild another store", w.asOperator("POST", "/rebuild", url.Values{"reason": {"x"}, "store": {"dir:/elsewhere"}}))
 }
 
-// A stream has every event once, in order, and takes up where it broke off.
-func TestStream(t *testing.T) {
-	w := newWorld(t)
-	r := w.wait("/rebuild", url.Values{"reason": {"first"}})
-	whole := w.events(r.ID)
-	var phases []console.Phase
-	for i, e := range whole {
-		if e.Seq != i+1 {
-			t.Fatalf("event %d has number %d", i+1, e.Seq)
+// A program follows a run: each answer waits for an event after the last one, until the run ends.
+func TestFollow(t *testing.T) {
+	rendering, hold := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, func(c *console.Config) {
+		build := c.Operator.Build
+		c.Operator.Build = func(ctx context.Context, request builder.Request) (builder.Outcome, error) {
+			request.Progress.Report(builder.Render, 0, 10)
+			close(rendering)
+			<-hold
+			return build(ctx, request)
 		}
-		if len(phases) == 0 || phases[len(phases)-1] != e.Phase {
-			phases = append(phases, e.Phase)
-		}
+	})
+	a := w.asOperator("POST", "/rebuild", url.Values{"reason": {"first"}})
+	var r run
+	must.Do(t, json.Unmarshal([]byte(a.body), &r))
+	must.Equal(t, "where the run is", "/runs/"+r.ID, a.Header.Get("Location"))
+	<-rendering
+	must.Do(t, json.Unmarshal([]byte(w.asOperator("GET", "/runs/"+r.ID, nil).body), &r))
+	must.Equal(t, "phase while it renders", console.Render, r.Last.Phase)
+	answered := make(chan run)
+	go func() {
+		var next run
+		_ = json.Unmarshal([]byte(w.asOperator("GET", fmt.Sprintf("/runs/%s?after=%d", r.ID, r.Last.Seq), nil).body), &next)
+		answered <- next
+	}()
+	close(hold)
+	if next := <-answered; next.Last.Seq <= r.Last.Seq {
+		t.Errorf("got %+v, want an event after %d", next.Last, r.Last.Seq)
 	}
-	want := []console.Phase{console.Prepare, console.Render, console.Upload, console.Check, console.Swap, console.Serve, console.Done}
-	must.Equal(t, "phases", want, phases)
-	rest := w.events(r.ID, "Last-Event-ID: 3")
-	must.Equal(t, "stream taken up after event 3", whole[3:], rest)
-	if a := w.asOperator("GET", "/runs/"+r.ID+"/events", nil, "Last-Event-ID: x"); a.StatusCode != http.StatusBadRequest {
-		t.Errorf("Last-Event-ID x: got %s, want 400", a.Status)
+	events := w.events(r.ID)
+	must.Equal(t, "phase of the last event", console.Done, events[len(events)-1].Phase)
+	if a := w.asOperator("GET", "/runs/none?after=0", nil); a.StatusCode != http.StatusNotFound {
+		t.Errorf("unknown run: got %s, want 404", a.Status)
 	}
-}
-
-func (w *world) events(id string, lines ...string) []console.Event {
-	w.t.Helper()
-	a := w.asOperator("GET", "/runs/"+id+"/events", nil, lines...)
-	if got := a.Header.Get("Content-Type"); got != "text/event-stream" {
-		w.t.Errorf("stream of type %q", got)
-	}
-	var events []console.Event
-	for scanner := bufio.NewScanner(strings.NewReader(a.body)); scanner.Scan(); {
-		if data, ok := strings.CutPrefix(scanner.Text(), "data: "); ok {
-			var e console.Event
-			must.Do(w.t, json.Unmarshal([]byte(data), &e))
-			events = append(events, e)
-		}
-	}
-	return events
 }
 
 func TestKeysAndJobs(t *testing.T) {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +31,7 @@ const (
 	Failed  Phase = "failed"
 )
 
-// Event is one step of a run, as it is streamed.
+// Event is one step of a run.
 type Event struct {
 	Seq   int    `json:"seq"` // from 1
 	Phase Phase  `json:"phase"`
@@ -77,62 +75,44 @@ type Run struct {
 	Began    time.Time
 
 	mu      sync.Mutex
-	events  []Event
+	last    Event
 	changed chan struct{} // closed at the next event
-}
-
-// since returns the events after a number, true if the run has ended, and a channel that closes when more
-// events come.
-func (r *Run) since(seq int) (events []Event, ended bool, more <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if seq < len(r.events) {
-		events = slices.Clone(r.events[max(seq, 0):])
-	}
-	return events, r.last().Ends(), r.changed
 }
 
 // Last returns the latest event; the zero Event before the first.
 func (r *Run) Last() Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.last()
+	return r.last
 }
 
-// last is Last while r.mu is held.
-func (r *Run) last() Event {
-	if len(r.events) == 0 {
-		return Event{}
-	}
-	return r.events[len(r.events)-1]
-}
-
-// wait waits for the end of the run; false if ctx ends first.
-func (r *Run) wait(ctx context.Context) bool {
+// wait waits for an event after the one with a number. It returns early at the end of the run, or when ctx ends.
+func (r *Run) wait(ctx context.Context, seq int) {
 	for {
-		_, ended, more := r.since(math.MaxInt)
-		if ended {
-			return true
+		r.mu.Lock()
+		last, changed := r.last, r.changed
+		r.mu.Unlock()
+		if last.Seq > seq || last.Ends() {
+			return
 		}
 		select {
-		case <-more:
+		case <-changed:
 		case <-ctx.Done():
-			return false
+			return
 		}
 	}
 }
 
-// add appends an event. It drops progress within a phase that is too fast for a reader.
+// add makes an event the latest one. It drops progress within a phase that is too fast for a reader.
 func (r *Run) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := r.last()
-	news := e.Phase != last.Phase || e.Total == 0 || e.Done == e.Total || e.Done*steps/e.Total > last.Done*steps/e.Total
-	if len(r.events) > 0 && !news {
+	news := e.Phase != r.last.Phase || e.Total == 0 || e.Done == e.Total || e.Done*steps/e.Total > r.last.Done*steps/e.Total
+	if !news {
 		return
 	}
-	e.Seq = len(r.events) + 1
-	r.events = append(r.events, e)
+	e.Seq = r.last.Seq + 1
+	r.last = e
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -194,95 +174,39 @@ func answerOf(r *Run) runAnswer {
 	return runAnswer{ID: r.ID, Title: r.Title, Operator: r.Operator, Back: r.Back, Began: r.Began.UTC(), Ended: last.Ends(), Last: last}
 }
 
-// answerRun answers with the address of a run: a redirect for a browser without scripts, else JSON, at once
-// or, with ?wait, after the end of the run.
+// answerRun answers with the address of a run: a redirect for a browser without scripts, else JSON.
 func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	if wantsPage(r) {
 		http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
 		return
 	}
-	status := http.StatusAccepted
-	if r.URL.Query().Has("wait") {
-		out := http.NewResponseController(w)
-		_ = errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})) // otherwise the server's limits end it early
-		if !run.wait(r.Context()) {
-			return
-		}
-		status = http.StatusOK
-	}
 	w.Header().Set("Location", "/runs/"+run.ID)
-	writeJSON(w, status, answerOf(run))
+	writeJSON(w, http.StatusAccepted, answerOf(run))
 }
 
+// longestWait limits how long an answer waits for the next event of a run.
+const longestWait = 15 * time.Second
+
+// showRun answers with the latest event of a run. With ?after=SEQ a program waits for an event after the one with the number.
 func (c *Console) showRun(w http.ResponseWriter, r *http.Request, _ visitor) {
 	run, ok := c.runs.find(r.PathValue("run"))
-	if !ok {
+	switch seq, err := strconv.Atoi(r.FormValue("after")); {
+	case !ok:
 		c.refuse(w, r, http.StatusNotFound, "no such run; only the latest are kept, and only until the scheduler restarts")
 		return
-	}
-	if wantsPage(r) {
+	case wantsPage(r):
 		if !run.Last().Ends() {
 			w.Header().Set("Refresh", "1")
 		}
 		c.render(w, http.StatusOK, "run", answerOf(run))
 		return
+	case err == nil:
+		ctx, cancel := context.WithTimeout(r.Context(), longestWait)
+		defer cancel()
+		defer context.AfterFunc(c.ctx, cancel)()
+		run.wait(ctx, seq)
 	}
 	writeJSON(w, http.StatusOK, answerOf(run))
-}
-
-// keepAlive is how often a stream without news sends a comment, so that proxies keep it open.
-const keepAlive = 15 * time.Second
-
-// streamRun sends the events of a run as they come, from the beginning or after the one the
-// client saw last, and ends with the run.
-func (c *Console) streamRun(w http.ResponseWriter, r *http.Request, _ visitor) {
-	run, ok := c.runs.find(r.PathValue("run"))
-	if !ok {
-		c.refuse(w, r, http.StatusNotFound, "no such run")
-		return
-	}
-	seq := 0
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		if _, err := fmt.Sscan(last, &seq); err != nil || seq < 0 {
-			c.refuse(w, r, http.StatusBadRequest, "Last-Event-ID: want the number of an event")
-			return
-		}
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not buffer the stream
-	out := http.NewResponseController(w)
-	if err := errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return // the server's limits are for short answers
-	}
-	quiet := time.NewTicker(keepAlive)
-	defer quiet.Stop()
-	for {
-		events, ended, more := run.since(seq)
-		for _, e := range events {
-			data, err := json.Marshal(e)
-			if err != nil {
-				panic("BUG: event of a run: " + err.Error())
-			}
-			if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.Seq, data); err != nil {
-				return
-			}
-			seq = e.Seq
-		}
-		if err := out.Flush(); err != nil || ended {
-			return
-		}
-		select {
-		case <-more:
-		case <-quiet.C:
-			if _, err := w.Write([]byte(": still here\n\n")); err != nil {
-				return
-			}
-		case <-r.Context().Done():
-			return
-		case <-c.ctx.Done():
-			return
-		}
-	}
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

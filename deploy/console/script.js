@@ -142,22 +142,27 @@ function show(panel, e) {
   panel.dataset.state = e.phase;
 }
 
-// follow displays a run until its end, and returns whether the run succeeded. A broken stream resumes at the last event.
-function follow(id, title) {
+// follow displays a run until its end, and returns whether the run succeeded. A broken connection resumes at the last event.
+async function follow(id, title) {
   const panel = document.getElementById("run");
   panel.hidden = false;
   panel.dataset.runId = id;
   document.getElementById("run-title").textContent = title;
   document.getElementById("run-edges").replaceChildren();
-  const stream = new EventSource(`/runs/${id}/events`);
-  return new Promise((ended) => {
-    stream.onmessage = (message) => {
-      const e = JSON.parse(message.data);
-      show(panel, e);
-      if (e.phase === "done" || e.phase === "failed") { stream.close(); ended(e.phase === "done"); }
-    };
-    stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) ended(false); };
-  });
+  for (let seq = 0; ;) {
+    let run;
+    try {
+      const response = await fetch(`/runs/${id}?after=${seq}`, { headers: { Accept: "application/json" } });
+      if (!response.ok) return false;
+      run = await response.json();
+    } catch {
+      await new Promise((done) => setTimeout(done, 1000));
+      continue;
+    }
+    if (run.last.seq > seq) show(panel, run.last);
+    if (run.ended) return run.last.phase === "done";
+    seq = run.last.seq;
+  }
 }
 
 // showAnswer displays the outcome of a request that is no run.

@@ -249,10 +249,8 @@ func (h *house) verifyInBrowser(b *browsertest.Browser) {
 	b.Picture("served")
 }
 
-// startedRun is the answer of the operator's port about a run.
-type startedRun struct {
-	Last console.Event `json:"last"`
-}
+// startedRun is a run of the operator's port that has ended.
+type startedRun struct{ Last console.Event }
 
 // verify verifies the result of a session by requests, and waits until the edges serve it.
 func (h *house) verify(t testing.TB, session int64) startedRun {
@@ -275,9 +273,12 @@ func verifyPath(session int64) string { return "/results/" + terminal.Number(ses
 // post sends the form and waits until the run has ended.
 func (h *house) post(t testing.TB, session int64, form url.Values) startedRun {
 	t.Helper()
-	var run startedRun
-	must.Do(t, json.Unmarshal([]byte(h.ask(t, http.MethodPost, verifyPath(session)+"?wait", form)), &run))
-	return run
+	var run struct{ ID string }
+	must.Do(t, json.Unmarshal([]byte(h.ask(t, http.MethodPost, verifyPath(session), form)), &run))
+	c := console.Client{Address: strings.TrimPrefix(h.scheduler.url, "http://"), Token: h.token, Operator: "anna"}
+	last, err := c.Follow(t.Context(), run.ID, func(console.Event) {})
+	must.Do(t, err)
+	return startedRun{last}
 }
 
 // ask asks the operator's port and returns the body of the answer, which must be good.
