@@ -31,7 +31,7 @@ type counter struct {
 	keys     map[string]*keys.Usage
 	silent   bool
 	slow     time.Duration // before an answer
-	requests []request // of all instances
+	requests []request     // of all instances
 }
 
 type request struct {
