@@ -100,9 +100,9 @@ func roundState(r *almanac.Round) wire.RoundState {
 // expected lists the seasons that are expected to change again, with the next instant.
 func expected(a *almanac.Almanac) []snapshots.Expected {
 	var all []snapshots.Expected
-	for i := range a.Years {
-		if at := a.NextChange(a.Years[i].Year); !at.IsZero() {
-			all = append(all, snapshots.Expected{Year: a.Years[i].Year, At: at.UTC()})
+	for _, y := range a.Years {
+		if at := a.NextChange(y.Year); !at.IsZero() {
+			all = append(all, snapshots.Expected{Year: y.Year, At: at.UTC()})
 		}
 	}
 	return all
@@ -137,14 +137,14 @@ func nothingKnown(s *ledger.Fold, at time.Time) error {
 // season that has odds in the version.
 func defaultYears(base *snapshots.Base, a *almanac.Almanac, version *units.Version) map[string]int {
 	years, last := render.DefaultYears(a), base.Manifest.DefaultYears[string(catalog.TitleOdds)] // for documents of the base
-	for i := len(a.Years) - 1; i >= 0; i-- {
-		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: a.Years[i].Year}.Path())
+	for _, y := range slices.Backward(a.Years) {
+		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}.Path())
 		if d != nil && d.Body == nil {
 			break
 		}
 		var odds wire.Success[wire.TitleOdds]
 		if d != nil && json.Unmarshal(d.Body, &odds) == nil && len(odds.Data.Drivers) > 0 {
-			last = a.Years[i].Year
+			last = y.Year
 			break
 		}
 	}

@@ -23,7 +23,7 @@ import (
 type Almanac struct {
 	At      time.Time
 	Current int    // the season to look ahead to, see ahead; 0 if no season is known
-	Years   []Year // ascending
+	Years   []*Year // ascending
 	Grid    []GridEntry
 
 	view    *season.View
@@ -92,7 +92,7 @@ func (a *Almanac) Facts() season.View {
 // Year is one season. The functions compute their value on the first call and keep it. It is read only.
 type Year struct {
 	Year         int
-	Rounds       []Round // in order of their start
+	Rounds       []*Round // in order of their start
 	Drivers      func() []DriverStanding
 	Constructors func() []ConstructorStanding
 	Progress     func() []Championship         // after each counted round, in order of their start
@@ -110,8 +110,9 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 		if len(years) > 0 && !slices.Contains(years, facts.Year) {
 			continue
 		}
-		rounds := slices.DeleteFunc(join(v, s, facts), func(r Round) bool { return r.Session == 0 })
-		slices.SortStableFunc(rounds, func(a, b Round) int { return a.Start.Compare(b.Start) }) // the calendar numbers a moved round later
+		all := join(v, s, facts)
+		slices.SortStableFunc(all, byStart) // the calendar numbers a moved round later
+		rounds := slices.DeleteFunc(slices.Clone(all), func(r *Round) bool { return r.Session == 0 })
 		if len(rounds) == 0 && len(facts.Rounds) > 0 {
 			continue
 		}
@@ -119,9 +120,9 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 		if len(rounds) > 0 {
 			codes = rounds[0].codes
 		}
-		verified := sync.OnceValue(func() []*Round { return counted(facts.Year, pointers(rounds)) })
-		decided := sync.OnceValue(func() []ChampionshipDecision { return decisionsOf(facts.Year, pointers(rounds), s) })
-		a.Years = append(a.Years, Year{
+		verified := sync.OnceValue(func() []*Round { return counted(facts.Year, rounds) })
+		decided := sync.OnceValue(func() []ChampionshipDecision { return decisionsOf(facts.Year, rounds, s) })
+		a.Years = append(a.Years, &Year{
 			Year: facts.Year, Rounds: rounds, Codes: codes,
 			Decisions:    decided,
 			Drivers:      sync.OnceValue(func() []DriverStanding { return driverStandings(v, facts, rounds, verified(), decided()) }),
@@ -148,27 +149,18 @@ func Rounds(v *season.View, s *ledger.Fold, from int) []*Round {
 	var all []*Round
 	for i := range v.Seasons {
 		if v.Seasons[i].Year >= from {
-			all = append(all, pointers(join(v, s, &v.Seasons[i]))...)
+			all = append(all, join(v, s, &v.Seasons[i])...)
 		}
 	}
 	return all
 }
 
-func pointers(rounds []Round) []*Round {
-	all := make([]*Round, len(rounds))
+func join(v *season.View, s *ledger.Fold, facts *season.Season) []*Round {
+	rounds := make([]*Round, len(facts.Rounds))
+	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds...)...) })
 	for i := range rounds {
-		all[i] = &rounds[i]
-	}
-	return all
-}
-
-func join(v *season.View, s *ledger.Fold, facts *season.Season) []Round {
-	rounds := make([]Round, len(facts.Rounds))
-	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds)...) })
-	for i := range rounds {
-		r := &rounds[i]
-		r.locate(v, s, facts.Year, &facts.Rounds[i])
-		r.codes = codes
+		r := locate(v, s, facts.Year, &facts.Rounds[i])
+		rounds[i], r.codes = r, codes
 		r.Circuit = v.Circuits[r.Facts.Circuit]
 		r.Provisional = r.Facts.Provisional() && r.Record.Override.Start.IsZero()
 		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
@@ -182,22 +174,22 @@ func join(v *season.View, s *ledger.Fold, facts *season.Season) []Round {
 	return rounds
 }
 
-// locate starts a round with its ledger record and the start that follows from it.
-func (r *Round) locate(v *season.View, s *ledger.Fold, year int, facts *season.Round) {
-	*r = Round{Year: year, Facts: facts, view: v, state: s}
+// locate returns a round with its ledger record and the start that follows from it.
+func locate(v *season.View, s *ledger.Fold, year int, facts *season.Round) *Round {
+	r := &Round{Year: year, Facts: facts, view: v, state: s}
 	if key, ok := s.Key(year, facts.GrandPrix); ok {
 		r.Session = key
 		r.Record, _ = s.Record(key)
 		r.Record.Revisions = withTeams(r.Record.Revisions, v.Aliases)
 	}
 	r.Start = r.Record.Start(facts.StartsAt())
+	return r
 }
 
 // spokenOf lists the drivers in all picks and results of the rounds, also in those that no longer count.
-func spokenOf(rounds []Round) []season.DriverID {
+func spokenOf(rounds ...*Round) []season.DriverID {
 	var drivers []season.DriverID
-	for i := range rounds {
-		r := &rounds[i]
+	for _, r := range rounds {
 		for _, p := range []*ledger.FrozenPick{r.Pick, r.LivePick} {
 			if p != nil {
 				drivers = append(drivers, p.P1, p.P2, p.P3)
@@ -225,19 +217,19 @@ func spokenOf(rounds []Round) []season.DriverID {
 
 // Year returns the season of a year that the almanac holds.
 func (a *Almanac) Year(year int) (*Year, bool) {
-	i, ok := slices.BinarySearchFunc(a.Years, year, func(y Year, year int) int { return cmp.Compare(y.Year, year) })
+	i, ok := slices.BinarySearchFunc(a.Years, year, func(y *Year, year int) int { return cmp.Compare(y.Year, year) })
 	if !ok {
 		return nil, false
 	}
-	return &a.Years[i], true
+	return a.Years[i], true
 }
 
 // Round returns the round of a session key; the error wraps ledger.ErrUnknownSession if no known
 // round has it.
 func (a *Almanac) Round(session int64) (*Round, error) {
 	if y, ok := a.Year(ledger.YearOf(session)); ok {
-		for i := range y.Rounds {
-			if r := &y.Rounds[i]; r.Session == session {
+		for _, r := range y.Rounds {
+			if r.Session == session {
 				return r, nil
 			}
 		}
@@ -268,9 +260,9 @@ func (a *Almanac) ahead() int {
 
 // Past returns the season to look back at: the latest with a result; Current if there is none.
 func (a *Almanac) Past() int {
-	for i := len(a.Years) - 1; i >= 0; i-- {
-		if slices.ContainsFunc(a.Years[i].Rounds, func(r Round) bool { return r.Result != nil }) {
-			return a.Years[i].Year
+	for _, y := range slices.Backward(a.Years) {
+		if slices.ContainsFunc(y.Rounds, func(r *Round) bool { return r.Result != nil }) {
+			return y.Year
 		}
 	}
 	return a.Current
@@ -320,9 +312,9 @@ func (a *Almanac) inOrder(want func(*Round) bool) []*Round {
 // All yields the rounds of all seasons, in their order.
 func (a *Almanac) All() iter.Seq[*Round] {
 	return func(yield func(*Round) bool) {
-		for i := range a.Years {
-			for j := range a.Years[i].Rounds {
-				if !yield(&a.Years[i].Rounds[j]) {
+		for _, y := range a.Years {
+			for _, r := range y.Rounds {
+				if !yield(r) {
 					return
 				}
 			}
@@ -374,8 +366,7 @@ func Raced(v *season.View, s *ledger.Fold) *season.View {
 			if !facts.Finished() {
 				continue
 			}
-			var r Round
-			r.locate(v, s, v.Seasons[i].Year, facts)
+			r := locate(v, s, v.Seasons[i].Year, facts)
 			if r.Record.Override.Status != ledger.AsPlanned || v.At.Before(r.End()) {
 				rounds[facts.GrandPrix] = true
 			}

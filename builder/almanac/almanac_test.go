@@ -268,7 +268,7 @@ func TestSharedByTheSeason(t *testing.T) {
 		a.Reuse(results)
 		counted = 0
 		for range 2 {
-			if got := almanac.Shared(a, &a.Years[0], func(y *almanac.Year) int { counted++; return len(y.Drivers()) }); got != len(a.Years[0].Drivers()) {
+			if got := almanac.Shared(a, a.Years[0], func(y *almanac.Year) int { counted++; return len(y.Drivers()) }); got != len(a.Years[0].Drivers()) {
 				t.Errorf("%s: got %d", what, got)
 			}
 		}

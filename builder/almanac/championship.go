@@ -251,7 +251,7 @@ func Offers(rounds []*Round) (offers []Offer) {
 }
 
 // Offers returns the decisions of the season that only the source's tables show: see the function Offers.
-func (y *Year) Offers() []Offer { return Offers(pointers(y.Rounds)) }
+func (y *Year) Offers() []Offer { return Offers(y.Rounds) }
 
 // String describes the offer as the clause of a sentence.
 func (o *Offer) String() string {
@@ -282,7 +282,7 @@ var ErrNoCompetitor = errors.New("no such competitor")
 // the nearest known identifier.
 func (y *Year) Competitor(constructors bool, text string) (id, name string, err error) {
 	known := map[string]string{} // names by identifier
-	for _, r := range pointers(y.Rounds) {
+	for _, r := range y.Rounds {
 		note := func(driver season.DriverID, team season.TeamID, _ season.EngineID, _ time.Time) {
 			id := string(driver)
 			if constructors {

@@ -176,7 +176,7 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 		}
 	}
 	y, _ := all.Year(2018)
-	if before, after := y.Entry("force-india", &y.Rounds[11]), y.Entry("force-india", &y.Rounds[12]); before != 1 || after != 2 {
+	if before, after := y.Entry("force-india", y.Rounds[11]), y.Entry("force-india", y.Rounds[12]); before != 1 || after != 2 {
 		t.Errorf("Force India of 2018 has entry %d and then %d, want 1 and 2", before, after)
 	}
 }

@@ -32,8 +32,8 @@ func (a *Almanac) makeDigests() map[int]Digest {
 	for i, d := range a.view.Digests() {
 		facts[a.view.Seasons[i].Year] = d
 	}
-	for i := range a.Years {
-		digests[a.Years[i].Year] = a.Years[i].digest(facts[a.Years[i].Year])
+	for _, y := range a.Years {
+		digests[y.Year] = y.digest(facts[y.Year])
 	}
 	return digests
 }
@@ -45,8 +45,7 @@ func (y *Year) digest(facts season.Digest) Digest {
 	if err == nil && len(y.Rounds) > 0 {
 		err = write([]any{y.Rounds[0].state.Aliases(), y.Rounds[0].state.AllChampionship(y.Year)})
 	}
-	for i := range y.Rounds {
-		r := &y.Rounds[i]
+	for _, r := range y.Rounds {
 		inputs := struct {
 			Session int64
 			Vouched bool
@@ -58,7 +57,7 @@ func (y *Year) digest(facts season.Digest) Digest {
 			Engines []season.Engine
 		}{Session: r.Session, Vouched: r.vouchable(), Differs: r.Differs(), State: r.State, Record: r.Record}
 		if !r.Vouched() { // a vouched result is part of the facts, and its round has no other record
-			for _, id := range append(spokenOf(y.Rounds[i:i+1]), r.foreseen()...) {
+			for _, id := range append(spokenOf(r), r.foreseen()...) {
 				inputs.Drivers = append(inputs.Drivers, r.view.Driver(id))
 			}
 		}

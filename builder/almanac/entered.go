@@ -106,15 +106,14 @@ func tabulate(v *season.View, facts *season.Season, s *ledger.Fold) {
 	}
 	rounds := join(v, s, facts)
 	var sofar []*Round
-	for i := range rounds {
-		if rounds[i].Facts.Finished() && !rounds[i].Off() {
-			r := &rounds[i]
+	for _, r := range rounds {
+		if r.Facts.Finished() && !r.Off() {
 			r.Result = &ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.SourceSprint()}
 			sofar = append(sofar, r)
 		}
 	}
 	slices.SortStableFunc(sofar, byStart)
-	decided := decisionsOf(facts.Year, pointers(rounds), s)
+	decided := decisionsOf(facts.Year, rounds, s)
 	decided = slices.DeleteFunc(decided, func(d ChampionshipDecision) bool { return d.At.After(v.At) })
 	for i, r := range sofar {
 		round, _ := facts.Round(r.Facts.GrandPrix)

@@ -161,11 +161,10 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 // Only then does it compute the order again; otherwise the source's order stays.
 // Where points simply add, the sum of the verified classifications and of the decisions counts, and not the source's
 // table, which may lag behind its own results.
-func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) {
+func adjust[K comparable](t *table[K], rounds, verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) {
 	add := len(rounds) > 0 && season.PointsAdd(rounds[0].Year)
 	changed := false
-	for i := range rounds {
-		r := &rounds[i]
+	for _, r := range rounds {
 		diff := map[K]float64{}
 		var order []K
 		move := func(rows []ledger.Row, sign float64) {
@@ -293,7 +292,7 @@ func lastWith(verified []*Round, has func(*season.Round) bool) *Round {
 	return last
 }
 
-func driverStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round, all []ChampionshipDecision) []DriverStanding {
+func driverStandings(v *season.View, facts *season.Season, rounds, verified []*Round, all []ChampionshipDecision) []DriverStanding {
 	t := newTable[season.DriverID](false)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.DriverStandings) > 0 })
 	if base != nil {
@@ -366,7 +365,7 @@ func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
 	return teams
 }
 
-func constructorStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round, all []ChampionshipDecision) []ConstructorStanding {
+func constructorStandings(v *season.View, facts *season.Season, rounds, verified []*Round, all []ChampionshipDecision) []ConstructorStanding {
 	t := newTable[constructor](true)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.TeamStandings) > 0 })
 	if base == nil && (len(verified) == 0 || !season.PointsAdd(facts.Year)) {

@@ -198,8 +198,7 @@ func Head(s *ledger.Fold) snapshots.Ledger {
 func (f From) Key(a *almanac.Almanac) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, format, f.Facts.SHA256, f.Model.Name(), a.Current))
-	for i := range a.Years {
-		y := &a.Years[i]
+	for _, y := range a.Years {
 		if y.Year >= a.Current { // before a season's first qualifying it has no codes, and its odds cannot be published
 			h.Write(fmt.Appendln(nil, y.Year, len(y.Codes())))
 		}
@@ -208,8 +207,7 @@ func (f From) Key(a *almanac.Almanac) string {
 				h.Write(fmt.Appendln(nil, y.Year, d.EventID))
 			}
 		}
-		for j := range y.Rounds {
-			r := &y.Rounds[j]
+		for _, r := range y.Rounds {
 			revision := 0
 			if r.Result != nil {
 				revision = 1 + r.Result.Revision

@@ -15,8 +15,7 @@ import (
 
 // titleOdds makes the odds of every season. They are empty before drivers have taken part in it.
 func (w *work) titleOdds(ctx context.Context, data Data) error {
-	for i := range w.almanac.Years {
-		y := &w.almanac.Years[i]
+	for _, y := range w.almanac.Years {
 		odds, ok, err := w.oddsOf(ctx, y)
 		if err != nil {
 			return err
@@ -87,7 +86,7 @@ const seriesRuns = 2_000
 
 // oddsAfter returns the odds as they were after each of the first rounds of a season, when nothing of the next was
 // known. It leaves out rounds that were too early for odds.
-func (w *work) oddsAfter(ctx context.Context, y *almanac.Year, counted []almanac.Round) (series []wire.RoundOdds, err error) {
+func (w *work) oddsAfter(ctx context.Context, y *almanac.Year, counted []*almanac.Round) (series []wire.RoundOdds, err error) {
 	planned, _ := plannedRounds(y)
 	for n, r := range counted {
 		simulated, ok, err := w.simulated(ctx, w.verified(y, planned, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
@@ -162,9 +161,9 @@ func (w *work) simulated(ctx context.Context, v *season.View, year int, config t
 
 // plannedRounds returns the rounds of a season that are not off, in order of their start, and the number of verified ones
 // before the first without a verified result.
-func plannedRounds(y *almanac.Year) (planned []almanac.Round, counted int) {
-	planned = slices.DeleteFunc(slices.Clone(y.Rounds), func(r almanac.Round) bool { return r.Off() })
-	slices.SortStableFunc(planned, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) })
+func plannedRounds(y *almanac.Year) (planned []*almanac.Round, counted int) {
+	planned = slices.DeleteFunc(slices.Clone(y.Rounds), (*almanac.Round).Off)
+	slices.SortStableFunc(planned, func(a, b *almanac.Round) int { return a.Start.Compare(b.Start) })
 	for counted < len(planned) && planned[counted].Result != nil {
 		counted++
 	}
@@ -173,7 +172,7 @@ func plannedRounds(y *almanac.Year) (planned []almanac.Round, counted int) {
 
 // verified returns the view in which the first rounds of a season count, with the published standings and
 // corrections. The others are still to come, with the known facts of their weekends or without them.
-func (w *work) verified(y *almanac.Year, planned []almanac.Round, counted int, known bool) *season.View {
+func (w *work) verified(y *almanac.Year, planned []*almanac.Round, counted int, known bool) *season.View {
 	rounds := make([]season.Round, len(planned))
 	for i := range planned {
 		r := *planned[i].Facts

@@ -43,8 +43,8 @@ func (w *work) trackRecord(ctx context.Context, data Data) error {
 		return err
 	}
 	all := wire.TrackRecord{Real: realRecord(races), Hindsight: recordOf(races, ofHindsight)}
-	for i := range w.almanac.Years {
-		year := w.almanac.Years[i].Year
+	for _, y := range w.almanac.Years {
+		year := y.Year
 		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
 		body := wire.TrackRecord{Real: realRecord(mine), Hindsight: recordOf(mine, ofHindsight)}
 		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
@@ -63,10 +63,8 @@ func (w *work) trackRecord(ctx context.Context, data Data) error {
 // the model's forecast from the facts that were known when the grid was.
 func (w *work) scoreAll(ctx context.Context) ([]scored, error) {
 	var races []scored
-	for i := range w.almanac.Years {
-		y := &w.almanac.Years[i]
-		for j := range y.Rounds {
-			r := &y.Rounds[j]
+	for _, y := range w.almanac.Years {
+		for _, r := range y.Rounds {
 			if r.Result == nil || y.Year < hindsightFrom && r.Pick == nil {
 				continue
 			}

@@ -122,8 +122,8 @@ func makeSubtotal(y *almanac.Year) *subtotal {
 	if y.Codes != nil {
 		p.codes = y.Codes()
 	}
-	for i := range y.Rounds {
-		if r := &y.Rounds[i]; r.Result != nil {
+	for _, r := range y.Rounds {
+		if r.Result != nil {
 			race, sprint := verifiedRows(r)
 			p.drivers.race(r, race, sprint)
 			p.teams.race(r, race, sprint)
@@ -137,8 +137,7 @@ func makeSubtotal(y *almanac.Year) *subtotal {
 // careers lists the careers of drivers or constructors in a season, or in all seasons those for which among holds.
 func careers(a *almanac.Almanac, v catalog.Variant, among func(*almanac.Almanac, wire.Career) bool) []wire.Career {
 	sum := statistics{teams: v.Type == catalog.ConstructorsType, by: map[string]*career{}}
-	for i := range a.Years {
-		y := &a.Years[i]
+	for _, y := range a.Years {
 		switch {
 		case v.Year != 0 && v.Year != y.Year:
 		case sum.teams:
@@ -310,7 +309,7 @@ func onPole(r *almanac.Round) (car, bool) {
 
 // title counts the title of a season that is over: every round is verified or cancelled.
 func (c *statistics) title(y *almanac.Year) {
-	if len(y.Rounds) == 0 || slices.ContainsFunc(y.Rounds, func(r almanac.Round) bool { return r.State != almanac.Finished && r.State != almanac.Cancelled }) {
+	if len(y.Rounds) == 0 || slices.ContainsFunc(y.Rounds, func(r *almanac.Round) bool { return r.State != almanac.Finished && r.State != almanac.Cancelled }) {
 		return
 	}
 	champion := ""

@@ -176,8 +176,8 @@ func TestCircuitsLeaveOutCancelledRounds(t *testing.T) {
 		return all[slices.IndexFunc(all, func(c wire.CircuitRecord) bool { return c.ID == "monza" })]
 	}
 	before := circuit()
-	last := &a.Years[slices.IndexFunc(a.Years, func(y almanac.Year) bool { return y.Year == 2025 })]
-	r := &last.Rounds[slices.IndexFunc(last.Rounds, func(r almanac.Round) bool { return r.Circuit.ID == "monza" })]
+	last := a.Years[slices.IndexFunc(a.Years, func(y *almanac.Year) bool { return y.Year == 2025 })]
+	r := last.Rounds[slices.IndexFunc(last.Rounds, func(r *almanac.Round) bool { return r.Circuit.ID == "monza" })]
 	r.State, r.Result = almanac.Cancelled, nil
 	after := circuit()
 	if after.RacesHeld != before.RacesHeld-1 || after.LastSession >= before.LastSession || slices.Contains(after.Layouts[len(after.Layouts)-1].Years, last.Year) || !slices.Contains(before.Layouts[len(before.Layouts)-1].Years, last.Year) {

@@ -56,8 +56,7 @@ func Status(s almanac.State) wire.Status { return statuses[s] }
 
 func calendar(y *almanac.Year) []wire.CalendarEntry {
 	entries := make([]wire.CalendarEntry, len(y.Rounds))
-	for i := range y.Rounds {
-		r := &y.Rounds[i]
+	for i, r := range y.Rounds {
 		e := wire.CalendarEntry{
 			Round:      r.Facts.Number,
 			SessionKey: r.Session,

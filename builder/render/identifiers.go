@@ -79,8 +79,7 @@ func nameDrivers(a *almanac.Almanac, drivers map[string]*wire.Identity) {
 			d.Aliases = append(d.Aliases, string(alias))
 		}
 	}
-	for i := range a.Years {
-		y := &a.Years[i]
+	for _, y := range a.Years {
 		for id, code := range subtotalOf(a, y).codes {
 			d := drivers[string(id)]
 			if d == nil {

@@ -79,8 +79,11 @@ func Known(a *almanac.Almanac) catalog.Known {
 func DefaultYears(a *almanac.Almanac) map[string]int {
 	years := map[string]int{}
 	for _, e := range catalog.Endpoints {
-		for i := len(a.Years) - 1; e.Past && !e.Derived && i >= 0; i-- {
-			year := a.Years[i].Year
+		if !e.Past || e.Derived {
+			continue
+		}
+		for _, y := range slices.Backward(a.Years) {
+			year := y.Year
 			data, err := renderers[e.Name](a, catalog.Variant{Endpoint: e.Name, Type: catalog.DriversType, Year: year})
 			if err != nil || reflect.ValueOf(data).Len() == 0 {
 				continue
@@ -149,8 +152,8 @@ func records[T any](has func(*almanac.Round) bool, record func(*almanac.Year, *a
 		case !ok:
 			return nil, fmt.Errorf("season %d is not in the almanac", v.Year)
 		}
-		for i := range y.Rounds {
-			if r := &y.Rounds[i]; (v.SessionKey == 0 || v.SessionKey == r.Session) && has(r) {
+		for _, r := range y.Rounds {
+			if (v.SessionKey == 0 || v.SessionKey == r.Session) && has(r) {
 				list = append(list, record(y, r))
 			}
 		}

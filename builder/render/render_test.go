@@ -47,8 +47,8 @@ func small() *almanac.Almanac {
 		Chances:  []ledger.Chance{{Driver: "bob", Win: 250_000, Podium: ledger.Certain}, {Driver: "ann", Win: 625_000, Podium: ledger.Certain, Positions: []int{625_000, 249_949, 24_951}, Points: 20_499_000, DNF: 100_100}, {Driver: "cay", Win: 125_000, Podium: ledger.Certain}},
 	}
 	miss := &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann", P3: "cay", WinProbability: 0.3333}}
-	round := func(number int, start time.Time, state almanac.State) almanac.Round {
-		return almanac.Round{
+	round := func(number int, start time.Time, state almanac.State) *almanac.Round {
+		return &almanac.Round{
 			Session: 2025000 + int64(number), Year: 2025, Circuit: ring, Start: start, State: state,
 			Facts: &season.Round{Number: number, Name: "Grand Prix " + string(rune('A'+number-1)), Sprint: number == 1},
 		}
@@ -71,7 +71,7 @@ func small() *almanac.Almanac {
 	}
 	return &almanac.Almanac{
 		At: generated, Current: 2025,
-		Years: []almanac.Year{
+		Years: []*almanac.Year{
 			{
 				Year: 2024, Drivers: func() []almanac.DriverStanding { return nil }, Progress: func() []almanac.Championship { return nil },
 			},
@@ -81,10 +81,10 @@ func small() *almanac.Almanac {
 					return map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"}
 				},
 				Decisions: func() []almanac.ChampionshipDecision { return nil },
-				Rounds:    []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
+				Rounds:    []*almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
 				Drivers:   drivers, Constructors: constructors,
 				Progress: func() []almanac.Championship {
-					return []almanac.Championship{{Round: &finished, Drivers: drivers(), Constructors: constructors()}}
+					return []almanac.Championship{{Round: finished, Drivers: drivers(), Constructors: constructors()}}
 				},
 			},
 		},
@@ -263,7 +263,7 @@ func TestWeekendTellsWhyItMoved(t *testing.T) {
 		{"released without a change", later, []ledger.CalendarChange{moved, {Type: ledger.RoundReleased, Reason: "agree", Was: later, Start: later}}, "heat", planned},
 	} {
 		a := small()
-		r := &a.Years[1].Rounds[3]
+		r := a.Years[1].Rounds[3]
 		r.Start, r.Record.Override.Changes = test.start, test.changes
 		body := must.Get(render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated))(t)
 		var got wire.Success[[]wire.Weekend]

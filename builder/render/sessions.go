@@ -141,8 +141,7 @@ func headToHead(y *almanac.Year) []wire.HeadToHead {
 		}
 		compare(d, a, b)
 	}
-	for i := range y.Rounds {
-		r := &y.Rounds[i]
+	for _, r := range y.Rounds {
 		for k, first := range r.Facts.Qualifying {
 			for _, second := range r.Facts.Qualifying[:k] {
 				if first.Position > 0 && second.Position > 0 {

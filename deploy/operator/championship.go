@@ -172,7 +172,7 @@ func (c Competitor) plan(ctx context.Context, o *Operator, verb auditlog.Verb, t
 	}
 	what.Constructors, what.Competitor, what.Engine = is.Constructors, is.Competitor, is.Engine
 	progress := y.Progress()
-	first := slices.MinFunc(y.Rounds, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) }).Session
+	first := slices.MinFunc(y.Rounds, func(a, b *almanac.Round) int { return a.Start.Compare(b.Start) }).Session
 	counted := func(key int64) bool {
 		return slices.ContainsFunc(progress, func(p almanac.Championship) bool { return p.Round.Session == key })
 	}
