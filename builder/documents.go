@@ -2,7 +2,9 @@ package builder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,9 +13,12 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
 	"gridcast/builder/derive"
+	"gridcast/builder/ledger"
 	"gridcast/builder/live"
+	"gridcast/builder/provenance"
 	"gridcast/builder/render"
 	"gridcast/builder/running"
+	"gridcast/builder/season"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -124,4 +129,141 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (r
 		d.Variants = append(d.Variants, drawn.Published)
 	}
 	return refused
+}
+
+// wireSource returns the public form of a source.
+func wireSource(s provenance.SourceSummary) wire.SourceState {
+	use := wire.UsePublished
+	if s.CheckOnly {
+		use = wire.UseCompared
+	}
+	return wire.SourceState{
+		Source: s.Name, Licence: s.Licence, NonCommercial: s.NonCommercial, Use: use, Revision: s.Revision, ChangedAt: wire.Instant(s.Changed),
+		Silent: s.Silent, SilentSince: wire.Instant(s.Answered), Waiting: s.Waiting, Disagreements: s.Disagreements,
+	}
+}
+
+// factsState returns the description of the facts that a version publishes on /status, as JSON. sources describes the
+// sources at an instant; if it is nil, the part about sources is that of the base.
+func factsState(a *almanac.Almanac, base *snapshots.Base, sources func(time.Time) provenance.Summary) (json.RawMessage, error) {
+	state := wire.FactsState{
+		NextChange: wire.Instant(a.NextChange(0)), Sources: []wire.SourceState{}, Rounds: []wire.RoundState{},
+		NonCommercial: []wire.BorrowedFact{},
+	}
+	var before wire.FactsState
+	if sources == nil && base != nil && base.Manifest.State != nil {
+		if err := json.Unmarshal(base.Manifest.State, &before); err != nil {
+			before = wire.FactsState{} // written by a release with another form
+		}
+		state.Sources = append(state.Sources, before.Sources...)
+		state.NonCommercial = append(state.NonCommercial, before.NonCommercial...)
+	}
+	var sourced provenance.Summary
+	if sources != nil {
+		sourced = sources(a.At)
+		for _, source := range sourced.Sources {
+			state.Sources = append(state.Sources, wireSource(source))
+		}
+	}
+	for _, r := range a.Rounds(0) {
+		round := roundState(r)
+		for _, p := range sourced.Disputed {
+			if p.Year == r.Year && p.GrandPrix == r.Facts.GrandPrix {
+				round.Disputed = append(round.Disputed, wire.Dispute{Part: p.Block, Source: p.Source})
+			}
+		}
+		if i := slices.IndexFunc(before.Rounds, func(was wire.RoundState) bool { return was.SessionKey == r.Session }); i >= 0 {
+			round.Disputed = before.Rounds[i].Disputed
+		}
+		state.Rounds = append(state.Rounds, round)
+	}
+	for _, p := range sourced.Borrowed {
+		for _, r := range a.Rounds(p.Year) {
+			if r.Facts.GrandPrix == p.GrandPrix {
+				state.NonCommercial = append(state.NonCommercial, wire.BorrowedFact{
+					SessionKey: r.Session, GPName: r.Facts.Name, Part: p.Block, Source: p.Source, Licence: p.Licence,
+				})
+			}
+		}
+	}
+	return json.Marshal(state) // in the form of a manifest, so that an equal state has equal bytes
+}
+
+func roundState(r *almanac.Round) wire.RoundState {
+	state := wire.RoundState{SessionKey: r.Session, GPName: r.Facts.Name, Status: render.Status(r.State)}
+	switch revisions := r.Record.Revisions; {
+	case r.Result != nil && (len(revisions) > 1 || len(revisions) == 1 && revisions[0].Reason != ""):
+		state.Result, state.Revision = wire.FactsRevised, r.Result.Revision
+	case r.Result != nil:
+		state.Result, state.Revision = wire.FactsVerified, max(1, r.Result.Revision)
+	case r.Off(), r.State == almanac.Scheduled:
+	case r.Source() != nil:
+		state.Result = wire.FactsProvisional
+	default:
+		state.Result = wire.FactsAwaited
+	}
+	if p := r.Pick; p != nil {
+		state.FrozenAt, state.PickBasis = wire.Instant(p.FrozenAt), string(p.Basis)
+		if p.Basis == "" && p.GridKnown { // recorded before there were bases
+			state.PickBasis = string(ledger.OnGrid)
+		}
+	}
+	return state
+}
+
+// expected lists the seasons that are expected to change again, with the next instant.
+func expected(a *almanac.Almanac) []snapshots.Expected {
+	var all []snapshots.Expected
+	for _, y := range a.Years {
+		if at := a.NextChange(y.Year); !at.IsZero() {
+			all = append(all, snapshots.Expected{Year: y.Year, At: at.UTC()})
+		}
+	}
+	return all
+}
+
+// missingUntilDue lists the facts that are missing, or will be before the next version is due, and those in also.
+func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac, also []almanac.MissingFact) []snapshots.Missing {
+	facts := slices.Concat(also, almanac.Missing(v, s, season.Later(a.DueAt(), a.At)))
+	if len(facts) == 0 {
+		return nil // which the manifest omits
+	}
+	missing := make([]snapshots.Missing, 0, len(facts))
+	for _, fact := range facts {
+		missing = append(missing, snapshots.Missing{
+			Code: string(fact.Code), Since: fact.Since, Until: fact.Until, Session: fact.Session, Urgent: fact.Urgent, Text: fact.Text, Fix: fact.Fix,
+		})
+	}
+	return missing
+}
+
+// nothingKnown returns the reason why there is nothing to publish at an instant. Ledger events of later
+// instants, such as the assignment of session keys, do not exist then.
+func nothingKnown(s *ledger.Fold, at time.Time) error {
+	if last := s.At(); last.After(at) {
+		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
+			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
+	}
+	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
+}
+
+// defaultYears returns the default season of each endpoint that looks back. For the odds of the title it is the latest
+// season that has odds in the version.
+func defaultYears(base *snapshots.Base, a *almanac.Almanac, version *units.Version) map[string]int {
+	years, last := render.DefaultYears(a), base.Manifest.DefaultYears[string(catalog.TitleOdds)] // for documents of the base
+	for _, y := range slices.Backward(a.Years) {
+		d := version.Document(catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}.Path())
+		if d != nil && d.Body == nil {
+			break
+		}
+		var odds wire.Success[wire.TitleOdds]
+		if d != nil && json.Unmarshal(d.Body, &odds) == nil && len(odds.Data.Drivers) > 0 {
+			last = y.Year
+			break
+		}
+	}
+	if _, known := a.Year(last); known && last != a.Current {
+		years[string(catalog.TitleOdds)] = last
+	}
+	return years
 }

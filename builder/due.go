@@ -22,6 +22,7 @@ import (
 	"gridcast/builder/running"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
 )
 
 // UnsettledError reports due events that were not appended, because the ledger refuses them or because
@@ -271,4 +272,121 @@ func faultIn(a *almanac.Almanac, v catalog.Variant) error {
 		return fmt.Errorf("%s: %w", v.Path(), err)
 	}
 	return nil
+}
+
+// Import is the effect of an imported archive on the ledger.
+type Import struct {
+	Events  []ledger.Event   // keys of new rounds and the results that the archive vouches for; none without such results
+	Vouched []*almanac.Round // of seasons that ended before the ledger was opened
+	Waiting []*almanac.Round // rounds with a result that an operator must verify
+}
+
+// NewImport returns the effect of an archive, named by its sum, on a ledger. The archive vouches for the results of
+// seasons that ended before the ledger was opened, because nobody here could watch them arrive.
+func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, error) {
+	events, _ := keysDue(v, s) // a build reports the faults of keys
+	after, err := s.Trial(v.At, events)
+	if err != nil {
+		return Import{}, err
+	}
+	i := Import{Waiting: Waiting(v, after)}
+	var rounds []int64
+	for _, r := range i.Waiting {
+		if year, _ := v.Season(r.Year); year.EndedBy(s.OpenedAt()) {
+			i.Vouched, rounds = append(i.Vouched, r), append(rounds, r.Session)
+		}
+	}
+	if len(rounds) == 0 {
+		return i, nil
+	}
+	slices.Sort(rounds)
+	i.Events = slices.Concat(events, []ledger.Event{{Type: ledger.ResultsVouched, Archive: sum, Rounds: rounds, Reason: reason}})
+	if after, err = s.Trial(v.At, i.Events); err != nil {
+		return Import{}, err
+	}
+	i.Waiting = Waiting(v, after)
+	return i, nil
+}
+
+// Waiting lists the rounds with a result that an operator must verify, oldest first. It leaves out late results,
+// because the next build verifies them.
+func Waiting(v *season.View, s *ledger.Fold) []*almanac.Round {
+	late, _ := Policy{}.lateResults(v, s)
+	return slices.DeleteFunc(almanac.Join(v, s).Waiting(), func(r *almanac.Round) bool {
+		return r.Source() == nil || slices.ContainsFunc(late, func(e ledger.Event) bool { return e.Session == r.Session })
+	})
+}
+
+// VerifyWaiting verifies the results that wait and that the caller wants, as of v.At, in the name of the actor. A file
+// of the ledger holds those of one season. The error is an *UnsettledError if it leaves out results that cannot be
+// published.
+func VerifyWaiting(ctx context.Context, fresh ledger.Fresh, v *season.View, actor, reason string, want func(*almanac.Round) bool) ([]ledger.Event, error) {
+	var added []ledger.Event
+	var left []error
+	for _, year := range v.Seasons {
+		var out []error
+		events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.Fold) (accepted []ledger.Event, err error) {
+			var due []ledger.Event
+			for _, r := range almanac.Join(v, s, year.Year).Waiting() {
+				if r.Source() != nil && want(r) {
+					due = append(due, r.VerifySource(reason))
+				}
+			}
+			accepted, out = publishable(v, s, v.At, due)
+			return accepted, nil
+		})
+		if added, left = append(added, events...), append(left, out...); err != nil {
+			return added, err
+		}
+	}
+	if len(left) > 0 {
+		return added, &UnsettledError{left}
+	}
+	return added, nil
+}
+
+// Replay fills a simulated ledger with the events that a running service would have appended, from its
+// head until an instant. It calls Settle at each instant at which an event falls due, in order. So every
+// pick is made from the facts that were known when it is frozen. Replay refuses a real ledger. It calls
+// progress for each instant; progress may be nil.
+func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stored, until time.Time, progress snapshots.Progress) error {
+	if kind := l.Fold().Kind(); kind != ledger.Simulated {
+		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
+	}
+	instants := p.instants(facts.Archive.AsOf(until), l.Fold(), until)
+	fresh, err := l.Refresh(ctx)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	for i, t := range instants {
+		if _, err := p.Settle(ctx, fresh, facts, t); err != nil {
+			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
+		}
+		progress.Report("replaying", i+1, len(instants))
+	}
+	return nil
+}
+
+// instants lists the instants after the ledger's last event at which an event can fall due, ascending:
+// a calendar or a grid becomes known, a start is near, or a result is to be verified.
+func (p Policy) instants(v *season.View, s *ledger.Fold, until time.Time) []time.Time {
+	var all []time.Time
+	after := s.At()
+	note := func(t time.Time) {
+		if t.After(after) && !t.After(until) {
+			all = append(all, t)
+		}
+	}
+	for i := range v.Seasons {
+		note(season.CalendarKnownAt(v.Seasons[i].Year))
+	}
+	note(after.Add(time.Second)) // keys of the rounds that are known when the ledger is opened
+	for _, r := range almanac.Rounds(v, s, after.Year()) {
+		note(r.Facts.GridKnownAt())
+		note(r.StoodBy(p.arrived(r)))
+		note(r.FreezeBy())
+		note(r.End().Add(p.AutoVerifyAfter))
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return slices.CompactFunc(all, time.Time.Equal)
 }

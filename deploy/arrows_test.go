@@ -213,7 +213,7 @@ func TestGocronSchedules(t *testing.T) {
 // directly below it. Each may use those that stand after it.
 var rooms = []string{
 	"testseason",
-	"builder.go", "replay.go", "import.go", "documents.go", "state.go", "due.go", "rules.go",
+	"builder.go", "documents.go", "due.go", "rules.go",
 	"proof", "derive", "units", "bulk", "check", "render", "running", "picks", "tiles",
 	"ingest", "stewards", "almanac", "archive", "assemble", "predict", "live", "ledger", "settings", "source",
 	"provenance", "names", "season",

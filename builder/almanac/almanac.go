@@ -22,7 +22,7 @@ import (
 // Almanac is everything that may be published at an instant. It is immutable and safe for concurrent use.
 type Almanac struct {
 	At      time.Time
-	Current int    // the season to look ahead to, see ahead; 0 if no season is known
+	Current int     // the season to look ahead to, see ahead; 0 if no season is known
 	Years   []*Year // ascending
 	Grid    []GridEntry
 

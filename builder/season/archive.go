@@ -2,6 +2,7 @@ package season
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -68,4 +69,209 @@ func (f *Facts) Season(year int) (*Season, bool) {
 type View struct {
 	At time.Time
 	Facts
+}
+
+// CalendarKnownAt is the instant at which the calendar of a season is known: 1 October of the year before.
+func CalendarKnownAt(year int) time.Time {
+	return time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// BeginsAt is the first instant of a season's year.
+func BeginsAt(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+// AsOf returns the facts that were known at t, inclusive:
+//
+//   - the calendar of a season from CalendarKnownAt;
+//   - practice, qualifying and sprint from their ends (SessionKnownAt);
+//   - entries and grid from GridKnownAt;
+//   - result, fastest laps, pit stops and the standings after it from ResultKnownAt. Sprint
+//     points join the standings with the race.
+//
+// A team's colour is known from its first session of that season, a link of a lineage from the first
+// race under that name.
+func (a *Archive) AsOf(t time.Time) *View {
+	v := &View{At: t, Facts: Facts{
+		Drivers:  seenBy(t, a.index.seen.drivers, a.facts.Drivers),
+		Teams:    seenBy(t, a.index.seen.teams, a.facts.Teams),
+		Engines:  seenBy(t, a.index.seen.engines, a.facts.Engines),
+		Circuits: seenBy(t, a.index.seen.circuits, a.facts.Circuits),
+		Aliases:  a.facts.Aliases,
+	}}
+	for _, driver := range a.facts.Headshots.Drivers {
+		if _, ok := v.Drivers[driver]; ok {
+			v.Headshots.Drivers = append(v.Headshots.Drivers, driver)
+		}
+	}
+	if len(v.Headshots.Drivers) == 0 == (len(a.facts.Headshots.Drivers) == 0) { // an empty list stands for every driver
+		v.Headshots.Template = a.facts.Headshots.Template
+	}
+	v.Seasons = make([]Season, 0, len(a.facts.Seasons))
+	for i := range a.facts.Seasons {
+		s := &a.facts.Seasons[i]
+		switch {
+		case t.Before(CalendarKnownAt(s.Year)):
+			continue
+		case t.Before(a.index.complete[i]):
+			v.Seasons = append(v.Seasons, s.asOf(t, a.index.appeared[i]))
+		default:
+			all := *s
+			all.Colours = a.index.colours[i]
+			v.Seasons = append(v.Seasons, all)
+		}
+	}
+	for i := range a.facts.Lineages {
+		if l := a.facts.Lineages[i].asOf(t, a.index.links[i]); len(l.Links) > 0 {
+			v.Lineages = append(v.Lineages, l)
+		}
+	}
+	return v
+}
+
+func (s *Season) asOf(t time.Time, appeared map[TeamID]time.Time) Season {
+	known := Season{Year: s.Year, Rounds: slices.Clone(s.Rounds)}
+	for i := range known.Rounds {
+		known.Rounds[i].withhold(t)
+	}
+	known.Colours = coloursOf(s, appeared, t)
+	return known
+}
+
+// coloursOf returns the colours of the teams that have appeared in the season by t.
+func coloursOf(s *Season, appeared map[TeamID]time.Time, t time.Time) map[TeamID]string {
+	var known map[TeamID]string
+	for team, colour := range s.Colours {
+		if at, ok := appeared[team]; !ok || at.After(t) {
+			continue
+		}
+		if known == nil {
+			known = make(map[TeamID]string, len(s.Colours))
+		}
+		known[team] = colour
+	}
+	return known
+}
+
+// asOf keeps the links known at t. The end of a link is known in the year after it.
+func (l *Lineage) asOf(t time.Time, known []time.Time) Lineage {
+	var out Lineage
+	for i, link := range l.Links {
+		if known[i].IsZero() || known[i].After(t) {
+			continue
+		}
+		if link.To >= t.UTC().Year() {
+			link.To = 0
+		}
+		out.Links = append(out.Links, link)
+	}
+	return out
+}
+
+// index holds the instants at which facts without a date became known. It saves AsOf a search through
+// every row.
+type index struct {
+	seen     firstSeen
+	complete []time.Time            // by season: the instant from which all of it is known
+	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
+	colours  []map[TeamID]string    // by season: the colours of all its teams
+	links    [][]time.Time          // by lineage and link; zero if the team never raced under the name
+}
+
+// firstSeen holds the first instant at which a row refers to each thing.
+type firstSeen struct {
+	drivers  map[DriverID]time.Time
+	teams    map[TeamID]time.Time
+	engines  map[EngineID]time.Time
+	circuits map[CircuitID]time.Time
+}
+
+func newFirstSeen() firstSeen {
+	return firstSeen{map[DriverID]time.Time{}, map[TeamID]time.Time{}, map[EngineID]time.Time{}, map[CircuitID]time.Time{}}
+}
+
+// newIndex reads the seasons, of which validate has seen the references, side by side: a command that reads needs little
+// more than the archive.
+func newIndex(f *Facts, inSeason []firstSeen) *index {
+	n := len(f.Seasons)
+	x := &index{
+		seen: newFirstSeen(), complete: make([]time.Time, n), appeared: make([]map[TeamID]time.Time, n), colours: make([]map[TeamID]string, n),
+	}
+	_ = sideBySide(n, func(i int) error { // no call returns an error
+		s := &f.Seasons[i]
+		x.complete[i] = CalendarKnownAt(s.Year)
+		for j := range s.Rounds {
+			r := &s.Rounds[j]
+			x.complete[i] = Later(x.complete[i], Later(r.GridKnownAt(), r.ResultKnownAt()))
+		}
+		x.appeared[i] = inSeason[i].teams
+		x.colours[i] = coloursOf(s, x.appeared[i], x.complete[i])
+		return nil
+	})
+	for i := range n {
+		noteAll(x.seen.drivers, inSeason[i].drivers)
+		noteAll(x.seen.teams, inSeason[i].teams)
+		noteAll(x.seen.engines, inSeason[i].engines)
+		noteAll(x.seen.circuits, inSeason[i].circuits)
+	}
+	for i := range f.Lineages {
+		x.links = append(x.links, linksKnown(f, &f.Lineages[i], x.appeared))
+	}
+	return x
+}
+
+// linksKnown returns for each link the first appearance of its team in one of its years.
+func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Time {
+	known := make([]time.Time, len(l.Links))
+	for i, link := range l.Links {
+		for j := range f.Seasons {
+			year := f.Seasons[j].Year
+			if year < link.From || link.To != 0 && year > link.To {
+				continue
+			}
+			if at, ok := appeared[j][link.Team]; ok {
+				known[i] = at
+				break
+			}
+		}
+	}
+	return known
+}
+
+func (s *Season) firstSeen() firstSeen {
+	seen := newFirstSeen()
+	for i := range s.Rounds {
+		note(seen.circuits, s.Rounds[i].Circuit, CalendarKnownAt(s.Year))
+		s.Rounds[i].References(func(driver DriverID, team TeamID, engine EngineID, at time.Time) {
+			note(seen.drivers, driver, at)
+			note(seen.teams, team, at)
+			note(seen.engines, engine, at)
+		})
+	}
+	return seen
+}
+
+func noteAll[K ~string](first, more map[K]time.Time) {
+	for key, at := range more {
+		note(first, key, at)
+	}
+}
+
+// note keeps the earliest instant. It ignores an empty key, such as the engine of a row without one.
+func note[K ~string](first map[K]time.Time, key K, at time.Time) {
+	if key == "" {
+		return
+	}
+	if known, ok := first[key]; !ok || at.Before(known) {
+		first[key] = at
+	}
+}
+
+// seenBy returns the things that a row refers to by t.
+func seenBy[K ~string, V any](t time.Time, seen map[K]time.Time, things map[K]V) map[K]V {
+	known := make(map[K]V, len(seen))
+	for key, at := range seen {
+		if !at.After(t) {
+			known[key] = things[key]
+		}
+	}
+	return known
 }
