@@ -29,6 +29,8 @@ type statement struct {
 	// place is 0 for a driver without one, and noPlaces in a table without places. Some sources give
 	// the last places to such drivers: in qualifying those without a time, on the grid those in the pit lane.
 	place int
+	// laps is 0 where the row has none. It is no common term, because people enter no laps.
+	laps int
 }
 
 const noPlaces = -1
@@ -36,22 +38,22 @@ const noPlaces = -1
 // statements returns the facts of a block, in the order of the round.
 func statements(b Block, r *season.Round) []statement {
 	var all []statement
-	field := func(about, text string) { all = append(all, statement{"", about, text, "", noPlaces}) }
+	field := func(about, text string) { all = append(all, statement{"", about, text, "", noPlaces, 0}) }
 	qualifying := func(session, prefix string, rows []season.QualifyingRow) {
 		for _, row := range rows {
 			at := place(row.Position)
-			all = append(all, statement{session, string(row.Driver), join(prefix+at, bestTime(row)), at, row.Position})
+			all = append(all, statement{session, string(row.Driver), join(prefix+at, bestTime(row)), at, row.Position, 0})
 		}
 	}
 	grid := func(session string, rows []season.GridSlot) {
 		for _, row := range rows {
 			at := slot(row.Position)
-			all = append(all, statement{session, string(row.Driver), join(at, penalty(row)), at, row.Position})
+			all = append(all, statement{session, string(row.Driver), join(at, penalty(row)), at, row.Position, 0})
 		}
 	}
 	classification := func(session string, rows []season.Result) {
 		for _, row := range rows {
-			all = append(all, statement{session, string(row.Driver), classified(row), finish(row), noPlaces})
+			all = append(all, statement{session, string(row.Driver), classified(row), finish(row), noPlaces, row.Laps})
 		}
 	}
 	switch b {
@@ -83,7 +85,7 @@ func statements(b Block, r *season.Round) []statement {
 	case Entries:
 		for _, row := range r.Entries {
 			car := fmt.Sprintf("car %d", row.Number)
-			all = append(all, statement{"", string(row.Driver), join(car, string(row.Team), string(row.Engine)), car + ", " + string(row.Team), noPlaces})
+			all = append(all, statement{"", string(row.Driver), join(car, string(row.Team), string(row.Engine)), car + ", " + string(row.Team), noPlaces, 0})
 		}
 	case Qualifying:
 		qualifying("", "", r.Qualifying)
@@ -108,9 +110,9 @@ func statements(b Block, r *season.Round) []statement {
 // startOf is the statement of a start; an unknown hour is not compared.
 func startOf(session, about string, date, start time.Time) statement {
 	if start.IsZero() {
-		return statement{session, about, date.Format(time.DateOnly) + ", hour unknown", "", noPlaces}
+		return statement{session, about, date.Format(time.DateOnly) + ", hour unknown", "", noPlaces, 0}
 	}
-	return statement{session, about, instant(start), instant(start), noPlaces}
+	return statement{session, about, instant(start), instant(start), noPlaces, 0}
 }
 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
@@ -208,6 +210,7 @@ type table struct {
 	session string
 	lines   map[string]string
 	places  map[string]int
+	laps    map[string]int
 }
 
 // tables returns the sessions of a block that a round has in common terms.
@@ -218,10 +221,10 @@ func tables(b Block, r *season.Round) []table {
 			continue
 		}
 		if n := len(all); n == 0 || all[n-1].session != s.session {
-			all = append(all, table{s.session, make(map[string]string), make(map[string]int)})
+			all = append(all, table{s.session, make(map[string]string), make(map[string]int), make(map[string]int)})
 		}
 		t := all[len(all)-1]
-		t.lines[s.about] = s.common
+		t.lines[s.about], t.laps[s.about] = s.common, s.laps
 		if s.place != noPlaces {
 			t.places[s.about] = s.place
 		}
@@ -271,10 +274,14 @@ func contradictions(b Block, ours, theirs *season.Round) []Line {
 		all := maps.Clone(our.lines)
 		maps.Copy(all, t.lines)
 		for _, about := range slices.Sorted(maps.Keys(all)) {
-			if our.agrees(t, about) {
-				continue
-			}
 			line := Line{about, our.lines[about], t.lines[about]}
+			if our.agrees(t, about) {
+				was, is := our.laps[about], t.laps[about]
+				if was == is || was == 0 || is == 0 {
+					continue
+				}
+				line.Was, line.Is = fmt.Sprintf("%s, %d laps", line.Was, was), fmt.Sprintf("%s, %d laps", line.Is, is)
+			}
 			if b == Sprint {
 				line.About = t.session + " of " + about
 			}

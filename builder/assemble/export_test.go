@@ -38,12 +38,12 @@ func Toggle(kind Kind, permission string) {
 	kinds[kind] = p
 }
 
-// Breaches returns the broken invariants of a round of a season with its sheets.
-func Breaches(f *season.Facts, s *season.Season, i int, sheets []season.Sheet) (sentences, waits []string) {
+// Breaches returns the broken invariants of a round of a season with its sheets. before is the round in use.
+func Breaches(f *season.Facts, s *season.Season, i int, before *season.Round, sheets []season.Sheet) (sentences, waits []string) {
 	r := &s.Rounds[i]
-	w := weekend{year: s.Year, round: *r, before: r, rounds: s.Rounds, earlier: s.Rounds, sheets: sheets, began: true, numbers: regularNumbers(f.Seasons, s.Year)}
-	if before, ok := f.Season(s.Year - 1); ok {
-		w.last = &before.Rounds[len(before.Rounds)-1]
+	w := weekend{year: s.Year, round: *r, before: before, rounds: s.Rounds, earlier: s.Rounds, sheets: sheets, began: true, numbers: regularNumbers(f.Seasons, s.Year)}
+	if last, ok := f.Season(s.Year - 1); ok {
+		w.last = &last.Rounds[len(last.Rounds)-1]
 	}
 	held, waits := w.breaches()
 	for b, refusals := range held {

@@ -48,7 +48,7 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 			}
 			for j := range s.Rounds {
 				rounds++
-				held, waits := assemble.Breaches(&d.Facts, s, j, sheets[round{s.Year, s.Rounds[j].GrandPrix}])
+				held, waits := assemble.Breaches(&d.Facts, s, j, &s.Rounds[j], sheets[round{s.Year, s.Rounds[j].GrandPrix}])
 				for _, sentence := range held {
 					t.Errorf("%d %s: %s", s.Year, s.Rounds[j].GrandPrix, sentence)
 				}
@@ -58,12 +58,11 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 			}
 		}
 	}
-	// Red flags made the first three long. In the others a car started from the pit lane, did not start, or came back from
-	// its garage.
-	if want := strings.Split("2011 canada, 2020 bahrain, 2022 japan, 2025 spain, 2025 austria, 2025 italy, "+
-		"2026 australia, 2026 china, 2026 canada, 2026 monaco, 2026 great-britain", ", "); !slices.Equal(waited, want) {
-		t.Errorf("the results of %v wait, want %v", waited, want)
+	// Red flags made them long.
+	if want := []string{"2011 canada", "2020 bahrain", "2022 japan"}; !slices.Equal(waited, want) {
+		t.Errorf("the results of %d rounds wait: %v, want %v", len(waited), waited, want)
 	}
+	t.Logf("of %d rounds, %d have a result that waits", rounds, len(waited))
 	if rounds < 1160 {
 		t.Errorf("%d rounds were held against the invariants, want at least 1160", rounds)
 	}
@@ -73,6 +72,7 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 type small struct {
 	facts  season.Facts
 	round  *season.Round // the second of the season
+	before season.Round  // in the revision in use
 	sheets map[season.Part]*season.Sheet
 }
 
@@ -145,6 +145,9 @@ func newSmall() *small {
 	}
 	w.facts.Seasons = []season.Season{before, {Year: 2026, Rounds: []season.Round{earlier, r}}}
 	w.round = &w.facts.Seasons[1].Rounds[1]
+	w.before = *w.round
+	w.before.Results = slices.Clone(w.before.Results)
+	w.before.Results[5] = season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6, Laps: 45}
 	return w
 }
 
@@ -153,7 +156,7 @@ func (w *small) breaches() (held, waits []string) {
 	for _, s := range w.sheets {
 		sheets = append(sheets, *s)
 	}
-	return assemble.Breaches(&w.facts, &w.facts.Seasons[1], 1, sheets)
+	return assemble.Breaches(&w.facts, &w.facts.Seasons[1], 1, &w.before, sheets)
 }
 
 // TestInvariants: each invariant holds a weekend that breaks it, and none holds a whole one.
@@ -169,6 +172,9 @@ func TestInvariants(t *testing.T) {
 	}{
 		{"laps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[1].Laps, r.Results[1].Time = 52, 0 }, "result: laps: race: P3 cid has 53 laps and P2 has 52"},
 		{"laps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.SprintResults[2].Laps = 19 }, "sprint: laps: sprint: cid has 19 laps, at most the winner's 18"},
+		{"revised", func(r *season.Round, _ map[season.Part]*season.Sheet) {
+			r.Results[5] = season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6, Laps: 44}
+		}, "result: revised: race: fay retired after 44 laps, and after 45 in the revision before"},
 		{"distance", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[5].Laps, r.Results[5].Time = 46, 0 }, "P6 fay has 46 laps, and at least 47"},
 		{"gaps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[3].Time = r.Results[0].Time }, "P4 dan took 1h15m5s and P3 took 1h15m7s"},
 		{"gaps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[5].Laps = 52 }, "P6 fay has the time 1h15m10s and 52 laps"},
@@ -222,6 +228,13 @@ func TestInvariants(t *testing.T) {
 		{"standings", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.DriverStandings[2].Position = 2 }, "driver standings, row 3: cid has place 2, expected 3"},
 		{"standings", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.DriverStandings[5].Driver = "gus" }, "gus is there and did not race"},
 		{"standings", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.TeamStandings[1].Points = 60 }, "verde v6 has 60 points behind 58"},
+		{"countback", func(r *season.Round, _ map[season.Part]*season.Sheet) {
+			for i := range 2 { // of the last two, neither has points or a place
+				r.Results[4+i] = season.Result{Driver: r.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 5 + i, Laps: 45}
+				r.DriverStandings[4+i] = season.DriverStanding{Driver: r.DriverStandings[5-i].Driver, Position: 5 + i}
+			}
+			r.DriverStandings[4].Driver, r.DriverStandings[5].Driver = "fay", "eve"
+		}, "eve has the points and places of fay and a better place on a grid, and stands behind"},
 		{"timetable", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Start = r.Start.Add(12 * time.Hour) }, "start: timetable: race starts at"},
 		{"timetable", func(r *season.Round, _ map[season.Part]*season.Sheet) {
 			r.Sessions[1].Start = r.Sessions[1].Start.Add(-4 * time.Hour)
