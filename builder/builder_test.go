@@ -21,7 +21,7 @@ import (
 // service is a builder on the shortened seasons, with a store in memory.
 func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	return serviceOf(t, testseason.Short(t), opened, policy)
+	return serviceOf(t, testseason.Short(t, testseason.Austria), opened, policy)
 }
 
 // serviceOf is service on other seasons.

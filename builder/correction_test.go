@@ -276,7 +276,7 @@ func TestSprintCorrection(t *testing.T) {
 
 // TestForgedArchiveChangesNoVerifiedResult gives a builder an archive in which another driver has won a verified race.
 func TestForgedArchiveChangesNoVerifiedResult(t *testing.T) {
-	facts := testseason.ShortFacts(t)
+	facts := testseason.ShortFacts(t, testseason.Austria)
 	inUse := must.Get(season.New(facts))(t)
 	verified := austriaStart.Add(4 * time.Hour)
 	b := onArchive(t, &inUse, austriaQualified.Add(-time.Hour), policy())

@@ -37,7 +37,7 @@ var (
 // altered returns the shortened seasons, with the Austrian Grand Prix of 2024 edited.
 func altered(t *testing.T, edit func(*season.Round)) *season.Archive {
 	t.Helper()
-	facts := testseason.ShortFacts(t)
+	facts := testseason.ShortFacts(t, testseason.Austria)
 	year := &facts.Seasons[1]
 	i := slices.IndexFunc(year.Rounds, func(r season.Round) bool { return r.GrandPrix == austria })
 	edit(&year.Rounds[i])

@@ -49,7 +49,7 @@ func versionKey(t *testing.T) *notes.Signers {
 // refused documents, rolled back and released. It also returns the version with the refused documents.
 func livedThrough(t *testing.T) (store *memblob.Store, refused int64) {
 	t.Helper()
-	facts := testseason.ShortFacts(t)
+	facts := testseason.ShortFacts(t, testseason.Austria)
 	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
 	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
 	store = memblob.New()

@@ -74,7 +74,7 @@ func table(t *testing.T, text string) (rows []map[string]string) {
 // twoSeasons is service on an archive without a file.
 func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *testseason.Season {
 	t.Helper()
-	two := must.Get(season.New(testseason.ShortFacts(t)))(t)
+	two := must.Get(season.New(testseason.ShortFacts(t, testseason.Austria)))(t)
 	return testseason.New(t, testseason.Config{Archive: two, Opened: opened, Policy: policy})
 }
 

@@ -119,7 +119,7 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 	var made [2]string
 	midSeason := time.Date(2024, time.July, 1, 12, 0, 0, 0, time.UTC)
 	for i := range made {
-		b := testseason.New(t, testseason.Config{Stored: testseason.Short(t), Opened: midSeason, Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams())}})
+		b := testseason.New(t, testseason.Config{Stored: testseason.Short(t, testseason.Austria), Opened: midSeason, Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams())}})
 		b.Publish(midSeason)
 		testseason.Derive(t, b.Builder, midSeason, true)
 		objects := testseason.Objects(t, b.Store, "derived/")

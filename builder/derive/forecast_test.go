@@ -21,7 +21,7 @@ import (
 // newForecaster returns a season with a ledger of a kind over the seasons 2023 and 2024.
 func newForecaster(t *testing.T, kind ledger.Kind, opened time.Time, change func(*season.Facts)) *testseason.Season {
 	t.Helper()
-	changed := testseason.ShortFacts(t)
+	changed := testseason.ShortFacts(t, testseason.Austria)
 	if change != nil {
 		change(&changed)
 	}

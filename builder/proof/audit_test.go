@@ -34,7 +34,7 @@ func blamed(t *testing.T, store blob.Store) string {
 func onDisk(t *testing.T) (*testseason.Season, string) {
 	t.Helper()
 	dir := t.TempDir()
-	w := testseason.New(t, testseason.Config{Store: must.Get(dirblob.Open(dir))(t), Stored: testseason.Short(t)})
+	w := testseason.New(t, testseason.Config{Store: must.Get(dirblob.Open(dir))(t), Stored: testseason.Short(t, testseason.Austria)})
 	w.Publish(w.Weekend.Qualified)
 	w.Publish(w.Weekend.Over())
 	w.Decide(w.Weekend.Over(), w.Weekend.Key, (*almanac.Round).Verify)

@@ -57,7 +57,7 @@ func runs(t *testing.T, s *service.Service) (stop func()) {
 // minutes of both count once, and those that nobody wrote are unknown.
 func TestMeasuredMinutes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
@@ -129,7 +129,7 @@ func TestMeasuredMinutes(t *testing.T) {
 // good write.
 func TestMeasurementsOutliveTheStore(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
@@ -155,7 +155,7 @@ func TestMeasurementsOutliveTheStore(t *testing.T) {
 // TestVerificationToServed times a result from its verification until each target serves the version with it.
 func TestVerificationToServed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		race := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)

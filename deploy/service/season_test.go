@@ -252,7 +252,7 @@ func TestSeason2026(t *testing.T) {
 		t.Skip("runs half a season")
 	}
 	host, clock := newsFrom(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	base := release(t, sourcetest.F1DB2026, 2022, 2025)
+	base := release(t, sourcetest.F1DB2026, 2025, 2025)
 	synctest.Test(t, func(t *testing.T) {
 		u := begin(t, host, clock, base, false)
 		before := u.sizes(t)

@@ -45,7 +45,7 @@ func belgianWeekend(t *testing.T, w io.Writer) (*service.Service, *raceTime, *pr
 // build that publishes while the service stops is no fault.
 func TestOnPublish(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons twice")
+		t.Skip("short: it builds two seasons twice")
 	}
 	var log bytes.Buffer
 	s, now, _ := belgianWeekend(t, &log)
@@ -75,7 +75,7 @@ func TestOnPublish(t *testing.T) {
 // seconds.
 func TestPlansOnChange(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var plans atomic.Int64 // Arrived is asked once a plan for each round
@@ -113,7 +113,7 @@ func TestPlansOnChange(t *testing.T) {
 // ledger may refuse a build.
 func TestClockJumpsDuringABuild(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	s, now, _ := belgianWeekend(t, io.Discard)
 	jump, jumped := time.Duration(0), 0
@@ -249,7 +249,7 @@ func TestPauseByTheService(t *testing.T) {
 // TestStopCancelsABuild: a build that outlasts the time for a stop is cancelled, which is no failure of the service.
 func TestStopCancelsABuild(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
@@ -293,7 +293,7 @@ func TestStopCancelsABuild(t *testing.T) {
 // race runs and a source is expected; lines are counted by outcome.
 func TestSilentFeedIsMeasured(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: it renders twenty seasons")
+		t.Skip("short: it builds two seasons")
 	}
 	s, clock, registry := belgianWeekend(t, io.Discard)
 	s.ExpectFeed()
