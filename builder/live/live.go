@@ -14,7 +14,6 @@ package live
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,15 +51,6 @@ type Car struct {
 	Stops    *int            `json:"stops,omitzero"`     // pit stops made; nil: not known
 	Out      bool            `json:"out,omitzero"`       // no longer running
 	Carried  bool            `json:"-"`                  // in a Moment: its line does not name the car, which stands where it was
-}
-
-// Host is the service in which a source of the running order runs.
-type Host struct {
-	// Now is race time. Wait waits for a duration of race time, and returns early with an error when ctx ends.
-	Now  func() time.Time
-	Wait func(ctx context.Context, d time.Duration) error
-	// Observe stores an observation and reports whether it was news.
-	Observe func(ctx context.Context, o Observation) (bool, error)
 }
 
 // Fixture is a race to be observed, as the facts have it. Observations are judged by it.

@@ -85,7 +85,7 @@ func usageBars(days []usage.Day, used map[usage.Day]map[string]keys.Counts, id s
 }
 
 // usageNotices adds a notice about each tier that is too small, and one about usage that is not counted.
-func (p *page) usageNotices(add func(urgent bool, section, advice, format string, args ...any)) {
+func (p *page) usageNotices() {
 	var small []keyRow
 	for _, k := range p.Keys.List {
 		if k.Active && k.LimitedDays >= smallTier {
@@ -93,14 +93,14 @@ func (p *page) usageNotices(add func(urgent bool, section, advice, format string
 		}
 	}
 	for _, k := range small[:min(len(small), view.Shown)] {
-		add(false, "keys", "Ask the client to cache, or give the key another tier.", "The tier %s is too small for %s: 429 on %d of %d days", k.Tier, k.Name, k.LimitedDays, usageDays)
+		p.add(false, "keys", "Ask the client to cache, or give the key another tier.", "The tier %s is too small for %s: 429 on %d of %d days", k.Tier, k.Name, k.LimitedDays, usageDays)
 	}
 	if more := len(small) - view.Shown; more > 0 {
-		add(false, "keys", "gridcast keys usage lists them.", "The tiers of %d more keys are too small", more)
+		p.add(false, "keys", "gridcast keys usage lists them.", "The tiers of %d more keys are too small", more)
 	}
 	for _, g := range p.Keys.Gaps {
 		if g.Why == usage.Unread {
-			add(false, "keys", "Start the edge, or name its --admin-listen in --edges.", "Usage: %s", g)
+			p.add(false, "keys", "Start the edge, or name its --admin-listen in --edges.", "Usage: %s", g)
 		}
 	}
 }
@@ -129,17 +129,17 @@ func latestAttempts(all []webhook.Attempt) []webhook.Attempt {
 }
 
 // webhookNotices adds notices about webhooks that get no messages.
-func (p *page) webhookNotices(add func(urgent bool, section, advice, format string, args ...any)) {
+func (p *page) webhookNotices() {
 	unsigned := 0
 	for _, h := range p.Webhooks.List {
 		switch {
 		case h.GivenUp:
-			add(false, "webhooks", "Ask its owner, test it, and resume it. It then gets all missed changes in one message.", "The webhook to %s is paused: %s", h.Host(), h.Why)
+			p.add(false, "webhooks", "Ask its owner, test it, and resume it. It then gets all missed changes in one message.", "The webhook to %s is paused: %s", h.Host(), h.Why)
 		case h.State == webhook.Unsigned, h.Paused.IsZero() && !p.Webhooks.MaySign:
 			unsigned++
 		}
 	}
 	if unsigned > 0 {
-		add(true, "webhooks", "Give the scheduler the earlier master (--webhook-master-file), or rotate their secrets.", "%d webhooks get no messages, because this scheduler cannot sign them", unsigned)
+		p.add(true, "webhooks", "Give the scheduler the earlier master (--webhook-master-file), or rotate their secrets.", "%d webhooks get no messages, because this scheduler cannot sign them", unsigned)
 	}
 }

@@ -165,36 +165,65 @@ func (p *page) Fold(section string) template.HTMLAttr {
 
 func (p *page) trouble(err error, what, advice, section string) {
 	if err != nil {
-		p.Notices = append(p.Notices, notice{Urgent: true, Text: what + ": " + err.Error(), Advice: advice, Section: section})
+		p.add(true, section, advice, "%s: %s", what, err)
 	}
 }
 
 // blocksMissed are the parts of a round that a person can enter at once, by the fact that is missing.
 var blocksMissed = map[almanac.MissingCode]assemble.Block{almanac.QualifyingMissed: assemble.Qualifying, almanac.GridMissed: assemble.Grid}
 
+// notices adds the notices about the state that was read, and puts the urgent ones first.
 func (p *page) notices() {
-	add := func(urgent bool, section, advice, format string, args ...any) {
-		p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
+	p.versionNotices()
+	for _, d := range p.Audit.Damaged {
+		p.add(true, "audit", "Later entries are still recorded. A file of the log was changed: compare it with a backup.", "The audit log is damaged at %s", d)
 	}
+	p.factNotices()
+	p.resultNotices()
+	for _, e := range p.Served.Edges {
+		for _, fault := range e.Faults {
+			p.add(true, "served", "What to do: "+fault.Fix+".", "Edge %s %s", e.Name, fault.Text)
+		}
+		if e.Behind && len(e.Faults) == 0 {
+			p.add(false, "served", "It should follow within seconds. If it does not, read its log.", "Edge %s serves version %d", e.Name, e.Status.Version)
+		}
+	}
+	for _, j := range p.Jobs {
+		if j.LastError != "" {
+			p.add(true, "jobs", "The scheduler runs it again by itself; run it now once the cause is gone.", "The job %s failed: %s", j.Name, j.LastError)
+		}
+	}
+	p.sourceNotices()
+	p.webhookNotices()
+	p.usageNotices()
+	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
+}
+
+func (p *page) add(urgent bool, section, advice, format string, args ...any) {
+	p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
+}
+
+func (p *page) versionNotices() {
 	if p.Problem != "" {
-		add(true, "rebuild", "The scheduler tries again by itself. Clients get the published version meanwhile.", "Versions are not built: %s", p.Problem)
+		p.add(true, "rebuild", "The scheduler tries again by itself. Clients get the published version meanwhile.", "Versions are not built: %s", p.Problem)
 	}
 	if p.Served.Held {
-		add(true, "versions", "Clients get the version rolled back to. Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)
+		p.add(true, "versions", "Clients get the version rolled back to. Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)
 	}
 	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
-		add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", frame.LongTime(late))
+		p.add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", frame.LongTime(late))
 	}
 	const refused = "What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild."
 	switch of := p.Served.Refused; {
 	case len(of) > 1:
-		add(true, "versions", refused, "%d documents keep an earlier content. The document %s", len(of), of[0])
+		p.add(true, "versions", refused, "%d documents keep an earlier content. The document %s", len(of), of[0])
 	case len(of) == 1:
-		add(true, "versions", refused, "The document %s", of[0])
+		p.add(true, "versions", refused, "The document %s", of[0])
 	}
-	for _, d := range p.Audit.Damaged {
-		add(true, "audit", "Later entries are still recorded. A file of the log was changed: compare it with a backup.", "The audit log is damaged at %s", d)
-	}
+}
+
+// factNotices adds the overdue facts. Each leads to the section where a person can enter it.
+func (p *page) factNotices() {
 	unanswered := operator.Unanswered(p.Sources.states())
 	for _, fact := range view.Missing(p.Sources.Missing, unanswered) {
 		section := "sources"
@@ -210,50 +239,40 @@ func (p *page) notices() {
 				section = fmt.Sprintf("facts-%d-%s", fact.Session, blocksMissed[fact.Code])
 			}
 		}
-		add(fact.Urgent || !unanswered, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", view.Sentence(fact.Text), clockTime(fact.Since))
+		p.add(fact.Urgent || !unanswered, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", view.Sentence(fact.Text), clockTime(fact.Since))
 	}
+}
+
+func (p *page) resultNotices() {
 	switch n := p.Results.AllWaiting; {
 	case n > 1:
-		add(false, "waiting", "Compare each with the official document and verify it.", "%s wait for verification", p.Results.All)
+		p.add(false, "waiting", "Compare each with the official document and verify it.", "%s wait for verification", p.Results.All)
 	case n == 1:
-		add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", p.Results.Waiting[0].Name)
+		p.add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", p.Results.Waiting[0].Name)
 	}
 	switch n := p.Results.AllDiffering; {
 	case n > 1:
-		add(false, "waiting", "Compare each with the official document. If the source is right, take its classification.",
+		p.add(false, "waiting", "Compare each with the official document. If the source is right, take its classification.",
 			"The source has other classifications of %d races than the verified ones", n)
 	case n == 1:
 		d := p.Results.Differing[0]
-		add(false, "waiting", "Compare both with the official document. If the source is right, take its classification.",
+		p.add(false, "waiting", "Compare both with the official document. If the source is right, take its classification.",
 			"The source has another classification of the %s of %d than the verified one", d.Name, d.Year)
 	}
-	for _, e := range p.Served.Edges {
-		for _, fault := range e.Faults {
-			add(true, "served", "What to do: "+fault.Fix+".", "Edge %s %s", e.Name, fault.Text)
-		}
-		if e.Behind && len(e.Faults) == 0 {
-			add(false, "served", "It should follow within seconds. If it does not, read its log.", "Edge %s serves version %d", e.Name, e.Status.Version)
-		}
-	}
-	for _, j := range p.Jobs {
-		if j.LastError != "" {
-			add(true, "jobs", "The scheduler runs it again by itself; run it now once the cause is gone.", "The job %s failed: %s", j.Name, j.LastError)
-		}
-	}
+}
+
+func (p *page) sourceNotices() {
 	for _, s := range p.Sources.List {
 		if s.State != nil && len(s.State.Held) > 0 {
-			add(false, "sources", "Compare the differences, and accept the change or leave it held.", "%s of the source %s wait for you", view.Count(len(s.State.Held), "One change", "changes"), s.Name)
+			p.add(false, "sources", "Compare the differences, and accept the change or leave it held.", "%s of the source %s wait for you", view.Count(len(s.State.Held), "One change", "changes"), s.Name)
 		}
 		if s.State != nil && len(s.State.Disputed) > 0 {
-			add(false, "sources", "A result on which sources disagree does not verify itself.", "The source %s disagrees about %s", s.Name, view.Count(len(s.State.Disputed), "one part of a round", "parts of rounds"))
+			p.add(false, "sources", "A result on which sources disagree does not verify itself.", "The source %s disagrees about %s", s.Name, view.Count(len(s.State.Disputed), "one part of a round", "parts of rounds"))
 		}
 		if s.Problem != "" {
-			add(true, "sources", "Picks and published data stay. gridcast status lists the missing facts.", "The source %s fails: %s", s.Name, s.Problem)
+			p.add(true, "sources", "Picks and published data stay. gridcast status lists the missing facts.", "The source %s fails: %s", s.Name, s.Problem)
 		}
 	}
-	p.webhookNotices(add)
-	p.usageNotices(add)
-	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
 }
 
 func rank(urgent bool) int {

@@ -86,12 +86,8 @@ type edgeState struct {
 // Run prints the state of the service.
 func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
 	archives := archive.NewStore(store)
-	var (
-		facts    archive.Stored
-		factsErr error
-		reading  sync.WaitGroup // of the facts, which takes as long as everything else
-	)
-	reading.Go(func() { facts, factsErr = archives.Load(ctx) })
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = archives.Load(ctx) }) // it takes as long as everything else; its user has the error
 	defer reading.Wait()
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if errors.Is(err, ledger.ErrNotOpened) {
@@ -100,62 +96,81 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams, store blob.Store)
 	if err != nil {
 		return err
 	}
-	base, err := snapshots.LoadBase(ctx, store, nil)
+	st, err := c.read(ctx, store, l)
 	if err != nil {
 		return err
 	}
-	log, err := auditlog.Load(ctx, store)
-	if err != nil {
+	reading.Wait()
+	if err := st.readFacts(ctx, store, archives, l); err != nil {
 		return err
 	}
-	now, err := c.raceTime(l, base)
-	if err != nil {
-		return err
-	}
-	st := serviceState{
-		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
-		Overdue: base.Manifest.OverdueBy(now) > 0,
-		Ledger:  l.Head(), Kind: l.Fold().Kind(), Missing: []almanac.MissingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeState{}, Audited: len(log.Entries()),
-	}
-	last := log.LastBackup()
-	st.Backup, st.backupTo = last.At, last.Subject
-	if path, ok := strings.CutPrefix(store.String(), "dir:"); ok {
-		if st.Free, err = dirblob.Free(path); err != nil {
-			return fmt.Errorf("free space of %s: %w", path, err)
-		}
-	}
-	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
-		st.Future = at
-	}
-	st.Damaged = view.Each(log.Damage(), auditlog.Damage.String)
-	if base.Pointer.Held {
-		st.Held = base.Pointer.Reason
-	}
-	if st.Settings, err = settings.Load(ctx, store); err != nil {
-		st.Damaged = append(st.Damaged, err.Error()) // processes then follow their own flags
-	}
-	if reading.Wait(); factsErr != nil {
-		return factsErr
-	}
-	if err := archives.Vouch(ctx, l); err != nil {
-		return err
-	}
-	o := operator.Operator{Store: store, Ledger: l, Facts: archives.Load, Now: func() time.Time { return now }}
-	st.Running = runningNow(ctx, &o)
-	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
-	missing := almanac.Missing(facts.Archive.AsOf(now), l.Current(now), now)
-	sources, err := ingest.LoadPollStates(ctx, store)
-	if err != nil {
-		return err
-	}
-	st.missing = view.Missing(missing, operator.Unanswered(sources))
-	st.Missing = append(st.Missing, missing...)
 	for _, r := range console.AskEdges(ctx, console.Remotes(c.Edges)) {
 		st.Edges = append(st.Edges, edgeState{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
 	}
 	if !s.PrintedJSON(st) {
 		printState(s, st)
 	}
+	return nil
+}
+
+// read reads the state of the published version, the ledger, the settings, the audit log and the disk.
+func (c *Status) read(ctx context.Context, store blob.Store, l *ledger.Ledger) (*serviceState, error) {
+	base, err := snapshots.LoadBase(ctx, store, nil)
+	if err != nil {
+		return nil, err
+	}
+	log, err := auditlog.Load(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	now, err := c.raceTime(l, base)
+	if err != nil {
+		return nil, err
+	}
+	last := log.LastBackup()
+	st := &serviceState{
+		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
+		Overdue: base.Manifest.OverdueBy(now) > 0, Ledger: l.Head(), Kind: l.Fold().Kind(),
+		Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeState{},
+		Audited: len(log.Entries()), Damaged: view.Each(log.Damage(), auditlog.Damage.String), Backup: last.At, backupTo: last.Subject,
+	}
+	if path, ok := strings.CutPrefix(store.String(), "dir:"); ok {
+		if st.Free, err = dirblob.Free(path); err != nil {
+			return nil, fmt.Errorf("free space of %s: %w", path, err)
+		}
+	}
+	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
+		st.Future = at
+	}
+	if base.Pointer.Held {
+		st.Held = base.Pointer.Reason
+	}
+	if st.Settings, err = settings.Load(ctx, store); err != nil {
+		st.Damaged = append(st.Damaged, err.Error()) // processes then follow their own flags
+	}
+	return st, nil
+}
+
+// readFacts fills in the next race, the running one, the pending results and the overdue facts.
+func (st *serviceState) readFacts(ctx context.Context, store blob.Store, archives *archive.Store, l *ledger.Ledger) error {
+	facts, err := archives.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := archives.Vouch(ctx, l); err != nil {
+		return err
+	}
+	sources, err := ingest.LoadPollStates(ctx, store)
+	if err != nil {
+		return err
+	}
+	now := st.RaceTime
+	o := operator.Operator{Store: store, Ledger: l, Facts: archives.Load, Now: func() time.Time { return now }}
+	st.Running = runningNow(ctx, &o)
+	v, fold := facts.Archive.AsOf(now), l.Current(now)
+	st.rounds(almanac.Join(v, fold))
+	st.Missing = append([]almanac.MissingFact{}, almanac.Missing(v, fold, now)...)
+	st.missing = view.Missing(st.Missing, operator.Unanswered(sources))
 	return nil
 }
 
@@ -197,50 +212,18 @@ func (st *serviceState) rounds(a *almanac.Almanac) {
 }
 
 // printState prints the state as a table: how the service stands, then everything that waits or is wrong.
-func printState(s *terminal.Streams, st serviceState) {
+func printState(s *terminal.Streams, st *serviceState) {
 	t := &table{}
 	t.row("release", "gridcast %s", s.Version)
 	t.row("store", "%s", st.Store)
-	if st.Kind == ledger.Real {
-		t.row("time", "%s", terminal.Time(st.RaceTime))
-	} else {
-		t.row("race time", "%s", terminal.Time(st.RaceTime))
+	clock := "time"
+	if st.Kind != ledger.Real {
+		clock = "race time"
 	}
-	published := "nothing yet"
-	if st.Version > 0 {
-		published = fmt.Sprintf("version %d, built for %s", st.Version, terminal.Time(st.BuiltAt))
-	}
-	switch {
-	case st.Held != "":
-		published += "; publishing is held: " + st.Held + " (gridcast build --release --reason WHY ends it)"
-	case st.Overdue:
-		published += "; overdue since " + terminal.Time(st.DueAt) + " (is the scheduler running?)"
-	}
-	t.row("published", "%s", published)
-	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
-	if !st.Future.IsZero() {
-		head += "; its head is of " + terminal.Time(st.Future) + ", in the future: a clock was ahead (nothing waits for it)"
-	}
-	t.row("ledger", "%s", head)
-	next := "none is known"
-	if st.NextRace != "" {
-		next = fmt.Sprintf("%s, lights out %s", st.NextRace, terminal.Time(st.LightsOut))
-		if st.Frozen {
-			next += ", pick frozen"
-		}
-	}
-	t.row("next race", "%s", next)
-	if r := st.Running; r != nil {
-		heard := "no line of a source has come"
-		if !r.Heard.IsZero() {
-			heard = fmt.Sprintf("last line %s ago, from %s", frame.LongTime(st.RaceTime.Sub(r.Heard)), r.Feed)
-		}
-		if r.Held != "" {
-			heard += "; " + r.Held
-		}
-		t.row("running", "%s, %s at lap %d; %s", r.Name, r.State, r.Lap, heard)
-	}
-	t.waiting(&st)
+	t.row(clock, "%s", terminal.Time(st.RaceTime))
+	t.published(st)
+	t.races(st)
+	t.waiting(st)
 	for _, e := range st.Edges {
 		if e.Problem == "" {
 			t.row("edge "+e.Name, "serves version %d", e.Version)
@@ -265,6 +248,48 @@ func printState(s *terminal.Streams, st serviceState) {
 		t.row("DAMAGED", "%s", d)
 	}
 	s.PrintTable([]any{"", ""}, t.rows)
+}
+
+// published adds the published version and the ledger.
+func (t *table) published(st *serviceState) {
+	published := "nothing yet"
+	if st.Version > 0 {
+		published = fmt.Sprintf("version %d, built for %s", st.Version, terminal.Time(st.BuiltAt))
+	}
+	switch {
+	case st.Held != "":
+		published += "; publishing is held: " + st.Held + " (gridcast build --release --reason WHY ends it)"
+	case st.Overdue:
+		published += "; overdue since " + terminal.Time(st.DueAt) + " (is the scheduler running?)"
+	}
+	t.row("published", "%s", published)
+	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
+	if !st.Future.IsZero() {
+		head += "; its head is of " + terminal.Time(st.Future) + ", in the future: a clock was ahead (nothing waits for it)"
+	}
+	t.row("ledger", "%s", head)
+}
+
+// races adds the next race and the running one.
+func (t *table) races(st *serviceState) {
+	next := "none is known"
+	if st.NextRace != "" {
+		next = fmt.Sprintf("%s, lights out %s", st.NextRace, terminal.Time(st.LightsOut))
+		if st.Frozen {
+			next += ", pick frozen"
+		}
+	}
+	t.row("next race", "%s", next)
+	if r := st.Running; r != nil {
+		heard := "no line of a source has come"
+		if !r.Heard.IsZero() {
+			heard = fmt.Sprintf("last line %s ago, from %s", frame.LongTime(st.RaceTime.Sub(r.Heard)), r.Feed)
+		}
+		if r.Held != "" {
+			heard += "; " + r.Held
+		}
+		t.row("running", "%s, %s at lap %d; %s", r.Name, r.State, r.Lap, heard)
+	}
 }
 
 // table is a table of names and texts.

@@ -144,8 +144,12 @@ func (f *Builder) Ingest(ctx context.Context, from Sources, s *terminal.Streams)
 	return in, at, err
 }
 
-// OperatorOf opens the store of a builder for actions that build.
-func (f *Builder) OperatorOf(ctx context.Context, b *builder.Builder, clock clock.Clock) (*operator.Operator, error) {
+// Operator opens the store for actions that build.
+func (f *Builder) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	b, clock, err := f.New(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	o, err := NewOperator(ctx, b.Store)
 	if err != nil {
 		return nil, err
@@ -161,15 +165,9 @@ func (f *Builder) storeSettings(ctx context.Context, s *terminal.Streams, store 
 	if _, err := f.Policy(); err != nil {
 		return err
 	}
-	var action operator.ChangeSettings
-	if Given(s, "model") {
-		action.Model = &f.Model
-	}
-	if Given(s, "auto-verify-after") {
-		action.AutoVerifyAfter = &f.AutoVerifyAfter
-	}
-	if Given(s, "auto-revise-after") {
-		action.AutoReviseAfter = &f.AutoReviseAfter
+	action := operator.ChangeSettings{
+		Model:           given(s, "model", &f.Model),
+		AutoVerifyAfter: given(s, "auto-verify-after", &f.AutoVerifyAfter), AutoReviseAfter: given(s, "auto-revise-after", &f.AutoReviseAfter),
 	}
 	portraits, err := ReadHeadshots(f.Headshots)
 	if err != nil {
@@ -186,9 +184,6 @@ func (f *Builder) storeSettings(ctx context.Context, s *terminal.Streams, store 
 		return err
 	}
 	_, err = o.Do(ctx, action, operator.Request{Actor: actor(""), Reason: "told at the start of " + ProcessName()})
-	if errors.Is(err, operator.ErrSettled) {
-		return nil
-	}
 	return err
 }
 
@@ -229,6 +224,14 @@ func (f *Builder) PutArchive(ctx context.Context, facts *archive.Store) error {
 		return err
 	}
 	return facts.Put(ctx, stored)
+}
+
+// given returns the value of a flag that was set; nil if it was not.
+func given[T any](s *terminal.Streams, flag string, value *T) *T {
+	if Given(s, flag) {
+		return value
+	}
+	return nil
 }
 
 // Given reports whether a flag was set, on the command line or in the environment.

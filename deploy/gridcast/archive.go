@@ -117,9 +117,6 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 	_, err = c.Apply(ctx, s, o, operator.ImportArchive{Archive: stored, Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err == nil && portraits.Template != "" { // for drivers of later imports too
 		_, err = o.Do(ctx, operator.ChangeSettings{Headshots: &portraits}, operator.Request{Actor: c.Actor(), Reason: c.Reason})
-		if errors.Is(err, operator.ErrSettled) {
-			err = nil
-		}
 	}
 	return stored, err
 }

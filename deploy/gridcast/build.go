@@ -28,16 +28,16 @@ type buildCmd struct {
 }
 
 func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	b, clock, err := c.New(ctx, s)
-	if err != nil {
-		return err
-	}
 	if c.Release {
-		o, err := c.OperatorOf(ctx, b, clock)
+		o, err := c.Operator(ctx, s)
 		if err != nil {
 			return err
 		}
 		return c.ApplyAndPrint(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
+	}
+	b, clock, err := c.New(ctx, s)
+	if err != nil {
+		return err
 	}
 	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: s.Progress}
 	outcome, err := b.Build(ctx, request)
@@ -136,11 +136,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	if _, err := fmt.Fprintf(s.Err, "%s: building here\n", why); err != nil {
 		return err
 	}
-	b, clock, err := c.New(ctx, s)
-	if err != nil {
-		return err
-	}
-	o, err := c.OperatorOf(ctx, b, clock)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -56,11 +54,6 @@ type initialised struct {
 func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams) error {
 	if _, err := os.Stat(c.File); err == nil && !c.Force {
 		return fmt.Errorf("init: %s exists already; --force replaces it, --file writes another", c.File)
-	}
-	if terminal.Interactive() && !c.Yes && !s.JSON {
-		if err := c.ask(s, os.Stdin, s.Err); err != nil {
-			return err
-		}
 	}
 	o, err := c.open(ctx)
 	if err != nil {
@@ -208,34 +201,6 @@ func makeSigningKey(files, trust *[]string, usual, origin string) (string, error
 		*trust = made.Public()
 	}
 	return made.Origin(), nil
-}
-
-// ask asks for the values in which installations differ most. An empty answer keeps the default.
-func (c *initCmd) ask(s *terminal.Streams, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	for _, q := range []struct {
-		flag, question string
-		answer         *string
-	}{
-		{"store", "Where is everything kept? dir:PATH or s3://bucket/prefix?endpoint=URL&region=R", &c.Store},
-		{"listen", "Where is the API served?", &c.Listen},
-		{"redis", "Which Redis counts requests over all edges? redis://host:6379, empty for none", &c.Redis},
-		{"name", "Name of the first client?", &c.Client},
-	} {
-		if s.Given[q.flag] {
-			continue
-		}
-		if _, err := fmt.Fprintf(out, "%s [%s] ", q.question, *q.answer); err != nil {
-			return err
-		}
-		if !lines.Scan() {
-			return errors.Join(errors.New("init: no answer, so nothing was written"), lines.Err())
-		}
-		if text := strings.TrimSpace(lines.Text()); text != "" {
-			*q.answer = text
-		}
-	}
-	return nil
 }
 
 // ephemeral lists flags that have no place in the environment of a service.

@@ -156,37 +156,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		hint := ""
-		switch misread := strings.HasPrefix(err.Error(), "--tiers: expected"); {
-		case misread && args[0] == "init":
-			hint = "; --key-tier TIER chooses the tier of the first key"
-		case misread:
-			hint = "; --tiers NAME=N sets the requests a minute of a tier"
-			if args[0] == "keys" {
-				hint += ", --tier TIER chooses the tier of the key"
-			}
-		}
-		_, _ = fmt.Fprintf(stderr, "gridcast: %v%s; try %s --help\n", err, hint, helpFor(err))
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v%s; try %s --help\n", err, hintFor(err, args[0]), helpFor(err))
 		return exitUsage
 	}
-	given := map[string]bool{}
-	for _, part := range command.Path {
-		if part.Flag != nil && !part.Resolved {
-			given[part.Flag.Name] = true
-		}
-	}
-	s := terminal.New(stdout, stderr)
-	s.JSON, s.Log, s.Given, s.Version, s.Commit = c.JSON, newLogger(s.Err, c.LogFormat), given, version, commit
-	switch args[0] {
-	case "serve", "edge", "scheduler", "doctor":
-		s.Unread = unreadVariables(os.Environ())
-	}
-	if args[0] == "serve" || args[0] == "edge" || args[0] == "scheduler" {
-		s.Log.Info("server starts", "release", version, "commit", commit, "go", runtime.Version(), "command", args[0])
-	}
-	if len(s.Unread) > 0 && args[0] != "doctor" {
-		s.Log.Warn("the environment has variables that no command reads; gridcast serve --help lists the known ones", "names", s.Unread)
-	}
+	s := c.streams(command, args[0], stdout, stderr)
 	err = command.Run(s)
 	s.EndProgress()
 	if lost := s.OutputError(); err == nil && lost != nil {
@@ -205,6 +178,40 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		complain(s, err)
 	}
 	return exitFailed
+}
+
+// streams returns what a command prints to. Servers log their start.
+func (c *cli) streams(command *kong.Context, name string, stdout, stderr io.Writer) *terminal.Streams {
+	s := terminal.New(stdout, stderr)
+	s.JSON, s.Log, s.Given, s.Version, s.Commit = c.JSON, newLogger(s.Err, c.LogFormat), map[string]bool{}, version, commit
+	for _, part := range command.Path {
+		if part.Flag != nil && !part.Resolved {
+			s.Given[part.Flag.Name] = true
+		}
+	}
+	switch name {
+	case "doctor":
+		s.Unread = unreadVariables(os.Environ())
+	case "serve", "edge", "scheduler":
+		s.Log.Info("server starts", "release", version, "commit", commit, "go", runtime.Version(), "command", name)
+		if s.Unread = unreadVariables(os.Environ()); len(s.Unread) > 0 {
+			s.Log.Warn("the environment has variables that no command reads; gridcast serve --help lists the known ones", "names", s.Unread)
+		}
+	}
+	return s
+}
+
+// hintFor explains an error of the flag --tiers in a command, which people take for --tier.
+func hintFor(err error, command string) string {
+	switch {
+	case !strings.HasPrefix(err.Error(), "--tiers: expected"):
+		return ""
+	case command == "init":
+		return "; --key-tier TIER chooses the tier of the first key"
+	case command == "keys":
+		return "; --tiers NAME=N sets the requests a minute of a tier, --tier TIER chooses the tier of the key"
+	}
+	return "; --tiers NAME=N sets the requests a minute of a tier"
 }
 
 // readInstant reads the value of a flag that is an instant.

@@ -131,11 +131,7 @@ type snapshotsRepairCmd struct {
 }
 
 func (c *snapshotsRepairCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	b, clock, err := c.New(ctx, s)
-	if err != nil {
-		return err
-	}
-	o, err := c.OperatorOf(ctx, b, clock)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -63,26 +63,38 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	var checked []checkedSource
 	for _, source := range in.Sources {
-		state, err := ingest.LoadPollState(ctx, in.Store, source.Name())
+		row, err := checkSource(ctx, in, source, next)
 		if err != nil {
 			return err
 		}
-		row := checkedSource{PollState: state, Licence: source.Licence().Name}
-		if next != nil {
-			document, _, err := in.LastDocument(ctx, source)
-			if err != nil {
-				return err
-			}
-			row.NextStart = next.Start
-			if r, ok := document.Facts.Round(next.Year, next.Facts.GrandPrix); ok {
-				row.SaysStart = r.StartsAt()
-			}
-		}
 		checked = append(checked, row)
 	}
-	if s.PrintedJSON(checked) {
-		return nil
+	if !s.PrintedJSON(checked) {
+		printChecked(s, checked, next, now)
 	}
+	return nil
+}
+
+// checkSource returns the state of a source, and the start that it says of the next race.
+func checkSource(ctx context.Context, in *ingest.Ingest, source ingest.Source, next *almanac.Round) (checkedSource, error) {
+	state, err := ingest.LoadPollState(ctx, in.Store, source.Name())
+	row := checkedSource{PollState: state, Licence: source.Licence().Name}
+	if err != nil || next == nil {
+		return row, err
+	}
+	document, _, err := in.LastDocument(ctx, source)
+	if err != nil {
+		return row, err
+	}
+	row.NextStart = next.Start
+	if r, ok := document.Facts.Round(next.Year, next.Facts.GrandPrix); ok {
+		row.SaysStart = r.StartsAt()
+	}
+	return row, nil
+}
+
+// printChecked prints the sources as a table, then the changes that need an operator.
+func printChecked(s *terminal.Streams, checked []checkedSource, next *almanac.Round, now time.Time) {
 	header := []any{"source", "licence", "answered", "revision", "next start", "wait", "state"}
 	s.PrintTable(header, view.Each(checked, func(source checkedSource) []any {
 		state := cmp.Or(source.Problem(), "good")
@@ -107,7 +119,6 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			s.Printf("  %s\n", line)
 		}
 	}
-	return nil
 }
 
 const startLayout = "2006-01-02 15:04 UTC"

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -150,10 +149,5 @@ func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Do == (operator.ChangeSettings{}) {
 		return terminal.Usagef("nothing to change: give --model, --auto-verify-after, --auto-revise-after, --headshots, --no-headshots, --public-address, --contact, --terms, --security-policy or --languages; gridcast settings show prints the present values")
 	}
-	err = c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) { s.Printf("%s\n", answer.Text) })
-	if errors.Is(err, operator.ErrSettled) {
-		s.Printf("Nothing to change: %v.\n", operator.ErrSettled)
-		return nil
-	}
-	return err
+	return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) { s.Printf("%s\n", answer.Text) })
 }

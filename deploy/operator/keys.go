@@ -190,10 +190,7 @@ func (d PruneKeys) look(ctx context.Context, o *Operator) (*Plan, error) {
 	old := doc.Prune(before)
 	p := Preview{Title: "Remove keys that were refused before " + minute(before)}
 	if len(old) == 0 {
-		p.Effects = []string{fmt.Sprintf("There is nothing to remove: none of %d keys was revoked or expired before %s.", all, minute(before))}
-		return &Plan{Preview: p, do: func(context.Context, Request) (Answer, error) {
-			return Answer{Record: []keys.StoredKey{}, Text: p.Effects[0]}, nil
-		}}, nil
+		return unchanged(p, []keys.StoredKey{}, fmt.Sprintf("There is nothing to remove: none of %d keys was revoked or expired before %s.", all, minute(before))), nil
 	}
 	p.Question = fmt.Sprintf("Remove %d of %d keys for ever?", len(old), all)
 	p.Effects = []string{

@@ -281,12 +281,19 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	if err != nil {
 		return Preview{}, err
 	}
-	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
 	hand, err := o.Ingest.Manual(ctx)
 	if err != nil {
 		return Preview{}, err
 	}
-	// An archive for practice holds facts of later instants too, which a preview must not show.
+	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
+	p.changedFacts(r, entry, &out, hand, after)
+	o.follows(ctx, &p, v, r, archive, after, &out)
+	return p, nil
+}
+
+// changedFacts adds the facts that an entry for a round changes in a trial, and the sources that differ from it. An archive for
+// practice holds facts of later instants too, which a preview must not show.
+func (p *Preview) changedFacts(r *almanac.Round, entry ingest.ManualEntry, out *assemble.Output, hand *ingest.ManualLog, after *almanac.Almanac) {
 	known := func(id assemble.BlockID) bool {
 		_, byHand := hand.Find(id)
 		return assemble.Has(id.Block, r.Facts) || byHand && len(entry.Released) == 0
@@ -301,12 +308,13 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 			p.Effects = append(p.Effects, fmt.Sprintf("%s: nothing is known of it until a source has it.", view.Sentence(BlockWords[id.Block])))
 		}
 	}
+	ofRound := func(c assemble.Proposal) bool { return c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix }
+	named := r
+	if found, err := after.Round(r.Session); err == nil {
+		named = found // it knows the codes of new drivers
+	}
 	for _, c := range out.Applied {
-		if c.Source == assemble.ManualSource && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && known(c.BlockID()) {
-			named := r
-			if found, err := after.Round(r.Session); err == nil {
-				named = found // it knows the codes of new drivers
-			}
+		if c.Source == assemble.ManualSource && ofRound(c) && known(c.BlockID()) {
 			p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", view.Sentence(BlockWords[c.Block]), lines(named, c.Lines)))
 		}
 	}
@@ -314,12 +322,11 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		p.Effects = append(p.Effects, "It is what is in use already; entered by hand it stays so, whatever a source says.")
 	}
 	for _, c := range out.Disputed {
-		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && assemble.Has(c.Block, r.Facts) && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
+		entered := slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() })
+		if ofRound(c) && entered && assemble.Has(c.Block, r.Facts) {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
-	o.follows(ctx, &p, v, r, archive, after, &out)
-	return p, nil
 }
 
 // refusal returns why an entry is not used unless it is forced, and the version that clients keep; empty: the

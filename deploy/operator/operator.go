@@ -240,6 +240,12 @@ func (p *Plan) Apply(ctx context.Context) (answer Answer, err error) {
 	return answer, err
 }
 
+// unchanged plans nothing, because the text says why there is nothing to do. Nothing is logged.
+func unchanged(p Preview, record any, text string) *Plan {
+	p.Question, p.Effects = "", []string{text}
+	return &Plan{Preview: p, do: func(context.Context, Request) (Answer, error) { return Answer{Record: record, Text: text}, nil }}
+}
+
 // Do looks at an action and applies it.
 func (o *Operator) Do(ctx context.Context, a Action, request Request) (Answer, error) {
 	plan, err := o.Look(ctx, a, request)

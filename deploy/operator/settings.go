@@ -16,9 +16,6 @@ import (
 	"gridcast/deploy/view"
 )
 
-// ErrSettled means that the store already has the requested settings.
-var ErrSettled = errors.New("the settings of the store say so already")
-
 // ChangeSettings changes the rules that every scheduler of the store goes by. A nil field leaves its setting
 // alone.
 type ChangeSettings struct {
@@ -184,7 +181,7 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Warnings = []string{view.Ended(fmt.Sprintf("The present settings are replaced, because they cannot be read: every setting that you do not name now is lost. %v", err))}
 	}
 	if len(p.Effects) == 0 {
-		return nil, fmt.Errorf("change the settings: %w", ErrSettled)
+		return unchanged(p, nil, "Nothing to change: the settings of the store say so already."), nil
 	}
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.ChangeSettings, Subject: subject}, Preview: p,

@@ -215,31 +215,13 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 		at, _ := slices.BinarySearch(ids, d.To)
 		return nil, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %v", d.From, d.Kind, d.To, ids[max(0, at-2):min(len(ids), at+2)])
 	}
-	now, state := o.Now(), o.Ledger.Fold()
-	p := Preview{
-		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Merge the two into one %s for ever?", d.Kind), Effects: []string{},
-		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}),
-	}
-	alias := assemble.Alias{Kind: d.Kind, From: d.From, To: d.To}
-	var out assemble.Output
-	if d.Kind == assemble.DriverAlias {
-		if _, err := state.Trial(now, []ledger.Event{ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))}); err != nil {
-			return nil, err
-		}
-		out, err = o.Ingest.TrialAlias(ctx, now, season.DriverID(d.From), season.DriverID(d.To))
-		p.Effects = append(p.Effects, "Picks, results and standings of both belong to one driver, also in past seasons.")
-	} else {
-		out, err = o.Ingest.Trial(ctx, now, ingest.ManualEntry{Named: []assemble.Alias{alias}})
-		p.Effects = append(p.Effects, fmt.Sprintf("Facts that a source reports about %s apply to %s.", d.From, d.To))
-		if slices.Contains(ids, d.From) && d.Kind != assemble.RoundAlias {
-			p.Effects = append(p.Effects, fmt.Sprintf("The facts in use and the verified results have %s in place of %s, too.", d.To, d.From))
-		}
-	}
+	effects, err := d.try(ctx, o, ids)
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s cannot be one: %w", d.From, d.To, err)
+		return nil, err
 	}
-	for _, c := range out.Applied {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d now comes from %s.", view.Sentence(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
+	p := Preview{
+		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Merge the two into one %s for ever?", d.Kind), Effects: effects,
+		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, o.Ledger.Fold().Head()}),
 	}
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}, Preview: p,
@@ -247,11 +229,43 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 			if d.Kind == assemble.DriverAlias {
 				return d.rename(ctx, o, fresh, request)
 			}
-			answer, err := o.enter(ctx, ingest.ManualEntry{Named: []assemble.Alias{alias}}, request)
+			answer, err := o.enter(ctx, d.named(), request)
 			answer.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
 			return answer, err
 		},
 	}, nil
+}
+
+// named returns the entry that makes one identity of two, other than drivers.
+func (d MergeIdentities) named() ingest.ManualEntry {
+	return ingest.ManualEntry{Named: []assemble.Alias{{Kind: d.Kind, From: d.From, To: d.To}}}
+}
+
+// try merges the two in a trial and describes the effects. ids are the identities that the archive knows.
+func (d MergeIdentities) try(ctx context.Context, o *Operator, ids []string) (effects []string, err error) {
+	now := o.Now()
+	var out assemble.Output
+	if d.Kind == assemble.DriverAlias {
+		from, to := season.DriverID(d.From), season.DriverID(d.To)
+		if _, err := o.Ledger.Fold().Trial(now, []ledger.Event{ledger.Rename(from, to)}); err != nil {
+			return nil, err
+		}
+		out, err = o.Ingest.TrialAlias(ctx, now, from, to)
+		effects = append(effects, "Picks, results and standings of both belong to one driver, also in past seasons.")
+	} else {
+		out, err = o.Ingest.Trial(ctx, now, d.named())
+		effects = append(effects, fmt.Sprintf("Facts that a source reports about %s apply to %s.", d.From, d.To))
+		if slices.Contains(ids, d.From) && d.Kind != assemble.RoundAlias {
+			effects = append(effects, fmt.Sprintf("The facts in use and the verified results have %s in place of %s, too.", d.To, d.From))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s cannot be one: %w", d.From, d.To, err)
+	}
+	for _, c := range out.Applied {
+		effects = append(effects, fmt.Sprintf("%s of %s %d now comes from %s.", view.Sentence(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
+	}
+	return effects, nil
 }
 
 // rename appends the event that makes one driver of two.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,23 +13,6 @@ import (
 	"gridcast/builder/running"
 	"gridcast/builder/season"
 )
-
-// Laps is the source of the running order in a replay, the observations of a race in the order of their instants. They
-// are none for a race that it does not replay.
-type Laps func(race live.Fixture) []live.Observation
-
-// Watch hands over the laps of a race at their instants.
-func (l Laps) Watch(ctx context.Context, host live.Host, race live.Fixture) error {
-	for _, o := range l(race) {
-		if err := host.Wait(ctx, o.At.Sub(host.Now())); err != nil {
-			return err
-		}
-		if _, err := host.Observe(ctx, o); err != nil && !errors.Is(err, live.ErrHeld) {
-			return fmt.Errorf("lap %d: %w", o.Lap, err)
-		}
-	}
-	return nil
-}
 
 const (
 	slot    = time.Second      // between two cars after the start

@@ -117,7 +117,7 @@ func (w *World) replay(ctx context.Context, now weekend) error {
 	}
 	running := service.New(b, race, b.Log, prometheus.NewRegistry())
 	running.BuildAfter(w.Gate)
-	running.Watch(Laps(func(race live.Fixture) []live.Observation { return w.laps(now, b, race) }))
+	running.Replay(func(race live.Fixture) []live.Observation { return w.laps(now, b, race) })
 	if w.OnPublish != nil {
 		running.OnPublish(w.OnPublish)
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/sandbox"
+	"gridcast/deploy/service"
 	"gridcast/deploy/terminal"
 	"gridcast/edge"
 	"gridcast/edge/keys"
@@ -86,23 +85,8 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	begin := w.Round.GridKnownAt().Add(-demoLead)
-	if c.AutoVerifyAfter == 0 {
-		c.AutoVerifyAfter = time.Duration(float64(demoVerifiesAfter) * c.DemoSpeed)
-	}
-	b, err := c.On(ctx, s, store, ledger.Simulated, season.BeginsAt(w.Year-demoSeasons))
+	b, err := c.buildPast(ctx, s, store, w, begin)
 	if err != nil {
-		return err
-	}
-	facts, err := b.Facts(ctx)
-	if err != nil {
-		return err
-	}
-	past := b.Policy // verifies earlier results without the visitor
-	past.AutoVerifyAfter = ReplayVerifiesAfter
-	if err := past.Replay(ctx, b.Ledger, facts, begin, s.Progress); err != nil {
-		return err
-	}
-	if err := sandbox.ShowEarlier(ctx, b, facts, begin); err != nil {
 		return err
 	}
 	client, err := demoKeys(ctx, store)
@@ -121,24 +105,49 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	c.laps = recordedLaps(stored.Archive)
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
-		shown := banner{
+		banner{
 			address: address, console: console, operatorListen: c.OperatorListen, sandbox: c.Sandbox, store: store,
 			race: race, weekend: w, keys: client, verifiesAfter: c.AutoVerifyAfter,
-		}
-		s.Printf("%s", shown)
-		if console == "" {
-			return
-		}
-		select {
-		case <-time.After(time.Until(race.Real(w.Round.ResultKnownAt()))):
-			s.Printf("%s", terminal.Lines(shown.raceOver()))
-		case <-ctx.Done():
-		}
+		}.show(ctx, s)
 	})
 }
 
+// buildPast opens the builder of the demo, and settles the picks and results of the seasons before the weekend.
+func (c *Serve) buildPast(ctx context.Context, s *terminal.Streams, store blob.Store, w Weekend, begin time.Time) (*builder.Builder, error) {
+	if c.AutoVerifyAfter == 0 {
+		c.AutoVerifyAfter = time.Duration(float64(demoVerifiesAfter) * c.DemoSpeed)
+	}
+	b, err := c.On(ctx, s, store, ledger.Simulated, season.BeginsAt(w.Year-demoSeasons))
+	if err != nil {
+		return nil, err
+	}
+	facts, err := b.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	past := b.Policy // verifies earlier results without the visitor
+	past.AutoVerifyAfter = ReplayVerifiesAfter
+	if err := past.Replay(ctx, b.Ledger, facts, begin, s.Progress); err != nil {
+		return nil, err
+	}
+	return b, sandbox.ShowEarlier(ctx, b, facts, begin)
+}
+
+// show prints the banner, and after the race that its result waits for the visitor.
+func (d banner) show(ctx context.Context, s *terminal.Streams) {
+	s.Printf("%s", d)
+	if d.console == "" {
+		return
+	}
+	select {
+	case <-time.After(time.Until(d.race.Real(d.weekend.Round.ResultKnownAt()))):
+		s.Printf("%s", terminal.Lines(d.raceOver()))
+	case <-ctx.Done():
+	}
+}
+
 // recordedLaps makes the laps of the races of an archive.
-func recordedLaps(a *season.Archive) sandbox.Laps {
+func recordedLaps(a *season.Archive) service.Laps {
 	return func(race live.Fixture) (all []live.Observation) {
 		for _, year := range a.Facts().Seasons {
 			for i := range year.Rounds {
@@ -151,10 +160,9 @@ func recordedLaps(a *season.Archive) sandbox.Laps {
 	}
 }
 
-// choosePorts takes the next free port for each default port that is in use. It fails on a port in use
+// choosePorts takes another free port for each default port that is in use. It fails on a port in use
 // that the caller named, before the demo spends time on a store.
 func (c *Serve) choosePorts(ctx context.Context, s *terminal.Streams) error {
-	chosen := ""
 	for _, p := range []struct {
 		flag    string
 		address *string
@@ -162,44 +170,20 @@ func (c *Serve) choosePorts(ctx context.Context, s *terminal.Streams) error {
 		if *p.address == "" {
 			continue
 		}
-		free, err := freeAddress(ctx, *p.address, chosen, !flags.Given(s, p.flag))
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *p.address)
+		if errors.Is(err, syscall.EADDRINUSE) && !flags.Given(s, p.flag) {
+			host, _, _ := net.SplitHostPort(*p.address)
+			if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, "0")); err == nil {
+				_, _ = fmt.Fprintf(s.Err, "%s is in use: the demo takes %s; --%s chooses another address\n", *p.address, listener.Addr(), p.flag)
+				*p.address = listener.Addr().String()
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("listen on %s: %w; choose another address with --%s", *p.address, err, p.flag)
 		}
-		if free != *p.address {
-			_, _ = fmt.Fprintf(s.Err, "%s is in use: the demo takes %s; --%s chooses another address\n", *p.address, free, p.flag)
-		}
-		*p.address, chosen = free, free
+		defer func() { _ = listener.Close() }() // at the end, so that no port is chosen twice; serve opens it again
 	}
 	return nil
-}
-
-// freeAddress returns the address if nothing listens there. With search it tries the next hundred
-// ports too, but not the address taken.
-func freeAddress(ctx context.Context, address, taken string, search bool) (string, error) {
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", err
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		return "", err
-	}
-	var inUse error
-	for next := port; next <= min(port+100, math.MaxUint16); next++ {
-		if address = net.JoinHostPort(host, strconv.Itoa(next)); address == taken && port != 0 {
-			continue
-		}
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-		if err == nil {
-			return address, listener.Close() // serve opens it again
-		}
-		inUse = err
-		if !search || !errors.Is(err, syscall.EADDRINUSE) {
-			break
-		}
-	}
-	return "", inUse
 }
 
 // demoStore creates an empty store, and locks out other demos until release is called.

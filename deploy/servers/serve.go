@@ -33,8 +33,8 @@ type Serve struct {
 	DemoSpeed float64 `help:"Race seconds in a real second of the demo." default:"300"`
 	Sandbox   bool    `help:"Replay race weekends in a simulated world too, one an hour; keys of the tier sandbox are answered from it."`
 
-	startKey string          // for the start page of the demo
-	laps     service.Watcher // of the demo's races
+	startKey string       // for the start page of the demo
+	laps     service.Laps // of the demo's races
 }
 
 // Run serves and builds until ctx ends.

@@ -169,12 +169,13 @@ type worker struct {
 	asked    []console.Edge   // their state is shown, and their usage counted
 	apiPort  string           // of the edge of this process
 	drained  chan struct{}    // closed after the last request to the edge of this process; nil: it has none
-	usage    *usage.Collector // from the start of the service on
+	service  *service.Service // nil until it is made
+	usage    *usage.Collector // of the service
 	sources  *flags.Sources
 	webhooks *flags.Webhooks
-	laps     service.Watcher // of the running races of a demo; nil: none
-	sandbox  *sandbox.World  // beside the world of this worker; nil: none
-	edges    []string        // admin ports that are measured
+	laps     service.Laps   // of the races of a demo; nil: none
+	sandbox  *sandbox.World // beside the world of this worker; nil: none
+	edges    []string       // admin ports that are measured
 
 	problem atomic.Pointer[string] // why the service has not started; nil if it has or is about to
 	started atomic.Bool            // versions are built
@@ -200,56 +201,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	var running *service.Service
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	simulating, stop := context.WithCancel(ctx)
-	defer stop()
-	attempt := func() error {
-		if running == nil {
-			built, err := open(ctx)
-			if err != nil {
-				return err
-			}
-			sources, err := w.sources.Ingest(ctx, built, w.clock.IsSystem(), w.streams)
-			if err != nil {
-				return err
-			}
-			sender, err := w.webhooks.Sender(w.streams.Log)
-			if err != nil {
-				return err
-			}
-			if w.sandbox != nil {
-				w.sandbox.Store = built.Store
-			}
-			running = service.New(built, w.clock, w.streams.Log, w.registry)
-			running.Ingest(sources)
-			running.Deliver(sender)
-			running.Measure(w.edges)
-			w.usage = w.collector(built.Store)
-			if w.laps != nil {
-				running.Watch(w.laps)
-			}
-			if w.port != nil {
-				if w.port.signKeys != nil {
-					running.TrustKeys(w.port.signKeys.Trust())
-				}
-				if w.port.observer != nil {
-					running.ExpectFeed()
-				}
-				running.OnPublish(func(ctx context.Context) { console.Notify(ctx, w.asked) })
-			}
-		}
-		if w.port != nil && w.port.console.Load() == nil {
-			if err := w.port.open(ctx, running); err != nil {
-				return err
-			}
-		}
-		return running.Start(ctx, w.streams.Progress)
-	}
 	backoff := retry.Rule{First: time.Second, Longest: 30 * time.Second}
 	for failures := 1; ; failures++ {
-		err := attempt()
+		err := w.start(ctx, open)
 		w.streams.EndProgress()
 		var (
 			usage terminal.UsageError
@@ -259,16 +213,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		case err == nil:
 			w.problem.Store(nil)
 			w.started.Store(true)
-			beside.Go(func() { w.usage.Run(ctx) })
-			if w.sandbox != nil {
-				w.sandbox.Gate, w.sandbox.OnPublish = running.Idle, func(ctx context.Context) {
-					if w.port != nil {
-						console.Notify(ctx, w.asked)
-					}
-				}
-				beside.Go(func() { w.sandbox.Run(simulating) })
-			}
-			return running.Run(ctx)
+			return w.runStarted(ctx)
 		case ctx.Err() != nil:
 			return nil // a signal interrupted the start, which is no failure
 		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx, store) && !errors.As(err, &lost):
@@ -282,6 +227,75 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			return nil
 		}
 	}
+}
+
+// start makes the service if there is none yet, opens the console, and starts the service.
+func (w *worker) start(ctx context.Context, open func(context.Context) (*builder.Builder, error)) error {
+	if w.service == nil {
+		built, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		if w.service, err = w.newService(ctx, built); err != nil {
+			return err
+		}
+	}
+	if w.port != nil && w.port.console.Load() == nil {
+		if err := w.port.open(ctx, w.service); err != nil {
+			return err
+		}
+	}
+	return w.service.Start(ctx, w.streams.Progress)
+}
+
+// newService returns the service on a builder, and gives the collector and the sandbox the builder's store.
+func (w *worker) newService(ctx context.Context, built *builder.Builder) (*service.Service, error) {
+	sources, err := w.sources.Ingest(ctx, built, w.clock.IsSystem(), w.streams)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := w.webhooks.Sender(w.streams.Log)
+	if err != nil {
+		return nil, err
+	}
+	s := service.New(built, w.clock, w.streams.Log, w.registry)
+	s.Ingest(sources)
+	s.Deliver(sender)
+	s.Measure(w.edges)
+	if w.laps != nil {
+		s.Replay(w.laps)
+	}
+	notify := func(ctx context.Context) { console.Notify(ctx, w.asked) }
+	if w.port != nil {
+		if w.port.signKeys != nil {
+			s.TrustKeys(w.port.signKeys.Trust())
+		}
+		if w.port.observer != nil {
+			s.ExpectFeed()
+		}
+		s.OnPublish(notify)
+	}
+	w.usage = w.collector(built.Store)
+	if w.sandbox != nil {
+		w.sandbox.Store, w.sandbox.Gate = built.Store, s.Idle
+		if w.port != nil {
+			w.sandbox.OnPublish = notify
+		}
+	}
+	return s, nil
+}
+
+// runStarted runs the started service, and beside it the collector and the sandbox, until ctx ends.
+func (w *worker) runStarted(ctx context.Context) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	simulating, stop := context.WithCancel(ctx)
+	defer stop()
+	beside.Go(func() { w.usage.Run(ctx) })
+	if w.sandbox != nil {
+		beside.Go(func() { w.sandbox.Run(simulating) })
+	}
+	return w.service.Run(ctx)
 }
 
 // collector returns the collector of the edges' usage. The edge of this process has the name of its machine and port,

@@ -51,7 +51,7 @@ type Service struct {
 
 	trustKeys notes.Trust // see TrustKeys
 
-	watcher   Watcher                                        // of running races; nil: none
+	laps      Laps                                           // see Replay; nil: none are replayed
 	feed      bool                                           // a source is expected to send lines of running races
 	first     func()                                         // see BuildAfter; nil: nothing comes first
 	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
@@ -190,8 +190,8 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.hooks != nil {
 		delivering.Go(func() { s.hooks.Run(ctx) })
 	}
-	if s.watcher != nil {
-		delivering.Go(func() { s.end("watching races", s.watchRaces(ctx)) })
+	if s.laps != nil {
+		delivering.Go(func() { s.end("replaying laps", s.replayLaps(ctx)) })
 	}
 	s.end("following the store", s.follow(ctx))
 	defer delivering.Wait()

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"gridcast/builder/live"
@@ -9,17 +11,14 @@ import (
 	"gridcast/scheduler"
 )
 
-// watchFrom is the time before lights out from which the source of the running order is read.
+// watchFrom is the time before lights out from which the laps of a race are replayed.
 const watchFrom = 10 * time.Minute
 
-// Watcher is a source of the running order in this process. Watch hands the observations of a race to the host until the
-// race is over or ctx ends.
-type Watcher interface {
-	Watch(ctx context.Context, host live.Host, race live.Fixture) error
-}
+// Laps returns the observations of a recorded race, ascending by their instants; none for an unknown race.
+type Laps func(race live.Fixture) []live.Observation
 
-// Watch makes the service read the running order of races from a source. Call it before Start.
-func (s *Service) Watch(from Watcher) { s.watcher, s.feed = from, true }
+// Replay makes the service observe the laps of recorded races at their instants. Call it before Start.
+func (s *Service) Replay(laps Laps) { s.laps, s.feed = laps, true }
 
 // ExpectFeed says that a source will send lines of running races, so that its silence is a fault. Call it before Start.
 func (s *Service) ExpectFeed() { s.feed = true }
@@ -33,32 +32,38 @@ func (s *Service) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// watchRaces watches each race while it runs, until ctx ends. Every scheduler of a store may watch, because the log keeps
+// replayLaps replays each race while it runs, until ctx ends. Every scheduler of a store may do so, because the log keeps
 // each lap once.
-func (s *Service) watchRaces(ctx context.Context) error {
-	over := map[int64]bool{} // watched to the end
+func (s *Service) replayLaps(ctx context.Context) error {
+	over := map[int64]bool{} // replayed to the end
 	minute := time.Duration(float64(time.Minute) / s.clock.Speed())
 	return scheduler.Every(ctx, max(minute, time.Millisecond), func(ctx context.Context) {
 		race, ok := s.raceNow()
 		if !ok || over[race.Session] {
 			return
 		}
-		actions, err := s.Operator(ctx, nil)
-		if err != nil {
-			s.log.Error("the running race is not watched", "session_key", race.Session, "err", err)
-			return
-		}
-		host := live.Host{Now: s.clock.Now, Wait: s.wait, Observe: func(ctx context.Context, o live.Observation) (bool, error) {
-			return actions.Observe(ctx, o, o.Source)
-		}}
-		s.log.Info("watching a race", "session_key", race.Session, "lights_out", race.Start)
-		if err := s.watcher.Watch(ctx, host, race); err == nil {
-			over[race.Session] = true
-			s.log.Info("the race is over, or its time is", "session_key", race.Session)
-		} else if ctx.Err() == nil {
-			s.log.Warn("the running race is watched again in a minute", "session_key", race.Session, "err", err)
+		err := s.replayRace(ctx, race)
+		if over[race.Session] = err == nil; err != nil && ctx.Err() == nil {
+			s.log.Warn("the laps of a race are replayed again in a minute", "session_key", race.Session, "err", err)
 		}
 	})
+}
+
+// replayRace observes the laps of a race at their instants.
+func (s *Service) replayRace(ctx context.Context, race live.Fixture) error {
+	actions, err := s.Operator(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, o := range s.laps(race) {
+		if err := s.wait(ctx, o.At.Sub(s.clock.Now())); err != nil {
+			return err
+		}
+		if _, err := actions.Observe(ctx, o, o.Source); err != nil && !errors.Is(err, live.ErrHeld) {
+			return fmt.Errorf("lap %d: %w", o.Lap, err)
+		}
+	}
+	return nil
 }
 
 // raceNow returns the race that starts in the next minutes or has started, and has no verified result.
