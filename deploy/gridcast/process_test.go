@@ -91,7 +91,13 @@ func launch(t testing.TB, dir, url, path string, args []string) *process {
 // begin is launch without the wait, and with further variables of the environment, each NAME=value.
 func begin(t testing.TB, dir, url string, args []string, variables ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary(t), args...), url: url, ended: make(chan error, 1)}
+	return beginProgram(t, binary(t), dir, url, args, variables...)
+}
+
+// beginProgram is begin for another build of gridcast.
+func beginProgram(t testing.TB, program, dir, url string, args []string, variables ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(program, args...), url: url, ended: make(chan error, 1)}
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), variables...)
 	if demo := slices.Index(args, "--demo-speed"); args[0] == "edge" && !slices.Contains(args, "--cache-dir") || demo > 0 && args[demo+1] != "1" {
 		// Without a folder the edge makes no downloads, which take half a second of CPU time a season. A demo at a
