@@ -32,4 +32,5 @@ var generated = []contract{
 	newContract[wire.IdentifiersBody](catalog.Identifiers, "circuits", "v1/identifiers.schema.json"),
 	newContract[wire.IdentifiersBody](catalog.Identifiers, "grands-prix", "v1/identifiers.schema.json"),
 	newContract[wire.CircuitsBody](catalog.Circuits, "", "v1/circuits.schema.json"),
+	newContract[wire.OverviewBody](catalog.Overview, "", "v1/overview.schema.json"),
 }

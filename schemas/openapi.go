@@ -97,7 +97,7 @@ func appendElements(b []byte, opening byte, elements []*yaml.Node, closing byte)
 
 // bundle returns the OpenAPI document with every schema file moved into its components, so
 // that it can be read without the files. A file's schema is named by its title, a definition
-// by its key; no two may share a name. The order of everything is that of the sources.
+// by its key; no two that differ may share a name. The order of everything is that of the sources.
 // The schemas of messages to webhooks are inline.
 func bundle() *yaml.Node {
 	document := parse("openapi.yaml")
@@ -165,7 +165,10 @@ func hoist(schemas *yaml.Node, titles map[string]string, file string, schema *ya
 	}
 	if defs != nil {
 		for i := 0; i < len(defs.Content); i += 2 {
-			appendMember(schemas, defs.Content[i].Value, defs.Content[i+1])
+			key, schema := defs.Content[i].Value, defs.Content[i+1]
+			if known := member(schemas, key); known == nil || !bytes.Equal(appendJSON(nil, known), appendJSON(nil, schema)) { // two files may share one
+				appendMember(schemas, key, schema)
+			}
 		}
 	}
 }

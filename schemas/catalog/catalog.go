@@ -60,6 +60,7 @@ const (
 	FormerCareers     Name = "former-careers"     // of all others
 	Identifiers       Name = "identifiers"        // lasting identifiers, other sources' names
 	Circuits          Name = "circuits"           // layouts, winners, lap records
+	Overview          Name = "overview"           // a season in one answer
 	Bulk              Name = "bulk"
 )
 
@@ -158,6 +159,7 @@ var Endpoints = []Endpoint{
 	endpoint(Endpoint{Name: FormerCareers, Params: []Param{championship}, Additive: true}, "/{type}"),
 	endpoint(Endpoint{Name: Identifiers, Params: []Param{identified}, Additive: true}, "/{type}"),
 	endpoint(Endpoint{Name: Circuits, Params: []Param{season}, Additive: true}, "/{year}", "/{year=all}"),
+	endpoint(Endpoint{Name: Overview, Params: []Param{season}, Additive: true}, "", "/{year}"),
 	endpoint(Endpoint{Name: Bulk, Params: []Param{season}, Additive: true, File: true}, "/{year}"),
 }
 

@@ -302,6 +302,7 @@ func TestAll(t *testing.T) {
 		identifiers/circuits identifiers/constructors identifiers/drivers identifiers/grands-prix
 		live live/none live/session/2025001 live/session/2026002
 		next-race
+		overview overview/2025 overview/2026
 		predictions/2025 predictions/2026 predictions/none
 		predictions/session/2025001 predictions/session/2026002
 		probabilities/2025 probabilities/2026 probabilities/none

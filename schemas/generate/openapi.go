@@ -35,6 +35,7 @@ var path = template.Must(template.New("path").Parse(`{{.Path}}:
           X-RateLimit-Reset: {$ref: '#/components/headers/RateLimitReset'}
           Access-Control-Allow-Origin: {$ref: '#/components/headers/AllowOrigin'}
           Access-Control-Expose-Headers: {$ref: '#/components/headers/ExposeHeaders'}
+          X-Gridcast-World: {$ref: '#/components/headers/World'}
           ETag: {$ref: '#/components/headers/ETag'}
           Vary: {$ref: '#/components/headers/Vary'}
 {{- if .File}}
@@ -44,6 +45,7 @@ var path = template.Must(template.New("path").Parse(`{{.Path}}:
         content:
           application/zip: {}
 {{- else}}
+          X-Gridcast-Clock: {$ref: '#/components/headers/Clock'}
           Content-Encoding: {$ref: '#/components/headers/ContentEncoding'}
           Cache-Control: {$ref: '#/components/headers/CacheControl'}
         content:
@@ -137,7 +139,7 @@ func parameters(e catalog.Endpoint) []string {
 func allSeasons(e catalog.Endpoint) bool {
 	hasYear := slices.ContainsFunc(e.Params, func(p catalog.Param) bool { return p.Name == "year" })
 	return hasYear && slices.ContainsFunc(catalog.All(catalog.Known{Seasons: []int{2024}, Current: 2024}, nil), func(v catalog.Variant) bool {
-		return v.Endpoint == e.Name && v.Year == 0 && v.SessionKey == 0
+		return v.Endpoint == e.Name && strings.HasSuffix(v.Path(), "/all")
 	})
 }
 

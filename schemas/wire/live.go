@@ -55,8 +55,12 @@ type LiveCar struct {
 	Position int        `json:"position,omitzero"`
 	Driver   DriverCode `json:"driver"`
 	DriverID DriverID   `json:"driver_id"`
+	// Full name of the driver; absent in a timeline.
+	Name string `json:"name,omitzero"`
 	// Identifier of the team, the same for ever; absent if the driver's team is not known.
 	TeamID string `json:"team_id,omitzero"`
+	// The team's colour; absent if unknown, and in a timeline.
+	TeamColour Colour `json:"team_colour,omitzero"`
 	// The time behind the leader, in milliseconds; absent if it is not known.
 	GapMS *int `json:"gap_ms,omitzero"`
 	// Whole laps behind the leader, for a lapped car.
@@ -71,6 +75,10 @@ type LiveCar struct {
 	Points *float64 `json:"points,omitzero"`
 	// The car no longer runs, or was not classified.
 	Out bool `json:"out,omitzero"`
+	// As in /results; absent until the result is verified.
+	Status ResultStatus `json:"status,omitzero"`
+	// Why the driver retired, did not start, or was disqualified; absent until the result is verified.
+	Reason string `json:"reason,omitzero"`
 	// The line of the source does not name the car. It stands where it was, for two laps; then it is out until a
 	// line names it.
 	Carried bool `json:"carried,omitzero"`
@@ -118,6 +126,8 @@ type LiveResult struct {
 	// The winner; the same as podium.p1.
 	Winner DriverCode `json:"winner"`
 	Podium LivePodium `json:"podium"`
+	// When the result was verified and revised, as in /results.
+	Revisions []Revision `json:"revisions"`
 }
 
 // LivePodium are the drivers on the first three places; a place nobody holds is absent.
