@@ -86,15 +86,15 @@ func TestRaceWeekend(t *testing.T) {
 		rendered []string // variants, by path, of the bytes that are new
 	}{
 		{"the grid is known", qualified, ledger.PickFrozen, []string{
-			"head-to-head/2024", "live", "next-race", "predictions/2024", "predictions/session/2024011", "probabilities/2024", "probabilities/session/2024011",
+			"head-to-head/2024", "live", "next-race", "overview", "overview/2024", "predictions/2024", "predictions/session/2024011", "probabilities/2024", "probabilities/session/2024011",
 			"sessions", "sessions/session/2024011", "weekends/2024", "weekends/session/2024011",
 		}},
-		{"lights out", lightsOut, "", []string{"calendar/2024", "next-race", "weekends/2024", "weekends/session/2024011"}},
+		{"lights out", lightsOut, "", []string{"calendar/2024", "next-race", "overview", "overview/2024", "weekends/2024", "weekends/session/2024011"}},
 		{
 			"the result is verified", lightsOut.Add(3 * time.Hour), ledger.ResultVerified,
 			[]string{
 				"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all",
-				"careers/drivers/2024", "careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "predictions/2024", "predictions/session/2024011",
+				"careers/drivers/2024", "careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "overview", "overview/2024", "predictions/2024", "predictions/session/2024011",
 				"results/2024", "results/session/2024011", "sessions", "sessions/session/2024011",
 				"standings/constructors/2024", "standings/drivers/2024", "standings-progress/constructors/2024",
 				"standings-progress/drivers/2024", "weekends/2024", "weekends/session/2024011",

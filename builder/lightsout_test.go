@@ -274,7 +274,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 		paths = append(paths, d.Path)
 	}
 	if want := []string{
-		"calendar/2025", "calendar/2026", "circuits/2025", "circuits/2026", "circuits/all", "identifiers/circuits", "next-race",
+		"calendar/2025", "calendar/2026", "circuits/2025", "circuits/2026", "circuits/all", "identifiers/circuits", "next-race", "overview", "overview/2025", "overview/2026",
 		"weekends/2025", "weekends/2026",
 		"weekends/session/2025001", "weekends/session/2025002", "weekends/session/2025003",
 		"weekends/session/2026001", "weekends/session/2026002", "weekends/session/2026003",

@@ -27,6 +27,7 @@ func TestEveryEndpointIsInTheDownload(t *testing.T) {
 
 		catalog.ChangesLog: "it is of all seasons; the changes of a season are in its download",
 
+		catalog.Overview:      "it repeats rows of other documents",
 		catalog.Identifiers:   "it is of all seasons; the rows of the download have the identifiers",
 		catalog.FormerCareers: "it is of all seasons; those of a season are in its download",
 	}

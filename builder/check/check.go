@@ -77,6 +77,7 @@ func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Se
 		accuracy: decode[wire.Accuracy](&r, of(catalog.Accuracy)),
 		results:  decode[[]wire.ResultRecord](&r, of(catalog.Results)),
 		weekends: decode[[]wire.Weekend](&r, of(catalog.Weekends)),
+		overview: decode[wire.Overview](&r, of(catalog.Overview)),
 	}
 	alike := map[string]bool{}
 	if len(r.faults) == 0 {

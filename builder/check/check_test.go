@@ -63,6 +63,18 @@ func TestFaults(t *testing.T) {
 		// Calendar.
 		{name: "a finished round without a winner", edit: func(_ *world, s *smallSeason) { s.calendar[0].Winner, s.picks[0].Result.Winner = "", "" }},
 		{name: "a round to come with a winner", edit: func(_ *world, s *smallSeason) { s.calendar[2].Winner = "ANN" }},
+		{name: "another status in the overview", edit: func(_ *world, s *smallSeason) {
+			s.overview = func(o *wire.Overview) { o.Rounds[2].Status = wire.Live }
+		}},
+		{name: "the overview lacks a pick", edit: func(_ *world, s *smallSeason) {
+			s.overview = func(o *wire.Overview) { o.Rounds[0].Prediction = nil }
+		}},
+		{name: "other points in the overview", edit: func(_ *world, s *smallSeason) {
+			s.overview = func(o *wire.Overview) { o.Drivers[1].Standing.Points = 19 }
+		}},
+		{name: "the overview lacks a driver and a pair", edit: func(_ *world, s *smallSeason) {
+			s.overview = func(o *wire.Overview) { o.Drivers, o.TeamMates = o.Drivers[:2], o.TeamMates[:0] }
+		}},
 		{name: "a session key used in two seasons", edit: func(w *world, _ *smallSeason) { w.seasons[2024].calendar[0].SessionKey = 2025001 }},
 
 		// Results and weekends against the calendar.

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"gridcast/schemas/catalog"
@@ -20,6 +21,7 @@ type content struct {
 	accuracy wire.Accuracy
 	results  []wire.ResultRecord
 	weekends []wire.Weekend
+	overview wire.Overview
 	statistics
 }
 
@@ -70,6 +72,7 @@ func (c *content) contradictions(faults Faults) {
 	c.checkProgress(faults)
 	c.checkHeadToHead(faults.of(catalog.Variant{Endpoint: catalog.HeadToHead, Year: c.year}))
 	c.checkCareers(faults.of(catalog.Variant{Endpoint: catalog.Careers, Type: catalog.DriversType, Year: c.year}))
+	c.checkOverview(faults.of(catalog.Variant{Endpoint: catalog.Overview, Year: c.year}))
 }
 
 // contradictions notes the places where seasons, and the documents about no single season, do not fit
@@ -78,8 +81,13 @@ func (r *reader) contradictions(seasons []Season) {
 	sessions := map[int64]int{}
 	starts := map[wire.Instant]string{}
 	var hits tally
+	overview := catalog.Variant{Endpoint: catalog.Overview}
+	shown, rounds := decode[wire.Overview](r, overview), []wire.OverviewRound{}
 	for i := range seasons {
 		s := &seasons[i]
+		if s.Year >= shown.Season {
+			rounds = append(rounds, overviewRounds(s.calendar, s.picks)...)
+		}
 		calendar := r.faults.of(catalog.Variant{Endpoint: catalog.Calendar, Year: s.Year})
 		for _, e := range s.calendar {
 			if other, taken := sessions[e.SessionKey]; taken {
@@ -97,6 +105,9 @@ func (r *reader) contradictions(seasons []Season) {
 		if _, ok := r.bodies[odds.Path()]; ok {
 			checkOdds(decode[wire.TitleOdds](r, odds), r.faults.of(odds))
 		}
+	}
+	if !reflect.DeepEqual(shown.Rounds, rounds) {
+		r.faults.of(overview)("the rounds differ from those of the calendars and the predictions")
 	}
 	forecast := catalog.Variant{Endpoint: catalog.Forecast}
 	if _, ok := r.bodies[forecast.Path()]; ok {

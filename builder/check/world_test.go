@@ -36,6 +36,32 @@ type smallSeason struct {
 	teamwise []wire.ConstructorProgress
 	pairs    []wire.HeadToHead
 	careers  []wire.Career
+	overview func(*wire.Overview) // changes what follows from the others
+}
+
+// overviewOf returns the overview that follows from the other documents of a season.
+func (s *smallSeason) overviewOf(year int) wire.Overview {
+	o := wire.NewOverview(year)
+	for _, e := range s.calendar {
+		r := wire.OverviewRound{SessionKey: e.SessionKey, GPName: e.GPName, Circuit: e.Circuit, Country: e.Country, Date: e.Date, DateStart: e.DateStart, Status: e.Status, Winner: e.Winner}
+		for i := range s.picks {
+			if s.picks[i].SessionKey == e.SessionKey {
+				r.Prediction = &s.picks[i].Prediction
+			}
+		}
+		o.Rounds = append(o.Rounds, r)
+	}
+	for _, d := range s.drivers {
+		o.Drivers = append(o.Drivers, wire.OverviewDriver{
+			Driver: d.Driver, DriverID: d.Name, Name: d.Name, LastName: d.Name, Team: d.Team,
+			Standing: &wire.Figures{Position: d.Position, Wins: d.Wins, Podiums: d.Podiums, Points: d.Points},
+		})
+	}
+	o.TeamMates = append(o.TeamMates, s.pairs...)
+	if s.overview != nil {
+		s.overview(&o)
+	}
+	return o
 }
 
 var (
@@ -193,6 +219,9 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 			put(catalog.Variant{Endpoint: catalog.Weekends, SessionKey: r.SessionKey}, wire.Wrap([]wire.Weekend{r}, renderedAt))
 		}
 	}
+	for year, s := range w.seasons {
+		put(catalog.Variant{Endpoint: catalog.Overview, Year: year}, wire.Wrap(s.overviewOf(year), renderedAt))
+	}
 	for _, v := range catalog.All(catalog.Known{Current: known.Current}, nil) {
 		put(v, wire.Wrap([]struct{}{}, renderedAt)) // for session keys without a document
 	}
@@ -200,6 +229,7 @@ func (w *world) bodies(t *testing.T) map[string][]byte {
 	put(catalog.Variant{Endpoint: catalog.Live, SessionKey: catalog.NoSession}, wire.Wrap(wire.LiveRace{State: wire.LiveNone}, renderedAt))
 	delete(bodies, catalog.Variant{Endpoint: catalog.TrackRecord}.Path())
 	put(catalog.Variant{Endpoint: catalog.Forecast}, wire.Wrap([]wire.ForecastRecord{w.forecast}, renderedAt))
+	put(catalog.Variant{Endpoint: catalog.Overview}, wire.Wrap(w.seasons[2025].overviewOf(2025), renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Drivers}, wire.Wrap(w.grid, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.Changes}, wire.Wrap(w.changes, renderedAt))
 	put(catalog.Variant{Endpoint: catalog.ChangesLog, Page: catalog.NoPage}, wire.Wrap(wire.ChangesPage{Changes: []wire.LoggedChange{}}, renderedAt))

@@ -36,7 +36,11 @@ func Timeline(race *running.Race, now time.Time) wire.LiveRace {
 	data.Timeline = []wire.LiveLap{}
 	for i := range race.Moments {
 		m := &race.Moments[i]
-		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: liveOrder(race, m)})
+		order := liveOrder(race, m)
+		for k := range order {
+			order[k].Name, order[k].TeamColour = "", "" // which would make a timeline twice as long
+		}
+		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: order})
 	}
 	return data
 }
@@ -59,11 +63,13 @@ func liveData(race *running.Race, now time.Time) wire.LiveRace {
 		data.State = wire.LiveOver
 		places := almanac.Podium(r.Result.Rows)
 		podium := wire.LivePodium{P1: r.Code(places[0]), P2: r.Code(places[1]), P3: r.Code(places[2])}
-		data.Result = &wire.LiveResult{Winner: podium.P1, Podium: podium}
-		for _, row := range r.Result.Rows {
+		data.Result = &wire.LiveResult{Winner: podium.P1, Podium: podium, Revisions: revisions(r)}
+		rows, _ := verifiedRows(r)
+		for _, row := range rows {
 			points := row.Points
 			car := carOf(r, row.Driver)
-			car.Position, car.TeamID, car.Points, car.Out = row.Position, string(row.Team), &points, row.Position == 0
+			car.Position, car.TeamID, car.TeamColour, car.Points, car.Out = row.Position, string(row.Team), r.Colour(row.Team), &points, row.Position == 0
+			car.Status, car.Reason = statusOf(&row), row.Reason
 			data.Order = append(data.Order, car)
 		}
 		return data
@@ -116,7 +122,8 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 
 // carOf returns the car of a driver with its names.
 func carOf(r *almanac.Round, driver season.DriverID) wire.LiveCar {
-	return wire.LiveCar{Driver: r.Code(driver), DriverID: r.Lasting(driver), TeamID: string(r.TeamOf(driver))}
+	team := r.TeamOf(driver)
+	return wire.LiveCar{Driver: r.Code(driver), DriverID: r.Lasting(driver), Name: r.Driver(driver).Name, TeamID: string(team), TeamColour: r.Colour(team)}
 }
 
 // place gives a car its place, the points of the place, and its chances if the forecast has them.

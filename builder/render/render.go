@@ -126,6 +126,7 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 	catalog.FormerCareers: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return careers(a, v, former), nil },
 	catalog.Identifiers:   func(a *almanac.Almanac, v catalog.Variant) (any, error) { return identifiers(a, v.Type) },
 	catalog.Circuits:      func(a *almanac.Almanac, v catalog.Variant) (any, error) { return circuits(a, v.Year), nil },
+	catalog.Overview:      func(a *almanac.Almanac, v catalog.Variant) (any, error) { return overview(a, v.Year), nil },
 	catalog.Changes:       func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
 	catalog.ChangesLog:    func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changesPage(a, v.Page), nil },
 }

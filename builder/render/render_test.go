@@ -199,6 +199,7 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 		"careers/constructors/2024", "careers/constructors/2025", "careers/constructors/all", "careers/drivers/2024", "careers/drivers/2025", "careers/drivers/all",
 		"changes/2024", "changes/2025", "changes/all", "changes/log/1", "changes/log/none", "circuits/2024", "circuits/2025", "circuits/all", "drivers", "forecast-history", "forecast-history/none", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025",
 		"identifiers/circuits", "identifiers/constructors", "identifiers/drivers", "identifiers/grands-prix", "next-race",
+		"overview", "overview/2024", "overview/2025",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
 		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
 		"results/2024", "results/2025", "results/none", "results/session/2025001",

@@ -29,16 +29,22 @@ func verifiedRows(r *almanac.Round) (race, sprint []ledger.Row) {
 func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
 	race, sprint := verifiedRows(r)
 	rec := wire.ResultRecord{
-		SessionKey: r.Session, GPName: r.Facts.Name, Revisions: []wire.Revision{},
+		SessionKey: r.Session, GPName: r.Facts.Name, Revisions: revisions(r),
 		Race: classification(y, r, race),
 	}
 	if sprint != nil {
 		rec.Sprint = classification(y, r, sprint)
 	}
-	for _, v := range r.Record.Revisions {
-		rec.Revisions = append(rec.Revisions, wire.Revision{Revision: v.Revision, At: wire.Instant(v.At), By: role(v.Actor), Reason: v.Reason})
-	}
 	return rec
+}
+
+// revisions lists the verifications of a round's result, oldest first.
+func revisions(r *almanac.Round) []wire.Revision {
+	list := []wire.Revision{}
+	for _, v := range r.Record.Revisions {
+		list = append(list, wire.Revision{Revision: v.Revision, At: wire.Instant(v.At), By: role(v.Actor), Reason: v.Reason})
+	}
+	return list
 }
 
 var outcomes = map[season.Outcome]wire.ResultStatus{
@@ -46,6 +52,13 @@ var outcomes = map[season.Outcome]wire.ResultStatus{
 	season.DidNotFinish: wire.DidNotFinish, season.DidNotStart: wire.DidNotStart, season.Disqualified: wire.Disqualified,
 	season.DidNotQualify: wire.DidNotQualify, season.DidNotPreQualify: wire.DidNotPreQualify,
 	season.DidNotPractise: wire.DidNotPractise, season.ExcludedBeforeStart: wire.Excluded,
+}
+
+func statusOf(row *ledger.Row) wire.ResultStatus {
+	if row.Position > 0 {
+		return wire.Classified
+	}
+	return outcomes[row.Status]
 }
 
 // classification lists verified rows by position. Rows without a position come last.
@@ -56,11 +69,8 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row) []
 		rows[i] = wire.ResultRow{
 			Position: v.Position, Driver: y.Codes()[v.Driver], DriverID: r.Lasting(v.Driver), Name: r.Driver(v.Driver).Name,
 			Team: r.Team(v.Team).Name, TeamID: string(v.Team),
-			TeamColour: r.Colour(v.Team), Number: v.Number, Status: wire.Classified, Grid: v.Grid, Laps: v.Laps,
+			TeamColour: r.Colour(v.Team), Number: v.Number, Status: statusOf(&v), Grid: v.Grid, Laps: v.Laps,
 			TimeMS: v.TimeMS, GapMS: v.GapMS, GapLaps: v.GapLaps, Points: v.Points, Reason: v.Reason, Shared: v.Shared,
-		}
-		if v.Position == 0 {
-			rows[i].Status = outcomes[v.Status]
 		}
 	}
 	return rows

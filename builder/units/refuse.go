@@ -132,6 +132,8 @@ func Empty(path string, generatedAt time.Time) ([]byte, error) {
 		return wire.Marshal(wire.Wrap(wire.ChangesPage{Page: max(variant.Page, 0), Changes: []wire.LoggedChange{}}, generatedAt))
 	case catalog.Accuracy:
 		return wire.Marshal(wire.Wrap(wire.Accuracy{}, generatedAt))
+	case catalog.Overview:
+		return wire.Marshal(wire.Wrap(wire.NewOverview(variant.Year), generatedAt))
 	}
 	return wire.Marshal(wire.Wrap([]struct{}{}, generatedAt))
 }
