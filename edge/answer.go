@@ -17,6 +17,7 @@ import (
 type answer struct {
 	response   *resident.Response
 	retryAfter int           // seconds; 0: no such header
+	clock      int64         // race time, Unix seconds; 0: it is real time, and there is no such header
 	file       *openFile     // the body; nil: the response's own
 	rate       limit.Verdict // zero: nothing is limited here, and the answer has no rate fields
 
@@ -30,6 +31,7 @@ var (
 	rateRemaining = []byte("X-RateLimit-Remaining")
 	rateReset     = []byte("X-RateLimit-Reset")
 	retryAfter    = []byte("Retry-After")
+	raceClock     = []byte("X-Gridcast-Clock")
 )
 
 // write puts the answer into the server's response. It does not allocate.
@@ -43,6 +45,9 @@ func (a *answer) write(response *fasthttp.Response) {
 	}
 	if a.retryAfter > 0 {
 		setInt(h, retryAfter, int64(a.retryAfter))
+	}
+	if a.clock != 0 {
+		setInt(h, raceClock, a.clock)
 	}
 	if a.file != nil {
 		response.SetBodyStream(a.file, a.file.size) // closes it

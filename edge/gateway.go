@@ -135,11 +135,16 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 	}
 
 	page := g.route(r, w, set, &a)
-	switch {
-	case page == nil: // route has answered
-	case page.Countdown != nil:
-		a.response = w.countdown.answer(page.Countdown, g.raceTime(set, now))
-	default:
+	if page == nil { // route has answered
+		return a
+	}
+	race := g.raceTime(set, now)
+	if !race.Equal(now) {
+		a.clock = race.Unix()
+	}
+	if page.Countdown != nil {
+		a.response = w.countdown.answer(page.Countdown, race)
+	} else {
 		a.response = page.Answer(r.acceptEncoding, r.ifNoneMatch)
 	}
 	return a

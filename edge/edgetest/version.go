@@ -160,6 +160,15 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			Driver: "NOR", Name: "Lando Norris", FirstName: "Lando", LastName: "Norris", Number: 4, Team: "McLaren", Country: "GBR",
 		}}
 	},
+	catalog.Overview: func(catalog.Variant, int64) any {
+		o := wire.NewOverview(2024)
+		o.Rounds = append(o.Rounds, wire.OverviewRound{
+			SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Circuit: "Yas Marina", Country: "United Arab Emirates", Date: "2024-12-08",
+			DateStart: wire.Instant(AbuDhabi), Status: wire.Scheduled,
+			Prediction: &wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}},
+		})
+		return o
+	},
 	catalog.Accuracy: func(_ catalog.Variant, n int64) any { return wire.Accuracy{RacesEvaluated: int(n)} },
 	catalog.Live: func(v catalog.Variant, n int64) any {
 		if v.SessionKey == catalog.NoSession {

@@ -60,7 +60,7 @@ var (
 
 	noSniff     = Field{[]byte("X-Content-Type-Options"), []byte("nosniff")}
 	anyOrigin   = Field{[]byte("Access-Control-Allow-Origin"), []byte("*")}
-	exposed     = Field{[]byte("Access-Control-Expose-Headers"), []byte("Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Repr-Digest, Link")}
+	exposed     = Field{[]byte("Access-Control-Expose-Headers"), []byte("Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Repr-Digest, Link, X-Gridcast-World, X-Gridcast-Clock")}
 	noStore     = Field{[]byte("Cache-Control"), []byte("no-store")}
 	variesByKey = Field{[]byte("Vary"), []byte("Accept-Encoding, Authorization, X-API-Key")} // a browser's cache must not answer for another key
 	moving      = Field{[]byte("Cache-Control"), []byte("private, max-age=30, must-revalidate")}
