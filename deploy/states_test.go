@@ -370,6 +370,10 @@ func (s *states) cells(state string, key int64) []string {
 	if held != len(results) {
 		fault("/circuits has %d races, /results %d rounds", held, len(results))
 	}
+	s.overview(state, fault, cell, nextStart, standings, calendar, picks, drivers, len(duels))
+	if race.Result != nil && race.SessionKey == key && (len(oneResult) != 1 || len(race.Result.Revisions) != len(oneResult[0].Revisions) || len(race.Order) != len(oneResult[0].Race)) {
+		fault("/live has %d revisions and %d cars, /results: %v", len(race.Result.Revisions), len(race.Order), oneResult)
+	}
 	for _, f := range catalog.Feeds {
 		entry, ok := s.base.Entry(f.Stored)
 		if !ok {
@@ -389,6 +393,53 @@ func (s *states) cells(state string, key int64) []string {
 		fault("%s is refused: %s", r.Path, r.Reason)
 	}
 	return all
+}
+
+// overview compares /overview with the documents whose values it repeats.
+func (s *states) overview(state string, fault func(string, ...any), cell func(name, format string, args ...any), next time.Time, standings []wire.DriverStanding, calendar []wire.CalendarEntry, picks []wire.PredictionRecord, grid []wire.Driver, pairs int) {
+	s.t.Helper()
+	o, _ := answer[wire.Overview](s, catalog.Overview, "")
+	rounds, coming, picked, careers := map[int64]wire.OverviewRound{}, time.Time{}, 0, 0
+	for _, r := range o.Rounds {
+		rounds[r.SessionKey] = r
+		if r.Prediction != nil {
+			picked++
+		}
+		if start := time.Time(r.DateStart); r.Status == wire.Scheduled && start.After(s.now) && coming.IsZero() {
+			coming = start
+		}
+	}
+	cell("overview", "%d, %d rounds, %d picks, %d drivers, %d pairs", o.Season, len(o.Rounds), picked, len(o.Drivers), len(o.TeamMates))
+	for _, e := range calendar {
+		if r := rounds[e.SessionKey]; r.Status != e.Status || r.Winner != e.Winner || r.DateStart != e.DateStart {
+			fault("/overview has %+v, /calendar %+v", r, e)
+		}
+	}
+	for _, p := range picks {
+		if r := rounds[p.SessionKey]; s.season(catalog.Predictions) >= o.Season && (r.Prediction == nil || *r.Prediction != p.Prediction) {
+			fault("/overview has the pick %+v, /predictions %+v", r.Prediction, p.Prediction)
+		}
+	}
+	if !coming.IsZero() && !coming.Equal(next) {
+		fault("the next race of /overview is at %s, /next-race says %s", coming, next)
+	}
+	for i, row := range standings {
+		if o.Season != s.season(catalog.Standings) || o.Drivers[i].Driver != row.Driver || o.Drivers[i].Standing.Points != row.Points {
+			fault("/overview of %d has %+v, /standings of %d %+v", o.Season, o.Drivers[i], s.season(catalog.Standings), row)
+		}
+	}
+	for _, d := range o.Drivers {
+		if d.Career != nil {
+			careers++
+		}
+		i := slices.IndexFunc(grid, func(g wire.Driver) bool { return g.Driver == d.Driver && g.Number == d.Number && g.Team == d.Team })
+		if i >= 0 {
+			grid = slices.Delete(slices.Clone(grid), i, i+1)
+		}
+	}
+	if len(grid) > 0 || careers == 0 || o.Season == s.season(catalog.HeadToHead) && len(o.TeamMates) != pairs {
+		fault("/overview lacks %v of the grid; it has %d careers, and %d pairs for %d", grid, careers, len(o.TeamMates), pairs)
+	}
 }
 
 // is writes down a state.

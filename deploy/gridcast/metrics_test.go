@@ -275,13 +275,13 @@ func TestCostOfChanges(t *testing.T) {
 		// The grid is that of the latest qualifying, so it changes along with the pick, and a driver who is back on it gets a
 		// portrait again.
 		{"pick frozen", "2024-11-23T08:00:00Z", []string{
-			"drivers", "head-to-head/2024", "live", "next-race", "portraits/kevin-magnussen.svg", predictions, session, "probabilities/2024", "probabilities/session/2024022",
+			"drivers", "head-to-head/2024", "live", "next-race", "overview", "overview/2024", "portraits/kevin-magnussen.svg", predictions, session, "probabilities/2024", "probabilities/session/2024022",
 			"sessions", "sessions/session/2024022", "weekends/2024", "weekends/session/2024022",
 		}, 1},
-		{"lights out", "2024-11-24T06:00:01Z", []string{"calendar/2024", "next-race", "weekends/2024", "weekends/session/2024022"}, 0},
+		{"lights out", "2024-11-24T06:00:01Z", []string{"calendar/2024", "next-race", "overview", "overview/2024", "weekends/2024", "weekends/session/2024022"}, 0},
 		{"result verified", "2024-11-24T09:00:00Z", []string{
 			"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all", "careers/drivers/2024",
-			"careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", predictions, session, "results/2024", "results/session/2024022", "sessions",
+			"careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "overview", "overview/2024", predictions, session, "results/2024", "results/session/2024022", "sessions",
 			"sessions/session/2024022", "standings-progress/constructors/2024", "standings-progress/drivers/2024", "standings/constructors/2024", "standings/drivers/2024", "weekends/2024", "weekends/session/2024022",
 		}, 1},
 	} {

@@ -57,12 +57,12 @@ const when = (instant) => new Date(instant).toLocaleString([], { dateStyle: "med
 const answers = new Map(), pauses = new Map();
 const NOTES = { offline: "No connection.", unavailable: "The service does not answer.", limited: "Too many requests.", "bad-key": "No longer updated.", failed: "No longer updated." };
 
-// ask returns the answer of an address. It sends no request for age milliseconds after the last one, by default for
-// as long as the answer does not change. Its error has the state, and the milliseconds to wait.
-function ask(url, key, age, name) {
+// ask returns the answer of an address. It sends no request for as long as the last answer may be kept. Its error has the
+// state, and the milliseconds to wait.
+function ask(url, key, name) {
   const id = key + " " + url, now = performance.now(), kept = answers.get(id) ?? { fresh: 30 };
   answers.set(id, kept);
-  if (kept.at + (age ?? 1e3 * kept.fresh) > now) return kept;
+  if (kept.at + 1e3 * kept.fresh > now) return kept;
   return kept.pending ??= send(url, key, kept, name).finally(() => delete kept.pending);
 }
 async function send(url, key, kept, name) {
@@ -83,8 +83,9 @@ async function send(url, key, kept, name) {
     console.error(`gridcast: ${refused ? "the key of " : ""}<${name}> is refused on ${location.origin} (${r.status}: ${body.message}). Readers see the text between its tags, or the last data. ` + (refused ? `Put a valid key into its attribute key: gridcast keys list shows keys and their origins, gridcast keys create --origin ${location.origin} makes one for this page.` : "Correct its attributes."));
     throw { state: refused ? "bad-key" : "failed", wait: 10 * MINUTE };
   }
+  const date = Date.parse(r.headers.get("Date")), near = Math.abs(date - Date.now()) < MINUTE; // a cache's answer may be some seconds old
   return Object.assign(kept, {
-    body: r.status === 404 ? null : body, tag: r.headers.get("ETag"), at: performance.now(), date: Date.parse(r.headers.get("Date")) || Date.now(),
+    body: r.status === 404 ? null : body, tag: r.headers.get("ETag"), at: performance.now(), now: 1e3 * r.headers.get("X-Gridcast-Clock") || (!near && date) || Date.now(), simulated: r.headers.has("X-Gridcast-World"),
     fresh: /max-age=(\d+)/.exec(r.headers.get("Cache-Control"))?.[1] ?? kept.fresh, // seconds
     spare: !(2 * r.headers.get("X-RateLimit-Remaining") < r.headers.get("X-RateLimit-Limit")), // the key has half of its requests left
   });
@@ -131,7 +132,7 @@ class Element extends HTMLElement {
     this.state = state;
     this.words = words;
     if (this.getAttribute("state") !== (fault ?? state)) this.setAttribute("state", fault ?? state);
-    const text = [words, fault && (shown || !/key|failed/.test(fault)) && NOTES[fault], fault && shown && `As of ${when(shown)}.`].filter(Boolean).join(" ");
+    const text = [this.kept?.simulated && "Simulated, not a real race.", words, fault && (shown || !/key|failed/.test(fault)) && NOTES[fault], fault && shown && `As of ${when(shown)}.`].filter(Boolean).join(" ");
     if (this.note.textContent !== text) this.note.textContent = text;
   }
   show(state, words, title, ...nodes) {
@@ -167,7 +168,7 @@ class Element extends HTMLElement {
     this.fault = fault && (fault.state ?? "offline");
     if (fault) this.say();
     else {
-      if (!built) this.shown = this.kept?.date;
+      if (!built) this.shown = this.kept.now;
       draw();
     }
     if (built) return;
@@ -175,26 +176,26 @@ class Element extends HTMLElement {
     this.#again = performance.now() + wait;
     this.#timer = setTimeout(this.wake, wait + Math.random() * 2e3);
   }
-  // get returns the envelope of a path, null where there is nothing. The element is as old as its answers without an age.
-  async get(path, age) {
+  // get returns the envelope of a path, null where there is nothing.
+  async get(path) {
     const url = new URL("api/v1/" + path, new URL((this.getAttribute("api") ?? HOME).replace(/\/?$/, "/"), location.href));
-    const kept = await ask(url, this.getAttribute("key") ?? "", age, this.localName);
-    if (age == null) this.kept = kept;
-    return kept.body;
+    this.kept = await ask(url, this.getAttribute("key") ?? "", this.localName);
+    return this.kept.body;
   }
   // path adds the attributes of these names as parameters.
   path(path, ...names) {
     const query = new URLSearchParams(names.filter((n) => this.getAttribute(n)).map((n) => [n, this.getAttribute(n)]));
     return query.size ? path + "?" + query : path;
   }
-  // meet returns the drivers of the season by their codes. Without them codes are shown.
-  async meet() {
-    const answer = await this.get("drivers", 60 * MINUTE).catch(() => null);
-    this.drivers = Object.fromEntries((answer?.data ?? []).map((d) => [d.driver, d]));
+  // overview returns the overview of the season, with its drivers by their codes.
+  async overview() {
+    const season = (await this.get(this.path("overview", "year")))?.data ?? { rounds: [], drivers: [], team_mates: [] };
+    this.drivers = Object.fromEntries(season.drivers.map((d) => [d.driver, d]));
+    return season;
   }
   // called is the driver of a code with a name of this kind.
   called(code, kind, ...more) {
-    const d = this.drivers?.[code];
+    const d = this.drivers[code];
     return who(d?.[kind] ?? code, d, ...more);
   }
   limit(rows, most) {
@@ -207,32 +208,23 @@ const MISSING = { awaiting_result: "the result is awaited", postponed: "postpone
 
 class Next extends Element {
   every = MINUTE;
-  // The calendar changes at the start of a race, and seldom at other times.
   async load() {
-    const race = await this.get("next-race"), { kept } = this, near = this.race && (this.race.live || this.left() < 300);
-    const rounds = (await this.get("calendar", near ? MINUTE / 2 : 10 * MINUTE))?.data ?? [];
-    const live = rounds.find((e) => e.status === "live");
-    const picked = live && (await this.get("predictions?session_key=" + live.session_key, 10 * MINUTE));
-    const shown = live ? { ...live, name: live.gp_name, live, prediction: picked?.data[0]?.prediction } : race?.data;
-    if (shown?.prediction) await this.meet();
-    this.kept = kept;
+    const { rounds } = await this.overview(), { now, at } = this.kept;
     return () => {
-      // Time is the server's, by generated_at, and goes on by itself.
-      this.zero = race && Date.parse(race.meta.generated_at) - kept.at;
-      this.race = shown;
-      this.#show(rounds.slice(rounds.findLastIndex((e) => e.status === "finished") + 1).filter((e) => MISSING[e.status] && !(e.date > shown?.date_start)));
+      const live = rounds.find((e) => e.status === "live"), start = (e) => Date.parse(e.date_start ?? e.date + "T13:00Z");
+      this.zero = now - at;
+      this.race = live ?? rounds.find((e) => e.status === "scheduled" && start(e) > now);
+      this.start = this.race && start(this.race);
+      this.#show(rounds.slice(rounds.findLastIndex((e) => e.status === "finished") + 1).filter((e) => MISSING[e.status] && !(e.date > this.race?.date)));
     };
   }
-  left() {
-    return (Date.parse(this.race.date_start) - this.zero - performance.now()) / 1e3;
-  }
   #show(missing) {
-    const race = this.race, notes = missing.map((e) => make("p", { class: "muted", part: "notice" }, `${e.gp_name}: ${MISSING[e.status]}.`));
-    this.clock = race && make("div", { class: race.live ? "clock live" : "clock", role: "timer", "aria-label": "Time to the start", part: "clock" });
+    const race = this.race, live = race?.status === "live", notes = missing.map((e) => make("p", { class: "muted", part: "notice" }, `${e.gp_name}: ${MISSING[e.status]}.`));
+    this.clock = race && make("div", { class: live ? "clock live" : "clock", role: "timer", "aria-label": "Time to the start", part: "clock" });
     if (!race) return this.show("none", "", "No race is scheduled.", ...notes);
-    const start = race.date_start && new Date(race.date_start), pick = race.prediction;
-    this.show(undefined, "", race.name, muted(`${race.circuit}, ${race.country}`), this.clock,
-      start && muted(race.provisional ? start.toLocaleDateString([], { dateStyle: "long" }) + ", the hour is not known yet" : when(start) + " your time"),
+    const pick = race.prediction;
+    this.show(undefined, "", race.gp_name, muted(`${race.circuit}, ${race.country}`), this.clock,
+      muted(race.date_start ? when(race.date_start) + " your time" : new Date(race.date).toLocaleDateString([], { dateStyle: "long", timeZone: "UTC" }) + ", the hour is not known yet"),
       pick && make("p", { part: "pick" }, "Pick: ", this.called(pick.winner, "name"), ` (${pct(pick.confidence_pct)})`,
         ...["p2", "p3"].flatMap((place, i) => pick.podium[place] ? [i ? " and " : ", then ", this.called(pick.podium[place], "name")] : [])), ...notes);
     this.tick();
@@ -240,22 +232,21 @@ class Next extends Element {
   tick() {
     const { race, clock } = this;
     if (!race) return;
-    const left = race.live ? 0 : Math.max(0, Math.round(this.left())), two = (n) => String(Math.floor(n)).padStart(2, "0");
-    clock.textContent = race.live ? "Live" : left === 0 ? "Starting" : race.provisional ? `${Math.ceil(left / 86400)} d` :
+    const live = race.status === "live", left = live ? 0 : Math.max(0, Math.round((this.start - this.zero - performance.now()) / 1e3)), two = (n) => String(Math.floor(n)).padStart(2, "0");
+    clock.textContent = live ? "Live" : left === 0 ? "Starting" : !race.date_start ? `${Math.ceil(left / 86400)} d` :
       (left >= 86400 ? `${Math.floor(left / 86400)} d ` : "") + `${two((left / 3600) % 24)}:${two((left / 60) % 60)}:${two(left % 60)}`;
-    this.say(race.live ? "live" : left === 0 ? "starting" : "counting");
-    if (left === 0 && !race.live && !this.fault) this.soon();
+    this.say(live ? "live" : left === 0 ? "starting" : "counting");
+    if (left === 0 && !live && !this.fault) this.soon();
   }
 }
 
 class Season extends Element {
   async load() {
-    const picks = (await this.get(this.path("predictions", "year")))?.data ?? [];
-    if (!this.getAttribute("year")) await this.meet(); // codes of another season may be other drivers
+    const picks = (await this.overview()).rounds.filter((r) => r.prediction);
     return () => {
-      const scored = picks.filter((p) => p.result), said = (code, ...more) => this.called(code, "last_name", ...more);
-      this.show("ready", "", scored.length ? `${scored.filter((p) => p.winner_hit).length} of ${scored.length} winners picked` : "No race is scored yet",
-        picks.length && table(["Race", "Pick", "Winner"], picks.map((p) => [p.gp_name.replace(" Grand Prix", ""), said(p.prediction.winner, p.result ? p.winner_hit ? " ✓" : " ✗" : ""), p.result ? p.winner_hit ? "hit" : said(p.result.winner) : "no result yet"])));
+      const scored = picks.filter((p) => p.winner), hit = (p) => p.winner === p.prediction.winner, said = (code, ...more) => this.called(code, "last_name", ...more);
+      this.show("ready", "", scored.length ? `${scored.filter(hit).length} of ${scored.length} winners picked` : "No race is scored yet",
+        picks.length && table(["Race", "Pick", "Winner"], picks.map((p) => [p.gp_name.replace(" Grand Prix", ""), said(p.prediction.winner, p.winner ? hit(p) ? " ✓" : " ✗" : ""), p.winner ? hit(p) ? "hit" : said(p.winner) : "no result yet"])));
     };
   }
 }
@@ -268,22 +259,19 @@ class Standings extends Element {
   }
 }
 
-// No document has all of a driver, so this element reads four. All its copies on a page share them.
 class Driver extends Element {
   async load() {
-    const code = this.getAttribute("driver")?.toUpperCase(), year = this.getAttribute("year");
-    const [pairs, careers] = await Promise.all([this.get(this.path("head-to-head", "year"), MINUTE), this.get("careers", 60 * MINUTE).catch(() => null), year || this.meet()]);
-    const all = (await this.get(this.path("standings", "year")))?.data ?? [], row = all.find((d) => d.driver === code), now = !year && this.drivers[code], d = row ?? now;
+    const code = this.getAttribute("driver")?.toUpperCase(), { season, drivers, team_mates: pairs } = await this.overview(), d = this.drivers[code];
     return () => {
       if (!d) {
-        console.error(`gridcast: <gridcast-driver> has no driver "${code ?? ""}"${year ? " in " + year : ""}. Its attribute driver takes a code: ${[...new Set([...all.map((d) => d.driver), ...Object.keys(this.drivers ?? {})])].join(", ")}.`);
+        console.error(`gridcast: <gridcast-driver> has no driver "${code ?? ""}" in ${season}. Its attribute driver takes a code: ${drivers.map((d) => d.driver).join(", ")}.`);
         return this.show("none", "", "", make("slot"));
       }
-      const career = careers?.data.find((c) => c.name === d.name), facts = (title, of) => of && [title, ...["wins", "podiums", "points"].map((n) => of[n])];
-      this.show("ready", "", d.name, make("p", {}, who(now?.team ?? d.team, now || d), now && ` · number ${now.number} · ${now.country}`),
-        muted(!row ? "No result in this season yet" : row.position ? `Place ${row.position} of the championship` : "Not ranked in the championship", career && `. ${career.starts} starts, ${career.titles} title${career.titles === 1 ? "" : "s"}.`),
-        (row || career) && table(["Period", "Wins", "Podiums", "Points"], [facts(year ?? "Season", row), facts("Career", career)].filter(Boolean), "n"),
-        ...(pairs?.data ?? []).flatMap((p) => {
+      const { standing: row, career } = d, facts = (title, of) => of && [title, ...["wins", "podiums", "points"].map((n) => of[n])], { titles = 0 } = career ?? {};
+      this.show("ready", "", d.name, make("p", {}, who(d.team, d), d.number && ` · number ${d.number}`, d.country && ` · ${d.country}`),
+        muted(!row ? "No result in this season yet" : row.position ? `Place ${row.position} of the championship` : "Not ranked in the championship", career && `. ${career.starts} starts, ${titles} title${titles === 1 ? "" : "s"}.`),
+        (row || career) && table(["Period", "Wins", "Podiums", "Points"], [facts(season, row), facts("Career", career)].filter(Boolean), "n"),
+        ...pairs.flatMap((p) => {
           const [own, other] = p.first.driver === code ? [p.first, p.second] : p.second.driver === code ? [p.second, p.first] : [];
           const gap = p.median_gap_ms * (own === p.first ? -1 : 1);
           return own ? [table(["Head to head", code, other.driver], [["Qualifying", own.qualifying_ahead, other.qualifying_ahead], ["Race", own.race_ahead, other.race_ahead], ["Points", own.points, other.points]], "n"),
@@ -295,31 +283,25 @@ class Driver extends Element {
 
 class Live extends Element {
   async load() {
-    const answer = await this.get("live"), { kept } = this, race = answer?.data ?? {}, made = Date.parse(answer?.meta.generated_at);
-    const verified = race.state === "over" && !race.provisional;
-    // The classification says what became of a verified result later.
-    const result = verified ? (await this.get("results?session_key=" + race.session_key, 5 * MINUTE))?.data[0] : undefined;
-    if (!result) await this.meet();
+    const race = (await this.get("live"))?.data ?? {}, { kept } = this, verified = race.state === "over" && !race.provisional;
     return () => {
-      const clock = Math.abs(kept.date - made) < 30 * 864e5 && kept.date; // false: a replay has a clock of its own
-      if (clock || race.observed_at !== this.race?.observed_at) this.stale = kept.at + Date.parse(race.valid_until) - (clock || made);
+      this.stale = kept.at + Date.parse(race.valid_until) - kept.now;
       this.race = race;
       this.every = /none|over/.test(race.state ?? "none") ? 2 * MINUTE : MINUTE;
-      const last = result?.revisions?.at(-1), revised = last?.revision > 1, at = last ? " on " + when(last.at) : "", out = (result?.race ?? []).filter((d) => d.status === "disqualified");
+      const last = race.result?.revisions.at(-1), at = last ? " on " + when(last.at) : "", order = race.order ?? [], out = order.filter((d) => d.status === "disqualified");
       this.states = {
         none: ["none", ""],
         waiting: ["waiting", "Waiting for the first lap. The order is that of the grid."],
         running: ["running", "The race is running."],
         suspended: ["suspended", "The race is suspended: red flag."],
-        over: !verified ? ["over", "Finished. Provisional until the result is verified."] : revised ? ["revised", `Result revised${at}${last.reason ? ": " + last.reason.replace(/\.?$/, ".") : "."}`] : ["verified", `Result verified${at}.`],
+        over: !verified ? ["over", "Finished. Provisional until the result is verified."] : last?.revision > 1 ? ["revised", `Result revised${at}${last.reason ? ": " + last.reason.replace(/\.?$/, ".") : "."}`] : ["verified", `Result verified${at}.`],
       }[race.state ?? "none"] ?? [race.state, race.state];
       this.show(...this.states, race.gp_name ?? "No race is running",
         race.lap && !verified && muted(`Lap ${race.lap}${race.laps ? " of " + race.laps : ""}, seen ${new Date(race.observed_at).toLocaleTimeString()}${race.by_hand ? " by hand" : ""}`),
-        result?.race ? table(["Place", "Driver", "Points"], this.limit(result.race, 10).map((d) => [d.position ?? "–", who(d.name, d), d.position ? d.points : d.status.replaceAll("_", " ")]))
-          : race.order?.length && table(["Place", "Driver", "Gap", "Chance"], this.limit(race.order, 10).map((c) => {
-            const gap = c.gap_laps ? `${c.gap_laps} lap${c.gap_laps > 1 ? "s" : ""}` : c.gap_ms && (c.gap_ms / 1e3).toFixed(1);
-            return [c.position ?? "out", this.called(c.driver, "last_name"), gap ? "+" + gap : "", c.win_pct != null && !verified ? bar(c.win_pct, pct(c.win_pct)) : c.points];
-          })),
+        order.length && table(["Place", "Driver", ...(verified ? ["Points"] : ["Gap", "Chance"])], this.limit(order, 10).map((c) => {
+          const gap = c.gap_laps ? `${c.gap_laps} lap${c.gap_laps > 1 ? "s" : ""}` : c.gap_ms && (c.gap_ms / 1e3).toFixed(1), name = who(c.name ?? c.driver, c);
+          return verified ? [c.position ?? "–", name, c.position ? c.points : c.status?.replaceAll("_", " ")] : [c.position ?? "out", name, gap ? "+" + gap : "", c.win_pct != null ? bar(c.win_pct, pct(c.win_pct)) : c.points];
+        })),
         out.length && make("p", { part: "notice" }, "Disqualified: " + out.map((d) => d.name + (d.reason ? ` (${d.reason})` : "")).join(", ")));
       this.tick();
     };
