@@ -13,8 +13,8 @@ import (
 // grid and the careers.
 func overview(a *almanac.Almanac, year int) wire.Overview {
 	o := wire.NewOverview(cmp.Or(year, a.Past()))
-	for i := range a.Years {
-		if y := &a.Years[i]; y.Year == o.Season || year == 0 && y.Year > o.Season {
+	for _, y := range a.Years {
+		if y.Year == o.Season || year == 0 && y.Year > o.Season {
 			for k, e := range calendar(y) {
 				o.Rounds = append(o.Rounds, wire.OverviewRound{
 					SessionKey: e.SessionKey, GPName: e.GPName, Circuit: e.Circuit, Country: e.Country, Date: e.Date, DateStart: e.DateStart,
