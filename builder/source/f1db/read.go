@@ -89,14 +89,14 @@ func (in *reader) read(rel *release) error {
 	}
 	var readings []reading
 	for _, t := range thingTables {
-		readings = append(readings, reading{t, rel.appendThing(t)})
+		readings = append(readings, reading{t, eachRow(rel.appendThing(t))})
 	}
-	readings = append(readings, reading{racesTable, rel.appendRace}, reading{chronologyTable, rel.appendLink})
+	readings = append(readings, reading{racesTable, eachRow(rel.appendRace)}, reading{chronologyTable, eachRow(rel.appendLink)})
 	for _, t := range raceTables {
-		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.RaceID })})
+		readings = append(readings, reading{t, eachRow(rel.appendRow(t, func(r row) int { return r.RaceID }))})
 	}
 	for _, t := range seasonTables {
-		readings = append(readings, reading{t, rel.appendRow(t, func(r row) int { return r.Year })})
+		readings = append(readings, reading{t, eachRow(rel.appendRow(t, func(r row) int { return r.Year }))})
 	}
 	used := make(map[string]bool)
 	for _, t := range readings {
@@ -153,65 +153,62 @@ func decode(d *jsontext.Decoder, into any) (unread, err error) {
 	return unread, nil
 }
 
-// appendThing returns a function that decodes one row of a table of things. A thing that cannot be read is in rel.unread,
-// under the file that it has in a repository.
-func (rel *release) appendThing(t table) func(*jsontext.Decoder) error {
+// eachRow returns a function that decodes the next row of a table and hands it over with its number, from 1, and the error
+// about a value of a wrong type.
+func eachRow[T any](take func(n int, value T, unread error)) func(*jsontext.Decoder) error {
 	n := 0
 	return func(d *jsontext.Decoder) error {
 		n++
-		var value thing
+		var value T
 		unread, err := decode(d, &value)
+		if err == nil {
+			take(n, value, unread)
+		}
+		return err
+	}
+}
+
+// appendThing returns a function that takes a thing. A thing that cannot be read is in rel.unread, under the file that it
+// has in a repository.
+func (rel *release) appendThing(t table) func(int, thing, error) {
+	return func(n int, value thing, unread error) {
 		if unread != nil {
 			rel.unread[t.place(value.ID)] = fmt.Errorf("%s, row %d: %w", t.file(), n, unread)
-		} else if err == nil {
-			rel.things[t] = append(rel.things[t], value)
+			return
 		}
-		return err
+		rel.things[t] = append(rel.things[t], value)
 	}
 }
 
-// appendLink decodes a link of a chronology.
-func (rel *release) appendLink(d *jsontext.Decoder) error {
-	var l link
-	unread, err := decode(d, &l)
+// appendLink takes a link of a chronology.
+func (rel *release) appendLink(_ int, l link, unread error) {
 	if unread != nil {
 		rel.unread[fmt.Sprintf("%s/%s-%d.yml", chronologyTable.stem, l.Parent, l.Order)] = fmt.Errorf("%s: %w", chronologyTable.file(), unread)
-	} else if err == nil {
-		rel.chronology = append(rel.chronology, l)
+		return
 	}
-	return err
+	rel.chronology = append(rel.chronology, l)
 }
 
-// appendRace decodes a race. A value that cannot be read leaves out the part to which it belongs.
-func (rel *release) appendRace(d *jsontext.Decoder) error {
-	var r race
-	unread, err := decode(d, &r)
-	if err != nil {
-		return err
+// appendRace takes a race. A value that cannot be read leaves out the part to which it belongs.
+func (rel *release) appendRace(n int, r race, unread error) {
+	if rel.races = append(rel.races, r); unread == nil {
+		return
 	}
-	if rel.races = append(rel.races, r); unread != nil {
-		part := season.CalendarPart
-		switch key, _, _ := strings.Cut(unread.Error(), " "); {
-		case key == "date", key == "time":
-			part = season.StartPart
-		case strings.HasSuffix(key, "Date"), strings.HasSuffix(key, "Time"):
-			part = season.SessionsPart
-		}
-		rel.faults = append(rel.faults, fault{r.ID, part, fmt.Errorf("%s, row %d: %w", racesTable.file(), len(rel.races), unread)})
+	part := season.CalendarPart
+	switch key, _, _ := strings.Cut(unread.Error(), " "); {
+	case key == "date", key == "time":
+		part = season.StartPart
+	case strings.HasSuffix(key, "Date"), strings.HasSuffix(key, "Time"):
+		part = season.SessionsPart
 	}
-	return nil
+	rel.faults = append(rel.faults, fault{r.ID, part, fmt.Errorf("%s, row %d: %w", racesTable.file(), n, unread)})
 }
 
-// appendRow returns a function that decodes one row of a table and files it by its key.
-func (rel *release) appendRow(t table, key func(row) int) func(*jsontext.Decoder) error {
-	n := 0
-	return func(d *jsontext.Decoder) (err error) {
-		n++
-		r := row{n: n}
-		if r.unread, err = decode(d, &r); err == nil {
-			rel.rows[t][key(r)] = append(rel.rows[t][key(r)], r)
-		}
-		return err
+// appendRow returns a function that files a row of a table by its key.
+func (rel *release) appendRow(t table, key func(row) int) func(int, row, error) {
+	return func(n int, r row, unread error) {
+		r.n, r.unread = n, unread
+		rel.rows[t][key(r)] = append(rel.rows[t][key(r)], r)
 	}
 }
 

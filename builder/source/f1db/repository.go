@@ -32,17 +32,6 @@ func (t *Tree) facts(add media.Media) (season.Facts, Report, error) {
 	return facts, report, nil
 }
 
-// raceFiles are the files of a race's folder that hold the rows of a table.
-var raceFiles = map[string]table{
-	"free-practice-1-results.yml": practice[0], "free-practice-2-results.yml": practice[1],
-	"free-practice-3-results.yml": practice[2], "free-practice-4-results.yml": practice[3],
-	"sprint-qualifying-results.yml": sprintQualifying, "sprint-starting-grid-positions.yml": sprintGrid,
-	"sprint-race-results.yml": sprintResults, "qualifying-results.yml": qualifying,
-	"starting-grid-positions.yml": startingGrid, "race-results.yml": raceResults,
-	"fastest-laps.yml": fastestLaps, "pit-stops.yml": pitStops,
-	"driver-standings.yml": driverStandings, "constructor-standings.yml": teamStandings,
-}
-
 // release reads the tree into the rows of a release, so that both have one converter. It reads only
 // the things to which a row refers.
 func (t *Tree) release() (*release, error) {
@@ -63,13 +52,13 @@ func (t *Tree) release() (*release, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %q is not a year", name, yearName)
 		}
-		switch {
-		case file == "driver-standings.yml":
-			t.readRows(name, rel, finalDrivers, row{Year: year}, year, refer)
-		case file == "constructor-standings.yml":
-			t.readRows(name, rel, finalTeams, row{Year: year}, year, refer)
-		case path.Base(file) == "race.yml":
+		if path.Base(file) == "race.yml" {
 			t.readRace(name, year, rel, refer)
+		}
+		for _, of := range seasonTables {
+			if file == of.beside() {
+				t.readRows(name, rel, of, row{Year: year}, year, refer)
+			}
 		}
 	}
 	if len(rel.races) == 0 {
@@ -111,42 +100,36 @@ func (t *Tree) readRace(name string, year int, rel *release, refer references) {
 	refer.add("circuits", string(r.Circuit))
 	refer.add("grands-prix", string(r.GrandPrix))
 	rel.races = append(rel.races, r)
-	for _, file := range slices.Sorted(maps.Keys(raceFiles)) {
-		beside := path.Join(folder, file)
+	for _, of := range raceTables {
+		beside := path.Join(folder, of.beside())
 		if _, ok := t.files[beside]; ok {
-			t.readRows(beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer)
+			t.readRows(beside, rel, of, row{RaceID: r.ID, Year: year}, r.ID, refer)
 		}
 	}
 }
 
-// readRows reads the rows of a table. Each row is a copy of base with the keys of the file. A file that cannot be read
-// is a fault of the release and has no rows.
+// readRows reads the rows of a table, of the race and the year of base. A file that cannot be read is a fault of the release
+// and has no rows.
 func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) {
 	rel.files[of][key] = name
-	var rows []yamlRow
+	var rows []row
 	if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
 		rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s: %w", name, err)})
 		return
 	}
-	for i, y := range rows {
-		r := base
-		r.Order, r.n = i+1, i+1
-		r.Position, _ = strconv.Atoi(string(y.Position))
-		r.PositionText, r.Penalty = string(y.Position), string(y.Penalty)
-		r.Grid, _ = strconv.Atoi(string(y.Grid)) // PL is the pit lane
-		r.GridText, r.Gap, r.Interval = string(y.Grid), string(y.Gap), string(y.Interval)
-		r.Number, r.Driver, r.Team, r.Engine = string(y.Number), y.Driver, y.Team, y.Engine
-		r.Shared, r.Reason, r.Points, r.Stop, r.Lap = y.Shared, string(y.Reason), y.Points, y.Stop, y.Lap
-		r.Laps, _ = strconv.Atoi(string(y.Laps))
-		r.LapsText = string(y.Laps)
+	for i := range rows {
+		r := &rows[i]
+		r.RaceID, r.Year, r.Order, r.n = base.RaceID, base.Year, i+1, i+1
+		r.Position, _ = strconv.Atoi(r.PositionText)
+		r.Grid, _ = strconv.Atoi(r.GridText) // PL is the pit lane
+		r.Laps, _ = strconv.Atoi(r.LapsText)
 		for _, lap := range []struct {
-			text text
-			ms   *int64
-			key  string
-		}{{y.Time, &r.Time, "time"}, {y.Q1, &r.Q1, "q1"}, {y.Q2, &r.Q2, "q2"}, {y.Q3, &r.Q3, "q3"}} {
-			d, ok := season.ParseLapTime(string(lap.text))
+			text, key string
+			ms        *int64
+		}{{r.TimeText, "time", &r.Time}, {r.Q1Text, "q1", &r.Q1}, {r.Q2Text, "q2", &r.Q2}, {r.Q3Text, "q3", &r.Q3}} {
+			d, ok := season.ParseLapTime(lap.text)
 			if !ok && lap.text != "" {
-				text := fmt.Sprintf("%s %q is no time", lap.key, string(lap.text))
+				text := fmt.Sprintf("%s %q is no time", lap.key, lap.text)
 				// An unreadable time of a race counts as unknown, so that it never holds a result.
 				rel.report.skip(name, text, 1)
 				rel.unknown[name] = append(rel.unknown[name], fmt.Sprintf("%s, row %d: %s", name, i+1, text))
@@ -162,8 +145,8 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 		refer.add("drivers", string(r.Driver))
 		refer.add("constructors", string(r.Team))
 		refer.add("engine-manufacturers", string(r.Engine))
-		rel.rows[of][key] = append(rel.rows[of][key], r)
 	}
+	rel.rows[of][key] = rows
 }
 
 // references are the things to which rows refer, as paths below src/data.
@@ -219,42 +202,6 @@ func (t *Tree) readThing(rel *release, of table, name string) (read thing, ok bo
 	}
 	rel.things[of] = append(rel.things[of], read)
 	return read, true
-}
-
-// text is a scalar as written, because YAML would convert 04:00, 2026-03-08 and 900 into other types.
-type text string
-
-func (t *text) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind != yaml.ScalarNode {
-		return fmt.Errorf("line %d: got a list or a mapping, want one value", node.Line)
-	}
-	if node.Tag != "!!null" {
-		*t = text(node.Value)
-	}
-	return nil
-}
-
-// yamlRow is a row of any table of a race or a season, as the repository writes it.
-type yamlRow struct {
-	Position text            `yaml:"position"`
-	Number   text            `yaml:"driverNumber"`
-	Driver   season.DriverID `yaml:"driverId"`
-	Team     season.TeamID   `yaml:"constructorId"`
-	Engine   season.EngineID `yaml:"engineManufacturerId"`
-	Shared   bool            `yaml:"sharedCar"`
-	Laps     text            `yaml:"laps"`
-	Time     text            `yaml:"time"`
-	Q1       text            `yaml:"q1"`
-	Q2       text            `yaml:"q2"`
-	Q3       text            `yaml:"q3"`
-	Reason   text            `yaml:"reasonRetired"`
-	Points   float64         `yaml:"points"`
-	Grid     text            `yaml:"gridPosition"`
-	Penalty  text            `yaml:"gridPenalty"`
-	Gap      text            `yaml:"gap"`
-	Interval text            `yaml:"interval"`
-	Stop     int             `yaml:"stop"`
-	Lap      int             `yaml:"lap"`
 }
 
 // decodeYAML decodes a file with one plain document. It refuses anchors and aliases, which can make a

@@ -1,6 +1,10 @@
 package f1db
 
-import "gridcast/builder/season"
+import (
+	"strings"
+
+	"gridcast/builder/season"
+)
 
 // table is a table of the release, in a file of its own.
 type table struct {
@@ -10,6 +14,12 @@ type table struct {
 }
 
 func (t table) file() string { return "f1db-" + t.stem + ".json" }
+
+// beside returns the file of a table of rows in the repository, in the folder of its race or season.
+func (t table) beside() string {
+	_, name, _ := strings.Cut(t.stem, "-")
+	return name + ".yml"
+}
 
 // place returns the file of a thing in the repository, below src/data.
 func (t table) place(id string) string { return t.stem + "/" + id + ".yml" }
@@ -136,36 +146,38 @@ type dates struct {
 	SprintTime           string `json:"sprintRaceTime" yaml:"sprintRaceTime"`
 }
 
-// row is a row of any table of a race or a season; each table fills some of it.
+// row is a row of any table of a race or a season; each table fills some of it. A release has numbers, a repository texts.
 type row struct {
-	RaceID       int             `json:"raceId"`
-	Year         int             `json:"year"`
-	Round        int             `json:"round"` // 0 in a repository
-	Order        int             `json:"positionDisplayOrder"`
-	Position     int             `json:"positionNumber"`
-	PositionText string          `json:"positionText"`
-	Number       string          `json:"driverNumber"`
-	Driver       season.DriverID `json:"driverId"`
-	Team         season.TeamID   `json:"constructorId"`
-	Engine       season.EngineID `json:"engineManufacturerId"`
-	Shared       bool            `json:"sharedCar"`
-	Laps         int             `json:"laps"`
-	Time         int64           `json:"timeMillis"`
-	Q1           int64           `json:"q1Millis"`
-	Q2           int64           `json:"q2Millis"`
-	Q3           int64           `json:"q3Millis"`
-	Reason       string          `json:"reasonRetired"`
-	Points       float64         `json:"points"`
-	Grid         int             `json:"gridPositionNumber"`
-	GridText     string          `json:"gridPositionText"`
-	Penalty      string          `json:"gridPenalty"`
-	Gap          string          `json:"gap"`
-	Interval     string          `json:"interval"`
-	Stop         int             `json:"stop"`
-	Lap          int             `json:"lap"`
-
-	// LapsText is the cell of Laps in a repository.
-	LapsText string `json:"-"`
+	RaceID       int             `json:"raceId" yaml:"-"`
+	Year         int             `json:"year" yaml:"-"`
+	Round        int             `json:"round" yaml:"-"` // 0 in a repository
+	Order        int             `json:"positionDisplayOrder" yaml:"-"`
+	Position     int             `json:"positionNumber" yaml:"-"`
+	PositionText string          `json:"positionText" yaml:"position"`
+	Number       string          `json:"driverNumber" yaml:"driverNumber"`
+	Driver       season.DriverID `json:"driverId" yaml:"driverId"`
+	Team         season.TeamID   `json:"constructorId" yaml:"constructorId"`
+	Engine       season.EngineID `json:"engineManufacturerId" yaml:"engineManufacturerId"`
+	Shared       bool            `json:"sharedCar" yaml:"sharedCar"`
+	Laps         int             `json:"laps" yaml:"-"`
+	LapsText     string          `json:"-" yaml:"laps"`
+	Time         int64           `json:"timeMillis" yaml:"-"`
+	Q1           int64           `json:"q1Millis" yaml:"-"`
+	Q2           int64           `json:"q2Millis" yaml:"-"`
+	Q3           int64           `json:"q3Millis" yaml:"-"`
+	TimeText     string          `json:"-" yaml:"time"`
+	Q1Text       string          `json:"-" yaml:"q1"`
+	Q2Text       string          `json:"-" yaml:"q2"`
+	Q3Text       string          `json:"-" yaml:"q3"`
+	Reason       string          `json:"reasonRetired" yaml:"reasonRetired"`
+	Points       float64         `json:"points" yaml:"points"`
+	Grid         int             `json:"gridPositionNumber" yaml:"-"`
+	GridText     string          `json:"gridPositionText" yaml:"gridPosition"`
+	Penalty      string          `json:"gridPenalty" yaml:"gridPenalty"`
+	Gap          string          `json:"gap" yaml:"gap"`
+	Interval     string          `json:"interval" yaml:"interval"`
+	Stop         int             `json:"stop" yaml:"stop"`
+	Lap          int             `json:"lap" yaml:"lap"`
 
 	n      int   // its place in the table, from 1
 	unread error // about a cell that cannot be read
