@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -101,15 +100,15 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		}
 		judgeRows(p, "sprint qualifying", after.SprintQualifying, false, qualifyingPlace)
 		judgeRows(p, "sprint grid", after.SprintGrid, true, gridPlace)
-		var points [][]float64 // none before the first sprints
-		if scale := season.Scale(p.Year, true); scale != nil {
-			points = append(points, scale)
-		}
-		judgeClassification(p, "sprint", after.SprintResults, points)
+		judgeClassification(p, "sprint", after.SprintResults, season.Awards(p.Year, p.GrandPrix, true))
 		j.judgeCars(p, season.Part(season.Sprint), after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
 	case Result:
 		j.judgeEarly(p, "race", j.lightsOut())
-		judgeClassification(p, "race", after.Results, racePoints(p.Year, p.GrandPrix))
+		var awards []season.Award // in earlier seasons cars and points were shared
+		if season.PointsAdd(p.Year) {
+			awards = season.Awards(p.Year, p.GrandPrix, false)
+		}
+		judgeClassification(p, "race", after.Results, awards)
 		j.judgeDisappeared(p, after)
 		j.judgeCars(p, season.ResultPart, after.Results, j.ours.Qualifying, j.ours.Grid)
 	case Calendar:
@@ -352,86 +351,33 @@ func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, pl
 }
 
 // judgeClassification refuses rows that break the order of positions. It also refuses points that fit
-// none of the tables. Without a table it accepts all points.
-func judgeClassification(p *Proposal, session string, rows []season.Result, tables [][]float64) {
+// none of the awards. Without an award it accepts all points.
+func judgeClassification(p *Proposal, session string, rows []season.Result, awards []season.Award) {
 	judgeRows(p, session, rows, false, resultPlace)
 	for _, row := range rows {
 		if row.Position == 0 && row.Points != 0 {
 			p.refuse(OutcomeGate, "%s: %s is %s and has %g points", session, row.Driver, row.Outcome, row.Points)
 		}
 	}
-	if len(rows) == 0 || len(tables) == 0 || slices.ContainsFunc(tables, func(table []float64) bool { return pointsFault(rows, table) == "" }) {
+	if len(rows) == 0 || len(awards) == 0 || slices.ContainsFunc(awards, func(a season.Award) bool { return pointsFault(rows, a) == "" }) {
 		return
 	}
-	p.refuse(PointsGate, "%s: %s", session, pointsFault(rows, tables[0]))
+	p.refuse(PointsGate, "%s: %s", session, pointsFault(rows, awards[0]))
 }
 
-// fastestLapPoint ends a table of points of the years in which the fastest lap gave a point to a
-// driver in the first ten.
-const fastestLapPoint = -1
-
-// pointsFault describes the rows with other points than the table. It is empty if all rows fit.
-func pointsFault(rows []season.Result, table []float64) string {
-	bonus := 0
-	if n := len(table); n > 0 && table[n-1] == fastestLapPoint {
-		table, bonus = table[:n-1], 1
-	}
+// pointsFault describes the rows with other points than the award gives. It is empty if all rows fit.
+func pointsFault(rows []season.Result, award season.Award) string {
 	var wrong []string
+	taken := false // the point for the fastest lap
 	for _, row := range rows {
 		if row.Position == 0 {
 			continue
 		}
-		want := 0.0
-		if row.Position <= len(table) {
-			want = table[row.Position-1]
+		fastestLap, ok := award.Gives(row.Position, row.Points)
+		if !ok || fastestLap && taken {
+			wrong = append(wrong, fmt.Sprintf("P%d %s has %g points, want %g", row.Position, row.Driver, row.Points, award.Place(row.Position)))
 		}
-		switch difference := row.Points - want; {
-		case math.Abs(difference) < 1e-9:
-		case difference == 1 && bonus > 0 && row.Position <= 10:
-			bonus--
-		default:
-			wrong = append(wrong, fmt.Sprintf("P%d %s has %g points, want %g", row.Position, row.Driver, row.Points, want))
-		}
+		taken = taken || fastestLap
 	}
 	return strings.Join(wrong, "; ")
-}
-
-// racePoints returns the tables of points that a race of a year may use, the usual table first. It
-// returns none for years before 2010.
-//
-// Source: the Sporting Regulations of the FIA Formula One World Championship, article 6, of each year.
-//   - 2010: the present table
-//   - 2014: double points at the last race
-//   - 2019 to 2024: a point for the fastest lap in the first ten
-//   - up to 2021: half points for a race of less than three quarters of the distance
-//   - from 2022: a table for each quarter of the distance
-func racePoints(year int, gp season.GrandPrixID) [][]float64 {
-	if year < 2010 {
-		return nil
-	}
-	scaled := func(factor float64) []float64 {
-		table := slices.Clone(season.Scale(year, false))
-		for i := range table {
-			table[i] *= factor
-		}
-		return table
-	}
-	tables := [][]float64{scaled(1)}
-	switch {
-	case year == 2014 && gp == "abu-dhabi":
-		return [][]float64{scaled(2)}
-	case year <= 2021:
-		tables = append(tables, scaled(0.5))
-	default:
-		tables = append(tables,
-			[]float64{19, 14, 12, 9, 8, 6, 5, 3, 2, 1},
-			[]float64{13, 10, 8, 6, 5, 4, 3, 2, 1},
-			[]float64{6, 4, 3, 2, 1})
-	}
-	if season.FastestLapPoint(year) {
-		for i := range tables {
-			tables[i] = append(tables[i], fastestLapPoint)
-		}
-	}
-	return tables
 }

@@ -9,7 +9,10 @@
 // The tags define the form of an archive file. The file omits zero values.
 package season
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // DriverID identifies a driver. This and the other identifiers are those of F1DB: lower-case
 // slugs, stable across releases.
@@ -247,4 +250,44 @@ type TeamStanding struct {
 	Engine   EngineID `json:"engine"`
 	Position int      `json:"position"` // 0 if unranked
 	Points   float64  `json:"points"`
+}
+
+// Competitor takes part in a championship: a driver, or a team with an engine.
+type Competitor struct {
+	ID     string
+	Engine EngineID // empty for a driver
+}
+
+// String returns the identifiers for people.
+func (c Competitor) String() string { return strings.TrimSpace(c.ID + " " + string(c.Engine)) }
+
+// Competitor returns who gets the points of the row in the drivers' or the constructors' championship.
+func (r *Result) Competitor(constructors bool) Competitor {
+	if constructors {
+		return Competitor{string(r.Team), r.Engine}
+	}
+	return Competitor{ID: string(r.Driver)}
+}
+
+// Standing is a row of either championship.
+type Standing struct {
+	Competitor
+
+	Position int // 0 if unranked
+	Points   float64
+}
+
+// Standings returns the source's table of a championship after the round.
+func (r *Round) Standings(constructors bool) []Standing {
+	var rows []Standing
+	if constructors {
+		for _, s := range r.TeamStandings {
+			rows = append(rows, Standing{Competitor{string(s.Team), s.Engine}, s.Position, s.Points})
+		}
+		return rows
+	}
+	for _, s := range r.DriverStandings {
+		rows = append(rows, Standing{Competitor{ID: string(s.Driver)}, s.Position, s.Points})
+	}
+	return rows
 }

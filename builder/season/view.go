@@ -1,6 +1,7 @@
 package season
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -155,3 +156,65 @@ func Scale(year int, sprint bool) []float64 {
 // FastestLapPoint reports whether the fastest lap of a race gives a driver in the first ten places a point, as from 2019 to
 // 2024. From 1950 to 1959 it did too, but with shared cars and laps nothing follows from one classification.
 func FastestLapPoint(year int) bool { return year >= 2019 && year <= 2024 }
+
+// Award is a rule by which the places of a race or a sprint give points.
+type Award struct {
+	points     []float64 // for the first places
+	fastestLap bool      // gives BonusPoint within BonusPlaces
+}
+
+// A driver within these places has a point more for the fastest lap, in seasons with that point.
+const (
+	BonusPoint  = 1
+	BonusPlaces = 10
+)
+
+// Awards returns the awards that a race or a sprint may have, the usual one first. A sprint of a season that had none has
+// no award.
+//
+// Source: the Sporting Regulations of the FIA Formula One World Championship, article 6, of each year.
+//   - 2014: double points at the last race
+//   - 2019 to 2024: a point for the fastest lap in the first ten
+//   - up to 2021: half points for a race of less than three quarters of the distance
+//   - from 2022: a table for each quarter of the distance
+func Awards(year int, gp GrandPrixID, sprint bool) []Award {
+	scale, fastestLap := Scale(year, sprint), !sprint && FastestLapPoint(year)
+	times := func(factor float64) Award {
+		a := Award{slices.Clone(scale), fastestLap}
+		for i := range a.points {
+			a.points[i] *= factor
+		}
+		return a
+	}
+	switch {
+	case scale == nil:
+		return nil
+	case sprint:
+		return []Award{times(1)}
+	case year == 2014 && gp == "abu-dhabi":
+		return []Award{times(2)}
+	case year <= 2021:
+		return []Award{times(1), times(.5)}
+	}
+	return []Award{
+		times(1),
+		{[]float64{19, 14, 12, 9, 8, 6, 5, 3, 2, 1}, fastestLap},
+		{[]float64{13, 10, 8, 6, 5, 4, 3, 2, 1}, fastestLap},
+		{[]float64{6, 4, 3, 2, 1}, fastestLap},
+	}
+}
+
+// Place returns the points of a place, from 1, without the one for the fastest lap.
+func (a Award) Place(place int) float64 {
+	if place <= len(a.points) {
+		return a.points[place-1]
+	}
+	return 0
+}
+
+// Gives reports whether a place can have these points, and whether the one for the fastest lap is among them.
+func (a Award) Gives(place int, points float64) (fastestLap, ok bool) {
+	difference := points - a.Place(place)
+	fastestLap = a.fastestLap && difference == BonusPoint && place <= BonusPlaces
+	return fastestLap, fastestLap || math.Abs(difference) < 1e-9
+}

@@ -59,8 +59,8 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 
 func (s Session) pointsOf(before []ledger.Row) (award, error) {
 	if before == nil {
-		if points := season.Scale(s.Round.Year, s.Sprint); points != nil {
-			return award{points: points}, nil
+		if awards := season.Awards(s.Round.Year, s.Round.Facts.GrandPrix, s.Sprint); len(awards) > 0 {
+			return award{Award: awards[0]}, nil
 		}
 		return award{}, errAward
 	}
