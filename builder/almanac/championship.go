@@ -100,69 +100,40 @@ type departure struct {
 	from *Round
 }
 
-// standing is a row of a table of the source.
-type standing struct {
-	competitor string
-	engine     season.EngineID
-	position   int
-	points     float64
-}
-
-func tableAfter(r *Round, constructors bool) (rows []standing) {
-	if constructors {
-		for _, s := range r.Facts.TeamStandings {
-			rows = append(rows, standing{string(s.Team), s.Engine, s.Position, s.Points})
-		}
-		return rows
-	}
-	for _, s := range r.Facts.DriverStandings {
-		rows = append(rows, standing{string(s.Driver), "", s.Position, s.Points})
-	}
-	return rows
-}
-
 // departures compares the source's tables after these rounds, in order of their start, with the sum of its results and of
 // the decisions that are known. A departure begins with the round after which the table shows it.
 func departures(rounds []*Round, constructors bool, known []ChampionshipDecision) (all []departure) {
-	type competitor struct {
-		id     string
-		engine season.EngineID
-	}
-	sum, departed := map[competitor]float64{}, map[competitor]float64{}
-	excluded, twice := map[competitor]bool{}, map[competitor]int{}
+	sum, departed := map[season.Competitor]float64{}, map[season.Competitor]float64{}
+	excluded, twice := map[season.Competitor]bool{}, map[season.Competitor]int{}
 	if len(rounds) > 0 {
-		for _, row := range tableAfter(rounds[len(rounds)-1], constructors) {
-			twice[competitor{row.competitor, row.engine}]++
+		for _, row := range rounds[len(rounds)-1].Facts.Standings(constructors) {
+			twice[row.Competitor]++
 		}
 	}
 	for _, r := range rounds {
 		before := maps.Clone(sum)
 		for _, row := range slices.Concat(r.Facts.Results, r.Facts.SprintResults) {
-			if constructors {
-				sum[competitor{string(row.Team), row.Engine}] += row.Points
-			} else {
-				sum[competitor{string(row.Driver), ""}] += row.Points
-			}
+			sum[row.Competitor(constructors)] += row.Points
 		}
-		listed := map[competitor]bool{}
-		for _, row := range tableAfter(r, constructors) {
-			k := competitor{row.competitor, row.engine}
+		listed := map[season.Competitor]bool{}
+		for _, row := range r.Facts.Standings(constructors) {
+			k := row.Competitor
 			if listed[k] {
 				continue // an entry that ended: the first row is the one that goes on
 			}
 			listed[k] = true
 			want, out := sum[k], excluded[k]
 			for i := range known {
-				if d := &known[i]; d.counts(r) && d.Is(constructors, k.id, k.engine) {
+				if d := &known[i]; d.counts(r) && d.Is(constructors, k.ID, k.Engine) {
 					if want += d.Points; d.NewEntry {
-						want -= d.endedWith(rounds, known, k.engine)
+						want -= d.endedWith(rounds, known, k.Engine)
 					}
 					out = out || d.Excluded
 				}
 			}
-			is := ledger.Championship{Constructors: constructors, Competitor: k.id, Engine: k.engine}
-			switch difference := row.points - want; {
-			case row.position == 0 && want > 0:
+			is := ledger.Championship{Constructors: constructors, Competitor: k.ID, Engine: k.Engine}
+			switch difference := row.Points - want; {
+			case row.Position == 0 && want > 0:
 				if excluded[k] = true; !out {
 					is.Excluded = true
 					all = append(all, departure{is, r})

@@ -748,76 +748,64 @@ func (w *weekend) pitStops(breach breach) {
 
 // standings holds the places of the championships against their points, and their rows against the results.
 func (w *weekend) standings(breach breach) {
-	type row struct {
-		who      string
-		position int
-		points   float64
-	}
-	raced, finishes := make(map[string]bool), make(map[string][]int)
+	raced, finishes := make(map[season.Competitor]bool), make(map[season.Competitor][]int)
 	for r := range w.soFar() {
-		for _, row := range slices.Concat(r.Results, r.SprintResults) {
-			raced[string(row.Driver)], raced[car(row.Team, row.Engine)] = true, true
-		}
-		for _, row := range r.Results {
-			if row.Position > 0 {
-				for _, who := range []string{string(row.Driver), car(row.Team, row.Engine)} {
+		for _, constructors := range []bool{false, true} {
+			for _, row := range slices.Concat(r.Results, r.SprintResults) {
+				raced[row.Competitor(constructors)] = true
+			}
+			for _, row := range r.Results {
+				if row.Position > 0 {
+					who := row.Competitor(constructors)
 					finishes[who] = append(finishes[who], row.Position)
 				}
 			}
 		}
 	}
-	table := func(name string, rows []row) map[string]bool {
-		seen, last := make(map[string]bool), row{points: math.Inf(1)}
+	table := func(name string, rows []season.Standing) map[season.Competitor]bool {
+		seen, last := make(map[season.Competitor]bool), season.Standing{Points: math.Inf(1)}
 		for i, r := range rows {
-			seen[r.who] = true
 			say := func(format string, args ...any) {
-				breach(Result, "%s standings, row %d: %s has %s", name, i+1, r.who, fmt.Sprintf(format, args...))
+				breach(Result, "%s standings, row %d: %s has %s", name, i+1, r.Competitor, fmt.Sprintf(format, args...))
 			}
 			switch {
-			case r.position != i+1:
-				say("place %d, expected %d", r.position, i+1)
-			case r.points > last.points:
-				say("%g points behind %g: points never rise down the places", r.points, last.points)
-			case r.points < 0 || r.points != math.Trunc(2*r.points)/2:
-				say("%g points, expected halves from 0 on", r.points)
+			case r.Position != i+1:
+				say("place %d, expected %d", r.Position, i+1)
+			case r.Points > last.Points:
+				say("%g points behind %g: points never rise down the places", r.Points, last.Points)
+			case r.Points < 0 || r.Points != math.Trunc(2*r.Points)/2:
+				say("%g points, expected halves from 0 on", r.Points)
 			}
-			if i > 0 && r.points == last.points && slices.Compare(ranked(finishes[r.who]), ranked(finishes[last.who])) < 0 {
-				say("the points of %s and better places, and stands behind", last.who)
+			if r.Points == last.Points && slices.Compare(ranked(finishes[r.Competitor]), ranked(finishes[last.Competitor])) < 0 {
+				say("the points of %s and better places, and stands behind", last.Competitor)
 			}
-			last = r
-		}
-		for _, who := range slices.Sorted(maps.Keys(seen)) {
-			if !raced[who] {
-				breach(Result, "%s standings: %s is there and did not race", name, who)
+			if !raced[r.Competitor] && !seen[r.Competitor] {
+				breach(Result, "%s standings: %s is there and did not race", name, r.Competitor)
 			}
+			seen[r.Competitor], last = true, r
 		}
 		return seen
 	}
-	drivers := table("driver", each(w.round.DriverStandings, func(r season.DriverStanding) row { return row{string(r.Driver), r.Position, r.Points} }))
-	teams := table("team", each(w.round.TeamStandings, func(r season.TeamStanding) row { return row{car(r.Team, r.Engine), r.Position, r.Points} }))
-	var latest []season.DriverStanding // a table keeps its drivers
+	drivers, teams := table("driver", w.round.Standings(false)), table("team", w.round.Standings(true))
+	var latest []season.Standing // a table keeps its drivers
 	for i := range w.earlier {
 		if r := &w.earlier[i]; r.StartsAt().Before(w.round.StartsAt()) && len(r.DriverStandings) > 0 {
-			latest = r.DriverStandings
+			latest = r.Standings(false)
 		}
 	}
 	for _, row := range latest {
-		if 2*len(drivers) > len(latest) && !drivers[string(row.Driver)] {
-			breach(Result, "driver standings: %s was there after the race before and is not there", row.Driver)
+		if 2*len(drivers) > len(latest) && !drivers[row.Competitor] {
+			breach(Result, "driver standings: %s was there after the race before and is not there", row.Competitor)
 		}
 	}
 	for _, row := range w.round.Results {
-		if row.Points > 0 && 2*len(drivers) > len(w.round.Results) && !drivers[string(row.Driver)] {
+		if row.Points > 0 && 2*len(drivers) > len(w.round.Results) && !drivers[row.Competitor(false)] {
 			breach(Result, "driver standings: %s has points and is not there", row.Driver)
 		}
-		if team := car(row.Team, row.Engine); row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
+		if team := row.Competitor(true); row.Engine != "" && 4*len(teams) > len(w.round.Results) && !teams[team] {
 			breach(Result, "team standings: %s raced and is not there", team)
 		}
 	}
-}
-
-func car(team season.TeamID, engine season.EngineID) string {
-	return string(team) + " " + string(engine)
 }
 
 // ranked orders places for a countback: the best first, and none last.

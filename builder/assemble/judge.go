@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"gridcast/builder/season"
@@ -455,52 +454,39 @@ func (a *assembly) wait(d *Document, s *season.Season, theirs *season.Round) {
 // doubt reports where a source's standings rise by other points than its results and the known decisions give. It covers
 // seasons in which points add. A fault is reported once, at the round with which it comes.
 func (a *assembly) doubt(source string, s *season.Season) {
+	if !season.PointsAdd(s.Year) {
+		return
+	}
 	for _, constructors := range []bool{false, true} {
-		if !season.PointsAdd(s.Year) {
-			continue
-		}
-		competitor := func(driver season.DriverID, team season.TeamID, engine season.EngineID) string {
-			if constructors {
-				return strings.TrimSpace(string(team) + " " + string(engine))
-			}
-			return string(driver)
-		}
-		sum, known, listed := make(map[string]float64), make(map[string]float64), make(map[string]bool) // known: the differences so far
+		sum, known, listed := make(map[season.Competitor]float64), make(map[season.Competitor]float64), make(map[season.Competitor]bool) // known: the differences so far
 		for i := range s.Rounds {
 			r := &s.Rounds[i]
 			for _, row := range slices.Concat(r.SprintResults, r.Results) {
-				sum[competitor(row.Driver, row.Team, row.Engine)] += row.Points
+				sum[row.Competitor(constructors)] += row.Points
 			}
 			if len(r.Results) == 0 {
 				continue
 			}
-			standings, doubt := make(map[string]float64), Doubt{BlockID{s.Year, r.GrandPrix, Result}, source, nil}
-			if constructors {
-				for _, row := range r.TeamStandings {
-					standings[competitor("", row.Team, row.Engine)] = row.Points
-				}
-			} else {
-				for _, row := range r.DriverStandings {
-					standings[string(row.Driver)] = row.Points
-				}
+			standings := make(map[season.Competitor]float64)
+			for _, row := range r.Standings(constructors) {
+				standings[row.Competitor] = row.Points
 			}
 			for _, d := range a.Decided(s.Year, r.GrandPrix).Championship {
-				for name := range standings {
-					if team, _, _ := strings.Cut(name, " "); d.Constructors == constructors && d.Competitor == team && (d.Engine == "" || name == competitor("", season.TeamID(team), d.Engine)) {
-						known[name] += d.Points
-						listed[name] = listed[name] || d.Listed
+				for who := range standings {
+					if d.Constructors == constructors && d.Competitor == who.ID && (d.Engine == "" || d.Engine == who.Engine) {
+						known[who] += d.Points
+						listed[who] = listed[who] || d.Listed
 					}
 				}
 			}
-			for _, name := range slices.Sorted(maps.Keys(standings)) {
-				points := standings[name]
-				if difference := points - sum[name]; math.Abs(difference-known[name]) > 1e-9 && !listed[name] {
-					known[name] = difference
-					doubt.Lines = append(doubt.Lines, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
-						s.Year, r.Name, name, points, sum[name]))
+			doubt := Doubt{BlockID{s.Year, r.GrandPrix, Result}, source, nil}
+			for who, points := range standings {
+				if difference := points - sum[who]; math.Abs(difference-known[who]) > 1e-9 && !listed[who] {
+					known[who] = difference
+					doubt.Lines = append(doubt.Lines, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results", s.Year, r.Name, who, points, sum[who]))
 				}
 			}
-			if doubt.Lines != nil {
+			if slices.Sort(doubt.Lines); doubt.Lines != nil {
 				a.out.Doubted = append(a.out.Doubted, doubt)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gridcast/builder/assemble"
@@ -15,51 +16,51 @@ import (
 // round. Sources correct a deletion by mistake sooner.
 const lostAfter = 24 * time.Hour
 
-// appendEvents decides on events with the current state of the ledger and appends them.
-type appendEvents func(actor string, decide func(*ledger.Fold) ([]ledger.Event, error)) error
+// decision are the events of one driver or round that follow from an assembly.
+type decision struct {
+	what   string // in errors: the event and its subject
+	actor  string
+	events func(*ledger.Fold) []ledger.Event // by the current state of the ledger; none if it has them
+	// entered marks a start that a person entered. The ledger may refuse it.
+	entered bool
+}
 
 // decide appends the events that follow from an assembly: renamed drivers, moved starts, rounds that
 // a source has dropped, and rounds that are back. It returns the appended events.
 func (g *Ingest) decide(ctx context.Context, now time.Time, out *assemble.Output, states []PollState) ([]ledger.Event, error) {
 	decided := g.Ledger.Fold()
 	var appended []ledger.Event
-	add := func(actor string, decide func(*ledger.Fold) ([]ledger.Event, error)) error {
-		events, err := g.fresh.Append(ctx, now, actor, decide)
+	for _, d := range slices.Concat(renamedDrivers(out), g.recoded(out), g.movedStarts(out, decided), postponedRounds(now, out, states, decided), reinstated(now, out, decided)) {
+		events, err := g.fresh.Append(ctx, now, d.actor, func(s *ledger.Fold) ([]ledger.Event, error) { return d.events(s), nil })
 		appended = append(appended, events...)
-		return err
-	}
-	if err := renameDrivers(out.Renames, add); err != nil {
-		return appended, err
-	}
-	if err := g.recode(out, add); err != nil {
-		return appended, err
-	}
-	if err := g.moveStarts(out, decided, add); err != nil {
-		return appended, err
-	}
-	if err := postponeMissing(now, out, states, decided, add); err != nil {
-		return appended, err
-	}
-	return appended, reinstate(now, out, decided, add)
-}
-
-func renameDrivers(renames []assemble.Rename, add appendEvents) error {
-	for _, r := range renames {
-		err := add(ledger.SourceActor(r.Source, short(r.Revision)), func(s *ledger.Fold) ([]ledger.Event, error) {
-			if s.Aliases()[r.From] == r.To {
-				return nil, nil
-			}
-			return []ledger.Event{ledger.Rename(r.From, r.To)}, nil
-		})
+		if refused := (*ledger.RefusedError)(nil); errors.As(err, &refused) && d.entered {
+			g.Log.Warn("the ledger refuses a start that a person entered", "event", d.what, "err", err)
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("ingest: rename driver %s to %s: %w", r.From, r.To, err)
+			return appended, fmt.Errorf("ingest: %s: %w", d.what, err)
 		}
 	}
-	return nil
+	return appended, nil
 }
 
-// recode records the codes that change because a person accepted a driver's new name.
-func (g *Ingest) recode(out *assemble.Output, add appendEvents) error {
+func renamedDrivers(out *assemble.Output) (all []decision) {
+	for _, r := range out.Renames {
+		all = append(all, decision{
+			what: fmt.Sprintf("rename driver %s to %s", r.From, r.To), actor: ledger.SourceActor(r.Source, short(r.Revision)),
+			events: func(s *ledger.Fold) []ledger.Event {
+				if s.Aliases()[r.From] == r.To {
+					return nil
+				}
+				return []ledger.Event{ledger.Rename(r.From, r.To)}
+			},
+		})
+	}
+	return all
+}
+
+// recoded records the codes that change because a person accepted a driver's new name.
+func (g *Ingest) recoded(out *assemble.Output) (all []decision) {
 	for _, c := range out.Recoded {
 		actor, reason := "ingest", ""
 		for i := range g.log.Entries {
@@ -67,22 +68,22 @@ func (g *Ingest) recode(out *assemble.Output, add appendEvents) error {
 				actor, reason = e.Actor, e.Reason
 			}
 		}
-		err := add(actor, func(s *ledger.Fold) ([]ledger.Event, error) {
-			if s.Recoded(c.Year, c.Driver) == c.To {
-				return nil, nil // a run that crashed before it replaced the archive
-			}
-			return []ledger.Event{{Type: ledger.CodeChanged, Year: c.Year, Driver: c.Driver, From: c.From, To: c.To, Reason: reason}}, nil
+		all = append(all, decision{
+			what: fmt.Sprintf("change the code %s of %s", c.From, c.Driver), actor: actor,
+			events: func(s *ledger.Fold) []ledger.Event {
+				if s.Recoded(c.Year, c.Driver) == c.To {
+					return nil // a run that crashed before it replaced the archive
+				}
+				return []ledger.Event{{Type: ledger.CodeChanged, Year: c.Year, Driver: c.Driver, From: c.From, To: c.To, Reason: reason}}
+			},
 		})
-		if err != nil {
-			return fmt.Errorf("ingest: change the code %s of %s: %w", c.From, c.Driver, err)
-		}
 	}
-	return nil
+	return all
 }
 
-// moveStarts moves the rounds with an applied start that is not the valid one. A released start is left
+// movedStarts moves the rounds with an applied start that is not the valid one. A released start is left
 // out: the ledger has its own event for the release.
-func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.Fold, add appendEvents) error {
+func (g *Ingest) movedStarts(out *assemble.Output, decided *ledger.Fold) (all []decision) {
 	for _, c := range out.Applied {
 		key, ok := decided.Key(c.Year, c.GrandPrix)
 		if c.Block != assemble.Start || c.New || c.Released || !ok {
@@ -92,30 +93,26 @@ func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.Fold, add appe
 		if entry := g.manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 			reason = entry.Reason
 		}
-		err := add(g.actor(c), func(s *ledger.Fold) ([]ledger.Event, error) {
-			record, _ := s.Record(key)
-			valid := record.Start(c.Was)
-			// Nobody was told the hour of a provisional start, so that a first hour moves nothing.
-			firstHour := c.Provisional && record.Override.Start.IsZero()
-			if valid.Equal(start) || record.Override.Status != ledger.AsPlanned || firstHour {
-				return nil, nil
-			}
-			return []ledger.Event{record.Move(valid, start, reason)}, nil
+		all = append(all, decision{
+			what: fmt.Sprintf("move %d", key), actor: g.actor(c), entered: c.Source == assemble.ManualSource,
+			events: func(s *ledger.Fold) []ledger.Event {
+				record, _ := s.Record(key)
+				valid := record.Start(c.Was)
+				// Nobody was told the hour of a provisional start, so that a first hour moves nothing.
+				firstHour := c.Provisional && record.Override.Start.IsZero()
+				if valid.Equal(start) || record.Override.Status != ledger.AsPlanned || firstHour {
+					return nil
+				}
+				return []ledger.Event{record.Move(valid, start, reason)}
+			},
 		})
-		if refused := (*ledger.RefusedError)(nil); errors.As(err, &refused) && c.Source == assemble.ManualSource {
-			g.Log.Warn("the ledger refuses a start that a person entered", "session_key", key, "err", err)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("ingest: move %d: %w", key, err)
-		}
 	}
-	return nil
+	return all
 }
 
-// postponeMissing postpones the rounds that a source has dropped for long enough, past ones too, unless a
+// postponedRounds postpones the rounds that a source has dropped for long enough, past ones too, unless a
 // person or a verified result holds them.
-func postponeMissing(now time.Time, out *assemble.Output, states []PollState, decided *ledger.Fold, add appendEvents) error {
+func postponedRounds(now time.Time, out *assemble.Output, states []PollState, decided *ledger.Fold) (all []decision) {
 	for i := range states {
 		state := &states[i]
 		for _, m := range missingRounds(state, out, now) {
@@ -123,57 +120,49 @@ func postponeMissing(now time.Time, out *assemble.Output, states []PollState, de
 			if !ok || m.Revision == state.Revision || now.Sub(m.Since) < lostAfter {
 				continue
 			}
-			start := startOf(&out.Facts, m.Year, m.GrandPrix)
-			err := add(ledger.SourceActor(state.Source, short(state.Revision)), func(s *ledger.Fold) ([]ledger.Event, error) {
-				record, _ := s.Record(key)
-				facts, _ := out.Facts.Round(m.Year, m.GrandPrix)
-				verified := record.Result() != nil || facts.Finished() && s.Vouches(m.Year, m.GrandPrix, facts.ResultKnownAt())
-				if verified || record.Override.Status != ledger.AsPlanned || record.Override.ByPerson {
-					return nil, nil
-				}
-				return record.Postpone(record.Start(start), "the source no longer has the round"), nil
+			all = append(all, decision{
+				what: fmt.Sprintf("postpone %d", key), actor: ledger.SourceActor(state.Source, short(state.Revision)),
+				events: func(s *ledger.Fold) []ledger.Event {
+					record, _ := s.Record(key)
+					facts, _ := out.Facts.Round(m.Year, m.GrandPrix)
+					verified := record.Result() != nil || facts.Finished() && s.Vouches(m.Year, m.GrandPrix, facts.ResultKnownAt())
+					if verified || record.Override.Status != ledger.AsPlanned || record.Override.ByPerson {
+						return nil
+					}
+					return record.Postpone(record.Start(startOf(&out.Facts, m.Year, m.GrandPrix)), "the source no longer has the round")
+				},
 			})
-			if err != nil {
-				return fmt.Errorf("ingest: postpone %d: %w", key, err)
-			}
 		}
 	}
-	return nil
+	return all
 }
 
-// reinstate schedules the rounds again that a source had dropped and has again.
-func reinstate(now time.Time, out *assemble.Output, decided *ledger.Fold, add appendEvents) error {
-	type round struct {
-		year int
-		gp   season.GrandPrixID
-	}
-	missing := make(map[round]bool)
-	for _, m := range out.Missing {
-		missing[round{m.Year, m.GrandPrix}] = true
-	}
+// reinstated schedules the rounds again that a source had dropped and has again.
+func reinstated(now time.Time, out *assemble.Output, decided *ledger.Fold) (all []decision) {
 	for record := range decided.Records() {
+		start := startOf(&out.Facts, record.Year, record.GrandPrix)
+		missing := slices.ContainsFunc(out.Missing, func(m assemble.Missing) bool { return m.Year == record.Year && m.GrandPrix == record.GrandPrix })
 		changes := record.Override.Changes
-		postponed := record.Override.Status == ledger.Postponed && !record.Override.ByPerson && len(changes) > 0
-		if !postponed || missing[round{record.Year, record.GrandPrix}] {
+		dropped := func(r *ledger.RoundRecord) bool { return r.Override.Status == ledger.Postponed && !r.Override.ByPerson }
+		if !dropped(&record) || len(changes) == 0 || missing || start.Sub(now) < time.Hour {
 			continue
 		}
 		last := changes[len(changes)-1]
-		start := startOf(&out.Facts, record.Year, record.GrandPrix)
-		if !ledger.IsSource(last.Actor) || start.Sub(now) < time.Hour {
+		if !ledger.IsSource(last.Actor) {
 			continue
 		}
-		err := add(last.Actor, func(s *ledger.Fold) ([]ledger.Event, error) {
-			latest, _ := s.Record(record.Key)
-			if latest.Override.Status != ledger.Postponed || latest.Override.ByPerson {
-				return nil, nil
-			}
-			return []ledger.Event{latest.Reinstate(start, "the source has the round again")}, nil
+		all = append(all, decision{
+			what: fmt.Sprintf("reinstate %d", record.Key), actor: last.Actor,
+			events: func(s *ledger.Fold) []ledger.Event {
+				latest, _ := s.Record(record.Key)
+				if !dropped(&latest) {
+					return nil
+				}
+				return []ledger.Event{latest.Reinstate(start, "the source has the round again")}
+			},
 		})
-		if err != nil {
-			return fmt.Errorf("ingest: reinstate %d: %w", record.Key, err)
-		}
 	}
-	return nil
+	return all
 }
 
 // startOf returns the start of a round, zero for an unknown round.
