@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -266,36 +265,26 @@ func Each[T any](ctx context.Context, phase string, list []T, parallel int, prog
 	done := 0
 	progress.Report(phase, done, len(list))
 	group, groupCtx := errgroup.WithContext(ctx)
-	spread(groupCtx, group, list, parallel, func(one T) error {
-		if err := do(groupCtx, one); err != nil {
-			return fmt.Errorf("%s: %w", phase, err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		done++
-		progress.Report(phase, done, len(list))
-		return nil
-	})
+	group.SetLimit(parallel)
+	for _, one := range list {
+		group.Go(func() error {
+			if groupCtx.Err() != nil {
+				return nil // Wait returns the first error
+			}
+			if err := do(groupCtx, one); err != nil {
+				return fmt.Errorf("%s: %w", phase, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress.Report(phase, done, len(list))
+			return nil
+		})
+	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
-}
-
-// spread runs do for everything in the list, until ctx ends, on as many goroutines of the group as parallel says.
-// Each goroutine does many, because growing the stack of a new one for encoders takes a tenth of a load.
-func spread[T any](ctx context.Context, group *errgroup.Group, list []T, parallel int, do func(T) error) {
-	var taken atomic.Int64
-	for range min(parallel, len(list)) {
-		group.Go(func() error {
-			for i := taken.Add(1); int(i) <= len(list) && ctx.Err() == nil; i = taken.Add(1) {
-				if err := do(list[i-1]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
 }
 
 // create writes an object under a key that only this publish may write.

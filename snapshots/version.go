@@ -120,6 +120,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	deltas := l.readDeltas(ctx, stores, &manifest, missing)
 	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(defaultWorkers)
 	note := l.note
 	if pointer.Signed && note == nil {
 		group.Go(func() error {
@@ -135,10 +136,12 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		defer codecs.Put(c)
 		unpackers <- c
 	}
-	spread(groupCtx, group, missing, defaultWorkers, func(body *Body) error {
+	for _, body := range missing {
 		// A panic in this goroutine would end the program: the recovery of a follower is in another one.
-		return blob.Guard(func() error { return l.read(groupCtx, stores, &manifest, body, deltas, unpackers) })
-	})
+		group.Go(func() error {
+			return blob.Guard(func() error { return l.read(groupCtx, stores, &manifest, body, deltas, unpackers) })
+		})
+	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
 	}

@@ -32,22 +32,18 @@ func Placed(s Store, place func(key string) string) Store { return &placed{s, pl
 
 func (p *placed) key(key string) string { return p.place(key) + key }
 
-// Get implements Store.
 func (p *placed) Get(ctx context.Context, key string, limit int64) (Object, error) {
 	return p.inner.Get(ctx, p.key(key), limit)
 }
 
-// Create implements Store.
 func (p *placed) Create(ctx context.Context, key string, data []byte) (Tag, error) {
 	return p.inner.Create(ctx, p.key(key), data)
 }
 
-// Swap implements Store.
 func (p *placed) Swap(ctx context.Context, key string, old Tag, data []byte) (Tag, error) {
 	return p.inner.Swap(ctx, p.key(key), old, data)
 }
 
-// List implements Store.
 func (p *placed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	folder := p.place(prefix)
 	return func(yield func(Info, error) bool) {
@@ -60,17 +56,14 @@ func (p *placed) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	}
 }
 
-// Delete implements Store.
 func (p *placed) Delete(ctx context.Context, key string) error {
 	return p.inner.Delete(ctx, p.key(key))
 }
 
-// Watch implements Store.
 func (p *placed) Watch(ctx context.Context, key string, seen Tag, limit int64) (Object, error) {
 	return p.inner.Watch(ctx, p.key(key), seen, limit)
 }
 
-// String implements Store.
 func (p *placed) String() string { return p.inner.String() + ", below " + p.place("") }
 
 // StoreTime implements Clock if the inner store does.

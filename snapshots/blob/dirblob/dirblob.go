@@ -21,6 +21,7 @@
 package dirblob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,17 +127,15 @@ func (s *Store) Writers() int { return 512 }
 func (s *Store) String() string { return "dir:" + s.root }
 
 // Get implements blob.Store.
-func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
-	path, err := s.path(ctx, key)
-	if err != nil {
-		return blob.Object{}, fmt.Errorf("get %s: %w", key, err)
-	}
-	o, err := read(path, limit)
-	if err != nil {
-		return blob.Object{}, fmt.Errorf("get %s: %w", key, s.orGone(err))
-	}
-	s.read.Store(true)
-	return o, nil
+func (s *Store) Get(ctx context.Context, key string, limit int64) (o blob.Object, err error) {
+	err = s.on(ctx, "get", key, func(path string) (err error) {
+		if o, err = read(path, limit); err != nil {
+			return s.orGone(err)
+		}
+		s.read.Store(true)
+		return nil
+	})
+	return o, err
 }
 
 // orGone returns err, or, for an object that is not found, an error if the whole store is gone: its
@@ -159,21 +158,16 @@ func (s *Store) orGone(err error) error {
 // Create implements blob.Store. The object gets its name by a link from a file that
 // is complete and on disk, so neither a reader nor a crash can meet a part of it.
 func (s *Store) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
-	path, err := s.path(ctx, key)
-	if err == nil {
-		err = s.create(path, data)
-	}
+	err := s.on(ctx, "create", key, func(path string) error {
+		if _, err := os.Lstat(path); err == nil && !s.readOnly {
+			return blob.ErrConflict
+		}
+		return s.place(path, data, func(fresh *os.File) error { return s.linkInto(fresh, path) })
+	})
 	if err != nil {
-		return "", fmt.Errorf("create %s: %w", key, err)
+		return "", err
 	}
 	return tagOf(data), nil
-}
-
-func (s *Store) create(path string, data []byte) error {
-	if _, err := os.Lstat(path); err == nil && !s.readOnly {
-		return blob.ErrConflict
-	}
-	return s.place(path, data, func(fresh *os.File) error { return s.linkInto(fresh, path) })
 }
 
 // place writes data to a new file, calls name to give it the path, and waits until the name is on disk. A process that is
@@ -199,16 +193,7 @@ func (s *Store) place(path string, data []byte, name func(fresh *os.File) error)
 }
 
 // Sync implements blob.Syncer. Only the name can be missing on disk, because place syncs the bytes before it.
-func (s *Store) Sync(ctx context.Context, key string) error {
-	path, err := s.path(ctx, key)
-	if err == nil {
-		err = s.confirm(path)
-	}
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", key, err)
-	}
-	return nil
-}
+func (s *Store) Sync(ctx context.Context, key string) error { return s.on(ctx, "sync", key, s.confirm) }
 
 // confirm waits until the name of a visible object is on disk.
 func (s *Store) confirm(path string) error {
@@ -240,12 +225,11 @@ func (s *Store) Swap(ctx context.Context, key string, old blob.Tag, data []byte)
 	if old == "" {
 		return s.Create(ctx, key, data)
 	}
-	path, err := s.path(ctx, key)
-	if err == nil {
-		err = s.place(path, data, func(fresh *os.File) error { return s.rename(ctx, fresh, path, old) })
-	}
+	err := s.on(ctx, "swap", key, func(path string) error {
+		return s.place(path, data, func(fresh *os.File) error { return s.rename(ctx, fresh, path, old) })
+	})
 	if err != nil {
-		return "", fmt.Errorf("swap %s: %w", key, err)
+		return "", err
 	}
 	return tagOf(data), nil
 }
@@ -269,42 +253,34 @@ func (s *Store) rename(ctx context.Context, fresh *os.File, path string, old blo
 
 // Delete implements blob.Store. Folders that become empty go too.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	path, err := s.path(ctx, key)
-	if err == nil {
-		err = s.remove(ctx, path)
-	}
-	if err != nil {
-		return fmt.Errorf("delete %s: %w", key, err)
-	}
-	return nil
-}
-
-func (s *Store) remove(ctx context.Context, path string) error {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for folder := filepath.Dir(path); folder != s.root; folder = filepath.Dir(folder) {
-		if os.Remove(folder) != nil {
-			return nil // not empty
+	return s.on(ctx, "delete", key, func(path string) error {
+		unlock, err := s.lock(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		defer unlock()
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for folder := filepath.Dir(path); folder != s.root; folder = filepath.Dir(folder) {
+			if os.Remove(folder) != nil {
+				return nil // not empty
+			}
+		}
+		return nil
+	})
 }
 
-// path returns the file of key, unless the key is not allowed or ctx has ended.
-func (s *Store) path(ctx context.Context, key string) (string, error) {
-	if err := blob.CheckKey(key); err != nil {
-		return "", err
+// on calls do with the file of a key, unless the key is not allowed or ctx has ended. The error names operation and key.
+func (s *Store) on(ctx context.Context, operation, key string, do func(path string) error) error {
+	err := cmp.Or(blob.CheckKey(key), context.Cause(ctx))
+	if err == nil {
+		err = do(filepath.Join(s.root, filepath.FromSlash(key)))
 	}
-	if err := context.Cause(ctx); err != nil {
-		return "", err
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", operation, key, err)
 	}
-	return filepath.Join(s.root, filepath.FromSlash(key)), nil
+	return nil
 }
 
 // lockTime is the longest wait for the lock, which a writer needs for some milliseconds.

@@ -109,31 +109,31 @@ func tag(sum []byte) blob.Tag { return blob.Tag(hex.EncodeToString(sum[:16])) }
 // because notifications are missing on some file systems and can overflow on all. It reads the bytes
 // at the first poll and when the file is another one, so that waiting costs the same
 // for an object of any size.
-func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
-	path, err := s.path(ctx, key)
-	if err != nil {
-		return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
-	}
-	notices := watch.New(s.Log, path)
-	defer notices.Close()
-	file := watched{path: path, limit: limit, seen: seen}
-	defer file.close()
-	for {
-		o, err := file.read()
-		err = s.orGone(err)
-		switch {
-		case errors.Is(err, errUnchanged):
-		case err == nil && o.Tag != seen:
-			s.read.Store(true)
-			return o, nil
-		case errors.Is(err, blob.ErrNotFound) && seen == "":
-		case err != nil:
-			return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
+func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (o blob.Object, err error) {
+	err = s.on(ctx, "watch", key, func(path string) error {
+		notices := watch.New(s.Log, path)
+		defer notices.Close()
+		file := watched{path: path, limit: limit, seen: seen}
+		defer file.close()
+		for {
+			found, err := file.read()
+			err = s.orGone(err)
+			switch {
+			case errors.Is(err, errUnchanged):
+			case err == nil && found.Tag != seen:
+				s.read.Store(true)
+				o = found
+				return nil
+			case errors.Is(err, blob.ErrNotFound) && seen == "":
+			case err != nil:
+				return err
+			}
+			if err := notices.Wait(ctx, watch.Poll); err != nil {
+				return err
+			}
 		}
-		if err := notices.Wait(ctx, watch.Poll); err != nil {
-			return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
-		}
-	}
+	})
+	return o, err
 }
 
 // errUnchanged means that the file is the one of the last read.
