@@ -413,17 +413,36 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 }
 
 // Unread reports whether the settings of the store could not be read since the start of this process.
-func (b *Builder) Unread() bool { return b.rules.unread() }
+func (b *Builder) Unread() bool {
+	b.rules.mu.Lock()
+	defer b.rules.mu.Unlock()
+	return b.rules.problem != nil && b.rules.read == nil
+}
 
 // Told returns the operator as a version on base names it: by the settings that were read last, or as base if none
 // could be read.
 func (b *Builder) Told(base *snapshots.Base) snapshots.Operator {
-	if told := b.rules.told(); told != nil {
-		return *told
+	b.rules.mu.Lock()
+	defer b.rules.mu.Unlock()
+	if b.rules.read == nil {
+		return base.Manifest.Operator
 	}
-	return base.Manifest.Operator
+	return b.rules.read.Told()
 }
 
 // SettingsMissing returns the missing fact that the settings of the store cannot be read, at an instant of race time; none
 // if they can.
-func (b *Builder) SettingsMissing(now time.Time) []almanac.MissingFact { return b.rules.missing(now) }
+func (b *Builder) SettingsMissing(now time.Time) []almanac.MissingFact {
+	r := &b.rules
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.problem == nil {
+		return nil
+	}
+	if r.since.IsZero() {
+		r.since = now.UTC().Truncate(time.Second)
+	}
+	return []almanac.MissingFact{{
+		Code: almanac.SettingsUnread, Since: r.since, Urgent: true, Fix: "gridcast settings set", Text: r.describe(),
+	}}
+}

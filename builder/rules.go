@@ -11,7 +11,6 @@ import (
 	"gridcast/builder/provenance"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
-	"gridcast/snapshots"
 )
 
 // LastMinute is the time before lights out in which a pick is frozen even without the settings of the store.
@@ -118,35 +117,4 @@ func (r *storeRules) describe() string {
 		return fmt.Sprintf("the settings of the store cannot be read; those read last go on: %v", r.problem)
 	}
 	return fmt.Sprintf("the settings of the store cannot be read; nothing is verified, and picks wait for the last minute before lights out: %v", r.problem)
-}
-
-// told returns the operator as the settings that were read last name it; nil: none were read.
-func (r *storeRules) told() *snapshots.Operator {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.read == nil {
-		return nil
-	}
-	told := r.read.Told()
-	return &told
-}
-
-func (r *storeRules) unread() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.problem != nil && r.read == nil
-}
-
-func (r *storeRules) missing(now time.Time) []almanac.MissingFact {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.problem == nil {
-		return nil
-	}
-	if r.since.IsZero() {
-		r.since = now.UTC().Truncate(time.Second)
-	}
-	return []almanac.MissingFact{{
-		Code: almanac.SettingsUnread, Since: r.since, Urgent: true, Fix: "gridcast settings set", Text: r.describe(),
-	}}
 }

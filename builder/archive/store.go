@@ -66,19 +66,18 @@ func NewStore(store blob.Store) *Store { return &Store{store: store} }
 func (s *Store) Load(ctx context.Context) (Stored, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	current, err := s.current(ctx)
+	current, err := s.InUse(ctx)
 	if err != nil {
 		return Stored{}, err
 	}
-	if s.loaded.SHA256 == current.SHA256 {
-		return s.loaded, nil
+	if s.loaded.SHA256 != current {
+		loaded, err := s.get(ctx, current)
+		if err != nil {
+			return Stored{}, err
+		}
+		s.loaded = loaded
 	}
-	loaded, err := s.get(ctx, current.SHA256)
-	if err != nil {
-		return Stored{}, err
-	}
-	s.loaded = loaded
-	return loaded, nil
+	return s.loaded, nil
 }
 
 // Get reads the archive of a digest, in use or not. It does not read parts again that the last loaded archive has.
@@ -183,29 +182,21 @@ func (s *Store) Find(ctx context.Context, digits string) (Stored, error) {
 
 // List describes the archives of the store, the newest first.
 func (s *Store) List(ctx context.Context) ([]Listing, error) {
-	list, err := s.listing(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list archives: %w", err)
-	}
-	return list, nil
-}
-
-func (s *Store) listing(ctx context.Context) ([]Listing, error) {
-	current, err := s.current(ctx)
+	current, err := s.InUse(ctx)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		return nil, err
+		return nil, fmt.Errorf("list archives: %w", err)
 	}
 	listed, sizes := []Listing{}, map[string]int64{}
 	for info, err := range s.store.List(ctx, folder) {
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list archives: %w", err)
 		}
 		if strings.HasPrefix(info.Key, partFolder) {
 			sizes[info.Key] = info.Size
 			continue
 		}
 		sum := strings.TrimPrefix(info.Key, folder)
-		listed = append(listed, Listing{SHA256: sum, Added: info.Modified, InUse: sum == current.SHA256})
+		listed = append(listed, Listing{SHA256: sum, Added: info.Modified, InUse: sum == current})
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
@@ -219,7 +210,7 @@ func (s *Store) listing(ctx context.Context) ([]Listing, error) {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list archives: %w", err)
 	}
 	slices.SortStableFunc(listed, func(a, b Listing) int { return b.Added.Compare(a.Added) })
 	return listed, nil
@@ -318,18 +309,12 @@ func (s *Store) document() blob.Document[inUse] {
 // InUse returns the digest of the archive in use, without its facts. The error wraps blob.ErrNotFound if the store
 // has none.
 func (s *Store) InUse(ctx context.Context) (string, error) {
-	current, err := s.current(ctx)
-	return current.SHA256, err
-}
-
-// current reads archive.json. The error wraps blob.ErrNotFound if the store has none.
-func (s *Store) current(ctx context.Context) (inUse, error) {
 	current, tag, err := s.document().Load(ctx)
 	if err == nil && tag == "" {
 		err = fmt.Errorf("%s in %s: %w", inUseKey, s.store, blob.ErrNotFound)
 	}
 	if err != nil {
-		return inUse{}, fmt.Errorf("load archive: %w", err)
+		return "", fmt.Errorf("load archive: %w", err)
 	}
-	return current, nil
+	return current.SHA256, nil
 }

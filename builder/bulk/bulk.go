@@ -231,20 +231,20 @@ var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
 	var buffer bytes.Buffer
 	archive := zip.NewWriter(&buffer)
-	write := func(name string, data []byte) error {
+	write := func(name string, data []byte) { // into memory, which takes everything
 		w, err := archive.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("gridcast-%d/%s", s.Year, name), Method: zip.Deflate, Modified: fileTime})
 		if err == nil {
 			_, err = w.Write(data)
 		}
-		return err
+		if err != nil {
+			panic("BUG: a download cannot be written: " + err.Error())
+		}
 	}
 	var intro bytes.Buffer
 	if err := readmeTemplate.Execute(&intro, s); err != nil {
 		return nil, fmt.Errorf("download of %d: %w", s.Year, err)
 	}
-	if err := write("README.txt", intro.Bytes()); err != nil {
-		return nil, err
-	}
+	write("README.txt", intro.Bytes())
 	name, text := schemas.CommonFile()
 	described := map[string][]byte{name: text}
 	columns := [][]string{{"file", "column", "type", "optional", "key"}}
@@ -257,47 +257,29 @@ func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("download of %d: %s: %w", s.Year, t.variant.Path(), err)
 		}
-		if err := write(t.name+".ndjson", lines); err != nil {
-			return nil, err
-		}
+		write(t.name+".ndjson", lines)
 		for _, sheet := range sheets {
 			columns = append(columns, sheet.described()...)
-			text, err := csvOf(append([][]string{sheet.header()}, sheet.rows...))
-			if err == nil {
-				err = write(sheet.name+".csv", text)
-			}
-			if err != nil {
-				return nil, err
-			}
+			write(sheet.name+".csv", csvOf(append([][]string{sheet.header()}, sheet.rows...)))
 		}
 		name, text := schemas.File(t.variant)
 		described[name] = text
 	}
-	text, err := csvOf(columns)
-	if err == nil {
-		err = write("columns.csv", text)
-	}
-	if err != nil {
-		return nil, err
-	}
+	write("columns.csv", csvOf(columns))
 	for _, name := range slices.Sorted(maps.Keys(described)) {
-		if err := write("schemas/"+name, described[name]); err != nil {
-			return nil, err
-		}
+		write("schemas/"+name, described[name])
 	}
-	if err := archive.Close(); err != nil {
-		return nil, err
-	}
-	return buffer.Bytes(), nil
+	err := archive.Close()
+	return buffer.Bytes(), err
 }
 
 // csvOf writes rows by RFC 4180.
-func csvOf(rows [][]string) ([]byte, error) {
+func csvOf(rows [][]string) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
-	err := w.WriteAll(rows)
-	return b.Bytes(), err
+	_ = w.WriteAll(rows) // a buffer takes everything
+	return b.Bytes()
 }
 
 // read turns a document into its lines, and into a sheet of its rows and of each list within them.

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -105,53 +104,47 @@ func (r *Reproducer) Version(ctx context.Context, version int64) (Reproduction, 
 
 // compare compares the documents of a version with the ones that were made again.
 func (r *Reproducer) compare(ctx context.Context, m *snapshots.Manifest, made map[string]remake, again *Reproduction) error {
-	var mu sync.Mutex // guards again and r.read
-	differs := func(path string, change snapshots.ValueChange) {
-		mu.Lock()
-		defer mu.Unlock()
-		if again.FirstDifference == nil || path < again.FirstDifference.Variant {
-			again.FirstDifference = &DocDifference{Endpoint: endpointOf(path), Variant: path, Field: change.At, Published: change.Old, Made: change.New}
-		}
-	}
+	changes := make([]*snapshots.ValueChange, len(m.Entries)) // nil: equal
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4 * runtime.GOMAXPROCS(0)) // some wait for the store
-	for _, entry := range m.Entries {
+	for i, entry := range m.Entries {
 		document, ok := made[entry.Path]
-		delete(made, entry.Path)
-		if !ok {
-			differs(entry.Path, snapshots.ValueChange{Old: "a document"})
+		if delete(made, entry.Path); !ok {
+			changes[i] = &snapshots.ValueChange{Old: "a document"}
 			continue
 		}
 		group.Go(func() error {
 			body, err := document(entry.GeneratedAt)
-			if err != nil {
+			if err != nil || r.read[entry.Object] == entry.SHA256 && snapshots.Digest(body) == entry.SHA256 {
 				return err
 			}
-			mu.Lock()
-			known := r.read[entry.Object] == entry.SHA256
-			mu.Unlock()
-			if !known || snapshots.Digest(body) != entry.SHA256 {
-				change, equal, err := entry.Compare(ctx, r.store, body)
-				if err != nil {
-					return err
-				}
-				if !equal {
-					differs(entry.Path, change)
-					return nil
-				}
+			change, equal, err := entry.Compare(ctx, r.store, body)
+			if !equal {
+				changes[i] = &change
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			r.read[entry.Object] = entry.SHA256
-			again.Equal++
-			return nil
+			return err
 		})
 	}
-	err := group.Wait()
-	for path := range made {
-		differs(path, snapshots.ValueChange{New: "a document"})
+	if err := group.Wait(); err != nil {
+		return err
 	}
-	return err
+	differs := func(path string, change *snapshots.ValueChange) {
+		if again.FirstDifference == nil || path < again.FirstDifference.Variant {
+			again.FirstDifference = &DocDifference{Endpoint: endpointOf(path), Variant: path, Field: change.At, Published: change.Old, Made: change.New}
+		}
+	}
+	for i, entry := range m.Entries {
+		if changes[i] != nil {
+			differs(entry.Path, changes[i])
+		} else {
+			again.Equal++
+			r.read[entry.Object] = entry.SHA256
+		}
+	}
+	for path := range made {
+		differs(path, &snapshots.ValueChange{New: "a document"})
+	}
+	return nil
 }
 
 // endpointOf names the endpoint of a path, or the feed.

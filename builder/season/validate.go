@@ -23,7 +23,9 @@ func (f *Facts) Validate() error {
 
 // validate returns the things that each season refers to, of which it looks up each once.
 func (f *Facts) validate() ([]firstSeen, error) {
-	if err := cmp.Or(f.validateKeys(), f.Headshots.Validate()); err != nil {
+	var err error
+	f.CheckThings(func(_, _ string, fault error) { err = cmp.Or(err, fault) })
+	if err = cmp.Or(err, f.Headshots.Validate()); err != nil {
 		return nil, err
 	}
 	for _, driver := range f.Headshots.Drivers {
@@ -80,12 +82,6 @@ func sideBySide(n int, do func(i int) error) error {
 	}
 	_ = group.Wait() // no call returns an error
 	return cmp.Or(faults...)
-}
-
-// validateKeys checks that everything is filed under its own identifier.
-func (f *Facts) validateKeys() (err error) {
-	f.CheckThings(func(_, _ string, fault error) { err = cmp.Or(err, fault) })
-	return err
 }
 
 // CheckThings calls refuse for each driver, team, engine and circuit that Validate would refuse.
@@ -168,10 +164,11 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 			return fmt.Errorf("round %d: grand prix %q is round %d already", r.Number, r.GrandPrix, other)
 		}
 		held[r.GrandPrix] = r.Number
-		if err := f.validateCalendar(s.Year, r); err != nil {
-			return fmt.Errorf("round %d: %w", r.Number, err)
+		err := cmp.Or(f.validateEntry(r), validateStart(s.Year, r), validateSessions(r))
+		if err == nil {
+			rows.checkRows(r, func(_ Part, fault error) { err = cmp.Or(err, fault) })
 		}
-		if err := rows.validateRows(r); err != nil {
+		if err != nil {
 			return fmt.Errorf("round %d: %w", r.Number, err)
 		}
 	}
@@ -193,10 +190,6 @@ func (f *Facts) CheckRound(year int, r *Round, refuse func(Part, error)) {
 	}
 	c := checker{Facts: f, drives: map[DriverID]int{}, teams: map[entrant]bool{}}
 	c.checkRows(r, refuse)
-}
-
-func (f *Facts) validateCalendar(year int, r *Round) error {
-	return cmp.Or(f.validateEntry(r), validateStart(year, r), validateSessions(r))
 }
 
 // validateEntry checks the entry of a round in the calendar, but for its times.
@@ -271,11 +264,6 @@ type entrant struct {
 	team   TeamID
 	engine EngineID
 	ranked bool // a team that was excluded and entered again has a row of each sort
-}
-
-func (c *checker) validateRows(r *Round) (fault error) {
-	c.checkRows(r, func(_ Part, err error) { fault = cmp.Or(fault, err) })
-	return fault
 }
 
 // checkRows calls refuse with the first faulty row of each table.
