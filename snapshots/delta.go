@@ -29,13 +29,6 @@ func (d Delta) object() Object {
 	return Object{fmt.Sprintf("%s%d", deltaFolder, d.Version), d.SHA256, d.Size}
 }
 
-func (d Delta) check() error {
-	if d.Version < 1 || len(d.SHA256) != 2*hashSize || d.Size < 0 || d.Size > maxDelta || d.Bodies < 2 {
-		return fmt.Errorf("delta of version %d: hash %q, size %d and %d bodies are impossible", d.Version, d.SHA256, d.Size, d.Bodies)
-	}
-	return nil
-}
-
 // deltaBody is a body in the first line of a delta.
 type deltaBody struct {
 	Object string `json:"object"` // store key, below the folder of the version's objects

@@ -24,6 +24,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -318,6 +319,17 @@ type Object struct {
 	Size   int64  // bytes
 }
 
+// check returns an error unless the object has an allowed key, a hash, and a size up to the limit.
+func (o Object) check(limit int64) error {
+	switch {
+	case len(o.SHA256) != 2*hashSize:
+		return fmt.Errorf("%s: %q is no hash", o.Key, o.SHA256)
+	case o.Size < 0 || o.Size > limit:
+		return fmt.Errorf("%s: size %d: want 0 to %d bytes", o.Key, o.Size, limit)
+	}
+	return blob.CheckKey(o.Key)
+}
+
 // Packed describes the object of an entry that is stored as gzip.
 type Packed struct {
 	SHA256 string `json:"sha256"`
@@ -347,26 +359,19 @@ func (m *Manifest) check(version int64) error {
 		}
 	}
 	for _, d := range m.Deltas {
-		if err := d.check(); err != nil {
-			return err
+		if d.Version < 1 || d.Bodies < 2 {
+			return fmt.Errorf("a delta of version %d with %d bodies is impossible", d.Version, d.Bodies)
+		}
+		if err := d.object().check(maxDelta); err != nil {
+			return fmt.Errorf("delta: %w", err)
 		}
 	}
 	return nil
 }
 
 func (e ManifestEntry) check() error {
-	object := e.object()
-	if err := blob.CheckKey(object.Key); err != nil {
+	if err := cmp.Or(e.object().check(maxObject), Object{e.Object, e.SHA256, e.Size}.check(maxObject)); err != nil {
 		return err
-	}
-	if len(object.SHA256) != 2*hashSize {
-		return fmt.Errorf("%s: %q is no hash", object.Key, object.SHA256)
-	}
-	if object.Size < 0 || object.Size > maxObject || e.Size < 0 || e.Size > maxObject {
-		return fmt.Errorf("%s: size %d, of the body %d: want 0 to %d bytes", object.Key, object.Size, e.Size, int64(maxObject))
-	}
-	if len(e.SHA256) != 2*hashSize {
-		return fmt.Errorf("%q is no hash", e.SHA256)
 	}
 	if e.ETag != "" && e.ETag != ETag(e.SHA256) {
 		return fmt.Errorf("tag %q is not that of the bytes", e.ETag)

@@ -294,12 +294,8 @@ func (m *Manifest) checkParts() error {
 		return fmt.Errorf("format %d, this program reads %d", m.Format, Format)
 	}
 	for _, part := range m.Parts {
-		object := part.object()
-		if err := blob.CheckKey(object.Key); err != nil {
+		if err := part.object().check(maxManifest); err != nil {
 			return fmt.Errorf("part %q: %w", part.Name, err)
-		}
-		if len(part.SHA256) != 2*hashSize || part.Size < 0 || part.Size > maxManifest {
-			return fmt.Errorf("part %s: hash %q and size %d are impossible", part.Name, part.SHA256, part.Size)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -29,11 +28,11 @@ func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 	if !ok {
 		return nil
 	}
-	starts := sofar{season: s, before: v.startsBefore(s)}
+	before := v.startsBefore(s)
 	codes := make(map[DriverID]string)
 	taken := make(map[string]bool)
 	for i := range s.Rounds {
-		for _, group := range s.newcomers(i, codes, &starts) {
+		for _, group := range s.newcomers(i, codes, before) {
 			for _, id := range group {
 				code := freeCode(v.Drivers[id], taken)
 				codes[id], taken[code] = code, true
@@ -88,8 +87,9 @@ func (r *Round) appearances(see func(group int, driver DriverID)) {
 
 // newcomers returns the drivers of a round without a code, in the order in which they choose. Drivers
 // known with the grid come before those known only with the result, so that a result does not change
-// earlier codes. Within each group the driver with the most starts comes first.
-func (s *Season) newcomers(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
+// earlier codes. Within each group the driver with the most starts comes first: those before the season, and those that
+// were known together with the grid of the round.
+func (s *Season) newcomers(round int, codes map[DriverID]string, before map[DriverID]int) [2][]DriverID {
 	r := &s.Rounds[round]
 	var groups [2][]DriverID
 	r.appearances(func(group int, id DriverID) {
@@ -99,36 +99,16 @@ func (s *Season) newcomers(round int, codes map[DriverID]string, starts *sofar) 
 	})
 	for _, group := range groups {
 		if len(group) > 1 {
-			counts := starts.at(round)
+			counts := maps.Clone(before)
+			for i := range s.Rounds[:round] {
+				if earlier := &s.Rounds[i]; !earlier.ResultKnownAt().After(r.GridKnownAt()) {
+					earlier.countStarts(counts)
+				}
+			}
 			slices.SortFunc(group, func(a, b DriverID) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 		}
 	}
 	return groups
-}
-
-// sofar counts, round by round, the starts that were known together with the grid of a round.
-type sofar struct {
-	season  *Season
-	before  map[DriverID]int // starts before the season
-	starts  map[DriverID]int
-	counted []bool    // by round: starts include it
-	grid    time.Time // the instant up to which starts are counted
-}
-
-// at returns the starts before the grid of a round. Calls go through the rounds in order.
-func (c *sofar) at(round int) map[DriverID]int {
-	grid := c.season.Rounds[round].GridKnownAt()
-	if c.starts == nil || grid.Before(c.grid) { // the rounds changed places: count anew
-		c.starts, c.counted = maps.Clone(c.before), make([]bool, len(c.season.Rounds))
-	}
-	c.grid = grid
-	for i := range c.season.Rounds[:round] {
-		if r := &c.season.Rounds[i]; !c.counted[i] && !r.ResultKnownAt().After(grid) {
-			r.countStarts(c.starts)
-			c.counted[i] = true
-		}
-	}
-	return c.starts
 }
 
 // startsBefore counts the race starts of a season's drivers in earlier seasons.
