@@ -131,7 +131,6 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (r
 	return refused
 }
 
-// wireSource returns the public form of a source.
 func wireSource(s provenance.SourceSummary) wire.SourceState {
 	use := wire.UsePublished
 	if s.CheckOnly {

@@ -302,7 +302,6 @@ func (a *Almanac) Differing() []*Round {
 	return a.inOrder((*Round).Differs)
 }
 
-// inOrder returns the wanted rounds in order of their start.
 func (a *Almanac) inOrder(want func(*Round) bool) []*Round {
 	found := a.where(want)
 	slices.SortStableFunc(found, byStart)

@@ -501,7 +501,7 @@ func TestDayWithoutAnHour(t *testing.T) {
 			begins: almanac.Scheduled, start.Add(time.Minute): almanac.Scheduled, ends.Add(-time.Second): almanac.Scheduled, ends: almanac.AwaitingResult,
 		} {
 			if got := at(instant).State; got != state {
-				t.Errorf("%s at %s: state %d, want %d", gp, instant, got, state)
+				t.Errorf("%s at %s: state %s, want %s", gp, instant, got, state)
 			}
 		}
 		for instant, due := range map[time.Time]bool{begins.Add(-time.Second): false, begins: true, begins.Add(7 * time.Hour): false} {

@@ -238,7 +238,6 @@ func ChampionshipName(constructors bool) string {
 	return "drivers"
 }
 
-// competitor returns the name of a competitor of a championship.
 func (r *Round) competitor(constructors bool, id string) string {
 	if constructors {
 		return r.Team(season.TeamID(id)).Name

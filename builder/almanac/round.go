@@ -28,17 +28,17 @@ const (
 // distance.
 const ScoredCheckpoint = 50
 
-// State is the state of a round.
-type State int
+// State is the state of a round, by its name in the API.
+type State string
 
 // The states of a round.
 const (
-	Scheduled State = iota
-	Live
-	AwaitingResult
-	Finished
-	Postponed
-	Cancelled
+	Scheduled      State = "scheduled"
+	Live           State = "live"
+	AwaitingResult State = "awaiting_result"
+	Finished       State = "finished"
+	Postponed      State = "postponed"
+	Cancelled      State = "cancelled"
 )
 
 // Round is one Grand Prix with all decisions about it.
@@ -257,7 +257,6 @@ func (r *Round) ForecastCodes() map[season.DriverID]string {
 	return codes
 }
 
-// foreseen lists the drivers in the noted forecasts.
 func (r *Round) foreseen() (drivers []season.DriverID) {
 	for _, f := range r.Record.Forecasts {
 		for _, c := range f.Chances {

@@ -301,7 +301,6 @@ func (s *Store) swap(ctx context.Context, next Stored, may func(current inUse) e
 	return nil
 }
 
-// document returns the object of the store that names the archive in use.
 func (s *Store) document() blob.Document[inUse] {
 	return blob.Document[inUse]{Store: s.store, Key: inUseKey}
 }

@@ -62,7 +62,6 @@ func listOf[T any](name string, v catalog.Variant, sum bool, keys ...string) tab
 	return table{name: name, variant: v, row: reflect.TypeFor[T](), list: true, sum: sum, keys: keys}
 }
 
-// paths lists the documents of the table.
 func (t table) paths() []string {
 	paths := append(make([]string, 0, 1+len(t.more)), t.variant.Path())
 	for _, v := range t.more {
@@ -89,7 +88,6 @@ func (t table) document(documents map[string][]byte) ([]byte, bool) {
 	return whole, err == nil
 }
 
-// tables lists the tables of a season.
 func (s Season) tables() []table {
 	of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: s.Year} }
 	byRound := func(t table, endpoint catalog.Name) table {
@@ -320,7 +318,6 @@ func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err e
 	return lines, sheets, nil
 }
 
-// leavesOut reports whether a row belongs to a round that is left out.
 func (s Season) leavesOut(row reflect.Value) bool {
 	session := row.FieldByName("SessionKey")
 	return session.IsValid() && slices.ContainsFunc(s.Without, func(b Borrowed) bool { return b.SessionKey == session.Int() })

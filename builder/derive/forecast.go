@@ -154,7 +154,6 @@ func NoteForecasts(ctx context.Context, fresh ledger.Fresh, model predict.Model,
 	return nil
 }
 
-// forecasts makes the forecast of each coming race.
 func (w *work) forecasts(ctx context.Context, model predict.Model, data Data) error {
 	ahead := foresight(w.view, w.ledger, w.archive)
 	all := []wire.ForecastRecord{}
@@ -185,7 +184,6 @@ func (w *work) forecasts(ctx context.Context, model predict.Model, data Data) er
 	)
 }
 
-// forecastRecord is the public form of a forecast.
 func forecastRecord(v *season.View, s *ledger.Fold, r *almanac.Round, f predict.Forecast) wire.ForecastRecord {
 	rec := wire.ForecastRecord{
 		SessionKey: r.Session, GPName: r.Facts.Name, Date: r.Start.UTC().Format(time.DateOnly), Basis: almanac.BasisOf(stepOf(r.Facts)),

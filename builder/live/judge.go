@@ -61,7 +61,6 @@ func (r *reduction) distance() int {
 	return r.Laps
 }
 
-// hold is the sentence about a line that waits.
 func (r *reduction) hold(line, why, by string) string {
 	return fmt.Sprintf("%s is held, because %s; it counts when a second line says so, or with: gridcast live set %d %s", line, why, r.of.Session, by)
 }
@@ -112,7 +111,6 @@ func (r *reduction) doubtful(o *Stored) bool {
 	return 2*r.Lap < r.distance() && (r.reopened >= 0 || r.early == nil || !o.Seen().After(r.early.Seen()))
 }
 
-// order applies an order.
 func (r *reduction) order(o *Stored) {
 	if r.State == Ended && o.Seen().After(r.ended.Add(grace)) || o.Lap < r.Lap {
 		return

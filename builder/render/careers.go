@@ -78,7 +78,6 @@ func constructorProgress(y *almanac.Year) []wire.ConstructorProgress {
 	return rows
 }
 
-// ruling is the API's name of a decision about a competitor.
 func ruling(c *ledger.Championship) wire.Ruling {
 	switch {
 	case c.Excluded:
@@ -351,7 +350,6 @@ func (c *career) score(row *ledger.Row) {
 	}
 }
 
-// startWith adds the starts with a partner.
 func (c *career) startWith(p partner) {
 	i := slices.IndexFunc(c.partners, func(known partner) bool { return known.id == p.id })
 	if i < 0 {

@@ -56,7 +56,6 @@ func layoutOf(r *almanac.Round) (found layout) {
 	return found
 }
 
-// circuits lists the circuits of a season, or those of all seasons.
 func circuits(a *almanac.Almanac, year int) []wire.CircuitRecord {
 	by := map[season.CircuitID]*wire.CircuitRecord{}
 	for r := range a.All() {
@@ -104,7 +103,6 @@ func addRound(c *wire.CircuitRecord, r *almanac.Round) {
 	c.Layouts = append(c.Layouts, l)
 }
 
-// addRace counts a verified race.
 func addRace(c *wire.CircuitRecord, r *almanac.Round) {
 	c.RacesHeld++
 	c.FirstSession, c.LastSession = cmp.Or(c.FirstSession, r.Session), r.Session

@@ -42,17 +42,8 @@ func constructorStandings(y *almanac.Year) []wire.ConstructorStanding {
 	return rows
 }
 
-var statuses = map[almanac.State]wire.Status{
-	almanac.Scheduled:      wire.Scheduled,
-	almanac.Live:           wire.Live,
-	almanac.AwaitingResult: wire.AwaitingResult,
-	almanac.Finished:       wire.Finished,
-	almanac.Postponed:      wire.Postponed,
-	almanac.Cancelled:      wire.Cancelled,
-}
-
 // Status returns the API's name of a state.
-func Status(s almanac.State) wire.Status { return statuses[s] }
+func Status(s almanac.State) wire.Status { return wire.Status(s) }
 
 func calendar(y *almanac.Year) []wire.CalendarEntry {
 	entries := make([]wire.CalendarEntry, len(y.Rounds))

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/schemas/catalog"
@@ -69,12 +71,4 @@ func loggedChange(e *ledger.LoggedEvent) wire.LoggedChange {
 }
 
 // decided returns the status of a round that a decision gives it.
-func decided(s ledger.OverrideStatus) wire.Status {
-	switch s {
-	case ledger.Postponed:
-		return wire.Postponed
-	case ledger.Cancelled:
-		return wire.Cancelled
-	}
-	return wire.Scheduled
-}
+func decided(s ledger.OverrideStatus) wire.Status { return cmp.Or(wire.Status(s), wire.Scheduled) }

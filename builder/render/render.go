@@ -41,23 +41,16 @@ func Variants(a *almanac.Almanac) []catalog.Variant {
 		sessions = append(sessions, r.Session)
 	}
 	return slices.DeleteFunc(catalog.All(Known(a), sessions), func(v catalog.Variant) bool {
-		return v.Endpoint.Derived() || v.SessionKey > 0 && !speaksOf(v.Endpoint, rounds[v.SessionKey])
+		has := speaksOf[v.Endpoint]
+		return v.Endpoint.Derived() || v.SessionKey > 0 && has != nil && !has(rounds[v.SessionKey])
 	})
 }
 
-// speaksOf reports whether an endpoint has a body of its own for a round; otherwise the round shares one body.
-func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
-	switch endpoint {
-	case catalog.Predictions, catalog.Probabilities:
-		return hasPick(r)
-	case catalog.Results:
-		return hasResult(r)
-	case catalog.Sessions:
-		return hasSessions(r)
-	case catalog.ForecastHistory:
-		return hasForecasts(r)
-	}
-	return true
+// speaksOf reports for an endpoint whether a round has a body of its own; otherwise the round shares one body. An endpoint
+// that is not listed has one for each round.
+var speaksOf = map[catalog.Name]func(*almanac.Round) bool{
+	catalog.Predictions: hasPick, catalog.Probabilities: hasPick, catalog.Results: hasResult, catalog.Sessions: hasSessions,
+	catalog.ForecastHistory: hasForecasts,
 }
 
 // Data returns the bytes of a derived body with that data, as first rendered at generatedAt.

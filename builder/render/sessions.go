@@ -120,7 +120,6 @@ func grid(slots []season.GridSlot, qualified []season.QualifyingRow, name naming
 	return out
 }
 
-// headToHead compares every two team-mates of a year.
 func headToHead(y *almanac.Year) []wire.HeadToHead {
 	pairs := map[pair]*duel{}
 	var order []pair

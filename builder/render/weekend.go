@@ -153,7 +153,6 @@ func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
 	return Status(r.State)
 }
 
-// changes lists the decisions that changed published rounds, the newest first.
 func changes(a *almanac.Almanac, year int) []wire.Change {
 	list := a.Changes(year)
 	records := make([]wire.Change, 0, len(list))

@@ -142,7 +142,6 @@ func (r *Round) countStarts(starts map[DriverID]int) {
 	}
 }
 
-// freeCode returns the first code for the driver that is not taken.
 func freeCode(d Driver, taken map[string]bool) string {
 	for code := range candidates(d) {
 		if !taken[code] {

@@ -57,7 +57,6 @@ func New(files []ledger.File) (*Log, error) {
 	return l, nil
 }
 
-// leafOf is the leaf of a file of the ledger.
 func leafOf(seq int64, hash string) []byte {
 	return fmt.Appendf(nil, "ledger %d sha256 %s\n", seq, hash)
 }

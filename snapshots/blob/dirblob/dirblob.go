@@ -241,7 +241,7 @@ func (s *Store) rename(ctx context.Context, fresh *os.File, path string, old blo
 		return err
 	}
 	defer unlock()
-	current, err := hashFile(path, func(time.Duration) {})
+	current, err := hashFile(path)
 	if errors.Is(err, blob.ErrNotFound) || err == nil && current != old {
 		return blob.ErrConflict
 	}

@@ -6,20 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/watch"
 )
-
-// piece is the number of bytes of a file that are read and hashed in one step. The Go scheduler cannot
-// interrupt the hashing of a slice, and there may be one processor only.
-const piece = 256 << 10
 
 // read returns the object in the file path. A file never changes once it has its name, so
 // the result is one object, whole.
@@ -29,7 +23,7 @@ func read(path string, limit int64) (blob.Object, error) {
 		return blob.Object{}, err
 	}
 	defer func() { _ = f.Close() }()
-	return readObject(f, info.Size(), limit, func(time.Duration) {})
+	return readObject(f, info.Size(), limit)
 }
 
 // openFile opens a file to read. Only regular files are objects: opening a pipe would wait for
@@ -53,49 +47,25 @@ func openFile(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readObject reads an open file of the stated size, and pauses as paced does.
-func readObject(f *os.File, size, limit int64, pause func(time.Duration)) (blob.Object, error) {
-	r := &paced{file: f, hash: sha256.New(), pause: pause}
-	data, err := blob.ReadAll(r, size, limit)
+// readObject reads an open file of the stated size.
+func readObject(f *os.File, size, limit int64) (blob.Object, error) {
+	data, err := blob.ReadAll(f, size, limit)
 	if err != nil {
 		return blob.Object{}, err
 	}
-	return blob.Object{Data: data, Tag: tag(r.hash.Sum(nil))}, nil
+	return blob.Object{Data: data, Tag: tagOf(data)}, nil
 }
 
-// paced reads a file piece by piece and hashes it. After each whole piece it calls pause with
-// the time it took.
-type paced struct {
-	file  *os.File
-	hash  hash.Hash
-	pause func(time.Duration)
-}
-
-func (p *paced) Read(data []byte) (int, error) {
-	began := time.Now()
-	n, err := p.file.Read(data[:min(len(data), piece)])
-	p.hash.Write(data[:n])
-	if n == piece {
-		p.pause(time.Since(began))
-	}
-	return n, err
-}
-
-// hashFile returns the tag of the file path, of any size, with little memory. It pauses as paced does.
-func hashFile(path string, pause func(time.Duration)) (blob.Tag, error) {
-	f, info, err := openFile(path)
+// hashFile returns the tag of the file path, of any size, with little memory.
+func hashFile(path string) (blob.Tag, error) {
+	f, _, err := openFile(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = f.Close() }()
-	r := &paced{file: f, hash: sha256.New(), pause: pause}
-	for buffer := make([]byte, min(info.Size()+1, piece)); err == nil; {
-		_, err = r.Read(buffer)
-	}
-	if !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return tag(r.hash.Sum(nil)), nil
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return tag(h.Sum(nil)), err
 }
 
 func tagOf(data []byte) blob.Tag {
@@ -165,13 +135,12 @@ func (w *watched) read() (blob.Object, error) {
 	first := w.file == nil
 	w.close()
 	w.file, w.info = f, info
-	// The watching process serves others meanwhile: half of the time is theirs.
 	if first && w.seen != "" { // a wait mostly begins with the seen object, which may take 64 MB
-		if sum, err := hashFile(w.path, time.Sleep); err == nil && sum == w.seen {
+		if sum, err := hashFile(w.path); err == nil && sum == w.seen {
 			return blob.Object{}, errUnchanged
 		}
 	}
-	o, err := readObject(f, info.Size(), w.limit, time.Sleep)
+	o, err := readObject(f, info.Size(), w.limit)
 	if err != nil {
 		w.close() // the missing rest must be read again
 	}
