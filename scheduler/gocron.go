@@ -132,12 +132,22 @@ func Every(ctx context.Context, interval time.Duration, f func(context.Context))
 	if err != nil {
 		return err
 	}
-	_, err = c.NewJob(gocron.DurationJob(interval), gocron.NewTask(f), gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	calling := make(chan struct{}, 1)
+	call := func() {
+		select {
+		case calling <- struct{}{}:
+			f(ctx)
+			<-calling
+		case <-ctx.Done():
+		}
+	}
+	_, err = c.NewJob(gocron.DurationJob(interval), gocron.NewTask(call), gocron.WithSingletonMode(gocron.LimitModeReschedule))
 	if err != nil {
 		return fmt.Errorf("call a function each %v: %w", interval, errors.Join(err, c.Shutdown()))
 	}
 	c.Start()
 	<-ctx.Done()
+	calling <- struct{}{} // for ever, once the last call has ended: until then Shutdown would keep a processor busy
 	return c.Shutdown()
 }
 

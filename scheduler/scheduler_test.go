@@ -173,3 +173,19 @@ func TestJobsAreChecked(t *testing.T) {
 		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "got %v, want it to say %q", err, want)
 	}
 }
+
+// TestEveryWaits: Every waits for a running call at its end, however long that takes, and keeps no processor busy meanwhile:
+// a busy goroutine would stop the clock of the bubble.
+func TestEveryWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls, ended := 0, 0
+		time.AfterFunc(1500*time.Millisecond, cancel)
+		must.Do(t, scheduler.Every(ctx, time.Second, func(context.Context) {
+			calls++
+			time.Sleep(time.Minute)
+			ended++
+		}))
+		must.Hold(t, calls == 1 && ended == 1, "%d calls began and %d ended, want 1 of each", calls, ended)
+	})
+}

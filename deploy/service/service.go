@@ -31,6 +31,7 @@ import (
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/lock"
 	"gridcast/snapshots/notes"
 	"gridcast/snapshots/uptime"
 )
@@ -60,7 +61,7 @@ type Service struct {
 	notifying sync.WaitGroup                                 // calls after builds; guarded by building
 	holds     holds
 	refused   atomic.Int64                   // documents that the last build kept from an earlier version
-	building  sync.Mutex                     // serialises the builds of concurrent jobs
+	building  lock.Lock                      // serialises the builds of concurrent jobs
 	published atomic.Pointer[snapshots.Base] // as of the last build
 	audit     atomic.Pointer[auditlog.Log]   // nil until Operator has read it
 }
@@ -247,13 +248,13 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	phases.end(err)
 	s.refused.Store(int64(len(outcome.Refused)))
 	if factsErr := s.loadFacts(ctx); factsErr != nil {
-		return outcome, errors.Join(err, factsErr)
+		return outcome, unhold(err, factsErr)
 	}
 	for _, e := range outcome.Events {
 		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
 	if baseErr := s.setPublished(ctx, outcome.Base); baseErr != nil {
-		return outcome, errors.Join(err, baseErr)
+		return outcome, unhold(err, baseErr)
 	}
 	if jobs := s.jobs.Load(); jobs != nil && s.measuring != nil { // also where another process has published
 		_, _ = jobs.Trigger(servedJob, "a build") // at the end nothing is measured
@@ -267,6 +268,15 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 		}
 	}
 	return outcome, err
+}
+
+// unhold joins the error of a build and a later one. A hold is not in it, because the jobs ignore a hold, and would ignore the
+// later error with it.
+func unhold(err, later error) error {
+	if errors.Is(err, snapshots.ErrHeld) {
+		return later
+	}
+	return errors.Join(err, later)
 }
 
 // triggerDerived triggers derive. It does nothing once the jobs stop, because the next start triggers derive.
@@ -512,10 +522,12 @@ func (s *Service) follow(ctx context.Context) error {
 
 // heal puts the copies of damaged documents back, and records damage of the audit log in it.
 func (s *Service) heal(ctx context.Context) {
-	for what, heal := range map[string]func(context.Context, blob.Store) (bool, error){
-		"API keys": keys.Heal, "operators": operator.HealPeople, "settings": settings.Heal, "webhooks": webhook.Heal, "measurements": uptime.Heal,
-	} {
-		switch healed, err := heal(ctx, s.builder.Store); {
+	for _, document := range []struct {
+		what string
+		heal func(context.Context, blob.Store) (bool, error)
+	}{{"API keys", keys.Heal}, {"operators", operator.HealPeople}, {"settings", settings.Heal}, {"webhooks", webhook.Heal}, {"measurements", uptime.Heal}} {
+		what := document.what
+		switch healed, err := document.heal(ctx, s.builder.Store); {
 		case healed:
 			s.log.Warn("a damaged document was replaced by its copy", "what", what)
 		case err != nil && ctx.Err() == nil:

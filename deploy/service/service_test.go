@@ -24,6 +24,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
 	"gridcast/scheduler/webhook"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/clock"
 )
@@ -345,5 +346,33 @@ func TestSilentFeedIsMeasured(t *testing.T) {
 	}
 	if stored, refused := value("gridcast_live_lines_total stored"), value("gridcast_live_lines_total refused"); stored != 2 || refused != 1 {
 		t.Errorf("%v lines stored and %v refused, want 2 and 1", stored, refused)
+	}
+}
+
+// TestHeldStartWithFaults: a start while publishing is held and the facts cannot be read fails, so that its caller tries
+// again.
+func TestHeldStartWithFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it renders two seasons")
+	}
+	for _, fails := range []int{2, 3} { // the facts, read after the build; none
+		season := testseason.New(t, testseason.Config{Stored: testseason.Short(t)})
+		season.Publish(testseason.Austria.Opened)
+		season.Publish(testseason.Austria.Qualified)
+		publisher := snapshots.Publisher{Store: season.Store}
+		must.Get(publisher.Rollback(t.Context(), 1, "test", "a hold", testseason.Austria.Qualified))(t)
+		clock := &raceTime{}
+		clock.set(testseason.Austria.Qualified)
+		calls, load := 0, season.Facts
+		season.Facts = func(ctx context.Context) (archive.Stored, error) {
+			if calls++; calls == fails {
+				return archive.Stored{}, errors.New("the storage answered 503")
+			}
+			return load(ctx)
+		}
+		s := service.New(season.Builder, clock, season.Log, prometheus.NewRegistry())
+		s.WithoutDerived()
+		err := s.Start(t.Context(), nil)
+		must.Hold(t, (err != nil) == (fails == 2) && (err == nil || strings.Contains(err.Error(), "503")), "call %d of the facts fails: the start ends with %v", fails, err)
 	}
 }
