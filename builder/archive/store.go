@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -15,6 +14,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/lock"
 )
 
 const (
@@ -54,8 +54,8 @@ type inUse struct {
 type Store struct {
 	store blob.Store
 
-	mu     sync.Mutex
-	loaded Stored // by the last Load or Use; cache, by the SHA-256: decoding all seasons takes .3 s of processor time
+	mu     lock.Lock // held while archives are read
+	loaded Stored    // by the last Load or Use; cache, by the SHA-256: decoding all seasons takes .3 s of processor time
 }
 
 // NewStore returns the archives of a store.

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -27,6 +26,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/lock"
 )
 
 // Reason is the reason of a version that only adds documents derived from an earlier one.
@@ -66,9 +66,9 @@ const maxMemos = 20_000
 // Cache, by the digest of each memo's inputs, and by the key of a file, which is a digest too: deriving after a race takes
 // .9 s of processor time, and 6.5 s without earlier memos.
 type Memory struct {
-	mu        sync.Mutex // guards the other fields
-	key       string     // in the store, of file
-	file      File       // made or read last
+	mu        lock.Lock // guards the other fields
+	key       string    // in the store, of file
+	file      File      // made or read last
 	model     *predict.Ranked
 	memos     memos  // made or read before
 	shared    memos  // content of sharedKey

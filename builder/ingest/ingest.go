@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/lock"
 )
 
 // Ingest polls the sources of a store. It is safe for concurrent use, one call at a time: a Poll
@@ -39,7 +39,7 @@ type Ingest struct {
 	Release string
 	Log     *slog.Logger
 
-	mu        sync.Mutex   // guards the fields below, and is held while sources are polled
+	mu        lock.Lock    // guards the fields below, and is held while sources are polled
 	log       *FactsLog    // nil before the first read, and after a failed one
 	manual    *ManualLog   // likewise
 	fresh     ledger.Fresh // by the last refresh

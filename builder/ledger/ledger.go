@@ -28,6 +28,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/lock"
 )
 
 var (
@@ -62,8 +63,8 @@ type Ledger struct {
 	files chain.Chain
 	kind  Kind // that the caller wants; AnyKind: to read only
 
-	mu     sync.Mutex // held to move on to a later record, through the I/O that it takes
-	clocks []Clock    // guarded by mu; the clocks to compare with
+	mu     lock.Lock // held to move on to a later record, through the I/O that it takes
+	clocks []Clock   // guarded by mu; the clocks to compare with
 	read   atomic.Pointer[record]
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/lock"
 )
 
 // Prefix begins the key of every file of the logs.
@@ -32,7 +32,7 @@ type file struct {
 type Log struct {
 	Store blob.Store
 
-	mu    sync.Mutex      // guards races
+	mu    lock.Lock       // guards races
 	races map[int64]*Tape // as read last; a Tape never changes
 }
 

@@ -18,12 +18,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/lock"
 )
 
 // Prefix begins the key of every file.
@@ -130,7 +130,7 @@ func (d Damage) String() string { return d.Key + ": " + d.Reason }
 type Log struct {
 	files chain.Chain
 
-	mu      sync.Mutex  // held through the I/O of moving on
+	mu      lock.Lock   // held through the I/O of moving on
 	head    chain.Head  // the last file, whole or not
 	broken  bool        // the last file is damaged, so that the link of the next one proves nothing
 	entries []AuditLine // never changed, but appended to or replaced

@@ -138,7 +138,9 @@ func (r Rule) Full(failures int) time.Duration {
 // Pause returns the pause after failures in a row.
 func (r Rule) Pause(failures int) time.Duration {
 	wait := r.Full(failures)
-	return wait - rand.N(wait/2+1) //nolint:gosec // G404: jitter
+	// The clock is the seed, so that a simulated run repeats. No two processes read the same nanosecond.
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // G404: jitter
+	return wait - time.Duration(random.Int64N(int64(wait/2)+1))
 }
 
 // Wait pauses. It returns false if ctx ends first. It is for loops whose next attempt is not the same operation.
