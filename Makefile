@@ -6,7 +6,7 @@ COMMIT   := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 FUZZTIME ?= 10s
 
-.PHONY: run build test season predictions mutants trust arm64 lies race lint fuzz openapi bench backtest replay cost crosscheck check tools release image clean
+.PHONY: run build test simulate season predictions mutants trust arm64 lies race lint fuzz openapi bench backtest replay cost crosscheck check tools release image clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -17,6 +17,9 @@ build:                ## the one binary
 
 test:                 ## every test that needs nothing but Go; lists what was skipped
 	@deploy/test.sh $(ARGS)
+
+simulate:             ## SEEDS simulated weeks of a whole installation, with crashes, faults of the storage and people; SEED=n replays one
+	@SEEDS=$(or $(SEEDS),30) SEED=$(SEED) go test -count=1 -v -timeout 120m -run '^TestWeeks$$' ./deploy/simulate
 
 season:               ## 2025 and 2026 as they happened, unattended: picks, their bases, growth of the store (needs F1DB's history)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026|TestQualifying|TestGrowth' ./deploy/service
