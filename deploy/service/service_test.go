@@ -356,7 +356,7 @@ func TestHeldStartWithFaults(t *testing.T) {
 		t.Skip("short: it renders two seasons")
 	}
 	for _, fails := range []int{2, 3} { // the facts, read after the build; none
-		season := testseason.New(t, testseason.Config{Stored: testseason.Short(t)})
+		season := testseason.New(t, testseason.Config{Stored: testseason.Short(t, testseason.Austria)})
 		season.Publish(testseason.Austria.Opened)
 		season.Publish(testseason.Austria.Qualified)
 		publisher := snapshots.Publisher{Store: season.Store}
