@@ -43,7 +43,7 @@ import (
 const goldenStore = "../testdata/stores/1.0/store.tar.gz"
 
 // maxGolden bounds the size of the golden store in bytes.
-const maxGolden = 1 << 20
+const maxGolden = 5 << 18
 
 // TestGoldenStore opens a store that an earlier build wrote: this build audits, verifies, reproduces and serves it, extends it by
 // a signed version, and the edge that trusts the store's key serves that one too. The contents are counted in
