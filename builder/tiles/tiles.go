@@ -221,19 +221,11 @@ func Add(d *snapshots.Draft, s *notes.Signers, files []ledger.File, state *ledge
 	if s == nil {
 		return nil
 	}
-	l, err := New(files)
-	if err != nil {
-		return err
+	l, all, text, err := unsigned(files, s.Origin())
+	if err == nil {
+		all[Checkpoint], err = s.SignText(text)
 	}
-	all, err := l.Tiles()
 	if err != nil {
-		return err
-	}
-	text, err := l.Text(s.Origin())
-	if err != nil {
-		return err
-	}
-	if all[Checkpoint], err = s.SignText(text); err != nil {
 		return err
 	}
 	all[Keys] = []byte(strings.Join(s.Public(), "\n") + "\n")
@@ -252,6 +244,17 @@ func Add(d *snapshots.Draft, s *notes.Signers, files []ledger.File, state *ledge
 		d.Variants = append(d.Variants, snapshots.New(path, data, nil, d.BuiltAt))
 	}
 	return nil
+}
+
+// unsigned returns the log of the files, its tiles, and its checkpoint without signatures.
+func unsigned(files []ledger.File, name string) (l *Log, all map[string][]byte, text string, err error) {
+	if l, err = New(files); err == nil {
+		all, err = l.Tiles()
+	}
+	if err == nil {
+		text, err = l.Text(name)
+	}
+	return l, all, text, err
 }
 
 // signedBy returns the size of the log of a version, or 0 if the version has another log, or one by other keys.
@@ -306,15 +309,7 @@ func Size(checkpoint []byte, files int) int {
 func Remake(files []ledger.File, state *ledger.Fold, stored map[string][]byte) (map[string][]byte, error) {
 	origin, _, _ := strings.Cut(string(stored[Checkpoint]), "\n")
 	name := strings.TrimSuffix(origin, notes.Simulated)
-	l, err := New(files)
-	if err != nil {
-		return nil, err
-	}
-	all, err := l.Tiles()
-	if err != nil {
-		return nil, err
-	}
-	again, err := l.Text(name)
+	l, all, again, err := unsigned(files, name)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,10 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	conflicts := 0   // answers 409 without a reason
 	var last error   // the latest fault
 	final := rule.Do(deadline, func(ctx context.Context) error {
-		seen, err := s.attempt(ctx, send)
+		var seen seen
+		attempt, cancel := context.WithTimeout(context.WithValue(ctx, seenKey{}, &seen), s.config.Attempt)
+		err := send(attempt)
+		cancel()
 		again, final := judge(err, c)
 		if !again {
 			return final
@@ -73,7 +76,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 		return &retry.Passing{Err: err, After: time.Duration(seen.after.Load())}
 	})
 	if _, passing := errors.AsType[*retry.Passing](final); passing {
-		final = givenUp(ctx, within, last)
+		final = fmt.Errorf("%w: %w", cmp.Or(context.Cause(ctx), fmt.Errorf("no success within %v", within)), last)
 	}
 	switch {
 	case final == nil:
@@ -84,25 +87,8 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, final)
 }
 
-// givenUp is the error of an operation that ran out of time; last is its latest error.
-func givenUp(ctx context.Context, within time.Duration, last error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("%w: %w", cause, last)
-	}
-	return fmt.Errorf("no success within %v: %w", within, last)
-}
-
-// attempt sends one request. It returns what the witness saw: if nothing left this machine, the server cannot have
-// applied the request, with any error.
-func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (*seen, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
-	defer cancel()
-	var saw seen
-	err := send(context.WithValue(ctx, seenKey{}, &saw))
-	return &saw, err
-}
-
-// seen is what a witness saw of one request.
+// seen is what a witness saw of one request. If nothing left this machine, the server cannot have applied the request, with
+// any error.
 type seen struct {
 	wrote atomic.Bool  // a part of it left this machine
 	after atomic.Int64 // Retry-After of the answer, as a duration
