@@ -174,20 +174,12 @@ func (b *Base) OfCycle(cycle int64) (*Base, error) {
 	return &anew, nil
 }
 
-// mayPublish returns ErrHeld or ErrMayNotFollow if the draft must not become the current version.
+// mayPublish returns ErrHeld if publishing is held, and ErrMayNotFollow if the draft would lose something that its base has
+// published, or go back in time.
 func (d *Draft) mayPublish() error {
-	if base := d.Base.Pointer; base.Held && !d.EndHold {
-		return fmt.Errorf("version %d: %w: %s; gridcast build --release --reason WHY ends the hold", base.Version, ErrHeld, base.Reason)
+	if at := d.Base.Pointer; at.Held && !d.EndHold {
+		return fmt.Errorf("version %d: %w: %s; gridcast build --release --reason WHY ends the hold", at.Version, ErrHeld, at.Reason)
 	}
-	if err := d.mayFollow(); err != nil {
-		return fmt.Errorf("%w: %w", ErrMayNotFollow, err)
-	}
-	return nil
-}
-
-// mayFollow returns an error if the draft would lose something that its base has published, or go back in
-// time.
-func (d *Draft) mayFollow() error {
 	base := &d.Base.Manifest
 	if d.Base.Empty() {
 		return nil
@@ -211,5 +203,8 @@ func (d *Draft) mayFollow() error {
 	case d.Ledger.Seq == base.Ledger.Seq && d.Ledger.Hash != base.Ledger.Hash:
 		faults = append(faults, fmt.Errorf("ledger file %d is another than the one version %d has seen", d.Ledger.Seq, base.Version))
 	}
-	return errors.Join(faults...)
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrMayNotFollow, errors.Join(faults...))
 }

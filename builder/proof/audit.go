@@ -40,7 +40,10 @@ type Audit struct {
 // for a store that cannot be read.
 func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, error) {
 	// Manifests are read first: a ledger that grows meanwhile still contains their heads.
-	manifests, err := published(ctx, store)
+	history, err := snapshots.LoadHistory(ctx, store) // without damaged ones, which the check of snapshots reports
+	if errors.Is(err, snapshots.ErrNone) {
+		history, err = &snapshots.History{}, nil
+	}
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit published versions: %w", err)
 	}
@@ -52,7 +55,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, err
 	}
-	a := &Audit{Findings: report, Versions: len(manifests), Current: base.Manifest.Version}
+	a := &Audit{Findings: report, Versions: len(history.Versions), Current: base.Manifest.Version}
 	if !a.Green() {
 		return *a, nil // a damaged ledger proves nothing about versions
 	}
@@ -67,7 +70,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err := archives.Vouch(ctx, l); err != nil {
 		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
-	a.heads(manifests, l.Files())
+	a.heads(history, l.Files())
 	if !a.Green() || base.Empty() {
 		return *a, nil
 	}
@@ -77,30 +80,14 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	return *a, nil
 }
 
-// published returns the manifests of the versions that are or were current. It leaves out damaged ones,
-// which the check of snapshots reports.
-func published(ctx context.Context, store blob.Store) ([]snapshots.Manifest, error) {
-	h, err := snapshots.LoadHistory(ctx, store)
-	if errors.Is(err, snapshots.ErrNone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	manifests := make([]snapshots.Manifest, len(h.Versions))
-	for i, version := range h.Versions {
-		manifests[i] = h.Manifests[version]
-	}
-	return manifests, nil
-}
-
 func (a *Audit) fault(key, want, got string) {
 	a.Faults = append(a.Faults, ledger.Fault{Key: key, Want: want, Got: got})
 }
 
 // heads compares the files of the ledger with the heads in the manifests.
-func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.File) {
-	for _, m := range manifests {
+func (a *Audit) heads(history *snapshots.History, files []ledger.File) {
+	for _, version := range history.Versions {
+		m := history.Manifests[version]
 		named := fmt.Sprintf("file %d with the hash %s, as version %d says", m.Ledger.Seq, m.Ledger.Hash, m.Version)
 		switch seq := m.Ledger.Seq; {
 		case seq < 1 || seq > int64(len(files)):
