@@ -16,12 +16,9 @@ import (
 // titleOdds makes the odds of every season. They are empty before drivers have taken part in it.
 func (w *work) titleOdds(ctx context.Context, data Data) error {
 	for _, y := range w.almanac.Years {
-		odds, ok, err := w.oddsOf(ctx, y)
+		odds, err := w.oddsOf(ctx, y)
 		if err != nil {
 			return err
-		}
-		if !ok {
-			odds = wire.TitleOdds{RacesCounted: odds.RacesCounted, RacesRemaining: odds.RacesRemaining, Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
 		}
 		if err := put(data, catalog.Variant{Endpoint: catalog.TitleOdds, Year: y.Year}, odds); err != nil {
 			return err
@@ -30,15 +27,15 @@ func (w *work) titleOdds(ctx context.Context, data Data) error {
 	return nil
 }
 
-// oddsOf returns the odds of a season, and false if it is too early for any: then they are empty.
-func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, bool, error) {
-	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
+// oddsOf returns the odds of a season. They are empty if it is too early for any.
+func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, error) {
 	planned, counted := plannedRounds(y)
-	odds.RacesCounted, odds.RacesRemaining = counted, len(planned)-counted
+	empty := wire.TitleOdds{RacesCounted: counted, RacesRemaining: len(planned) - counted, Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
+	odds := empty
 	if y.Year >= min(w.almanac.Current, w.almanac.Past()) && counted > 0 {
 		var err error
 		if odds.AfterRounds, err = w.oddsAfter(ctx, y, planned[:min(counted, len(planned)-1)]); err != nil {
-			return odds, false, err
+			return empty, err
 		}
 	}
 	if odds.RacesRemaining == 0 {
@@ -56,17 +53,17 @@ func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, boo
 				})
 			}
 		}
-		return odds, counted > 0, nil
+		return odds, nil
 	}
 	simulated, ok, err := w.simulated(ctx, w.verified(y, planned, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
 	if err != nil || !ok {
-		return odds, false, err
+		return empty, err
 	}
 	odds.Simulations = title.DefaultConfig().Runs
 	for _, c := range simulated.Drivers {
 		code, ok := y.Codes()[c.ID]
 		if !ok {
-			return odds, false, nil // codes are assigned at the first qualifying of a season
+			return empty, nil // codes are assigned at the first qualifying of a season
 		}
 		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
 			Driver: code, DriverID: w.almanac.Lasting(c.ID), Name: w.view.Driver(c.ID).Name, Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
@@ -77,7 +74,7 @@ func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, boo
 			Team: w.view.Team(c.ID).Name, TeamID: string(c.ID), Points: max(c.Points, 0), TitlePct: wire.PercentFrom(c.Title), PointsLow: max(c.Low, 0), PointsHigh: max(c.High, 0), PointsMost: max(c.Most, 0),
 		})
 	}
-	return odds, true, nil
+	return odds, nil
 }
 
 // seriesRuns is the number of simulations after each round of the series: fewer, because a fresh store has a whole

@@ -39,10 +39,12 @@ func (s *Store) list(ctx context.Context, prefix string) (found []blob.Info, err
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && (key == "" || !errors.Is(err, fs.ErrNotExist)):
+		case errors.Is(err, fs.ErrNotExist) && key != "":
+			return nil // removed while we walked
+		case err != nil:
 			return err
-		case err != nil, key == "":
-			return nil // removed while we walked, or the root
+		case key == "": // the root
+			return nil
 		case entry.IsDir() && (strings.HasPrefix(entry.Name(), "@") || !strings.HasPrefix(key+"/", prefix) && !strings.HasPrefix(prefix, key+"/")):
 			return fs.SkipDir
 		case entry.IsDir(), strings.HasPrefix(entry.Name(), "@"), !strings.HasPrefix(key, prefix):
