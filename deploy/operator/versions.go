@@ -42,9 +42,7 @@ func (d Rebuild) look(_ context.Context, o *Operator) (*Plan, error) {
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.Rebuild},
 		Preview: Preview{Title: "Rebuild", Effects: []string{"Due events are settled, and a version is published if anything has changed."}},
-		do: func(ctx context.Context, request Request) (Answer, error) {
-			return o.build(ctx, builder.Request{Reason: request.Reason, Progress: request.Progress})
-		},
+		do:      o.builds(builder.Request{}),
 	}, nil
 }
 
@@ -57,9 +55,7 @@ func (Repair) look(_ context.Context, o *Operator) (*Plan, error) { //nolint:unp
 		Preview: Preview{Title: "Repair the current version", Effects: []string{
 			"Every file of the current version is read. A damaged one is written again, or the next version has its documents anew.",
 		}},
-		do: func(ctx context.Context, request Request) (Answer, error) {
-			return o.build(ctx, builder.Request{Reason: request.Reason, Repair: true, Progress: request.Progress})
-		},
+		do: o.builds(builder.Request{Repair: true}),
 	}, nil
 }
 
@@ -81,25 +77,24 @@ func (ReleasePublishing) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.Release}, Preview: p,
-		do: func(ctx context.Context, request Request) (Answer, error) {
-			return o.build(ctx, builder.Request{Reason: request.Reason, Release: true, Progress: request.Progress})
-		},
+		do: o.builds(builder.Request{Release: true}),
 	}, nil
 }
 
-func (o *Operator) build(ctx context.Context, request builder.Request) (Answer, error) {
-	request.At = o.Now()
-	outcome, err := o.Build(ctx, request)
-	done := Answer{Events: outcome.Events, Record: outcome.Receipt, Receipt: &outcome.Receipt}
-	if outcome.Unchanged {
-		done.Text = fmt.Sprintf("Nothing has changed: version %d is up to date.", outcome.Version)
-	} else {
-		done.Text = fmt.Sprintf("Version %d is published.", outcome.Version)
+// builds returns an action that builds and publishes.
+func (o *Operator) builds(build builder.Request) func(context.Context, Request) (Answer, error) {
+	return func(ctx context.Context, request Request) (Answer, error) {
+		build.At, build.Reason, build.Progress = o.Now(), request.Reason, request.Progress
+		outcome, err := o.Build(ctx, build)
+		done := Answer{Events: outcome.Events, Record: outcome.Receipt, Receipt: &outcome.Receipt, Text: fmt.Sprintf("Version %d is published.", outcome.Version)}
+		if outcome.Unchanged {
+			done.Text = fmt.Sprintf("Nothing has changed: version %d is up to date.", outcome.Version)
+		}
+		for _, fault := range outcome.Damage {
+			done.Text += " Damage was repaired: " + view.Ended(fault)
+		}
+		return done, err
 	}
-	for _, fault := range outcome.Damage {
-		done.Text += " Damage was repaired: " + view.Ended(fault)
-	}
-	return done, err
 }
 
 // Rollback publishes the content of an earlier version again and holds publishing.

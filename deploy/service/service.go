@@ -21,6 +21,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/derive"
 	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
@@ -180,12 +181,9 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 // Run runs the jobs until ctx ends, and waits for a running build.
 func (s *Service) Run(ctx context.Context) error {
 	s.jobs.Load().Start()
-	s.triggerDerived("start")
+	s.trigger(deriveJob, "start")
 	if s.sources != nil {
-		// concurrently, because no source may delay the start
-		if _, err := s.jobs.Load().Trigger(pollJob, "start"); err != nil {
-			s.log.Error("sources are not asked at the start", "err", err)
-		}
+		s.trigger(pollJob, "start") // concurrently, because no source may delay the start
 	}
 	var delivering sync.WaitGroup // concurrently, because no receiver may delay the service
 	if s.hooks != nil {
@@ -250,21 +248,19 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	if factsErr := s.loadFacts(ctx); factsErr != nil {
 		return outcome, unhold(err, factsErr)
 	}
-	for _, e := range outcome.Events {
-		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
-	}
+	s.logSettled(outcome.Events)
 	if baseErr := s.setPublished(ctx, outcome.Base); baseErr != nil {
 		return outcome, unhold(err, baseErr)
 	}
-	if jobs := s.jobs.Load(); jobs != nil && s.measuring != nil { // also where another process has published
-		_, _ = jobs.Trigger(servedJob, "a build") // at the end nothing is measured
+	if s.jobs.Load() != nil && s.measuring != nil {
+		s.trigger(servedJob, "a build") // also where another process has published
 	}
 	var unsettled *builder.UnsettledError
 	if (err == nil || errors.As(err, &unsettled)) && !outcome.Unchanged { // a pick that cannot be made holds up nothing else
 		s.log.Info("published", "version", outcome.Version, "reason", request.Reason,
 			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
 		if s.jobs.Load() != nil { // earlier, Run triggers it
-			s.triggerDerived(fmt.Sprintf("version %d", outcome.Version))
+			s.trigger(deriveJob, fmt.Sprintf("version %d", outcome.Version))
 		}
 	}
 	return outcome, err
@@ -279,10 +275,16 @@ func unhold(err, later error) error {
 	return errors.Join(err, later)
 }
 
-// triggerDerived triggers derive. It does nothing once the jobs stop, because the next start triggers derive.
-func (s *Service) triggerDerived(reason string) {
-	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil && !errors.Is(err, scheduler.ErrStopped) {
-		s.log.Error("forecasts, title odds and track record not made", "reason", reason, "err", err)
+func (s *Service) logSettled(events []ledger.Event) {
+	for _, e := range events {
+		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
+	}
+}
+
+// trigger makes a job run. It does nothing once the jobs stop, because the next start does their work.
+func (s *Service) trigger(job, reason string) {
+	if _, err := s.jobs.Load().Trigger(job, reason); err != nil && !errors.Is(err, scheduler.ErrStopped) {
+		s.log.Error("job not triggered", "job", job, "reason", reason, "err", err)
 	}
 }
 
@@ -397,9 +399,7 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 			return err
 		}
 		if report.Changed || len(report.Events) > 0 {
-			if _, err := s.jobs.Load().Trigger(buildJob, "the sources have news"); err != nil {
-				return err
-			}
+			s.trigger(buildJob, "the sources have news")
 		}
 	}
 	if err := s.loadFacts(ctx); err != nil {
@@ -413,17 +413,15 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range events {
-		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
-	}
+	s.logSettled(events)
 	reason := "settled"
 	if len(events) == 0 {
 		if reason, err = s.statusChange(); err != nil || reason == "" {
 			return err
 		}
 	}
-	_, err = s.jobs.Load().Trigger(buildJob, reason)
-	return err
+	s.trigger(buildJob, reason)
+	return nil
 }
 
 // statusChange returns the reason for a build if /status would report another state of the facts, for
@@ -481,9 +479,7 @@ func (s *Service) follow(ctx context.Context) error {
 			s.heal(ctx)
 		}
 		if ticks%lookEvery == 0 && s.pointerMoved(ctx) {
-			if _, err := s.jobs.Load().Trigger(buildJob, "the pointer of the store is damaged"); err != nil {
-				s.log.Error("build not triggered", "err", err)
-			}
+			s.trigger(buildJob, "the pointer of the store is damaged")
 		}
 		_, ledgerErr := s.builder.Ledger.Refresh(ctx)
 		if err := errors.Join(ledgerErr, s.loadFacts(ctx)); err != nil {
@@ -511,11 +507,8 @@ func (s *Service) follow(ctx context.Context) error {
 				reason = cmp.Or(reason, "the race goes on")
 			}
 		}
-		if reason == "" {
-			return
-		}
-		if _, err := s.jobs.Load().Trigger(buildJob, reason); err != nil && ctx.Err() == nil {
-			s.log.Error("build not triggered", "reason", reason, "err", err)
+		if reason != "" {
+			s.trigger(buildJob, reason)
 		}
 	})
 }
