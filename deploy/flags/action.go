@@ -14,43 +14,10 @@ import (
 
 // Action is for commands that change something.
 type Action struct {
-	By  string `help:"Your name, for the record. Default: the user of this machine." placeholder:"NAME"`
-	Yes bool   `help:"Do not ask." env:"-"`
+	By     string `help:"Your name, for the record. Default: the user of this machine." placeholder:"NAME"`
+	Reason string `help:"Why, for the record. Readers see the reason of a decision about a round, a result or a championship, word for word." placeholder:"TEXT" env:"-"`
+	Yes    bool   `help:"Do not ask." env:"-"`
 }
-
-// OptionalReason is for actions that may have a reason.
-type OptionalReason struct {
-	Reason string `help:"Why, for the record." placeholder:"TEXT" env:"-"`
-}
-
-// RequiredReason is for actions that must have a reason.
-type RequiredReason struct {
-	Reason string `required:"" help:"Why, for the record." placeholder:"TEXT" env:"-"`
-}
-
-// PublishedReason is for actions that must have a reason, which is published.
-type PublishedReason struct {
-	Reason string `required:"" help:"Why; readers see it word for word." placeholder:"TEXT" env:"-"`
-}
-
-// ResultReason is for results, whose reason is published.
-type ResultReason struct {
-	Reason string `help:"Why; readers see it word for word." placeholder:"TEXT" env:"-"`
-}
-
-// ManualReason is for facts that an operator enters by hand.
-type ManualReason struct {
-	Reason string `help:"Why by hand; readers see it where a start changes." placeholder:"TEXT" env:"-"`
-}
-
-// Text is the reason.
-func (f OptionalReason) Text() string { return f.Reason }
-
-// Text is the reason.
-func (f RequiredReason) Text() string { return f.Reason }
-
-// Text is the reason.
-func (f PublishedReason) Text() string { return f.Reason }
 
 // Actor is the operator's name in the ledger and the audit log.
 func (f *Action) Actor() string { return actor(f.By) }
@@ -66,9 +33,10 @@ func actor(name string) string {
 }
 
 // Apply shows the preview of an action, asks for confirmation if the action voids, replaces or ends
-// something, and performs the action. It fails if the state changed since the preview.
+// something, and performs the action. It fails if the state changed since the preview. The reason of the request counts if
+// the operator gives none.
 func (f *Action) Apply(ctx context.Context, s *terminal.Streams, o *operator.Operator, action operator.Action, request operator.Request) (operator.Answer, error) {
-	request.Actor = f.Actor()
+	request.Actor, request.Reason = f.Actor(), cmp.Or(f.Reason, request.Reason)
 	p, err := o.Look(ctx, action, request)
 	if errors.Is(err, operator.ErrNoReason) {
 		return operator.Answer{}, terminal.Usagef("--reason is missing: %w", err)

@@ -22,37 +22,36 @@ type printer interface {
 }
 
 // actionCmd applies an action of operators, and prints its answer by P. Its flags are those of O, which opens the store, of
-// flags.Action, of the reason R, and the fields of the action A.
-type actionCmd[O opener, R interface{ Text() string }, A operator.Action, P printer] struct {
+// flags.Action, and the fields of the action A.
+type actionCmd[O opener, A operator.Action, P printer] struct {
 	Opener O `embed:""`
 	flags.Action
-	Why R `embed:""`
-	Do  A `embed:""`
+	Do A `embed:""`
 }
 
 // The actions by the flags that they need and the answers that they print.
 type (
-	storeAction[A operator.Action]        = actionCmd[flags.Storage, flags.OptionalReason, A, record]
-	listAction[A operator.Action]         = actionCmd[flags.StorageWith[flags.KeySigning], flags.OptionalReason, A, record]
-	keyAction[A operator.Action]          = actionCmd[flags.StorageWith[flags.KeyCreation], flags.OptionalReason, A, record]
-	webhookAction[A operator.Action]      = actionCmd[flags.StorageWith[flags.Webhooks], flags.OptionalReason, A, record]
-	roundAction[A operator.Action]        = actionCmd[flags.Rounds, flags.PublishedReason, A, roundAfter]
-	sessionAction[A operator.Action]      = actionCmd[flags.Manual, flags.RequiredReason, A, roundAfter] // may enter facts about a session
-	championshipAction[A operator.Action] = actionCmd[flags.Rounds, flags.PublishedReason, A, decided]
-	manualAction[A operator.Action]       = actionCmd[flags.Manual, flags.RequiredReason, A, entered]
+	storeAction[A operator.Action]        = actionCmd[flags.Storage, A, record]
+	listAction[A operator.Action]         = actionCmd[flags.StorageWith[flags.KeySigning], A, record]
+	keyAction[A operator.Action]          = actionCmd[flags.StorageWith[flags.KeyCreation], A, record]
+	webhookAction[A operator.Action]      = actionCmd[flags.StorageWith[flags.Webhooks], A, record]
+	roundAction[A operator.Action]        = actionCmd[flags.Rounds, A, roundAfter]
+	sessionAction[A operator.Action]      = actionCmd[flags.Manual, A, roundAfter] // may enter facts about a session
+	championshipAction[A operator.Action] = actionCmd[flags.Rounds, A, decided]
+	manualAction[A operator.Action]       = actionCmd[flags.Manual, A, entered]
 )
 
 // apply previews the action, asks for confirmation, applies the action and prints its answer.
-func (c *actionCmd[O, R, A, P]) apply(ctx context.Context, s *terminal.Streams, show func(*terminal.Streams, operator.Answer)) error {
+func (c *actionCmd[O, A, P]) apply(ctx context.Context, s *terminal.Streams, show func(*terminal.Streams, operator.Answer)) error {
 	o, err := c.Opener.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	return c.ApplyAndPrint(ctx, s, o, c.Do, operator.Request{Reason: c.Why.Text()}, show)
+	return c.ApplyAndPrint(ctx, s, o, c.Do, operator.Request{}, show)
 }
 
 // Run applies the action.
-func (c *actionCmd[O, R, A, P]) Run(ctx context.Context, s *terminal.Streams) error {
+func (c *actionCmd[O, A, P]) Run(ctx context.Context, s *terminal.Streams) error {
 	var p P
 	return c.apply(ctx, s, p.print)
 }

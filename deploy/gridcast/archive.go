@@ -35,7 +35,6 @@ type archiveImportCmds struct {
 // importF1DBCmd writes an archive file, or makes the archive the one in use of a store.
 type importF1DBCmd struct {
 	flags.Action
-	flags.OptionalReason
 	Path      string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
 	Archive   string `help:"Write an archive file instead of changing the store." placeholder:"FILE" type:"path" env:"-"`
 	Store     string `help:"Put the archive into this store." placeholder:"URL"`
@@ -114,7 +113,7 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 	if err != nil {
 		return stored, err
 	}
-	_, err = c.Apply(ctx, s, o, operator.ImportArchive{Archive: stored, Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
+	_, err = c.Apply(ctx, s, o, operator.ImportArchive{Archive: stored, Origin: c.Path}, operator.Request{Force: c.Force})
 	if err == nil && portraits.Template != "" { // for drivers of later imports too
 		_, err = o.Do(ctx, operator.ChangeSettings{Headshots: &portraits}, operator.Request{Actor: c.Actor(), Reason: c.Reason})
 	}
@@ -275,7 +274,6 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 type archiveUseCmd struct {
 	flags.Storage
 	flags.Action
-	flags.RequiredReason
 	operator.UseArchive
 	Force bool `help:"Accept the loss of results that the archive in use has." env:"-"`
 }
@@ -285,7 +283,7 @@ func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	request := operator.Request{Reason: c.Reason, Force: c.Force}
+	request := operator.Request{Force: c.Force}
 	return c.ApplyAndPrint(ctx, s, o, c.UseArchive, request, func(s *terminal.Streams, answer operator.Answer) {
 		s.Print(map[string]string{"sha256": answer.Record.(archive.Stored).SHA256},
 			"%s A running scheduler builds from it within a second; else gridcast build does.\n", answer.Text)

@@ -22,7 +22,6 @@ import (
 type buildCmd struct {
 	flags.Builder
 	flags.Action
-	flags.OptionalReason
 	Release bool `help:"End the hold of publishing after a rollback; needs --reason." env:"-"`
 	All     bool `help:"Make title odds and track record too. For a timer, where no scheduler runs." env:"-"`
 }
@@ -33,7 +32,7 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		if err != nil {
 			return err
 		}
-		return c.ApplyAndPrint(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
+		return c.ApplyAndPrint(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Progress: s.Progress}, printBuilt)
 	}
 	b, clock, err := c.New(ctx, s)
 	if err != nil {
@@ -99,8 +98,10 @@ type rebuildCmd struct {
 	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
 	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
 	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`
-	Reason            string `help:"Why, for the record." default:"asked for by hand" placeholder:"TEXT" env:"-"`
 }
+
+// byHand is the reason of a rebuild without one.
+const byHand = "asked for by hand"
 
 func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	token, err := os.ReadFile(c.OperatorTokenFile)
@@ -118,7 +119,7 @@ func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		Address: c.OperatorListen, Token: strings.TrimSpace(string(token)),
 		Operator: strings.TrimPrefix(c.Actor(), operator.Claimed),
 	}
-	run, err := client.Rebuild(ctx, store.String(), c.Reason)
+	run, err := client.Rebuild(ctx, store.String(), cmp.Or(c.Reason, byHand))
 	if errors.Is(err, console.ErrNobody) {
 		return c.buildHere(ctx, s, err.Error())
 	}
@@ -140,7 +141,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	if err != nil {
 		return err
 	}
-	return c.ApplyAndPrint(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, printBuilt)
+	return c.ApplyAndPrint(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: byHand, Progress: s.Progress}, printBuilt)
 }
 
 func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *console.Client, run string) error {

@@ -36,7 +36,6 @@ type gridCmds struct {
 type driversSetCmd struct {
 	flags.Manual
 	flags.Action
-	flags.ManualReason
 	File string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
 	operator.EnterDrivers
 	Force    bool `help:"Enter it although a gate refuses it." env:"-"`
@@ -68,7 +67,7 @@ func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.St
 	if err != nil {
 		return err
 	}
-	return c.ApplyAndPrint(ctx, s, o, c.EnterDrivers, operator.Request{Reason: c.Reason, Force: c.Force}, entered{}.print)
+	return c.ApplyAndPrint(ctx, s, o, c.EnterDrivers, operator.Request{Force: c.Force}, entered{}.print)
 }
 
 // readFile reads a file of the command line; - is standard input.
@@ -168,7 +167,6 @@ type calendarCmds struct {
 type calendarImportCmd struct {
 	flags.Manual
 	flags.Action
-	flags.ManualReason
 	File     string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
 	Year     int    `help:"The season of --template; default: the current one." env:"-"`
 	Force    bool   `help:"Enter it although a gate refuses it." env:"-"`
@@ -202,5 +200,5 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 		return err
 	}
 	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File), Map: c.Map}
-	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, entered{}.print)
+	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Force: c.Force}, entered{}.print)
 }

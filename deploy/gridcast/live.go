@@ -18,9 +18,9 @@ import (
 )
 
 type liveCmds struct {
-	Set    actionCmd[flags.Rounds, flags.OptionalReason, operator.SetOrder, record] `cmd:"" help:"Enter the order or a phase of the running race by hand."`
-	Push   livePushCmd                                                              `cmd:"" help:"Store observations of the running race: lines of JSON from a file or from standard input."`
-	Record liveRecordCmd                                                            `cmd:"" help:"Write the observations of a race to a file, until it is over or its result is verified."`
+	Set    actionCmd[flags.Rounds, operator.SetOrder, record] `cmd:"" help:"Enter the order or a phase of the running race by hand."`
+	Push   livePushCmd                                        `cmd:"" help:"Store observations of the running race: lines of JSON from a file or from standard input."`
+	Record liveRecordCmd                                      `cmd:"" help:"Write the observations of a race to a file, until it is over or its result is verified."`
 }
 
 type livePushCmd struct {

@@ -209,7 +209,6 @@ func printHeading(s *terminal.Streams, r *almanac.Round) {
 type resultsVerifyCmd struct {
 	flags.Rounds
 	flags.Action
-	flags.ResultReason
 	operator.VerifyResult
 	operator.VerifyResults
 	All bool `help:"Verify every result that waits." env:"-"`
@@ -224,7 +223,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	if c.All {
-		return c.ApplyAndPrint(ctx, s, o, c.VerifyResults, operator.Request{Reason: c.Reason}, printVerified)
+		return c.ApplyAndPrint(ctx, s, o, c.VerifyResults, operator.Request{}, printVerified)
 	}
 	r, err := o.Round(ctx, c.Key)
 	if err != nil {
@@ -233,7 +232,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if _, err := r.Verify(); err == nil && !s.JSON {
 		printResult(s, r)
 	}
-	return c.ApplyAndPrint(ctx, s, o, c.VerifyResult, operator.Request{Reason: c.Reason}, printVerified)
+	return c.ApplyAndPrint(ctx, s, o, c.VerifyResult, operator.Request{}, printVerified)
 }
 
 func printVerified(s *terminal.Streams, answer operator.Answer) {
@@ -243,7 +242,6 @@ func printVerified(s *terminal.Streams, answer operator.Answer) {
 type resultFlags struct {
 	flags.Rounds
 	flags.Action
-	flags.ResultReason
 	File     string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
 	Force    bool   `help:"Enter it although the race cannot be over yet, or under half of the drivers have a place." env:"-"`
 	Template bool   `help:"Only print the known result, as a file to put in order for --file." env:"-"`
@@ -306,7 +304,7 @@ func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, key int64,
 	if len(rows) > 0 && !s.JSON {
 		printCorrection(s, r, rows, sprint)
 	}
-	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force}, printVerified)
+	return c.ApplyAndPrint(ctx, s, o, action, operator.Request{Force: c.Force}, printVerified)
 }
 
 type resultsEnterCmd struct {

@@ -17,14 +17,14 @@ import (
 )
 
 type snapshotCmds struct {
-	List      snapshotsListCmd                                                                                 `cmd:"" help:"List the versions in the store."`
-	Show      snapshotsShowCmd                                                                                 `cmd:"" help:"Show the contents of a version."`
-	Diff      snapshotsDiffCmd                                                                                 `cmd:"" help:"Show the differences between two versions, value by value."`
-	Verify    snapshotsVerifyCmd                                                                               `cmd:"" help:"Read every object of a version again and compare its hash."`
-	Reproduce snapshotsReproduceCmd                                                                            `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
-	Repair    snapshotsRepairCmd                                                                               `cmd:"" help:"Read every file of the current version, and write damaged ones again."`
-	Rollback  actionCmd[flags.StorageWith[flags.Signing], flags.RequiredReason, operator.Rollback, rolledBack] `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
-	Prune     snapshotsPruneCmd                                                                                `cmd:"" help:"Remove old versions, and objects that no version needs."`
+	List      snapshotsListCmd                                                           `cmd:"" help:"List the versions in the store."`
+	Show      snapshotsShowCmd                                                           `cmd:"" help:"Show the contents of a version."`
+	Diff      snapshotsDiffCmd                                                           `cmd:"" help:"Show the differences between two versions, value by value."`
+	Verify    snapshotsVerifyCmd                                                         `cmd:"" help:"Read every object of a version again and compare its hash."`
+	Reproduce snapshotsReproduceCmd                                                      `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
+	Repair    snapshotsRepairCmd                                                         `cmd:"" help:"Read every file of the current version, and write damaged ones again."`
+	Rollback  actionCmd[flags.StorageWith[flags.Signing], operator.Rollback, rolledBack] `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
+	Prune     snapshotsPruneCmd                                                          `cmd:"" help:"Remove old versions, and objects that no version needs."`
 }
 
 type snapshotsListCmd struct{ flags.Storage }
@@ -127,7 +127,6 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams, store
 type snapshotsRepairCmd struct {
 	flags.Builder
 	flags.Action
-	Reason string `help:"Why, for the record." default:"damage in the store" placeholder:"TEXT" env:"-"`
 }
 
 func (c *snapshotsRepairCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -135,7 +134,7 @@ func (c *snapshotsRepairCmd) Run(ctx context.Context, s *terminal.Streams) error
 	if err != nil {
 		return err
 	}
-	return c.ApplyAndPrint(ctx, s, o, operator.Repair{}, operator.Request{Reason: c.Reason, Progress: s.Progress}, record{}.print)
+	return c.ApplyAndPrint(ctx, s, o, operator.Repair{}, operator.Request{Reason: "damage in the store", Progress: s.Progress}, record{}.print)
 }
 
 type snapshotsReproduceCmd struct {

@@ -22,11 +22,11 @@ import (
 )
 
 type sourceCmds struct {
-	Check  sourceCheckCmd                                                               `cmd:"" help:"Show the state of each source, and the changes that wait for an operator."`
-	Pull   sourcePullCmd                                                                `cmd:"" help:"Poll the sources once, and apply the changes that pass the gates."`
-	Trace  sourceTraceCmd                                                               `cmd:"" help:"Show the source of each part of a round."`
-	Accept actionCmd[loadedFacts, flags.RequiredReason, operator.AcceptChange, entered] `cmd:"" help:"Accept a change that waits for an operator."`
-	Alias  manualAction[operator.MergeIdentities]                                       `cmd:"" help:"Merge two identities of a driver, a team, a circuit or a Grand Prix that sources name differently."`
+	Check  sourceCheckCmd                                         `cmd:"" help:"Show the state of each source, and the changes that wait for an operator."`
+	Pull   sourcePullCmd                                          `cmd:"" help:"Poll the sources once, and apply the changes that pass the gates."`
+	Trace  sourceTraceCmd                                         `cmd:"" help:"Show the source of each part of a round."`
+	Accept actionCmd[loadedFacts, operator.AcceptChange, entered] `cmd:"" help:"Accept a change that waits for an operator."`
+	Alias  manualAction[operator.MergeIdentities]                 `cmd:"" help:"Merge two identities of a driver, a team, a circuit or a Grand Prix that sources name differently."`
 }
 
 type sourceCheckCmd struct {

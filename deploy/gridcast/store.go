@@ -35,7 +35,6 @@ func place(ctx context.Context, name string, access open.Access) (blob.Store, er
 type storeBackupCmd struct {
 	flags.Storage
 	flags.Action
-	flags.OptionalReason
 	To string `arg:"" help:"The destination: a folder, or a store in the form of --store."`
 }
 
@@ -48,7 +47,7 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: s.Progress})
+	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Progress: s.Progress})
 	if done.Record != nil { // also of a copy that lacks damaged objects
 		s.Print(done.Record, "%s\n", done.Text)
 	}
@@ -60,7 +59,6 @@ type storeRestoreCmd struct {
 	flags.Signing
 	flags.KeySigning
 	flags.Action
-	flags.OptionalReason
 	From     string   `arg:"" help:"The backup: a folder, or a store in the form of --store."`
 	Above    int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
 	CacheDir string   `help:"The --cache-dir of an edge of this machine, which knows the version that it has served." placeholder:"DIR" type:"path"`
@@ -100,7 +98,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err := cmp.Or(c.Signing.Equip(o), c.KeySigning.Equip(o)); err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: s.Progress})
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Progress: s.Progress})
 	if err != nil {
 		return err
 	}

@@ -297,6 +297,8 @@ func (d ImportArchive) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // UseArchive makes an earlier archive of the store the one in use.
 type UseArchive struct {
+	reasoned
+
 	SHA256 string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
 }
 
