@@ -173,6 +173,32 @@ func TestPointsOfTheYears(t *testing.T) {
 	}
 }
 
+// TestLapsOfTwoSources: a source with other laps of a retired car disputes the result, and one without laps does not.
+func TestLapsOfTwoSources(t *testing.T) {
+	result := func(laps int) season.Facts {
+		f, _ := inYear(2025, "monaco")
+		f.Seasons[0].Rounds[0].Results = []season.Result{
+			{Driver: "ann", Team: "rosso", Position: 1, Points: 25, Laps: 78}, {Driver: "bob", Team: "rosso", Outcome: season.DidNotFinish, Laps: laps},
+		}
+		return f
+	}
+	current, now := inYear(2025, "monaco")
+	for laps, want := range map[int][]assemble.Line{
+		20: nil, 0: nil,
+		21: {{About: "bob", Was: "unplaced, 20 laps", Is: "unplaced, 21 laps"}},
+	} {
+		out := must.Get(assemble.Assemble(assemble.Input{Current: current, Now: now, Decided: undecided, Documents: []assemble.Document{
+			{Source: "f1db", From: 2025, To: 2025, Kind: assemble.Full, Facts: result(20)},
+			{Source: "jolpica", From: 2025, To: 2025, Kind: assemble.CheckOnly, Facts: result(laps)},
+		}}))(t)
+		var lines []assemble.Line
+		for _, p := range out.Disputed {
+			lines = append(lines, p.Lines...)
+		}
+		must.Equal(t, fmt.Sprintf("disputed with %d laps", laps), want, lines)
+	}
+}
+
 // TestNewSeason: every kind that adds rounds adds a season with them, and no kind adds an empty season.
 func TestNewSeason(t *testing.T) {
 	for kind, want := range map[assemble.Kind][]int{

@@ -72,6 +72,29 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 	must.Equal(t, "teams", want, almanac.CompareTeams(onTheRoad(r), got))
 }
 
+// TestShortenedRace: after a race of less than half of the distance, in a season with tables for that, the places give the
+// points of their table.
+func TestShortenedRace(t *testing.T) {
+	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
+	short := []float64{13, 10, 8, 6, 5, 4, 3, 2, 1}
+	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
+		rows := slices.Clone(r.Source())
+		for i := range rows {
+			if rows[i].Points = 0; i < len(short) && rows[i].Position > 0 {
+				rows[i].Points = short[i]
+			}
+		}
+		return []ledger.Event{r.Record.Verify(rows, r.Start, "")}, nil
+	})
+	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
+	rows := must.Get(stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(stewards.Session{Round: r}))(t)
+	for i, want := range append(short, 0) {
+		if rows[i].Points != want {
+			t.Errorf("place %d has %v points, want %v", i+1, rows[i].Points, want)
+		}
+	}
+}
+
 // After a ruling every gap is measured from the new winner, with the penalties.
 func TestGapsAfterARuling(t *testing.T) {
 	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
