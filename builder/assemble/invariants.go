@@ -330,16 +330,12 @@ func (w *weekend) mean(r race) (mean, fastest time.Duration) {
 	if winner.Laps == 0 || winner.Time == 0 {
 		return 0, 0
 	}
-	var times []time.Duration
-	if r.block == Result {
-		times = each(w.round.FastestLaps, func(row season.FastestLap) time.Duration { return row.Time })
-	} else {
+	times := each(w.round.FastestLaps, func(row season.FastestLap) time.Duration { return row.Time })
+	if r.block == Sprint {
 		times = each(w.round.SprintQualifying, deciding)
 	}
-	for _, t := range times {
-		if t > 0 && (fastest == 0 || t < fastest) {
-			fastest = t
-		}
+	if times = slices.DeleteFunc(times, func(t time.Duration) bool { return t == 0 }); len(times) > 0 {
+		fastest = slices.Min(times)
 	}
 	return winner.Time / time.Duration(winner.Laps), fastest
 }
