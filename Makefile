@@ -6,7 +6,7 @@ COMMIT   := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 FUZZTIME ?= 10s
 
-.PHONY: run build test simulate season predictions mutants trust arm64 lies race lint fuzz openapi bench backtest replay cost crosscheck check tools release image clean
+.PHONY: run build test simulate season predictions mutants codemutants trust arm64 lies race lint fuzz openapi bench backtest replay cost crosscheck check tools release image clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -38,6 +38,9 @@ lies: build           ## each lie of a source told to gridcast serve over loopba
 
 mutants:              ## one mistake in each cell of three recorded weekends: it is held, waits, is harmless, or is published wrong (needs F1DB's history); ARGS=1/4 judges a quarter
 	@GRIDCAST_MUTANTS=$(or $(ARGS),all) go test -count=1 -v -timeout 60m -run '^TestMutants$$' ./builder/assemble
+
+codemutants:          ## sixty small faults in the code by a SEED, five of each of twelve kinds: a test fails, or the fault is shown
+	@go -C deploy/lab run ./codemutants --seed $(or $(SEED),1) $(ARGS)
 
 crosscheck:           ## all seasons since 1950 as served, against the tables of F1DB and against each other (needs F1DB's release)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -run '^TestAllSeasons$$' ./deploy/gridcast
