@@ -325,7 +325,10 @@ func (b *Builder) publish(ctx context.Context, r Request, in inputs) (snapshots.
 		return snapshots.Receipt{}, nil, err
 	}
 	b.memory.Keep(version)
-	fill(&draft, version)
+	draft.Seasons = version.Seasons()
+	for _, d := range version.Documents() {
+		draft.Variants = append(draft.Variants, d.Published)
+	}
 	refused = append(refused, addFeeds(&draft, a, version)...)
 	if err := tiles.Add(&draft, b.Signers, b.Ledger.Files()[:in.Ledger.Head().Seq], in.Ledger); err != nil {
 		return snapshots.Receipt{}, nil, err

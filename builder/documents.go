@@ -80,15 +80,6 @@ func liveDocuments(ctx context.Context, log *live.Log, in inputs, a *almanac.Alm
 	return nil
 }
 
-// fill puts the seasons and the documents of a version into a draft.
-func fill(d *snapshots.Draft, version *units.Version) {
-	documents := version.Documents()
-	d.Seasons, d.Variants = version.Seasons(), make([]snapshots.Variant, 0, len(documents))
-	for _, path := range slices.Sorted(maps.Keys(documents)) {
-		d.Variants = append(d.Variants, documents[path].Published)
-	}
-}
-
 // addFeeds adds the feeds and the drawn portraits to a draft. A feed that cannot be rendered, or that contradicts the
 // documents, is refused and keeps its earlier bytes. So do all feeds and portraits while the archive lacks a published
 // season.

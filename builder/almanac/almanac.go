@@ -359,26 +359,17 @@ func Raced(v *season.View, s *ledger.Fold) *season.View {
 	raced := *Entered(v, s)
 	raced.Seasons = slices.Clone(raced.Seasons)
 	for i := range raced.Seasons {
-		rounds := map[season.GrandPrixID]bool{} // that have not taken place
-		for j := range raced.Seasons[i].Rounds {
-			facts := &raced.Seasons[i].Rounds[j]
-			if !facts.Finished() {
+		year, copied := &raced.Seasons[i], false
+		for j := range year.Rounds {
+			known := locate(v, s, year.Year, &year.Rounds[j])
+			if !known.Facts.Finished() || known.Record.Override.Status == ledger.AsPlanned && !v.At.Before(known.End()) {
 				continue
 			}
-			r := locate(v, s, v.Seasons[i].Year, facts)
-			if r.Record.Override.Status != ledger.AsPlanned || v.At.Before(r.End()) {
-				rounds[facts.GrandPrix] = true
+			if !copied {
+				year.Rounds, copied = slices.Clone(year.Rounds), true
 			}
-		}
-		if len(rounds) == 0 {
-			continue
-		}
-		year := &raced.Seasons[i]
-		year.Rounds = slices.Clone(year.Rounds)
-		for j := range year.Rounds {
-			if r := &year.Rounds[j]; rounds[r.GrandPrix] {
-				r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
-			}
+			r := &year.Rounds[j]
+			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
 		}
 	}
 	return &raced
