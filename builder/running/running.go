@@ -53,19 +53,16 @@ func Fixture(r *almanac.Round) live.Fixture {
 	of := live.Fixture{Session: r.Session, Start: r.Start, Laps: r.Facts.ScheduledLaps}
 	slots := slices.Clone(r.Facts.Grid)
 	season.SortGrid(slots)
-	out := r.NotStarting()
 	for _, slot := range slots {
-		if !slices.Contains(out, slot.Driver) {
-			of.Grid = append(of.Grid, slot.Driver)
-		}
+		of.Grid = append(of.Grid, slot.Driver)
 	}
 	if r.Pick != nil && of.Grid == nil {
 		for _, c := range picks.Frozen(r.Pick).Candidates {
-			if !slices.Contains(out, c.Driver) {
-				of.Grid = append(of.Grid, c.Driver)
-			}
+			of.Grid = append(of.Grid, c.Driver)
 		}
 	}
+	out := r.NotStarting()
+	of.Grid = slices.DeleteFunc(of.Grid, func(driver season.DriverID) bool { return slices.Contains(out, driver) })
 	return of
 }
 
