@@ -238,7 +238,7 @@ func TestSandboxGoesOn(t *testing.T) {
 }
 
 // TestSandboxFaults checks that the sandbox keeps two cycles and removes nothing of the real world, that it waits while a build
-// of the real world runs, and that it goes on after a fault of the store.
+// of the real world runs, and that it goes on after a fault of the store and after panics.
 func TestSandboxFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: replays the beginning of a weekend")
@@ -262,7 +262,13 @@ func TestSandboxFaults(t *testing.T) {
 			}
 			return faultblob.Fate{}
 		})}
-		s.gate = func() { <-building }
+		var calls atomic.Int32
+		s.gate = func() {
+			<-building
+			if n := calls.Add(1); n == 1 || n == 3 { // at the start, and in a job
+				panic("a bug")
+			}
+		}
 		s.start()
 		defer func() { s.stop() }()
 		must.Advance(20 * time.Second)
@@ -271,7 +277,8 @@ func TestSandboxFaults(t *testing.T) {
 		must.Advance(time.Minute)
 		must.Fail(t, "a version beside a build of the real world", must.Err2(snapshots.LoadPointer(t.Context(), blob.Under(inner, snapshots.SandboxFolder))), snapshots.ErrNone)
 		close(building)
-		must.Advance(time.Second)
+		must.Advance(2 * time.Minute)
+		must.Hold(t, calls.Load() > 3, "the sandbox built %d times: a panic ended it", calls.Load())
 		must.Equal(t, "weekend", "normal", s.look().Sandbox.Weekend.Kind)
 		for _, key := range kept {
 			must.Get(inner.Get(t.Context(), key, blob.MaxDocument))(t)

@@ -50,6 +50,7 @@ func TestFormsInABrowser(t *testing.T) {
 		{"/keys", []string{"client", "Betting House"}, false, "done", "create a key", true},
 		{key + "/rotate", []string{"reason", "every year"}, true, "done", "rotate a key", true},
 		{key + "/origins", []string{"origins", "https://example.org"}, true, "done", "set origins", false},
+		{key + "/tier", []string{"tier", "standard", "reason", "a bigger contract"}, true, "done", "set a tier", false},
 		{key + "/expire", []string{"expires", "2999-01-31"}, true, "done", "expire a key", false},
 		{key + "/revoke", []string{"reason", "leaked"}, true, "done", "revoke a key", false},
 		{"/rounds/2024024/move", []string{"start", "2020-01-01T12:00", "reason", "a typing error"}, false, "failed", "move a round into the past", false},

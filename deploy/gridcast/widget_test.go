@@ -64,7 +64,7 @@ func newSite(t *testing.T, service string) *site {
 const clock = Date.now; Date.now = () => clock() + 3 * 86400e3;
 const now = performance.now.bind(performance); let skipped = 0; performance.now = () => now() + skipped;
 const errors = []; console.error = (text) => errors.push(text);
-const asked = [], ask = fetch; window.fetch = (url, options) => { if (String(url).endsWith("/next-race")) asked.push(performance.now()); return ask(url, options); };
+const asked = [], ask = fetch; window.fetch = (url, options) => { if (String(url).endsWith("/overview")) asked.push(performance.now()); return ask(url, options); };
 function pass(ms) { skipped += ms; return ""; }
 function skip() { pass(92e3); document.dispatchEvent(new Event("visibilitychange")); return ""; }
 const next = () => document.querySelector("gridcast-next"), text = () => next().shadowRoot.textContent;
@@ -209,7 +209,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 		b.Await(`getComputedStyle(next().shadowRoot.querySelector(".driver")).getPropertyValue("--team").length`, "7")
 		b.Await(`race().getAttribute("state")`, "running")
 		b.Await(`race().shadowRoot.querySelector("div > p").textContent.startsWith("Lap 3 of 50, seen ")`, "true")
-		b.Await(`[...race().shadowRoot.querySelectorAll("tbody tr")].slice(0, 2).map((row) => row.querySelector(".driver").textContent).join() + race().shadowRoot.querySelectorAll("tbody tr").length`, "Leclerc,Russell10")
+		b.Await(`[...race().shadowRoot.querySelectorAll("tbody tr")].slice(0, 2).map((row) => row.querySelector(".driver").textContent).join() + race().shadowRoot.querySelectorAll("tbody tr").length`, "Charles Leclerc,George Russell10")
 		// The bar of a driver is as wide as the chance beside it.
 		b.Await(`[...race().shadowRoot.querySelectorAll(".bar")].every((bar) => parseFloat(bar.style.getPropertyValue("--part")) === parseFloat(bar.textContent))`, "true")
 		b.Picture("live")

@@ -62,7 +62,7 @@ func (w *World) Run(ctx context.Context) {
 	pauses, failures := retry.Rule{First: time.Second, Longest: time.Minute}, 0
 	for ctx.Err() == nil {
 		now := at(time.Now(), w.Length, 0)
-		err := w.replay(ctx, now)
+		err := service.Recovered(func() error { return w.replay(ctx, now) })
 		if failures++; err == nil || ctx.Err() != nil {
 			failures = 0
 			continue
@@ -127,7 +127,11 @@ func (w *World) replay(ctx context.Context, now weekend) error {
 	w.Log.Info("the sandbox replays a weekend", "weekend", now.entry().Kind, "cycle", now.cycle, "race", round.Name, "clock", race)
 	var acting sync.WaitGroup
 	defer acting.Wait()
-	acting.Go(func() { w.act(ctx, now, running, b, view, race) })
+	acting.Go(func() {
+		if err := service.Recovered(func() error { w.act(ctx, now, running, b, view, race); return nil }); err != nil {
+			w.Log.Error("the sandbox leaves out the rest of its script", "weekend", now.entry().Kind, "cycle", now.cycle, "err", err)
+		}
+	})
 	return running.Run(ctx)
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,17 @@ func (s *Service) OnPublish(of ...func(context.Context)) { s.onPublish = append(
 // nil. Call BuildAfter before Start.
 func (s *Service) BuildAfter(gate func()) { s.first = gate }
 
+// Recovered calls a function. A panic of the function is its error: a bug of a simulated world must not end the process of the
+// real one.
+func Recovered(run func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return run()
+}
+
 // Idle returns when no build of the service runs.
 func (s *Service) Idle() {
 	s.building.Lock()
@@ -169,6 +181,13 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 			return s.builder.Freshen(ctx, keys.FreshText(s.builder.Store, s.trustKeys))
 		}
 		list = append(list, scheduler.Job{Name: freshJob, Every: snapshots.FreshEvery, Run: fresh})
+	}
+	for i, job := range list {
+		if s.first != nil { // beside the real world
+			list[i].Run = func(ctx context.Context, t scheduler.Trigger) error {
+				return Recovered(func() error { return job.Run(ctx, t) })
+			}
+		}
 	}
 	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock, s.calendar, s.log, list...)
 	if err != nil {
