@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
@@ -20,6 +23,9 @@ import (
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/deploy/sandbox"
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+	"gridcast/edge/keys"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -156,6 +162,12 @@ func TestSandbox(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: replays eight weekends")
 	}
+	objects := map[string][]byte{} // of the last weekend
+	defer func() {
+		if !t.Failed() {
+			boundsMemory(t, objects)
+		}
+	}()
 	synctest.Test(t, func(t *testing.T) {
 		begins(0)
 		s := &sandboxed{states: &states{t: t}, store: memblob.New()}
@@ -179,6 +191,12 @@ func TestSandbox(t *testing.T) {
 				fmt.Fprintf(&s.told, "%s, %s\n%s\n\n", name, s.now.Format("2006-01-02 15:04"), cells)
 			}
 			version = m.Version
+			if i == len(weekends)-1 {
+				for info, err := range s.store.List(t.Context(), snapshots.SandboxFolder) {
+					must.Do(t, err)
+					objects[info.Key] = must.Get(s.store.Get(t.Context(), info.Key, blob.MaxDocument))(t).Data
+				}
+			}
 			must.Advance(time.Until(m.Sandbox.Weekend.EndsAt))
 		}
 		must.Advance(time.Second)
@@ -190,6 +208,44 @@ func TestSandbox(t *testing.T) {
 		s.is("normal, again", 2024020)
 		golden.File(t, "testdata/sandbox.txt", s.told.String())
 	})
+}
+
+// boundsMemory starts an edge of a store without a sandbox and one of the same store with these objects of a sandbox. The
+// second keeps at most 8 MB more on its heap.
+func boundsMemory(t *testing.T, objects map[string][]byte) {
+	t.Helper()
+	retained := func(sandbox map[string][]byte) int64 {
+		store := memblob.New()
+		edgetest.Publish(t, store, 1, "")
+		must.Do(t, keys.Update(t.Context(), store, func(d *keys.List) error {
+			_, _, err := d.Create(keys.Request{Name: "one", Tier: "sandbox"}, time.Now())
+			return err
+		}))
+		for key, data := range sandbox {
+			must.Get(store.Create(t.Context(), key, data))(t)
+		}
+		before := heap()
+		e := must.Get(edge.New(edge.DefaultConfig(), edge.Deps{Store: store, Log: slog.New(slog.DiscardHandler), Listener: fasthttputil.NewInmemoryListener()}))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { must.Do(t, e.Run(ctx)) })
+		defer running.Wait()
+		defer cancel()
+		must.Until(t, "the edge serves its worlds", func() bool { return e.Status().Version > 0 && (e.Status().Sandbox != nil) == (sandbox != nil) })
+		return heap() - before
+	}
+	without, with := retained(nil), retained(objects)
+	t.Logf("an edge keeps %.1f MB on the heap, with a sandbox %.1f MB", float64(without)/1e6, float64(with)/1e6)
+	must.Hold(t, with-without > 1e5 && with-without < 8e6, "the sandbox takes %d bytes of the heap", with-without)
+}
+
+// heap returns the bytes that are in use after a collection.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what has a finalizer
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // begins lets time pass until a weekend of the next cycle begins.

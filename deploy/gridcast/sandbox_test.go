@@ -1,12 +1,19 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
+	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/must"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
@@ -33,5 +40,36 @@ func TestSandboxBesideAService(t *testing.T) {
 	simulated := must.Get(snapshots.LoadBase(t.Context(), blob.Under(read, snapshots.SandboxFolder), nil))(t).Manifest
 	must.Hold(t, simulated.Clock != "" && simulated.Sandbox != nil && simulated.Ledger.Kind == "simulated", "the sandbox has %+v", simulated.About)
 	real := must.Get(snapshots.LoadBase(t.Context(), read, nil))(t).Manifest
+	t.Run("widget", func(t *testing.T) { simulatedWidget(t, p) })
 	must.Hold(t, real.Clock == "" && real.Sandbox == nil && real.Ledger.Kind == "real", "the real world has %+v", real.About)
+}
+
+// simulatedWidget shows the widget with a key of the sandbox on another site: it has the round and the time of the simulation, and
+// every element says that its data are simulated. With another key none says so.
+func simulatedWidget(t *testing.T, p *process) {
+	b := browsertest.Open(t)
+	s := newSite(t, p.url)
+	for _, tier := range []string{"sandbox", "pro"} {
+		var created struct{ Key string }
+		must.Do(t, json.Unmarshal([]byte(gridcast(t, p.cmd.Dir, "keys", "create", "--name", tier, "--tier", tier, "--store", "dir:store", "--json")), &created))
+		client := newClient(p.url, created.Key)
+		p.await(t, func() bool { return client.do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK })
+		simulated := strconv.FormatBool(tier == "sandbox")
+		b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+		b.Await(`/^(counting|live|starting|none)$/.test(next().getAttribute("state"))`, "true")
+		for _, element := range []string{"next", "season", "live"} {
+			b.Await(`document.querySelector("gridcast-`+element+`").shadowRoot.querySelector("[role=status]").textContent.startsWith("Simulated, not a real race.")`, simulated)
+		}
+		if tier == "sandbox" {
+			var names []string
+			for _, r := range data[wire.Overview](t, client.get(t, "/overview")).Rounds {
+				if r.Status == wire.Live || r.Status == wire.Scheduled {
+					names = append(names, r.GPName)
+				}
+			}
+			must.Require(t, len(names) > 0, "the sandbox has no round to come")
+			b.Await(`next().shadowRoot.querySelector("h2").textContent`, names[0])
+		}
+		b.Picture("sandbox-" + tier)
+	}
 }
