@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
 )
@@ -48,6 +50,34 @@ func TestCompletion(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		must.Hold(t, slices.Equal(got, want), "%q: got %v, want %v", line, got, want)
+	}
+}
+
+// Each command has the same arguments and flags in the part of the command line that it is parsed with as in the whole.
+func TestGrammarOfACommand(t *testing.T) {
+	model := func(args ...string) *kong.Application {
+		return must.Get(kong.New(grammar(args), kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": ""}))(t).Model
+	}
+	describe := func(node *kong.Node) (lines []string) {
+		_ = kong.Visit(node, func(n kong.Visitable, next kong.Next) error {
+			switch n := n.(type) {
+			case *kong.Flag:
+				lines = append(lines, fmt.Sprint(n.Summary(), n.Envs, n.Help))
+			case *kong.Node:
+				lines = append(lines, n.FullPath()+n.Help)
+			}
+			return next(nil)
+		})
+		return lines
+	}
+	whole := model()
+	for _, command := range whole.Children {
+		part := model(command.Name)
+		i := slices.IndexFunc(part.Children, func(n *kong.Node) bool { return n.Name == command.Name })
+		must.Require(t, i >= 0, "%s is not in its part", command.Name)
+		must.Equal(t, command.Name, describe(command), describe(part.Children[i]))
+		must.Equal(t, "flags beside "+command.Name, len(whole.Flags), len(part.Flags))
+		must.Hold(t, len(part.Children) < len(whole.Children) || command.Name == "completion", "%s is parsed with the whole command line", command.Name)
 	}
 }
 
