@@ -41,6 +41,8 @@ func TestEveryPageFits(t *testing.T) {
 				t.Errorf("%s, narrow %t: cut: %s", d.Path, narrow, got)
 			}
 			must.Equal(t, fmt.Sprintf("%s, narrow %t: lines of code that are broken", d.Path, narrow), "0", b.Evaluate(`[...document.querySelectorAll("pre:not(#try-headers)")].filter((e) => !e.querySelector(".json") && getComputedStyle(e).whiteSpace !== "pre").length`))
+			must.Equal(t, fmt.Sprintf("%s, narrow %t: stacked tables whose cells do not say their column", d.Path, narrow), "0",
+				b.Evaluate(`[...document.querySelectorAll(".stack")].filter((e) => e.tHead && getComputedStyle(e.tHead).display === "none" && e.querySelector("td + td") && getComputedStyle(e.querySelector("td + td"), "::before").content === "none").length`))
 			must.Equal(t, fmt.Sprintf("%s, narrow %t: the page scrolls sideways", d.Path, narrow), "false", b.Evaluate(`document.documentElement.scrollWidth > innerWidth`))
 		}
 	}

@@ -271,3 +271,9 @@ $("year")?.addEventListener("input", () => {
   }
   $("lacks").textContent = year < 1950 ? "" : lacking.length ? `${year} lacks: ${lacking.join("; ")}.` : `${year} has every fact of the table.`;
 });
+
+// A stacked table of a phone has no head, so each cell after the first begins with its column's.
+for (const table of document.querySelectorAll(".stack")) {
+  const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+  for (const row of table.tBodies[0]?.rows ?? []) [...row.cells].forEach((cell, i) => { if (i && heads[i]) cell.dataset.head = heads[i]; });
+}
