@@ -40,7 +40,7 @@ var featureNames = [features]string{
 	"grid slot", "pole", "qualifying gap", "race pace", "qualifying pace", "driver rating", "team rating", "team-mate form",
 	"finish form", "practice gap", "team points", "leads", "crashes", "smallest qualifying gap",
 	"race pace before qualifying", "qualifying pace before qualifying", "race pace before the weekend", "qualifying pace before the weekend",
-	"place in qualifying", "first in qualifying",
+	"place in qualifying", "first in qualifying", "retirements",
 }
 
 // String returns the name of the feature.

@@ -35,6 +35,7 @@ const (
 	FormQualifyingPace                 // QualifyingPace before the weekend
 	QualifyingPlace                    // -ln of the place in qualifying, which penalties do not move
 	FirstInQualifying                  // 1 for the first in qualifying
+	Retirements                        // -(recent share of the driver's starts that were not classified)
 	features
 )
 
@@ -53,12 +54,13 @@ var (
 	// qualified is the outcome of qualifying alone.
 	qualified = []Feature{GridSlot, QualifyingGap, OnPole}
 	// practised is the set for the time between practice and qualifying.
-	practised = []Feature{PriorRacePace, PriorQualifyingPace, DriverRating, TeamRating, TeamMateForm}
+	practised = []Feature{PriorRacePace, PriorQualifyingPace, DriverRating, TeamRating, TeamMateForm, Retirements}
 	// unratedPractised and unratedForm are the sets without the ratings for the same times.
 	unratedPractised = []Feature{PriorRacePace, PriorQualifyingPace, TeamMateForm}
 	unratedForm      = []Feature{FormRacePace, FormQualifyingPace, TeamMateForm}
-	// formOnly is the set for the time before the weekend.
-	formOnly = []Feature{FormRacePace, FormQualifyingPace, DriverRating, TeamRating, TeamMateForm}
+	// formOnly is the set for the time before the weekend. It and practised know retirements: from form the log-loss of
+	// 2010 to 2026 falls by .007 [.001, .013], from practice by .009 [.002, .017].
+	formOnly = []Feature{FormRacePace, FormQualifyingPace, DriverRating, TeamRating, TeamMateForm, Retirements}
 )
 
 // beforeGrid returns the set with the order of qualifying in place of the grid. A model that predicts
@@ -89,7 +91,7 @@ type state struct {
 }
 
 func newState(p Params) *state {
-	return &state{p: p, pace: &pace{p: p.Pace}, rating: &rating{p.Rating, map[season.DriverID]float64{}, map[season.TeamID]float64{}}, form: &form{p.Form, means{}, means{}, means{}}}
+	return &state{p: p, pace: &pace{p: p.Pace}, rating: &rating{p.Rating, map[season.DriverID]float64{}, map[season.TeamID]float64{}}, form: &form{p.Form, means{}, means{}, means{}, means{}}}
 }
 
 func (s *state) clone() *state {
@@ -251,6 +253,7 @@ func (s *state) record(smp *sample, races []race, v *season.View) {
 		x[FinishForm] = s.form.finish[d].mean(f.FinishPrior, f.FinishPriorRaces)
 		x[TeamMateForm] = s.form.teamMate[d].mean(f.TeamMatePrior, f.TeamMatePriorRaces)
 		x[Crashes] = -s.form.crash[d].mean(f.CrashPrior, f.CrashPriorRaces)
+		x[Retirements] = -s.form.retired[d].mean(f.RetiredPrior, f.RetiredPriorRaces)
 		x[TeamPoints] = points[smp.teams[k]]
 		if d == leader {
 			x[Leads] = 1

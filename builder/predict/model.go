@@ -76,8 +76,8 @@ const mostFits = 64
 
 // The names and versions of both forms.
 const (
-	R2 = "r2-4"
-	V2 = "v2-3"
+	R2 = "r2-5"
+	V2 = "v2-4"
 )
 
 // NewR2 returns the model with R2 alone.

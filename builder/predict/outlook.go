@@ -9,7 +9,7 @@ import (
 )
 
 // Outlook is the estimate of a race by form, before its weekend, with its uncertainty. Simulations of
-// future races draw from it. The chances of a win are proportional to exp(Strength). Slices are in the
+// future races draw from it. The chances of a win of cars that do not retire are proportional to exp(Strength). Slices are in the
 // order of Drivers.
 type Outlook struct {
 	Drivers  []season.DriverID
@@ -37,6 +37,9 @@ func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Ou
 	fits, err := m.fitsFor(year, &sample{order: FromForm, missing: []season.SessionKind{season.Practice1}})
 	if err != nil {
 		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, err)
+	}
+	for i := range smp.x {
+		smp.x[i][Retirements] = 0 // a simulation draws retirements itself
 	}
 	n := len(smp.drivers)
 	o := Outlook{Drivers: smp.drivers, Strength: pool(fits.r2, smp.x), Cov: make([]float64, n*n)}

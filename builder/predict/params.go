@@ -63,6 +63,7 @@ type FormParams struct {
 	TeamMatePrior, TeamMatePriorRaces float64 // difference of it to the team-mate
 	TeamMateClip                      float64
 	CrashPrior, CrashPriorRaces       float64 // retirements by the driver's fault
+	RetiredPrior, RetiredPriorRaces   float64 // starts that were not classified
 
 	ChampionshipPriorRaces float64 // weight of last season's share of a team's points
 	CapQualifying          float64 // largest gap to the best qualifying time, %
@@ -127,7 +128,7 @@ func DefaultParams() Params {
 			HalfLife: 10, WinterKeeps: .7,
 			FinishPrior: -2.3, FinishPriorRaces: 1.5,
 			TeamMatePrior: -.1, TeamMatePriorRaces: 4, TeamMateClip: 1.5,
-			CrashPrior: .08, CrashPriorRaces: 6,
+			CrashPrior: .08, CrashPriorRaces: 6, RetiredPrior: .2, RetiredPriorRaces: 6,
 			ChampionshipPriorRaces: 3, CapQualifying: 6, CapPractice: 5,
 		},
 		Fit: FitParams{

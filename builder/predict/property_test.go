@@ -141,7 +141,7 @@ func TestBasisIsSaid(t *testing.T) {
 //
 //	GOARCH=arm64 go test -c -o predict.test ./builder/predict
 //	qemu-aarch64 predict.test -test.run SameBytes
-const acrossProcessors = "eb9741af4383c76b5a972076434a00cd80b3e129fc87b0e298531fab8198e7e3"
+const acrossProcessors = "ea226bcf3f9343fd4e7259de1e80880005bdb2a3917efd6f1d19a38af6dc168b"
 
 func TestSameBytesOnEveryProcessor(t *testing.T) {
 	if testing.Short() {

@@ -29,15 +29,16 @@ type form struct {
 	finish   means // -ln(position) of classified finishes
 	teamMate means // difference of it to the team-mate where both were classified
 	crash    means // 1 for a retirement by the driver's fault, else 0
+	retired  means // 1 for a start that was not classified, else 0
 }
 
 func (f *form) clone() *form {
-	return &form{f.p, maps.Clone(f.finish), maps.Clone(f.teamMate), maps.Clone(f.crash)}
+	return &form{f.p, maps.Clone(f.finish), maps.Clone(f.teamMate), maps.Clone(f.crash), maps.Clone(f.retired)}
 }
 
 // winter lowers the weight of everything before a new season.
 func (f *form) winter() {
-	for _, m := range []means{f.finish, f.teamMate, f.crash} {
+	for _, m := range []means{f.finish, f.teamMate, f.crash, f.retired} {
 		for d, r := range m {
 			m[d] = recent{r.weight * f.p.WinterKeeps, r.sum * f.p.WinterKeeps}
 		}
@@ -50,11 +51,15 @@ func (f *form) learn(results []season.Result) {
 		if !r.Started() {
 			continue
 		}
-		x := 0.0
-		if r.Position == 0 && driverFaults[r.Reason] {
-			x = 1
+		retired, crash := 0.0, 0.0
+		if r.Position == 0 {
+			retired = 1
+			if driverFaults[r.Reason] {
+				crash = 1
+			}
 		}
-		f.crash[r.Driver] = f.crash[r.Driver].with(x, decay)
+		f.retired[r.Driver] = f.retired[r.Driver].with(retired, decay)
+		f.crash[r.Driver] = f.crash[r.Driver].with(crash, decay)
 		if r.Position == 0 {
 			continue
 		}

@@ -144,10 +144,11 @@ func (f *field) draw(rng *rand.PCG, order []int, retires []float64, hazard float
 }
 
 // The rate at which cars retire is that of the team's starts in two seasons, with as many starts
-// at the rate of all as prior.
+// at the rate of all as prior. The prior was chosen among 5, 10, 15 and 40 on 1996 to 2009. On 2010 to 2025 the log-loss
+// of the drivers' champion after a quarter falls by .018 [.008, .030] against 40, at all three stages by .010 [.000, .020].
 const (
 	retirementSeasons = 2
-	retirementPrior   = 40
+	retirementPrior   = 10
 )
 
 // retirementRates returns the rate for a team, of the seasons up to a year.

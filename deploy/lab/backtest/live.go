@@ -174,7 +174,9 @@ func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c
 				if err != nil {
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}
-				order, err := ofOrder.Live(m.state, r.before)
+				byHand := m.state
+				byHand.OrderOnly = true
+				order, err := ofOrder.Live(byHand, r.before)
 				if err != nil {
 					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
 				}

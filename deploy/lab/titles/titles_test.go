@@ -19,13 +19,15 @@ func TestRecord(t *testing.T) {
 	}
 	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{}))(t)
 	c := title.DefaultConfig()
+	slack := 0.
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
-		c.Runs /= 20 // the scores differ by hundredths, in a tenth of the time
+		c.Runs /= 20 // in a tenth of the time
+		slack = .015
 	}
 	record := must.Get(titles.Score(t.Context(), a, 2010, 2025, predict.NewV2(predict.DefaultParams()), c))(t)
 	within, counted := 0, 0
-	for i, most := range []float64{.340, .475, .380} {
-		if s := record.Stages[i]; s.Drivers.LogLoss > most || s.Drivers.LogLoss >= s.Drivers.Replay {
+	for i, most := range []float64{.335, .4704, .3704} {
+		if s := record.Stages[i]; s.Drivers.LogLoss > most+slack || s.Drivers.LogLoss >= s.Drivers.Replay {
 			t.Errorf("drivers after %.0f %%: log-loss %.3f, want at most %.3f and less than the %.3f of drawn rounds", 100*s.Part, s.Drivers.LogLoss, most, s.Drivers.Replay)
 		}
 	}
