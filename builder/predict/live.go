@@ -120,9 +120,9 @@ func unsettled(chances []float64, total, share float64) []float64 {
 //	lap 1       90      1.116  1.213     1.123  1.226   1.480  1.277
 //	25 %        89       .847  1.109      .887  1.125   1.119  1.218
 //	50 %        89       .627   .888      .695   .903    .871   .934
-//	75 %        88       .474   .661      .553   .693    .611   .696
+//	75 %        88       .474   .661      .553   .692    .611   .696
 //	90 %        87       .228   .404      .265   .433    .310   .439
-//	flag        83       .064   .252      .078   .251
+//	flag        83       .064   .253      .078   .250
 func Live(state RaceState, before Forecast) (Forecast, error) {
 	return DefaultLiveWeights(state.OrderOnly).Live(state, before)
 }
