@@ -214,6 +214,29 @@ func TestWritersOfTheBucket(t *testing.T) {
 	}
 }
 
+// TestSignedLines signs notes with the right key and other lines. The edge refuses a version whose ledger is another one,
+// and ReadNote refuses a note with more lines.
+func TestSignedLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, key := memblob.New(), signers(t, keyFile(t, origin))
+		publishSigned(t, s, key, bodies{"drivers": "d1"})
+		e := followSigned(t, s, key)
+		movePointer(t, s, 1, func(p *snapshots.Pointer) { p.Signed = false })
+		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d2"})))(t)
+		lines := []string{"version 2", "manifest " + snapshots.Digest(read(t, s, snapshots.ManifestKey(2))), "ledger simulated 4 " + snapshots.Digest([]byte("ledger"))}
+		signed := must.Get(key.Sign(lines...))(t)
+		must.Get(s.Create(t.Context(), snapshots.NoteKey(2), signed))(t)
+		movePointer(t, s, 2, nil)
+		e.want(t, "another ledger", 1, snapshots.ErrUnsigned)
+		_ = e.stop()
+
+		_, _, err := snapshots.ReadNote(key.Trust(), signed)
+		must.Succeed(t, "read the note", err)
+		_, _, err = snapshots.ReadNote(key.Trust(), must.Get(key.Sign(append(lines, "more")...))(t))
+		must.Fail(t, "a note with more lines", err, snapshots.ErrUnsigned)
+	})
+}
+
 // TestSignedBaseAlone checks that a publisher takes no document from a version that its key has not signed.
 func TestSignedBaseAlone(t *testing.T) {
 	s, key := memblob.New(), signers(t, keyFile(t, origin))

@@ -35,6 +35,7 @@ func TestProbe(t *testing.T) {
 		{name: "no right to delete", fates: map[call]faultblob.Fate{{faultblob.Delete, 1}: {Err: errRefused}}, want: blob.Probed{Delete: errRefused}, left: true},
 		{name: "replaces what exists", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Lie: replaced}}, want: blob.Probed{Create: blob.ErrUnconditional}},
 		{name: "an error instead of a refusal", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Err: errRefused}}, want: blob.Probed{Create: errRefused}},
+		{name: "an error instead of a new tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: errRefused}}, want: blob.Probed{Swap: errRefused}},
 		{name: "refuses its own tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: blob.ErrConflict}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
 		{
 			name:  "gives two contents one tag",

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
 )
@@ -123,6 +125,20 @@ func TestRatchet(t *testing.T) {
 	must.Fail(t, "damaged marks, a lower number", r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 7}), notes.ErrLower)
 	must.Succeed(t, "damaged marks", r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}))
 	must.Fail(t, "a new process after damage", notes.NewRatchet(store, "marks.json").Check(t.Context(), []string{"b"}, notes.Mark{Number: 6}), notes.ErrLower)
+	// Another process raises a mark between the read and the write of this one. Both marks are on disk.
+	both, once := memblob.New(), sync.Once{}
+	beside := notes.NewRatchet(faultblob.Wrap(both, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+		if c.Op.Writes() {
+			once.Do(func() {
+				must.Succeed(t, "the other process", notes.NewRatchet(both, "marks.json").Raise(t.Context(), []string{"b"}, notes.Mark{Number: 9}))
+			})
+		}
+		return faultblob.Fate{}
+	}), "marks.json")
+	must.Succeed(t, "raise beside another process", beside.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 5}))
+	for _, key := range []string{"a", "b"} {
+		must.Fail(t, "a lower number of "+key, notes.NewRatchet(both, "marks.json").Check(t.Context(), []string{key}, notes.Mark{Number: 4}), notes.ErrLower)
+	}
 	for name, r := range map[string]*notes.Ratchet{"no disk": notes.NewRatchet(nil, ""), "a full disk": notes.NewRatchet(full{memblob.New()}, "marks.json")} {
 		err := r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 2})
 		must.Hold(t, err != nil && !errors.Is(err, notes.ErrLower), "%s: got %v, want an error of the disk", name, err)
