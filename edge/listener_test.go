@@ -94,7 +94,5 @@ func TestFewDescriptors(t *testing.T) {
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	got := w.edge.MaxConnections()
 	must.Hold(t, got == 744, "got %d connections, want 744", got)
-	if !strings.Contains(log.String(), "connections=744 configured=50000 open_files=1000") {
-		t.Errorf("the log says nothing of it:\n%s", log.String())
-	}
+	must.Show(t, "the log", log.String(), "connections=744 configured=50000 open_files=1000")
 }

@@ -87,9 +87,7 @@ func TestReadmeNamesEveryTable(t *testing.T) {
 		documents[path] = []byte(`{"ok":true,"data":[]}`)
 	}
 	for name := range season.Named(documents) {
-		if !strings.Contains(string(readme), "\n    "+name+" ") {
-			t.Errorf("README.txt does not describe the table %s", name)
-		}
+		must.Show(t, "README.txt", string(readme), "\n    "+name+" ")
 	}
 }
 

@@ -162,9 +162,7 @@ const inMiami = "src/data/seasons/2026/races/04-miami/"
 func replacing(t *testing.T, name, old, with string) func(map[string][]byte) {
 	return func(files map[string][]byte) {
 		content := string(files[name])
-		if !strings.Contains(content, old) {
-			t.Errorf("%s does not hold %q", name, old)
-		}
+		must.Show(t, name, content, old)
 		files[name] = []byte(strings.Replace(content, old, with, 1))
 	}
 }

@@ -307,16 +307,14 @@ func (s *small) serveLie(t *testing.T, program string, truth blob.Store, archive
 		}
 	}()
 	got := "no answer"
-	for range 300 {
-		time.Sleep(100 * time.Millisecond)
+	reached := must.Within(2*time.Minute, func() bool {
 		if state := s.state(t); state.Polled.Before(s.now) || state.Answered.Before(s.now) && state.Fault == "" {
-			continue
+			return false
 		}
-		if got = s.outcome(t, archived); got == want {
-			return
-		}
-	}
-	t.Errorf("got %q, want %q", got, want)
+		got = s.outcome(t, archived)
+		return got == want
+	})
+	must.Hold(t, reached, "got %q, want %q", got, want)
 }
 
 // outcome describes the last poll of the source in the words of lie.

@@ -181,9 +181,7 @@ func TestRepositoryFiles(t *testing.T) {
 		for k, v := range oneRace {
 			files[k] = v
 		}
-		if !strings.Contains(files[name], old) {
-			t.Fatalf("%s does not hold %q", name, old)
-		}
+		must.Show(t, name, files[name], old)
 		files[name] = strings.Replace(files[name], old, with, 1)
 		return files
 	}
