@@ -133,7 +133,6 @@ func (c *Console) act(parse parser) operatorFunc {
 	}
 }
 
-// createdSecret shows a new key, or the new secret of a webhook.
 type createdSecret struct {
 	ID    string `json:"id"`
 	Key   string `json:"key"`
@@ -144,7 +143,6 @@ type createdSecret struct {
 	Back  string `json:"-"`
 }
 
-// answer shows the result of a brief action.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, answer operator.Answer) {
 	shown := createdSecret{Key: answer.Secret, Text: answer.Text}
 	switch record := answer.Record.(type) {

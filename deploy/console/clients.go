@@ -13,7 +13,6 @@ import (
 	"gridcast/scheduler/webhook"
 )
 
-// keyRow is a key with its usage in the last days.
 type keyRow struct {
 	keys.StoredKey
 	usage.Sum
@@ -69,7 +68,6 @@ func (c *Console) collectKeys(ctx context.Context, p *page) error {
 	return nil
 }
 
-// usageBars draws the requests of a key by day.
 func usageBars(days []usage.Day, used map[usage.Day]map[string]keys.Counts, id string) (bars []usageBar) {
 	var most uint64
 	for _, day := range days {
@@ -84,7 +82,6 @@ func usageBars(days []usage.Day, used map[usage.Day]map[string]keys.Counts, id s
 	return bars
 }
 
-// usageNotices adds a notice about each tier that is too small, and one about usage that is not counted.
 func (p *page) usageNotices() {
 	var small []keyRow
 	for _, k := range p.Keys.List {
@@ -105,7 +102,6 @@ func (p *page) usageNotices() {
 	}
 }
 
-// webhooksSection lists the webhooks, and the topics to choose from.
 type webhooksSection struct {
 	List    []operator.WebhookStatus
 	Topics  []string
@@ -128,7 +124,6 @@ func latestAttempts(all []webhook.Attempt) []webhook.Attempt {
 	return latest
 }
 
-// webhookNotices adds notices about webhooks that get no messages.
 func (p *page) webhookNotices() {
 	unsigned := 0
 	for _, h := range p.Webhooks.List {

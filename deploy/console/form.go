@@ -22,7 +22,6 @@ import (
 // errNotFound means that a path names nothing.
 var errNotFound = errors.New("not found")
 
-// field returns a field of a form without blanks around it.
 func field(r *http.Request, name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 
 // decode reads the fields of a struct from the path and the form of a request. The name of a field is the

@@ -86,7 +86,6 @@ func (s *sourcesSection) states() (states []ingest.PollState) {
 	return states
 }
 
-// auditSection lists the latest entries of the audit log.
 type auditSection struct {
 	List    []auditRow
 	All     int // entries in the log

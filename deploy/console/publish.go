@@ -135,7 +135,6 @@ var remedies = []struct {
 	{context.Canceled, "the scheduler is stopping; try again once it runs"},
 }
 
-// explain adds the remedy to an error.
 func explain(err error) string {
 	for _, r := range remedies {
 		if errors.Is(err, r.err) {

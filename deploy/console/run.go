@@ -148,7 +148,6 @@ func (rs *runs) find(id string) (*Run, bool) {
 	return rs.latest[i], true
 }
 
-// current returns the latest run; nil if there was none.
 func (rs *runs) current() *Run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -94,7 +94,6 @@ type seasonSection struct {
 	Counted   []almanac.Championship // the tables, the latest first
 }
 
-// decisionRow is a decision about a championship.
 type decisionRow struct {
 	almanac.ChampionshipDecision
 
@@ -103,7 +102,6 @@ type decisionRow struct {
 	From   string // the round
 }
 
-// scores count the picks whose result is verified.
 type scores struct {
 	Races  int
 	Hits   int

@@ -149,7 +149,6 @@ func (d *doctor) found(check string, state Health, fix, format string, args ...a
 	d.findings = append(d.findings, Finding{check, state, fmt.Sprintf(format, args...), fix})
 }
 
-// failed adds a problem that an error describes.
 func (d *doctor) failed(check, fix string, err error) {
 	d.found(check, Problem, fix, "%s", oneLine(err))
 }
@@ -367,7 +366,6 @@ func (d *doctor) published(ctx context.Context) int64 {
 // objectsTimeout bounds the reading of all objects of a version.
 const objectsTimeout = 2 * time.Minute
 
-// objects reads every object of the current version.
 func (d *doctor) objects(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, objectsTimeout)
 	defer cancel()
@@ -476,7 +474,6 @@ func (d *doctor) sources(ctx context.Context) {
 // soon is the remaining life of a key or certificate below which doctor mentions it.
 const soon = 14 * 24 * time.Hour
 
-// keys checks that at least one client has a usable key.
 func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	document, _, err := keys.Load(ctx, d.store)
 	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
@@ -510,7 +507,6 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	}
 }
 
-// redis checks that edges can count requests together.
 func (d *doctor) redis(ctx context.Context) {
 	if d.Redis == "" {
 		d.found("redis", Note, "", "none: each edge counts for itself, so N edges allow N times the limit")
@@ -646,7 +642,6 @@ func (d *doctor) webhooks(ctx context.Context) {
 // minFree is the least free space: room for several versions and years of ledger.
 const minFree = 256 << 20
 
-// disk checks the free space of the folders that this machine uses.
 func (d *doctor) disk() {
 	places := map[string]string{}
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {

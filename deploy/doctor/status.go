@@ -65,7 +65,6 @@ type serviceState struct {
 	backupTo           string                // where the backup is
 }
 
-// runningState is a race that may be observed now.
 type runningState struct {
 	Name  string    `json:"name"`
 	State string    `json:"state"` // as on /live
@@ -200,7 +199,6 @@ func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, er
 	return season.Later(l.Fold().At(), base.Manifest.BuiltAt), nil
 }
 
-// rounds fills in the next race and the pending results.
 func (st *serviceState) rounds(a *almanac.Almanac) {
 	_, st.waiting = view.Waiting(a)
 	st.differing = a.Differing()
@@ -250,7 +248,6 @@ func printState(s *terminal.Streams, st *serviceState) {
 	s.PrintTable([]any{"", ""}, t.rows)
 }
 
-// published adds the published version and the ledger.
 func (t *table) published(st *serviceState) {
 	published := "nothing yet"
 	if st.Version > 0 {
@@ -270,7 +267,6 @@ func (t *table) published(st *serviceState) {
 	t.row("ledger", "%s", head)
 }
 
-// races adds the next race and the running one.
 func (t *table) races(st *serviceState) {
 	next := "none is known"
 	if st.NextRace != "" {
@@ -292,7 +288,6 @@ func (t *table) races(st *serviceState) {
 	}
 }
 
-// table is a table of names and texts.
 type table struct{ rows [][]any }
 
 func (t *table) row(name, format string, args ...any) {

@@ -69,7 +69,6 @@ func (f *Action) ApplyAndPrint(ctx context.Context, s *terminal.Streams, o *oper
 	return err
 }
 
-// printPreview prints the effects of an action that needs confirmation, and its warnings.
 func printPreview(s *terminal.Streams, p operator.Preview) {
 	var lines []string
 	if p.Question != "" {

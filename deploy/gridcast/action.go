@@ -80,7 +80,6 @@ func (record) print(s *terminal.Streams, answer operator.Answer) {
 	s.Print(shown, "%s\n\n%s\n", answer.Secret, answer.Text)
 }
 
-// createdKey is the answer of keys create --json.
 type createdKey struct {
 	ID      string    `json:"id"`
 	Key     string    `json:"key"`

@@ -89,7 +89,6 @@ func (c *importF1DBCmd) media() (media.Media, error) {
 	return m, err
 }
 
-// imported is the answer of archive import --json.
 type imported struct {
 	f1db.Report
 	SHA256 string

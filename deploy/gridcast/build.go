@@ -157,7 +157,6 @@ func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *co
 	return nil
 }
 
-// printResultOf prints the outcome of a run: the version, its changes, and the delay of each edge.
 func printResultOf(s *terminal.Streams, e console.Event) {
 	r := e.Result
 	s.Printf("%s\n", e.Text)

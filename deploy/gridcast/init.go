@@ -39,7 +39,6 @@ type initCmd struct {
 	Force   bool   `help:"Replace an existing environment file." env:"-"`
 }
 
-// initialised is the answer of init --json.
 type initialised struct {
 	File      string   `json:"file"`
 	Store     string   `json:"store"`
@@ -128,7 +127,6 @@ func (c *initCmd) open(ctx context.Context) (*operator.Operator, error) {
 	return o, nil
 }
 
-// printNext prints the first key, the keys to trust, and the next commands.
 func (c *initCmd) printNext(s *terminal.Streams, out initialised) {
 	key := "The store has keys already: gridcast keys list shows them."
 	if out.Key != "" {

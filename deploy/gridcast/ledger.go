@@ -74,7 +74,6 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blo
 	return err
 }
 
-// printAudit prints the report of an audit, and the faults if there are any.
 func printAudit(s *terminal.Streams, r proof.Audit) {
 	closest, live, observed := time.Duration(-1), 0, ledger.Observation{}
 	for _, p := range r.Picks {

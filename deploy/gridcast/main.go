@@ -163,7 +163,6 @@ func main() {
 	os.Exit(status)
 }
 
-// run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exited := -1
 	c := grammar(args)
@@ -248,7 +247,6 @@ func hintFor(err error, command string) string {
 	return "; --tiers NAME=N sets the requests a minute of a tier"
 }
 
-// readInstant reads the value of a flag that is an instant.
 func readInstant(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("instant", &text); err != nil {

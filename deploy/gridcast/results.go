@@ -45,7 +45,6 @@ type listedResult struct {
 	By         string    `json:"by,omitzero"`
 }
 
-// standingOf names the state of a result.
 func standingOf(r *almanac.Round) string {
 	switch {
 	case r.Vouched():

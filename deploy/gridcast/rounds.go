@@ -71,7 +71,6 @@ func startCell(r *almanac.Round) string {
 	return terminal.Time(r.Start)
 }
 
-// roundAfter prints the state of a round after an action.
 type roundAfter struct{}
 
 func (roundAfter) print(s *terminal.Streams, answer operator.Answer) {
@@ -104,7 +103,6 @@ type championshipCmds struct {
 	Accept  championshipAction[operator.AcceptDecision]    `cmd:"" help:"Enter the decision that the source's table shows."`
 }
 
-// decided prints the text of an answer about a championship.
 type decided struct{}
 
 func (decided) print(s *terminal.Streams, answer operator.Answer) {

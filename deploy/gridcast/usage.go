@@ -118,7 +118,6 @@ func (c *keysUsageCmd) rows(list keys.List, report *usage.Report, from, to usage
 	return rows
 }
 
-// printCSV prints rows, the first of which is a header.
 func printCSV(s *terminal.Streams, rows [][]any) error {
 	out := csv.NewWriter(s)
 	for _, row := range rows {

@@ -81,7 +81,6 @@ type verifyCmd struct {
 	APIKey string   `name:"api-key" help:"The API key for the request." env:"GRIDCAST_API_KEY"`
 }
 
-// signedAnswer is the answer of verify --json.
 type signedAnswer struct {
 	Path    string `json:"path"` // in the manifest
 	SHA256  string `json:"sha256"`
@@ -129,7 +128,6 @@ type signedSite struct {
 	opened notes.Note
 }
 
-// compare compares an answer with the manifest that the publisher signed.
 func (w *signedSite) compare(ctx context.Context, target *url.URL, key string) (signedAnswer, error) {
 	body, err := w.read(ctx, target.String(), key, maxAnswer)
 	if err != nil {
@@ -150,7 +148,6 @@ func (w *signedSite) compare(ctx context.Context, target *url.URL, key string) (
 	return got, nil
 }
 
-// maxAnswer limits an answer in bytes.
 const maxAnswer = 64 << 20
 
 // storedPath returns the path in the manifest of the answer to a request.

@@ -102,7 +102,6 @@ func nextOf(v *season.View, s *ledger.Fold) string {
 	return fmt.Sprintf("the %s on %s", label(coming), minute(coming.Start))
 }
 
-// calendarEffects describes the rounds that a calendar adds and changes.
 func calendarEffects(plan *ingest.CalendarPlan) (effects []string) {
 	if n := len(plan.New); n > 0 {
 		// All of them, because each gets a session key, which it keeps for ever.

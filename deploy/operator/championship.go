@@ -198,7 +198,6 @@ func (c Competitor) plan(ctx context.Context, o *Operator, verb auditlog.Verb, t
 	}.plan(ctx, o)
 }
 
-// championshipEffects describes the differences in the tables of a season.
 func championshipEffects(before, after *almanac.Almanac, what *ledger.Championship, year int) []string {
 	text := standingEffects(before, after, year)
 	if len(text) == 0 {

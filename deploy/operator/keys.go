@@ -89,7 +89,6 @@ func (SignList) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, auditlog.Intent{Action: auditlog.SignKeys, Subject: origin})
 }
 
-// loadKeys returns the list of keys.
 func (o *Operator) loadKeys(ctx context.Context) (*keys.List, error) {
 	list, _, err := keys.Load(ctx, o.Store)
 	return &list, err

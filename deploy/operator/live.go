@@ -268,7 +268,6 @@ const (
 	LineRefused  = "refused"
 )
 
-// count tells Lines the outcome of a line.
 func (o *Operator) count(news bool, err error) {
 	if o.Lines == nil {
 		return

@@ -382,10 +382,8 @@ func (c Classification) correct(r *almanac.Round, reason string) ([]ledger.Event
 	return r.Correct(rows, sprint, reason)
 }
 
-// minute formats an instant for the sentences of a preview.
 func minute(t time.Time) string { return t.UTC().Format("2 January 2006 15:04 UTC") }
 
-// label names a round in the sentences of a preview.
 func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
 
 // Almanac joins the facts and the ledger of the store as of now.

@@ -44,6 +44,11 @@ type change struct {
 
 // changes lists the new values that the action gives.
 func (d ChangeSettings) changes() []*change {
+	reader := func(name string, text *string, check func(string) (string, error), field func(*settings.Settings) *string) *change {
+		return changeText(name, text, check, field,
+			"From the next version on readers find the "+name+" %s: in /openapi.json, /.well-known/security.txt and the foot of each page, as far as they have it.",
+			"From the next version on no page names the "+name+".")
+	}
 	all := []*change{
 		changeModel(d.Model),
 		changeRule("auto-verify-after", "verifies results", d.AutoVerifyAfter, func(s *settings.Settings) **int64 { return &s.AutoVerifySeconds }),
@@ -52,21 +57,10 @@ func (d ChangeSettings) changes() []*change {
 		changeText("public address", d.PublicAddress, settings.CheckAddress, func(s *settings.Settings) *string { return &s.PublicAddress },
 			"From the next minute on each scheduler asks %s/status once a minute. The page /status shows the figures of 90 days.",
 			"From the next minute on the schedulers measure no public address."),
-	}
-	for _, of := range []struct {
-		name  string
-		text  *string
-		check func(string) (string, error)
-		field func(*settings.Settings) *string
-	}{
-		{"contact", d.Contact, settings.CheckContact, func(s *settings.Settings) *string { return &s.Operator.Contact }},
-		{"terms", d.Terms, settings.CheckPage, func(s *settings.Settings) *string { return &s.Operator.Terms }},
-		{"security policy", d.SecurityPolicy, settings.CheckPage, func(s *settings.Settings) *string { return &s.Operator.Policy }},
-		{"languages", d.Languages, settings.CheckLanguages, func(s *settings.Settings) *string { return &s.Operator.Languages }},
-	} {
-		all = append(all, changeText(of.name, of.text, of.check, of.field,
-			"From the next version on readers find the "+of.name+" %s: in /openapi.json, /.well-known/security.txt and the foot of each page, as far as they have it.",
-			"From the next version on no page names the "+of.name+"."))
+		reader("contact", d.Contact, settings.CheckContact, func(s *settings.Settings) *string { return &s.Operator.Contact }),
+		reader("terms", d.Terms, settings.CheckPage, func(s *settings.Settings) *string { return &s.Operator.Terms }),
+		reader("security policy", d.SecurityPolicy, settings.CheckPage, func(s *settings.Settings) *string { return &s.Operator.Policy }),
+		reader("languages", d.Languages, settings.CheckLanguages, func(s *settings.Settings) *string { return &s.Operator.Languages }),
 	}
 	return slices.DeleteFunc(all, func(c *change) bool { return c == nil })
 }

@@ -72,7 +72,6 @@ func HealPeople(ctx context.Context, store blob.Store) (bool, error) {
 	return peopleOf(store).Heal(ctx)
 }
 
-// peopleOf returns the object of the store that holds the operators.
 func peopleOf(store blob.Store) blob.Document[people] {
 	return blob.Document[people]{Store: store, Key: PeopleKey, Copied: true, Decode: func(data []byte) (people, error) {
 		p := people{Format: 1}
@@ -92,7 +91,6 @@ type AddOperator struct {
 	Role Role   `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
 }
 
-// holder returns the active operator of a name, or nil.
 func (p *people) holder(name string) *Person {
 	i := slices.IndexFunc(p.Operators, func(p Person) bool { return p.Name == name && p.Revoked.IsZero() })
 	if i < 0 {

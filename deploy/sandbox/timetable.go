@@ -31,12 +31,10 @@ func at(now time.Time, length time.Duration, later int) weekend {
 	}
 }
 
-// clock returns the race clock of the weekend.
 func (w weekend) clock(lightsOut time.Time) (clock.Clock, error) {
 	return clock.At(lightsOut.Add(before), w.begins, float64(duration)/float64(w.ends.Sub(w.begins)))
 }
 
-// entry returns the weekend as manifests name it.
 func (w weekend) entry() snapshots.SandboxWeekend {
 	share := float64(-before) / float64(duration)
 	return snapshots.SandboxWeekend{

@@ -182,7 +182,6 @@ func (w *World) load() error {
 	return err
 }
 
-// round returns the round of a weekend as the record has it.
 func (w *World) round(k weekend) *season.Round {
 	facts := w.record.Archive.Facts()
 	r, _ := facts.Round(k.year, k.grandPrix)

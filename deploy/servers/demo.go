@@ -60,7 +60,6 @@ func DemoWeekend(a *season.Archive) (Weekend, error) {
 	return Weekend{}, errors.New("the archive has no race weekend with known session times to replay")
 }
 
-// runDemo serves a replayed weekend from a new store.
 func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 	if c.Now != "" || c.RaceClock != "" {
 		return terminal.Usagef("--demo sets race time itself; leave out --now and --race-clock")

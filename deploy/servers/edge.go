@@ -119,7 +119,6 @@ func serveCopy(s *terminal.Streams, store blob.Store, loss error) blob.Store {
 	return store
 }
 
-// renamed is a store under the name of another.
 type renamed struct {
 	blob.Store
 

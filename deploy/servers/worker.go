@@ -136,7 +136,6 @@ func (p *operatorPort) url() string {
 	return "http://" + p.listener.Addr().String()
 }
 
-// serve answers operators until ctx ends.
 func (p *operatorPort) serve(ctx context.Context) error {
 	if p == nil {
 		return nil
@@ -215,7 +214,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			w.started.Store(true)
 			return w.runStarted(ctx)
 		case ctx.Err() != nil:
-			return nil // a signal interrupted the start, which is no failure
+			return nil //nolint:nilerr // a signal interrupted the start, which is no failure
 		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx, store) && !errors.As(err, &lost):
 			return err
 		}

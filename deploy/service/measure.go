@@ -12,7 +12,6 @@ import (
 	"gridcast/snapshots/uptime"
 )
 
-// measuring holds the measurements of this process.
 type measuring struct {
 	edges []string // addresses of admin ports
 	ask   func(ctx context.Context, address string) (probe.State, uptime.Fault)

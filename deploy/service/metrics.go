@@ -330,7 +330,6 @@ func (m *serviceMetrics) begin(next snapshots.Progress) *phaseTimer {
 	return &phaseTimer{metrics: m, next: next, phase: settlePhase, since: time.Now()}
 }
 
-// progress enters the reported phase and forwards the report.
 func (t *phaseTimer) progress(phase string, done, total int) {
 	t.enter(phase)
 	t.next.Report(phase, done, total)

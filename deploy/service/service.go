@@ -229,7 +229,6 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// end logs the error of work beside the jobs that did not end.
 func (s *Service) end(what string, err error) {
 	if err != nil {
 		s.log.Error("the service does not stop cleanly", "what", what, "err", err)

@@ -159,7 +159,6 @@ func (c *Collector) write(ctx context.Context, at time.Time) error {
 	}
 }
 
-// list returns the numbers of the stored objects, ascending.
 func list(ctx context.Context, store blob.Store) (numbers []int64, err error) {
 	of := objects(store)
 	for info, err := range store.List(ctx, of.Prefix) {
