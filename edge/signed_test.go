@@ -34,7 +34,7 @@ func TestTrust(t *testing.T) {
 	s := w.edge.Status()
 	must.Hold(t, s.Version == 0 && !s.Ready && s.Stale, "without a signature: version %d, ready %v, stale %v", s.Version, s.Ready, s.Stale)
 	response := w.get("/status")
-	must.Hold(t, strings.Contains(string(response.body), snapshots.ErrUnsigned.Error()), "/status: %s", response.body)
+	must.Show(t, "/status", string(response.body), snapshots.ErrUnsigned.Error())
 
 	sign := func(store *memblob.Store) {
 		t.Helper()
@@ -68,12 +68,12 @@ func TestTrust(t *testing.T) {
 	must.Hold(t, left <= snapshots.FreshFor && left >= snapshots.FreshFor-time.Minute, "good for %v, want nearly %v", left, snapshots.FreshFor)
 	next.await("an older list of keys", func() bool { return next.edge.Status().Keys.Stale })
 	body := string(next.get("/status").body)
-	must.Hold(t, strings.Contains(body, "list of keys with serial number 99 is current; this edge has another one, with 1"), "/status: %s", body)
+	must.Show(t, "/status", body, "list of keys with serial number 99 is current; this edge has another one, with 1")
 	if s := next.edge.Status().Keys; !s.Loaded || s.Count == 0 {
 		t.Errorf("an edge with an older list: %+v, want it to go on", s)
 	}
 	marks := string(readFile(t, filepath.Join(folder, "ratchet", "versions.json")))
-	must.Hold(t, strings.Contains(marks, `"number": 1`), "ratchet: %s", marks)
+	must.Show(t, "the ratchet", marks, `"number": 1`)
 }
 
 func readFile(t *testing.T, name string) []byte {
