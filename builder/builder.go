@@ -128,7 +128,11 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if baseErr == nil && ledgerErr == nil && b.Ledger.Head().Seq < base.Manifest.Ledger.Seq {
 		fresh, ledgerErr = b.Ledger.Refresh(ctx) // no version may have an older ledger head than its base
 	}
-	if err := cmp.Or(factsErr, ledgerErr); err != nil {
+	err := cmp.Or(factsErr, ledgerErr)
+	if err == nil { // a version of the future would keep every right clock from publishing until then
+		err = b.Ledger.CheckClock(ctx, r.At)
+	}
+	if err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
 	var (

@@ -56,6 +56,19 @@ func TestSameInputsSameBytes(t *testing.T) {
 	}
 }
 
+// TestClockAhead: a builder whose clock is ahead of the store's publishes nothing, also without an event to append, so that
+// it keeps no other builder from publishing.
+func TestClockAhead(t *testing.T) {
+	now := midSeason
+	store := memblob.New(memblob.Clock(func() time.Time { return now }))
+	b := testseason.New(t, testseason.Config{Stored: testseason.Short(t, testseason.Austria), Opened: midSeason, Kind: ledger.Real, Store: store, Policy: builder.Policy{Model: predict.GridFrequency()}}).Builder
+	build(t, b, midSeason)
+	_, err := b.Build(t.Context(), builder.Request{At: midSeason.Add(40 * time.Minute)})
+	must.Fail(t, "a build by a clock that is ahead", err, ledger.ErrClock)
+	now = midSeason.Add(10 * time.Minute)
+	build(t, b, now)
+}
+
 // TestBuildOfEarlier builds at an instant at which the ledger had no keys yet.
 func TestBuildOfEarlier(t *testing.T) {
 	b := service(t, midSeason.Add(-time.Hour), policy())

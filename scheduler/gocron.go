@@ -32,7 +32,7 @@ type cron struct{ gocron.Scheduler }
 // newCron makes gocron's scheduler in race time.
 func newCron(cfg Config, clock Clock, m *metrics, log *slog.Logger) (cron, error) {
 	c, err := gocron.NewScheduler(gocron.WithClock(raceTime{race: clock, look: cfg.Look}), gocron.WithLocation(time.UTC),
-		gocron.WithStopTimeout(cfg.StopGrace), gocron.WithMonitor(monitor{m}), gocron.WithLogger(quiet{log}))
+		gocron.WithStopTimeout(time.Millisecond), gocron.WithMonitor(monitor{m}), gocron.WithLogger(quiet{log}))
 	return cron{c}, err
 }
 

@@ -83,7 +83,9 @@ type Scheduler struct {
 	log      *slog.Logger
 	metrics  *metrics
 	cron     cron
-	active   sync.WaitGroup // counts runs; added to under mu, and not once stopped
+	active   sync.WaitGroup  // counts runs; added to under mu, and not once stopped
+	runs     context.Context // of all runs; its end cancels them
+	cancel   context.CancelFunc
 
 	updating sync.Mutex  // serialises updates, so that no calendar replaces a later one
 	woken    atomic.Bool // an update that wake has asked for has not begun yet
@@ -102,6 +104,7 @@ func New(cfg Config, clock Clock, calendar func() cadence.Calendar, log *slog.Lo
 		return nil, err
 	}
 	s := &Scheduler{cfg: cfg, clock: clock, calendar: calendar, log: log, metrics: newMetrics(jobs)}
+	s.runs, s.cancel = context.WithCancel(context.Background())
 	var err error
 	if s.cron, err = newCron(cfg, clock, s.metrics, log); err != nil {
 		return nil, fmt.Errorf("make scheduler: %w", err)
@@ -232,6 +235,9 @@ func (s *Scheduler) do(ctx context.Context, q *queue) error {
 	t := q.present // nothing changes it during the run
 	// The function gets copies, because the trigger's slices are used again after an error.
 	t.Due, t.Requested = slices.Clone(t.Due), slices.Clone(t.Requested)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.runs, cancel)()
 	if err := q.job.Run(ctx, t); !errors.Is(err, ErrStopped) {
 		return err
 	}
@@ -343,7 +349,13 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	case <-idle:
 	case <-ctx.Done():
 		cancelled = fmt.Errorf("stop scheduler: %w: %w", ErrCancelled, ctx.Err())
+		s.cancel()
+		select {
+		case <-idle:
+		case <-time.After(s.cfg.StopGrace):
+		}
 	}
+	s.cancel()
 	err := s.cron.Shutdown()
 	if !errors.Is(err, errHang) {
 		return errors.Join(cancelled, err)

@@ -59,6 +59,27 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 	})
 }
 
+// TestStopWaitsForTheLast: a run that ends a while after its context keeps no processor busy: a busy goroutine would stop the
+// clock of the bubble.
+func TestStopWaitsForTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
+		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+			<-ctx.Done()
+			time.Sleep(2 * time.Second)
+			return ctx.Err()
+		}))
+		trigger(t, s, "build", "operator")
+		must.Advance(scheduler.DefaultConfig().Look)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		began := time.Now()
+		must.Fail(t, "stop", s.Stop(ctx), scheduler.ErrCancelled)
+		took := time.Since(began)
+		must.Hold(t, took == 32*time.Second, "stop took %v, want 32 s", took)
+	})
+}
+
 // Stop names a job that ignores its context.
 func TestStopNamesWhatHangs(t *testing.T) {
 	cfg := scheduler.DefaultConfig()
