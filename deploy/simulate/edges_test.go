@@ -2,7 +2,6 @@ package simulate_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -89,7 +87,7 @@ func (g *gate) start() {
 	}))(w.t)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	s.cancel, g.now, g.clear = cancel, s, time.Now()
-	if g.folder != "" {
+	if g.folder != "" || w.thief.disturbs() {
 		g.served = 0 // the copy may be older than the last version that was served
 	}
 	w.running.Go(func() {
@@ -114,14 +112,13 @@ func (g *gate) stop() {
 // tear damages a file of the copy, as a crash of the machine does. It leaves the ratchet, without which an edge has no memory.
 func (g *gate) tear() {
 	var files []string
-	for _, part := range []string{"version", "keys"} {
-		must.Do(g.w.t, filepath.WalkDir(filepath.Join(g.folder, part), func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				files = append(files, path)
-			}
-			return nil
-		}))
-	}
+	part := []string{"version", "keys"}[g.w.random.IntN(2)]
+	must.Do(g.w.t, filepath.WalkDir(filepath.Join(g.folder, part), func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return nil
+	}))
 	if len(files) == 0 {
 		return
 	}
@@ -251,7 +248,8 @@ func (c *clients) ask(g *gate, k *client, path string) {
 		}
 	case http.StatusServiceUnavailable:
 		if w.witness.first() != 0 && g.steadySince(asked, healedWithin) {
-			w.fail("the edge %s has nothing to serve, %s after the last fault: %v", g.name, asked.Sub(g.clear), g.now.edge.Ready())
+			status := g.now.edge.Status()
+			w.fail("the edge %s has nothing to serve, %s after the last fault: %v; problem %q, refused %+v", g.name, asked.Sub(g.clear), g.now.edge.Ready(), status.StoreProblem, status.Refused)
 		}
 	case http.StatusTooManyRequests, http.StatusNotFound:
 	default:
@@ -363,8 +361,3 @@ func (c *clients) burst() {
 		}
 	}
 }
-
-var (
-	_ = maps.Keys[map[string]int]
-	_ = bytes.Equal
-)

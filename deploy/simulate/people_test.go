@@ -3,7 +3,6 @@ package simulate_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +53,7 @@ func (w *world) operate() {
 	}
 	force := w.random.IntN(8) == 0
 	round := w.someRound(o)
-	switch w.random.IntN(22) {
+	switch w.random.IntN(24) {
 	case 0, 1, 2:
 		_, _ = w.do(o, operator.VerifyResults{}, false)
 	case 3:
@@ -103,6 +102,28 @@ func (w *world) operate() {
 	case 21:
 		after := time.Duration(w.random.IntN(5)) * time.Hour
 		_, _ = w.do(o, operator.ChangeSettings{AutoVerifyAfter: &after}, false)
+	case 22:
+		w.blunder(o, round)
+	case 23:
+		if round != nil {
+			_, _ = w.do(o, operator.EnterResult{Key: round.Session, Order: operator.Codes{"VER", "NOR", "LEC", "SAI", "PIA", "PER"}}, force)
+		}
+	}
+}
+
+// blunder has an operator ask for something that is not there.
+func (w *world) blunder(o *operator.Operator, round *almanac.Round) {
+	switch w.random.IntN(4) {
+	case 0:
+		_, _ = w.do(o, operator.RevokeKey{ID: "000000000000"}, false)
+	case 1:
+		_, _ = w.do(o, operator.Rollback{Version: 100_000}, false)
+	case 2:
+		_, _ = w.do(o, operator.VerifyResult{Key: 2024999}, false)
+	case 3:
+		if round != nil {
+			_, _ = w.do(o, operator.MoveRound{Key: round.Session, Start: round.Start.Add(time.Millisecond)}, true)
+		}
 	}
 }
 
@@ -207,13 +228,4 @@ func (w *world) cars() []any {
 		gap += 500 + w.random.IntN(5000)
 	}
 	return cars
-}
-
-var _ = fmt.Sprint
-
-var releaseAction = operator.ReleasePublishing{}
-
-// overdue names a race that has ended, whose result no rule and no person has verified.
-func (w *world) overdue() string {
-	return ""
 }

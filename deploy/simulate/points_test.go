@@ -3,14 +3,21 @@ package simulate_test
 import (
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log/slog"
-	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -89,7 +96,77 @@ func (c collector) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// checkPoints demands that the seeds have reached every named point.
+// packages are those whose messages and errors are named points.
+var packages = []string{"snapshots", "snapshots/blob", "snapshots/notes", "edge/keys", "edge/limit", "edge/limit/redislimit", "builder/ledger", "builder/ingest", "builder/live", "builder", "deploy/service", "edge"}
+
+// declared returns the named points of the packages: the constant message of each warning and error, and for the first
+// nine packages each exported error.
+func declared(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for i, pkg := range packages {
+		for _, path := range must.Get(filepath.Glob("../../" + pkg + "/*.go"))(t) {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution))(t)
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					f, ok := n.Fun.(*ast.SelectorExpr)
+					if !ok || f.Sel.Name != "Warn" && f.Sel.Name != "Error" || len(n.Args) == 0 {
+						break
+					}
+					if text, ok := n.Args[0].(*ast.BasicLit); ok {
+						names = append(names, must.Get(strconv.Unquote(text.Value))(t))
+					}
+				case *ast.ValueSpec:
+					for _, name := range n.Names {
+						if i < 9 && strings.HasPrefix(name.Name, "Err") {
+							names = append(names, file.Name.Name+"."+name.Name)
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// elsewhere reads the named points that no simulated week reaches, each with the test that does.
+func elsewhere(t *testing.T) map[string]string {
+	t.Helper()
+	points := map[string]string{}
+	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/elsewhere.txt"))(t))) {
+		if name, test, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			points[name] = test
+		}
+	}
+	return points
+}
+
+// TestPoints: each sentinel is in the table, and each point of the other list exists and names a test of the repository.
+func TestPoints(t *testing.T) {
+	names := declared(t)
+	for _, name := range names {
+		if strings.Contains(name, ".Err") {
+			must.Hold(t, sentinels[name] != nil, "%s is not in the table of sentinels", name)
+		}
+	}
+	for name, test := range elsewhere(t) {
+		must.Hold(t, slices.Contains(names, name), "elsewhere.txt has %q, which no package says", name)
+		pkg, function, _ := strings.Cut(test, " ")
+		found := false
+		for _, path := range must.Get(filepath.Glob("../../" + pkg + "/*_test.go"))(t) {
+			found = found || strings.Contains(string(must.Get(os.ReadFile(path))(t)), "func "+function+"(")
+		}
+		must.Hold(t, found, "elsewhere.txt names %q for %q, and there is no such test", test, name)
+	}
+}
+
+// checkPoints demands that the seeds have reached every named point, but for those that another test reaches.
 func checkPoints(t *testing.T, counts []map[string]int) {
 	t.Helper()
 	all := map[string]int{}
@@ -98,7 +175,12 @@ func checkPoints(t *testing.T, counts []map[string]int) {
 			all[name] += n
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		t.Logf("%6d  %s", all[name], name)
+	others := elsewhere(t)
+	for _, name := range declared(t) {
+		if n := all[name]; n > 0 {
+			t.Logf("%6d  %s", n, name)
+		} else if others[name] == "" {
+			t.Errorf("no seed reached %q: let the world reach it, or name the test that does in testdata/elsewhere.txt", name)
+		}
 	}
 }

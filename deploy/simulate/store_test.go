@@ -2,7 +2,6 @@ package simulate_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -166,8 +165,6 @@ func callers() uint64 {
 func (w *world) chance(parts ...any) uint64 {
 	sum := fnv.New64a()
 	fmt.Fprintln(sum, append([]any{w.seed}, parts...)...)
-	var out [8]byte
-	binary.LittleEndian.PutUint64(out[:], sum.Sum64())
 	mixed := sum.Sum64() // fnv's low bits are weak
 	mixed ^= mixed >> 29
 	mixed *= 0xbf58476d1ce4e5b9

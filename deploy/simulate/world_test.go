@@ -69,6 +69,7 @@ type world struct {
 	schedulers []*scheduler
 	edges      []*gate
 	clients    *clients
+	thief      *thief
 	running    sync.WaitGroup
 }
 
@@ -268,7 +269,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.keySigners = must.Get(notes.ReadSigners(filepath.Join(folder, "keys.key")))(t)
 	must.Do(t, archive.NewStore(w.disk).Put(t.Context(), small.opening))
-	w.clients = newClients(w)
+	w.clients, w.thief = newClients(w), newThief(w, folder)
 	w.makeSources()
 	for i, name := range []string{"a", "b"} {
 		s := &scheduler{w: w, name: name, sign: w.signers[i]}
