@@ -305,7 +305,7 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	if _, err := l.Fold().admit(events); err != nil {
 		return false, err
 	}
-	if err := l.checkClock(ctx, events[0].When(), events); err != nil {
+	if err := l.checkClock(ctx, events); err != nil {
 		return false, err
 	}
 	head := l.Head()
@@ -323,17 +323,28 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	return true, l.extend([]chain.File{{Seq: head.Seq + 1, Data: data}})
 }
 
-// CheckClock returns ErrClock if the caller's clock, which shows at, is more than MaxAhead ahead of another clock of a real
-// ledger: see Append.
+// CheckClock returns ErrClock if the caller's clock, which shows at, is more than MaxAhead ahead of every other clock of a
+// real ledger that can be read. Append is stricter: one clock is enough to refuse an event for ever.
 func (l *Ledger) CheckClock(ctx context.Context, at time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.checkClock(ctx, at, nil)
+	var ahead error
+	for _, clock := range l.clocks {
+		now, within, err := clock(ctx)
+		switch {
+		case err != nil:
+		case l.kind != Real, at.Sub(now) <= MaxAhead+within:
+			return nil
+		default:
+			ahead = fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written", ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
+		}
+	}
+	return ahead
 }
 
-// checkClock compares the caller's clock, and the events of a real ledger, with the other clocks. It skips a clock that
-// cannot be read, because a pick must not be lost for want of a second clock.
-func (l *Ledger) checkClock(ctx context.Context, at time.Time, events []Event) error {
+// checkClock compares the events of a real ledger with the other clocks. It skips a clock that cannot be read,
+// because a pick must not be lost for want of a second clock.
+func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
 	if l.kind != Real {
 		return nil
 	}
@@ -345,7 +356,7 @@ func (l *Ledger) checkClock(ctx context.Context, at time.Time, events []Event) e
 			}
 			continue
 		}
-		if at.Sub(now) > MaxAhead+within {
+		if at := events[0].When(); at.Sub(now) > MaxAhead+within {
 			return fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written",
 				ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
 		}

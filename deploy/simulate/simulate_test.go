@@ -23,6 +23,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"gridcast/builder/ledger"
 	"gridcast/builder/proof"
 	"gridcast/deploy/must"
 	"gridcast/deploy/operator"
@@ -281,7 +282,9 @@ func (w *world) settle() {
 			g.clear = time.Now()
 		}
 	}
-	time.Sleep(6 * time.Minute) // the longest wait for a retry of a job is five minutes
+	time.Sleep(time.Second)
+	w.jump(w.now().Add(ledger.StepAccepted + time.Minute)) // a clock that was set right is believed then
+	time.Sleep(6 * time.Minute)                            // the longest wait for a retry of a job is five minutes
 	w.note("settled")
 	if pointer, _, err := snapshots.LoadPointer(w.t.Context(), w.disk); err == nil && pointer.Held {
 		_, err := w.do(w.actions(), operator.ReleasePublishing{}, false) // a hold is a decision of a person

@@ -102,7 +102,9 @@ func (w *world) published(forged bool) {
 	}
 	x.versions[pointer.Version] = true
 	x.forged[pointer.Version] = forged
-	x.highest = max(x.highest, pointer.Version)
+	if !forged {
+		x.highest = max(x.highest, pointer.Version)
+	}
 	for path, e := range m.ByPath() {
 		if x.bodies[path] == nil {
 			x.bodies[path] = map[string][]int64{}
