@@ -370,7 +370,7 @@ func (s *states) cells(state string, key int64) []string {
 	if held != len(results) {
 		fault("/circuits has %d races, /results %d rounds", held, len(results))
 	}
-	s.overview(state, fault, cell, nextStart, standings, calendar, picks, drivers, len(duels))
+	s.overview(fault, cell, nextStart, standings, calendar, picks, drivers, len(duels))
 	if race.Result != nil && race.SessionKey == key && (len(oneResult) != 1 || len(race.Result.Revisions) != len(oneResult[0].Revisions) || len(race.Order) != len(oneResult[0].Race)) {
 		fault("/live has %d revisions and %d cars, /results: %v", len(race.Result.Revisions), len(race.Order), oneResult)
 	}
@@ -396,7 +396,7 @@ func (s *states) cells(state string, key int64) []string {
 }
 
 // overview compares /overview with the documents whose values it repeats.
-func (s *states) overview(state string, fault func(string, ...any), cell func(name, format string, args ...any), next time.Time, standings []wire.DriverStanding, calendar []wire.CalendarEntry, picks []wire.PredictionRecord, grid []wire.Driver, pairs int) {
+func (s *states) overview(fault func(string, ...any), cell func(name, format string, args ...any), next time.Time, standings []wire.DriverStanding, calendar []wire.CalendarEntry, picks []wire.PredictionRecord, grid []wire.Driver, pairs int) {
 	s.t.Helper()
 	o, _ := answer[wire.Overview](s, catalog.Overview, "")
 	rounds, coming, picked, careers := map[int64]wire.OverviewRound{}, time.Time{}, 0, 0

@@ -8,7 +8,7 @@ import (
 
 // overviewRounds makes the rounds of an overview from the calendar and the predictions of a season.
 func overviewRounds(calendar []wire.CalendarEntry, picks []wire.PredictionRecord) []wire.OverviewRound {
-	frozen, rounds := map[int64]*wire.Prediction{}, []wire.OverviewRound{}
+	frozen, rounds := map[int64]*wire.Prediction{}, make([]wire.OverviewRound, 0, len(calendar))
 	for i := range picks {
 		frozen[picks[i].SessionKey] = &picks[i].Prediction
 	}

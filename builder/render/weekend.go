@@ -40,7 +40,7 @@ func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
 
 // revisions lists the verifications of a round's result, oldest first.
 func revisions(r *almanac.Round) []wire.Revision {
-	list := []wire.Revision{}
+	list := make([]wire.Revision, 0, len(r.Record.Revisions))
 	for _, v := range r.Record.Revisions {
 		list = append(list, wire.Revision{Revision: v.Revision, At: wire.Instant(v.At), By: role(v.Actor), Reason: v.Reason})
 	}

@@ -222,11 +222,11 @@ func TestLiveElement(t *testing.T) {
 		must.Equal(t, tt.name+": requests", `{"live":1}`, b.Evaluate(`JSON.stringify(asked)`))
 		must.Equal(t, tt.name, tt.words, b.Evaluate(`words("live").replaceAll(/[A-Z][a-z]+ \d+, \d{4}, \d+:\d\d\s[AP]M/g, "TIME")`))
 		want := "1/George Russell/#27F4D2//56.2 %/true|2/Lewis Hamilton/#27F4D2/+7.0/15.0 %/true|3/SAI//+8.1/0.0 %/true|4/BOT//+2 laps//false|out/GAS////false"
-		switch {
-		case tt.state == "verified" || tt.state == "revised":
+		switch tt.state {
+		case "verified", "revised":
 			want = "1/Lewis Hamilton/#27F4D2/25//false|–/Pierre Gasly//did not finish//false|–/George Russell//disqualified//false"
 			must.Equal(t, tt.name, "Disqualified: George Russell (underweight)", b.Evaluate(`shadow("live").querySelector("[part=notice]").textContent`))
-		case tt.state == "none":
+		case "none":
 			want = ""
 		}
 		must.Equal(t, tt.name+": place, driver, colour, gap, chance, high bar", want, b.Evaluate(`[...shadow("live").querySelectorAll("tbody tr")].map((tr) => [...[...tr.children].slice(0, 2).map((td) => td.textContent),
