@@ -233,6 +233,93 @@ func TestBackupBreaksOff(t *testing.T) {
 	}
 }
 
+// TestOneCallFails lets one call of a backup or a restore fail, each in turn, and all others succeed. The job reports the
+// error, or has copied everything that an undisturbed one copies.
+func TestOneCallFails(t *testing.T) {
+	failed := errors.New("one call failed")
+	s, place := memblob.New(), memblob.New()
+	furnish(t, s)
+	publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
+	backUp(t, s, place)
+	publishWith(t, s, record(t, s, 2), bodies{"drivers": "d2"})
+	s.Corrupt("keys/keys.json", []byte(`{"keys":2}`))
+	restore := func(store, place blob.Store) error {
+		return must.Err(backup.Restore(t.Context(), backup.Restoring{Store: store, Backup: place, Builder: "operator"}))
+	}
+	backUpTo := func(place, store blob.Store) error {
+		return must.Err(backup.Make(t.Context(), store, place, raceDay, nil))
+	}
+	for _, test := range []struct {
+		name     string
+		job      func(to, from blob.Store) error
+		from, to *memblob.Store // what the job finds; to is copied
+		source   bool           // a call to the source fails, and not one to the target
+	}{
+		{"back up: the store", backUpTo, s, place, true},
+		{"back up: the place", backUpTo, s, place, false},
+		{"restore: the place", restore, place, memblob.New(), true},
+		{"restore: the store", restore, place, memblob.New(), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var undisturbed map[string]string
+			for n := int64(0); ; n++ {
+				to, calls := copyOf(t, test.to), atomic.Int64{}
+				failing := func(s blob.Store) blob.Store {
+					return faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
+						if calls.Add(1) == n {
+							return faultblob.Fate{Err: failed}
+						}
+						return faultblob.Fate{}
+					})
+				}
+				var from, target blob.Store = test.from, to
+				if test.source {
+					from = failing(from)
+				} else {
+					target = failing(target)
+				}
+				err := test.job(target, from)
+				switch {
+				case n == 0:
+					must.Do(t, err)
+					undisturbed = lastingBytes(t, to)
+				case err == nil:
+					must.Equal(t, fmt.Sprintf("call %d failed, and there is no error", n), undisturbed, lastingBytes(t, to))
+				default:
+					must.Fail(t, fmt.Sprintf("call %d failed", n), err, failed)
+				}
+				if n > calls.Load() {
+					t.Logf("%d calls", n-1)
+					return
+				}
+			}
+		})
+	}
+}
+
+// lastingBytes returns the objects of a store by their key, without the bytes of those that name a random number, real
+// time, or a fault.
+func lastingBytes(t *testing.T, s *memblob.Store) map[string]string {
+	t.Helper()
+	objects := map[string]string{}
+	for _, key := range keysOf(t, s) {
+		if objects[key] = string(read(t, s, key)); strings.HasPrefix(key, "versions/") || key == snapshots.PointerKey || key == "backup.json" {
+			objects[key] = ""
+		}
+	}
+	return objects
+}
+
+// copyOf returns a store with the same objects.
+func copyOf(t *testing.T, s *memblob.Store) *memblob.Store {
+	t.Helper()
+	same := memblob.New()
+	for _, key := range keysOf(t, s) {
+		must.Get(same.Create(t.Context(), key, read(t, s, key)))(t)
+	}
+	return same
+}
+
 // TestRestoreBreaksOff shows that a restore which breaks off can be run again, and that no reader sees half of it.
 func TestRestoreBreaksOff(t *testing.T) {
 	s, place := memblob.New(), memblob.New()

@@ -479,6 +479,19 @@ func appendBy(t *testing.T, l *ledger.Ledger, at time.Time, actor string, events
 	return err
 }
 
+// A driver keeps the first id through every renaming by a source. An id in between is free for another driver.
+func TestLasting(t *testing.T) {
+	l := openWith(t, newStore(t))
+	for _, renamed := range [][2]season.DriverID{{"max", "max-v"}, {"max-v", "verstappen"}} {
+		must.Get(decideOn(t.Context(), l, opened, ledger.SourceActor("f1db", "3f2a"), func(*ledger.Fold) ([]ledger.Event, error) {
+			return one(ledger.Rename(renamed[0], renamed[1])), nil
+		}))(t)
+	}
+	for id, want := range map[season.DriverID]season.DriverID{"verstappen": "max", "max-v": "max-v", "norris": "norris"} {
+		must.Hold(t, l.Fold().Lasting(id) == want, "%s: got %s, want %s", id, l.Fold().Lasting(id), want)
+	}
+}
+
 // Sources move and postpone. They change a person's decision only after its release.
 func TestSourcesAndPersons(t *testing.T) {
 	const anna = "operator:anna"
