@@ -163,7 +163,6 @@ func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memblob.New()
 		publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
-		must.Do(t, s.Delete(t.Context(), "deltas/1"))
 		e := follow(t, faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) faultblob.Fate {
 			if c.Op == faultblob.Get && c.Key != snapshots.PointerKey {
 				time.Sleep(4 * time.Second)
