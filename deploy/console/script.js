@@ -142,7 +142,8 @@ function show(panel, e) {
   panel.dataset.state = e.phase;
 }
 
-// follow displays a run until its end, and returns whether the run succeeded. A broken connection resumes at the last event.
+// follow displays a run until its end or until another action, and returns whether the run succeeded. A broken connection resumes
+// at the last event.
 async function follow(id, title) {
   const panel = document.getElementById("run");
   panel.hidden = false;
@@ -159,6 +160,7 @@ async function follow(id, title) {
       await new Promise((done) => setTimeout(done, 1000));
       continue;
     }
+    if (panel.dataset.runId !== id) return false; // the panel shows a later action
     if (run.last.seq > seq) show(panel, run.last);
     if (run.ended) return run.last.phase === "done";
     seq = run.last.seq;
@@ -366,7 +368,8 @@ async function submit(form, button) {
   button.disabled = true;
   panel.hidden = true;
   document.getElementById("run-edges").replaceChildren();
-  panel.dataset.state = "asked"; // whatever it shows is of something else
+  panel.dataset.state = "asked"; // the run before is no longer followed
+  panel.dataset.runId = "";
   panel.dataset.form = form.getAttribute("action");
   beside(form, panel);
   try {
