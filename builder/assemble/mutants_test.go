@@ -704,7 +704,7 @@ func choose(all []*mutant, asked string) (chosen []*mutant, repeat string, err e
 		}
 		return chosen, asked, nil
 	}
-	count, seed := 1300, uint64(time.Now().UnixNano())
+	count, seed := 2000, uint64(time.Now().UnixNano())
 	if asked != "" {
 		if n, err := fmt.Sscanf(asked, "%d:%d", &count, &seed); n != 2 || count < 1 {
 			return nil, "", errors.Join(errors.New("no choice of mutants"), err)
