@@ -28,7 +28,7 @@ var ErrNewKey = errors.New("no key of --sign has signed it, so edges that trust 
 // previous may be nil. It is an earlier base of this publisher, of which LoadBase reads nothing again.
 func (p *Publisher) LoadBase(ctx context.Context, previous *Base) (*Base, error) {
 	pointer, tag, lost := LoadPointer(ctx, p.Store)
-	known, foreign := stored{}, false
+	known, foreign, above := stored{}, false, false
 	switch {
 	case lost != nil && !errors.Is(lost, ErrNone) && !errors.Is(lost, ErrDamaged):
 		return nil, lost
@@ -53,6 +53,7 @@ func (p *Publisher) LoadBase(ctx context.Context, previous *Base) (*Base, error)
 			pointer = own
 		case own.Version != pointer.Version || own.Manifest != pointer.Manifest:
 			lost = fmt.Errorf("pointer %s: %w: it names version %d, and the keys of --sign have signed version %d last", PointerKey, ErrDamaged, pointer.Version, own.Version)
+			above = pointer.Version > own.Version
 			pointer = own
 		}
 	}
@@ -79,6 +80,8 @@ func (p *Publisher) LoadBase(ctx context.Context, previous *Base) (*Base, error)
 	case foreign:
 		m := &base.Manifest
 		base.Manifest = Manifest{Version: m.Version, About: About{BuiltAt: m.BuiltAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Ledger: m.Ledger}}
+	case above && !base.Pointer.Held: // edges without trusted keys have it, and refuse a lower one: Publish makes a higher one
+		base.Damage = errors.Join(lost, base.Damage)
 	case lost != nil && base.Damage == nil && !base.Empty():
 		base.Pointer.At = p.now().Round(0)
 		if base.tag, err = p.swap(ctx, tag, base.Pointer.Version, base.Pointer); err != nil {

@@ -221,3 +221,16 @@ func TestAnotherKeyIsRefused(t *testing.T) {
 	must.Hold(t, err == nil && r.Version == 2 && r.ObjectsWritten == 1, "new key: %+v, %v", r, err)
 	must.Fail(t, "the old key after the new one", must.Err((&snapshots.Publisher{Store: s, Signers: key}).LoadBase(t.Context(), nil)), snapshots.ErrNewKey)
 }
+
+// TestUnsignedAbove: after an unsigned version of a stranger the publisher publishes a higher one, also without a change,
+// because an edge without trusted keys has the stranger's and refuses a lower one.
+func TestUnsignedAbove(t *testing.T) {
+	s, key, other := memblob.New(), signers(t, keyFile(t, origin)), signers(t, keyFile(t, notes.NewOrigin()))
+	publishSigned(t, s, key, bodies{"drivers": "d1"})
+	forged := publishSigned(t, s, other, bodies{"drivers": "forged"})
+	must.Do(t, s.Delete(t.Context(), snapshots.NoteKey(forged)))
+	p := snapshots.Publisher{Store: s, Signers: key}
+	must.Get(p.Publish(t.Context(), draftOf(ownBase(t, &p), bodies{"drivers": "d1"})))(t)
+	version, content := served(t, s)
+	must.Hold(t, version > forged && content["drivers"] == "d1", "version %d with %v follows the forged version %d", version, content, forged)
+}
