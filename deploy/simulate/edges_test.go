@@ -83,7 +83,7 @@ func (g *gate) start() {
 	}
 	s.edge = must.Get(edge.New(cfg, edge.Deps{
 		Store: s.line.store(), Log: slog.New(points.handler(w)), Listener: s.pipe, Limits: w.clients.limits, Registry: prometheus.NewRegistry(),
-		RaceTime: func(actual time.Time) time.Time { return w.now().Add(actual.Sub(time.Now())) },
+		RaceTime: func(actual time.Time) time.Time { return w.now().Add(time.Until(actual)) },
 	}))(w.t)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	s.cancel, g.now, g.clear = cancel, s, time.Now()

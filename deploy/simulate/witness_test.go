@@ -3,7 +3,6 @@ package simulate_test
 import (
 	"bytes"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +22,7 @@ type witness struct {
 	bodies    map[string]map[string][]int64 // by path and digest: the versions with it
 	highest   int64
 	firstAt   time.Time
-	forged    map[int64]bool       // by somebody without a key
-	created   map[string]time.Time // the true race time of each file of the ledger
+	forged    map[int64]bool // by somebody without a key
 	faults    []string
 	lasting   map[string][]byte // files that never change
 	record    *ledger.Ledger
@@ -35,7 +33,7 @@ type witness struct {
 
 func (x *witness) init() {
 	x.versions, x.bodies, x.forged = map[int64]bool{}, map[string]map[string][]int64{}, map[int64]bool{}
-	x.created, x.lasting = map[string]time.Time{}, map[string][]byte{}
+	x.lasting = map[string][]byte{}
 	x.picks, x.revisions, x.voids = map[int64]ledger.FrozenPick{}, map[int64][]ledger.Verification{}, map[int64]bool{}
 }
 
@@ -63,15 +61,8 @@ func (s witnessed) Swap(ctx context.Context, key string, old blob.Tag, data []by
 }
 
 func (w *world) wrote(key string) {
-	switch {
-	case key == snapshots.PointerKey:
+	if key == snapshots.PointerKey {
 		w.published(false)
-	case strings.HasPrefix(key, ledger.Prefix):
-		w.witness.mu.Lock()
-		defer w.witness.mu.Unlock()
-		if _, ok := w.witness.created[key]; !ok {
-			w.witness.created[key] = w.now()
-		}
 	}
 }
 
@@ -138,7 +129,6 @@ func (w *world) checkRecord() {
 	x := &w.witness
 	x.mu.Lock()
 	faults := slices.Clone(x.faults)
-	created := maps.Clone(x.created)
 	x.mu.Unlock()
 	if len(faults) > 0 {
 		w.fail("%s", strings.Join(faults, "\n"))
@@ -175,11 +165,11 @@ func (w *world) checkRecord() {
 		w.fail("the ledger cannot be read: %v", err)
 	}
 	for r := range x.record.Fold().Records() {
-		w.checkRound(r, created)
+		w.checkRound(r)
 	}
 }
 
-func (w *world) checkRound(r ledger.RoundRecord, created map[string]time.Time) {
+func (w *world) checkRound(r ledger.RoundRecord) {
 	x := &w.witness
 	if len(r.Voided) > 0 {
 		x.voids[r.Key] = true
