@@ -23,16 +23,13 @@ func distant(now time.Time) time.Time { return now.AddDate(200, 0, 0) }
 // and a run catches up with all that have passed.
 const leastInterval = 10 * time.Millisecond
 
-// errHang is the error of Shutdown when jobs ignore their context.
-var errHang = gocron.ErrStopJobsTimedOut
-
 // cron is gocron's scheduler.
 type cron struct{ gocron.Scheduler }
 
 // newCron makes gocron's scheduler in race time.
 func newCron(cfg Config, clock Clock, m *metrics, log *slog.Logger) (cron, error) {
 	c, err := gocron.NewScheduler(gocron.WithClock(raceTime{race: clock, look: cfg.Look}), gocron.WithLocation(time.UTC),
-		gocron.WithStopTimeout(time.Millisecond), gocron.WithMonitor(monitor{m}), gocron.WithLogger(quiet{log}))
+		gocron.WithStopTimeout(cfg.StopGrace), gocron.WithMonitor(monitor{m}), gocron.WithLogger(quiet{log}))
 	return cron{c}, err
 }
 

@@ -353,18 +353,16 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 		select {
 		case <-idle:
 		case <-time.After(s.cfg.StopGrace):
+			go func() { <-idle; _ = s.cron.Shutdown() }()
+			var running []string
+			for _, st := range s.Status() {
+				if st.Running {
+					running = append(running, st.Name)
+				}
+			}
+			return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, ctx.Err())
 		}
 	}
 	s.cancel()
-	err := s.cron.Shutdown()
-	if !errors.Is(err, errHang) {
-		return errors.Join(cancelled, err)
-	}
-	var running []string
-	for _, st := range s.Status() {
-		if st.Running {
-			running = append(running, st.Name)
-		}
-	}
-	return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, errors.Join(ctx.Err(), err))
+	return errors.Join(cancelled, s.cron.Shutdown())
 }
