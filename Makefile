@@ -1,7 +1,7 @@
 # gridcast. `make run` and `make test` need nothing but Go; the rest says what it needs.
 SHELL    := /bin/bash
 BIN      := .var/bin
-VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+VERSION  := $(shell sed -n 's/^var version = "\(.*\)"$$/\1/p' deploy/gridcast/version.go)
 COMMIT   := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 FUZZTIME ?= 10s
@@ -81,7 +81,7 @@ release:              ## archives, bills of materials, typed clients and checksu
 	@cd deploy/kit && go run . --version $(VERSION) --commit $(COMMIT) --time $(shell git log -1 --format=%ct) $(ARGS)
 
 image:                ## an image of this checkout by deploy/Dockerfile (needs Docker)
-	docker build -f deploy/Dockerfile --build-arg SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t gridcast:$(VERSION) .
+	docker build -f deploy/Dockerfile --build-arg SOURCE_DATE_EPOCH=$(shell git log -1 --format=%ct) --build-arg COMMIT=$(COMMIT) -t gridcast:$(VERSION) .
 
 clean:
 	rm -rf .var

@@ -31,9 +31,6 @@ import (
 	"gridcast/snapshots"
 )
 
-// version and commit are set when the binary is built.
-var version, commit = "devel", "unknown"
-
 // Exit statuses.
 const (
 	exitDone   = 0

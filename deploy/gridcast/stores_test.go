@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -38,34 +37,55 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// goldenStore is a store as a release wrote it, with the keys that signed it. Every later build reads it: see
-// [TestGoldenStore]. Its keys are public, so they protect nothing.
-const goldenStore = "../testdata/stores/1.0/store.tar.gz"
+// goldenStores has a store of each release that changed what a store can have, as that release wrote it, with the keys that
+// signed it. Every later build reads them all. The keys are public, so they protect nothing.
+const goldenStores = "../testdata/stores"
 
-// maxGolden bounds the size of the golden store in bytes.
+// maxGolden bounds the size of a golden store in bytes.
 const maxGolden = 5 << 18
 
-// TestGoldenStore opens a store that an earlier build wrote: this build audits, verifies, reproduces and serves it, extends it by
-// a signed version, and the edge that trusts the store's key serves that one too. The contents are counted in
-// testdata/stores/1.0/contents.txt, and no kind that this build knows is missing. The flag -update writes the store anew, which
-// only a build before the release may do.
-func TestGoldenStore(t *testing.T) {
+// TestGoldenStores opens stores that earlier builds wrote: this build audits, verifies, reproduces, restores and serves each, extends
+// it by a signed version, and the edge that trusts the store's key serves that one too. Each contents.txt counts what a store
+// has. A kind of event, block, document or setting that no store has needs another store: make a folder named after the coming
+// release. A folder without a store gets one, and a store is never changed.
+func TestGoldenStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: starts an edge")
 	}
-	if flag.Lookup("update").Value.String() == "true" {
-		packed := packStore(t, makeGolden(t))
-		must.Hold(t, len(packed) < maxGolden, "the golden store has %d bytes, want less than %d", len(packed), maxGolden)
-		must.Do(t, os.WriteFile(goldenStore, packed, 0o644))
+	unseen := map[string]bool{}
+	folders := must.Get(filepath.Glob(goldenStores + "/*"))(t)
+	must.Hold(t, len(folders) > 0, "no golden store in %s", goldenStores)
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			if _, err := os.Stat(folder + "/store.tar.gz"); errors.Is(err, fs.ErrNotExist) {
+				packed := packStore(t, makeGolden(t))
+				must.Hold(t, len(packed) < maxGolden, "the golden store has %d bytes, want less than %d", len(packed), maxGolden)
+				must.Do(t, os.WriteFile(folder+"/store.tar.gz", packed, 0o644))
+			}
+			dir := t.TempDir()
+			unpackStore(t, folder+"/store.tar.gz", dir)
+			var text strings.Builder
+			counts := contents(t, filepath.Join(dir, "store"))
+			for _, kind := range slices.Sorted(maps.Keys(counts)) {
+				if n := counts[kind]; n > 0 {
+					unseen[kind] = false
+					fmt.Fprintf(&text, "%s %d\n", kind, n)
+				} else if _, seen := unseen[kind]; !seen {
+					unseen[kind] = true
+				}
+			}
+			golden.File(t, folder+"/contents.txt", text.String())
+			readGolden(t, dir)
+		})
 	}
-	dir := t.TempDir()
-	unpackStore(t, goldenStore, dir)
-	counted := contents(t, filepath.Join(dir, "store"))
-	golden.File(t, "../testdata/stores/1.0/contents.txt", counted)
-	for line := range strings.Lines(counted) {
-		must.Hold(t, !strings.HasSuffix(line, " 0\n"), "the golden store lacks a kind: %s", line)
+	for kind, missing := range unseen {
+		must.Hold(t, !missing, "no golden store has the kind %q", kind)
 	}
+}
 
+// readGolden reads and extends the store of a folder.
+func readGolden(t *testing.T, dir string) {
+	t.Helper()
 	const store, at = "dir:store", "2026-03-20T12:00:00Z"
 	status := printed[struct{ Version int64 }](t, dir, "status", "--store", store, "--now", at)
 	must.Hold(t, status.Version > 1, "it has version %d", status.Version)
@@ -112,7 +132,7 @@ func TestUpgradeAndWayBack(t *testing.T) {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	must.Require(t, err == nil, "build: %v\n%s", err, out)
-	unpackStore(t, goldenStore, dir)
+	unpackStore(t, goldenStores+"/1.0/store.tar.gz", dir)
 	secret := strings.TrimSpace(string(must.Get(os.ReadFile(filepath.Join(dir, "client-key")))(t)))
 	public := strings.TrimSpace(gridcast(t, dir, "signing", "show", "key.key"))
 	const store, clock = "dir:store", "2026-03-20T12:00:00Z"
@@ -372,10 +392,10 @@ func smallRelease(t *testing.T, folder string) {
 }
 
 // contents counts what a store has, by kind: events of the ledger, blocks that people entered, documents of the current version,
-// settings, and objects by their folder. Each kind that this program knows has a line.
-func contents(t *testing.T, path string) string {
+// settings, and objects by their folder. Each kind that this program knows has an entry.
+func contents(t *testing.T, path string) (counts map[string]int) {
 	t.Helper()
-	counts := map[string]int{}
+	counts = map[string]int{}
 	known := func(kind, file, pattern string) {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(string(must.Get(os.ReadFile(file))(t)), -1)
 		must.Hold(t, len(found) > 5, "%s names %d kinds of %s", file, len(found), kind)
@@ -443,11 +463,7 @@ func contents(t *testing.T, path string) string {
 		counts["object "+folder]++
 		return nil
 	}))
-	var text strings.Builder
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&text, "%s %d\n", kind, counts[kind])
-	}
-	return text.String()
+	return counts
 }
 
 // packStore packs a folder in a fixed order, without times.
