@@ -1,6 +1,6 @@
 // Package simulate_test runs whole installations through simulated weeks. One seed chooses everything that a real world
 // leaves to chance: the order of events, crashes, slow and lost answers of the storage, mistakes of sources and of people.
-// After each step it checks what must always hold. A failure names its seed, which replays it.
+// After each step it checks the invariants. A failure names its seed, which replays it.
 package simulate_test
 
 import (

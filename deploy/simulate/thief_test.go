@@ -68,5 +68,5 @@ func (x *thief) act() {
 	w.published(true)
 }
 
-// disturbs reports whether an edge that trusts no signatures may still serve what the thief did.
+// disturbs reports whether an edge that trusts no signatures may still serve a forgery of the thief.
 func (x *thief) disturbs() bool { return !x.last.IsZero() && time.Since(x.last) < 10*time.Minute }

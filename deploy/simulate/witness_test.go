@@ -15,7 +15,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// witness knows what was published, from the writes that reached the store alone.
+// witness knows the published versions, from the writes that reached the store alone.
 type witness struct {
 	mu        sync.Mutex
 	versions  map[int64]bool
@@ -124,7 +124,7 @@ func (x *witness) voided(session int64) bool { return x.voids[session] }
 // growing are the folders whose files are created once and stay.
 var growing = []string{"ledger/", "audit/", "facts/log/", "facts/hand/", "live/", "log/"}
 
-// checkRecord checks what only grows: files, picks and revisions.
+// checkRecord checks that files, picks and revisions only grow.
 func (w *world) checkRecord() {
 	x := &w.witness
 	x.mu.Lock()

@@ -169,7 +169,7 @@ func (s *scheduler) start() {
 	})
 }
 
-// serve does what the commands scheduler and serve do: it opens the store and runs the service, and tries again after a
+// serve is the commands scheduler and serve: it opens the store and runs the service, and tries again after a
 // fault.
 func (s *scheduler) serve(ctx context.Context, r *run) {
 	log := slog.New(points.handler(s.w))
