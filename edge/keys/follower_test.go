@@ -343,6 +343,24 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 	start("one", "after another store was followed", -1)
 }
 
+// TestFollowerWithoutACopy: a folder that cannot be opened costs the copy alone, and the log says so.
+func TestFollowerWithoutACopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, folder := memblob.New(), t.TempDir()
+		must.Do(t, keys.Update(t.Context(), store, add("a")))
+		must.Do(t, os.WriteFile(filepath.Join(folder, "keys"), nil, 0o600))
+		var log bytes.Buffer
+		f := keys.NewFollower(keys.FollowerConfig{
+			Store: store, CacheDir: folder, Tiers: keys.DefaultTiers(), Limits: limit.Memory{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		stop := running(t.Context(), t, f)
+		settle()
+		must.Equal(t, "keys", 1, count(f))
+		stop()
+		must.Show(t, "the log", log.String(), "no copy of the keys on disk")
+	})
+}
+
 // named is a store with another name.
 type named struct {
 	blob.Store
