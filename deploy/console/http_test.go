@@ -292,7 +292,7 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		"verify: got %+v, want a new version served by the edge", result)
 	wantChanged := []string{
 		"accuracy/2024", "accuracy/all", "calendar/2024", "careers/constructors/2024", "careers/constructors/all",
-		"careers/drivers/2024", "careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "predictions/2024",
+		"careers/drivers/2024", "careers/drivers/all", "circuits/2024", "circuits/all", "head-to-head/2024", "live", "overview", "overview/2024", "predictions/2024",
 		"predictions/session/2024022", "results/2024", "results/session/2024022", "sessions", "sessions/session/2024022",
 		"standings-progress/constructors/2024", "standings-progress/drivers/2024", "standings/constructors/2024", "standings/drivers/2024",
 		"weekends/2024", "weekends/session/2024022",
