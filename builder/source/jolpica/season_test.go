@@ -29,7 +29,7 @@ var explained = []struct{ where, why string }{
 	{`^live\.data\.laps: `, "Jolpica has no scheduled distance"},
 	{`^sessions.*\.(practice|pit_stops|drivers)`, "Jolpica has neither practice nor pit stops"},
 	{`^sessions.*\.sprint_(qualifying|grid)`, "Jolpica has no sprint qualifying"},
-	{`^sessions.*\.(qualifying|grid)\[[0-9]+\]|^head-to-head`, "Jolpica ranks every driver in qualifying and on the grid"},
+	{`^sessions.*\.(qualifying|grid)\[[0-9]+\]|^head-to-head|^overview.*\.team_mates`, "Jolpica ranks every driver in qualifying and on the grid"},
 	{`^circuits/.*\.(layouts|layout_id|length_km|turns|direction|street|lap_record)`, "Jolpica has no layouts"},
 	{`^identifiers/drivers`, "F1DB names test drivers too, and Jolpica's archive only those of a weekend"},
 	{`\.reason: `, "Jolpica says of a retirement only that there was one"},
