@@ -80,11 +80,12 @@ func (w *world) now() time.Time {
 	return w.clock.race.Add(time.Since(w.clock.real))
 }
 
-// jump moves race time ahead.
+// jump moves race time ahead, to just after an instant. At the very instant of an interval gocron would run its job again and
+// again, until the clock goes on, and the clock of a bubble stands still meanwhile.
 func (w *world) jump(to time.Time) {
 	w.clock.Lock()
 	defer w.clock.Unlock()
-	w.clock.race, w.clock.real = to, time.Now()
+	w.clock.race, w.clock.real = to.Add(time.Nanosecond), time.Now()
 }
 
 // note adds to the trace.
