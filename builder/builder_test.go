@@ -56,8 +56,8 @@ func TestSameInputsSameBytes(t *testing.T) {
 	}
 }
 
-// TestClockAhead: a builder whose clock is ahead of the store's publishes nothing, also without an event to append, so that
-// it keeps no other builder from publishing.
+// TestClockAhead: a builder with a clock ahead of the store's publishes nothing, also without an event to append. So it
+// keeps no other builder from publishing.
 func TestClockAhead(t *testing.T) {
 	now := midSeason
 	store := memblob.New(memblob.Clock(func() time.Time { return now }))

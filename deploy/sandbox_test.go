@@ -242,7 +242,7 @@ func boundsMemory(t *testing.T, objects map[string][]byte) {
 // heap returns the bytes that are in use after a collection.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what has a finalizer
+	runtime.GC() // frees objects with a finalizer
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

@@ -395,7 +395,7 @@ func (s *states) cells(state string, key int64) []string {
 	return all
 }
 
-// overview compares /overview with the documents whose values it repeats.
+// overview compares /overview with the documents that have the same values.
 func (s *states) overview(fault func(string, ...any), cell func(name, format string, args ...any), next time.Time, standings []wire.DriverStanding, calendar []wire.CalendarEntry, picks []wire.PredictionRecord, grid []wire.Driver, pairs int) {
 	s.t.Helper()
 	o, _ := answer[wire.Overview](s, catalog.Overview, "")

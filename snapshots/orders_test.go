@@ -14,7 +14,7 @@ import (
 	"gridcast/snapshots/blob/orders"
 )
 
-// orderNow is the real time of the operations in TestEveryOrder. What was there before is old enough to prune.
+// orderNow is the real time of the operations in TestEveryOrder. Earlier objects are old enough to prune.
 var orderNow = time.Date(2024, 11, 24, 8, 0, 0, 0, time.UTC)
 
 // builds is a builder that publishes one version with a body of its own.
@@ -115,7 +115,7 @@ func numberRises(t *testing.T, before, after blob.Store) {
 // checkEnd compares the history with the outcomes, and lets a builder and a prune follow.
 func checkEnd(t *testing.T, s blob.Store, processes []orders.Process, outcomes []string) {
 	h := must.Get(snapshots.LoadHistory(t.Context(), s))(t)
-	made := map[string]bool{} // names of the processes whose version is in the history
+	made := map[string]bool{} // names of the processes with a version in the history
 	for _, m := range h.Manifests {
 		for _, p := range processes {
 			if body, builds := strings.CutPrefix(p.Name, "builder of "); builds && m.Entries[1].SHA256 == snapshots.Digest([]byte(body)) || !builds && m.RollbackOf == 1 {

@@ -380,8 +380,8 @@ func worthReading(deltas []Delta, entries []ManifestEntry) []Delta {
 	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return 2*needed[d.Version] < d.Bodies })
 }
 
-// readDeltas returns the stored bytes of missing bodies by their key. It does not return a body whose delta
-// the stores do not have whole.
+// readDeltas returns the stored bytes of missing bodies by their key. It leaves out a body if the stores
+// lack a part of its delta.
 func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest, missing []*Body) map[string][]byte {
 	entries := make([]ManifestEntry, len(missing))
 	for i, b := range missing {

@@ -214,7 +214,7 @@ func TestWritersOfTheBucket(t *testing.T) {
 	}
 }
 
-// TestSignedLines signs notes with the right key and other lines. The edge refuses a version whose ledger is another one,
+// TestSignedLines signs notes with the right key and other lines. The edge refuses a version of another ledger,
 // and ReadNote refuses a note with more lines.
 func TestSignedLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ type smallSeason struct {
 	teamwise []wire.ConstructorProgress
 	pairs    []wire.HeadToHead
 	careers  []wire.Career
-	overview func(*wire.Overview) // changes what follows from the others
+	overview func(*wire.Overview) // changes a value that follows from the others
 }
 
 // overviewOf returns the overview that follows from the other documents of a season.

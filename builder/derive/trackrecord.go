@@ -216,7 +216,7 @@ type livePick struct {
 	Before  score.Score `json:"before"`
 }
 
-// scoreLive scores the live picks of a verified race. A pick whose observation is gone has no score; the audit names it.
+// scoreLive scores the live picks of a verified race. The audit names a pick that has lost its observation; it has no score.
 func (w *work) scoreLive(ctx context.Context, r *almanac.Round, podium season.Podium) ([]livePick, error) {
 	if len(r.Record.Live) == 0 || r.Pick == nil {
 		return nil, nil

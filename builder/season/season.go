@@ -261,7 +261,7 @@ type Competitor struct {
 // String returns the identifiers for people.
 func (c Competitor) String() string { return strings.TrimSpace(c.ID + " " + string(c.Engine)) }
 
-// Competitor returns who gets the points of the row in the drivers' or the constructors' championship.
+// Competitor returns the driver or the team that gets the points of the row in the drivers' or the constructors' championship.
 func (r *Result) Competitor(constructors bool) Competitor {
 	if constructors {
 		return Competitor{string(r.Team), r.Engine}

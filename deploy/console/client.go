@@ -45,7 +45,7 @@ func (c *Client) Follow(ctx context.Context, id string, told func(Event)) (Event
 	}
 }
 
-// run sends a request whose answer is a run.
+// run sends a request that begins a run.
 func (c *Client) run(ctx context.Context, method, path string, form io.Reader) (run runAnswer, err error) {
 	response, err := c.do(ctx, method, path, form)
 	if err != nil {

@@ -210,7 +210,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// streams returns what a command prints to. Servers log their start.
+// streams returns the outputs of a command. Servers log their start.
 func (c *common) streams(command *kong.Context, name string, stdout, stderr io.Writer) *terminal.Streams {
 	s := terminal.New(stdout, stderr)
 	s.JSON, s.Log, s.Given, s.Version, s.Commit = c.JSON, newLogger(s.Err, c.LogFormat), map[string]bool{}, version, commit

@@ -37,7 +37,7 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// goldenStores has a store of each release that changed what a store can have, as that release wrote it, with the keys that
+// goldenStores has a store of each release that added a kind, as that release wrote it, with the keys that
 // signed it. Every later build reads them all. The keys are public, so they protect nothing.
 const goldenStores = "../testdata/stores"
 
@@ -45,9 +45,9 @@ const goldenStores = "../testdata/stores"
 const maxGolden = 5 << 18
 
 // TestGoldenStores opens stores that earlier builds wrote: this build audits, verifies, reproduces, restores and serves each, extends
-// it by a signed version, and the edge that trusts the store's key serves that one too. Each contents.txt counts what a store
-// has. A kind of event, block, document or setting that no store has needs another store: make a folder named after the coming
-// release. A folder without a store gets one, and a store is never changed.
+// it by a signed version, and the edge that trusts the store's key serves that one too. Each contents.txt counts the
+// kinds in a store. A kind of event, block, document or setting that no store has needs another store: make a folder named after the
+// coming release. A folder without a store gets one, and a store is never changed.
 func TestGoldenStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: starts an edge")
@@ -208,7 +208,7 @@ func TestUpgradeAndWayBack(t *testing.T) {
 	publish(older, "championship deduct 2026 mercedes 1 --constructors")
 	startEdge(0, newer)
 	startEdge(1, newer)
-	publish(older, "championship deduct 2026 ferrari 2 --constructors") // a newer edge reads what an older scheduler writes
+	publish(older, "championship deduct 2026 ferrari 2 --constructors") // a newer edge reads the version of an older scheduler
 	startBuilder(newer)
 	publish(newer, "championship deduct 2026 mclaren 3 --constructors")
 	must.Hold(t, edges[0].says("release=v1.99.0") && scheduler.says("release=v1.99.0"), "the newer build does not run: %s", edges[0].output.String())

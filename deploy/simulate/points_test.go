@@ -96,7 +96,7 @@ func (c collector) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// packages are those whose messages and errors are named points.
+// packages have the messages and errors that are named points.
 var packages = []string{"snapshots", "snapshots/blob", "snapshots/notes", "edge/keys", "edge/limit", "edge/limit/redislimit", "builder/ledger", "builder/ingest", "builder/live"}
 
 // declared returns the named points of the packages: the constant message of each warning and error, and each exported error.

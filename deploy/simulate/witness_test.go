@@ -121,7 +121,7 @@ func (x *witness) first() int {
 
 func (x *witness) voided(session int64) bool { return x.voids[session] }
 
-// growing are the folders whose files are created once and stay.
+// growing are the folders of files that are created once and stay.
 var growing = []string{"ledger/", "audit/", "facts/log/", "facts/hand/", "live/", "log/"}
 
 // checkRecord checks that files, picks and revisions only grow.

@@ -58,7 +58,7 @@ type OverviewDriver struct {
 	Career *Figures `json:"career,omitzero"`
 }
 
-// Figures are what a driver has reached in a season or in a career.
+// Figures are the results of a driver in a season or in a career.
 type Figures struct {
 	// Place in the championship; absent if unranked, and of a career.
 	Position int `json:"position,omitzero"`

@@ -232,7 +232,7 @@ func objectsOf(history *snapshots.History) []snapshots.Object {
 	return objects
 }
 
-// unknown returns an object without a hash, whose size is a limit.
+// unknown returns an object without a hash. Its size is a limit.
 func unknown(key string) snapshots.Object {
 	return snapshots.Object{Key: key, Size: maxCopied}
 }

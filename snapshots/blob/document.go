@@ -236,7 +236,7 @@ func DecodeJSON(data []byte, into any) error {
 const claimAttempts = 4
 
 // Claim creates key with data and reports whether key holds data now. It is for objects that
-// are written once and never replaced, and whose writer must know the outcome: after a doubtful
+// are written once and never replaced, by a writer that must know the outcome: after a doubtful
 // answer of Create, Claim reads key back.
 //
 //   - true: key holds exactly data. A conflict with the same bytes is a success, because it may be

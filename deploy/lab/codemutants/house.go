@@ -57,7 +57,7 @@ type unit struct {
 	parsed     map[string]*ast.File
 }
 
-// openHouse finds the product's module, and compiles what its packages import.
+// openHouse finds the product's module, and compiles the imports of its packages.
 func openHouse(ctx context.Context) (*house, error) {
 	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "gridcast").Output()
 	if err != nil {

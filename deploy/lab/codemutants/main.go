@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// packages are the packages that get faults, each with the direct users whose tests also count.
+// packages are the packages that get faults, each with the direct users that also test it.
 var packages = []struct {
 	path  string
 	users []string
@@ -75,7 +75,7 @@ func main() {
 // drawn is a fault with the outcome of its tests.
 type drawn struct {
 	site
-	by string // the package whose test failed; empty: the fault survived
+	by string // the package with the test that failed; empty: the fault survived
 }
 
 func judge(ctx context.Context, seed uint64, only string) (alive int, err error) {
@@ -112,7 +112,7 @@ func judge(ctx context.Context, seed uint64, only string) (alive int, err error)
 	return report(results), nil
 }
 
-// draw returns the faults of a seed, or all whose place contains the text.
+// draw returns the faults of a seed, or all at places that contain the text.
 func draw(h *house, seed uint64, only string) ([]site, error) {
 	explained, err := equivalents(strings.NewReader(equivalentText))
 	if err != nil {
@@ -232,7 +232,7 @@ func (w *workshop) overlay(faults []site) error {
 	return os.WriteFile(filepath.Join(w.temp, "overlay.json"), data, 0o600)
 }
 
-// try returns the package whose test fails with the fault, or nothing.
+// try returns the package with a test that fails by the fault, or nothing.
 func (w *workshop) try(ctx context.Context, s site) (by string, err error) {
 	users := []string{s.pkg}
 	for _, p := range packages {

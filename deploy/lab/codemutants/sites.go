@@ -170,7 +170,7 @@ func (f *finder) function(of *ast.FuncType, body *ast.BlockStmt) {
 	f.fails = f.fails[:len(f.fails)-1]
 }
 
-// tagged walks a switch with a tag, whose cases are no conditions.
+// tagged walks a switch with a tag: its cases are no conditions.
 func (f *finder) tagged(n *ast.SwitchStmt) {
 	f.walk(n.Tag)
 	for _, clause := range n.Body.List {

@@ -308,7 +308,7 @@ func (j *Journal[E]) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Append adds an entry whose link is Head.Next(). It returns false if another process appended
+// Append adds an entry with the link Head.Next(). It returns false if another process appended
 // first: then Refresh, decide again, and Append the new entry.
 func (j *Journal[E]) Append(ctx context.Context, e E) (won bool, err error) {
 	data, err := Encode(e)

@@ -61,8 +61,8 @@ func (d *disk) sync(f *os.File) error {
 // NewFile begins the name of a file that WriteFile has not put in its place yet. A killed process leaves it behind.
 const NewFile = ".new-"
 
-// WriteFile writes a file that is in no store, whole or not at all: it writes another file beside it, whose data reaches the
-// disk before place gives it the name. With os.Rename as place the file is replaced, with os.Link an existing one is an
+// WriteFile writes a file that is in no store, whole or not at all: it writes another file beside it. The data of that one
+// reaches the disk before place gives it the name. With os.Rename as place the file is replaced, with os.Link an existing one is an
 // error.
 func WriteFile(path string, data []byte, mode fs.FileMode, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), NewFile)

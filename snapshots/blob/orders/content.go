@@ -16,7 +16,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// content is what a store holds. It is immutable.
+// content is the content of a store. It is immutable.
 type content struct {
 	objects map[string]object
 	deleted map[string]bool // keys that have held an object
@@ -51,7 +51,7 @@ func read(t *testing.T, s blob.Store) *content {
 	return c
 }
 
-// store returns a new store with the content, whose clock shows now.
+// store returns a new store with the content. Its clock shows now.
 func (c *content) store(now time.Time) *memblob.Store {
 	at := now
 	s := memblob.New(memblob.Clock(func() time.Time { return at }))

@@ -40,7 +40,7 @@ type World struct {
 // Crashed is the outcome of a process that crashed.
 const Crashed = "crashed"
 
-// ErrNoAnswer is the error of a read whose answer is lost.
+// ErrNoAnswer is the error of a read that loses its answer.
 var ErrNoAnswer = errors.New("no answer")
 
 // Explore runs the world in every order. It returns each combination of outcomes with the number of its orders, and ends the

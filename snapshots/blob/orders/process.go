@@ -82,7 +82,7 @@ func (s *search) run(i int, from *node, more step) *node {
 	return n
 }
 
-// wire is the store of a running process, whose calls wait for replies.
+// wire is the store of a running process. Its calls wait for replies.
 type wire struct {
 	now time.Time
 

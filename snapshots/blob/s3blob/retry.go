@@ -87,7 +87,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, final)
 }
 
-// seen is what a witness saw of one request. If nothing left this machine, the server cannot have applied the request, with
+// seen is the record of a witness about one request. If nothing left this machine, the server cannot have applied the request, with
 // any error.
 type seen struct {
 	wrote atomic.Bool  // a part of it left this machine
