@@ -537,12 +537,11 @@ func (s *Service) heal(ctx context.Context) {
 		what string
 		heal func(context.Context, blob.Store) (bool, error)
 	}{{"API keys", keys.Heal}, {"operators", operator.HealPeople}, {"settings", settings.Heal}, {"webhooks", webhook.Heal}, {"measurements", uptime.Heal}} {
-		what := document.what
 		switch healed, err := document.heal(ctx, s.builder.Store); {
 		case healed:
-			s.log.Warn("a damaged document was replaced by its copy", "what", what)
+			s.log.Warn("a damaged document was replaced by its copy", "what", document.what)
 		case err != nil && ctx.Err() == nil:
-			s.log.Debug("document not compared with its copy", "what", what, "err", err) // its readers warn
+			s.log.Debug("document not compared with its copy", "what", document.what, "err", err) // its readers warn
 		}
 	}
 	if log := s.audit.Load(); log != nil {

@@ -43,7 +43,8 @@ func (s *Service) replayLaps(ctx context.Context) error {
 			return
 		}
 		err := s.replayRace(ctx, race)
-		if over[race.Session] = err == nil; err != nil && ctx.Err() == nil {
+		over[race.Session] = err == nil
+		if err != nil && ctx.Err() == nil {
 			s.log.Warn("the laps of a race are replayed again in a minute", "session_key", race.Session, "err", err)
 		}
 	})
