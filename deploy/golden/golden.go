@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,26 @@ func Table(t testing.TB, path string, f func(input string) string) {
 		t.Fatalf("%s has no inputs", path)
 	}
 	File(t, path, text.String())
+}
+
+// Story takes the steps of a file of [Table], several on a line after "; ", and compares the results that they show. A step has
+// the form of a command. The texts that the expression matches differ by run, and stand there as hidden.
+func Story(t testing.TB, path string, steps map[string]func(words []string) string, differs *regexp.Regexp, hidden string) {
+	t.Helper()
+	Table(t, path, func(line string) string {
+		var shown []string
+		for step := range strings.SplitSeq(line, "; ") {
+			words := strings.Fields(step)
+			do := steps[words[0]]
+			if do == nil {
+				t.Fatalf("%s: there is no step %q", path, words[0])
+			}
+			if text := do(words[1:]); text != "" {
+				shown = append(shown, differs.ReplaceAllString(text, hidden))
+			}
+		}
+		return strings.Join(shown, "\n")
+	})
 }
 
 // sentences guards testdata/sentences.txt of the package, a name, a tab and a text a line.

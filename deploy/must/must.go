@@ -2,12 +2,21 @@
 //
 //	list := must.Get(keys.Load(t.Context(), store))(t)
 //
-// Hold, Equal, Fail and Succeed report and go on, Until and Advance wait.
+// Hold, Equal, Fail and Succeed report and go on, Until and Advance wait. Binary is the program itself.
 package must
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +47,21 @@ func Get2[V, W any](v V, w W, err error) func(t testing.TB) (V, W) {
 		t.Helper()
 		Do(t, err)
 		return v, w
+	}
+}
+
+// JSON returns the value of a document, or ends the test if it has none of that type.
+func JSON[V any](t testing.TB, document []byte) (v V) {
+	t.Helper()
+	Do(t, json.Unmarshal(document, &v))
+	return v
+}
+
+// Long skips a test in a short run. The text names the long part.
+func Long(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("short: " + what)
 	}
 }
 
@@ -122,9 +146,83 @@ func Show(t testing.TB, document, text string, parts ...string) {
 	}
 }
 
+// Hide reports each part that a document must not have. An empty part is one: a test that lost its secret shows nothing.
+func Hide(t testing.TB, document, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%s has %q:\n%s", document, part, text)
+		}
+	}
+}
+
+// Replace returns the text with its first was replaced. It ends the test if there is none, because a change that changes
+// nothing tests nothing.
+func Replace(t testing.TB, text, was, is string) string {
+	t.Helper()
+	before, after, ok := strings.Cut(text, was)
+	Require(t, ok, "there is no %q to replace in %.200q", was, text)
+	return before + is + after
+}
+
 // Advance lets time pass in a bubble of synctest, until everything due by then has happened. It panics outside of a bubble.
 func Advance(d time.Duration) {
 	synctest.Wait()
 	time.Sleep(d)
 	synctest.Wait()
 }
+
+// Buffer collects output. It is safe for concurrent use, so a test reads it while a process or a logger writes.
+type Buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// Says reports whether the output until now has every text.
+func (b *Buffer) Says(texts ...string) bool {
+	output := b.String()
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(output, text) })
+}
+
+// String returns the output until now.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Flags are the flags of make build. Packages that tests compile with them are in the build cache.
+var Flags = []string{"-trimpath", "-ldflags", "-s -w"}
+
+// Binary returns the path of the real binary. All test packages two folders below the top share the file, because each
+// link takes several seconds of CPU time. A lock keeps a package from replacing the file while another runs it.
+var Binary = sync.OnceValues(func() (path string, err error) {
+	path, err = filepath.Abs("../../.var/test/gridcast")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o750)
+	}
+	if err != nil {
+		return "", err
+	}
+	lock, err := os.Create(path + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	build := exec.Command("go", slices.Concat([]string{"build"}, Flags, []string{"-o", path, "gridcast/deploy/gridcast"})...) //nolint:gosec // no argument is of a stranger
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
+	}
+	return path, nil
+})
