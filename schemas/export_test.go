@@ -8,7 +8,7 @@ func Source(file string) []byte { return source(file) }
 
 // CompileText compiles the text of a schema file beside the common file.
 func CompileText(file string, text []byte) error {
-	_, err := compile(file, text)
+	_, err := compile(newCompiler(), file, text)
 	return err
 }
 

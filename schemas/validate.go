@@ -160,7 +160,9 @@ func (c *contract) decode(body []byte) (any, error) {
 
 func lazily(file string) func() *jsonschema.Schema {
 	return sync.OnceValue(func() *jsonschema.Schema {
-		schema, err := compile(file, source(file))
+		compiling.Lock()
+		defer compiling.Unlock()
+		schema, err := compile(embedded(), file, source(file))
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}
@@ -168,24 +170,45 @@ func lazily(file string) func() *jsonschema.Schema {
 	})
 }
 
+// embedded compiles the embedded files. All share it, because the common file takes half of the time. Its user holds
+// compiling.
+var (
+	embedded  = sync.OnceValue(newCompiler)
+	compiling sync.Mutex
+)
+
 // excerpt returns a few bytes around index i.
 func excerpt(b []byte, i int) []byte { return b[max(0, i-20):min(len(b), i+20)] }
 
-// compile compiles the text of a schema file, which may refer to the common file. It checks formats, and asks for no
-// other file.
-func compile(file string, text []byte) (*jsonschema.Schema, error) {
+// newCompiler returns a compiler that has read the common file. It checks formats, and asks for no other file.
+func newCompiler() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(commonAlone{})
-	for name, text := range map[string][]byte{commonFile: source(commonFile), file: text} {
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			return nil, err
-		}
-		if err := c.AddResource(base+path.Base(name), document); err != nil {
-			return nil, err
-		}
+	if err := add(c, commonFile, source(commonFile)); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return c
+}
+
+// add reads the text of a schema file, unless c has read the file.
+func add(c *jsonschema.Compiler, file string, text []byte) error {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	var known *jsonschema.ResourceExistsError
+	if err := c.AddResource(base+path.Base(file), document); err != nil && !errors.As(err, &known) {
+		return err
+	}
+	return nil
+}
+
+// compile compiles the text of a schema file, which may refer to the common file.
+func compile(c *jsonschema.Compiler, file string, text []byte) (*jsonschema.Schema, error) {
+	if err := add(c, file, text); err != nil {
+		return nil, err
 	}
 	return c.Compile(base + path.Base(file))
 }

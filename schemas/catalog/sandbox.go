@@ -14,5 +14,5 @@ var SandboxKinds = [...]SandboxKind{
 	{"driver withdrawn after the freeze", "A driver of the frozen pick does not start: /probabilities names the driver in not_starting, and /changes has driver_withdrawn."},
 	{"postponed and reinstated", "The race leaves its date on the morning of the race day, and comes back with a start four hours later."},
 	{"abandoned without a result", "/live stops on lap 12 and stays suspended; the round awaits its result, is cancelled at last, and its pick is void."},
-	{"disqualified after the flag", "The verified result is revised two hours later: two drivers lose their places, and /changes has result_revised."},
+	{"disqualified after the flag", "Four hours after the start the verified result is revised: two drivers lose their places, and /changes has result_revised."},
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,40 +25,45 @@ func (e *Endpoint) Select(rawQuery []byte, k Known) (Variant, error) {
 		var p pair
 		first, rest, _ = bytes.Cut(rest, []byte{'&'})
 		p.name, p.value, _ = bytes.Cut(first, []byte{'='})
-		if !wellFormed(p.name) || !wellFormed(p.value) {
+		var names, values [maxValue]byte // as long as the longest name, too
+		name, known, wellFormed := decode(names[:0], p.name)
+		value, fits, too := decode(values[:0], p.value)
+		if !wellFormed || !too {
 			return Variant{}, malformed(p)
 		}
-		param := e.param(p.name)
-		if param == nil {
+		param := e.param(name)
+		if !known || param == nil {
 			continue
 		}
-		if err := given.set(param, p, k); err != nil {
+		if err := given.set(param, p, value, fits, k); err != nil {
 			return Variant{}, err
 		}
 	}
 	return e.complete(given, k), nil
 }
 
-// param finds the parameter with the encoded name, nil if the endpoint has none.
+// maxValue is the length of the longest value of any parameter, a session key.
+const maxValue = 16
+
+// param finds the parameter with the name, nil if the endpoint has none.
 func (e *Endpoint) param(name []byte) *Param {
 	for i := range e.Params {
-		if decodesTo(name, e.Params[i].Name) {
+		if string(name) == e.Params[i].Name {
 			return &e.Params[i]
 		}
 	}
 	return nil
 }
 
-// set notes one parameter in a variant, where zero values are absent. It returns a *ParamError or nil.
-func (v *Variant) set(param *Param, p pair, k Known) error {
+// set notes one parameter in a variant, where zero values are absent. value is the decoded value of p, if it fits. set returns
+// a *ParamError or nil.
+func (v *Variant) set(param *Param, p pair, value []byte, fits bool, k Known) error {
 	refuse := func(problem string) error {
 		return &ParamError{Param: param.Name, Value: text(p.value), Problem: problem, Allowed: allowed(param, k)}
 	}
 	if len(p.value) == 0 {
 		return refuse("the value is empty")
 	}
-	var buf [16]byte // the longest value of any parameter is a session key of 16 digits
-	value, fits := decode(buf[:0], p.value)
 	again, ok, problem := v.number(param.Name) != 0 || param.Name == typeParam && v.Type != "", false, "no such type"
 	if n := numberOf(param.Name); n != nil {
 		var number int64
@@ -166,7 +172,7 @@ func malformed(p pair) *ParamError {
 // text decodes for a message: clipped, and valid UTF-8.
 func text(encoded []byte) string {
 	buf := make([]byte, 0, clipAt)
-	decoded, fits := decode(buf, encoded)
+	decoded, fits, _ := decode(buf, encoded)
 	s := strings.ToValidUTF8(string(decoded), "\uFFFD")
 	if !fits {
 		s = strings.TrimSuffix(s, "\uFFFD") + "…" // the cut may have split a character
@@ -177,67 +183,27 @@ func text(encoded []byte) string {
 // pair is one name=value of a raw query, still encoded. Without "=" the value is empty.
 type pair struct{ name, value []byte }
 
-// wellFormed reports whether every "%" is followed by two hexadecimal digits.
-func wellFormed(encoded []byte) bool {
-	for i := bytes.IndexByte(encoded, '%'); i >= 0 && i < len(encoded); i++ {
-		if encoded[i] != '%' {
-			continue
+// decode appends the decoded bytes to dst as far as its capacity allows. It reports whether all of them found room, and
+// whether every "%" is followed by two hexadecimal digits. A "%" that encodes nothing stands for itself.
+func decode(dst, encoded []byte) (decoded []byte, fits, wellFormed bool) {
+	fits, wellFormed = true, true
+	for len(encoded) > 0 {
+		c, n := encoded[0], 1
+		switch c {
+		case '+':
+			c = ' '
+		case '%':
+			var plain [1]byte
+			if made, err := hex.Decode(plain[:], encoded[1:min(3, len(encoded))]); err != nil || made == 0 {
+				wellFormed = false
+			} else {
+				c, n = plain[0], 3
+			}
 		}
-		if i+2 >= len(encoded) || unhex(encoded[i+1]) < 0 || unhex(encoded[i+2]) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// nextByte decodes the first byte and returns the number of bytes it consumed. A "%" that encodes
-// nothing stands for itself.
-func nextByte(encoded []byte) (c byte, n int) {
-	switch c = encoded[0]; {
-	case c == '+':
-		return ' ', 1
-	case c == '%' && len(encoded) > 2 && unhex(encoded[1]) >= 0 && unhex(encoded[2]) >= 0:
-		return byte(unhex(encoded[1])<<4 | unhex(encoded[2])), 3
-	}
-	return c, 1
-}
-
-// decodesTo reports whether encoded stands for the plain text.
-func decodesTo(encoded []byte, plain string) bool {
-	for i := range len(plain) {
-		if len(encoded) == 0 {
-			return false
-		}
-		c, n := nextByte(encoded)
-		if c != plain[i] {
-			return false
+		if fits = fits && len(dst) < cap(dst); fits {
+			dst = append(dst, c)
 		}
 		encoded = encoded[n:]
 	}
-	return len(encoded) == 0
-}
-
-// decode appends the decoded bytes to dst as far as its capacity allows, and reports whether
-// all of them found room.
-func decode(dst, encoded []byte) ([]byte, bool) {
-	for len(encoded) > 0 {
-		if len(dst) == cap(dst) {
-			return dst, false
-		}
-		c, n := nextByte(encoded)
-		dst, encoded = append(dst, c), encoded[n:]
-	}
-	return dst, true
-}
-
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
+	return dst, fits, wellFormed
 }

@@ -10,8 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
 )
@@ -25,146 +24,17 @@ func endpoint(t testing.TB, path string) *catalog.Endpoint {
 	return &catalog.Endpoints[i]
 }
 
+// TestSelect: testdata/select.txt has the variant or the refusal of each query.
 func TestSelect(t *testing.T) {
-	for _, tt := range []struct{ path, query, want string }{
-		{"/standings", "", "standings/drivers/2026"},
-		{"/standings", "type=drivers", "standings/drivers/2026"},
-		{"/standings", "type=constructors", "standings/constructors/2026"},
-		{"/standings", "year=1950", "standings/drivers/1950"},
-		{"/standings", "year=2025&type=constructors", "standings/constructors/2025"},
-		{"/standings", "session_key=0", "standings/drivers/2026"}, // not a parameter of this endpoint
-		{"/calendar", "", "calendar/2026"},
-		{"/calendar", "year=2007", "calendar/2007"},
-		{"/calendar", "type=nonsense&year=2007", "calendar/2007"},
-		{"/drivers", "", "drivers"},
-		{"/drivers", "year=nonsense", "drivers"},
-		{"/predictions", "", "predictions/2026"},
-		{"/predictions", "year=2024", "predictions/2024"},
-		{"/predictions", "session_key=2024001", "predictions/session/2024001"},
-		{"/predictions", "year=2024&session_key=2024001", "predictions/session/2024001"},
-		{"/predictions", "session_key=2024001&year=2024", "predictions/session/2024001"},
-		{"/predictions", "year=2025&session_key=2024001", "predictions/none"},
-		{"/predictions", "session_key=2020001", "predictions/none"}, // 2020 is not known
-		{"/predictions", "session_key=1", "predictions/none"},
-		{"/predictions", "session_key=9999999999999999", "predictions/none"},
-		{"/next-race", "year=1&session_key=", "next-race"},
-		{"/accuracy", "", "accuracy/all"},
-		{"/accuracy", "year=2024", "accuracy/2024"},
-		{"/changes", "page=7", "changes/all"},
-		{"/changes/log", "", "changes/log/1"},
-		{"/changes/log", "year=2024&page=7", "changes/log/7"}, // a page is of all seasons
-		{"/changes/log", "page=999999", "changes/log/none"},
-
-		// Unknown parameters are ignored.
-		{"/standings", "_=1700000000&year=1951&utm_source=x&utm_source=y", "standings/drivers/1951"},
-		{"/standings", "&&&", "standings/drivers/2026"},
-		{"/standings", "=&=x&;", "standings/drivers/2026"},
-		{"/standings", "YEAR=1&Type=", "standings/drivers/2026"}, // names are case-sensitive
-		{"/standings", "year[]=1&yea=1&years=1&%79%65=1", "standings/drivers/2026"},
-		{"/standings", "x=%00%FF", "standings/drivers/2026"},
-
-		// Names and values are decoded.
-		{"/standings", "ye%61r=%32007", "standings/drivers/2007"},
-		{"/standings", "%74%79%70%65=construct%6Frs", "standings/constructors/2026"},
-		{"/standings", "+year=1&year+=1", "standings/drivers/2026"}, // " year" is another name
-	} {
-		t.Run(tt.path+"?"+tt.query, func(t *testing.T) {
-			v, err := endpoint(t, tt.path).Select([]byte(tt.query), known)
-			must.Require(t, err == nil, "Select: %v", err)
-			must.Equal(t, tt.query, tt.want, v.Path())
-		})
-	}
-}
-
-func TestSelectRefuses(t *testing.T) {
-	const (
-		years = "one season from 1950 to 1952, 2007, from 2024 to 2026"
-		types = "one of drivers, constructors"
-		keys  = "one whole number of 1 to 16 digits that does not start with 0"
-		hex   = "% followed by two hexadecimal digits, in names and values"
-
-		empty    = "the value is empty"
-		repeated = "given more than once"
-		noSeason = "no such season"
-		noYear   = "not a year of four digits"
-		noKey    = "not a session key"
-		noType   = "no such type"
-		bad      = "malformed percent-encoding"
-	)
-	for _, tt := range []struct {
-		path, query string
-		want        catalog.ParamError
-	}{
-		{"/calendar", "year=", catalog.ParamError{"year", "", empty, years}},
-		{"/calendar", "year", catalog.ParamError{"year", "", empty, years}},
-		{"/calendar", "year=2026&year=2026", catalog.ParamError{"year", "2026", repeated, years}},
-		{"/calendar", "year=2026&ye%61r=2025", catalog.ParamError{"year", "2025", repeated, years}},
-		{"/calendar", "year=2023", catalog.ParamError{"year", "2023", noSeason, years}},
-		{"/calendar", "year=0000", catalog.ParamError{"year", "0000", noYear, years}},
-		{"/calendar", "year=26", catalog.ParamError{"year", "26", noYear, years}},
-		{"/calendar", "year=02026", catalog.ParamError{"year", "02026", noYear, years}},
-		{"/calendar", "year=2026+", catalog.ParamError{"year", "2026 ", noYear, years}},
-		{"/calendar", "year=%202026", catalog.ParamError{"year", " 2026", noYear, years}},
-		{"/calendar", "year=2026=", catalog.ParamError{"year", "2026=", noYear, years}},
-		{"/calendar", "year=2026;x=1", catalog.ParamError{"year", "2026;x=1", noYear, years}},
-		{"/calendar", "year=-202", catalog.ParamError{"year", "-202", noYear, years}},
-		{"/calendar", "year=２０２６", catalog.ParamError{"year", "２０２６", noYear, years}},
-		{"/accuracy", "year=all", catalog.ParamError{"year", "all", noYear, years}},
-		{"/standings", "type=Drivers", catalog.ParamError{"type", "Drivers", noType, types}},
-		{"/standings", "type=drivers&type=constructors", catalog.ParamError{"type", "constructors", repeated, types}},
-		{"/standings", "type=", catalog.ParamError{"type", "", empty, types}},
-		{"/standings", "type=driversdriversdrivers", catalog.ParamError{"type", "driversdriversdrivers", noType, types}},
-		{"/predictions", "session_key=", catalog.ParamError{"session_key", "", empty, keys}},
-		{"/predictions", "session_key=0", catalog.ParamError{"session_key", "0", noKey, keys}},
-		{"/predictions", "session_key=02024001", catalog.ParamError{"session_key", "02024001", noKey, keys}},
-		{"/predictions", "session_key=2024001.0", catalog.ParamError{"session_key", "2024001.0", noKey, keys}},
-		{"/predictions", "session_key=%2B2024001", catalog.ParamError{"session_key", "+2024001", noKey, keys}},
-		{"/predictions", "session_key=10000000000000000", catalog.ParamError{"session_key", "10000000000000000", noKey, keys}},
-		{"/predictions", "session_key=1&session_key=1", catalog.ParamError{"session_key", "1", repeated, keys}},
-		{"/predictions", "session_key=2024001&year=1", catalog.ParamError{"year", "1", noYear, years}},
-
-		// Bad percent-encoding is refused anywhere, on every endpoint.
-		{"/drivers", "x=%", catalog.ParamError{"x", "%", bad, hex}},
-		{"/drivers", "%zz=1", catalog.ParamError{`"%zz"`, "1", bad, hex}},
-		{"/next-race", "a=1&b=%4", catalog.ParamError{"b", "%4", bad, hex}},
-		{"/next-race", "%", catalog.ParamError{`"%"`, "", bad, hex}},
-		{"/calendar", "year=20%2", catalog.ParamError{"year", "20%2", bad, hex}},
-		{"/calendar", "year=%G0%20%4x", catalog.ParamError{"year", "%G0 %4x", bad, hex}},
-
-		// Long values are clipped, between characters.
-		{"/calendar", "year=" + strings.Repeat("9", 41), catalog.ParamError{"year", strings.Repeat("9", 40) + "…", noYear, years}},
-		{"/calendar", "year=" + strings.Repeat("9", 40), catalog.ParamError{"year", strings.Repeat("9", 40), noYear, years}},
-		{"/calendar", "year=" + strings.Repeat("9", 39) + "é", catalog.ParamError{"year", strings.Repeat("9", 39) + "…", noYear, years}},
-	} {
-		t.Run(tt.path+"?"+tt.query, func(t *testing.T) {
-			v, err := endpoint(t, tt.path).Select([]byte(tt.query), known)
-			var got *catalog.ParamError
-			must.Require(t, errors.As(err, &got), "got %+v, %v, want a *ParamError", v, err)
-			if diff := cmp.Diff(tt.want, *got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestParamErrorMessage(t *testing.T) {
-	for _, tt := range []struct{ query, want string }{
-		{
-			"year=1900",
-			`bad value "1900" for parameter year: no such season; allowed: one season from 1950 to 1952, 2007, from 2024 to 2026`,
-		},
-		{
-			"type=%00%1b[31m%22%FF",
-			`bad value "\x00\x1b[31m\"` + "\uFFFD" + `" for parameter type: no such type; allowed: one of drivers, constructors`,
-		},
-		{
-			"%1B%=1",
-			`bad value "1" for parameter "\x1b%": malformed percent-encoding; allowed: % followed by two hexadecimal digits, in names and values`,
-		},
-	} {
-		_, err := endpoint(t, "/standings").Select([]byte(tt.query), known)
-		must.Hold(t, err != nil && err.Error() == tt.want, "%s:\n got %v\nwant %s", tt.query, err, tt.want)
-	}
+	golden.Table(t, "testdata/select.txt", func(input string) string {
+		path, query, _ := strings.Cut(input, "?")
+		v, err := endpoint(t, path).Select([]byte(query), known)
+		if err == nil {
+			return v.Path()
+		}
+		must.Hold(t, errors.As(err, new(*catalog.ParamError)), "%s: got %v, want a *ParamError", input, err)
+		return err.Error()
+	})
 }
 
 func TestSelectWithoutSeasons(t *testing.T) {
@@ -251,9 +121,8 @@ func TestPath(t *testing.T) {
 		{catalog.Variant{Endpoint: catalog.Accuracy}, "accuracy/all"},
 		{catalog.Variant{Endpoint: catalog.Accuracy, Year: 2026}, "accuracy/2026"},
 	} {
-		if got := tt.v.Path(); got != tt.path {
-			t.Errorf("%+v: got path %q, want %q", tt.v, got, tt.path)
-		}
+		got := tt.v.Path()
+		must.Hold(t, got == tt.path, "%+v: got path %q, want %q", tt.v, got, tt.path)
 		if got, err := catalog.ParsePath(tt.path); err != nil || got != tt.v {
 			t.Errorf("ParsePath(%q): got %+v, %v, want %+v", tt.path, got, err, tt.v)
 		}
@@ -272,9 +141,8 @@ func TestParsePathRefuses(t *testing.T) {
 		"predictions/session/99999999999999999", "predictions/none/",
 		"accuracy", "accuracy/", "accuracy/0000", "accuracy/none", "../drivers", "nonsense",
 	} {
-		if v, err := catalog.ParsePath(path); err == nil {
-			t.Errorf("ParsePath(%q): got %+v, want an error", path, v)
-		}
+		v, err := catalog.ParsePath(path)
+		must.Hold(t, err != nil, "ParsePath(%q): got %+v, want an error", path, v)
 	}
 }
 
@@ -285,43 +153,7 @@ func TestAll(t *testing.T) {
 	for i, v := range all {
 		got[i] = v.Path()
 	}
-	want := strings.Fields(`
-		accuracy/2025 accuracy/2026 accuracy/all
-		calendar/2025 calendar/2026
-		careers/constructors/2025 careers/constructors/2026 careers/constructors/all
-		careers/drivers/2025 careers/drivers/2026 careers/drivers/all
-		changes/2025 changes/2026 changes/all changes/log/1 changes/log/2 changes/log/none
-		circuits/2025 circuits/2026 circuits/all
-		drivers
-		forecast forecast-history forecast-history/none
-		forecast-history/session/2025001 forecast-history/session/2026002
-		forecast/none
-		forecast/session/2025001 forecast/session/2026002
-		former-careers/constructors former-careers/drivers
-		head-to-head/2025 head-to-head/2026
-		identifiers/circuits identifiers/constructors identifiers/drivers identifiers/grands-prix
-		live live/none live/session/2025001 live/session/2026002
-		next-race
-		overview overview/2025 overview/2026
-		predictions/2025 predictions/2026 predictions/none
-		predictions/session/2025001 predictions/session/2026002
-		probabilities/2025 probabilities/2026 probabilities/none
-		probabilities/session/2025001 probabilities/session/2026002
-		results/2025 results/2026 results/none
-		results/session/2025001 results/session/2026002
-		sessions sessions/none
-		sessions/session/2025001 sessions/session/2026002
-		standings-progress/constructors/2025 standings-progress/constructors/2026
-		standings-progress/drivers/2025 standings-progress/drivers/2026
-		standings/constructors/2025 standings/constructors/2026
-		standings/drivers/2025 standings/drivers/2026
-		title-odds/2025 title-odds/2026
-		track-record/2025 track-record/2026 track-record/all
-		weekends/2025 weekends/2026 weekends/none
-		weekends/session/2025001 weekends/session/2026002`)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	golden.File(t, "testdata/all.txt", strings.Join(got, "\n")+"\n")
 	must.Hold(t, slices.IsSorted(got), "not in ascending order of path")
 }
 
@@ -343,12 +175,9 @@ func TestTargetsSelectTheirVariant(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for i := range catalog.Endpoints {
 		e := &catalog.Endpoints[i]
-		if got, ok := catalog.Lookup(e.Path); !ok || got != i {
-			t.Errorf("Lookup(%q): got %v, %v", e.Path, got, ok)
-		}
-		if e.Path != "/"+string(e.Name) {
-			t.Errorf("%s: got path %s", e.Name, e.Path)
-		}
+		got, ok := catalog.Lookup(e.Path)
+		must.Hold(t, ok && got == i, "Lookup(%q): got %v, %v", e.Path, got, ok)
+		must.Hold(t, e.Path == "/"+string(e.Name), "%s: got path %s", e.Name, e.Path)
 	}
 	for _, path := range []string{"", "/", "/standings/", "standings", "//standings", "/Standings", "/standing%73"} {
 		if i, ok := catalog.Lookup(path); ok {

@@ -27,22 +27,9 @@ type contents struct {
 	Errors    []errorRow
 	Requests  []string // request targets worth trying, of all endpoints
 
-	Samples, Verifiers, Downloads []Sample
+	Status []fieldRow // of /status
+	Uptime []fieldRow // of /uptime.json
 
-	Seasons, Proxy Sample
-
-	Coverage []Covered
-	Changes  []Change
-	Cadence  []Cadence
-	Status   []fieldRow // of /status
-	Uptime   []fieldRow // of /uptime.json
-
-	Tasks         []Task
-	Database      []Sample
-	Settle        Sample
-	Wins, Settled string // printed
-
-	States    []State
 	Way       []box
 	WayHeight int
 	chart
@@ -67,11 +54,9 @@ type endpoint struct {
 	Requests []string   // request targets worth trying
 	Body     *bodyTable // nil: the answer is a file
 
-	Downloads []Sample // the programs that keep that file
-	Seasons   Sample
-	Tables    []table // in that file
-	Examples  []example
-	Chart     *chart // of its number
+	Tables   []table // in that file
+	Examples []example
+	Chart    *chart // of its number
 }
 
 // message is a message to receivers of webhooks.
@@ -122,9 +107,7 @@ func (d *document) contents() *contents {
 		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
 		Description: strings.Split(d.Info.Description, "\n"),
 		Requests:    []string{"/api/v1/next-race"},
-		Samples:     Samples(), Verifiers: Verifiers(), Downloads: Downloads(), Seasons: Seasons(), Proxy: Proxy(), Coverage: Coverage(), Changes: Changes(),
-		Cadence: Cadences(), Tasks: Tasks(), Database: Database(), Settle: Settle(), Wins: Printed("wins"), Settled: Printed("settle"),
-		States: States(), chart: calibration(),
+		chart:       calibration(),
 	}
 	c.Way, c.WayHeight = way()
 	for _, path := range d.Paths {
@@ -186,7 +169,7 @@ func (d *document) endpoint(path string, get operation) endpoint {
 	ok, _ := get.Responses.Get("200")
 	content, document := ok.Content["application/json"]
 	if !document {
-		e.Downloads, e.Seasons, e.Tables = Downloads(), Seasons(), tables()
+		e.Tables = tables()
 		return e // a file
 	}
 	e.Body = d.bodyTable(content.Schema)

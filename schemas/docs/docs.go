@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -125,7 +126,9 @@ func render() []Document {
 	check(json.Unmarshal(schemas.OpenAPIJSON(), &api))
 	contents := api.contents()
 	parsed := template.Must(frame.New(asset("page.css")).Funcs(template.FuncMap{
-		"prose": prose, "paragraphs": paragraphs, "sandboxSample": Sandbox,
+		"prose": prose, "paragraphs": paragraphs, "sandboxSample": Sandbox, "samples": Samples, "verifiers": Verifiers, "downloads": Downloads,
+		"seasons": Seasons, "proxy": Proxy, "database": Database, "settle": Settle, "printed": Printed, "tasks": Tasks, "states": States,
+		"coverage": Coverage, "cadences": Cadences, "changes": Changes,
 		"sandboxKinds": func() []catalog.SandboxKind { return catalog.SandboxKinds[:] },
 	}).ParseFS(assets, "page.html", "guide.html", "sandbox.html"))
 	fill := func(name string, data any) string {
@@ -257,12 +260,7 @@ func (c Covered) Years() int { return int(figure(c.From)) - 1950 }
 
 // Coverage lists facts by the first season that has them. Column is one of File in the download of a season.
 func Coverage() []Covered {
-	rows := rowsOf("coverage.csv")
-	all := make([]Covered, 0, len(rows))
-	for _, row := range rows {
-		all = append(all, Covered{row[0], row[1], row[2], row[3], row[4], row[5]})
-	}
-	return all
+	return rowsOf("coverage.csv", func(r []string) Covered { return Covered{r[0], r[1], r[2], r[3], r[4], r[5]} })
 }
 
 // ChangesFeed is the path of the feed of Changes.
@@ -277,12 +275,7 @@ type Change struct{ Version, Date, Text string }
 
 // Changes lists the changes of the API, the newest first. A new one is a line at the top of changes.csv.
 func Changes() []Change {
-	rows := rowsOf("changes.csv")
-	all := make([]Change, 0, len(rows))
-	for _, row := range rows {
-		all = append(all, Change{row[0], row[1], row[2]})
-	}
-	return all
+	return rowsOf("changes.csv", func(r []string) Change { return Change{r[0], r[1], r[2]} })
 }
 
 // Cadence is how often the answers of an endpoint changed in a recorded season: in a race weekend, in a week between two,
@@ -291,12 +284,7 @@ type Cadence struct{ Endpoint, Weekend, Between, Winter, Note string }
 
 // Cadences lists the endpoints by how often their answers change.
 func Cadences() []Cadence {
-	rows := rowsOf("cadence.csv")
-	all := make([]Cadence, 0, len(rows))
-	for _, row := range rows {
-		all = append(all, Cadence{row[0], row[1], row[2], row[3], row[4]})
-	}
-	return all
+	return rowsOf("cadence.csv", func(r []string) Cadence { return Cadence{r[0], r[1], r[2], r[3], r[4]} })
 }
 
 // changesFeed returns the changes as the Atom document of RFC 4287. The place of a change from the oldest is its
@@ -341,7 +329,7 @@ func changesFeed() []byte {
 
 // tables lists the files of a download with their columns.
 func tables() (all []table) {
-	for _, row := range rowsOf("columns.csv") {
+	for _, row := range rowsOf("columns.csv", slices.Clone) {
 		if len(all) == 0 || all[len(all)-1].File != row[0] {
 			all = append(all, table{File: row[0]})
 		}
@@ -354,11 +342,14 @@ func tables() (all []table) {
 	return all
 }
 
-// rowsOf returns the rows of a table of this folder, without the first.
-func rowsOf(name string) [][]string {
+// rowsOf reads the rows of a table of this folder, without the first.
+func rowsOf[T any](name string, read func(row []string) T) (all []T) {
 	rows, err := csv.NewReader(strings.NewReader(asset(name))).ReadAll()
 	check(err)
-	return rows[1:]
+	for _, row := range rows[1:] {
+		all = append(all, read(row))
+	}
+	return all
 }
 
 // samples returns the program of a name in every language. shell is the name of the first one.

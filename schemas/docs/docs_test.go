@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/schemas"
@@ -134,9 +132,8 @@ func TestSampleSaysWhatABrowserLacks(t *testing.T) {
 // the documents.
 func TestPageIsSelfContained(t *testing.T) {
 	loads := regexp.MustCompile(`(\ssrc="(?:[^/]|//)|@import|\burl\(|<link[^>]*href="[^"/]|<iframe|<object|<embed)`)
-	if found := loads.FindString(page()); found != "" {
-		t.Errorf("the page loads something: %q", found)
-	}
+	found := loads.FindString(page())
+	must.Hold(t, found == "", "the page loads something: %q", found)
 	must.Equal(t, "values that the template refused", 0, strings.Count(page(), "ZgotmplZ"))
 	for _, src := range regexp.MustCompile(`\ssrc="([^"]+)"`).FindAllStringSubmatch(page(), -1) {
 		if !slices.ContainsFunc(docs.Documents(), func(d docs.Document) bool { return d.Path == src[1] }) {
@@ -200,18 +197,14 @@ func TestMarkdownSaysTheSame(t *testing.T) {
 		main, _, _ = strings.Cut(main, `<p class="after">`)
 		want := words.FindAllString(html.UnescapeString(skipped.ReplaceAllString(main, " ")), -1)
 		got := words.FindAllString(strings.Join(strings.SplitN(regexp.MustCompile("(?m)^```.*$|\\]\\([^)]*\\)").ReplaceAllString(byPath[path+".md"], ""), "\n\nPage: "+path, 2), ""), -1)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s.md (-page +markdown):\n%s", path, diff)
-		}
+		must.Equal(t, path+".md", want, got)
 		must.Show(t, "/llms.txt", byPath["/llms.txt"], "("+path+".md)")
 		must.Show(t, "/llms-full.txt", byPath["/llms-full.txt"], byPath[path+".md"])
 	}
-	if want := len(catalog.Endpoints) + 5; pages < want {
-		t.Errorf("got %d pages, want one for each endpoint and a guide", pages)
-	}
-	if n := strings.Count(all("text/markdown"), "|\n|-|"); n < 6 {
-		t.Errorf("got %d tables, want those of the guide", n)
-	}
+	want := len(catalog.Endpoints) + 5
+	must.Hold(t, pages >= want, "got %d pages, want one for each endpoint and a guide", pages)
+	n := strings.Count(all("text/markdown"), "|\n|-|")
+	must.Hold(t, n >= 6, "got %d tables, want those of the guide", n)
 }
 
 // TestMarkdownNamesTheLanguage: a block of code is marked as the language that it is in, and an answer as JSON.
@@ -227,9 +220,8 @@ func TestMarkdownNamesTheLanguage(t *testing.T) {
 		if pattern := begins[language]; pattern != nil && !pattern.MatchString(text) {
 			t.Errorf("marked as %s:\n%.80s", language, text)
 		}
-		if isJSON := json.Valid([]byte(text)); isJSON != (language == "json") {
-			t.Errorf("marked as %q, is JSON: %t\n%.80s", language, isJSON, text)
-		}
+		isJSON := json.Valid([]byte(text))
+		must.Hold(t, isJSON == (language == "json"), "marked as %q, is JSON: %t\n%.80s", language, isJSON, text)
 	}
 	for language := range begins {
 		if count[language] < len(catalog.Endpoints) {

@@ -58,7 +58,7 @@ if ($("sandbox-now")) {
       for (const { w, row } of rows) {
         const runs = Date.parse(w.begins_at) <= now();
         row.hidden = Date.parse(w.ends_at) <= now();
-        row.replaceChildren(make("b", {}, w.kind), `: ${runs ? "ends " + left(w.ends_at) : "begins " + left(w.begins_at)}, lights out ${left(w.lights_out)} (${new Date(w.lights_out).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", timeZoneName: "short" })})`);
+        row.replaceChildren(make("b", {}, w.kind), `: ${runs ? "ends " + left(w.ends_at) : "begins " + left(w.begins_at)}, lights out ${left(w.lights_out)} (${new Date(w.lights_out).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" })})`);
       }
     };
     tick();
@@ -104,17 +104,22 @@ $("copy-page").addEventListener("click", (e) => copy(e.target, fetch(document.qu
 // Search reads the Markdown of all pages once, and lists the parts that have all the words.
 // Words of six letters and more are also found without the blanks and hyphens of the text: timezone finds time zone.
 const squeezed = (text) => text.replace(/[\s-]+/g, ""), alike = (w) => (w.length > 5 ? squeezed(w) : "\n");
-const has = (part, word) => [word, also[word] ?? word].some((w) => part.all.includes(w) || part.squeezed.includes(alike(w)));
-const spelt = (part, word) => (part.all.includes(word) || !part.all.includes(also[word] ?? word) ? word : also[word]); // as the part spells it
+const stem = (word) => word.replace(/(?<=.{4})(ations?|ions?|ments?|ings?|als?|ed|es|s)$/, "");
+const forms = (word) => [word, also[word] ?? also[word.replace(/s$/, "")] ?? also[stem(word)] ?? word, stem(word)];
+const has = (part, word) => forms(word).some((w) => part.all.includes(w) || part.squeezed.includes(alike(w)));
+const spelt = (part, word) => forms(word).find((w) => part.all.includes(w)) ?? word; // as the part spells it
 const literal = RegExp.escape ?? ((w) => w.replace(/\W/g, "\\$&"));
 const count = (text, w) => text.toLowerCase().split(new RegExp(`(?<![a-z])${literal(w)}`)).length - 1; // points is not in endpoints
-const named = (name, word) => [word, also[word] ?? word].some((w) => count(name, w) > 0);
+const named = (name, word) => forms(word).some((w) => count(name, w) > 0);
 // Words of readers, and the words of the pages for the same thing.
 const also = {
-  api_key: "key", apikey: "key", authentication: "authorization", betting: "odds", changelog: "changes of the api", delay: "valid_until", dnf: "did_not_finish",
-  dns: "did_not_start", dsq: "disqualified", embed: "widget", excel: "csv", ical: "calendar.ics", iframe: "widget", lag: "valid_until", latency: "valid_until",
-  license: "licence", pandas: "csv", polling: "poll", postpone: "postponed", push: "webhook", quota: "limit", rescheduled: "round_moved", retired: "did_not_finish",
-  rss: "atom", sdk: "openapi", sla: "/status", spreadsheet: "csv", throttle: "limit", throttling: "limit", tires: "tyres", typescript: "openapi", uptime: "/status",
+  api_key: "key", apikey: "key", authentication: "authorization", betting: "odds", changelog: "changes of the api", chatgpt: "llms.txt", daylight: "time zone", delay: "valid_until",
+  dnf: "did_not_finish", dns: "did_not_start", downtime: "/status", dsq: "disqualified", embed: "widget", excel: "csv", headshot: "portrait", historic: "1950", historical: "1950", history: "1950",
+  ical: "calendar.ics", iframe: "widget", java: "openapi", lag: "valid_until", laptime: "fastest lap", latency: "valid_until", license: "licence", login: "bearer", mcp: "llms.txt",
+  notification: "webhook", npm: "openapi", oauth: "bearer", outage: "/status", pagination: "pages", paging: "pages", pandas: "csv", photo: "portrait", php: "openapi", polling: "poll",
+  postman: "openapi", postpone: "postponed", price: "tier", pricing: "tier", push: "webhook", quota: "limit", realtime: "lap by lap", rescheduled: "round_moved", retired: "did_not_finish",
+  rss: "atom", saving: "time zone", sdk: "openapi", sla: "/status", spreadsheet: "csv", sse: "webhook", stream: "webhook", throttle: "limit", throttling: "limit", tire: "tyre", typescript: "openapi",
+  uptime: "/status", websocket: "webhook",
 };
 const search = $("search"), words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 let parts;
@@ -124,17 +129,17 @@ search.addEventListener("input", async () => {
     const [title, , address] = page.split("\n"), path = address.replace("Page: ", "");
     return page.split(/^## /m).map((text, i) => ({ path, title, prose: text.replace(/^```.*?^```/gms, ""), part: i ? text.split("\n", 1)[0].replaceAll("`", "") : "", text: text.replace(/[`*|]|^Page: .*$|\]\([^)]*\)/gm, "").replace(/\s+/g, " ") }));
   })).then((all) => all.map((p) => ({ ...p, all: (p.title + p.text).toLowerCase(), squeezed: squeezed((p.title + p.text).toLowerCase()) })));
-  const all = await parts, wanted = words(search.value);
+  const all = await parts, whole = squeezed(search.value.toLowerCase()), wanted = also[whole] ? [whole] : words(search.value);
   const found = wanted.length ? all.filter((p) => wanted.every((w) => has(p, w))) : [];
   // A page named like a word comes first, then a part named like it, then the text, without its programs, that has it most often.
-  const rank = new Map(found.map((p) => [p, wanted.reduce((sum, w) => sum + (named(p.title, w) ? 4 : 0) + (named(p.part, w) ? 2 : 0) + Math.min(1, count(p.prose, spelt(p, w)) / 10), 0)]));
+  const rank = new Map(found.map((p) => [p, wanted.reduce((sum, w) => sum + (named(p.title, w) ? 4 : 0) + (named(p.part, w) ? 2 : 0) + Math.min(1, count(p.prose, spelt(p, w)) / 10), wanted.length > 1 && p.squeezed.includes(whole) ? 3 : 0)]));
   found.sort((a, b) => rank.get(b) - rank.get(a));
   const shown = found.filter((p, i) => found.slice(0, i).filter((q) => q.path === p.path).length < 2); // two parts of a page at most
   $("found").textContent = found.length ? String(found.length) : "";
   $("hits").replaceChildren(...shown.slice(0, 12).map((p) => {
-    const forms = wanted.map((w) => spelt(p, w)), at = Math.max(0, p.text.toLowerCase().indexOf(forms[0]) - 40), excerpt = make("small", {});
-    excerpt.append(...p.text.slice(at, at + 130).split(new RegExp(`(${forms.map(literal).join("|")})`, "i")).map((t, i) => (i % 2 ? make("mark", {}, t) : t)));
-    return make("li", {}, make("a", { href: `${p.path}?find=${encodeURIComponent(forms.join(" "))}` }, p.part ? `${p.title} › ${p.part}` : p.title, excerpt));
+    const found = wanted.map((w) => spelt(p, w)), at = Math.max(0, p.text.toLowerCase().indexOf(found[0]) - 40), excerpt = make("small", {});
+    excerpt.append(...p.text.slice(at, at + 130).split(new RegExp(`(${found.map(literal).join("|")})`, "i")).map((t, i) => (i % 2 ? make("mark", {}, t) : t)));
+    return make("li", {}, make("a", { href: `${p.path}?find=${encodeURIComponent(found.join(" "))}` }, p.part ? `${p.title} › ${p.part}` : p.title, excerpt));
   }));
   if (wanted.length && !found.length) $("hits").append(make("li", { role: "status" }, "No page has all of these words. Try one word, or a shorter one."));
 });
@@ -275,5 +280,11 @@ $("year")?.addEventListener("input", () => {
 // A stacked table of a phone has no head, so each cell after the first begins with its column's.
 for (const table of document.querySelectorAll(".stack")) {
   const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
-  for (const row of table.tBodies[0]?.rows ?? []) [...row.cells].forEach((cell, i) => { if (i && heads[i]) cell.dataset.head = heads[i]; });
+  for (const row of table.tBodies[0]?.rows ?? []) {
+    let column = 0;
+    for (const cell of row.cells) {
+      if (column && heads[column]) cell.dataset.head = heads[column];
+      column += cell.colSpan;
+    }
+  }
 }

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -67,12 +68,9 @@ type State struct {
 
 // States lists the states of a round in the order of the way.
 func States() []State {
-	rows := rowsOf("states.csv")
-	all := make([]State, 0, len(rows))
-	for _, r := range rows {
-		all = append(all, State{r[0], r[1], r[2], r[3], r[8], r[9], r[4] == "yes", r[7] == "yes", int(figure(r[5])), int(figure(r[6]))})
-	}
-	return all
+	return rowsOf("states.csv", func(r []string) State {
+		return State{r[0], r[1], r[2], r[3], r[8], r[9], r[4] == "yes", r[7] == "yes", int(figure(r[5])), int(figure(r[6]))}
+	})
 }
 
 // box is a state with the coordinates of the drawing.
@@ -117,7 +115,7 @@ type chart struct {
 func calibration() (c chart) {
 	across := func(percent float64) int { return 40 + int(math.Round(percent*3)) }
 	up := func(percent float64) int { return 290 - int(math.Round(percent*2.8)) }
-	for _, r := range rowsOf("calibration.csv") {
+	for _, r := range rowsOf("calibration.csv", slices.Clone) {
 		c.Calibration = append(c.Calibration, point{r[1], r[2], across(figure(r[1])), up(figure(r[2])), up(figure(r[3])), up(figure(r[4]))})
 		c.CalibrationRaces += int(figure(r[0]))
 	}

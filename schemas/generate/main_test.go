@@ -10,8 +10,6 @@ import (
 
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestCommittedFilesAreCurrent compares the generated files with the committed ones.
@@ -23,9 +21,7 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 			t.Errorf("%v: run go generate ./schemas", err)
 			continue
 		}
-		if diff := cmp.Diff(string(committed), string(files[name])); diff != "" {
-			t.Errorf("%s differs: run go generate ./schemas (-committed +generated):\n%s", name, diff)
-		}
+		must.Equal(t, name+": run go generate ./schemas", string(committed), string(files[name]))
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 )
 
 func TestObject(t *testing.T) {
-	var o ordered.Object[ordered.Object[int]]
-	must.Do(t, json.Unmarshal([]byte(` {"b":{"z":1,"a":2},"a":{}} `), &o))
+	o := must.JSON[ordered.Object[ordered.Object[int]]](t, []byte(` {"b":{"z":1,"a":2},"a":{}} `))
 	want := ordered.Object[ordered.Object[int]]{
 		{Name: "b", Value: ordered.Object[int]{{Name: "z", Value: 1}, {Name: "a", Value: 2}}},
 		{Name: "a", Value: ordered.Object[int]{}},
@@ -21,9 +20,8 @@ func TestObject(t *testing.T) {
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Error(diff)
 	}
-	if b, ok := o.Get("b"); !ok || len(b) != 2 {
-		t.Errorf("Get(b): got %v, %t", b, ok)
-	}
+	b, ok := o.Get("b")
+	must.Hold(t, ok && len(b) == 2, "Get(b): got %v, %t", b, ok)
 	if c, ok := o.Get("c"); ok {
 		t.Errorf("Get(c): got %v, want nothing", c)
 	}

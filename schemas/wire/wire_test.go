@@ -45,9 +45,8 @@ func TestInstantReads(t *testing.T) {
 		`"2026-11-22T04:00:00+00:00"`, `"2026-11-22T04:00:00Z"`, `"2026-11-21T20:00:00-08:00"`,
 	} {
 		var got wire.Instant
-		if err := json.Unmarshal([]byte(text), &got); err != nil || !time.Time(got).Equal(lights) {
-			t.Errorf("%s: got %s, %v, want %s", text, got, err, lights)
-		}
+		err := json.Unmarshal([]byte(text), &got)
+		must.Hold(t, err == nil && time.Time(got).Equal(lights), "%s: got %s, %v, want %s", text, got, err, lights)
 	}
 	for _, text := range []string{`""`, `"2026-11-22"`, `1763784000`, `{}`} {
 		var got wire.Instant
@@ -166,9 +165,8 @@ func TestUnknownIsAbsent(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := marshal(t, tt.body); got != tt.want {
-				t.Errorf(" got %s\nwant %s", got, tt.want)
-			}
+			got := marshal(t, tt.body)
+			must.Hold(t, got == tt.want, " got %s\nwant %s", got, tt.want)
 		})
 	}
 }
@@ -248,16 +246,14 @@ func TestCountdownMovesOnAtTheStart(t *testing.T) {
 		{baku.Add(-time.Second), &c.Rounds[1]},
 		{baku, nil},
 	} {
-		if got := c.Next(tt.now); got != tt.want {
-			t.Errorf("at %s: got %v, want %v", tt.now, got, tt.want)
-		}
+		got := c.Next(tt.now)
+		must.Hold(t, got == tt.want, "at %s: got %v, want %v", tt.now, got, tt.want)
 	}
 }
 
 func TestCountdownRefuses(t *testing.T) {
-	if r, err := wire.NewCountdownRound(wire.NextRace{Name: "n"}); err == nil {
-		t.Errorf("without a start: got %v, want an error", r)
-	}
+	r, err := wire.NewCountdownRound(wire.NextRace{Name: "n"})
+	must.Hold(t, err != nil, "without a start: got %v, want an error", r)
 	if r, err := wire.NewCountdownRound(wire.NextRace{Name: "n", DateStart: wire.Instant(monza.Add(1))}); err == nil {
 		t.Errorf("with part of a second: got %v, want an error", r)
 	}
