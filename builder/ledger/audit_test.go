@@ -2,7 +2,9 @@ package ledger_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -34,6 +37,47 @@ func mustBlame(t *testing.T, r ledger.Findings, key string) {
 	if r.Err() == nil {
 		t.Error("a report with faults has no error")
 	}
+}
+
+// mustSay is mustBlame, and compares all faults with a golden.
+func mustSay(t *testing.T, r ledger.Findings, key string) {
+	t.Helper()
+	mustBlame(t, r, key)
+	golden.Sentence(t, t.Name(), fmt.Sprint(r.Faults))
+}
+
+// script appends the life of a round, six files with those of openWith.
+var script = []func(s ledger.RoundRecord) (time.Time, []ledger.Event){
+	func(ledger.RoundRecord) (time.Time, []ledger.Event) {
+		return start.Add(-3 * time.Hour), one(ledger.Freeze(monaco, pick, start, false))
+	},
+	func(s ledger.RoundRecord) (time.Time, []ledger.Event) {
+		return start.Add(-2 * time.Hour), s.Postpone(start, "flood")
+	},
+	func(s ledger.RoundRecord) (time.Time, []ledger.Event) {
+		return start.Add(-time.Hour), one(s.Reinstate(start.Add(24*time.Hour), "dry"))
+	},
+	func(s ledger.RoundRecord) (time.Time, []ledger.Event) {
+		return start.Add(30 * time.Hour), one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
+	},
+}
+
+func runScript(ctx context.Context, store blob.Store) error {
+	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder", "")
+	if err != nil {
+		return err
+	}
+	if err := appendEvents(ctx, l, opened, keyEvent(monaco, 2026, "monaco")); err != nil {
+		return err
+	}
+	for _, do := range script {
+		s, _ := l.Fold().Record(monaco)
+		at, events := do(s)
+		if err := appendEvents(ctx, l, at, events...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestAuditReports(t *testing.T) {
@@ -176,7 +220,7 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 			if len(breaches) != 1 || (c.want != nil && !errors.Is(breaches[0].Err, c.want)) {
 				t.Errorf("breaches: got %v, want one, %v", breaches, c.want)
 			}
-			mustBlame(t, audit(t, store), key)
+			mustSay(t, audit(t, store), key)
 		})
 	}
 }
@@ -210,13 +254,13 @@ func TestAuditMarksPicksAfterAMissedStart(t *testing.T) {
 
 func TestAuditOfOtherThings(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
-		mustBlame(t, audit(t, newStore(t)), ledger.Key(1))
+		mustSay(t, audit(t, newStore(t)), ledger.Key(1))
 	})
 	t.Run("a foreign file", func(t *testing.T) {
 		store := newStore(t)
 		l := openWith(t, store)
 		must.Get(store.Create(t.Context(), "ledger/3.json", []byte("{}")))(t)
-		mustBlame(t, audit(t, store), "ledger/3.json")
+		mustSay(t, audit(t, store), "ledger/3.json")
 		must.Succeed(t, "a reader stumbles over it", must.Err(l.Refresh(t.Context())))
 	})
 	t.Run("a hole", func(t *testing.T) {
@@ -224,7 +268,7 @@ func TestAuditOfOtherThings(t *testing.T) {
 		must.Do(t, runScript(t.Context(), store))
 		must.Do(t, store.Delete(t.Context(), ledger.Key(4)))
 		r := audit(t, store)
-		mustBlame(t, r, ledger.Key(4))
+		mustSay(t, r, ledger.Key(4))
 		if r.Head.Seq != 3 {
 			t.Errorf("head: got file %d, want 3, the last before the hole", r.Head.Seq)
 		}
@@ -242,7 +286,7 @@ func TestAuditOfOtherThings(t *testing.T) {
 		store := memblob.New()
 		openWith(t, store)
 		rewrite(t, store, 2, func(f *ledger.File) { f.Kind = ledger.Simulated })
-		mustBlame(t, audit(t, store), ledger.Key(2))
+		mustSay(t, audit(t, store), ledger.Key(2))
 	})
 	t.Run("time runs backwards", func(t *testing.T) {
 		store := memblob.New()

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/golden"
 )
 
 // The steps that the cases of TestRules begin with. Each returns events for the state so far.
@@ -56,6 +58,14 @@ func raw(at time.Time, events ...ledger.Event) step {
 // errAny stands for any refusal without a named reason.
 var errAny = errors.New("any refusal")
 
+// ends fails unless err is the wanted end of a step; nil stands for no refusal.
+func ends(t *testing.T, name string, want, err error) {
+	t.Helper()
+	if refused := errors.Is(want, errAny) && err != nil; !refused && !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", name, err, want)
+	}
+}
+
 // Every rule, from both sides: the last step of a case is the one that is accepted or refused.
 func TestRules(t *testing.T) {
 	var (
@@ -82,6 +92,7 @@ func TestRules(t *testing.T) {
 	cancelAlone := ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "flood"}
 	postponeAlone := ledger.Event{Type: ledger.RoundPostponed, Session: monaco, Reason: "flood"}
 
+	said := make(map[string]string) // how the last step ends
 	for name, c := range map[string]struct {
 		steps []step
 		want  error // nil: accepted
@@ -197,6 +208,7 @@ func TestRules(t *testing.T) {
 			l := openWith(t, newStore(t))
 			for i, step := range c.steps {
 				err := appendEvents(t.Context(), l, step.at, step.events(session(t, l.Fold()))...)
+				said[name] = fmt.Sprint(err)
 				var refused *ledger.RefusedError
 				switch {
 				case i < len(c.steps)-1 || c.want == nil:
@@ -211,6 +223,7 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+	golden.Inputs(t, "testdata/rules.txt", said)
 }
 
 func key(session int64, year int, gp season.GrandPrixID) ledger.KeyAssignment {
@@ -225,42 +238,37 @@ func keyEvent(session int64, year int, gp season.GrandPrixID) ledger.Event {
 	return keysEvent(key(session, year, gp))
 }
 
+// TestClassificationIsSane: the golden file has the refusal of each classification, or <nil>.
 func TestClassificationIsSane(t *testing.T) {
 	row := func(driver season.DriverID, position int, points float64, shared bool) ledger.Row {
 		return ledger.Row{Driver: driver, Team: "team", Position: position, Points: points, Shared: shared}
 	}
 	good := rows("leclerc", "norris", "russell")
-	for name, c := range map[string]struct {
-		rows []ledger.Row
-		ok   bool
-	}{
-		"plain":                       {good, true},
-		"with retirements":            {append(slices.Clone(good), row("stroll", 0, 0, false), row("alonso", 0, 0, false)), true},
-		"a place nobody holds":        {append(slices.Clone(good), row("stroll", 18, 0, false)), true},
-		"half points":                 {[]ledger.Row{row("norris", 1, 12.5, false)}, true},
-		"a shared win":                {[]ledger.Row{row("fagioli", 1, 4, false), row("fangio", 1, 4, true), row("gonzalez", 2, 6, false), row("fangio", 11, 0, false)}, true},
-		"a second car, not raced":     {[]ledger.Row{row("x", 1, 9, false), row("stommelen", 6, 1, false), row("stommelen", 0, 0, false)}, true},
-		"empty":                       {nil, false},
-		"no winner":                   {[]ledger.Row{row("norris", 2, 18, false)}, false},
-		"a place taken twice":         {append(slices.Clone(good), row("stroll", 2, 0, false)), false},
-		"a driver placed twice":       {append(slices.Clone(good), row("norris", 4, 12, false)), false},
-		"a position below 1":          {append(slices.Clone(good), row("stroll", -1, 0, false)), false},
-		"negative points":             {append(slices.Clone(good), row("stroll", 4, -1, false)), false},
-		"points that are no number":   {append(slices.Clone(good), row("stroll", 4, math.NaN(), false)), false},
-		"points without end":          {append(slices.Clone(good), row("stroll", 4, math.Inf(1), false)), false},
-		"a row without a driver":      {append(slices.Clone(good), row("", 4, 0, false)), false},
-		"a row without a team":        {append(slices.Clone(good), ledger.Row{Driver: "stroll", Position: 4}), false},
-		"the first of a place shares": {[]ledger.Row{row("fangio", 1, 4, true), row("fagioli", 1, 4, false)}, false},
+	said := make(map[string]string)
+	for name, classified := range map[string][]ledger.Row{
+		"plain":                       good,
+		"with retirements":            append(slices.Clone(good), row("stroll", 0, 0, false), row("alonso", 0, 0, false)),
+		"a place nobody holds":        append(slices.Clone(good), row("stroll", 18, 0, false)),
+		"half points":                 {row("norris", 1, 12.5, false)},
+		"a shared win":                {row("fagioli", 1, 4, false), row("fangio", 1, 4, true), row("gonzalez", 2, 6, false), row("fangio", 11, 0, false)},
+		"a second car, not raced":     {row("x", 1, 9, false), row("stommelen", 6, 1, false), row("stommelen", 0, 0, false)},
+		"empty":                       {},
+		"no winner":                   {row("norris", 2, 18, false)},
+		"a place taken twice":         append(slices.Clone(good), row("stroll", 2, 0, false)),
+		"a driver placed twice":       append(slices.Clone(good), row("norris", 4, 12, false)),
+		"a position below 1":          append(slices.Clone(good), row("stroll", -1, 0, false)),
+		"negative points":             append(slices.Clone(good), row("stroll", 4, -1, false)),
+		"points that are no number":   append(slices.Clone(good), row("stroll", 4, math.NaN(), false)),
+		"points without end":          append(slices.Clone(good), row("stroll", 4, math.Inf(1), false)),
+		"a row without a driver":      append(slices.Clone(good), row("", 4, 0, false)),
+		"a row without a team":        append(slices.Clone(good), ledger.Row{Driver: "stroll", Position: 4}),
+		"the first of a place shares": {row("fangio", 1, 4, true), row("fagioli", 1, 4, false)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			l := openWith(t, newStore(t))
-			s := session(t, l.Fold())
-			err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(c.rows, start, ""))
-			if (err == nil) != c.ok {
-				t.Errorf("got %v, want accepted: %v", err, c.ok)
-			}
-		})
+		l := openWith(t, newStore(t))
+		s := session(t, l.Fold())
+		said[name] = fmt.Sprint(appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(classified, start, "")))
 	}
+	golden.Inputs(t, "testdata/classifications.txt", said)
 }
 
 // A decision about the round keeps the pick or voids it.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/builder/ledger"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -149,6 +150,12 @@ func TestSecondClock(t *testing.T) {
 				t.Errorf("another clock: got %v, want %v", err, tt.want)
 			} else if tt.within > 0 && err != nil {
 				t.Errorf("a clock that may be %s off: got %v", tt.within, err)
+			}
+			for range 2 { // a clock that cannot be read counts in neither
+				err := l.CheckClock(t.Context(), now)
+				ahead := tt.err == nil && now.Sub(tt.second) > time.Minute+tt.within
+				must.Hold(t, errors.Is(err, ledger.ErrClock) == ahead, "the clock of the caller, ahead %t: got %v", ahead, err)
+				golden.Sentence(t, t.Name(), err)
 			}
 		})
 	}

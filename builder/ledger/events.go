@@ -36,8 +36,18 @@ const (
 // SourceActor names a source at a revision as an actor.
 func SourceActor(source, revision string) string { return sourcePrefix + source + "@" + revision }
 
+// SourceOf returns the source and the revision of an actor, false for a person.
+func SourceOf(actor string) (source, revision string, ok bool) {
+	text, ok := strings.CutPrefix(actor, sourcePrefix)
+	source, revision, _ = strings.Cut(text, "@")
+	return source, revision, ok
+}
+
 // IsSource says that the actor is a source, and no person.
-func IsSource(actor string) bool { return strings.HasPrefix(actor, sourcePrefix) }
+func IsSource(actor string) bool {
+	_, _, ok := SourceOf(actor)
+	return ok
+}
 
 // Type is the kind of an event.
 type Type string
@@ -417,10 +427,7 @@ func DecodeFile(data []byte) (File, error) {
 	if f.Format < firstFormat {
 		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats %d to %d", f.Format, firstFormat, Format)
 	}
-	canonical, err := f.Encode()
-	if err != nil {
-		return File{}, err
-	}
+	canonical, _ := f.Encode() // a decoded file can be encoded
 	if bytes.Equal(canonical, data) {
 		return f, nil
 	}

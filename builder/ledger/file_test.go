@@ -137,6 +137,10 @@ func TestAssignKeys(t *testing.T) {
 			{Session: 2026006, Year: 2026, GrandPrix: "portugal"},
 			{Session: 2026005, Year: 2026, GrandPrix: "spain"},
 		}},
+		{"two of one taken number", []season.Season{{Year: 2026, Rounds: []season.Round{{Number: 1, GrandPrix: "qatar"}, {Number: 1, GrandPrix: "texas"}}}}, []ledger.KeyAssignment{
+			{Session: 2026007, Year: 2026, GrandPrix: "qatar"},
+			{Session: 2026008, Year: 2026, GrandPrix: "texas"},
+		}},
 	} {
 		got, err := ledger.AssignKeys(l.Fold(), c.seasons)
 		if err != nil {

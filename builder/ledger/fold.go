@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridcast/builder/season"
+	"gridcast/snapshots/blob/chain"
 )
 
 // Fold is the sum of a ledger's events up to some instant. It is immutable and safe for concurrent use. Callers
@@ -362,6 +363,9 @@ func (s *Fold) add(f File, head Head) {
 func (s *Fold) admit(events []Event) (*Fold, error) {
 	trial := s.clone()
 	for _, e := range events {
+		if err := errors.Join(chain.CheckText("actor", e.Actor), chain.CheckText("reason", e.Reason)); err != nil {
+			return nil, &RefusedError{Event: e, Err: err}
+		}
 		if err := trial.Check(e); err != nil {
 			return nil, err
 		}
@@ -592,11 +596,11 @@ func renameRows(rows []Row, current func(season.DriverID) season.DriverID) []Row
 }
 
 // Trial returns the fold that appending the events at the instant would give. It refuses the events that the
-// rules of Append refuse. s stays unchanged.
+// rules of Append refuse. An event without an actor counts as that of a person. s stays unchanged.
 func (s *Fold) Trial(at time.Time, events []Event) (*Fold, error) {
 	events = slices.Clone(events)
 	for i, e := range events {
-		e.ID, e.Actor = "trial", "trial"
+		e.ID, e.Actor = "trial", cmp.Or(e.Actor, "trial")
 		events[i] = s.stamp(e, at.UTC().Round(0))
 	}
 	return s.admit(events)

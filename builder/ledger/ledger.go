@@ -297,11 +297,6 @@ func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide fu
 // write checks the events and creates the file after the head. It returns false if another process created that
 // file first.
 func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error) {
-	for _, e := range events {
-		if err := errors.Join(chain.CheckText("actor", e.Actor), chain.CheckText("reason", e.Reason)); err != nil {
-			return false, &RefusedError{Event: e, Err: err}
-		}
-	}
 	if _, err := l.Fold().admit(events); err != nil {
 		return false, err
 	}
@@ -310,10 +305,10 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	}
 	head := l.Head()
 	data, err := File{Seq: head.Seq + 1, Previous: head.Hash, Kind: l.kind, Events: events}.Encode()
-	if err != nil {
-		return false, err
+	if err == nil {
+		_, err = DecodeFile(data)
 	}
-	if _, err := DecodeFile(data); err != nil {
+	if err != nil {
 		return false, fmt.Errorf("the events cannot be written down as they are: %w", err)
 	}
 	// The random ids make the file differ from every other writer's, so a lost answer can be resolved.
@@ -323,23 +318,29 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	return true, l.extend([]chain.File{{Seq: head.Seq + 1, Data: data}})
 }
 
-// CheckClock returns ErrClock if the caller's clock, which shows at, is more than MaxAhead ahead of every other clock of a
-// real ledger that can be read. Append is stricter: one clock is enough to refuse an event for ever.
+// CheckClock returns ErrClock if the caller's clock, which shows at, is more than a minute ahead of the store's, which all
+// builders share. If the store's cannot be read, the other clocks of a real ledger count. Append is stricter, because an
+// event stays for ever.
 func (l *Ledger) CheckClock(ctx context.Context, at time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var ahead error
-	for _, clock := range l.clocks {
+	for _, clock := range l.clocks { // the store's is the first
 		now, within, err := clock(ctx)
-		switch {
-		case err != nil:
-		case l.kind != Real, at.Sub(now) <= MaxAhead+within:
-			return nil
-		default:
-			ahead = fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written", ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
+		if err != nil {
+			continue
 		}
+		if l.kind == Real && at.Sub(now) > time.Minute+within {
+			return aheadBy(at, now)
+		}
+		return nil
 	}
-	return ahead
+	return nil
+}
+
+// aheadBy is the error for a clock that shows at while another one shows now.
+func aheadBy(at, now time.Time) error {
+	return fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written; a running process takes ten minutes to accept a clock that was set, and a restart accepts it at once",
+		ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
 }
 
 // checkClock compares the events of a real ledger with the other clocks. It skips a clock that cannot be read,
@@ -357,8 +358,7 @@ func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
 			continue
 		}
 		if at := events[0].When(); at.Sub(now) > MaxAhead+within {
-			return fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written",
-				ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
+			return aheadBy(at, now)
 		}
 		for _, e := range events {
 			if e.Type == PickFrozen && !now.Add(-within).Before(e.Start) {

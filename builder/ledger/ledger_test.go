@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -59,7 +62,19 @@ func decideOn(ctx context.Context, l *ledger.Ledger, at time.Time, actor string,
 	if err != nil {
 		return nil, err
 	}
-	return fresh.Append(ctx, at, actor, decide)
+	before := l.Fold()
+	text := func() string {
+		if before.Head().Seq > 8 {
+			return "" // a long fold takes long to print
+		}
+		return fmt.Sprintf("%+v %+v", before, slices.Collect(before.Records()))
+	}
+	was := text()
+	events, err := fresh.Append(ctx, at, actor, decide)
+	if is := text(); is != was {
+		panic("an earlier fold has changed from " + was + " to " + is)
+	}
+	return events, err
 }
 
 func appendEvents(ctx context.Context, l *ledger.Ledger, at time.Time, events ...ledger.Event) error {
@@ -93,6 +108,45 @@ func TestOpenAndLoad(t *testing.T) {
 	}
 	if got := again.Fold(); got.Kind() != ledger.Real || !got.OpenedAt().Equal(opened) {
 		t.Errorf("got a %s ledger opened at %s, want a real one opened at %s", got.Kind(), got.OpenedAt(), opened)
+	}
+}
+
+// TestFailedCalls: an operation returns the error of its nth call to the store, for every n.
+func TestFailedCalls(t *testing.T) {
+	ctx, down := t.Context(), errors.New("down")
+	for name, do := range map[string]func(s blob.Store, fail func()) error{
+		"open": func(s blob.Store, fail func()) error {
+			fail()
+			return must.Err(ledger.Open(ctx, s, ledger.Real, opened, "builder", ""))
+		},
+		"load":  func(s blob.Store, fail func()) error { fail(); return must.Err(ledger.Load(ctx, s, ledger.Real)) },
+		"audit": func(s blob.Store, fail func()) error { fail(); return must.Err(ledger.Audit(ctx, s)) },
+		"append after another": func(s blob.Store, fail func()) error {
+			fresh := must.Get(must.Get(ledger.Load(ctx, s, ledger.Real))(t).Refresh(ctx))(t)
+			must.Do(t, appendEvents(ctx, must.Get(ledger.Load(ctx, s, ledger.Real))(t), opened, keyEvent(monaco, 2026, "monaco")))
+			fail()
+			return must.Err(fresh.Append(ctx, opened, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return one(keyEvent(2026009, 2026, "spain")), nil }))
+		},
+	} {
+		for n := int64(1); ; n++ {
+			inner := newStore(t)
+			if name != "open" {
+				must.Get(ledger.Open(ctx, inner, ledger.Real, opened, "builder", ""))(t)
+			}
+			var armed atomic.Bool
+			var calls atomic.Int64
+			err := do(faultblob.Wrap(inner, func(context.Context, faultblob.Call) (fate faultblob.Fate) {
+				if armed.Load() && calls.Add(1) == n {
+					fate.Err = down
+				}
+				return fate
+			}), func() { armed.Store(true) })
+			if calls.Load() < n {
+				must.Succeed(t, name, err)
+				break
+			}
+			must.Fail(t, fmt.Sprintf("%s, call %d", name, n), err, down)
+		}
 	}
 }
 
@@ -246,6 +300,23 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
+// TestFirstFile: the first file opens a ledger of a known kind.
+func TestFirstFile(t *testing.T) {
+	for name, f := range map[string]ledger.File{
+		"another event": {Kind: ledger.Real, Events: one(keyEvent(monaco, 2026, "monaco"))},
+		"two kinds":     {Kind: ledger.Real, Events: one(ledger.Event{Type: ledger.Opened, Kind: ledger.Simulated})},
+		"no kind":       {Kind: "toy", Events: one(ledger.Event{Type: ledger.Opened, Kind: "toy"})},
+	} {
+		f.Seq, f.Events[0].ID, f.Events[0].At, f.Events[0].Actor = 1, "A1", opened, "builder"
+		store := memblob.New()
+		must.Get(store.Create(t.Context(), ledger.Key(1), must.Get(f.Encode())(t)))(t)
+		var damage *ledger.DamageError
+		if err := must.Err(ledger.Load(t.Context(), store, ledger.AnyKind)); !errors.As(err, &damage) {
+			t.Errorf("%s: got %v, want damage", name, err)
+		}
+	}
+}
+
 func TestKeysListInOrder(t *testing.T) {
 	last := ""
 	for _, seq := range []int64{1, 2, 9, 10, 99, 100, 12345, 99_999_999} {
@@ -256,29 +327,4 @@ func TestKeysListInOrder(t *testing.T) {
 		last = key
 	}
 	must.Equal(t, "ledger.Key(42)", "ledger/00000042.json", ledger.Key(42))
-}
-
-// BenchmarkAppend appends to a ledger that knows 75 seasons, as a replay does.
-func BenchmarkAppend(b *testing.B) {
-	var seasons []season.Season
-	for year := 1950; year < 2025; year++ {
-		names := make([]season.GrandPrixID, 15)
-		for i := range names {
-			names[i] = season.GrandPrixID(fmt.Sprint("gp-", i))
-		}
-		seasons = append(seasons, calendar(year, names...))
-	}
-	l := must.Get(ledger.Open(b.Context(), memblob.New(), ledger.Simulated, opened, "replay", ""))(b)
-	keys := must.Get(ledger.AssignKeys(l.Fold(), seasons))(b)
-	must.Do(b, appendEvents(b.Context(), l, opened, keysEvent(keys...)))
-	at, next := opened, 0
-	for b.Loop() {
-		at, next = at.Add(time.Hour), (next+1)%len(keys)
-		s, _ := l.Fold().Record(keys[next].Session)
-		events := s.Cancel("no race")
-		if s.Override.Status == ledger.Cancelled {
-			events = one(s.Reinstate(time.Time{}, "a race"))
-		}
-		must.Do(b, appendEvents(b.Context(), l, at, events...))
-	}
 }

@@ -3,12 +3,15 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"gridcast/builder/ledger"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/orders"
 )
 
@@ -127,4 +130,65 @@ func checkEvents(t *testing.T, s blob.Store, processes []orders.Process, outcome
 			t.Errorf("%s: %s", p.Name, outcome)
 		}
 	}
+}
+
+// TestAnswersOfAWrite: a write that fails in each way. After a lost answer the ledger reads back the file and goes on. If it
+// cannot, the caller gets blob.ErrUnknown and no new head.
+func TestAnswersOfAWrite(t *testing.T) {
+	broken, unread := errors.New("disk on fire"), errors.New("no answer")
+	for name, c := range map[string]struct {
+		create, get faultblob.Fate
+		again       bool // every write fails
+		want        error
+	}{
+		"refused, outcome unknown":     {create: faultblob.Fate{Err: blob.ErrUnknown}},
+		"done, answer lost":            {create: faultblob.Fate{Err: blob.ErrUnknown, Applied: true}},
+		"refused, called a conflict":   {create: faultblob.Fate{Err: blob.ErrConflict}},
+		"done, repeat called conflict": {create: faultblob.Fate{Err: blob.ErrConflict, Applied: true}},
+		"refused":                      {create: faultblob.Fate{Err: broken}, want: broken},
+		"never written":                {create: faultblob.Fate{Err: blob.ErrUnknown}, again: true, want: blob.ErrUnknown},
+		"cannot be read back":          {create: faultblob.Fate{Err: blob.ErrUnknown, Applied: true}, get: faultblob.Fate{Err: unread}, want: blob.ErrUnknown},
+	} {
+		inner, created := newStore(t), 0
+		openWith(t, inner)
+		l := must.Get(ledger.Load(t.Context(), faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			switch {
+			case call.Op == faultblob.Create:
+				if created++; created == 1 || c.again {
+					return c.create
+				}
+			case call.Op == faultblob.Get && created > 0:
+				return c.get
+			}
+			return faultblob.Fate{}
+		}), ledger.Real))(t)
+		before := l.Head()
+		err := appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
+		if !errors.Is(err, c.want) || (l.Head() == before) != (c.want != nil) {
+			t.Errorf("%s: got %v and head %v, want %v", name, err, l.Head(), c.want)
+		}
+		mustBeGreen(t, inner)
+	}
+}
+
+// TestConcurrentFreezes: of many goroutines of one process that freeze the pick of a round, one does. The others learn that it
+// is frozen.
+func TestConcurrentFreezes(t *testing.T) {
+	store := newStore(t)
+	l := openWith(t, store)
+	var wait sync.WaitGroup
+	var frozen, refused atomic.Int64
+	for range 16 {
+		wait.Go(func() {
+			switch err := appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); {
+			case err == nil:
+				frozen.Add(1)
+			case errors.Is(err, ledger.ErrAlreadyFrozen):
+				refused.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	must.Hold(t, frozen.Load() == 1 && refused.Load() == 15, "%d froze the pick, %d were refused", frozen.Load(), refused.Load())
+	mustBeGreen(t, store)
 }

@@ -183,15 +183,3 @@ func sameState(t *testing.T, want, got *ledger.Fold) {
 		t.Fatalf("sessions at %v (-want +got):\n%s", want.Head(), diff)
 	}
 }
-
-// A fold stays unchanged while the ledger goes on.
-func TestStatesAreImmutable(t *testing.T) {
-	l := openWith(t, newStore(t))
-	mustAppend(t, l, start.Add(-2*time.Hour), ledger.Freeze(monaco, pick, start, true))
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
-	kept := session(t, l.Fold())
-	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25, lap39))
-	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)
-	must.Equal(t, "fmt.Sprintf(%+v %+v, kept, *kept.Pick)", before, fmt.Sprintf("%+v %+v", kept, *kept.Pick))
-}
