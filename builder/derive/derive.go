@@ -3,6 +3,7 @@
 package derive
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,7 +44,7 @@ type File struct {
 	snapshots.Derivation
 
 	Data   Data   `json:"data"`
-	Shared string `json:"shared"` // key of an object with more memos; snapshots.SharedPart reads it
+	Shared string `json:"shared"` // key of an object with more memos; snapshots.SharedMemos reads it
 	Memos  memos  `json:"parts"`
 }
 
@@ -98,6 +99,8 @@ type From struct {
 	Facts  archive.Stored
 	Ledger *ledger.Fold
 	Model  predict.Model
+
+	TitleRuns int // simulations of the title odds; zero: those of published odds, [title.DefaultConfig]
 }
 
 // Derive makes the derived documents of inputs, unless the store has them, and reports whether it made them.
@@ -148,7 +151,7 @@ func (d *Deriver) Make(ctx context.Context, from From, a *almanac.Almanac) (File
 	view := almanac.Entered(from.Facts.Archive.AsOf(from.At), from.Ledger)
 	w := &work{
 		archive: from.Facts.Archive, ledger: from.Ledger, view: view, almanac: a,
-		model: memory.model, inputs: predict.NewInputs(view), known: maps.Clone(memory.memos), used: memos{}, observed: d.Observed,
+		model: memory.model, digests: predict.NewDigester(view), known: maps.Clone(memory.memos), used: memos{}, observed: d.Observed, runs: cmp.Or(from.TitleRuns, title.DefaultConfig().Runs),
 	}
 	memory.mu.Unlock()
 	file := File{Data: Data{}, Memos: w.used, Derivation: snapshots.Derivation{
@@ -198,6 +201,9 @@ func Head(s *ledger.Fold) snapshots.Ledger {
 func (f From) Key(a *almanac.Almanac) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, format, f.Facts.SHA256, f.Model.Name(), a.Current))
+	if f.TitleRuns != 0 { // never of published odds
+		h.Write(fmt.Appendln(nil, "runs", f.TitleRuns))
+	}
 	for _, y := range a.Years {
 		if y.Year >= a.Current { // before a season's first qualifying it has no codes, and its odds cannot be published
 			h.Write(fmt.Appendln(nil, y.Year, len(y.Codes())))
@@ -300,13 +306,14 @@ type work struct {
 	view    *season.View
 	almanac *almanac.Almanac
 	model   *predict.Ranked
-	inputs  *predict.Inputs
+	digests *predict.Digester
 	known   memos // made before
 	used    memos
 	anew    int // how many of used are new
 
 	observed *live.Log
 	ledger   *ledger.Fold
+	runs     int // of the title odds
 }
 
 // memo returns a known memo, or makes it. It adds the memo to used.
@@ -325,7 +332,7 @@ func (w *work) memo(sum string, make func() (memo, error)) (memo, error) {
 
 // sum is the digest of everything that a memo depends on: the model's inputs for a round, and the values in also.
 func (w *work) sum(v *season.View, year int, round season.GrandPrixID, also ...any) (string, error) {
-	inputs, err := w.inputs.Sum(w.model, v, year, round)
+	inputs, err := w.digests.Sum(w.model, v, year, round)
 	if err != nil {
 		return "", err
 	}

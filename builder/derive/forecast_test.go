@@ -40,9 +40,7 @@ var (
 // TestForecastImprovesThroughTheWeek walks over a weekend with a sprint. Each step has its basis and its next session,
 // and the ledger notes it once. After the race the track record scores every step.
 func TestForecastImprovesThroughTheWeek(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns a model and builds a week")
-	}
+	must.Long(t, "learns a model and builds a week")
 	june := func(day, hour, minute int) time.Time { return time.Date(2024, 6, day, hour, minute, 0, 0, time.UTC) }
 	b := newForecaster(t, ledger.Simulated, june(24, 8, 0), nil)
 	b.Publish(june(24, 9, 0))
@@ -64,23 +62,18 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 		testseason.Derive(t, b.Builder, tc.at, tc.changes)
 		b.Publish(tc.at)
 		all, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, allForecasts)
-		if len(all) != 2 || all[0].SessionKey != ofAustria {
-			t.Fatalf("%s: got %d forecasts, want 2, Austria first", tc.at, len(all))
-		}
+		must.Require(t, len(all) == 2 && all[0].SessionKey == ofAustria, "%s: got %d forecasts, want 2, Austria first", tc.at, len(all))
 		last = all[0]
 		got := step{Basis: last.Basis}
 		if last.LearnsNext != nil {
 			got.Next = last.LearnsNext.Session
 		}
-		if got != tc.want {
-			t.Errorf("%s: got %+v, want %+v", tc.at, got, tc.want)
-		}
+		must.Hold(t, got == tc.want, "%s: got %+v, want %+v", tc.at, got, tc.want)
 		if own := last.Basis == "grid"; own != (last.EntriesFrom == 0) || !own && last.EntriesFrom != 2024010 {
 			t.Errorf("%s: the starters are those of %d", tc.at, last.EntriesFrom)
 		}
-		if alone, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone); len(alone) != 1 || !reflect.DeepEqual(alone[0], last) {
-			t.Errorf("%s: with the session key: got %+v", tc.at, alone)
-		}
+		alone, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone)
+		must.Hold(t, len(alone) == 1 && reflect.DeepEqual(alone[0], last), "%s: with the session key: got %+v", tc.at, alone)
 		var noted []season.SessionKind
 		record, _ := b.Ledger.Fold().Record(ofAustria)
 		for _, f := range record.Forecasts {
@@ -109,16 +102,13 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 	b.Publish(verified)
 	testseason.Derive(t, b.Builder, verified, true)
 	b.Publish(verified)
-	if started, ok := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone); ok {
-		t.Errorf("a race that has started is forecast: %+v", started)
-	}
+	started, ok := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone)
+	must.Hold(t, !ok, "a race that has started is forecast: %+v", started)
 	record, _ := testseason.Served[wire.TrackRecord](t, b.Store, catalog.Variant{Endpoint: catalog.TrackRecord, Year: 2024})
 	var bases []string
 	for _, r := range record.Real.Forecasts {
 		bases = append(bases, r.Basis)
-		if r.Races != 1 || r.Picks.LogLoss == nil {
-			t.Errorf("forecasts from %s: got %+v", r.Basis, r)
-		}
+		must.Hold(t, r.Races == 1 && r.Picks.LogLoss != nil, "forecasts from %s: got %+v", r.Basis, r)
 	}
 	must.Equal(t, "bases of the noted forecasts", []string{"form", "practice", "sprint", "grid"}, bases)
 	if frozen := record.Real.AsFrozen; len(frozen) != 1 || frozen[0].Basis != "grid" || *frozen[0].Picks.LogLoss != *record.Real.Picks.LogLoss {
@@ -127,17 +117,13 @@ func TestForecastImprovesThroughTheWeek(t *testing.T) {
 	if of := record.Real.Live; len(of) != 1 || !of[0].ByHand || of[0].Races != 1 || of[0].Picks.LogLoss == nil {
 		t.Errorf("live picks: got %+v, want the one by hand", of)
 	}
-	if record.Real.Races != 1 {
-		t.Errorf("%d picks, want 1: a forecast counts as none", record.Real.Races)
-	}
+	must.Hold(t, record.Real.Races == 1, "%d picks, want 1: a forecast counts as none", record.Real.Races)
 }
 
 // TestForecastKnowsTheEntriesThatAreEntered replaces a driver in the entry list of a coming race. A real service
 // knows the list. A replay does not, because its archive has lists of the future.
 func TestForecastKnowsTheEntriesThatAreEntered(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds some versions, one after the other")
-	}
+	must.Long(t, "builds some versions, one after the other")
 	at := time.Date(2024, 6, 26, 10, 0, 0, 0, time.UTC)
 	replace := func(facts *season.Facts) {
 		year := &facts.Seasons[len(facts.Seasons)-1]
@@ -153,9 +139,7 @@ func TestForecastKnowsTheEntriesThatAreEntered(t *testing.T) {
 		testseason.Derive(t, b.Builder, at, true)
 		b.Publish(at)
 		alone, _ := testseason.Served[[]wire.ForecastRecord](t, b.Store, austriaAlone)
-		if len(alone) != 1 {
-			t.Fatalf("%s: got %+v", kind, alone)
-		}
+		must.Require(t, len(alone) == 1, "%s: got %+v", kind, alone)
 		has := slices.ContainsFunc(alone[0].Drivers, func(d wire.ForecastChance) bool { return d.Driver == "VER" })
 		if known := alone[0].EntriesFrom == 0; has != want || known == want {
 			t.Errorf("%s: the absent driver has chances: %t, starters from %d", kind, has, alone[0].EntriesFrom)

@@ -55,11 +55,11 @@ func (w *work) oddsOf(ctx context.Context, y *almanac.Year) (wire.TitleOdds, err
 		}
 		return odds, nil
 	}
-	simulated, ok, err := w.simulated(ctx, w.verified(y, planned, counted, true), y.Year, oddsConfig(y, counted, title.DefaultConfig().Runs))
+	simulated, ok, err := w.simulated(ctx, w.verified(y, planned, counted, true), y.Year, oddsConfig(y, counted, w.runs))
 	if err != nil || !ok {
 		return empty, err
 	}
-	odds.Simulations = title.DefaultConfig().Runs
+	odds.Simulations = w.runs
 	for _, c := range simulated.Drivers {
 		code, ok := y.Codes()[c.ID]
 		if !ok {
@@ -86,7 +86,7 @@ const seriesRuns = 2_000
 func (w *work) oddsAfter(ctx context.Context, y *almanac.Year, counted []*almanac.Round) (series []wire.RoundOdds, err error) {
 	planned, _ := plannedRounds(y)
 	for n, r := range counted {
-		simulated, ok, err := w.simulated(ctx, w.verified(y, planned, n+1, false), y.Year, oddsConfig(y, n+1, seriesRuns))
+		simulated, ok, err := w.simulated(ctx, w.verified(y, planned, n+1, false), y.Year, oddsConfig(y, n+1, min(w.runs, seriesRuns)))
 		if err != nil {
 			return nil, err
 		}

@@ -185,24 +185,23 @@ func wireBins(picked []score.Score) (bins []wire.ReliabilityBin) {
 
 // wireScores sums up hits over all races, and log-loss and Brier over the races with all chances.
 func wireScores(all, withChances []score.Score) *wire.Scores {
-	m := score.WithoutCalibration(all)
-	percent := func(v float64, i score.Interval) wire.PercentInterval {
-		return wire.PercentInterval{Value: wire.PercentFrom(v / 100), Low: wire.PercentFrom(i[0] / 100), High: wire.PercentFrom(i[1] / 100)}
+	m := score.NewMetrics(all)
+	percent := func(e score.Estimate) wire.PercentInterval {
+		return wire.PercentInterval{
+			Value: wire.PercentFrom(e.Value / 100), Low: wire.PercentFrom(e.Interval[0] / 100), High: wire.PercentFrom(e.Interval[1] / 100),
+		}
 	}
-	s := &wire.Scores{
-		WinnerHitPct: percent(m.WinnerHitPct, m.Intervals.WinnerHitPct),
-		PodiumPct:    percent(m.PodiumPct, m.Intervals.PodiumPct),
-	}
+	s := &wire.Scores{WinnerHitPct: percent(m.WinnerHitPct), PodiumPct: percent(m.PodiumPct)}
 	if len(withChances) == 0 {
 		return s
 	}
 	if len(withChances) < len(all) { // else m covers the same races
-		m = score.WithoutCalibration(withChances)
+		m = score.NewMetrics(withChances)
 	}
-	number := func(v float64, i score.Interval) *wire.NumberInterval {
-		return &wire.NumberInterval{Value: wire.ThousandthsOf(v), Low: wire.ThousandthsOf(i[0]), High: wire.ThousandthsOf(i[1])}
+	number := func(e score.Estimate) *wire.NumberInterval {
+		return &wire.NumberInterval{Value: wire.ThousandthsOf(e.Value), Low: wire.ThousandthsOf(e.Interval[0]), High: wire.ThousandthsOf(e.Interval[1])}
 	}
-	s.LogLoss, s.Brier = number(m.LogLoss, m.Intervals.LogLoss), number(m.Brier, m.Intervals.Brier)
+	s.LogLoss, s.Brier = number(m.LogLoss), number(m.Brier)
 	return s
 }
 

@@ -71,9 +71,7 @@ func TestPickFollowsTheBestKnownOrder(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := must.Get(tc.model.Predict(smallView(tc.round), 2020, "two"))(t)
-			if got.Podium != tc.want {
-				t.Errorf("podium: got %v, want %v", got.Podium, tc.want)
-			}
+			must.Hold(t, got.Podium == tc.want, "podium: got %v, want %v", got.Podium, tc.want)
 			if got.Basis.Order != tc.order || got.Basis.Races != 3 || got.Basis.From != 2019 || got.Basis.To != 2020 {
 				t.Errorf("basis: got %+v, want %s and the three races of 2019 to 2020", got.Basis, tc.order)
 			}
@@ -85,9 +83,7 @@ func TestPickFollowsTheBestKnownOrder(t *testing.T) {
 // checkChances fails unless the chances of n candidates add up and fall.
 func checkChances(t *testing.T, f predict.Forecast, n int) {
 	t.Helper()
-	if len(f.Candidates) != n {
-		t.Fatalf("got %d candidates, want %d", len(f.Candidates), n)
-	}
+	must.Require(t, len(f.Candidates) == n, "got %d candidates, want %d", len(f.Candidates), n)
 	win, podium := 0.0, 0.0
 	for i, c := range f.Candidates {
 		win += c.Win
@@ -155,7 +151,6 @@ func TestTwoStartersMakeAForecast(t *testing.T) {
 	v := viewOf(season.Season{Year: 2020, Rounds: []season.Round{oneRace("one", ids("ann", "bob"), nil)}})
 	got := must.Get(predict.GridFrequency().Predict(v, 2020, "one"))(t)
 	checkChances(t, got, 2)
-	if want := [3]season.DriverID{"ann", "bob"}; got.Podium != want {
-		t.Errorf("got %v, want %v", got.Podium, want)
-	}
+	want := [3]season.DriverID{"ann", "bob"}
+	must.Hold(t, got.Podium == want, "got %v, want %v", got.Podium, want)
 }

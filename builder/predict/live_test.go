@@ -28,9 +28,8 @@ func TestCheckpointLap(t *testing.T) {
 	for _, tc := range []struct{ percent, laps, want int }{
 		{0, 57, 1}, {25, 57, 15}, {50, 57, 29}, {50, 58, 29}, {75, 44, 33}, {90, 78, 71}, {90, 1, 1},
 	} {
-		if got := predict.CheckpointLap(tc.percent, tc.laps); got != tc.want {
-			t.Errorf("%d %% of %d laps: got lap %d, want %d", tc.percent, tc.laps, got, tc.want)
-		}
+		got := predict.CheckpointLap(tc.percent, tc.laps)
+		must.Hold(t, got == tc.want, "%d %% of %d laps: got lap %d, want %d", tc.percent, tc.laps, got, tc.want)
 	}
 }
 
@@ -69,9 +68,7 @@ func TestLiveChances(t *testing.T) {
 
 func TestLiveHoldsAStrangerForUnlikely(t *testing.T) {
 	f := must.Get(predict.Live(running(1, car("ann", 0, 0), car("new", 1, 0), car("dan", 1.1, 0)), before()))(t)
-	if f.Podium != [3]season.DriverID{"ann", "dan", "new"} {
-		t.Errorf("got %v, want the stranger last", f.Podium)
-	}
+	must.Hold(t, f.Podium == [3]season.DriverID{"ann", "dan", "new"}, "got %v, want the stranger last", f.Podium)
 }
 
 func TestLiveRefuses(t *testing.T) {

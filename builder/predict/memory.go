@@ -144,9 +144,9 @@ func factsOf(r *season.Round) []any {
 	}
 }
 
-// Inputs identifies the inputs of predictions by digests, so that a prediction can be stored under them. The digests are
+// Digester makes the digests of the inputs of predictions, so that a prediction can be stored under them. The digests are
 // the same in every process. It is not safe for concurrent use.
-type Inputs struct {
+type Digester struct {
 	now  *season.View
 	sums map[roundID][sha256.Size]byte // of the rounds of now
 }
@@ -156,15 +156,15 @@ type roundID struct {
 	gp   season.GrandPrixID
 }
 
-// NewInputs returns Inputs for predictions from a view and from views of earlier instants, which share most of its facts.
+// NewDigester returns a Digester for predictions from a view and from views of earlier instants, which share most of its facts.
 // It computes the digest of a round of the view once. Facts must not change in its lifetime.
-func NewInputs(now *season.View) *Inputs {
-	return &Inputs{now, map[roundID][sha256.Size]byte{}}
+func NewDigester(now *season.View) *Digester {
+	return &Digester{now, map[roundID][sha256.Size]byte{}}
 }
 
 // Sum returns the digest of everything that a model or a simulation reads from a view to predict a
 // round: the rounds up to it within the model's history, and the lineages. The error wraps ErrNoRound.
-func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPrixID) ([sha256.Size]byte, error) {
+func (d *Digester) Sum(m *Ranked, v *season.View, year int, round season.GrandPrixID) ([sha256.Size]byte, error) {
 	races, err := upTo(v, year, round)
 	if err != nil {
 		return [sha256.Size]byte{}, err
@@ -175,7 +175,7 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 		return [sha256.Size]byte{}, err
 	}
 	for _, r := range m.history(races) {
-		sum, err := in.round(r)
+		sum, err := d.round(r)
 		if err != nil {
 			return [sha256.Size]byte{}, err
 		}
@@ -185,17 +185,17 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 }
 
 // round digests the facts of a round.
-func (in *Inputs) round(r race) (sum [sha256.Size]byte, err error) {
+func (d *Digester) round(r race) (sum [sha256.Size]byte, err error) {
 	id := roundID{r.year, r.round.GrandPrix}
-	now, ok := in.now.Round(id.year, id.gp)
+	now, ok := d.now.Round(id.year, id.gp)
 	if ok = ok && (now == r.round || reflect.DeepEqual(factsOf(now), factsOf(r.round))); ok {
-		if sum, known := in.sums[id]; known {
+		if sum, known := d.sums[id]; known {
 			return sum, nil
 		}
 	}
 	text, err := json.Marshal(factsOf(r.round))
 	if sum = sha256.Sum256(text); ok && err == nil {
-		in.sums[id] = sum
+		d.sums[id] = sum
 	}
 	return sum, err
 }

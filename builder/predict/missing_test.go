@@ -7,6 +7,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 func noPractice(r *season.Round) { r.Practice = [4][]season.TimedLap{} }
@@ -18,9 +19,7 @@ func noGrid(r *season.Round) { r.Grid = nil }
 // TestMissingSessions removes sessions from the race weekends of three seasons, for a model that has
 // learnt with all of them. The loss must be about the worth of the session.
 func TestMissingSessions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: makes hundreds of picks")
-	}
+	must.Long(t, "makes hundreds of picks")
 	tests := []struct {
 		name    string
 		change  func(*season.Round)
@@ -63,9 +62,7 @@ func TestMissingSessions(t *testing.T) {
 
 // TestMissingHistory removes kinds of facts from all earlier races.
 func TestMissingHistory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns many times")
-	}
+	must.Long(t, "learns many times")
 	v := atGrid(t, embedded(t), 2012, "italy")
 	full := forecast(t, predict.NewV2(predict.DefaultParams()), v, 2012, "italy")
 	for _, tc := range []struct {
@@ -103,9 +100,7 @@ func TestMissingHistory(t *testing.T) {
 
 // TestUnusualWeekends: a forecast stays sensible with new drivers, teams, grids and rules.
 func TestUnusualWeekends(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns many times")
-	}
+	must.Long(t, "learns many times")
 	a, m := embedded(t), ofEmbedded
 	v := atGrid(t, a, 2024, "italy")
 	usual := forecast(t, m, v, 2024, "italy")

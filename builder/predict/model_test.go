@@ -30,9 +30,7 @@ func atGrid(t testing.TB, a *season.Archive, year int, gp season.GrandPrixID) *s
 	t.Helper()
 	full := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC))
 	r, ok := full.Round(year, gp)
-	if !ok {
-		t.Fatalf("no %d %s", year, gp)
-	}
+	must.Require(t, ok, "no %d %s", year, gp)
 	return a.AsOf(r.GridKnownAt())
 }
 
@@ -54,9 +52,7 @@ func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season
 }
 
 func TestSameViewSamePick(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns many times")
-	}
+	must.Long(t, "learns many times")
 	a := embedded(t)
 	v := atGrid(t, a, 2016, "spain")
 	want := forecast(t, predict.NewV2(predict.DefaultParams()), v, 2016, "spain")
@@ -70,12 +66,8 @@ func TestSameViewSamePick(t *testing.T) {
 		r.Results = slices.Clone(r.Results)
 		r.Results[0].Driver, r.Results[5].Driver = r.Results[5].Driver, r.Results[0].Driver
 	})
-	if cmp.Equal(want, forecast(t, m, corrected, 2016, "spain")) {
-		t.Error("a corrected result changes nothing")
-	}
-	if diff := cmp.Diff(want, forecast(t, m, v, 2016, "spain")); diff != "" {
-		t.Errorf("the pick depends on what was asked before (-fresh +used):\n%s", diff)
-	}
+	must.Hold(t, !cmp.Equal(want, forecast(t, m, corrected, 2016, "spain")), "a corrected result changes nothing")
+	must.Equal(t, "the pick after other questions", want, forecast(t, m, v, 2016, "spain"))
 }
 
 // TestModelForgetsChangedFacts changes the result of an earlier race in the rows that the model has read. The forecast is
@@ -92,12 +84,8 @@ func TestModelForgetsChangedFacts(t *testing.T) {
 		won[i].Driver, won[9-i].Driver = won[9-i].Driver, won[i].Driver
 	}
 	after := forecast(t, m, v, 2020, "spain")
-	if diff := cmp.Diff(forecast(t, predict.NewV2(predict.DefaultParams()), v, 2020, "spain"), after); diff != "" {
-		t.Errorf("with memory (+) and without:\n%s", diff)
-	}
-	if cmp.Equal(before, after) {
-		t.Error("the forecast is the same, so this test shows nothing")
-	}
+	must.Equal(t, "with memory (+) and without", forecast(t, predict.NewV2(predict.DefaultParams()), v, 2020, "spain"), after)
+	must.Hold(t, !cmp.Equal(before, after), "the forecast is the same, so this test shows nothing")
 }
 
 func TestModelIsSafeForConcurrentUse(t *testing.T) {
@@ -133,45 +121,10 @@ func TestShortHistoryPredictsByTheGrid(t *testing.T) {
 	first := a.Facts().Seasons[0].Rounds[0].GrandPrix
 	v := atGrid(t, a, year, first)
 	m := predict.NewV2(predict.DefaultParams())
-	if diff := cmp.Diff(forecast(t, predict.GridFrequency(), v, year, first), forecast(t, m, v, year, first)); diff != "" {
-		t.Errorf("(-grid +v2):\n%s", diff)
-	}
+	must.Equal(t, "the first round by v2, as by the grid", forecast(t, predict.GridFrequency(), v, year, first), forecast(t, m, v, year, first))
 	next := forecast(t, m, atGrid(t, a, year+1, "australia"), year+1, "australia")
 	if next.Basis.From != year || next.Basis.To != year || next.Basis.Races != len(a.Facts().Seasons[0].Rounds) {
 		t.Errorf("second season: learnt from %+v, want all races of the first", next.Basis)
-	}
-}
-
-// BenchmarkSeason predicts a season from its views alone: history, fit and picks.
-func BenchmarkSeason(b *testing.B) {
-	a := allSeasons(b)
-	s, _ := a.AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Season(2024)
-	views := make([]*season.View, len(s.Rounds))
-	for i := range s.Rounds {
-		views[i] = atGrid(b, a, 2024, s.Rounds[i].GrandPrix)
-	}
-	for b.Loop() {
-		m := predict.NewV2(predict.DefaultParams())
-		for i := range views {
-			forecast(b, m, views[i], 2024, s.Rounds[i].GrandPrix)
-		}
-	}
-}
-
-// BenchmarkNextPick predicts a race after its history was processed, from the grid and, a fortnight before, from form.
-func BenchmarkNextPick(b *testing.B) {
-	a := embedded(b)
-	grid := atGrid(b, a, 2024, "italy")
-	for basis, v := range map[predict.Order]*season.View{predict.FromGrid: grid, predict.FromForm: a.AsOf(grid.At.AddDate(0, 0, -14))} {
-		b.Run(string(basis), func(b *testing.B) {
-			m := predict.NewV2(predict.DefaultParams())
-			if f := forecast(b, m, v, 2024, "italy"); f.Basis.Order != basis {
-				b.Fatalf("the forecast rests on %s", f.Basis.Order)
-			}
-			for b.Loop() {
-				forecast(b, m, v, 2024, "italy")
-			}
-		})
 	}
 }
 
@@ -204,18 +157,15 @@ func TestInputsAreThoseOfTheView(t *testing.T) {
 	m := predict.NewV2(predict.DefaultParams())
 	now, then := atGrid(t, a, 2024, "italy"), atGrid(t, a, 2024, "spain")
 	corrected := changed(now, 2023, "sao-paulo", func(r *season.Round) { r.Results = slices.Clone(r.Results); r.Results[0].Laps++ })
-	sum := func(in *predict.Inputs, v *season.View) [32]byte {
+	sum := func(in *predict.Digester, v *season.View) [32]byte {
 		t.Helper()
 		return must.Get(in.Sum(m, v, 2024, "spain"))(t)
 	}
-	in := predict.NewInputs(now)
+	in := predict.NewDigester(now)
 	sum(in, now)
 	for name, v := range map[string]*season.View{"now": now, "then": then, "corrected": corrected} {
-		if got, want := sum(in, v), sum(predict.NewInputs(v), v); got != want {
-			t.Errorf("%s: got %x, want %x", name, got, want)
-		}
+		got, want := sum(in, v), sum(predict.NewDigester(v), v)
+		must.Hold(t, got == want, "%s: got %x, want %x", name, got, want)
 	}
-	if sum(in, now) == sum(in, corrected) || sum(in, now) == sum(in, then) {
-		t.Error("different facts have one digest")
-	}
+	must.Hold(t, sum(in, now) != sum(in, corrected) && sum(in, now) != sum(in, then), "different facts have one digest")
 }

@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestPlacesAreThoseOfDraws compares the integral with draws of the process that it integrates.
@@ -150,9 +151,8 @@ func TestWithout(t *testing.T) {
 	if math.Abs(win-1) > 1e-9 || math.Abs(podium-3) > 1e-9 || got.Podium != (season.Podium{"b", "c", "d"}) {
 		t.Errorf("the chances add up to %v and %v, the podium is %v", win, podium, got.Podium)
 	}
-	if same := f.Without([]season.DriverID{"x"}); len(same.Candidates) != 5 || same.Candidates[0].Win != .5 {
-		t.Errorf("nobody is missing: got %+v", same)
-	}
+	same := f.Without([]season.DriverID{"x"})
+	must.Hold(t, len(same.Candidates) == 5 && same.Candidates[0].Win == .5, "nobody is missing: got %+v", same)
 }
 
 // TestPodiumsOfAPower moves the chances of the places to less sure podiums, and keeps what they add up to.

@@ -18,9 +18,7 @@ import (
 // TestChancesAreMillionthsThatAddUp checks forecasts of all models, of weekends with all kinds of
 // missing facts.
 func TestChancesAreMillionthsThatAddUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns from all seasons")
-	}
+	must.Long(t, "learns from all seasons")
 	a := embedded(t)
 	for _, name := range predict.Names {
 		m := must.Get(predict.ByName(name))(t)
@@ -86,9 +84,7 @@ func TestChancesAreMillionthsThatAddUp(t *testing.T) {
 func wholeMillionths(t *testing.T, chance float64) int {
 	t.Helper()
 	n := math.Round(chance * 1e6)
-	if n/1e6 != chance {
-		t.Errorf("the chance %v is no whole number of millionths", chance)
-	}
+	must.Hold(t, n/1e6 == chance, "the chance %v is no whole number of millionths", chance)
 	return int(n)
 }
 
@@ -116,9 +112,7 @@ func maim(rng *rand.Rand, r *season.Round) {
 
 // TestBasisIsSaid: the basis of a forecast follows the sessions of the weekend.
 func TestBasisIsSaid(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns many times")
-	}
+	must.Long(t, "learns many times")
 	a := embedded(t)
 	for _, tc := range []struct {
 		change func(*season.Round)
@@ -129,9 +123,7 @@ func TestBasisIsSaid(t *testing.T) {
 		{func(r *season.Round) { noGrid(r); noQualifying(r) }, predict.FromForm},
 	} {
 		f := forecast(t, ofEmbedded, changed(atGrid(t, a, 2023, "italy"), 2023, "italy", tc.change), 2023, "italy")
-		if f.Basis.Order != tc.want {
-			t.Errorf("got the basis %s, want %s", f.Basis.Order, tc.want)
-		}
+		must.Hold(t, f.Basis.Order == tc.want, "got the basis %s, want %s", f.Basis.Order, tc.want)
 		checkChances(t, f, 20)
 	}
 }
@@ -144,9 +136,7 @@ func TestBasisIsSaid(t *testing.T) {
 const acrossProcessors = "ea226bcf3f9343fd4e7259de1e80880005bdb2a3917efd6f1d19a38af6dc168b"
 
 func TestSameBytesOnEveryProcessor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns from all seasons")
-	}
+	must.Long(t, "learns from all seasons")
 	a := embedded(t)
 	m := predict.NewV2(predict.DefaultParams())
 	h := sha256.New()
@@ -170,7 +160,6 @@ func TestSameBytesOnEveryProcessor(t *testing.T) {
 			}
 		}
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != acrossProcessors {
-		t.Errorf("the chances of two seasons (%d numbers) are not those of amd64: got %s", n, got)
-	}
+	got := hex.EncodeToString(h.Sum(nil))
+	must.Hold(t, got == acrossProcessors, "the chances of two seasons (%d numbers) are not those of amd64: got %s", n, got)
 }

@@ -47,18 +47,14 @@ func withGrid(t testing.TB, a *season.Archive, year int, gp season.GrandPrixID) 
 	t.Helper()
 	facts := a.Facts()
 	r, ok := facts.Round(year, gp)
-	if !ok {
-		t.Fatalf("no %d %s", year, gp)
-	}
+	must.Require(t, ok, "no %d %s", year, gp)
 	return a.AsOf(r.GridKnownAt())
 }
 
 // near fails unless got is within tolerance of want.
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= tolerance) {
-		t.Errorf("%s: got %.4f, want %.4f within %.4f", what, got, want, tolerance)
-	}
+	must.Hold(t, math.Abs(got-want) <= tolerance, "%s: got %.4f, want %.4f within %.4f", what, got, want, tolerance)
 }
 
 // The reference values below come from an independent implementation of the same recipe in another
@@ -66,9 +62,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 // The tolerances of a few thousandths allow for both.
 
 func TestPaceOfAWorkedRace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns from all seasons")
-	}
+	must.Long(t, "learns from all seasons")
 	e := explained(t, published, allSeasons(t), 2024, "abu-dhabi")
 
 	// The common level of all cars has no meaning, so that cars are compared with McLaren's. The
@@ -93,9 +87,7 @@ func TestPaceOfAWorkedRace(t *testing.T) {
 			found++
 		}
 	}
-	if found != len(cars)+len(drivers) {
-		t.Errorf("found %d of %d cars and drivers", found, len(cars)+len(drivers))
-	}
+	must.Hold(t, found == len(cars)+len(drivers), "found %d of %d cars and drivers", found, len(cars)+len(drivers))
 
 	weekend := map[season.DriverID][2]float64{
 		"lando-norris": {0, 0}, "oscar-piastri": {-.2654, -.2194}, "carlos-sainz-jr": {-.3630, -.4042},
@@ -163,9 +155,7 @@ var workedRaces = []worked{
 }
 
 func TestChancesOfWorkedRaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns from all seasons")
-	}
+	must.Long(t, "learns from all seasons")
 	const tolerance = .002
 	a := allSeasons(t)
 	for _, w := range workedRaces {
@@ -189,28 +179,21 @@ func TestChancesOfWorkedRaces(t *testing.T) {
 			near(t, fmt.Sprint(name, s.Driver), c.Win, want[3], tolerance)
 			near(t, fmt.Sprint(name, s.Driver, " podium"), c.Podium, want[4], tolerance)
 		}
-		if found != len(w.drivers) {
-			t.Errorf("%s: found %d of %d drivers", name, found, len(w.drivers))
-		}
+		must.Hold(t, found == len(w.drivers), "%s: found %d of %d drivers", name, found, len(w.drivers))
 		if w.podium != [3]season.DriverID{} && e.Forecast.Podium != w.podium {
 			t.Errorf("%s: picked %v, want %v", name, e.Forecast.Podium, w.podium)
 		}
 	}
 }
 
-// TestR2StaysToBeHad: the model before the mixture is still available.
+// TestR2StaysToBeHad: the model before the mixture is still available, and predicts by the first expert alone.
 func TestR2StaysToBeHad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns from all seasons")
-	}
-	m := must.Get(predict.ByName("r2"))(t)
-	for _, w := range workedRaces[4:] {
-		f := forecast(t, m, atGrid(t, allSeasons(t), w.year, w.gp), w.year, w.gp)
-		for _, c := range f.Candidates {
-			if want, ok := w.drivers[c.Driver]; ok {
-				near(t, fmt.Sprint(w.year, " ", w.gp, " ", c.Driver), c.Win, want[0], .002)
-			}
-		}
+	v := atGrid(t, embedded(t), 2012, "italy")
+	e := must.Get(ofEmbedded.Explain(v, 2012, "italy"))(t)
+	f := forecast(t, must.Get(predict.ByName("r2"))(t), v, 2012, "italy")
+	for _, s := range e.Starters {
+		c := f.Candidates[slices.IndexFunc(f.Candidates, func(c predict.Candidate) bool { return c.Driver == s.Driver })]
+		near(t, string(s.Driver), c.Win, s.Experts[0], 2e-6) // chances are millionths
 	}
 	must.Fail(t, "a name that no model has", must.Err(predict.ByName("r3")))
 	for _, name := range predict.Names {
@@ -219,9 +202,7 @@ func TestR2StaysToBeHad(t *testing.T) {
 }
 
 func TestWeightsOfTheFits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns from all seasons")
-	}
+	must.Long(t, "learns from all seasons")
 	a := allSeasons(t)
 
 	e := explained(t, published, a, 2025, "australia")
@@ -251,9 +232,7 @@ func TestWeightsOfTheFits(t *testing.T) {
 		}},
 	} {
 		f := e.Fits[i]
-		if f.Races != want.races {
-			t.Errorf("fit %d: got %d races, want %d", i, f.Races, want.races)
-		}
+		must.Hold(t, f.Races == want.races, "fit %d: got %d races, want %d", i, f.Races, want.races)
 		near(t, "sharpness", f.Sharpness, 1.252, .001)
 		for j, feature := range f.Features {
 			if w, ok := want.weights[feature]; ok {

@@ -10,12 +10,12 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/score"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/lab/backtest"
 	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/lab/score"
 	"gridcast/deploy/lab/titles"
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/view"

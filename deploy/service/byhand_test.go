@@ -100,8 +100,8 @@ func liveThrough2025(t *testing.T, byHand bool) {
 		t.Logf("%d of %d picks on qualifying or better, %d entered by hand; log-loss as frozen %.3f, from qualifying %.3f", onQualifying, races, entered, frozen/n, qualifying/n)
 		must.Hold(t, races == map[bool]int{true: 24, false: 1}[whole] && (entered == 0) != byHand, "%d races with a pick, %d entries by hand", races, entered)
 		if whole {
-			m, service := score.WithoutCalibration(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
-			row := fmt.Sprintf(`{"name":"as frozen in 2025, with %s","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, service, races, m.WinnerHitPct, m.PodiumPct, m.LogLoss)
+			m, service := score.NewMetrics(scores), map[bool]string{true: "qualifying by hand where F1DB is late", false: "F1DB alone"}[byHand]
+			row := fmt.Sprintf(`{"name":"as frozen in 2025, with %s","races":%d,"winner_hit_pct":%.4g,"podium_pct":%.4g,"log_loss":%.4g}`, service, races, m.WinnerHitPct.Value, m.PodiumPct.Value, m.LogLoss.Value)
 			must.Show(t, "deploy/docs/predictions.json", string(must.Get(os.ReadFile("../docs/predictions.json"))(t)), row)
 		}
 		if !byHand {

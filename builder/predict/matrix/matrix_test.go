@@ -24,9 +24,8 @@ func TestKnownValues(t *testing.T) {
 	}
 	b := []float64{2, 4, 7, 13, -3, -2} // L times the matrix below
 	l.Solve(b, 2)
-	if want := []float64{1, 2, 1, 1, 0, 3}; !slices.Equal(b, want) {
-		t.Errorf("Solve of two columns: got %v, want %v", b, want)
-	}
+	want := []float64{1, 2, 1, 1, 0, 3}
+	must.Hold(t, slices.Equal(b, want), "Solve of two columns: got %v, want %v", b, want)
 	x := []float64{4 + 2*12 - 3*16, 12 + 2*37 - 3*43, -16 - 2*43 + 3*98} // a times 1, 2, 3
 	l.SolveBoth(x)
 	if want := []float64{1, 2, 3}; !slices.Equal(x, want) {
@@ -60,9 +59,8 @@ func TestNotPositiveDefinite(t *testing.T) {
 			t.Errorf("%s: got %v", name, rowsOf(l))
 		}
 	}
-	if _, ok := matrix.Cholesky(nil, 0); !ok {
-		t.Error("the empty matrix is refused")
-	}
+	_, ok := matrix.Cholesky(nil, 0)
+	must.Hold(t, ok, "the empty matrix is refused")
 }
 
 // TestProperties takes random positive definite matrices of every size up to 40, well and badly

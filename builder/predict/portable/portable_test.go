@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gridcast/builder/predict/portable"
+	"gridcast/deploy/must"
 )
 
 // TestSameBitsEverywhere holds the bits of many results to a digest that was made on amd64. make arm64 runs the test
@@ -22,9 +23,8 @@ func TestSameBitsEverywhere(t *testing.T) {
 			_ = binary.Write(h, binary.LittleEndian, math.Float64bits(y))
 		}
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != want {
-		t.Errorf("got other bits than on amd64: the digest is %s, want %s", got, want)
-	}
+	got := hex.EncodeToString(h.Sum(nil))
+	must.Hold(t, got == want, "got other bits than on amd64: the digest is %s, want %s", got, want)
 }
 
 func TestNearlyMath(t *testing.T) {
@@ -47,9 +47,7 @@ func TestNearlyMath(t *testing.T) {
 			t.Errorf("Log(%v): got %v, want %v", x, got, want)
 		}
 	}
-	if !math.IsNaN(portable.Exp(math.NaN())) || !math.IsNaN(portable.Log(math.NaN())) {
-		t.Error("of no number there is a number")
-	}
+	must.Hold(t, math.IsNaN(portable.Exp(math.NaN())) && math.IsNaN(portable.Log(math.NaN())), "of no number there is a number")
 }
 
 // TestDraws checks the moments of the draws, and their bits.
@@ -68,33 +66,6 @@ func TestDraws(t *testing.T) {
 	if mean, variance := sum/n, squares/n; math.Abs(mean) > .02 || math.Abs(variance-4) > .05 || math.Abs(waits/n-1) > .01 {
 		t.Errorf("got the mean %v, the variance %v and the waiting time %v; want 0, 4 and 1", mean, variance, waits/n)
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != want {
-		t.Errorf("got other bits than on amd64: the digest is %s, want %s", got, want)
-	}
+	got := hex.EncodeToString(h.Sum(nil))
+	must.Hold(t, got == want, "got other bits than on amd64: the digest is %s, want %s", got, want)
 }
-
-func BenchmarkExp(b *testing.B) {
-	x := 1.5
-	b.Run("math.Exp", func(b *testing.B) {
-		for b.Loop() {
-			sink += math.Exp(x)
-		}
-	})
-	b.Run("portable.Exp", func(b *testing.B) {
-		for b.Loop() {
-			sink += portable.Exp(x)
-		}
-	})
-	b.Run("math.Log", func(b *testing.B) {
-		for b.Loop() {
-			sink += math.Log(x)
-		}
-	})
-	b.Run("portable.Log", func(b *testing.B) {
-		for b.Loop() {
-			sink += portable.Log(x)
-		}
-	})
-}
-
-var sink float64

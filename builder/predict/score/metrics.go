@@ -1,6 +1,9 @@
 package score
 
 import (
+	"cmp"
+	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -11,122 +14,56 @@ const (
 	seed      = 2010
 )
 
-// Metrics sums up the scores of a model. Percentages are of 100, log-loss is in nats per race.
-type Metrics struct {
-	WinnerHitPct   float64 `json:"winner_hit_pct"`
-	PodiumPct      float64 `json:"podium_pct"`       // picked drivers on the podium, any order
-	ExactPodiumPct float64 `json:"exact_podium_pct"` // picked drivers in their picked place
-	LogLoss        float64 `json:"log_loss"`
-	Brier          float64 `json:"brier"`
-	PodiumBrier    float64 `json:"podium_brier"` // of the chances of a podium, 0 to 6
-	ECEPct         float64 `json:"ece_pct"`      // expected calibration error of the picked winner's chance
-
-	PointsBrier float64 `json:"points_brier,omitzero"` // of the chances of the first ten places; like RPS of whole orders alone
-	RPS         float64 `json:"rps,omitzero"`          // ranked probability score, 0 to 1
-	// PlacesLogScore is the log-loss of every candidate's place, nats per race; no chance counts below 1e-6.
-	PlacesLogScore float64 `json:"places_log_score,omitzero"`
-	FinishesOnZero int     `json:"finishes_on_zero,omitzero"` // classified in a place that is published as 0.00 %
-	Finishes       int     `json:"finishes,omitzero"`         // classified candidates
-	ECEDriversPct  float64 `json:"ece_drivers_pct"`           // expected calibration error of every driver's podium chance
-
-	Intervals *Intervals `json:"intervals,omitempty"`
-}
-
-// Interval is a 95 % bootstrap interval over races. That of a calibration error is moved by the
-// bootstrap's own bias: drawing races twice makes any forecaster look worse calibrated.
+// Interval is a 95 % interval: of a metric by the bootstrap over races, of a share by Wilson's formula.
 type Interval [2]float64
 
-// Intervals are those of Metrics.
-type Intervals struct {
-	WinnerHitPct   Interval `json:"winner_hit_pct"`
-	PodiumPct      Interval `json:"podium_pct"`
-	ExactPodiumPct Interval `json:"exact_podium_pct"`
-	LogLoss        Interval `json:"log_loss"`
-	Brier          Interval `json:"brier"`
-	PodiumBrier    Interval `json:"podium_brier"`
-	ECEPct         Interval `json:"ece_pct"`
+// Estimate is a figure with its interval.
+type Estimate struct {
+	Value    float64
+	Interval Interval
 }
 
-// NewMetrics sums up the scores, with intervals.
-func NewMetrics(scores []Score) Metrics { return newMetrics(scores, true) }
+// Metrics sums up the scores of a model. Percentages are of 100, log-loss is in nats per race.
+type Metrics struct {
+	WinnerHitPct Estimate
+	PodiumPct    Estimate // picked drivers on the podium, any order
+	LogLoss      Estimate
+	Brier        Estimate
+}
 
-// WithoutCalibration is NewMetrics without ECEPct, which takes most of its time.
-func WithoutCalibration(scores []Score) Metrics { return newMetrics(scores, false) }
-
-func newMetrics(scores []Score, calibration bool) Metrics {
+// NewMetrics sums up the scores, of which there is one at least.
+func NewMetrics(scores []Score) Metrics {
 	sorted := byConfidence(scores)
-	var table []Bin
-	add := func(times []int) Metrics {
-		m := sum(sorted, times)
-		if calibration && len(sorted) > 0 {
-			table = tally(table[:0], sorted, times)
-			m.ECEPct = 100 * calibrationError(table)
-		}
-		return m
-	}
-	m := add(once(len(sorted)))
-	if len(scores) == 0 {
-		return m
-	}
-	if calibration {
-		m.ECEDriversPct = 100 * calibrationError(PodiumReliability(scores))
-	}
-	var drawn [7][]float64
+	estimates := sums(sorted, slices.Repeat([]int{1}, len(sorted)))
+	var drawn [len(estimates)][]float64
 	for k := range drawn {
 		drawn[k] = make([]float64, 0, resamples)
 	}
-	for times := range Draws(len(scores)) {
-		d := add(times)
-		for k, v := range [7]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.PodiumBrier, d.ECEPct} {
+	for times := range Draws(len(sorted)) {
+		for k, v := range sums(sorted, times) {
 			drawn[k] = append(drawn[k], v)
 		}
 	}
-	m.Intervals = &Intervals{
-		Middle(drawn[0]), Middle(drawn[1]), Middle(drawn[2]),
-		Middle(drawn[3]), Middle(drawn[4]), Middle(drawn[5]), corrected(drawn[6], m.ECEPct),
-	}
-	return m
+	of := func(k int) Estimate { return Estimate{estimates[k], Middle(drawn[k])} }
+	return Metrics{of(0), of(1), of(2), of(3)}
 }
 
-// sum sums up the scores, which are sorted by confidence, each as often as times says. It leaves out the calibration.
-func sum(sorted []Score, times []int) Metrics {
-	var m Metrics
+// sums returns the values of Metrics, in its order, with each score as often as times says.
+func sums(sorted []Score, times []int) (m [4]float64) {
 	n := 0.0
 	for i := range sorted {
-		if times[i] == 0 {
-			continue
-		}
 		s, w := &sorted[i], float64(times[i])
 		n += w
-		m.WinnerHitPct += float64(w * indicator(s.Hit))
-		m.PodiumPct += w * float64(s.Podium) / 3
-		m.ExactPodiumPct += w * float64(s.Exact) / 3
-		m.LogLoss += float64(w * s.LogLoss)
-		m.Brier += float64(w * s.Brier)
-		m.PodiumBrier += float64(w * s.PodiumBrier)
-		m.PointsBrier += float64(w * s.PointsBrier)
-		m.RPS += float64(w * s.RPS)
-		m.PlacesLogScore += float64(w * s.PlacesLogScore)
-		m.FinishesOnZero += times[i] * s.FinishesOnZero
-		m.Finishes += times[i] * s.Finishes
+		m[0] += float64(w * indicator(s.Hit))
+		m[1] += w * float64(s.Podium) / 3
+		m[2] += float64(w * s.LogLoss)
+		m[3] += float64(w * s.Brier)
 	}
-	if n == 0 {
-		return m
-	}
-	m.WinnerHitPct *= 100 / n
-	m.PodiumPct *= 100 / n
-	m.ExactPodiumPct *= 100 / n
-	m.LogLoss /= n
-	m.Brier /= n
-	m.PodiumBrier /= n
-	m.PointsBrier /= n
-	m.RPS /= n
-	m.PlacesLogScore /= n
-	return m
+	return [4]float64{m[0] * (100 / n), m[1] * (100 / n), m[2] / n, m[3] / n}
 }
 
 // Draws yields how often each of n races is in a resample; the resamples are the same each time.
-func Draws(n int) func(yield func([]int) bool) {
+func Draws(n int) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		rng := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // to be repeated, not to be secret
 		times := make([]int, n)
@@ -149,20 +86,54 @@ func Middle(values []float64) Interval {
 	return Interval{values[n*25/1000], values[min(n-1, n*975/1000)]}
 }
 
-// corrected returns the middle 95 % of the values, moved so that their mean is the estimate; it
-// holds the estimate always. None of them is negative.
-func corrected(values []float64, estimate float64) Interval {
-	mean := 0.0
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	i := Middle(values)
-	return Interval{max(0, i[0]-mean+estimate), max(0, i[1]-mean+estimate)}
-}
-
 func indicator(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
+}
+
+// bins is the number of bins of Reliability.
+const bins = 10
+
+// Bin compares forecast and outcome for races of similar confidence.
+type Bin struct {
+	Races int     `json:"races"`
+	Said  float64 `json:"said"` // mean probability given to the picked winner
+	Won   float64 `json:"won"`  // share of them that won
+	// Interval is the 95 % score interval of Won (E. B. Wilson, JASA 22, 1927).
+	Interval Interval `json:"interval"`
+}
+
+// NewBin returns the bin of n chances that add up to said, of which won came true.
+func NewBin(n int, said, won float64) Bin {
+	const z = 1.959964
+	races := float64(n)
+	share := won / races
+	mid := (share + z*z/(2*races)) / (1 + z*z/races)
+	half := float64(z / (1 + z*z/races) * math.Sqrt(share*(1-share)/races+z*z/(4*races*races)))
+	return Bin{n, said / races, share, Interval{max(0, mid-half), min(1, mid+half)}}
+}
+
+// Reliability sorts the races by the picked winner's chance into bins of equal count.
+func Reliability(scores []Score) (table []Bin) {
+	sorted := byConfidence(scores)
+	races, said, won, edge := 0, 0.0, 0.0, 1
+	for i, s := range sorted {
+		races, said, won = races+1, said+s.Confidence, won+indicator(s.Hit)
+		if i+1 < edge*len(sorted)/bins {
+			continue
+		}
+		table = append(table, NewBin(races, said, won))
+		races, said, won = 0, 0, 0
+		for edge*len(sorted)/bins <= i+1 && edge <= bins {
+			edge++
+		}
+	}
+	return table
+}
+
+// byConfidence returns the scores by the chance of the picked winner, ascending. Equal ones keep their order.
+func byConfidence(scores []Score) []Score {
+	return slices.SortedStableFunc(slices.Values(scores), func(a, b Score) int { return cmp.Compare(a.Confidence, b.Confidence) })
 }

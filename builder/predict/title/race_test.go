@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestPointsAreThoseOfTheResults compares the points table with the points in the results.
@@ -108,9 +109,8 @@ func TestContendersByArithmetic(t *testing.T) {
 		{"fewer points", tally[season.DriverID]{points: 49, places: [counted]int{9}}, 2, 1},
 	} {
 		leader.ends, tc.rival.ends = []float64{100}, []float64{99}
-		if got := contenders([]*tally[season.DriverID]{leader, &tc.rival}, 50, tc.races, 1, 1); len(got) != tc.want || got[0].Most != 150 {
-			t.Errorf("%s: got %+v, want %d contenders", tc.name, got, tc.want)
-		}
+		got := contenders([]*tally[season.DriverID]{leader, &tc.rival}, 50, tc.races, 1, 1)
+		must.Hold(t, len(got) == tc.want && got[0].Most == 150, "%s: got %+v, want %d contenders", tc.name, got, tc.want)
 	}
 }
 

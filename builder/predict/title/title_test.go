@@ -29,9 +29,7 @@ func embedded(t testing.TB) *season.Archive {
 func after(t testing.TB, a *season.Archive, year, n int) *season.View {
 	t.Helper()
 	s, ok := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)
-	if !ok {
-		t.Fatalf("no season %d", year)
-	}
+	must.Require(t, ok, "no season %d", year)
 	if n == 0 {
 		return a.AsOf(s.Rounds[0].QualifyingStartsAt().Add(-24 * time.Hour))
 	}
@@ -53,9 +51,7 @@ func TestChancesAddUpAndFall(t *testing.T) {
 	a := embedded(t)
 	for _, tc := range []struct{ year, races int }{{2010, 0}, {2012, 10}, {2014, 18}, {2021, 21}, {2024, 12}} {
 		o := simulate(t, after(t, a, tc.year, tc.races), tc.year, quick())
-		if o.Races != tc.races || o.Remaining == 0 {
-			t.Errorf("%d: got %d races and %d remaining, want %d", tc.year, o.Races, o.Remaining, tc.races)
-		}
+		must.Hold(t, o.Races == tc.races && o.Remaining != 0, "%d: got %d races and %d remaining, want %d", tc.year, o.Races, o.Remaining, tc.races)
 		checkTitle(t, tc.year, o.Drivers)
 		checkTitle(t, tc.year, o.Teams)
 	}
@@ -79,9 +75,7 @@ func checkTitle[ID season.DriverID | season.TeamID](t *testing.T, year int, list
 func TestOnlyContendersHaveOdds(t *testing.T) {
 	a := embedded(t)
 	o := simulate(t, after(t, a, 2023, 17), 2023, quick()) // after Qatar
-	if len(o.Drivers) != 1 || o.Drivers[0].ID != "max-verstappen" || o.Drivers[0].Title != 1 {
-		t.Errorf("2023 was decided: got %+v", o.Drivers)
-	}
+	must.Hold(t, len(o.Drivers) == 1 && o.Drivers[0].ID == "max-verstappen" && o.Drivers[0].Title == 1, "2023 was decided: got %+v", o.Drivers)
 	o = simulate(t, after(t, a, 2021, 21), 2021, quick()) // level on points before the last race
 	if len(o.Drivers) != 2 || o.Drivers[0].Title < .3 || o.Drivers[1].Title < .3 {
 		t.Errorf("2021 was open between two: got %+v", o.Drivers)
@@ -109,14 +103,10 @@ func TestSameViewSameOdds(t *testing.T) {
 	v := after(t, a, 2016, 12)
 	want := simulate(t, v, 2016, quick())
 	simulate(t, after(t, a, 2022, 4), 2022, quick())
-	if diff := cmp.Diff(want, simulate(t, v, 2016, quick())); diff != "" {
-		t.Errorf("(-first +second):\n%s", diff)
-	}
+	must.Equal(t, "the same simulation again", want, simulate(t, v, 2016, quick()))
 	other := quick()
 	other.Seed++
-	if cmp.Equal(want, simulate(t, v, 2016, other)) {
-		t.Error("another seed gives the same odds")
-	}
+	must.Hold(t, !cmp.Equal(want, simulate(t, v, 2016, other)), "another seed gives the same odds")
 }
 
 // TestOddsDoNotSeeTheFuture cuts the archive after the race: nothing may change.
@@ -133,9 +123,7 @@ func TestOddsDoNotSeeTheFuture(t *testing.T) {
 	}
 	facts.Seasons[i].Rounds = rounds
 	cut := must.Get(season.New(facts))(t)
-	if diff := cmp.Diff(simulate(t, after(t, a, 2016, 12), 2016, quick()), simulate(t, after(t, cut, 2016, 12), 2016, quick())); diff != "" {
-		t.Errorf("(-whole +cut):\n%s", diff)
-	}
+	must.Equal(t, "the odds of an archive that ends there", simulate(t, after(t, a, 2016, 12), 2016, quick()), simulate(t, after(t, cut, 2016, 12), 2016, quick()))
 }
 
 func TestSimulateRefuses(t *testing.T) {
@@ -144,15 +132,6 @@ func TestSimulateRefuses(t *testing.T) {
 	must.Fail(t, "two races to learn from", must.Err(title.Simulate(after(t, a, first, 2), first, model, quick())), predict.ErrNoForm)
 	for _, year := range []int{1988, 2100} {
 		must.Fail(t, strconv.Itoa(year), must.Err(title.Simulate(after(t, a, 2016, 2), year, model, quick())))
-	}
-}
-
-// BenchmarkSimulate is a whole season.
-func BenchmarkSimulate(b *testing.B) {
-	v := after(b, embedded(b), 2024, 0)
-	simulate(b, v, 2024, title.DefaultConfig())
-	for b.Loop() {
-		simulate(b, v, 2024, title.DefaultConfig())
 	}
 }
 

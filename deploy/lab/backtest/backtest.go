@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
+	"gridcast/deploy/lab/score"
 )
 
 // Config selects the seasons, the models and the basis.

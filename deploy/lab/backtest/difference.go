@@ -1,6 +1,9 @@
 package backtest
 
-import "gridcast/builder/predict/score"
+import (
+	base "gridcast/builder/predict/score"
+	"gridcast/deploy/lab/score"
+)
 
 // Difference is a model's metric minus another model's on the same races. It is more than
 // noise where the interval excludes 0.
@@ -40,7 +43,7 @@ func Compare(model, other []score.Score) Difference {
 			p[k].Mean += diff[k][i] / float64(n)
 		}
 	}
-	for times := range score.Draws(n) {
+	for times := range base.Draws(n) {
 		for k := range diff {
 			mean := 0.0
 			for i, d := range diff[k] {
@@ -50,7 +53,7 @@ func Compare(model, other []score.Score) Difference {
 		}
 	}
 	for k := range p {
-		p[k].Interval = score.Middle(means[k])
+		p[k].Interval = base.Middle(means[k])
 	}
 	return Difference{p[0], p[1], p[2], p[3], p[4]}
 }

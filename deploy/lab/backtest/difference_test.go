@@ -4,15 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"gridcast/builder/predict/score"
 	"gridcast/deploy/lab/backtest"
+	"gridcast/deploy/lab/score"
 	"gridcast/deploy/must"
 )
 
 func TestPairingShowsASmallSteadyDifference(t *testing.T) {
 	scores := make([]score.Score, 20)
 	for i := range scores {
-		scores[i] = score.Score{Hit: i >= 10, LogLoss: float64(i)}
+		scores[i].Hit, scores[i].LogLoss = i >= 10, float64(i)
 	}
 	better := slices.Clone(scores)
 	for i := range better {

@@ -9,9 +9,9 @@ import (
 
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/portable"
-	"gridcast/builder/predict/score"
 	"gridcast/builder/season"
 	"gridcast/deploy/lab/laps"
+	"gridcast/deploy/lab/score"
 )
 
 // LiveConfig selects the seasons and the model of the live picks.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gridcast/builder/predict"
-	"gridcast/builder/predict/score"
+	"gridcast/deploy/lab/score"
 )
 
 // Report is the outcome of a run. Its JSON form is stable.

@@ -258,9 +258,8 @@ func TestReportForms(t *testing.T) {
 	}
 	var plot bytes.Buffer
 	must.Do(t, r.Plot(&plot))
-	if strings.Contains(plot.String(), "NaN") || strings.Count(plot.String(), "<circle") != len(r.Reliability) {
-		t.Errorf("plot: want a dot for each of %d bins, got %s", len(r.Reliability), plot.String())
-	}
+	must.Hide(t, "the plot", plot.String(), "NaN")
+	must.Equal(t, "dots of the plot", len(r.Reliability), strings.Count(plot.String(), "<circle"))
 	for _, label := range regexp.MustCompile(`<text x="([0-9.]+)" y="[0-9.]+" style="text-anchor:end">`).FindAllStringSubmatch(plot.String(), -1) {
 		if x, _ := strconv.ParseFloat(label[1], 64); math.Mod(x, 640) > 70 {
 			t.Errorf("plot: a label of a vertical axis ends at %v, want it at the left of its panel", x)

@@ -29,6 +29,9 @@ const raceTime = "2024-07-24T12:00:00Z"
 // host is the name in all requests.
 const host = "api.example.org"
 
+// unlimited is the tier of the keys that the edges limit to 1,000,000,000 requests a minute.
+const unlimited = "cache"
+
 // fixture is the content that all servers serve: the embedded seasons, published by the real binary.
 type fixture struct {
 	dir, binary, before string
@@ -42,9 +45,8 @@ func newFixture(ctx context.Context, dir, binary, before string) (*fixture, erro
 	if f.binary, err = filepath.Abs(binary); err != nil {
 		return nil, fmt.Errorf("find %s: %w", binary, err)
 	}
-	build := exec.CommandContext(ctx, f.binary, "build", "--store", "dir:"+f.file("store"), "--now", raceTime)
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the data: %w\n%s", err, out)
+	if err := f.build(ctx, raceTime); err != nil {
+		return nil, err
 	}
 	store, err := dirblob.Open(f.file("store"))
 	if err != nil {
@@ -54,12 +56,21 @@ func newFixture(ctx context.Context, dir, binary, before string) (*fixture, erro
 		return nil, err
 	}
 	if err := keys.Update(ctx, store, func(d *keys.List) error {
-		_, f.key, err = d.Create(keys.Request{Name: "bench", Tier: "pro"}, time.Now())
+		_, f.key, err = d.Create(keys.Request{Name: "bench", Tier: unlimited}, time.Now())
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	return f, f.createCertificate()
+}
+
+// build publishes the data at a race time.
+func (f *fixture) build(ctx context.Context, at string) error {
+	build := exec.CommandContext(ctx, f.binary, "build", "--store", "dir:"+f.file("store"), "--now", at)
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the data at %s: %w\n%s", at, err, out)
+	}
+	return nil
 }
 
 func (f *fixture) file(name string) string { return filepath.Join(f.dir, name) }

@@ -21,7 +21,10 @@ const idleConnections = 10_000
 func (f *fixture) idle(ctx context.Context) (string, error) {
 	c := cases[0]
 	var parts []string
-	err := f.with(ctx, c, func(servers []*process) error {
+	err := f.with(ctx, c, time.Second, func(servers []*process, missing []string) error {
+		for _, name := range missing {
+			parts = append(parts, name+" is not installed")
+		}
 		for _, s := range servers {
 			each, err := f.idleOf(s, c)
 			if err != nil {

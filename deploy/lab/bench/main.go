@@ -1,11 +1,12 @@
 //go:build linux
 
-// Bench measures the CPU time that gridcast spends on a request, beside nginx, HAProxy and bare fasthttp
-// on the same machine.
+// Bench measures the CPU time that gridcast spends on a request, beside nginx, HAProxy, lighttpd and bare fasthttp
+// on the same machine. "bench load" measures two edges under a load that grows beyond their capacity.
 //
-// Each server runs on the first core. The load generator (package loadgen) runs on the second core and
-// loads the servers of a case in turn, one second each, round after round. Whatever else the machine does
-// therefore falls on all servers alike. The kernel counts the CPU time of each server.
+// Each server runs on the first core. The load generator (package loadgen) runs on the second core. For each server of a
+// case the bench first searches the capacity. It then loads the servers in turn, round after round, with 30, 50, 70 and
+// 90 % of their own capacity. Whatever else the machine does therefore falls on all servers alike. The kernel counts the
+// CPU time of each server.
 //
 // The bench prints medians over the rounds. A share compares two servers in the same round. Its 95 %
 // interval comes from the order statistics of the rounds; a share whose interval contains 1 is within the
@@ -36,8 +37,10 @@ func run() int {
 		switch args[0] {
 		case constantCommand:
 			command, args = serveConstant, args[1:]
-		case loadCommand:
+		case generateCommand:
 			command, args = generateLoad, args[1:]
+		case loadCommand:
+			command, args = func(args []string) error { return runLoad(ctx, args) }, args[1:]
 		}
 	}
 	if err := command(args); err != nil {
@@ -49,11 +52,11 @@ func run() int {
 
 // options are the flags of the command line.
 type options struct {
-	binary, before, only   string
-	rounds                 int
-	out, plot              string
-	markdown, print, quick bool
-	idle                   bool
+	binary, before, only string
+	rounds               int
+	length               time.Duration
+	out, document        string
+	print, quick, idle   bool
 }
 
 func parse(args []string) (options, error) {
@@ -62,19 +65,19 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.binary, "binary", ".var/bin/gridcast", "the gridcast to measure")
 	f.StringVar(&o.before, "before", "", "another gridcast to measure beside it; both must read the store that this one builds")
 	f.StringVar(&o.only, "case", "", "measure only the cases whose name begins with this text")
-	f.IntVar(&o.rounds, "rounds", 11, "seconds of load for each server in each case; fewer than 6 give no interval")
-	f.BoolVar(&o.quick, "quick", false, "one round: shows that the bench works, measures nothing")
+	f.IntVar(&o.rounds, "rounds", 6, "loads of each server in each case; fewer than 6 give no interval")
+	f.DurationVar(&o.length, "length", 400*time.Millisecond, "length of a load")
+	f.BoolVar(&o.quick, "quick", false, "one short round: shows that the bench works, measures nothing")
 	f.StringVar(&o.out, "out", ".var/bench.json", "file for the rows")
-	f.StringVar(&o.plot, "plot", "", "write the shares of nginx's CPU as an SVG to this file")
+	f.StringVar(&o.document, "document", "", "write the tables into this Markdown file")
 	f.BoolVar(&o.idle, "idle", false, "measure only the memory of idle connections")
-	f.BoolVar(&o.markdown, "markdown", false, "print the table as Markdown")
 	f.BoolVar(&o.print, "print", false, "measure nothing: print the rows of --out")
 	err := f.Parse(args)
 	if o.quick {
-		o.rounds = 1
+		o.rounds, o.length = 1, 100*time.Millisecond
 	}
-	if err == nil && o.rounds < 1 {
-		err = fmt.Errorf("--rounds %d: must be at least 1", o.rounds)
+	if err == nil && (o.rounds < 1 || o.length <= 0) {
+		err = fmt.Errorf("--rounds %d --length %s: both must be above 0", o.rounds, o.length)
 	}
 	return o, err
 }
@@ -86,24 +89,40 @@ func bench(ctx context.Context, args []string) error {
 	}
 	var rows []row
 	if o.print {
-		data, err := os.ReadFile(o.out)
-		if err != nil {
-			return fmt.Errorf("rows of the bench: %w", err)
-		}
-		if err := json.Unmarshal(data, &rows); err != nil {
-			return fmt.Errorf("rows of the bench in %s: %w", o.out, err)
-		}
-	} else if rows, err = o.measure(ctx); err != nil || o.idle {
-		return err
-	} else if err := o.write(rows); err != nil {
+		err = readJSON(o.out, &rows)
+	} else if rows, err = o.measure(ctx); err == nil && !o.idle {
+		err = writeJSON(o.out, rows)
+	}
+	if err != nil || o.idle {
 		return err
 	}
-	if o.plot != "" {
-		if err := os.WriteFile(o.plot, plot(rows), 0o644); err != nil {
-			return fmt.Errorf("plot of the bench: %w", err)
-		}
+	say := func(markdown bool) string {
+		return fmt.Sprintf("%s, %d rounds. CPU time of a request in gridcast at %d %% of its capacity, as a share of the time in another server at %d %% of its own:\n\n%s\n\n"+
+			"Each server at shares of its own capacity:\n\n%s\n",
+			machine(), len(rows[0].Rounds), summarised, summarised, summaryOf(rows, markdown), tableOf(rows, markdown))
 	}
-	fmt.Printf("%s, %d rounds of a second\n\n%s\n", machine(), len(rows[0].Rounds), tableOf(rows, o.markdown))
+	fmt.Print(say(false))
+	if o.document == "" {
+		return nil
+	}
+	return fillDocument(o.document, "bench", say(true))
+}
+
+// fillDocument replaces the text between the markers of a name in a document.
+func fillDocument(file, name, text string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("document of the bench: %w", err)
+	}
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+	head, rest, _ := strings.Cut(string(data), begin)
+	_, tail, found := strings.Cut(rest, end)
+	if !found {
+		return fmt.Errorf("document of the bench: %s has no lines %q and %q", file, strings.TrimSpace(begin), end)
+	}
+	if err := os.WriteFile(file, []byte(head+begin+"\n"+text+"\n"+end+tail), 0o644); err != nil {
+		return fmt.Errorf("document of the bench: %w", err)
+	}
 	return nil
 }
 
@@ -130,13 +149,6 @@ func (o *options) measure(ctx context.Context) ([]row, error) {
 		if !strings.HasPrefix(c.name, o.only) {
 			continue
 		}
-		if c.halfOf != "" {
-			full := find(rows, gridcast, c.halfOf, c.connections)
-			if full == nil {
-				continue // the case that it halves was not measured
-			}
-			c.perSecond = full.PerSecond / 2
-		}
 		measured, err := o.measureCase(ctx, f, c, fmt.Sprintf("case %d of %d, %s", i+1, len(cases), c.name))
 		if err != nil {
 			return nil, err
@@ -149,27 +161,42 @@ func (o *options) measure(ctx context.Context) ([]row, error) {
 	return rows, nil
 }
 
-// measureCase starts the servers of a case and loads them in turn. Every other round goes the other way, so
-// that a machine that gets slower during a round favours no server.
+// measureCase starts the servers of a case, searches their capacities, and loads them in turn. Every other round goes
+// the other way, so that a machine that gets slower during a round favours no server.
 func (o *options) measureCase(ctx context.Context, f *fixture, c benchCase, label string) (rows []row, err error) {
-	err = f.with(ctx, c, func(servers []*process) error {
-		samples := make([][]sample, len(servers))
-		for round := range o.rounds {
-			for turn := range servers {
-				i := turn
-				if round%2 == 1 {
-					i = len(servers) - 1 - turn
-				}
-				fmt.Fprintf(os.Stderr, "%s: round %d of %d, %s\n", label, round+1, o.rounds, servers[i].name)
-				s, err := f.load(ctx, servers[i], c, time.Second)
-				if err != nil {
-					return fmt.Errorf("%s: %w", servers[i].name, err)
-				}
-				samples[i] = append(samples[i], s)
+	err = f.with(ctx, c, o.length, func(servers []*process, missing []string) error {
+		for _, s := range servers {
+			fmt.Fprintf(os.Stderr, "%s: capacity of %s\n", label, s.name)
+			capacity, busy, err := f.capacity(ctx, s, c, o.length)
+			if err != nil {
+				return fmt.Errorf("capacity of %s: %w", s.name, err)
+			}
+			for _, percent := range percents {
+				rows = append(rows, row{Server: s.name, Case: c.name, Percent: percent, Capacity: capacity, CapacityBusy: busy})
 			}
 		}
-		for i, s := range servers {
-			rows = append(rows, newRow(s.name, c, samples[i]))
+		for round := range o.rounds {
+			fmt.Fprintf(os.Stderr, "%s: round %d of %d\n", label, round+1, o.rounds)
+			for load := range percents {
+				for turn := range servers {
+					i := turn
+					if round%2 == 1 {
+						i = len(servers) - 1 - turn
+					}
+					r := &rows[i*len(percents)+load]
+					s, err := f.load(ctx, servers[i], c, o.length, r.Capacity*float64(r.Percent)/100)
+					if err != nil {
+						return fmt.Errorf("%s: %w", r.Server, err)
+					}
+					r.Rounds = append(r.Rounds, s)
+				}
+			}
+		}
+		for i := range rows {
+			rows[i].medians()
+		}
+		for _, name := range missing {
+			rows = append(rows, row{Server: name, Case: c.name, Missing: true})
 		}
 		return nil
 	})
@@ -179,14 +206,26 @@ func (o *options) measureCase(ctx context.Context, f *fixture, c benchCase, labe
 	return rows, nil
 }
 
-func (o *options) write(rows []row) error {
-	data, err := json.MarshalIndent(rows, "", "  ")
-	err = errors.Join(err, os.MkdirAll(filepath.Dir(o.out), 0o750))
+func readJSON(file string, results any) error {
+	data, err := os.ReadFile(file)
 	if err == nil {
-		err = os.WriteFile(o.out, append(data, '\n'), 0o600)
+		err = json.Unmarshal(data, results)
 	}
 	if err != nil {
-		return fmt.Errorf("rows of the bench: %w", err)
+		return fmt.Errorf("results of the bench in %s: %w", file, err)
+	}
+	return nil
+}
+
+// writeJSON writes the results of a measurement.
+func writeJSON(file string, results any) error {
+	data, err := json.MarshalIndent(results, "", "  ")
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o750))
+	if err == nil {
+		err = os.WriteFile(file, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("results of the bench: %w", err)
 	}
 	return nil
 }

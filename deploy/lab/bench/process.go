@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -24,8 +26,10 @@ import (
 type process struct {
 	name    string
 	cmd     *exec.Cmd
+	pid     int
 	address string
 	tls     bool
+	tag     string // the ETag of its answer
 	output  bytes.Buffer
 }
 
@@ -45,6 +49,7 @@ func startProcess(ctx context.Context, name string, c benchCase, address string,
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	p.pid = p.cmd.Process.Pid
 	for deadline := time.Now().Add(30 * time.Second); !p.ready(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.stop()
@@ -86,21 +91,32 @@ func (p *process) ready() bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// tag returns the ETag of the answer to a request.
-func (p *process) tag(request []byte) (string, error) {
-	c, err := net.Dial("tcp", p.address)
+// check keeps the ETag of the answer to a request, and compares its body, so that all servers do the same work.
+func (p *process) check(request, body []byte) error {
+	dial := net.Dial
+	if p.tls {
+		dial = func(network, address string) (net.Conn, error) {
+			return tls.Dial(network, address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13})
+		}
+	}
+	c, err := dial("tcp", p.address)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = c.Close() }()
 	if _, err := c.Write(request); err != nil {
-		return "", err
+		return err
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		return "", fmt.Errorf("ETag of %s: %w", p.name, err)
+		return fmt.Errorf("answer of %s: %w", p.name, err)
 	}
-	return answer.Header.Get("ETag"), answer.Body.Close()
+	got, err := io.ReadAll(answer.Body)
+	if err == nil && (answer.StatusCode != http.StatusOK || body != nil && !bytes.Equal(got, body)) {
+		err = fmt.Errorf("%s answers %s with %d bytes, want the %d bytes that every server serves", p.name, answer.Status, len(got), len(body))
+	}
+	p.tag = answer.Header.Get("ETag")
+	return errors.Join(err, answer.Body.Close())
 }
 
 func (p *process) stop() {
@@ -110,7 +126,7 @@ func (p *process) stop() {
 
 // pids returns the numbers of the server's process and its children.
 func (p *process) pids() ([]string, error) {
-	pid := strconv.Itoa(p.cmd.Process.Pid)
+	pid := strconv.Itoa(p.pid)
 	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
 	if err != nil {
 		return nil, fmt.Errorf("children of %s: %w", p.name, err)

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// sample is one second of load on one server.
+// sample is one load on one server.
 type sample struct {
 	PerSecond float64 `json:"requests_per_second"`
 	P50       float64 `json:"p50_ms"`
@@ -22,36 +21,59 @@ type sample struct {
 	LoadBusy  float64 `json:"load_busy"` // share of its core that the load generator used
 }
 
-// row holds the samples of a server in a case, and their medians.
+// row holds the samples of a server in a case at a share of its capacity, and their medians.
 type row struct {
-	Server      string `json:"server"`
-	Case        string `json:"case"`
-	Connections int    `json:"connections"`
+	Server       string  `json:"server"`
+	Case         string  `json:"case"`
+	Missing      bool    `json:"missing,omitzero"` // the server is not installed, and the rest is zero
+	Percent      int     `json:"percent_of_capacity"`
+	Capacity     float64 `json:"capacity"`      // requests a second
+	CapacityBusy float64 `json:"capacity_busy"` // LoadBusy at the capacity
 	sample
 	Rounds []sample `json:"rounds"`
 }
 
-func newRow(server string, c benchCase, rounds []sample) row {
+// medians fills the row with the medians of its rounds.
+func (r *row) medians() {
 	of := func(value func(sample) float64) float64 {
-		values := make([]float64, len(rounds))
-		for i, s := range rounds {
+		values := make([]float64, len(r.Rounds))
+		for i, s := range r.Rounds {
 			values[i] = value(s)
 		}
 		return median(values)
 	}
-	return row{Server: server, Case: c.name, Connections: c.connections, Rounds: rounds, sample: sample{
+	r.sample = sample{
 		PerSecond: of(func(s sample) float64 { return s.PerSecond }),
 		P50:       of(func(s sample) float64 { return s.P50 }),
 		P99:       of(func(s sample) float64 { return s.P99 }),
 		CPUMicros: of(func(s sample) float64 { return s.CPUMicros }),
 		LoadBusy:  of(func(s sample) float64 { return s.LoadBusy }),
-	}}
+	}
 }
 
-// find returns the row of a server in a case, nil if it was not measured.
-func find(rows []row, server, name string, connections int) *row {
+// mostBusy is the share of its core above which the load generator, and not the server, may have set a figure.
+const mostBusy = 0.9
+
+// busyCell is the share of the load generator as a cell of a table.
+func busyCell(share float64) string {
+	if share > mostBusy {
+		return fmt.Sprintf("%.0f %%: too busy", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+// capacityCell is the capacity as a cell of a table. It is a lower bound if the load generator may have been the limit.
+func (r *row) capacityCell() string {
+	if r.CapacityBusy > mostBusy {
+		return fmt.Sprintf("over %.0f", r.Capacity)
+	}
+	return fmt.Sprintf("%.0f", r.Capacity)
+}
+
+// find returns the summarised row of a server in a case, nil if it was not measured.
+func find(rows []row, server, name string) *row {
 	for i := range rows {
-		if r := &rows[i]; r.Server == server && r.Case == name && r.Connections == connections {
+		if r := &rows[i]; r.Server == server && r.Case == name && r.Percent == summarised {
 			return r
 		}
 	}
@@ -105,38 +127,73 @@ func median(values []float64) float64 {
 	return values[half]
 }
 
-// tableOf renders one line for each case: gridcast's CPU time first, then its shares of the other servers'.
-func tableOf(rows []row, markdown bool) string {
+func newTable(header ...any) table.Writer {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Options.DrawBorder, style.Options.SeparateColumns = false, false
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
-	header := table.Row{"request", "connections", "CPU µs", "of nginx", "of haproxy", "of fasthttp"}
-	others := []string{nginx, haproxy, fasthttp}
-	if find(rows, before, rows[0].Case, rows[0].Connections) != nil {
-		header, others = append(header, "of before"), append(others, before)
-	}
-	t.AppendHeader(append(header, "req/s", "p50 ms", "p99 ms", "load busy"))
-	for i := range rows {
-		r := &rows[i]
-		if r.Server != gridcast {
-			continue
-		}
-		line := append(make(table.Row, 0, len(header)+4), r.Case, r.Connections, fmt.Sprintf("%.2f", r.CPUMicros))
-		for _, server := range others {
-			cell := ""
-			if other := find(rows, server, r.Case, r.Connections); other != nil {
-				cell = shareOf(r, other).String()
-			}
-			line = append(line, cell)
-		}
-		t.AppendRow(append(line, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99), fmt.Sprintf("%.0f %%", 100*r.LoadBusy)))
-	}
+	t.AppendHeader(header)
+	return t
+}
+
+func render(t table.Writer, markdown bool) string {
 	if markdown {
 		return t.RenderMarkdown()
 	}
 	return t.Render()
+}
+
+// summaryOf renders one line for each case: gridcast's CPU time at a summarised load, and its shares of the other servers'.
+func summaryOf(rows []row, markdown bool) string {
+	header := table.Row{"request", "CPU µs", "of nginx", "goal", "of haproxy", "of lighttpd", "of fasthttp"}
+	others := []string{nginx, haproxy, lighttpd, fasthttp}
+	if find(rows, before, rows[0].Case) != nil {
+		header, others = append(header, "of before"), append(others, before)
+	}
+	t := newTable(append(header, "p50 ms", "p99 ms", "generator")...)
+	for _, c := range cases {
+		r := find(rows, gridcast, c.name)
+		if r == nil {
+			continue
+		}
+		line := table.Row{c.name, fmt.Sprintf("%.2f", r.CPUMicros)}
+		for _, server := range others {
+			cell, goal := "", ""
+			if other := find(rows, server, c.name); other != nil {
+				s := shareOf(r, other)
+				cell = s.String()
+				if goal = ""; c.goal > 0 {
+					goal = fmt.Sprintf("%.2f", c.goal)
+					if s.median > c.goal {
+						goal += ", missed"
+					}
+				}
+			}
+			if line = append(line, cell); server == nginx {
+				line = append(line, goal)
+			}
+		}
+		t.AppendRow(append(line, fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99), busyCell(r.LoadBusy)))
+	}
+	return render(t, markdown)
+}
+
+// tableOf renders one line for each server in each case and at each load.
+func tableOf(rows []row, markdown bool) string {
+	t := newTable("request", "server", "capacity, req/s", "load", "CPU µs", "p50 ms", "p99 ms", "generator")
+	for i := range rows {
+		r := &rows[i]
+		if r.Missing {
+			t.AppendRow(table.Row{r.Case, r.Server + " is not installed", "", "", "", "", "", ""})
+			continue
+		}
+		t.AppendRow(table.Row{
+			r.Case, r.Server, r.capacityCell(), fmt.Sprintf("%d %%", r.Percent), fmt.Sprintf("%.2f", r.CPUMicros),
+			fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99), busyCell(r.LoadBusy),
+		})
+	}
+	return render(t, markdown)
 }
 
 // String is the share as a cell of the table.
@@ -149,39 +206,4 @@ func (s share) String() string {
 	default:
 		return fmt.Sprintf("%.2f [%.2f, %.2f]", s.median, s.low, s.high)
 	}
-}
-
-// plot draws gridcast's share of nginx's CPU time as a bar for each case, with its interval.
-func plot(rows []row) []byte {
-	const left, width, line = 270, 480, 26
-	longest := 1.0
-	for i := range rows {
-		if other := find(rows, nginx, rows[i].Case, rows[i].Connections); other != nil && rows[i].Server == gridcast {
-			s := shareOf(&rows[i], other)
-			longest = max(longest, s.median, s.high)
-		}
-	}
-	scale := width / longest
-	var b strings.Builder
-	y := 60
-	for i := range rows {
-		r := &rows[i]
-		other := find(rows, nginx, r.Case, r.Connections)
-		if r.Server != gridcast || other == nil {
-			continue
-		}
-		s := shareOf(r, other)
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s, %d</text>", left-8, y+13, r.Case, r.Connections)
-		fmt.Fprintf(&b, "<rect class=\"share\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"18\"/>", left, y, scale*s.median)
-		if s.known {
-			fmt.Fprintf(&b, "<path class=\"interval\" d=\"M%.1f %dH%.1f\"/>", left+scale*s.low, y+9, left+scale*s.high)
-		}
-		fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", left+scale*max(s.median, s.high)+6, y+13, s.median)
-		y += line
-	}
-	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 %[1]d" width="800" height="%[1]d" role="img" aria-label="CPU time of a request as a share of nginx's" font-family="sans-serif" font-size="12"><style>
-text { fill: #333 } .share { fill: #9db8e0 } .interval { stroke: #1f4e9c; stroke-width: 3 } .even { stroke: #888; stroke-dasharray: 4 3 }
-</style><rect width="100%%" height="100%%" fill="#fff"/><text x="20" y="24" font-size="16">CPU time of a request as a share of nginx's</text><text x="20" y="44">request, connections; dark: 95 %% interval; dashed: as much as nginx</text>
-%[2]s<path class="even" d="M%.0[3]f 52V%[4]d"/></svg>
-`, y+16, b.String(), left+scale, y)
 }

@@ -3,10 +3,14 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 )
 
 func TestMedianRank(t *testing.T) {
@@ -49,21 +53,48 @@ func TestShareComparesWithinARound(t *testing.T) {
 	}
 }
 
-func TestTableSaysWhatIsNoise(t *testing.T) {
+// TestTables has a server whose shares are noise, one that is missing, and a load generator that was too busy.
+func TestTables(t *testing.T) {
 	var rows []row
-	for server, micros := range map[string]float64{gridcast: 6, nginx: 10, fasthttp: 6} {
-		rounds := make([]sample, 6)
-		for i := range rounds {
-			rounds[i] = sample{CPUMicros: micros, PerSecond: 1000}
+	for _, server := range []struct {
+		name   string
+		micros float64
+	}{{gridcast, 6}, {nginx, 10}, {fasthttp, 6}} {
+		for _, percent := range percents {
+			r := row{Server: server.name, Case: cases[0].name, Percent: percent, Capacity: 1000, CapacityBusy: 0.95, Rounds: make([]sample, 6)}
+			for i := range r.Rounds {
+				r.Rounds[i] = sample{CPUMicros: server.micros, PerSecond: 10 * float64(percent), LoadBusy: 0.0101 * float64(percent)}
+			}
+			if server.name == fasthttp {
+				r.Rounds[0].CPUMicros, r.Rounds[1].CPUMicros = 5, 7
+			}
+			r.medians()
+			rows = append(rows, r)
 		}
-		if server == fasthttp {
-			rounds[0].CPUMicros, rounds[1].CPUMicros = 5, 7
-		}
-		rows = append(rows, newRow(server, cases[0], rounds))
 	}
-	table := tableOf(rows, true)
-	golden.File(t, "testdata/table.txt", table)
-	if strings.Count(string(plot(rows)), "<rect class=\"share\"") != 1 {
-		t.Errorf("got the plot\n%s\nwant one bar", plot(rows))
+	rows = append(rows, row{Server: lighttpd, Case: cases[0].name, Missing: true})
+	golden.File(t, "testdata/table.txt", summaryOf(rows, true)+"\n\n"+tableOf(rows, true)+"\n")
+}
+
+// TestSearchCapacity has servers of known capacities, and a guess beside each.
+func TestSearchCapacity(t *testing.T) {
+	for _, tt := range []struct{ capacity, guess float64 }{{50000, 50000}, {50000, 45000}, {50000, 80000}, {1234, 1100}} {
+		probes := 0
+		got := must.Get(searchCapacity(tt.guess, func(rate float64) (bool, error) {
+			probes++
+			return rate <= tt.capacity, nil
+		}))(t)
+		must.Hold(t, got <= tt.capacity && got >= tt.capacity-tt.guess/40 && probes <= 6, "guess %.0f: got %.0f with %d probes, want %.0f", tt.guess, got, probes, tt.capacity)
 	}
+}
+
+func TestFillDocument(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	must.Do(t, os.WriteFile(file, []byte("a\n<!-- bench -->\nold\n<!-- end of bench -->\nb\n"), 0o600))
+	for range 2 { // the second time changes nothing
+		must.Do(t, fillDocument(file, "bench", "new"))
+	}
+	got := string(must.Get(os.ReadFile(file))(t))
+	must.Hold(t, got == "a\n<!-- bench -->\n\nnew\n<!-- end of bench -->\nb\n", "got %q", got)
+	golden.Sentence(t, "no marker", errors.New(strings.ReplaceAll(must.Err(0, fillDocument(file, "load", "new")).Error(), file, "FILE")))
 }

@@ -15,10 +15,11 @@ import (
 	"gridcast/snapshots"
 )
 
-// with starts the servers of a case, warms each up for a second, calls use, and stops them. It leaves out nginx and
-// HAProxy where they are not installed.
-func (f *fixture) with(ctx context.Context, c benchCase, use func([]*process) error) error {
+// with starts the servers of a case, warms each up, calls use with them and the names of those that are not installed,
+// and stops them.
+func (f *fixture) with(ctx context.Context, c benchCase, warmUp time.Duration, use func(started []*process, missing []string) error) error {
 	var started []*process
+	var missing []string
 	defer func() {
 		for _, s := range started {
 			s.stop()
@@ -35,6 +36,7 @@ func (f *fixture) with(ctx context.Context, c benchCase, use func([]*process) er
 		}
 		command, err := f.command(name, c, address)
 		if errors.Is(err, exec.ErrNotFound) {
+			missing = append(missing, name)
 			continue
 		}
 		if err != nil {
@@ -48,11 +50,18 @@ func (f *fixture) with(ctx context.Context, c benchCase, use func([]*process) er
 		if err := p.settle(); err != nil {
 			return err
 		}
-		if _, err := f.load(ctx, p, c, time.Second); err != nil {
+		var body []byte // nil: each server has its own
+		if !c.nextRace {
+			body = f.content(c)
+		}
+		if err := p.check(f.request(c), body); err != nil {
+			return err
+		}
+		if _, err := f.load(ctx, p, c, warmUp, 0); err != nil {
 			return fmt.Errorf("warm up %s: %w", name, err)
 		}
 	}
-	return use(started)
+	return use(started, missing)
 }
 
 // command returns the command of a server that answers a case on an address.
@@ -66,6 +75,8 @@ func (f *fixture) command(name string, c benchCase, address string) ([]string, e
 		return f.nginx(c, address)
 	case haproxy:
 		return f.haproxy(c, address)
+	case lighttpd:
+		return f.lighttpd(c, address)
 	}
 	file := f.file(name + ".constant")
 	if err := os.WriteFile(file, f.content(c), 0o600); err != nil {
@@ -77,7 +88,7 @@ func (f *fixture) command(name string, c benchCase, address string) ([]string, e
 func (f *fixture) gridcast(binary string, c benchCase, address string) []string {
 	command := []string{
 		binary, "edge", "--store", "dir:" + f.file("store"), "--now", raceTime,
-		"--tiers", "pro=1000000000", "--log-format", "json", "--listen", address,
+		"--tiers", unlimited + "=1000000000", "--log-format", "json", "--listen", address,
 	}
 	if c.tls {
 		command = append(command, "--tls-cert", f.file(certFile), "--tls-key", f.file(keyFile))
@@ -226,4 +237,56 @@ func (f *fixture) haproxy(c benchCase, address string) ([]string, error) {
 		return nil, fmt.Errorf("files of HAProxy: %w", err)
 	}
 	return []string{program, "-db", "-f", config}, nil
+}
+
+// lighttpdConfig gives lighttpd the part of the work that it can do: one key, the headers of the contract with a constant
+// rate, ETags. It has no limit for each key.
+const lighttpdConfig = `server.bind = "%[1]s"
+server.port = %[2]s
+server.document-root = "%[3]s"
+server.modules = ("mod_access", "mod_setenv")
+server.max-fds = 12000
+server.max-connections = 11000
+server.max-keep-alive-requests = 65535
+mimetype.assign = ("" => "application/json; charset=utf-8")
+setenv.add-response-header = (
+  "X-RateLimit-Limit" => "600",
+  "X-RateLimit-Remaining" => "599",
+  "X-RateLimit-Reset" => "1800000000",
+  "Cache-Control" => "private, max-age=30, must-revalidate",
+  "Vary" => "Accept-Encoding",
+  "X-Content-Type-Options" => "nosniff",
+  "Access-Control-Allow-Origin" => "*",
+  "Access-Control-Expose-Headers" => "Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Repr-Digest"%[5]s
+)
+$HTTP["url"] != "/readyz" {
+  $REQUEST_HEADER["X-API-Key"] != "%[4]s" { url.access-deny = ("") }
+}
+`
+
+// lighttpd writes the configuration and the files of a case, and returns the command.
+func (f *fixture) lighttpd(c benchCase, address string) ([]string, error) {
+	program, err := exec.LookPath("lighttpd")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(f.dir, "lighttpd-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of lighttpd: %w", err)
+	}
+	coding := ""
+	if c.gzip {
+		coding = `, "Content-Encoding" => "gzip"`
+	}
+	host, port, _ := strings.Cut(address, ":")
+	path, _, _ := strings.Cut(f.target(c), "?")
+	config, root := filepath.Join(dir, "lighttpd.conf"), filepath.Join(dir, "root")
+	file := filepath.Join(root, path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+		os.WriteFile(file, f.content(c), 0o644),
+		os.WriteFile(filepath.Join(root, "readyz"), nil, 0o644),
+		os.WriteFile(config, fmt.Appendf(nil, lighttpdConfig, host, port, root, f.key, coding), 0o644)); err != nil {
+		return nil, fmt.Errorf("files of lighttpd: %w", err)
+	}
+	return []string{program, "-D", "-f", config}, nil
 }

@@ -58,10 +58,11 @@ var equivalentText string
 func main() {
 	seed := flag.Uint64("seed", 1, "decides which faults are drawn")
 	survivors := flag.Int("survivors", 3, "faults that may survive")
+	within := flag.String("packages", "", "draw from these packages alone, such as builder/ledger,builder/almanac")
 	only := flag.String("only", "", "make the faults of the lines that contain this text, such as publish.go:83, instead of a draw")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	alive, err := judge(ctx, *seed, *only)
+	alive, err := judge(ctx, *seed, *within, *only)
 	stop()
 	if err == nil && alive > *survivors {
 		err = fmt.Errorf("seed %d: %d faults survived, at most %d may", *seed, alive, *survivors)
@@ -78,12 +79,12 @@ type drawn struct {
 	by string // the package with the test that failed; empty: the fault survived
 }
 
-func judge(ctx context.Context, seed uint64, only string) (alive int, err error) {
+func judge(ctx context.Context, seed uint64, within, only string) (alive int, err error) {
 	h, err := openHouse(ctx)
 	if err != nil {
 		return 0, err
 	}
-	faults, err := draw(h, seed, only)
+	faults, err := draw(h, seed, within, only)
 	if err != nil || len(faults) == 0 {
 		return 0, err
 	}
@@ -112,8 +113,9 @@ func judge(ctx context.Context, seed uint64, only string) (alive int, err error)
 	return report(results), nil
 }
 
-// draw returns the faults of a seed, or all at places that contain the text.
-func draw(h *house, seed uint64, only string) ([]site, error) {
+// draw returns the faults of a seed, or all at places that contain the text of only. With the text of within, it draws from
+// the packages that the text names.
+func draw(h *house, seed uint64, within, only string) ([]site, error) {
 	explained, err := equivalents(strings.NewReader(equivalentText))
 	if err != nil {
 		return nil, err
@@ -121,6 +123,9 @@ func draw(h *house, seed uint64, only string) ([]site, error) {
 	units, places := map[string]*unit{}, 0
 	byOperator := map[string][]site{}
 	for _, p := range packages {
+		if within != "" && !slices.Contains(strings.Split(within, ","), p.path) {
+			continue
+		}
 		u, err := h.open(p.path)
 		if err != nil {
 			return nil, err
@@ -152,6 +157,9 @@ func draw(h *house, seed uint64, only string) ([]site, error) {
 			s.number, taken = len(faults)+1, taken+1
 			faults = append(faults, s)
 		}
+	}
+	if places == 0 {
+		return nil, fmt.Errorf("--packages %s names none of the packages that get faults", within)
 	}
 	fmt.Printf("seed %d: %d faults of %d places\n", seed, len(faults), places)
 	return faults, nil

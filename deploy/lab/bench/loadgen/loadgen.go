@@ -3,10 +3,11 @@
 // Package loadgen is a load generator that spends little CPU time on a request, so that the server under
 // load reaches its limit first.
 //
-// It is one loop over the system calls. It parses only the status and the length of a response. In a closed
-// loop each connection sends its next request when the response has arrived. In an open loop the generator
-// sends each request when it is due, whether earlier ones are answered or not, so that a stall of the server
-// delays every request that falls into it.
+// It is one loop over the system calls. It parses only the status and the length of a response. A connection carries one
+// request at a time. In a closed loop each connection sends its next request when the response has arrived. In an open
+// loop each request has an instant at which it is due, whether earlier ones are answered or not. If no connection is free
+// then, the request waits in the generator. Its latency counts from the instant at which it was due, so a stall of the
+// server delays every request that falls into the stall (no coordinated omission).
 package loadgen
 
 import (
@@ -14,8 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 	"unsafe"
@@ -23,46 +26,77 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config describes a load. Every field but TLS and PerSecond is required.
+// Config describes a load. Servers, Connections, Requests and Steps are required.
 type Config struct {
-	Server      netip.AddrPort
-	Connections int           // open at the same time
-	Length      time.Duration // of the sending
-	Request     []byte        // a whole request
-	TLS         bool          // TLS 1.3; the certificate is not checked
-	PerSecond   float64       // requests due at even intervals, on one connection after the other; 0: a closed loop
+	Servers     []netip.AddrPort
+	Connections int      // open at the same time, to the servers in turn
+	Requests    [][]byte // whole requests, sent in turn
+	Steps       []Step   // one after the other
+	TLS         bool     // TLS 1.3; the certificate is not checked
+	// Balance makes the generator a balancer: it counts refusals and errors, connects again, and repeats a request whose
+	// connection ended without an answer, at another server if it can. Otherwise each of these ends the run.
+	Balance bool
+	// Used returns the CPU time that the servers have used. Run calls it when the connections are open and after the last
+	// response. Nil: the report has none.
+	Used func() (time.Duration, error) `json:"-"`
 }
 
-// Report is the outcome of a load.
-type Report struct {
-	Requests int           // answered
-	Length   time.Duration // of the sending
-	P50, P99 time.Duration // from the instant a request was sent, or was due, to its whole response
+// Step is a part of a load.
+type Step struct {
+	Length    time.Duration // of the sending
+	PerSecond float64       // requests due at even intervals; 0: a closed loop, which has one step
 }
+
+// patience is the longest wait of a balanced request for a free connection, and timeout that of an open loop for the
+// last responses.
+const (
+	patience = time.Second
+	timeout  = 5 * time.Second
+)
+
+// mostTries is the number of times that a balancer sends a request.
+const mostTries = 3
 
 // generator is a run. Its times count from the start of the run.
 type generator struct {
 	cfg       Config
+	length    time.Duration // of all steps
+	total     int           // requests of all steps; 0 in a closed loop
 	epoll     int
 	events    []unix.EpollEvent
-	conns     []*conn
 	byFD      []*conn // by file descriptor; nil: not of this run
-	sent      int     // requests
+	free      []*conn // without a request, the longest free first; some may have ended
+	ended     []*conn // of a balancer, to open again
+	reopen    time.Duration
+	again     []request // whose connection ended
+	next      int       // number of the next request
+	in        int       // requests without a response
 	buffer    []byte
 	now       func() time.Duration // nil until the run starts, unless a test sets it
-	latencies []time.Duration
+	sleeps    bool                 // now is the wall clock
+	collected collector
 }
 
-// conn is a connection. The server answers its requests in order.
+// request is a request under way.
+type request struct {
+	number, tries int
+	server        netip.AddrPort // of the last try
+	due, sent     time.Duration
+}
+
+// conn is a connection.
 type conn struct {
-	fd      int
-	tls     *tls.Conn       // nil: the connection is plain
-	waiting []time.Duration // the start of each request without a response
+	fd   int
+	to   netip.AddrPort
+	tls  *tls.Conn // nil: the connection is plain
+	busy bool      // request has no response yet
+	over bool      // the server has closed it
+	request
 	response
 }
 
-// Run sends requests over Connections connections for Length. It fails if a response is no success, or if a
-// connection ends.
+// Run sends requests over Connections connections for the length of all steps. Without Balance it fails if a response
+// is no success, or if a connection ends.
 func Run(cfg Config) (Report, error) {
 	g, err := newGenerator(cfg)
 	if err != nil {
@@ -74,32 +108,27 @@ func Run(cfg Config) (Report, error) {
 // run connects, sends the requests, and closes the connections.
 func (g *generator) run() (Report, error) {
 	defer g.close()
-	if err := g.connect(); err != nil {
-		return Report{}, err
+	for i := range g.cfg.Connections {
+		if err := g.connect(g.cfg.Servers[i%len(g.cfg.Servers)]); err != nil {
+			return Report{}, err
+		}
 	}
+	runtime.LockOSThread() // the kernel would add up to 50 µs to each wait of another thread
+	defer runtime.UnlockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	if g.now == nil {
 		started := time.Now()
-		g.now = func() time.Duration { return time.Since(started) }
+		g.now, g.sleeps = func() time.Duration { return time.Since(started) }, true
 	}
-	run := g.closedLoop
-	if g.cfg.PerSecond > 0 {
-		run = g.openLoop
-	}
-	length, err := run()
-	if err != nil {
-		return Report{}, err
-	}
-	return g.report(length), nil
+	return measured(g.cfg.Used, func() (Report, error) {
+		took, err := g.loop()
+		return g.collected.report(took), err
+	})
 }
 
 func newGenerator(cfg Config) (*generator, error) {
-	switch {
-	case !cfg.Server.Addr().Is4():
-		return nil, fmt.Errorf("load: server %s, want an IPv4 address with a port", cfg.Server)
-	case cfg.PerSecond < 0:
-		return nil, fmt.Errorf("load: %v requests a second, want some, or 0 for a closed loop", cfg.PerSecond)
-	case cfg.Connections < 1 || cfg.Length <= 0 || len(cfg.Request) == 0:
-		return nil, fmt.Errorf("load: %d connections, %s, a request of %d bytes: want more than 0 of each", cfg.Connections, cfg.Length, len(cfg.Request))
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -107,180 +136,328 @@ func newGenerator(cfg Config) (*generator, error) {
 	}
 	return &generator{
 		cfg: cfg, epoll: epoll, events: make([]unix.EpollEvent, cfg.Connections), buffer: make([]byte, 256<<10),
+		length: cfg.length(), total: cfg.total(), collected: collector{length: cfg.length()},
 	}, nil
 }
 
-// connect opens the connections.
-func (g *generator) connect() error {
-	to := &unix.SockaddrInet4{Port: int(g.cfg.Server.Port()), Addr: g.cfg.Server.Addr().As4()}
-	for range g.cfg.Connections {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("load: socket: %w", err)
+func (c *Config) validate() error {
+	for _, s := range c.Servers {
+		if !s.Addr().Is4() {
+			return fmt.Errorf("load: server %s, want an IPv4 address with a port", s)
 		}
-		for len(g.byFD) <= fd {
-			g.byFD = append(g.byFD, nil)
+	}
+	for _, s := range c.Steps {
+		switch {
+		case s.PerSecond < 0 || s.PerSecond == 0 && len(c.Steps) > 1:
+			return fmt.Errorf("load: %v requests a second, want some, or 0 for a closed loop of one step", s.PerSecond)
+		case s.Length <= 0:
+			return fmt.Errorf("load: a step of %s, want more than 0", s.Length)
 		}
-		g.byFD[fd] = &conn{fd: fd}
-		g.conns = append(g.conns, g.byFD[fd])
-		err = errors.Join(
-			unix.Connect(fd, to),
-			g.byFD[fd].handshake(g.cfg),
-			unix.SetNonblock(fd, true),
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
-			// Without it the port would stay in use for a minute.
-			unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
-			unix.EpollCtl(g.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}),
-		)
+	}
+	if c.Connections < 1 || len(c.Servers) == 0 || len(c.Requests) == 0 || len(c.Steps) == 0 {
+		return fmt.Errorf("load: %d connections, servers %d, requests %d, steps %d: want at least 1 of each",
+			c.Connections, len(c.Servers), len(c.Requests), len(c.Steps))
+	}
+	return nil
+}
+
+func (c *Config) length() (all time.Duration) {
+	for _, s := range c.Steps {
+		all += s.Length
+	}
+	return all
+}
+
+func (c *Config) total() (all int) {
+	for _, s := range c.Steps {
+		all += s.requests()
+	}
+	return all
+}
+
+// requests returns the number of requests that are due in a step.
+func (s Step) requests() int {
+	const rounding = 1e-6
+	return int(math.Ceil(s.PerSecond*s.Length.Seconds() - rounding))
+}
+
+// due returns the instant at which a request is due, and false after the last one. In a closed loop it is due now.
+func (c *Config) due(number int, now time.Duration) (at time.Duration, more bool) {
+	if c.Steps[0].PerSecond == 0 {
+		return now, now < c.Steps[0].Length
+	}
+	var start time.Duration
+	for _, s := range c.Steps {
+		if number < s.requests() {
+			return start + time.Duration(float64(number)/s.PerSecond*float64(time.Second)), true
+		}
+		number -= s.requests()
+		start += s.Length
+	}
+	return start, false
+}
+
+// connect opens a connection to a server.
+func (g *generator) connect(server netip.AddrPort) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("load: socket: %w", err)
+	}
+	for len(g.byFD) <= fd {
+		g.byFD = append(g.byFD, nil)
+	}
+	c := &conn{fd: fd, to: server, response: response{anyStatus: g.cfg.Balance}}
+	err = errors.Join(
+		unix.Connect(fd, &unix.SockaddrInet4{Port: int(server.Port()), Addr: server.Addr().As4()}),
+		c.handshake(g.cfg),
+		unix.SetNonblock(fd, true),
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		// Without it the port would stay in use for a minute.
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
+		unix.EpollCtl(g.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}),
+	)
+	if err != nil {
+		_ = unix.Close(fd)
+		return fmt.Errorf("load: connect to %s: %w", server, err)
+	}
+	g.byFD[fd] = c
+	g.free = append(g.free, c)
+	return nil
+}
+
+// loop exchanges requests and responses until all have been answered or the time is over, and returns the length of the
+// sending.
+func (g *generator) loop() (time.Duration, error) {
+	closed := g.cfg.Steps[0].PerSecond == 0
+	for {
+		now := g.now()
+		g.reconnect(now)
+		if err := g.sendDue(now); err != nil {
+			return now, err
+		}
+		at, more := g.cfg.due(g.next, now)
+		waiting := g.in + len(g.again) + g.total - g.next
+		switch {
+		case closed && !more:
+			return now, nil
+		case !closed && waiting == 0:
+			return g.length, nil
+		case now < g.length+timeout:
+		case g.cfg.Balance:
+			g.giveUp()
+			return g.length, nil
+		default:
+			return now, fmt.Errorf("load: %d requests have no response after %s", waiting, timeout)
+		}
+		ready, err := g.wait(g.longestWait(now, at, more && !closed))
 		if err != nil {
-			return fmt.Errorf("load: connect to %s: %w", g.cfg.Server, err)
+			return now, err
+		}
+		for _, event := range ready {
+			if err := g.read(g.byFD[event.Fd]); err != nil {
+				return now, err
+			}
+		}
+	}
+}
+
+// longestWait returns the time until the loop must send or connect again, if no response comes earlier.
+func (g *generator) longestWait(now, due time.Duration, scheduled bool) time.Duration {
+	if !g.sleeps {
+		return 0
+	}
+	wait := 100 * time.Millisecond
+	if scheduled && len(g.free) > 0 {
+		wait = min(wait, due-now)
+	}
+	if len(g.ended) > 0 {
+		wait = min(wait, g.reopen-now)
+	}
+	return max(wait, 0)
+}
+
+// sendDue sends the requests that are due, while a connection is free.
+func (g *generator) sendDue(now time.Duration) error {
+	g.free = slices.DeleteFunc(g.free, func(c *conn) bool { return c.over })
+	for len(g.free) > 0 {
+		c, r, ok := g.repeat()
+		if !ok {
+			if r, ok = g.take(now); !ok {
+				return nil
+			}
+			c = g.free[0]
+		}
+		g.free = slices.DeleteFunc(g.free, func(other *conn) bool { return other == c || other.over })
+		if err := g.send(c, r, now); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// closedLoop exchanges requests and responses until the time is over, and returns the time it took.
-func (g *generator) closedLoop() (time.Duration, error) {
-	for _, c := range g.conns {
-		if err := g.send(c, g.now()); err != nil {
-			return 0, err
+// repeat returns the first request to repeat, and a free connection to another server than that of its last try: a server
+// that stops ends all its connections. With one server, any connection does.
+func (g *generator) repeat() (*conn, request, bool) {
+	for i, r := range g.again {
+		for _, c := range g.free {
+			if c.to != r.server || len(g.cfg.Servers) == 1 {
+				g.again = slices.Delete(g.again, i, i+1)
+				return c, r, true
+			}
 		}
 	}
+	return nil, request{}, false
+}
+
+// take returns the next request of the schedule that is due.
+func (g *generator) take(now time.Duration) (r request, ok bool) {
 	for {
-		now := g.now()
-		if now >= g.cfg.Length {
-			return now, nil
+		at, more := g.cfg.due(g.next, now)
+		if !more || at > now {
+			return request{}, false
 		}
-		ready, err := g.wait(100 * time.Millisecond)
-		if err != nil {
-			return now, err
+		r = request{number: g.next, due: at}
+		g.next++
+		if !g.cfg.Balance || now-at <= patience {
+			return r, true
 		}
-		for _, event := range ready {
-			c := g.byFD[event.Fd]
-			now, err := g.read(c)
-			if err == nil && len(c.waiting) == 0 {
-				err = g.send(c, now)
-			}
-			if err != nil {
-				return now, err
-			}
-		}
+		g.collected.second(at).GivenUp++
 	}
 }
 
-// timeout is the longest wait of an open loop for the last responses.
-const timeout = 5 * time.Second
-
-// openLoop sends each request when it is due until the time is over, and waits for the responses. It never
-// sleeps, because a late wake-up would count as a delay of the server.
-func (g *generator) openLoop() (time.Duration, error) {
-	for {
-		now := g.now()
-		for at := g.dueAt(); at <= now && at < g.cfg.Length; at = g.dueAt() {
-			if err := g.send(g.conns[g.sent%len(g.conns)], at); err != nil {
-				return now, err
-			}
-		}
-		waiting := g.sent - len(g.latencies)
-		switch {
-		case now >= g.cfg.Length && waiting == 0:
-			return g.cfg.Length, nil
-		case now >= g.cfg.Length+timeout:
-			return now, fmt.Errorf("load: %d requests have no response after %s", waiting, timeout)
-		}
-		ready, err := g.wait(0)
-		if err != nil {
-			return now, err
-		}
-		for _, event := range ready {
-			if now, err := g.read(g.byFD[event.Fd]); err != nil {
-				return now, err
-			}
+// giveUp counts the requests that have no answer at the end of a balancer's run.
+func (g *generator) giveUp() {
+	for _, c := range g.byFD {
+		if c != nil && c.busy {
+			g.again = append(g.again, c.request)
 		}
 	}
-}
-
-// dueAt returns the instant at which the next request of an open loop is due.
-func (g *generator) dueAt() time.Duration {
-	return time.Duration(float64(g.sent) / g.cfg.PerSecond * float64(time.Second))
+	for _, r := range g.again {
+		g.collected.second(r.due).Errors++
+	}
+	for at, more := g.cfg.due(g.next, 0); more; at, more = g.cfg.due(g.next, 0) {
+		g.collected.second(at).GivenUp++
+		g.next++
+	}
 }
 
 // wait returns the connections on which data have arrived. It waits atMost for the first.
 func (g *generator) wait(atMost time.Duration) ([]unix.EpollEvent, error) {
-	n, err := unix.EpollWait(g.epoll, g.events, int(atMost.Milliseconds()))
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		return nil, fmt.Errorf("load: wait: %w", err)
+	limit := unix.NsecToTimespec(atMost.Nanoseconds())
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(g.epoll), uintptr(unsafe.Pointer(unsafe.SliceData(g.events))), uintptr(len(g.events)),
+		uintptr(unsafe.Pointer(&limit)), 0, 0)
+	switch errno {
+	case 0:
+		return g.events[:n], nil
+	case unix.EINTR:
+		return nil, nil
 	}
-	return g.events[:max(n, 0)], nil
+	return nil, fmt.Errorf("load: wait: %w", errno)
 }
 
-// read parses the data that have arrived on a connection, and returns the instant of the last read.
-func (g *generator) read(c *conn) (now time.Duration, err error) {
+// read parses the data that have arrived on a connection.
+func (g *generator) read(c *conn) error {
 	for {
 		n, err := c.receive(g.buffer)
-		now = g.now()
+		now := g.now()
 		switch {
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, os.ErrDeadlineExceeded):
-			return now, nil
-		case err != nil && !errors.Is(err, io.EOF):
-			return now, fmt.Errorf("load: receive: %w", err)
-		case n == 0:
-			return now, errors.New("load: the server closed a connection")
+			return nil
+		case err == nil && n == 0 || errors.Is(err, io.EOF):
+			return g.end(c, errors.New("load: the server closed a connection"))
+		case err != nil:
+			return g.end(c, fmt.Errorf("load: receive: %w", err))
 		}
-		if err := g.parse(c, g.buffer[:n], now); err != nil || c.tls == nil {
-			return now, err
+		if err := g.parse(c, g.buffer[:n], now); err != nil || c.tls == nil || c.over {
+			return err
 		}
 	}
 }
 
-// parse parses responses, or parts of them.
-func (g *generator) parse(c *conn, rest []byte, now time.Duration) error {
-	for len(rest) > 0 {
-		if len(c.waiting) == 0 {
-			return fmt.Errorf("load: %d bytes without a request", len(rest))
+// parse parses a response, or a part of it.
+func (g *generator) parse(c *conn, data []byte, now time.Duration) error {
+	if !c.busy {
+		return fmt.Errorf("load: %d bytes without a request", len(data))
+	}
+	rest, complete, err := c.response.parse(data)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return fmt.Errorf("load: %d bytes without a request", len(rest))
+	case complete:
+		c.busy = false
+		g.in--
+		g.collected.answer(c.request, c.status, now)
+		if c.last {
+			return g.end(c, errors.New("load: the server announced the end of a connection"))
 		}
-		var (
-			complete bool
-			err      error
-		)
-		if rest, complete, err = c.response.parse(rest); err != nil {
-			return err
-		}
-		if complete {
-			g.latencies = append(g.latencies, now-c.waiting[0])
-			c.waiting = append(c.waiting[:0], c.waiting[1:]...)
-		}
+		g.free = append(g.free, c)
 	}
 	return nil
 }
 
-// send sends the next request. Its latency counts from since.
-func (g *generator) send(c *conn, since time.Duration) error {
-	request := g.cfg.Request
-	g.sent++
-	c.waiting = append(c.waiting, since)
-	n, err := c.send(request)
-	if err == nil && n < len(request) {
+// send sends a request on a free connection.
+func (g *generator) send(c *conn, r request, now time.Duration) error {
+	r.sent, r.server = now, c.to
+	r.tries++
+	c.request, c.busy = r, true
+	g.in++
+	whole := g.cfg.Requests[r.number%len(g.cfg.Requests)]
+	n, err := c.send(whole)
+	if err == nil && n < len(whole) {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		return fmt.Errorf("load: %d of %d bytes sent: %w", n, len(request), err)
+		return g.end(c, fmt.Errorf("load: %d of %d bytes sent: %w", n, len(whole), err))
 	}
 	return nil
 }
 
-func (g *generator) report(length time.Duration) Report {
-	r := Report{Requests: len(g.latencies), Length: length}
-	if r.Requests > 0 {
-		slices.Sort(g.latencies)
-		r.P50, r.P99 = g.latencies[r.Requests/2], g.latencies[r.Requests*99/100]
+// end closes a connection that the server has ended for a reason. A balancer repeats its request; otherwise the reason ends the run.
+func (g *generator) end(c *conn, reason error) error {
+	if !g.cfg.Balance {
+		return reason
 	}
-	return r
+	if c.over { // a wait returned it twice
+		return nil
+	}
+	_ = unix.Close(c.fd)
+	g.byFD[c.fd] = nil
+	c.over = true
+	g.ended = append(g.ended, c)
+	if !c.busy {
+		return nil
+	}
+	g.in--
+	if c.tries < mostTries {
+		g.again = append(g.again, c.request)
+		g.collected.second(c.due).Repeated++
+	} else {
+		g.collected.second(c.due).Errors++
+	}
+	return nil
+}
+
+// reconnect opens the ended connections of a balancer again. It waits after a server that accepts none.
+func (g *generator) reconnect(now time.Duration) {
+	if len(g.ended) == 0 || now < g.reopen {
+		return
+	}
+	var refused []*conn
+	for _, c := range g.ended {
+		if g.connect(c.to) != nil {
+			refused = append(refused, c)
+		}
+	}
+	g.ended, g.reopen = refused, now+20*time.Millisecond
 }
 
 func (g *generator) close() {
-	for _, c := range g.conns {
-		_ = unix.Close(c.fd)
+	for _, c := range g.byFD {
+		if c != nil {
+			_ = unix.Close(c.fd)
+		}
 	}
 	_ = unix.Close(g.epoll)
 }

@@ -6,18 +6,23 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 )
 
 // response parses a response that arrives in parts.
 type response struct {
-	head []byte // an incomplete header
-	body int    // missing bytes of the body, once the header is complete
+	head      []byte // an incomplete header
+	body      int    // missing bytes of the body, once the header is complete
+	status    int
+	anyStatus bool // accept a response that is no success
+	last      bool // the server closes the connection after it
 }
 
 var (
 	headEnd       = []byte("\r\n\r\n")
 	contentLength = []byte("\r\nContent-Length: ")
+	closes        = []byte("\r\nConnection: close")
 )
 
 // maxHead is the longest header in bytes.
@@ -54,11 +59,15 @@ func (r *response) parseHead(p []byte) (rest []byte, err error) {
 	}
 	head, rest := p[:end], p[end+len(headEnd):]
 	r.head = nil
-	if status := string(head[:min(len(head), len("HTTP/1.1 200"))]); status == "HTTP/1.1 304" {
-		return rest, nil
-	} else if status != "HTTP/1.1 200" {
+	code, _ := bytes.CutPrefix(head[:min(len(head), len("HTTP/1.1 200"))], []byte("HTTP/1.1 "))
+	r.status, err = strconv.Atoi(string(code))
+	if success := r.status == http.StatusOK || r.status == http.StatusNotModified; err != nil || !success && !r.anyStatus {
 		line, _, _ := bytes.Cut(head, []byte("\r\n"))
 		return nil, fmt.Errorf("load: answered with %q", line)
+	}
+	r.last = bytes.Contains(head, closes)
+	if r.status == http.StatusNotModified {
+		return rest, nil
 	}
 	_, field, found := bytes.Cut(head, contentLength)
 	if !found {

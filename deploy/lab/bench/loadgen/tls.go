@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -86,46 +87,72 @@ func (c *conn) send(p []byte) (int, error) {
 	return send(c.fd, p)
 }
 
-// RunShort sends each request on a new connection, in a closed loop over Connections workers. With tickets each
-// worker resumes its previous TLS session. A latency includes the connection and its handshake.
+// RunShort sends each request on a new connection, over Connections workers. With tickets each worker resumes its
+// previous TLS session. A latency includes the connection and its handshake.
 func RunShort(cfg Config, tickets bool) (Report, error) {
+	if err := cfg.validate(); err != nil {
+		return Report{}, err
+	}
 	var (
 		group     sync.WaitGroup
-		mu        sync.Mutex // guards latencies and failed
-		latencies []time.Duration
+		mu        sync.Mutex // guards the fields below
+		next      int
+		collected = collector{length: cfg.length()}
 		failed    error
 	)
 	started := time.Now()
-	for range cfg.Connections {
-		group.Go(func() {
-			var config *tls.Config
-			if cfg.TLS {
-				config = clientConfig.Clone()
-				if tickets {
-					config.ServerName, config.ClientSessionCache = "bench", tls.NewLRUClientSessionCache(1)
-				}
-			}
-			for first := true; first || time.Since(started) < cfg.Length; first = false {
-				at := time.Now()
-				err := exchangeOnce(cfg, config)
-				mu.Lock()
-				latencies = append(latencies, time.Since(at))
-				failed = errors.Join(failed, err)
-				mu.Unlock()
-				if err != nil {
-					return
-				}
-			}
-		})
+	take := func(first bool) (r request, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.number = next
+		r.due, more = cfg.due(next, time.Since(started))
+		next++
+		return r, more || first && cfg.Steps[0].PerSecond == 0
 	}
-	group.Wait()
-	g := generator{latencies: latencies}
-	return g.report(time.Since(started)), failed
+	worker := func() {
+		var config *tls.Config
+		if cfg.TLS {
+			config = clientConfig.Clone()
+			if tickets {
+				config.ServerName, config.ClientSessionCache = "bench", tls.NewLRUClientSessionCache(1)
+			}
+		}
+		for first := true; ; first = false {
+			r, more := take(first)
+			if !more {
+				return
+			}
+			pause(r.due - time.Since(started))
+			err := exchangeOnce(cfg, r, config)
+			mu.Lock()
+			collected.answer(r, http.StatusOK, time.Since(started))
+			failed = errors.Join(failed, err)
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}
+	return measured(cfg.Used, func() (Report, error) {
+		for range cfg.Connections {
+			group.Go(worker)
+		}
+		group.Wait()
+		return collected.report(time.Since(started)), failed
+	})
+}
+
+// pause sleeps more exactly than [time.Sleep], which may wake up a millisecond too late.
+func pause(d time.Duration) {
+	if d > 0 {
+		rest := unix.NsecToTimespec(d.Nanoseconds())
+		_ = unix.Nanosleep(&rest, nil) // a signal makes the request early by a part of one interval
+	}
 }
 
 // exchangeOnce connects, sends the request and reads the response. The request must end the connection.
-func exchangeOnce(cfg Config, config *tls.Config) error {
-	c, err := net.Dial("tcp", cfg.Server.String())
+func exchangeOnce(cfg Config, r request, config *tls.Config) error {
+	c, err := net.Dial("tcp", cfg.Servers[r.number%len(cfg.Servers)].String())
 	if err != nil {
 		return fmt.Errorf("load: connect: %w", err)
 	}
@@ -133,15 +160,15 @@ func exchangeOnce(cfg Config, config *tls.Config) error {
 	if config != nil {
 		c = tls.Client(c, config)
 	}
-	if _, err := c.Write(cfg.Request); err != nil {
+	if _, err := c.Write(cfg.Requests[r.number%len(cfg.Requests)]); err != nil {
 		return fmt.Errorf("load: send: %w", err)
 	}
 	whole, err := io.ReadAll(c)
 	if err != nil {
 		return fmt.Errorf("load: receive: %w", err)
 	}
-	var r response
-	switch rest, complete, err := r.parse(bytes.Clone(whole)); {
+	var answer response
+	switch rest, complete, err := answer.parse(bytes.Clone(whole)); {
 	case err != nil:
 		return err
 	case !complete || len(rest) > 0:

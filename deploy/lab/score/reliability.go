@@ -5,24 +5,20 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gridcast/builder/predict/score"
 )
 
 // bins is the number of bins, of equal count, for calibration.
 const bins = 10
 
-// Bin compares forecast and outcome for races of similar confidence.
-type Bin struct {
-	Races int     `json:"races"`
-	Said  float64 `json:"said"` // mean probability given to the picked winner
-	Won   float64 `json:"won"`  // share of them that won
-
-	// Interval is the 95 % Wilson interval of Won.
-	Interval Interval `json:"interval"`
-}
-
 // Reliability sorts the races by the picked winner's chance into bins of equal count.
 func Reliability(scores []Score) []Bin {
-	return withIntervals(tally(nil, byConfidence(scores), once(len(scores))))
+	plain := make([]score.Score, len(scores))
+	for i, s := range scores {
+		plain[i] = s.Score
+	}
+	return score.Reliability(plain)
 }
 
 // PodiumReliability sorts all drivers by their podium chance into bins a tenth wide, around 0, .1 and so on to 1. Races
@@ -39,14 +35,7 @@ func PodiumReliability(scores []Score) []Bin {
 	}
 	table = slices.DeleteFunc(table, func(b Bin) bool { return b.Races == 0 })
 	for i, b := range table {
-		table[i] = b.mean()
-	}
-	return withIntervals(table)
-}
-
-func withIntervals(table []Bin) []Bin {
-	for i, b := range table {
-		table[i].Interval = wilson(b.Won, float64(b.Races))
+		table[i] = score.NewBin(b.Races, b.Said, b.Won)
 	}
 	return table
 }
@@ -60,7 +49,7 @@ func byConfidence(scores []Score) []Score {
 // once are the times of n scores that count once.
 func once(n int) []int { return slices.Repeat([]int{1}, n) }
 
-// tally appends the bins of the sorted scores, each as many times as times holds. They lack intervals.
+// tally appends the bins of the sorted scores, each as many times as times holds.
 func tally(table []Bin, sorted []Score, times []int) []Bin {
 	n := 0
 	for _, t := range times {
@@ -77,7 +66,7 @@ func tally(table []Bin, sorted []Score, times []int) []Bin {
 			if done < edge*n/bins {
 				continue
 			}
-			table = append(table, b.mean())
+			table = append(table, score.NewBin(b.Races, b.Said, b.Won))
 			b = Bin{}
 			for edge*n/bins <= done && edge <= bins {
 				edge++
@@ -85,20 +74,6 @@ func tally(table []Bin, sorted []Score, times []int) []Bin {
 		}
 	}
 	return table
-}
-
-// mean turns sums into means.
-func (b Bin) mean() Bin {
-	n := float64(b.Races)
-	return Bin{Races: b.Races, Said: b.Said / n, Won: b.Won / n}
-}
-
-// wilson is the 95 % score interval of a share of n (E. B. Wilson, JASA 22, 1927).
-func wilson(share, n float64) Interval {
-	const z = 1.959964
-	mid := (share + z*z/(2*n)) / (1 + z*z/n)
-	half := float64(z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n)))
-	return Interval{max(0, mid-half), min(1, mid+half)}
 }
 
 // calibrationError is the mean distance between forecast and outcome.
@@ -123,7 +98,7 @@ func CalibratedECE(scores []Score) Expected {
 	if len(scores) == 0 {
 		return Expected{}
 	}
-	rng := rand.New(rand.NewPCG(seed, uint64(len(scores)))) //nolint:gosec // to be repeated, not to be secret
+	rng := rand.New(rand.NewPCG(seed, uint64(len(scores))))
 	order := make([]int, len(scores))
 	for i := range order {
 		order[i] = i
@@ -144,6 +119,6 @@ func CalibratedECE(scores []Score) Expected {
 		errs = append(errs, 100*calibrationError(table))
 		e.Mean += errs[len(errs)-1] / resamples
 	}
-	e.Interval = Middle(errs)
+	e.Interval = score.Middle(errs)
 	return e
 }
