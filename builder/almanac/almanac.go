@@ -469,10 +469,15 @@ func (a *Almanac) makeDigests() map[int]Digest {
 
 func (y *Year) digest(facts season.Digest) Digest {
 	h := sha256.New()
-	write := json.NewEncoder(h).Encode
-	err := write(facts)
-	if err == nil && len(y.Rounds) > 0 {
-		err = write([]any{y.Rounds[0].state.Aliases(), y.Rounds[0].state.AllChampionship(y.Year)})
+	encoder := json.NewEncoder(h)
+	write := func(inputs any) {
+		if err := encoder.Encode(inputs); err != nil {
+			panic("BUG: the inputs of a season cannot be written as JSON: " + err.Error())
+		}
+	}
+	write(facts)
+	if len(y.Rounds) > 0 {
+		write([]any{y.Rounds[0].state.Aliases(), y.Rounds[0].state.AllChampionship(y.Year)})
 	}
 	for _, r := range y.Rounds {
 		inputs := struct {
@@ -496,12 +501,7 @@ func (y *Year) digest(facts season.Digest) Digest {
 				inputs.Engines = append(inputs.Engines, r.view.Engines[row.Engine])
 			}
 		}
-		if err == nil {
-			err = write(inputs)
-		}
-	}
-	if err != nil {
-		panic("BUG: the inputs of a season cannot be written as JSON: " + err.Error())
+		write(inputs)
 	}
 	return Digest(h.Sum(nil))
 }

@@ -83,7 +83,6 @@ func archived(year int, rounds []*Round, constructors bool) (all []ChampionshipD
 		return nil
 	}
 	ours := slices.DeleteFunc(slices.Clone(rounds), func(r *Round) bool { return !r.vouchable() })
-	slices.SortStableFunc(ours, byStart)
 	for _, d := range departures(ours, constructors, nil) {
 		reason := cmp.Or(reasons[fmt.Sprint(year, " ", d.Competitor)], "as the table of the source has it")
 		all = append(all, ChampionshipDecision{ledger.ChampionshipDecision{
@@ -190,9 +189,6 @@ func Offers(rounds []*Round) (offers []Offer) {
 	counted := counted(rounds[0].Year, rounds)
 	if i := slices.IndexFunc(counted, func(r *Round) bool { return !r.Facts.Finished() || r.Differs() }); i >= 0 {
 		counted = counted[:i]
-	}
-	if len(counted) == 0 || counted[len(counted)-1].vouchable() {
-		return nil // the archive knows the decisions of its own rounds
 	}
 	known := decisionsOf(rounds[0].Year, rounds, rounds[0].state)
 	entered := func(d ChampionshipDecision) bool { return d.EventID != "" }

@@ -158,6 +158,9 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 	all := testseason.New(t, testseason.Config{Opened: last.Add(time.Hour), Until: testseason.Scheduled}).Almanac(last.Add(time.Hour))
 	var got []string
 	for i := range all.Years {
+		if offers := all.Years[i].Offers(); offers != nil {
+			t.Errorf("%d: its tables offer %+v", all.Years[i].Year, offers)
+		}
 		for _, d := range all.Years[i].Decisions() {
 			got = append(got, fmt.Sprintf("%d %s %s from %d: %s", all.Years[i].Year, d.Competitor, &d.Championship, d.Session, d.Reason))
 		}
@@ -184,33 +187,77 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 // A table that departs from the results offers a decision, if the results are the verified ones.
 func TestTableOffersDecision(t *testing.T) {
 	ann, cay := order{"ann", "cay", "bob", "dan"}, order{"cay", "ann", "dan", "bob"}
-	orders := []order{ann, cay, ann}
-	taken := func(from, points int) func([]season.Round) {
-		return func(rounds []season.Round) {
-			for i := range rounds {
-				rows := slices.Clone(rounds[i].TeamStandings)
-				for j := range rows {
-					if i >= from-1 && rows[j].Team == "alpha" {
-						rows[j].Points -= float64(points)
-					}
+	orders, three := []order{ann, cay, ann}, order{"ann", "cay", "bob"}
+	lost := func(rounds []season.Round, of string, points float64) {
+		for i := range rounds {
+			teams, drivers := slices.Clone(rounds[i].TeamStandings), slices.Clone(rounds[i].DriverStandings)
+			for j := range teams {
+				if string(teams[j].Team) == of {
+					teams[j].Points -= points
 				}
-				rounds[i].TeamStandings = rows
 			}
+			for j := range drivers {
+				if string(drivers[j].Driver) == of {
+					drivers[j].Points -= points
+				}
+			}
+			rounds[i].TeamStandings, rounds[i].DriverStandings = teams, drivers
 		}
 	}
+	taken := func(from, points int) func([]season.Round) {
+		return func(rounds []season.Round) { lost(rounds[from-1:], "alpha", float64(points)) }
+	}
+	type decided []struct { // by a person, from a round on
+		from int
+		ledger.Championship
+	}
+	deducted := func(from int, team string, points float64) decided {
+		return decided{{from, ledger.Championship{Constructors: true, Competitor: team, Points: -points}}}
+	}
+	anew := decided{{2, ledger.Championship{Constructors: true, Competitor: "alpha", NewEntry: true}}}
 	for name, tt := range map[string]struct {
 		table    func([]season.Round)
+		source   []order // nil: orders
 		verified []order
-		decided  *ledger.Championship // by a person, from round 2 on
+		decided  decided
 		want     []string
 	}{
 		"the sum":             {table: func([]season.Round) {}, verified: orders},
 		"points taken":        {table: taken(2, 15), verified: orders, want: []string{"2 alpha 15 points taken"}},
-		"fewer points":        {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -10}, want: []string{"2 alpha 5 points taken"}},
-		"entered by a person": {table: taken(2, 15), verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
-		"only a person's":     {table: func([]season.Round) {}, verified: orders, decided: &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -15}},
-		"other results":       {table: taken(2, 15), verified: []order{ann, ann, ann}},
-		"not verified yet":    {table: taken(2, 15), verified: orders[:1]},
+		"fewer points":        {table: taken(2, 15), verified: orders, decided: deducted(2, "alpha", 10), want: []string{"2 alpha 5 points taken"}},
+		"entered by a person": {table: taken(2, 15), verified: orders, decided: deducted(2, "alpha", 15)},
+		"only a person's":     {table: func([]season.Round) {}, verified: orders, decided: deducted(2, "alpha", 15)},
+		"all points taken":    {table: taken(2, 40), verified: orders, want: []string{"2 alpha 40 points taken"}},
+		"a new entry":         {table: taken(2, 40), verified: orders, decided: anew},
+		"of another team":     {table: taken(2, 40), verified: orders, decided: slices.Concat(deducted(1, "beta", 5), anew)},
+		"of the entry before": {
+			table: func(rounds []season.Round) { taken(1, 4)(rounds[:1]); taken(1, 36+4)(rounds[1:]) }, verified: orders, decided: slices.Concat(deducted(1, "alpha", 4), anew),
+		},
+		"two teams":   {table: func(rounds []season.Round) { taken(2, 15)(rounds); lost(rounds[1:], "beta", 5) }, verified: orders, want: []string{"2 alpha 15 points taken", "2 beta 5 points taken"}},
+		"two drivers": {table: func(rounds []season.Round) { lost(rounds[1:], "ann", 1); lost(rounds[1:], "bob", 2) }, verified: orders, want: []string{"2 ann 1 points taken", "2 bob 2 points taken"}},
+		"three drivers": {table: func(rounds []season.Round) {
+			lost(rounds[1:], "ann", 1)
+			lost(rounds[1:], "bob", 2)
+			lost(rounds[1:], "cay", 3)
+		}, verified: orders},
+		"taken twice":          {table: func(rounds []season.Round) { taken(2, 15)(rounds); taken(3, 5)(rounds) }, verified: orders, want: []string{"2 alpha 20 points taken"}},
+		"taken and given back": {table: func(rounds []season.Round) { taken(2, 15)(rounds[:2]) }, verified: orders},
+		"an entry that ended": {
+			table: func(rounds []season.Round) {
+				taken(2, 40)(rounds)
+				for i := range rounds[1:] {
+					rounds[1+i].TeamStandings = append(rounds[1+i].TeamStandings, season.TeamStanding{Team: "alpha", Engine: "v6", Points: 40})
+				}
+			}, verified: orders, want: []string{"2 alpha excluded and entered anew"},
+		},
+		"other results":        {table: taken(2, 15), verified: []order{ann, ann, ann}},
+		"another first result": {table: taken(2, 15), verified: []order{cay, cay, ann}},
+		"a driver without points and rank": {
+			table: func(rounds []season.Round) {
+				rounds[2].DriverStandings = append(slices.Clone(rounds[2].DriverStandings), season.DriverStanding{Driver: "dan"})
+			}, source: []order{three, three, three}, verified: []order{three, three, three},
+		},
+		"not verified yet": {table: taken(2, 15), verified: orders[:1]},
 		"a driver without a rank": {
 			table: func(rounds []season.Round) { rounds[2].DriverStandings[0].Position = 0 }, verified: orders, want: []string{"3 ann excluded"},
 		},
@@ -218,13 +265,17 @@ func TestTableOffersDecision(t *testing.T) {
 			table: func(rounds []season.Round) { rounds[2].DriverStandings = rounds[1].DriverStandings }, verified: orders,
 		},
 	} {
-		w := newWorld(t, preseason, orders...)
+		source := orders
+		if tt.source != nil {
+			source = tt.source
+		}
+		w := newWorld(t, preseason, source...)
 		w.edit(tt.table)
 		for i, o := range tt.verified {
 			w.verify(startOf(i+1).Add(raceTime), i+1, o, "")
 		}
-		if tt.decided != nil {
-			w.decide(2, *tt.decided)
+		for _, d := range tt.decided {
+			w.decide(d.from, d.Championship)
 		}
 		at := startOf(3).Add(3 * raceTime)
 		v, s := w.Stored.Archive.AsOf(at), w.Ledger.Fold()
@@ -243,6 +294,9 @@ func TestTableOffersDecision(t *testing.T) {
 			t.Errorf("%s: missing %q, want %d", name, missing, len(tt.want))
 		}
 	}
+	if got := almanac.Offers(nil); got != nil {
+		t.Errorf("of no rounds: got %+v", got)
+	}
 }
 
 func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
@@ -259,4 +313,6 @@ func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
 	_, _, err := y.Competitor(true, "alfa")
 	must.Fail(t, "alfa", err, almanac.ErrNoCompetitor)
 	golden.Sentence(t, "a competitor alfa", err)
+	_, _, err = (&almanac.Year{Year: 2026}).Competitor(false, "ann")
+	golden.Sentence(t, "a competitor of a season without drivers", err)
 }

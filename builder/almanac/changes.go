@@ -39,9 +39,45 @@ func (a *Almanac) Changes(year int) []Change {
 	return all
 }
 
-// changes returns the changes of one round, the newest first.
+// changes returns the changes of one round, the later of two of one instant first.
 func (r *Round) changes() []Change {
-	var all []Change
+	all := r.moves()
+	for _, v := range r.Record.Voided {
+		voided := Change{Round: r, Type: ledger.PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
+		for _, c := range r.Record.Override.Changes { // the event that voided it
+			if c.At.Equal(v.VoidedAt) {
+				voided.Actor = c.Actor
+			}
+		}
+		all = append(all, voided)
+	}
+	for _, w := range r.Record.Withdrawals {
+		kind := ledger.DriverWithdrawn
+		if w.Returned {
+			kind = ledger.DriverReturned
+		}
+		all = append(all, Change{Round: r, Type: kind, At: w.At, Actor: w.Actor, Driver: w.Driver})
+	}
+	for i := range r.Record.Revisions {
+		v := &r.Record.Revisions[i]
+		change := Change{Round: r, Type: ledger.ResultVerified, At: v.At, Actor: v.Actor, Reason: v.Reason, New: v}
+		switch {
+		case i > 0:
+			change.Old = &r.Record.Revisions[i-1]
+		case r.vouchable():
+			change.Old = &ledger.Verification{Classification: ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.SourceSprint()}}
+		default:
+			continue // the first verification
+		}
+		all = append(all, change)
+	}
+	all = append(all, r.championshipChanges()...)
+	slices.Reverse(all)
+	return all
+}
+
+// moves returns the changes of the calendar: the round was added, moved, postponed, cancelled or reinstated.
+func (r *Round) moves() (all []Change) {
 	state := Scheduled
 	if !r.Record.Added.IsZero() {
 		added := Change{Round: r, Type: ledger.KeysAssigned, At: r.Record.Added, Actor: "builder"}
@@ -76,33 +112,11 @@ func (r *Round) changes() []Change {
 		}
 		all = append(all, change)
 	}
-	for _, v := range r.Record.Voided {
-		voided := Change{Round: r, Type: ledger.PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
-		for _, c := range r.Record.Override.Changes { // the event that voided it
-			if c.At.Equal(v.VoidedAt) {
-				voided.Actor = c.Actor
-			}
-		}
-		all = append(all, voided)
-	}
-	for _, w := range r.Record.Withdrawals {
-		kind := ledger.DriverWithdrawn
-		if w.Returned {
-			kind = ledger.DriverReturned
-		}
-		all = append(all, Change{Round: r, Type: kind, At: w.At, Actor: w.Actor, Driver: w.Driver})
-	}
-	var before *ledger.Verification
-	if len(r.Record.Revisions) > 0 && r.vouchable() {
-		before = &ledger.Verification{Classification: ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.SourceSprint()}}
-	}
-	for i := range r.Record.Revisions {
-		v := &r.Record.Revisions[i]
-		if before != nil {
-			all = append(all, Change{Round: r, Type: ledger.ResultVerified, At: v.At, Actor: v.Actor, Reason: v.Reason, Old: before, New: v})
-		}
-		before = v
-	}
+	return all
+}
+
+// championshipChanges returns the decisions about the championships that begin with the round.
+func (r *Round) championshipChanges() (all []Change) {
 	decided := r.state.AllChampionship(r.Year)
 	for i := range decided {
 		d := &decided[i]
@@ -116,8 +130,6 @@ func (r *Round) changes() []Change {
 		}
 		all = append(all, change)
 	}
-	slices.SortStableFunc(all, func(x, y Change) int { return x.At.Compare(y.At) })
-	slices.Reverse(all)
 	return all
 }
 

@@ -113,6 +113,20 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	if len(changes) != 1 || changes[0].Type != ledger.ResultVerified || changes[0].Old.Winner() != "ann" || changes[0].New.Winner() != "bob" {
 		t.Errorf("got %+v, want one revision from ann to bob", changes)
 	}
+	if v := almanac.Entered(w.Stored.Archive.AsOf(opened.Add(2*time.Hour)), w.Ledger.Fold()); v.Seasons[0].Rounds[0].Winner().Driver != "ann" {
+		t.Error("predictions count the revision in place of the source's result")
+	}
+}
+
+// TestCompare: a driver of only one of two classifications gains or loses all points.
+func TestCompare(t *testing.T) {
+	rows := almanac.Rows(order{"ann", "bob", "cay"}.results())
+	var got []string
+	for _, p := range almanac.Compare(rows[:2], rows[1:]) {
+		got = append(got, fmt.Sprintf("%s %g %t", p.Driver, p.Points(), p.Changed()))
+	}
+	must.Equal(t, "points", []string{"bob 0 false", "cay 15 true", "ann -25 true"}, got)
+	must.Equal(t, "points of teams", []almanac.TeamPoints{{Team: "beta", Points: 15}, {Team: "alpha", Points: -25}}, almanac.CompareTeams(rows[:2], rows[1:]))
 }
 
 // A decision about a race that had started names the state that readers saw.

@@ -77,6 +77,9 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	})
 	must.Fail(t, "reinstate what is scheduled", err, ledger.ErrUnchanged)
 	golden.Sentence(t, "reinstate what is scheduled", err)
+	golden.Sentence(t, "correct without a reason", w.Try(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
+		return r.Correct(slices.Clone(r.Source()[:1]), nil, "")
+	}))
 	for what, tt := range map[string]struct {
 		at      time.Time
 		session int64
@@ -132,14 +135,14 @@ func TestLists(t *testing.T) {
 	if got := w.Almanac(testseason.Belgium.Start).Waiting(); len(got) != 3 || got[2].Session != testseason.Belgium.Key {
 		t.Errorf("at lights out %d results wait, want those of Britain and Hungary and the race itself", len(got))
 	}
-	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, (*almanac.Round).Verify)
-	w.Decide(testseason.Belgium.Over().Add(time.Hour), 2024012, (*almanac.Round).Verify)
+	w.Decide(testseason.Belgium.Over(), 2024012, (*almanac.Round).Verify)
+	w.Decide(testseason.Belgium.Over().Add(time.Hour), testseason.Belgium.Key, (*almanac.Round).Verify)
 	a := w.Almanac(testseason.Belgium.Over().Add(time.Hour))
 	if got := a.Waiting(); len(got) != 1 || got[0].Session != 2024013 {
 		t.Errorf("%d results wait, want that of Hungary", len(got))
 	}
-	if got := a.Verified(); len(got) != 2 || got[0].Session != 2024012 || got[1].Session != testseason.Belgium.Key {
-		t.Errorf("verified %d, want Britain, decided last, and Belgium", len(got))
+	if got := a.Verified(); len(got) != 2 || got[0].Session != testseason.Belgium.Key || got[1].Session != 2024012 {
+		t.Errorf("verified %d, want Belgium, decided last, and Britain", len(got))
 	}
 	if got := a.Rounds(0); len(got) != 15 || got[0].Year != 2024 {
 		t.Errorf("the current season has %d rounds, want the 15 of 2024", len(got))
@@ -315,5 +318,13 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 		`{"driver":"eve","team":"","status":"DSQ"}]`
 	if got := strings.TrimSpace(string(text)); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestPlaceAndPoints(t *testing.T) {
+	for want, row := range map[string]*ledger.Row{
+		"not in it": nil, "no place, 4 points": {Points: 4}, "place 2, 18 points": {Position: 2, Points: 18},
+	} {
+		must.Equal(t, "the row", want, almanac.PlaceAndPoints(row))
 	}
 }

@@ -69,13 +69,11 @@ var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, Qualify
 //
 // Postponed and cancelled rounds lack nothing.
 func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
-	now := v.At
-	var whole, byRound []MissingFact
+	m := missing{ledger: s, by: by}
 	var last *Round // of the rounds that take place
-	var results []*Round
 	coming := false
 	seasons := map[int][]*Round{}
-	for _, r := range Rounds(v, s, now.UTC().Year()-1) {
+	for _, r := range Rounds(v, s, v.At.UTC().Year()-1) {
 		seasons[r.Year] = append(seasons[r.Year], r)
 		if r.Off() {
 			continue
@@ -83,62 +81,85 @@ func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 		if last == nil || !r.Start.Before(last.Start) {
 			last = r
 		}
-		miss := func(code MissingCode, since time.Time, urgent bool, fix, text string) {
-			if by.Before(since) || r.Session == 0 { // the next build gives it a key
-				return
-			}
-			var until time.Time
-			if r.State == Scheduled && code != PickMissing {
-				until = r.Start.UTC()
-			}
-			byRound = append(byRound, MissingFact{
-				Code: code, Since: since.UTC(), Until: until, Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
-				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Fix: strings.ReplaceAll(fix, "KEY", strconv.FormatInt(r.Session, 10)),
-			})
-		}
-		if r.Pick == nil && r.Result == nil && r.Start.After(s.OpenedAt()) {
-			if r.State == Scheduled {
-				miss(PickMissing, r.Start.Add(-gridBefore), true, "gridcast grid set KEY --file FILE", "the %s has no pick")
-			} else {
-				miss(PickMissing, r.Start.Add(-gridBefore), true, "gridcast results verify KEY", "the %s began without a pick and stays without one")
-			}
-		}
-		switch {
-		case r.State == Scheduled:
-			coming = true
-			if r.Provisional {
-				miss(HourUnknown, r.Start.Add(-hourBefore), false,
-					"gridcast rounds move KEY --start INSTANT --reason TEXT", "no source names the hour of the %s")
-			}
-			known := len(r.Facts.Grid) > 0
-			if !known && r.Pick == nil && len(r.Facts.Qualifying) == 0 {
-				miss(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
-					"gridcast source pull, or gridcast qualifying set KEY --order CODES --reason TEXT", "qualifying of the %s is over and its result has not come")
-			}
-			if !known {
-				miss(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
-					"gridcast source pull, or gridcast grid set KEY --order CODES --reason TEXT", "the grid of the %s has not come")
-			}
-		case r.Result == nil && !r.Facts.Finished():
-			miss(ResultMissed, r.End().Add(resultGrace), false,
-				"gridcast source pull, or gridcast results enter KEY --file FILE --reason TEXT", "the result of the %s has not come")
-			if !by.Before(r.End().Add(resultGrace)) {
-				results = append(results, r)
-			}
-		}
+		coming = coming || r.State == Scheduled
+		m.round(r)
 	}
 	for _, year := range slices.Sorted(maps.Keys(seasons)) {
-		for _, o := range Offers(seasons[year]) {
-			flag := ""
-			if o.Constructors {
-				flag = " --constructors"
-			}
-			byRound = append(byRound, MissingFact{
-				Code: DecisionWaits, Since: o.From.End().UTC(), Session: o.From.Session, Name: o.From.Facts.Name, Text: o.String(),
-				Fix: fmt.Sprintf("gridcast championship accept %d %s%s --reason TEXT", year, o.Competitor, flag),
-			})
+		m.decisions(year, seasons[year])
+	}
+	return append(m.whole(v, last, coming), m.facts...)
+}
+
+// missing collects the missing facts about rounds.
+type missing struct {
+	ledger  *ledger.Fold
+	by      time.Time
+	facts   []MissingFact
+	results []*Round // whose result is overdue
+}
+
+// round adds the facts that a round lacks.
+func (m *missing) round(r *Round) {
+	miss := func(code MissingCode, since time.Time, urgent bool, fix, text string) {
+		if m.by.Before(since) || r.Session == 0 { // the next build gives it a key
+			return
+		}
+		var until time.Time
+		if r.State == Scheduled && code != PickMissing {
+			until = r.Start.UTC()
+		}
+		m.facts = append(m.facts, MissingFact{
+			Code: code, Since: since.UTC(), Until: until, Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
+			Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Fix: strings.ReplaceAll(fix, "KEY", strconv.FormatInt(r.Session, 10)),
+		})
+	}
+	if r.Pick == nil && r.Result == nil && r.Start.After(m.ledger.OpenedAt()) {
+		if r.State == Scheduled {
+			miss(PickMissing, r.Start.Add(-gridBefore), true, "gridcast grid set KEY --file FILE", "the %s has no pick")
+		} else {
+			miss(PickMissing, r.Start.Add(-gridBefore), true, "gridcast results verify KEY", "the %s began without a pick and stays without one")
 		}
 	}
+	switch {
+	case r.State == Scheduled:
+		if r.Provisional {
+			miss(HourUnknown, r.Start.Add(-hourBefore), false,
+				"gridcast rounds move KEY --start INSTANT --reason TEXT", "no source names the hour of the %s")
+		}
+		known := len(r.Facts.Grid) > 0
+		if !known && r.Pick == nil && len(r.Facts.Qualifying) == 0 {
+			miss(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
+				"gridcast source pull, or gridcast qualifying set KEY --order CODES --reason TEXT", "qualifying of the %s is over and its result has not come")
+		}
+		if !known {
+			miss(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
+				"gridcast source pull, or gridcast grid set KEY --order CODES --reason TEXT", "the grid of the %s has not come")
+		}
+	case r.Result == nil && !r.Facts.Finished():
+		miss(ResultMissed, r.End().Add(resultGrace), false,
+			"gridcast source pull, or gridcast results enter KEY --file FILE --reason TEXT", "the result of the %s has not come")
+		if !m.by.Before(r.End().Add(resultGrace)) {
+			m.results = append(m.results, r)
+		}
+	}
+}
+
+// decisions adds the decisions about the championships of a season that only the source's table shows.
+func (m *missing) decisions(year int, rounds []*Round) {
+	for _, o := range Offers(rounds) {
+		flag := ""
+		if o.Constructors {
+			flag = " --constructors"
+		}
+		m.facts = append(m.facts, MissingFact{
+			Code: DecisionWaits, Since: o.From.End().UTC(), Session: o.From.Session, Name: o.From.Facts.Name, Text: o.String(),
+			Fix: fmt.Sprintf("gridcast championship accept %d %s%s --reason TEXT", year, o.Competitor, flag),
+		})
+	}
+}
+
+// whole returns the facts that the archive as a whole lacks. last is the last round that takes place, nil if there is none.
+func (m *missing) whole(v *season.View, last *Round, coming bool) (facts []MissingFact) {
 	if !coming {
 		fact := MissingFact{Code: NoFutureRound, Text: "no race to come is known", Fix: "gridcast source pull, or gridcast archive import f1db PATH"}
 		if last != nil {
@@ -146,21 +167,21 @@ func Missing(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 		} else if n := len(v.Seasons); n > 0 {
 			fact.Since = season.BeginsAt(v.Seasons[n-1].Year + 1)
 		}
-		whole = append(whole, fact)
+		facts = append(facts, fact)
 	}
 	switch current := v.CurrentSeason(); {
-	case current != 0 && current < now.UTC().Year():
-		whole = append(whole, MissingFact{
+	case current != 0 && current < v.At.UTC().Year():
+		facts = append(facts, MissingFact{
 			Code: ArchiveOld, Since: season.BeginsAt(current + 1), Fix: "gridcast source pull, or gridcast archive import",
 			Text: fmt.Sprintf("the archive ends with the season %d", current),
 		})
-	case len(results) > 1:
-		whole = append(whole, MissingFact{
-			Code: ArchiveOld, Sums: ResultMissed, Since: results[1].End().Add(resultGrace).UTC(), Fix: "gridcast source pull, or gridcast archive import",
-			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(results), results[0].Facts.Name, results[0].Year),
+	case len(m.results) > 1:
+		facts = append(facts, MissingFact{
+			Code: ArchiveOld, Sums: ResultMissed, Since: m.results[1].End().Add(resultGrace).UTC(), Fix: "gridcast source pull, or gridcast archive import",
+			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(m.results), m.results[0].Facts.Name, m.results[0].Year),
 		})
 	}
-	return append(whole, byRound...)
+	return facts
 }
 
 // NextChange returns the instant at which something about a season is next expected to change. An instant before the

@@ -19,7 +19,8 @@ func (w *world) missing(at time.Time) (codes []string) {
 		if l.Urgent {
 			code += "!"
 		}
-		if l.Since.After(at) || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Fix, "gridcast ") || strings.Contains(l.Text+l.Fix, "%!") {
+		later := l.Code == almanac.HourUnknown || l.Code == almanac.QualifyingMissed || l.Code == almanac.GridMissed // they end with the start
+		if l.Since.After(at) || later != l.Until.After(at) || later == l.Until.IsZero() || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Fix, "gridcast ") || strings.Contains(l.Text+l.Fix, "%!") {
 			w.t.Errorf("at %s: %+v", at, l)
 		}
 		codes = append(codes, code)
@@ -121,6 +122,11 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 	must.Equal(t, "the first was entered by hand", []string{"result_overdue"}, w.missing(startOf(2).Add(over)))
 }
 
+func TestEmptyArchiveLacksARace(t *testing.T) {
+	missing := almanac.Missing(&season.View{At: preseason}, new(ledger.Fold), preseason)
+	must.Hold(t, len(missing) == 1 && missing[0].Code == almanac.NoFutureRound && missing[0].Since.IsZero(), "an empty archive lacks %+v", missing)
+}
+
 func TestNextChange(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
 	qualified := startOf(1).AddDate(0, 0, -1).Add(time.Hour)
@@ -136,9 +142,12 @@ func TestNextChange(t *testing.T) {
 	} {
 		must.Equal(t, c.what, c.want, w.Almanac(c.at).NextChange(2025))
 	}
-	for round := 1; round <= 2; round++ {
-		w.verify(startOf(2).Add(3*time.Hour), round, order{"ann", "bob", "cay", "dan"}, "")
-	}
+	w.on(startOf(2).Add(-10*time.Hour), 2, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{ledger.Freeze(s.Key, ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: .5, Model: "m"}, startOf(2), false)}
+	})
+	w.verify(startOf(2).Add(-9*time.Hour), 1, order{"ann", "bob", "cay", "dan"}, "")
+	must.Equal(t, "with grid and pick", startOf(2), w.Almanac(startOf(2).Add(-9*time.Hour)).NextChange(2025))
+	w.verify(startOf(2).Add(3*time.Hour), 2, order{"ann", "bob", "cay", "dan"}, "")
 	over := w.Almanac(startOf(2).Add(3 * time.Hour))
 	if got := over.NextChange(2025); !got.IsZero() {
 		t.Errorf("all is verified: got %s, want none", got)

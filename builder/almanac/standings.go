@@ -154,16 +154,31 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 	}
 }
 
-// adjust brings a table that holds the source's standings after the round base up to the
-// verified rounds. It takes out results of the source that are not verified: a race that
-// the ledger says was not held then. It puts in a result that differs from the source's own by
-// its difference in points, and a later round without the source's standings by its points.
-// Only then does it compute the order again; otherwise the source's order stays.
-// Where points simply add, the sum of the verified classifications and of the decisions counts, and not the source's
-// table, which may lag behind its own results.
-func adjust[K comparable](t *table[K], rounds, verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) {
-	add := len(rounds) > 0 && season.PointsAdd(rounds[0].Year)
-	changed := false
+// adjust brings a table that holds the source's standings after the round base up to the verified rounds. Where points
+// simply add, the sum of the verified classifications and of the decisions counts, and not the source's table, which may
+// lag behind its own results. Elsewhere the verified results move the source's points: see move. Only when points change
+// does it compute the order again; otherwise the source's order stays.
+func adjust[K comparable](t *table[K], year int, rounds, verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) {
+	add := season.PointsAdd(year)
+	var changed bool
+	if add {
+		changed = t.sum(verified, base, decisions, keyOf)
+	} else {
+		changed = t.move(rounds, verified, base, keyOf)
+	}
+	changed = t.decide(decisions, add) || changed
+	for _, r := range verified {
+		t.count(r.Result, keyOf)
+	}
+	if changed {
+		t.rank()
+	}
+}
+
+// move takes out results of the source that are not verified, such as a race that the ledger says was not held then. It puts
+// in a result that differs from the source's own by its difference in points, and a later round without the source's
+// standings by its points. It reports whether any points changed. The seasons in question had no sprints.
+func (t *table[K]) move(rounds, verified []*Round, base *Round, keyOf func(ledger.Row) K) (changed bool) {
 	for _, r := range rounds {
 		diff := map[K]float64{}
 		var order []K
@@ -176,18 +191,11 @@ func adjust[K comparable](t *table[K], rounds, verified []*Round, base *Round, d
 				diff[key] += sign * line.Points
 			}
 		}
-		counted := base != nil && !r.Facts.StartsAt().After(base.Facts.StartsAt())
-		held := slices.Contains(verified, r)
-		if counted && held && r.Result.Sprint == nil && slices.EqualFunc(r.Result.Rows, r.Facts.Results, samePoints) {
-			continue // as most rounds are: nothing would move
-		}
-		if counted {
+		if base != nil && !r.Facts.StartsAt().After(base.Facts.StartsAt()) {
 			move(Rows(r.Facts.Results), -1)
-			move(r.SourceSprint(), -1)
 		}
-		if held {
+		if slices.Contains(verified, r) {
 			move(r.Result.Rows, 1)
-			move(r.Sprint(), 1)
 		}
 		for _, key := range order {
 			if d := diff[key]; d != 0 {
@@ -196,21 +204,7 @@ func adjust[K comparable](t *table[K], rounds, verified []*Round, base *Round, d
 			}
 		}
 	}
-	if add {
-		changed = t.sum(verified, base, decisions, keyOf) || changed
-	}
-	changed = t.decide(decisions, add) || changed
-	for _, r := range verified {
-		t.count(r.Result, keyOf)
-	}
-	if changed {
-		t.rank()
-	}
-}
-
-// samePoints reports whether a verified row gives the points of the source's row to the same competitors.
-func samePoints(row ledger.Row, source season.Result) bool {
-	return row.Driver == source.Driver && row.Team == source.Team && row.Engine == source.Engine && row.Points == source.Points
+	return changed
 }
 
 // decision is what decisions about a competitor change in a table.
@@ -301,7 +295,7 @@ func driverStandings(v *season.View, facts *season.Season, rounds, verified []*R
 		}
 	}
 	keyOf := func(line ledger.Row) season.DriverID { return line.Driver }
-	adjust(t, rounds, verified, base, decisions(all, false, verified, keyOf, func(d *ChampionshipDecision) season.DriverID { return season.DriverID(d.Competitor) }), keyOf)
+	adjust(t, facts.Year, rounds, verified, base, decisions(all, false, verified, keyOf, func(d *ChampionshipDecision) season.DriverID { return season.DriverID(d.Competitor) }), keyOf)
 
 	teams := latestTeams(verified)
 	standings := make([]DriverStanding, len(t.rows))
@@ -388,7 +382,7 @@ func constructorStandings(v *season.View, facts *season.Season, rounds, verified
 		}
 		return constructor{season.TeamID(d.Competitor), engine}
 	}
-	adjust(t, rounds, verified, base, decisions(all, true, verified, keyOf, about), keyOf)
+	adjust(t, facts.Year, rounds, verified, base, decisions(all, true, verified, keyOf, about), keyOf)
 
 	engines := map[season.TeamID]int{}
 	for key := range t.by {

@@ -145,40 +145,34 @@ func merged[T any](rows []T, same func(a, b *T) bool, of func(*T) (position *int
 // renames finds drivers with a new identifier throughout a document. In all rounds that both
 // have, the rows of the new identifier are those of the old one: same session, team and place. A
 // partial match is no rename; an operator can enter an alias for it.
-func renames(current *season.Facts, d *Document) []Rename {
-	gone, come := make(map[season.DriverID]rowsOf), make(map[season.DriverID]rowsOf)
-	for i := range d.Facts.Seasons {
-		theirSeason := &d.Facts.Seasons[i]
-		ourSeason, ok := current.Season(theirSeason.Year)
-		if !ok {
-			continue
-		}
-		for j := range theirSeason.Rounds {
-			theirs := &theirSeason.Rounds[j]
-			ours, ok := ourSeason.Round(theirs.GrandPrix)
-			if !ok {
-				continue
-			}
-			collectRows(gone, theirSeason.Year, ours, theirs)
-			collectRows(come, theirSeason.Year, theirs, ours)
-		}
-	}
-	present := make(map[season.DriverID]bool)
+func renames(current *season.Facts, d *Document) (found []Rename) {
+	present, came := make(map[season.DriverID]bool), make(map[season.DriverID]bool)
 	for i := range current.Seasons {
 		for j := range current.Seasons[i].Rounds {
 			drivers(&current.Seasons[i].Rounds[j], present)
 		}
 	}
-	var found []Rename
-	for _, from := range slices.Sorted(maps.Keys(gone)) {
-		if _, ok := d.Facts.Drivers[from]; ok {
-			continue // the document still has the old identifier
-		}
-		for _, to := range slices.Sorted(maps.Keys(come)) {
-			if present[to] {
-				continue // the new identifier already belongs to another driver
+	gone := maps.Clone(present)
+	maps.DeleteFunc(gone, func(id season.DriverID, _ bool) bool { _, ok := d.Facts.Drivers[id]; return ok })
+	if len(gone) == 0 {
+		return nil // the document still has the old identifiers
+	}
+	was, is := make(map[season.DriverID][]outing), make(map[season.DriverID][]outing)
+	for i := range d.Facts.Seasons {
+		s := &d.Facts.Seasons[i]
+		for j := range s.Rounds {
+			theirs := &s.Rounds[j]
+			if ours, ok := current.Round(s.Year, theirs.GrandPrix); ok {
+				drivers(theirs, came)
+				outings(was, s.Year, ours, theirs)
+				outings(is, s.Year, theirs, ours)
 			}
-			if len(gone[from]) >= minRenamedRows && maps.Equal(gone[from], come[to]) {
+		}
+	}
+	maps.DeleteFunc(came, func(id season.DriverID, _ bool) bool { return present[id] }) // it already belongs to another driver
+	for _, from := range slices.Sorted(maps.Keys(gone)) {
+		for _, to := range slices.Sorted(maps.Keys(came)) {
+			if len(was[from]) >= minRenamedRows && slices.Equal(was[from], is[to]) {
 				found = append(found, Rename{d.Source, d.Revision, from, to})
 			}
 		}
@@ -189,44 +183,33 @@ func renames(current *season.Facts, d *Document) []Rename {
 // minRenamedRows is the number of rows that must agree. A single row might be another driver in the same car.
 const minRenamedRows = 2
 
-// rowsOf holds the rows of a driver without the driver's name.
-type rowsOf map[rowPlace]rowValue
-
-type rowPlace struct {
-	year    int
-	gp      season.GrandPrixID
-	session string
-}
-
-type rowValue struct {
+// outing is a row of a driver without the driver's name.
+type outing struct {
+	year     int
+	gp       season.GrandPrixID
+	session  string
 	team     season.TeamID
 	position int
 }
 
-// collectRows collects the rows of a round by driver. It skips sessions that the other round does not have.
-func collectRows(into map[season.DriverID]rowsOf, year int, r, other *season.Round) {
-	at := func(session string) rowPlace { return rowPlace{year, r.GrandPrix, session} }
-	result := func(row *season.Result) (season.DriverID, rowValue) {
-		return row.Driver, rowValue{row.Team, row.Position}
-	}
-	collect(into, at("race"), r.Results, other.Results, result)
-	collect(into, at("sprint"), r.SprintResults, other.SprintResults, result)
-	collect(into, at("qualifying"), r.Qualifying, other.Qualifying, func(row *season.QualifyingRow) (season.DriverID, rowValue) {
-		return row.Driver, rowValue{row.Team, row.Position}
-	})
-	collect(into, at("grid"), r.Grid, other.Grid, func(row *season.GridSlot) (season.DriverID, rowValue) {
-		return row.Driver, rowValue{row.Team, row.Position}
-	})
-}
-
-func collect[T any](into map[season.DriverID]rowsOf, at rowPlace, rows, others []T, of func(*T) (season.DriverID, rowValue)) {
-	for i := range rows {
-		if driver, value := of(&rows[i]); len(others) > 0 {
-			if into[driver] == nil {
-				into[driver] = make(rowsOf)
-			}
-			into[driver][at] = value
+// outings collects the rows of a round by driver. It skips sessions that the other round does not have.
+func outings(into map[season.DriverID][]outing, year int, r, other *season.Round) {
+	add := func(session string, others int, driver season.DriverID, team season.TeamID, position int) {
+		if others > 0 {
+			into[driver] = append(into[driver], outing{year, r.GrandPrix, session, team, position})
 		}
+	}
+	for _, row := range r.Results {
+		add("race", len(other.Results), row.Driver, row.Team, row.Position)
+	}
+	for _, row := range r.SprintResults {
+		add("sprint", len(other.SprintResults), row.Driver, row.Team, row.Position)
+	}
+	for _, row := range r.Qualifying {
+		add("qualifying", len(other.Qualifying), row.Driver, row.Team, row.Position)
+	}
+	for _, row := range r.Grid {
+		add("grid", len(other.Grid), row.Driver, row.Team, row.Position)
 	}
 }
 

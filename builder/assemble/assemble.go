@@ -87,6 +87,8 @@ type Input struct {
 	Documents []Document   // by falling precedence
 	// Accepted holds the IDs of held proposals that a person has accepted.
 	Accepted map[string]bool
+	// Refused holds the reasons of the ledger against an event, by the ID of the proposal or the Rename from which it follows.
+	Refused map[string]string
 	// Aliases maps former identifiers of drivers to current ones.
 	Aliases map[season.DriverID]season.DriverID
 	// Named holds the other aliases: of teams, circuits and rounds.
@@ -155,6 +157,9 @@ type Rename struct {
 	From     season.DriverID `json:"from"`
 	To       season.DriverID `json:"to"`
 }
+
+// ID identifies the rename as that of a proposal does.
+func (r Rename) ID() string { return idOf(fmt.Appendf(nil, "rename %s\n%s\n", r.From, r.To)) }
 
 // Confirmation is a source that agrees with a block that a person entered.
 type Confirmation struct {
@@ -247,6 +252,15 @@ func Assemble(in Input) (Output, error) {
 				return Output{}, err
 			}
 			for _, r := range renames(&a.out.Facts, &d) {
+				p := Proposal{
+					ID: r.ID(), Year: in.Now.UTC().Year(), Driver: r.From, Block: Names, Source: r.Source, Revision: r.Revision,
+					Lines: []Line{{"identifier", string(r.From), string(r.To)}},
+				}
+				if a.refusedByLedger(&p) {
+					a.out.Held = append(a.out.Held, p)
+					renameDriver(&d.Facts, r.To, r.From) // the rows of the document are still those of the known driver
+					continue
+				}
 				a.out.Renames = append(a.out.Renames, r)
 				renameDriver(&a.out.Facts, r.From, r.To)
 			}

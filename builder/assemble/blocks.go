@@ -30,15 +30,15 @@ const Names Block = "names"
 var blocks = []Block{Calendar, Start, Sessions, Practice, Entries, Qualifying, Sprint, Grid, Result}
 
 // blockOf returns the block of a part of a round. Without a part it is Names.
-func blockOf(part season.Part) Block {
-	switch part {
+func blockOf(section season.Section) Block {
+	switch section {
 	case "":
 		return Names
-	case season.CalendarPart, season.StartPart, season.SessionsPart, season.EntriesPart, season.GridPart, season.Part(season.Qualifying):
-		return Block(part)
-	case season.Part(season.SprintQualifying), season.SprintGridPart, season.Part(season.Sprint):
+	case season.CalendarSection, season.StartSection, season.SessionsSection, season.EntriesSection, season.GridSection, season.Section(season.Qualifying):
+		return Block(section)
+	case season.Section(season.SprintQualifying), season.SprintGridSection, season.Section(season.Sprint):
 		return Sprint
-	case season.ResultPart, season.FastestLapsPart, season.PitStopsPart, season.DriverStandingsPart, season.TeamStandingsPart:
+	case season.ResultSection, season.FastestLapsSection, season.PitStopsSection, season.DriverStandingsSection, season.TeamStandingsSection:
 		return Result
 	}
 	return Practice

@@ -71,6 +71,23 @@ func spaced(name string) string {
 	return b.String()
 }
 
+// TestLinesOfSessions: a block of several sessions has one line for each driver.
+func TestLinesOfSessions(t *testing.T) {
+	var r season.Round
+	r.Practice[0] = []season.TimedLap{{Driver: "ann", Time: 80 * time.Second}, {Driver: "bob", Time: 81 * time.Second}}
+	r.Practice[2] = []season.TimedLap{{Driver: "ann", Time: 79 * time.Second}}
+	want := []assemble.Line{{About: "ann", Is: "practice 1 1m20s; practice 3 1m19s"}, {About: "bob", Is: "practice 1 1m21s"}}
+	must.Equal(t, "lines", want, assemble.Diff(assemble.Practice, &season.Round{}, &r))
+	r.Qualifying = []season.QualifyingRow{
+		{Driver: "ann", Position: 1, Segments: [3]time.Duration{82 * time.Second, 81 * time.Second, 80 * time.Second}},
+		{Driver: "bob", Position: 2, Segments: [3]time.Duration{82 * time.Second, 81 * time.Second}},
+		{Driver: "cid", Position: 3, Time: 83 * time.Second},
+		{Driver: "dan"},
+	}
+	want = []assemble.Line{{About: "ann", Is: "P1, 1m20s"}, {About: "bob", Is: "P2, 1m21s"}, {About: "cid", Is: "P3, 1m23s"}, {About: "dan", Is: "unplaced"}}
+	must.Equal(t, "lines of qualifying", want, assemble.Diff(assemble.Qualifying, &season.Round{}, &r))
+}
+
 // TestPortraits: a renamed driver keeps the portrait, a new driver gets one, and drivers outside the
 // archive get none.
 func TestPortraits(t *testing.T) {
@@ -91,6 +108,8 @@ func TestPortraits(t *testing.T) {
 	const template = "https://images.example/{driver}.png"
 	old := archive("andrea-kimi-antonelli", "lando-norris")
 	old.Headshots = season.Headshots{Template: template, Drivers: []season.DriverID{"andrea-kimi-antonelli"}}
+	unraced := archive("kimi-antonelli", "arvid-lindblad")
+	unraced.Seasons[0].Rounds[0].Entries = unraced.Seasons[0].Rounds[0].Entries[:1]
 	for _, test := range []struct {
 		name    string
 		current season.Facts
@@ -107,6 +126,10 @@ func TestPortraits(t *testing.T) {
 			"for a new driver", archive("kimi-antonelli", "arvid-lindblad"),
 			&season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
 			season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
+		},
+		{
+			"of a driver in no season", unraced, &season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad", "kimi-antonelli"}},
+			season.Headshots{Template: template, Drivers: []season.DriverID{"kimi-antonelli"}},
 		},
 		{"none", archive("kimi-antonelli"), nil, season.Headshots{}},
 		{"removed by the settings", old, &season.Headshots{}, season.Headshots{}},

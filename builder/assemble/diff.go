@@ -147,10 +147,8 @@ func penalty(row season.GridSlot) string {
 }
 
 func bestTime(row season.QualifyingRow) string {
-	for _, t := range []time.Duration{row.Segments[2], row.Segments[1], row.Segments[0], row.Time} {
-		if t > 0 {
-			return t.String()
-		}
+	if t := deciding(row); t != 0 {
+		return t.String()
 	}
 	return ""
 }

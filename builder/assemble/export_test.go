@@ -30,6 +30,12 @@ var Permissions = map[string]func(*permissions) *bool{
 // PermissionCount is the number of permissions in the table.
 var PermissionCount = reflect.TypeFor[permissions]().NumField()
 
+// Diff returns the lines in which a block of two rounds differs.
+var Diff = diff
+
+// MergeStandings adds the rows of one competitor in the standings together.
+var MergeStandings = mergeStandings
+
 // Toggle gives a kind a permission, or takes it away.
 func Toggle(kind Kind, permission string) {
 	p := kinds[kind]
@@ -41,7 +47,7 @@ func Toggle(kind Kind, permission string) {
 // Breaches returns the broken invariants of a round of a season with its sheets. before is the round in use.
 func Breaches(f *season.Facts, s *season.Season, i int, before *season.Round, sheets []season.Sheet) (sentences, waits []string) {
 	r := &s.Rounds[i]
-	w := weekend{year: s.Year, round: *r, before: before, rounds: s.Rounds, earlier: s.Rounds, sheets: sheets, began: true, numbers: regularNumbers(f.Seasons, s.Year)}
+	w := weekend{year: s.Year, round: *r, before: before, rounds: s.Rounds, earlier: s.Rounds, circuits: f.Circuits, sheets: sheets, began: true, numbers: regularNumbers(f.Seasons, s.Year)}
 	if last, ok := f.Season(s.Year - 1); ok {
 		w.last = &last.Rounds[len(last.Rounds)-1]
 	}

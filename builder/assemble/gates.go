@@ -33,13 +33,14 @@ const (
 	DisputeGate   Gate = "disputed"      // a person or an earlier source has another value
 	TermsGate     Gate = "terms"         // the operator has accepted the terms of the source
 	UnreadGate    Gate = "unread"        // each value of the block can be read, and each thing in it is known
+	LedgerGate    Gate = "ledger"        // the ledger takes the event that follows; no person can accept another
 )
 
 // Gates returns all gates.
 func Gates() []Gate {
 	gates := []Gate{
 		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, CarsGate, DerivedGate, PastGate,
-		RenameGate, ShrinkGate, BackGate, IdentityGate, CodeGate, DisputeGate, TermsGate, UnreadGate,
+		RenameGate, ShrinkGate, BackGate, IdentityGate, CodeGate, DisputeGate, TermsGate, UnreadGate, LedgerGate,
 	}
 	for _, inv := range invariants {
 		if !inv.waits {
@@ -57,6 +58,16 @@ type Refusal struct {
 
 func (p *Proposal) refuse(g Gate, format string, args ...any) {
 	p.Refused = append(p.Refused, Refusal{g, fmt.Sprintf(format, args...)})
+}
+
+// refusedByLedger holds a proposal, accepted or not, if the ledger refuses the event that follows from it.
+func (a *assembly) refusedByLedger(p *Proposal) bool {
+	reason, refused := a.Refused[p.ID]
+	if refused {
+		p.Accepted = false
+		p.refuse(LedgerGate, "%s", reason)
+	}
+	return refused
 }
 
 // Limits for a source that moves a known start. A move beyond them waits for a person or for a second
@@ -94,14 +105,14 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 			kind season.SessionKind
 			rows int
 		}{{season.SprintQualifying, len(after.SprintQualifying)}, {season.Sprint, len(after.SprintResults)}} {
-			if s, ok := after.Session(session.kind); ok && !s.Start.IsZero() && session.rows > 0 {
+			if s, _ := after.Session(session.kind); session.rows > 0 { // an unknown start is none to come
 				j.judgeEarly(p, string(session.kind), s.Start)
 			}
 		}
 		judgeRows(p, "sprint qualifying", after.SprintQualifying, false, qualifyingPlace)
 		judgeRows(p, "sprint grid", after.SprintGrid, true, gridPlace)
 		judgeClassification(p, "sprint", after.SprintResults, season.Awards(p.Year, p.GrandPrix, true))
-		j.judgeCars(p, season.Part(season.Sprint), after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
+		j.judgeCars(p, season.Section(season.Sprint), after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
 	case Result:
 		j.judgeEarly(p, "race", j.lightsOut())
 		var awards []season.Award // in earlier seasons cars and points were shared
@@ -110,7 +121,7 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		}
 		judgeClassification(p, "race", after.Results, awards)
 		j.judgeDisappeared(p, after)
-		j.judgeCars(p, season.ResultPart, after.Results, j.ours.Qualifying, j.ours.Grid)
+		j.judgeCars(p, season.ResultSection, after.Results, j.ours.Qualifying, j.ours.Grid)
 	case Calendar:
 		// Readers would see a race without a result.
 		if at := j.theirs.StartsAt(); j.new && at.Before(j.Now) && j.document.Earlier[j.season.Year] {
@@ -164,7 +175,7 @@ func (j *judgement) weekend() *weekend {
 // judgeCars refuses a classification in which a driver has another team or number than in the qualifying or
 // on the grid that were applied before: the source may have exchanged two drivers. It accepts a driver without a
 // row in either, such as a substitute, and a number where none or an assumed one was known.
-func (j *judgement) judgeCars(p *Proposal, part season.Part, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
+func (j *judgement) judgeCars(p *Proposal, section season.Section, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
 	teams := make(map[season.DriverID]season.TeamID)
 	for _, row := range qualifying {
 		teams[row.Driver] = row.Team
@@ -173,7 +184,7 @@ func (j *judgement) judgeCars(p *Proposal, part season.Part, rows []season.Resul
 		teams[row.Driver] = row.Team
 	}
 	numbers := make(map[season.DriverID]int) // of a driver who is there twice the last one
-	for _, row := range j.sheet(part).Rows {
+	for _, row := range j.sheet(section).Rows {
 		numbers[row.Driver] = row.Number
 	}
 	for _, row := range rows {
@@ -193,9 +204,9 @@ func (j *judgement) judgeCars(p *Proposal, part season.Part, rows []season.Resul
 }
 
 // sheet returns a table of the document's round. It is empty if the document lacks it.
-func (j *judgement) sheet(part season.Part) season.Sheet {
+func (j *judgement) sheet(section season.Section) season.Sheet {
 	for _, s := range j.document.Sheets {
-		if s.Year == j.season.Year && s.GrandPrix == j.theirs.GrandPrix && s.Part == part {
+		if s.Year == j.season.Year && s.GrandPrix == j.theirs.GrandPrix && s.Section == section {
 			return s
 		}
 	}

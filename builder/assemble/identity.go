@@ -42,7 +42,7 @@ func (j *judgement) judgeIdentity(p *Proposal, after *season.Round) {
 	for _, t := range tablesOf(p.Block, after) {
 		rows := rowsIn(&t.round)
 		for _, driver := range slices.Sorted(maps.Keys(rows.drivers)) {
-			known, shared := j.driverLike(driver, t.part, rows)
+			known, shared := j.driverLike(driver, t.section, rows)
 			switch {
 			case known == "" || !first(DriverAlias, string(driver)):
 			case j.known().drivers[driver] != "":
@@ -64,28 +64,28 @@ func (j *judgement) judgeIdentity(p *Proposal, after *season.Round) {
 	}
 }
 
-// tablePart is a round with one table.
-type tablePart struct {
-	part  season.Part
-	round season.Round
+// tableSection is a round with one table.
+type tableSection struct {
+	section season.Section
+	round   season.Round
 }
 
-// partOf holds the parts that have another name than their field.
-var partOf = map[string]season.Part{
-	"results": season.ResultPart, "sprint results": season.Part(season.Sprint), "sprint qualifying": season.Part(season.SprintQualifying),
+// sectionOf holds the sections that have another name than their field.
+var sectionOf = map[string]season.Section{
+	"results": season.ResultSection, "sprint results": season.Section(season.Sprint), "sprint qualifying": season.Section(season.SprintQualifying),
 }
 
 // tablesOf returns the tables of a block.
-func tablesOf(b Block, r *season.Round) (tables []tablePart) {
+func tablesOf(b Block, r *season.Round) (tables []tableSection) {
 	if b == Practice {
 		for i, laps := range r.Practice {
-			tables = append(tables, tablePart{season.Part(fmt.Sprintf("practice-%d", i+1)), season.Round{Practice: [4][]season.TimedLap{laps}}})
+			tables = append(tables, tableSection{season.Section(fmt.Sprintf("practice-%d", i+1)), season.Round{Practice: [4][]season.TimedLap{laps}}})
 		}
 		return tables
 	}
 	for _, f := range fields {
 		if f.block == b {
-			t := tablePart{part: cmp.Or(partOf[f.name], season.Part(f.name))}
+			t := tableSection{section: cmp.Or(sectionOf[f.name], season.Section(f.name))}
 			f.copy(&t.round, r)
 			tables = append(tables, t)
 		}
@@ -168,11 +168,11 @@ func (j *judgement) thingsFrom(year int) *things {
 }
 
 // driverLike returns the known driver that a driver of a table may be, and their shared attribute.
-func (j *judgement) driverLike(driver season.DriverID, part season.Part, rows *things) (season.DriverID, string) {
-	number, team := j.car(driver, part)
-	after := slices.Contains([]season.Part{season.GridPart, season.ResultPart, season.Part(season.Sprint), season.SprintGridPart}, part)
+func (j *judgement) driverLike(driver season.DriverID, section season.Section, rows *things) (season.DriverID, string) {
+	number, team := j.car(driver, section)
+	after := slices.Contains([]season.Section{season.GridSection, season.ResultSection, season.Section(season.Sprint), season.SprintGridSection}, section)
 	_, seen := j.known().drivers[driver]
-	for _, row := range j.sheet(season.Part(season.Qualifying)).Rows {
+	for _, row := range j.sheet(season.Section(season.Qualifying)).Rows {
 		if _, here := rows.drivers[row.Driver]; after && !here && number != 0 && row.Number == number && row.Team == team && !slices.ContainsFunc(j.theirs.Qualifying, func(q season.QualifyingRow) bool { return q.Driver == driver }) {
 			return row.Driver, fmt.Sprintf("car %d of %s", number, team)
 		}
@@ -183,7 +183,7 @@ func (j *judgement) driverLike(driver season.DriverID, part season.Part, rows *t
 	ours, theirs := j.out.Facts.Drivers, j.document.Facts.Drivers
 	name, born := theirs[driver].Name, j.document.Born
 	for _, known := range slices.Sorted(maps.Keys(j.known().drivers)) {
-		if _, here := rows.drivers[known]; here || known == driver {
+		if _, here := rows.drivers[known]; here {
 			continue
 		}
 		active, shared := j.active(), ""
@@ -209,8 +209,8 @@ func (j *judgement) driverLike(driver season.DriverID, part season.Part, rows *t
 }
 
 // car returns the number and the team of a driver in a table of the document, else in its entries of the round.
-func (j *judgement) car(driver season.DriverID, part season.Part) (int, season.TeamID) {
-	for _, row := range j.sheet(part).Rows {
+func (j *judgement) car(driver season.DriverID, section season.Section) (int, season.TeamID) {
+	for _, row := range j.sheet(section).Rows {
 		if row.Driver == driver && row.Number != 0 {
 			return row.Number, row.Team
 		}
@@ -234,7 +234,7 @@ func (j *judgement) teamLike(team season.TeamID, rows *things) (season.TeamID, s
 		}
 	}
 	for _, known := range slices.Sorted(maps.Keys(j.active().teams)) {
-		if _, here := rows.teams[known]; here || known == team {
+		if _, here := rows.teams[known]; here {
 			continue
 		}
 		_, races := now.teams[known]

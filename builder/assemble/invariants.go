@@ -125,7 +125,7 @@ func (w *weekend) breaches() (held map[Block][]Refusal, waits []string) {
 type race struct {
 	name      string
 	block     Block
-	part      season.Part
+	section   season.Section
 	rows      []season.Result
 	grid      []season.GridSlot
 	gridBlock Block
@@ -134,8 +134,8 @@ type race struct {
 // races returns the classifications that the weekend has.
 func (w *weekend) races() []race {
 	all := []race{
-		{"race", Result, season.ResultPart, w.round.Results, w.round.Grid, Grid},
-		{"sprint", Sprint, season.Part(season.Sprint), w.round.SprintResults, w.round.SprintGrid, Sprint},
+		{"race", Result, season.ResultSection, w.round.Results, w.round.Grid, Grid},
+		{"sprint", Sprint, season.Section(season.Sprint), w.round.SprintResults, w.round.SprintGrid, Sprint},
 	}
 	return slices.DeleteFunc(all, func(r race) bool { return len(r.rows) == 0 })
 }
@@ -226,10 +226,10 @@ func (w *weekend) columns(breach breach) {
 		if len(s.Rows) == 0 || !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Gap != "" }) {
 			continue
 		}
-		if s.Part == season.FastestLapsPart { // a driver without a lap may stand anywhere
+		if s.Section == season.FastestLapsSection { // a driver without a lap may stand anywhere
 			s.Rows = slices.DeleteFunc(slices.Clone(s.Rows), func(row season.SheetRow) bool { return row.Time == 0 && row.Gap == "" })
 		}
-		block, first := blockOf(s.Part), s.Rows[0]
+		block, first := blockOf(s.Section), s.Rows[0]
 		for i, row := range s.Rows {
 			last := s.Rows[max(0, i-1)]
 			say := func(column, value string, want any) {
@@ -257,10 +257,10 @@ func (w *weekend) columns(breach breach) {
 				}
 			}
 			_, err := strconv.Atoi(row.Place)
-			if (s.Part == season.ResultPart || s.Part == season.Part(season.Sprint)) && err == nil && i > 0 && row.Gap == "" && row.Reason == "" && row.Laps == first.Laps {
+			if (s.Section == season.ResultSection || s.Section == season.Section(season.Sprint)) && err == nil && i > 0 && row.Gap == "" && row.Reason == "" && row.Laps == first.Laps {
 				say("gap", "", "+TIME or +LAPS lap")
 			}
-			if row.Time != 0 && i > 0 && row.Gap == "" && blockOf(s.Part) == Practice {
+			if row.Time != 0 && i > 0 && row.Gap == "" && blockOf(s.Section) == Practice {
 				say("gap", "", fmt.Sprintf("+%.3f", (row.Time-first.Time).Seconds()))
 			}
 			if row.Time == 0 && i == 0 {
@@ -283,7 +283,7 @@ func (w *weekend) order(breach breach) {
 		unplaced := false
 		want := 1
 		for i, row := range s.Rows {
-			if s.Part == season.FastestLapsPart && row.Gap == "" && (want > 1 || row.Time == 0) {
+			if s.Section == season.FastestLapsSection && row.Gap == "" && (want > 1 || row.Time == 0) {
 				continue // a driver without a lap, or disqualified
 			}
 			place, err := strconv.Atoi(row.Place)
@@ -292,15 +292,15 @@ func (w *weekend) order(breach breach) {
 				continue // the source may leave the row where it was
 			case err != nil:
 				unplaced = true
-			case unplaced && blockOf(s.Part) != Grid && s.Part != season.SprintGridPart:
-				breach(blockOf(s.Part), "%s, row %d: %s has place %d behind rows without a place", s.File, i+1, row.Driver, place)
-			case place != want && blockOf(s.Part) != Grid && s.Part != season.SprintGridPart:
-				breach(blockOf(s.Part), "%s, row %d: %s has place %d, expected %d", s.File, i+1, row.Driver, place, want)
+			case unplaced && blockOf(s.Section) != Grid && s.Section != season.SprintGridSection:
+				breach(blockOf(s.Section), "%s, row %d: %s has place %d behind rows without a place", s.File, i+1, row.Driver, place)
+			case place != want && blockOf(s.Section) != Grid && s.Section != season.SprintGridSection:
+				breach(blockOf(s.Section), "%s, row %d: %s has place %d, expected %d", s.File, i+1, row.Driver, place, want)
 			case place < want:
-				breach(blockOf(s.Part), "%s, row %d: %s has place %d behind place %d", s.File, i+1, row.Driver, place, want)
+				breach(blockOf(s.Section), "%s, row %d: %s has place %d behind place %d", s.File, i+1, row.Driver, place, want)
 			}
 			want++
-			if blockOf(s.Part) == Grid || s.Part == season.SprintGridPart {
+			if blockOf(s.Section) == Grid || s.Section == season.SprintGridSection {
 				want = place
 			}
 		}
@@ -450,9 +450,9 @@ func (w *weekend) retirements(breach breach) {
 				breach(r.block, "%s: P%d %s finished and has the reason %q, expected none", r.name, row.Position, row.Driver, row.Reason)
 			case row.Outcome == season.NotClassified && row.Reason != "":
 				breach(r.block, "%s: %s is %s and has the reason %q, expected none", r.name, row.Driver, row.Outcome, row.Reason)
-			case row.Outcome == season.DidNotFinish && w.row(r.part, row.Driver).Gap != "":
-				breach(r.block, "%s: %s is %s and has the gap %q, expected none", r.name, row.Driver, row.Outcome, w.row(r.part, row.Driver).Gap)
-			case row.Started() && row.Outcome != season.Disqualified && w.row(r.part, row.Driver).NoLaps:
+			case row.Outcome == season.DidNotFinish && w.row(r.section, row.Driver).Gap != "":
+				breach(r.block, "%s: %s is %s and has the gap %q, expected none", r.name, row.Driver, row.Outcome, w.row(r.section, row.Driver).Gap)
+			case row.Started() && row.Outcome != season.Disqualified && w.row(r.section, row.Driver).NoLaps:
 				breach(r.block, "%s: %s started and has no number of laps", r.name, row.Driver)
 			case row.Outcome == season.NotClassified && winner.Laps > 0 && row.Laps > winner.Laps*9/10:
 				breach(r.block, "%s: %s is %s with %d laps, and more than %d make a driver classified", r.name, row.Driver, row.Outcome, row.Laps, winner.Laps*9/10)
@@ -473,7 +473,7 @@ func (w *weekend) grid(breach breach) {
 			at[slot.Position] = slot.Driver
 		}
 		for _, s := range w.sheets {
-			if s.Part != r.part || !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Grid != "" }) {
+			if s.Section != r.section || !slices.ContainsFunc(s.Rows, func(row season.SheetRow) bool { return row.Grid != "" }) {
 				continue
 			}
 			for i, row := range s.Rows {
@@ -496,7 +496,7 @@ func (w *weekend) grid(breach breach) {
 				both("%s: %s started from %d, and %s is there on the grid", r.name, row.Driver, row.Grid, at[row.Grid])
 			case ok && row.Grid != slot.Position && row.Grid > 0 && slot.Position > 0:
 				both("%s: %s started from %d, and is on the grid at %d", r.name, row.Driver, row.Grid, slot.Position)
-			case len(r.grid) > 0 && !ok && (row.Started() || w.row(r.part, row.Driver).Grid != ""):
+			case len(r.grid) > 0 && !ok && (row.Started() || w.row(r.section, row.Driver).Grid != ""):
 				both("%s: %s started and is not on the grid", r.name, row.Driver)
 			case row.Grid > 0 && row.Started() && taken[row.Grid] != "":
 				both("%s: %s and %s both started from %d", r.name, taken[row.Grid], row.Driver, row.Grid)
@@ -535,7 +535,7 @@ const unknown = "unknown"
 // unknowns tells the times of a race that cannot be read. They count as unknown, so that they never hold a result.
 func (w *weekend) unknowns(breach breach) {
 	for _, s := range w.sheets {
-		if b := blockOf(s.Part); b == Result || s.Part == season.Part(season.Sprint) {
+		if b := blockOf(s.Section); b == Result || s.Section == season.Section(season.Sprint) {
 			for _, sentence := range s.Unknown {
 				breach(b, "%s", sentence)
 			}
@@ -544,9 +544,9 @@ func (w *weekend) unknowns(breach breach) {
 }
 
 // row returns the row of a driver in a sheet.
-func (w *weekend) row(part season.Part, driver season.DriverID) (row season.SheetRow) {
+func (w *weekend) row(section season.Section, driver season.DriverID) (row season.SheetRow) {
 	for _, s := range w.sheets {
-		if s.Part == part {
+		if s.Section == section {
 			row = s.Row(driver)
 		}
 	}
@@ -555,18 +555,10 @@ func (w *weekend) row(part season.Part, driver season.DriverID) (row season.Shee
 
 // people holds number, team and engine of a driver in a table against all others of the weekend.
 func (w *weekend) people(breach breach) {
-	type vote struct {
-		value string
-		block Block
-	}
-	votes := make(map[string][]vote)
-	cast := func(about, value string, b Block) {
-		if value != "" && value != "0" {
-			votes[about] = append(votes[about], vote{value, b})
-		}
-	}
+	votes := make(votes)
+	cast := votes.cast
 	for _, s := range w.sheets {
-		block := blockOf(s.Part)
+		block := blockOf(s.Section)
 		for _, row := range s.Rows {
 			cast("the number of "+string(row.Driver), strconv.Itoa(row.Number), block)
 			if row.Number > 0 {
@@ -589,9 +581,7 @@ func (w *weekend) people(breach breach) {
 			continue
 		}
 		for _, e := range w.earlier[i].Entries {
-			if e.Number > 0 {
-				cast(fmt.Sprintf("the driver of car %d", e.Number), string(e.Driver), "")
-			}
+			cast(fmt.Sprintf("the driver of car %d", e.Number), string(e.Driver), "")
 			cast("the engine of "+string(e.Team), string(e.Engine), "")
 			team[e.Driver] = e.Team
 		}
@@ -606,25 +596,45 @@ func (w *weekend) people(breach breach) {
 	for _, s := range w.sheets {
 		for _, row := range s.Rows {
 			if had := w.numbers[row.Driver]; had > 1 && row.Number > 1 && had != row.Number {
-				breach(blockOf(s.Part), "%s: %s has car %d and had car %d before, which is kept for two seasons", s.File, row.Driver, row.Number, had)
+				breach(blockOf(s.Section), "%s: %s has car %d and had car %d before, which is kept for two seasons", s.File, row.Driver, row.Number, had)
 			}
 		}
-		if s.Part == season.PitStopsPart {
+		if s.Section == season.PitStopsSection {
 			continue
 		}
 		cars := make(map[season.TeamID]int)
 		for _, row := range s.Rows {
 			if cars[row.Team]++; cars[row.Team] == 3 && row.Team != "" {
-				breach(blockOf(s.Part), "%s: %s has three cars, expected two", s.File, row.Team)
+				breach(blockOf(s.Section), "%s: %s has three cars, expected two", s.File, row.Team)
 			}
 			if n := len(votes["the engine of "+string(row.Team)]); n == 1 && row.Team != "" {
-				breach(blockOf(s.Part), "%s: %s drives for %s, which nothing else in the season names", s.File, row.Driver, row.Team)
+				breach(blockOf(s.Section), "%s: %s drives for %s, which nothing else in the season names", s.File, row.Driver, row.Team)
 			}
 		}
 	}
 	for driver, latest := range team {
 		cast("the team of "+string(driver), string(latest), "")
 	}
+	votes.judge(breach)
+}
+
+// votes are the values that the tables of a weekend give to each fact about a person or a team, with their blocks.
+type votes map[string][]vote
+
+type vote struct {
+	value string
+	block Block // empty: of an earlier round
+}
+
+// cast adds a value, unless it is unknown.
+func (votes votes) cast(about, value string, b Block) {
+	if value != "" && value != "0" {
+		votes[about] = append(votes[about], vote{value, b})
+	}
+}
+
+// judge reports the values that differ from those of most tables.
+func (votes votes) judge(breach breach) {
 	for _, about := range slices.Sorted(maps.Keys(votes)) {
 		all := votes[about]
 		counts := make(map[string]int)

@@ -1,6 +1,7 @@
 package assemble_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -25,36 +27,27 @@ func TestInvariantsOfAllSeasons(t *testing.T) {
 	}
 	rounds := 0
 	var waited []string
-	for _, release := range []string{sourcetest.F1DB2024, sourcetest.F1DB2026} {
-		upstream := must.Get(f1db.NewRelease(sourcetest.Path(t, release), "", media.Media{}))(t)
-		payload := must.Get(upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{}))(t)
-		d, err := upstream.Read(payload.Packed)
-		if err != nil || len(d.Unread) > 0 {
-			t.Fatal(err, d.Unread)
-		}
-		type round struct {
-			year int
-			gp   season.GrandPrixID
-		}
-		sheets := make(map[round][]season.Sheet)
-		for _, s := range d.Sheets {
-			at := round{s.Year, s.GrandPrix}
-			sheets[at] = append(sheets[at], s)
-		}
-		for i := range d.Facts.Seasons {
-			s := &d.Facts.Seasons[i]
-			if release == sourcetest.F1DB2026 && s.Year < 2025 {
-				continue
+	upstream := must.Get(f1db.NewRelease(sourcetest.Path(t, sourcetest.F1DB2026), "", media.Media{}))(t)
+	payload := must.Get(upstream.Fetch(t.Context(), time.Now(), 0, 0, source.Known{}))(t)
+	d, err := upstream.Read(payload.Packed)
+	if err != nil || len(d.Unread) > 0 {
+		t.Fatal(err, d.Unread)
+	}
+	sheets := make(map[string][]season.Sheet)
+	for _, s := range d.Sheets {
+		of := fmt.Sprintf("%d %s", s.Year, s.GrandPrix)
+		sheets[of] = append(sheets[of], s)
+	}
+	for i := range d.Facts.Seasons {
+		s := &d.Facts.Seasons[i]
+		for j := range s.Rounds {
+			of := fmt.Sprintf("%d %s", s.Year, s.Rounds[j].GrandPrix)
+			held, waits := assemble.Breaches(&d.Facts, s, j, &s.Rounds[j], sheets[of])
+			for _, sentence := range held {
+				t.Errorf("%s: %s", of, sentence)
 			}
-			for j := range s.Rounds {
-				rounds++
-				held, waits := assemble.Breaches(&d.Facts, s, j, &s.Rounds[j], sheets[round{s.Year, s.Rounds[j].GrandPrix}])
-				for _, sentence := range held {
-					t.Errorf("%d %s: %s", s.Year, s.Rounds[j].GrandPrix, sentence)
-				}
-				if len(waits) > 0 {
-					waited = append(waited, fmt.Sprintf("%d %s", s.Year, s.Rounds[j].GrandPrix))
-				}
+			if rounds++; len(waits) > 0 {
+				waited = append(waited, of)
 			}
 		}
 	}
@@ -73,7 +66,7 @@ type small struct {
 	facts  season.Facts
 	round  *season.Round // the second of the season
 	before season.Round  // in the revision in use
-	sheets map[season.Part]*season.Sheet
+	sheets map[season.Section]*season.Sheet
 }
 
 func newSmall() *small {
@@ -90,17 +83,17 @@ func newSmall() *small {
 			session(season.Practice1, -2, 10), session(season.SprintQualifying, -2, 14), session(season.Sprint, -1, 10), session(season.Qualifying, -1, 14),
 		},
 	}
-	w := &small{sheets: make(map[season.Part]*season.Sheet)}
-	for _, part := range []season.Part{
-		season.Part(season.Practice1), season.Part(season.Qualifying), season.Part(season.SprintQualifying), season.SprintGridPart, season.Part(season.Sprint),
-		season.GridPart, season.ResultPart, season.FastestLapsPart, season.PitStopsPart,
+	w := &small{sheets: make(map[season.Section]*season.Sheet)}
+	for _, part := range []season.Section{
+		season.Section(season.Practice1), season.Section(season.Qualifying), season.Section(season.SprintQualifying), season.SprintGridSection, season.Section(season.Sprint),
+		season.GridSection, season.ResultSection, season.FastestLapsSection, season.PitStopsSection,
 	} {
-		w.sheets[part] = &season.Sheet{Year: 2026, GrandPrix: "italy", Part: part, File: string(part) + ".yml"}
+		w.sheets[part] = &season.Sheet{Year: 2026, GrandPrix: "italy", Section: part, File: string(part) + ".yml"}
 	}
 	for i, driver := range drivers {
 		n, lap := time.Duration(i), 80*time.Second
 		row := season.SheetRow{Driver: driver, Team: teams[i], Engine: "v6", Number: 11 * (i + 1), Place: strconv.Itoa(i + 1), Grid: strconv.Itoa(i + 1)}
-		add := func(part season.Part, t time.Duration, laps int) {
+		add := func(part season.Section, t time.Duration, laps int) {
 			row := row
 			row.Time, row.Laps = t, laps
 			if s := w.sheets[part]; t > 0 && i > 0 {
@@ -111,26 +104,26 @@ func newSmall() *small {
 		}
 		points, sprint := []float64{25, 18, 15, 12, 10, 8}[i], []float64{8, 7, 6, 5, 4, 3}[i]
 		took := 53*85*time.Second + n*time.Second
-		add(season.Part(season.Practice1), lap+n*time.Second, 20)
+		add(season.Section(season.Practice1), lap+n*time.Second, 20)
 		r.Practice[0] = append(r.Practice[0], season.TimedLap{Driver: driver, Team: teams[i], Time: lap + n*time.Second, Laps: 20})
-		add(season.Part(season.Qualifying), lap+n*time.Second, 0)
+		add(season.Section(season.Qualifying), lap+n*time.Second, 0)
 		qualified := season.QualifyingRow{Driver: driver, Team: teams[i], Position: i + 1, Segments: [3]time.Duration{lap + n*time.Second, lap + n*time.Second, lap + n*time.Second}}
 		r.Qualifying = append(r.Qualifying, qualified)
-		add(season.Part(season.SprintQualifying), lap+n*time.Second, 0)
+		add(season.Section(season.SprintQualifying), lap+n*time.Second, 0)
 		r.SprintQualifying = append(r.SprintQualifying, qualified)
 		slot := season.GridSlot{Driver: driver, Team: teams[i], Position: i + 1}
-		add(season.SprintGridPart, 0, 0)
-		add(season.GridPart, 0, 0)
+		add(season.SprintGridSection, 0, 0)
+		add(season.GridSection, 0, 0)
 		r.SprintGrid, r.Grid = append(r.SprintGrid, slot), append(r.Grid, slot)
-		add(season.Part(season.Sprint), 18*86*time.Second+n*time.Second, 18)
+		add(season.Section(season.Sprint), 18*86*time.Second+n*time.Second, 18)
 		result := season.Result{Driver: driver, Team: teams[i], Engine: "v6", Position: i + 1, Grid: i + 1, Laps: 18, Time: 18*86*time.Second + n*time.Second, Points: sprint}
 		r.SprintResults = append(r.SprintResults, result)
-		add(season.ResultPart, took, 53)
+		add(season.ResultSection, took, 53)
 		result.Laps, result.Time, result.Points = 53, took, points
 		r.Results = append(r.Results, result)
-		add(season.FastestLapsPart, 82*time.Second+n*time.Second, 0)
+		add(season.FastestLapsSection, 82*time.Second+n*time.Second, 0)
 		r.FastestLaps = append(r.FastestLaps, season.FastestLap{Driver: driver, Lap: 40, Time: 82*time.Second + n*time.Second})
-		add(season.PitStopsPart, 0, 0)
+		add(season.PitStopsSection, 0, 0)
 		r.PitStops = append(r.PitStops, season.PitStop{Driver: driver, Stop: 1, Lap: 20 + i, Time: 23 * time.Second})
 		r.Entries = append(r.Entries, season.Entry{Driver: driver, Team: teams[i], Engine: "v6", Number: 11 * (i + 1)})
 		r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: driver, Position: i + 1, Points: points + sprint})
@@ -143,6 +136,7 @@ func newSmall() *small {
 	for range 8 {
 		before.Rounds = append(before.Rounds, season.Round{GrandPrix: "monaco", Entries: []season.Entry{{Driver: "gil", Team: "giallo", Number: 77}}})
 	}
+	w.facts.Circuits = map[season.CircuitID]season.Circuit{"monza": {Country: "Italy"}, "mugello": {Country: "Italy"}, "spielberg": {Country: "Austria"}}
 	w.facts.Seasons = []season.Season{before, {Year: 2026, Rounds: []season.Round{earlier, r}}}
 	w.round = &w.facts.Seasons[1].Rounds[1]
 	w.before = *w.round
@@ -156,104 +150,321 @@ func (w *small) breaches() (held, waits []string) {
 	for _, s := range w.sheets {
 		sheets = append(sheets, *s)
 	}
-	return assemble.Breaches(&w.facts, &w.facts.Seasons[1], 1, &w.before, sheets)
+	slices.SortFunc(sheets, func(a, b season.Sheet) int { return strings.Compare(a.File, b.File) })
+	return assemble.Breaches(&w.facts, &w.facts.Seasons[len(w.facts.Seasons)-1], 1, &w.before, sheets)
 }
 
-// TestInvariants: each invariant holds a weekend that breaks it, and none holds a whole one.
-func TestInvariants(t *testing.T) {
-	if held, waits := newSmall().breaches(); len(held)+len(waits) > 0 {
-		t.Fatalf("the whole weekend: %q, %q, want nothing", held, waits)
+// The sprint and the practice of the small weekend.
+var practice, sprint = season.Section(season.Practice1), season.Section(season.Sprint)
+
+// fay is the row of the sixth car of the small weekend, with another outcome.
+func fay(outcome season.Outcome, laps int) season.Result {
+	return season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: outcome, Grid: 6, Laps: laps}
+}
+
+// lapped gives the last row of the race fewer laps and a gap in laps.
+func lapped(w *small, laps int, gap string) {
+	row := &w.sheets[season.ResultSection].Rows[5]
+	row.Time, row.Laps, row.Gap, row.Interval = 0, laps, gap, ""
+}
+
+// without numbers the places of a table, of which one row has another text.
+func without(rows []season.SheetRow, at int, place string) {
+	for i := range rows {
+		n := i + 1
+		if i > at {
+			n--
+		}
+		rows[i].Place = strconv.Itoa(n)
+		if i == at {
+			rows[i].Place = place
+		}
 	}
-	covered := make(map[string]bool)
-	for _, test := range []struct {
-		gate string
-		edit func(r *season.Round, s map[season.Part]*season.Sheet)
-		want string // in the sentence; it begins with the block, or is of one that waits
-	}{
-		{"laps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[1].Laps, r.Results[1].Time = 52, 0 }, "result: laps: race: P3 cid has 53 laps and P2 has 52"},
-		{"laps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.SprintResults[2].Laps = 19 }, "sprint: laps: sprint: cid has 19 laps, at most the winner's 18"},
-		{"revised", func(r *season.Round, _ map[season.Part]*season.Sheet) {
-			r.Results[5] = season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6, Laps: 44}
-		}, "result: revised: race: fay retired after 44 laps, and after 45 in the revision before"},
-		{"distance", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[5].Laps, r.Results[5].Time = 46, 0 }, "P6 fay has 46 laps, and at least 47"},
-		{"gaps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[3].Time = r.Results[0].Time }, "P4 dan took 1h15m5s and P3 took 1h15m7s"},
-		{"gaps", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[5].Laps = 52 }, "P6 fay has the time 1h15m10s and 52 laps"},
-		{"columns", func(_ *season.Round, s map[season.Part]*season.Sheet) { s[season.ResultPart].Rows[2].Time++ }, `result: columns: result.yml, row 3: cid has the gap "+2.000", expected`},
-		{"columns", func(_ *season.Round, s map[season.Part]*season.Sheet) { s[season.ResultPart].Rows[5].Gap = "+2 laps" }, `fay has the gap "+2 laps", expected`},
-		{"order", func(_ *season.Round, s map[season.Part]*season.Sheet) { s[season.ResultPart].Rows[2].Place = "4" }, "result.yml, row 3: cid has place 4, expected 3"},
-		{"order", func(_ *season.Round, s map[season.Part]*season.Sheet) { s[season.GridPart].Rows[2].Place = "1" }, "grid: order: grid.yml, row 3: cid has place 1 behind place 2"},
-		{"pace", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[0].Time = 53 * 81 * time.Second }, "the winner ann took 1m21s a lap, less than the fastest lap of 1m22s"},
-		{"slow", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[0].Time = 53 * 165 * time.Second }, "the winner took 2m45s a lap, more than twice"},
-		{"lap_times", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Practice[0][5].Time = 290 * time.Second }, "practice: lap_times: practice 1: fay has the lap time 4m50s"},
-		{"lap_times", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Practice[0][5].Laps = 90 }, "practice 1: fay has 90 laps, expected at most 56"},
-		{"segments", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Qualifying[2].Segments[2] = 79 * time.Second }, "qualifying: segments: qualifying: P3 cid has 1m19s in segment 3 and P2 1m21s"},
-		{"segments", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Qualifying[2].Segments[0] = 0 }, "P3 cid has a time in segment 3 and none in segment 1"},
-		{"retirement", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[4].Reason = "Engine" }, `P5 eve finished and has the reason "Engine"`},
-		{"retirement", func(r *season.Round, _ map[season.Part]*season.Sheet) {
-			r.Results[5] = season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: season.NotClassified, Grid: 6, Laps: 50}
-		}, "fay is NC with 50 laps, and more than 47 make a driver classified"},
-		{"retirement", func(_ *season.Round, s map[season.Part]*season.Sheet) {
-			s[season.Part(season.Sprint)].Rows[0].NoLaps = true
-		}, "sprint: retirement: sprint: ann started and has no number of laps"},
-		{"progress", func(r *season.Round, _ map[season.Part]*season.Sheet) {
-			r.Results[5] = season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6, Laps: 30}
-		}, "fay retired after 30 laps and has the fastest lap 40"},
-		{"grid", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[1].Grid = 4 }, "grid: grid: race: bob started from 4, and dan is there on the grid"},
-		{"grid", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[1].Grid = 20 }, "bob started from 20, expected at most the 6 cars"},
-		{"grid", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.SprintGrid = r.SprintGrid[:5] }, "sprint: grid: sprint: fay started and is not on the grid"},
-		{"pit_lane", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Results[2].Grid = 0 }, "cid is at 3 on the grid of the race and started from 0"},
-		{"pit_lane", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.SprintGrid[2].Position = 0 }, "cid is at 0 on the grid of the sprint and started from 3"},
-		{"unknown", func(_ *season.Round, s map[season.Part]*season.Sheet) {
-			s[season.ResultPart].Unknown = []string{`result.yml, row 1: time "soon" is no time`}
-		}, `time "soon" is no time`},
-		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) { s[season.ResultPart].Rows[0].Number = 12 }, "result: person: the number of ann is 12 in the result, and 11 elsewhere in the weekend"},
-		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) {
-			s[season.Part(season.Practice1)].Rows[0].Driver = "gus"
-		}, "practice: person: the driver of car 11 is gus in the practice, and ann elsewhere"},
-		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) { s[season.GridPart].Rows[3].Engine = "" }, "grid: person: the engine of verde is unknown in the grid, and v6 elsewhere"},
-		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) {
-			s[season.Part(season.Sprint)].Rows[3].Team = "blu"
-		}, "sprint.yml: blu has three cars"},
-		{"person", func(_ *season.Round, s map[season.Part]*season.Sheet) {
-			practice := s[season.Part(season.Practice1)]
-			practice.Rows = append(practice.Rows, season.SheetRow{Driver: "gil", Team: "rosso", Engine: "v6", Number: 34, Place: "7"})
-		}, "practice-1.yml: gil has car 34 and had car 77 before"},
-		{"fastest_lap", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.FastestLaps[2].Lap = 54 }, "row 3: cid has lap 54, and the race had 53"},
-		{"fastest_lap", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.FastestLaps[2].Driver = "ann" }, "row 3: ann is there twice"},
-		{"pit_stop", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.PitStops[2].Lap = 230 }, "row 3: cid stops in lap 230, expected 1 to 53"},
-		{"pit_stop", func(r *season.Round, _ map[season.Part]*season.Sheet) {
-			r.Results[5] = season.Result{Driver: "fay", Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6, Laps: 3}
-		}, "row 6: fay stops in lap 25, expected 1 to 4"},
-		{"pit_stop", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.PitStops[2].Time = 2 * time.Second }, "cid takes 2s, expected at least 8s"},
-		{"standings", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.DriverStandings[2].Position = 2 }, "driver standings, row 3: cid has place 2, expected 3"},
-		{"standings", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.DriverStandings[5].Driver = "gus" }, "gus is there and did not race"},
-		{"standings", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.TeamStandings[1].Points = 60 }, "verde v6 has 60 points behind 58"},
-		{"countback", func(r *season.Round, _ map[season.Part]*season.Sheet) {
-			for i := range 2 { // of the last two, neither has points or a place
-				r.Results[4+i] = season.Result{Driver: r.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 5 + i, Laps: 45}
-				r.DriverStandings[4+i] = season.DriverStanding{Driver: r.DriverStandings[5-i].Driver, Position: 5 + i}
+}
+
+// knockedOut ends sprint qualifying after some segments, each a second faster, and makes the sprint faster than them.
+func knockedOut(w *small, segments int) {
+	for i := range w.round.SprintQualifying {
+		q := &w.round.SprintQualifying[i]
+		for n := range q.Segments {
+			if q.Segments[n] -= time.Duration(n) * time.Second; n >= segments {
+				q.Segments[n] = 0
 			}
-			r.DriverStandings[4].Driver, r.DriverStandings[5].Driver = "fay", "eve"
-		}, "eve has the points and places of fay and a better place on a grid, and stands behind"},
-		{"timetable", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Start = r.Start.Add(12 * time.Hour) }, "start: timetable: race starts at"},
-		{"timetable", func(r *season.Round, _ map[season.Part]*season.Sheet) {
-			r.Sessions[1].Start = r.Sessions[1].Start.Add(-4 * time.Hour)
-		}, "sessions: timetable: sprint-qualifying starts at"},
-		{"course", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.ScheduledLaps = 530 }, "calendar: course: 530 laps of 5.793 km are scheduled, expected the fewest beyond 305 km"},
-		{"course", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Sprint = false }, "the round is without a sprint"},
-		{"course", func(r *season.Round, _ map[season.Part]*season.Sheet) { r.Number = 1 }, "numbers follow the calendar"},
+		}
+	}
+	w.round.SprintResults[0].Time = 18 * 70 * time.Second
+}
+
+// guest adds a car to practice.
+func guest(w *small, team season.TeamID, car int) {
+	w.sheets[practice].Rows = append(w.sheets[practice].Rows, season.SheetRow{Driver: "jim", Team: team, Engine: "v6", Number: car, Place: "7"})
+}
+
+// TestInvariants: each invariant holds a weekend that breaks it, and none holds a whole one. The golden file has all sentences
+// about each weekend: by the invariant that it breaks, or as whole if no invariant in question holds it.
+func TestInvariants(t *testing.T) {
+	covered, numbers, said := make(map[string]bool), make(map[string]int), make(map[string]string)
+	for _, test := range []struct {
+		gate string // that the edit breaks
+		edit func(w *small)
+	}{
+		{"", func(*small) {}},
+		{"laps", func(w *small) { w.round.Results[1].Laps, w.round.Results[1].Time = 52, 0 }},
+		{"laps", func(w *small) { w.round.SprintResults[2].Laps = 19 }},
+		{"revised", func(w *small) { w.round.Results[5] = fay(season.DidNotFinish, 44) }},
+		{"distance", func(w *small) { w.round.Results[5].Laps, w.round.Results[5].Time = 46, 0 }},
+		{"gaps", func(w *small) { w.round.Results[3].Time = w.round.Results[0].Time }},
+		{"gaps", func(w *small) { w.round.Results[5].Laps = 52 }},
+		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[2].Time++ }},
+		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[5].Gap = "+2 laps" }},
+		{"order", func(w *small) { w.sheets[season.ResultSection].Rows[2].Place = "4" }},
+		{"order", func(w *small) { w.sheets[season.GridSection].Rows[2].Place = "1" }},
+		{"pace", func(w *small) { w.round.Results[0].Time = 53 * 81 * time.Second }},
+		{"slow", func(w *small) { w.round.Results[0].Time = 53 * 165 * time.Second }},
+		{"lap_times", func(w *small) { w.round.Practice[0][5].Time = 290 * time.Second }},
+		{"lap_times", func(w *small) { w.round.Practice[0][5].Laps = 90 }},
+		{"segments", func(w *small) { w.round.Qualifying[2].Segments[2] = 79 * time.Second }},
+		{"segments", func(w *small) { w.round.Qualifying[2].Segments[0] = 0 }},
+		{"retirement", func(w *small) { w.round.Results[4].Reason = "Engine" }},
+		{"retirement", func(w *small) { w.round.Results[5] = fay(season.NotClassified, 50) }},
+		{"retirement", func(w *small) { w.sheets[season.Section(season.Sprint)].Rows[0].NoLaps = true }},
+		{"progress", func(w *small) { w.round.Results[5] = fay(season.DidNotFinish, 30) }},
+		{"grid", func(w *small) { w.round.Results[1].Grid = 4 }},
+		{"grid", func(w *small) { w.round.Results[1].Grid = 20 }},
+		{"grid", func(w *small) { w.round.SprintGrid = w.round.SprintGrid[:5] }},
+		{"pit_lane", func(w *small) { w.round.Results[2].Grid = 0 }},
+		{"pit_lane", func(w *small) { w.round.SprintGrid[2].Position = 0 }},
+		{"unknown", func(w *small) {
+			w.sheets[season.ResultSection].Unknown = []string{`result.yml, row 1: time "soon" is no time`}
+		}},
+		{"person", func(w *small) { w.sheets[season.ResultSection].Rows[0].Number = 12 }},
+		{"person", func(w *small) { w.sheets[season.Section(season.Practice1)].Rows[0].Driver = "gus" }},
+		{"person", func(w *small) { w.sheets[season.GridSection].Rows[3].Engine = "" }},
+		{"person", func(w *small) { w.sheets[season.Section(season.Sprint)].Rows[3].Team = "blu" }},
+		{"person", func(w *small) {
+			practice := w.sheets[season.Section(season.Practice1)]
+			practice.Rows = append(practice.Rows, season.SheetRow{Driver: "gil", Team: "rosso", Engine: "v6", Number: 34, Place: "7"})
+		}},
+		{"fastest_lap", func(w *small) { w.round.FastestLaps[2].Lap = 54 }},
+		{"fastest_lap", func(w *small) { w.round.FastestLaps[2].Driver = "ann" }},
+		{"pit_stop", func(w *small) { w.round.PitStops[2].Lap = 230 }},
+		{"pit_stop", func(w *small) { w.round.Results[5] = fay(season.DidNotFinish, 3) }},
+		{"pit_stop", func(w *small) { w.round.PitStops[2].Time = 2 * time.Second }},
+		{"standings", func(w *small) { w.round.DriverStandings[2].Position = 2 }},
+		{"standings", func(w *small) { w.round.DriverStandings[5].Driver = "gus" }},
+		{"standings", func(w *small) { w.round.TeamStandings[1].Points = 60 }},
+		{"countback", func(w *small) {
+			for i := range 2 { // of the last two, neither has points or a place
+				w.round.Results[4+i] = season.Result{Driver: w.round.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 5 + i, Laps: 45}
+				w.round.DriverStandings[4+i] = season.DriverStanding{Driver: w.round.DriverStandings[5-i].Driver, Position: 5 + i}
+			}
+			w.round.DriverStandings[4].Driver, w.round.DriverStandings[5].Driver = "fay", "eve"
+		}},
+		{"timetable", func(w *small) { w.round.Start = w.round.Start.Add(12 * time.Hour) }},
+		{"timetable", func(w *small) { w.round.Sessions[1].Start = w.round.Sessions[1].Start.Add(-4 * time.Hour) }},
+		{"course", func(w *small) { w.round.ScheduledLaps = 530 }},
+		{"course", func(w *small) { w.round.Sprint = false }},
+		{"course", func(w *small) { w.round.Number = 1 }},
+		{"laps", func(w *small) { w.round.Results[5] = fay(season.DidNotStart, 3) }},
+		{"revised", func(w *small) {
+			w.before.SprintResults = slices.Clone(w.round.SprintResults)
+			w.before.SprintResults[5], w.round.SprintResults[5] = fay(season.DidNotFinish, 10), fay(season.DidNotFinish, 9)
+		}},
+		{"", func(w *small) { w.round.Results[0], w.round.Results[1] = w.round.Results[1], w.round.Results[0] }},
+		{"", func(w *small) { // the last car stopped a lap before the end
+			w.round.Results[0].Time, w.round.Results[5].Laps, w.round.Results[5].Time, w.round.Results[5].Reason = 0, 52, 0, "Engine"
+		}},
+		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[2].Gap = "2.000" }},
+		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[0].Gap = "+1.000" }},
+		{"columns", func(w *small) { lapped(w, 51, "+1 lap") }},
+		{"columns", func(w *small) { lapped(w, 52, "+2 laps") }},
+		{"", func(w *small) { lapped(w, 52, "+1 lap") }},
+		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[2].Gap = "" }},
+		{"columns", func(w *small) { w.sheets[sprint].Rows[2].Gap = "" }},
+		{"columns", func(w *small) { w.sheets[practice].Rows[2].Gap = "" }},
+		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[0].Time = 0 }},
+		{"columns", func(w *small) { w.sheets[practice].Rows[0].Time = 0 }},
+		{"", func(w *small) { // a driver without a lap
+			rows := w.sheets[season.FastestLapsSection].Rows
+			rows[1].Time, rows[1].Gap, rows[1].Interval, rows[2].Interval = 0, "", "", "+2.000"
+			without(rows, 1, "")
+		}},
+		{"", func(w *small) { // a disqualified one
+			w.sheets[season.FastestLapsSection].Rows[1].Gap = ""
+			without(w.sheets[season.FastestLapsSection].Rows, 1, "")
+		}},
+		{"", func(w *small) { without(w.sheets[season.ResultSection].Rows, 2, "DSQ") }},
+		{"order", func(w *small) { without(w.sheets[season.ResultSection].Rows, 2, "DNF") }},
+		{"fastest_lap", func(w *small) { w.round.Results[0].Laps = 0 }},
+		{"pace", func(w *small) { w.round.SprintResults[0].Time = 18 * 79 * time.Second }},
+		{"", func(w *small) { w.round.FastestLaps = nil }},
+		{"pace", func(w *small) {
+			w.round.FastestLaps, w.round.Results[0].Time = w.round.FastestLaps[:1], 53*81*time.Second
+		}},
+		{"", func(w *small) { w.facts.Seasons[len(w.facts.Seasons)-1].Year, w.round.ScheduledLaps = 1949, 530 }},
+		{"pace", func(w *small) { knockedOut(w, 1) }},
+		{"pace", func(w *small) { knockedOut(w, 2) }},
+		{"lap_times", func(w *small) {
+			w.round.Practice[0][5].Time = 290 * time.Second
+			slices.Reverse(w.round.Practice[0])
+		}},
+		{"person", func(w *small) { // two rows without a team have different engines
+			w.round.Practice[0][0].Time, w.sheets[practice].Rows[3].Team, w.sheets[practice].Rows[4].Team, w.sheets[practice].Rows[4].Engine = 0, "", "", "v8"
+		}},
+		{"lap_times", func(w *small) { w.round.Qualifying[5].Segments[2] = 300 * time.Second }},
+		{"lap_times", func(w *small) { w.round.FastestLaps[5].Time = 300 * time.Second }},
+		{"segments", func(w *small) {
+			w.round.Qualifying[4].Segments, w.round.Qualifying[5].Segments = [3]time.Duration{90 * time.Second}, [3]time.Duration{89 * time.Second}
+		}},
+		{"", func(w *small) { w.round.Qualifying[5].Position, w.round.Qualifying[5].Segments[0] = 0, 0 }},
+		{"segments", func(w *small) { w.round.Qualifying[4].Segments = [3]time.Duration{} }},
+		{"retirement", func(w *small) {
+			w.round.Results[5] = fay(season.DidNotFinish, 45)
+			w.round.Results[5].Reason = "Lap 3"
+		}},
+		{"retirement", func(w *small) {
+			w.round.Results[5] = fay(season.NotClassified, 46)
+			w.round.Results[5].Reason = "Engine"
+		}},
+		{"retirement", func(w *small) { w.round.Results[5] = fay(season.DidNotFinish, 45) }},
+		{"retirement", func(w *small) {
+			w.round.Results[4], w.round.Results[5] = fay(season.DidNotFinish, 41), fay(season.DidNotFinish, 42)
+			w.round.Results[4].Driver, w.round.Results[4].Grid = "eve", 5
+			w.sheets[season.ResultSection].Rows[4].Gap, w.sheets[season.ResultSection].Rows[5].Gap = "", ""
+		}},
+		{"", func(w *small) {
+			for i := range w.sheets[season.ResultSection].Rows {
+				w.sheets[season.ResultSection].Rows[i].Grid, w.sheets[season.PitStopsSection].Rows[i].Grid = "", ""
+			}
+		}},
+		{"grid", func(w *small) { w.sheets[season.ResultSection].Rows[2].Grid = "" }},
+		{"grid", func(w *small) { w.round.Grid[5].Position, w.round.Results[5].Grid, w.round.Results[1].Grid = 0, 0, 6 }},
+		{"grid", func(w *small) { w.round.Grid, w.round.Results[1].Grid = nil, 3 }},
+		{"", func(w *small) {
+			w.round.Grid, w.round.Results[5] = nil, fay(season.DidNotStart, 0)
+			w.round.Results[5].Grid = 3
+			w.round.Results[2], w.round.Results[5] = w.round.Results[5], w.round.Results[2]
+		}},
+		{"grid", func(w *small) { w.round.Results = w.round.Results[:5] }},
+		{"", func(w *small) {
+			for i := range w.round.Results {
+				w.round.Results[i].Grid = 0
+			}
+		}},
+		{"", func(w *small) { w.sheets[practice].Unknown = []string{"a sentence of another table"} }},
+		{"", func(w *small) { w.sheets[practice].Rows[0].Number, w.sheets[practice].Rows[1].Number = 0, 0 }},
+		{"person", func(w *small) { w.round.Entries[0].Number = 99 }},
+		{"person", func(w *small) { w.round.Entries[0].Team = "verde" }},
+		{"person", func(w *small) { w.round.Entries[0].Engine = "v8" }},
+		{"person", func(w *small) { guest(w, "giallo", 57) }},
+		{"person", func(w *small) { // last season another driver had the car
+			w.facts.Seasons[0].Rounds[7].Entries = append(slices.Clip(w.facts.Seasons[0].Rounds[7].Entries), season.Entry{Driver: "hal", Team: "nero", Number: 57})
+			guest(w, "giallo", 57)
+		}},
+		{"person", func(w *small) { // and here car 1
+			w.facts.Seasons[0].Rounds[7].Entries = append(slices.Clip(w.facts.Seasons[0].Rounds[7].Entries), season.Entry{Driver: "hal", Team: "nero", Number: 1})
+			guest(w, "giallo", 1)
+		}},
+		{"person", func(w *small) { // in the race before the guest drove for another team, whose engine was another one
+			earlier := &w.facts.Seasons[1].Rounds[0]
+			earlier.Results = w.round.Results
+			earlier.Entries = []season.Entry{{Driver: "jim", Team: "nero", Engine: "v8", Number: 57}, {Driver: "hal", Team: "giallo", Engine: "v8", Number: 58}}
+			guest(w, "giallo", 58)
+		}},
+		{"person", func(w *small) { // a race without a result shows nothing
+			w.facts.Seasons[1].Rounds[0].Entries = []season.Entry{{Driver: "hal", Team: "giallo", Engine: "v8", Number: 57}}
+			guest(w, "giallo", 57)
+		}},
+		{"person", func(w *small) { // three seasons ago it had another number
+			w.facts.Seasons[0].Year = 2023
+			w.sheets[practice].Rows = append(w.sheets[practice].Rows, season.SheetRow{Driver: "gil", Team: "rosso", Engine: "v6", Number: 34, Place: "7"})
+		}},
+		{"", func(w *small) { // the numbers of this season are no earlier ones; its cancelled rounds have no number in the calendar
+			s := &w.facts.Seasons[1]
+			for range 8 {
+				s.Rounds = append(s.Rounds, season.Round{GrandPrix: "monaco", Date: w.round.Date.AddDate(0, 0, 7), Entries: []season.Entry{{Driver: "ann", Team: "rosso", Number: 99}}})
+			}
+		}},
+		{"person", func(w *small) { // in seven rounds only
+			w.facts.Seasons[0].Rounds = w.facts.Seasons[0].Rounds[:7]
+			w.sheets[practice].Rows = append(w.sheets[practice].Rows, season.SheetRow{Driver: "gil", Team: "rosso", Engine: "v6", Number: 34, Place: "7"})
+		}},
+		{"", func(w *small) { w.facts.Seasons = w.facts.Seasons[1:] }},
+		{"", func(w *small) {
+			stops := w.sheets[season.PitStopsSection]
+			stops.Rows = append(stops.Rows, stops.Rows...)
+			without(stops.Rows, 12, "")
+		}},
+		{"fastest_lap", func(w *small) { w.round.FastestLaps[2].Driver = "gus" }},
+		{"", func(w *small) { w.round.Results = nil }},
+		{"", func(w *small) { w.round.FastestLaps[5].Time, w.round.FastestLaps[5].Lap = 0, 0 }},
+		{"fastest_lap", func(w *small) { w.round.FastestLaps[5].Time = 0 }},
+		{"fastest_lap", func(w *small) { w.round.FastestLaps[1].Time = 90 * time.Second }},
+		{"", func(w *small) { // the lap of a disqualified driver may be slower than the next
+			w.round.FastestLaps[5].Driver, w.round.FastestLaps[4].Driver, w.round.FastestLaps[4].Time = "eve", "fay", 90*time.Second
+			w.round.Results[5] = fay(season.Disqualified, 53)
+		}},
+		{"", func(w *small) { w.round.Results[5] = fay(season.Disqualified, 3) }},
+		{"pit_stop", func(w *small) { w.round.PitStops[2].Driver = "gus" }},
+		{"pit_stop", func(w *small) { w.round.PitStops[2].Stop = 9 }},
+		{"", func(w *small) { w.round.PitStops[2].Stop = 5 }},
+		{"pit_stop", func(w *small) {
+			w.round.PitStops = append(w.round.PitStops, season.PitStop{Driver: "ann", Stop: 1, Lap: 30, Time: 23 * time.Second})
+		}},
+		{"", func(w *small) {
+			w.round.Results[5] = fay(season.DidNotFinish, 45)
+			w.round.DriverStandings[5].Points = w.round.DriverStandings[4].Points
+		}},
+		{"standings", func(w *small) {
+			w.round.DriverStandings[2].Points = w.round.DriverStandings[1].Points
+			w.round.DriverStandings[1].Driver, w.round.DriverStandings[2].Driver = "cid", "bob"
+		}},
+		{"standings", func(w *small) { w.round.DriverStandings[2].Points = 20.3 }},
+		{"standings", func(w *small) {
+			w.facts.Seasons[1].Rounds[0].DriverStandings = []season.DriverStanding{{Driver: "ann", Position: 1, Points: 25}, {Driver: "gus", Position: 2}}
+		}},
+		{"standings", func(w *small) { w.round.DriverStandings = w.round.DriverStandings[:5] }},
+		{"standings", func(w *small) { w.round.TeamStandings = w.round.TeamStandings[:2] }},
+		{"", func(w *small) { // of the last two the first started from the pit lane
+			for i := range 2 {
+				w.round.Results[4+i] = season.Result{Driver: w.round.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6 * i, Laps: 45}
+				w.round.DriverStandings[4+i] = season.DriverStanding{Driver: w.round.DriverStandings[5-i].Driver, Position: 5 + i}
+			}
+			w.round.Grid[4].Position, w.round.DriverStandings[4].Driver, w.round.DriverStandings[5].Driver = 0, "fay", "eve"
+		}},
+		{"", func(w *small) { w.round.Start = time.Time{} }},
+		{"timetable", func(w *small) { w.round.Sessions = w.round.Sessions[1:] }},
+		{"", func(w *small) {
+			w.before.Sessions = slices.Clone(w.round.Sessions)
+			w.before.Sessions[0].Cancelled, w.round.Sessions = true, w.round.Sessions[1:]
+		}},
+		{"timetable", func(w *small) { w.round.Start = w.round.Start.Add(3 * time.Minute) }},
+		{"timetable", func(w *small) {
+			for i := range 2 {
+				w.round.Sessions[i].Start = w.round.Sessions[i].Start.AddDate(0, 0, -2)
+			}
+		}},
+		{"timetable", func(w *small) { w.round.Start = w.round.Start.AddDate(0, 0, 2) }},
+		{"course", func(w *small) { w.round.GrandPrix, w.round.ScheduledLaps = "monaco", 530 }},
+		{"course", func(w *small) { w.round.ScheduledLaps = 54 }},
+		{"course", func(w *small) { w.round.Street = true }},
+		{"course", func(w *small) { w.round.Circuit = "spielberg" }},
+		{"", func(w *small) { w.round.Circuit = "mugello" }},
+		{"", func(w *small) { w.round.CourseKm, w.round.ScheduledLaps = 5.908, 52 }}, // less than a fiftieth longer
+		{"", func(w *small) { w.round.Circuit = "nowhere" }},
+		{"", func(w *small) { w.round.Start = w.round.Start.Add(7 * time.Hour) }}, // 22:00 at the circuit
 	} {
 		w := newSmall()
-		test.edit(w.round, w.sheets)
+		test.edit(w)
 		held, waits := w.breaches()
-		all := slices.Concat(held, waits)
-		if !slices.ContainsFunc(all, func(sentence string) bool {
-			return strings.Contains(sentence, test.want) && (strings.Contains(sentence, ": "+test.gate+": ") || slices.Contains(waits, sentence))
-		}) {
-			t.Errorf("%s: got %q, want %q", test.gate, all, test.want)
-		}
+		numbers[test.gate]++
+		said[fmt.Sprintf("%s %d", cmp.Or(test.gate, "whole"), numbers[test.gate])] = strings.Join(append(held, waits...), "\n")
 		covered[test.gate] = true
+		if test.gate != "" && len(waits) == 0 && !slices.ContainsFunc(held, func(sentence string) bool { return strings.Contains(sentence, ": "+test.gate+": ") }) {
+			t.Errorf("%s: got %q", test.gate, held)
+		}
 	}
+	golden.Inputs(t, "testdata/invariants.txt", said)
 	page := must.Get(os.ReadFile("../../deploy/docs/weekend.md"))(t)
 	for _, name := range assemble.InvariantNames() {
 		if !strings.Contains(string(page), "| `"+string(name)+"` |") {

@@ -64,12 +64,9 @@ func (a *assembly) judge(d *Document) {
 		}
 		if may.applies {
 			if len(theirs.Colours) > 0 {
-				colours := maps.Clone(theirs.Colours)
-				for team, colour := range ours.Colours {
-					if _, ok := colours[team]; !ok {
-						colours[team] = colour
-					}
-				}
+				colours := make(map[season.TeamID]string)
+				maps.Copy(colours, ours.Colours)
+				maps.Copy(colours, theirs.Colours)
 				ours.Colours = colours
 			}
 			if !slices.ContainsFunc(d.Unread, func(u season.Unread) bool { return u.Year == theirs.Year }) {
@@ -156,7 +153,7 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 	}
 	for _, block := range blocks {
 		if slices.ContainsFunc(d.Unread, func(u season.Unread) bool {
-			return u.Year == s.Year && u.GrandPrix == theirs.GrandPrix && blockOf(u.Part) == block
+			return u.Year == s.Year && u.GrandPrix == theirs.GrandPrix && blockOf(u.Section) == block
 		}) {
 			continue // the rest of the block may belong to the part that cannot be read
 		}
@@ -232,7 +229,7 @@ func named[K comparable, V any](a *assembly, id K, things func(*season.Facts) ma
 func (a *assembly) refuseUnread(d *Document) {
 	for _, u := range d.Unread {
 		p := Proposal{
-			ID: idOf([]byte(u.Reason)), Year: cmp.Or(u.Year, d.From), GrandPrix: u.GrandPrix, Block: blockOf(u.Part),
+			ID: idOf([]byte(u.Reason)), Year: cmp.Or(u.Year, d.From), GrandPrix: u.GrandPrix, Block: blockOf(u.Section),
 			Source: d.Source, Revision: d.Revision,
 		}
 		if p.Year < d.From || p.Year > d.To {
@@ -323,6 +320,7 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 	if j.Accepted[p.ID] || j.document.Forced[p.BlockID()] {
 		p.Accepted, p.Refused, j.held = true, nil, ""
 	}
+	j.refusedByLedger(p)
 	if j.held != "" && len(p.Refused) == 0 {
 		p.refuse(j.held, "its round is new and its calendar entry is held: all blocks of the round wait")
 	}

@@ -209,6 +209,7 @@ type world struct {
 	in     assemble.Input
 	ledger map[season.GrandPrixID]assemble.Decided
 	accept []string // Grand Prix and block of held proposals, or a WithheldError's season
+	refuse []string // Grand Prix or driver, and block, of changes with an event that the ledger refuses
 }
 
 var grandPrix = []season.GrandPrixID{"bahrain", "jeddah", "melbourne", "suzuka", "miami", "monaco", "montreal", "spielberg"}
@@ -300,9 +301,9 @@ func (s *situation) build(t *testing.T, kind string) *world {
 			case "no-season":
 				d.Facts.Seasons = nil
 			case "cars", "sprint-cars":
-				sheet := season.Sheet{Year: 2024, GrandPrix: season.GrandPrixID(word[2]), Part: season.ResultPart}
+				sheet := season.Sheet{Year: 2024, GrandPrix: season.GrandPrixID(word[2]), Section: season.ResultSection}
 				if word[1] == "sprint-cars" {
-					sheet.Part = season.Part(season.Sprint)
+					sheet.Section = season.Section(season.Sprint)
 				}
 				for _, row := range list(t, word[3]) {
 					sheet.Rows = append(sheet.Rows, season.SheetRow{Driver: row.driver, Number: row.car})
@@ -315,6 +316,8 @@ func (s *situation) build(t *testing.T, kind string) *world {
 			document("source", kind).Forced[assemble.BlockID{Year: 2024, GrandPrix: season.GrandPrixID(word[1]), Block: assemble.Block(word[2])}] = true
 		case "accept":
 			w.accept = append(w.accept, strings.Join(word[1:], " "))
+		case "refuse":
+			w.refuse = append(w.refuse, strings.Join(word[1:], " "))
 		case "alias":
 			if word[1] == "driver" {
 				w.in.Aliases[season.DriverID(word[2])] = season.DriverID(word[3])
@@ -340,8 +343,28 @@ func (s *situation) build(t *testing.T, kind string) *world {
 	return w
 }
 
-// assemble runs a function such as Assemble. Proposals to be accepted are held in a first run.
+// assemble runs a function such as Assemble. Proposals to be accepted are held in a first run, and changes that the ledger
+// refuses are applied in a run before the last one.
 func (w *world) assemble(run func(assemble.Input) (assemble.Output, error)) (assemble.Output, error) {
+	out, err := w.accepted(run)
+	if len(w.refuse) == 0 {
+		return out, err
+	}
+	w.in.Refused = make(map[string]string)
+	for _, p := range out.Applied {
+		if slices.Contains(w.refuse, fmt.Sprintf("%s %s", order.Or(string(p.GrandPrix), string(p.Driver)), p.Block)) {
+			w.in.Refused[p.ID] = "a rule of the ledger"
+		}
+	}
+	for _, r := range out.Renames {
+		if slices.Contains(w.refuse, string(r.From)+" names") {
+			w.in.Refused[r.ID()] = "a rule of the ledger"
+		}
+	}
+	return run(w.in)
+}
+
+func (w *world) accepted(run func(assemble.Input) (assemble.Output, error)) (assemble.Output, error) {
 	out, err := run(w.in)
 	if len(w.accept) == 0 {
 		return out, err

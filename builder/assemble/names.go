@@ -71,7 +71,7 @@ func (a *assembly) judgeCodes(named map[season.DriverID]season.Driver) {
 				p.Source, p.Revision = d.Source, d.Revision
 			}
 		}
-		if a.Accepted[p.ID] {
+		if a.Accepted[p.ID] && !a.refusedByLedger(&p) {
 			p.Accepted = true
 			a.out.Applied = append(a.out.Applied, p)
 			for _, change := range list {
@@ -172,16 +172,14 @@ func (a *assembly) headshots() {
 	for _, r := range out.Renames {
 		current[r.From] = r.To
 	}
-	out.Facts.Headshots = season.Headshots{}
+	renamed := season.Headshots{Template: wanted.Template}
 	for _, driver := range wanted.Drivers {
 		for to, renamed := current[driver]; renamed && to != driver; to, renamed = current[driver] {
 			driver = to
 		}
-		if _, ok := out.Facts.Drivers[driver]; ok && !slices.Contains(out.Facts.Headshots.Drivers, driver) {
-			out.Facts.Headshots.Drivers = append(out.Facts.Headshots.Drivers, driver)
+		if !slices.Contains(renamed.Drivers, driver) {
+			renamed.Drivers = append(renamed.Drivers, driver)
 		}
 	}
-	if len(out.Facts.Headshots.Drivers) == 0 == (len(wanted.Drivers) == 0) { // an empty list stands for every driver
-		out.Facts.Headshots.Template = wanted.Template
-	}
+	out.Facts.Headshots = renamed.Of(out.Facts.Drivers)
 }

@@ -199,6 +199,44 @@ func TestLapsOfTwoSources(t *testing.T) {
 	}
 }
 
+// TestUnreadParts: a part that cannot be read is held in the seasons that the document covers, and its block is not applied.
+func TestUnreadParts(t *testing.T) {
+	for year, want := range map[int][2]int{2023: {0, 1}, 2024: {1, 0}, 2025: {0, 1}, 0: {1, 1}} { // held and applied
+		current, now := inYear(2024, "monaco")
+		theirs, _ := inYear(2024, "monaco")
+		theirs.Seasons[0].Rounds[0].Grid = []season.GridSlot{{Driver: "ann", Team: "rosso", Position: 1}}
+		out := must.Get(assemble.Assemble(assemble.Input{Current: current, Now: now, Decided: undecided, Documents: []assemble.Document{{
+			Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs,
+			Unread: []season.Unread{{Year: year, GrandPrix: "monaco", Section: season.GridSection, Reason: "the slot is a word"}},
+		}}}))(t)
+		must.Equal(t, fmt.Sprintf("unread in %d", year), want, [2]int{len(out.Held), len(out.Applied)})
+	}
+}
+
+// TestMergedStandings: two names of a competitor become one row with the points of both, apart from the rows without a place.
+func TestMergedStandings(t *testing.T) {
+	var drivers, merged []season.DriverStanding
+	var teams, joined []season.TeamStanding
+	list := func(d *[]season.DriverStanding, c *[]season.TeamStanding, name string, position int, points float64) {
+		*d = append(*d, season.DriverStanding{Driver: season.DriverID(name), Position: position, Points: points})
+		*c = append(*c, season.TeamStanding{Team: season.TeamID(name), Engine: "v6", Position: position, Points: points})
+	}
+	for i, name := range []string{"ann", "bob", "cid", "dan", "bob"} {
+		list(&drivers, &teams, name, i+1, []float64{25, 20, 9, 9, 8}[i])
+		list(&merged, &joined, []string{"bob", "ann", "cid", "dan", "cid"}[i], (i+1)%5, []float64{28, 25, 9, 9, 4}[i])
+	}
+	for i, name := range []string{"bob", "cid", "cid"} {
+		list(&drivers, &teams, name, 0, []float64{2, 3, 1}[i])
+	}
+	list(&merged, &joined, "bob", 0, 2)
+	other := season.TeamStanding{Team: "ann", Engine: "v8", Position: 6, Points: 1}
+	r := season.Round{DriverStandings: drivers, TeamStandings: append(teams, other)}
+	assemble.MergeStandings(&r)
+	other.Position = 5
+	must.Equal(t, "drivers", merged, r.DriverStandings)
+	must.Equal(t, "teams, of which one has two engines", slices.Insert(joined, 4, other), r.TeamStandings)
+}
+
 // TestNewSeason: every kind that adds rounds adds a season with them, and no kind adds an empty season.
 func TestNewSeason(t *testing.T) {
 	for kind, want := range map[assemble.Kind][]int{

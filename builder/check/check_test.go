@@ -45,9 +45,7 @@ func TestFaults(t *testing.T) {
 	replace := func(path, old, new string) func(map[string][]byte) {
 		return func(bodies map[string][]byte) {
 			body := bytes.Replace(bodies[path], []byte(old), []byte(new), 1)
-			if bytes.Equal(body, bodies[path]) {
-				t.Fatalf("%q is not in %s: %s", old, path, body)
-			}
+			must.Require(t, !bytes.Equal(body, bodies[path]), "%q is not in %s: %s", old, path, body)
 			bodies[path] = body
 		}
 	}

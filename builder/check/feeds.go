@@ -41,22 +41,9 @@ type event map[string]string
 // readCalendar reads iCalendar (RFC 5545) strictly, as far as a calendar of events goes, and returns its
 // events by UID.
 func readCalendar(text string) (map[string]event, error) {
-	if !strings.HasSuffix(text, "\r\n") {
-		return nil, errors.New("the last line does not end with CR and LF")
-	}
-	var lines []string
-	for physical := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
-		if len(physical) > 75 {
-			return nil, fmt.Errorf("a line of %d bytes, want at most 75: %q", len(physical), physical)
-		}
-		if i := strings.IndexFunc(physical, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }); i >= 0 {
-			return nil, fmt.Errorf("control character %q in %q", physical[i], physical)
-		}
-		if rest, folded := strings.CutPrefix(physical, " "); folded && len(lines) > 0 {
-			lines[len(lines)-1] += rest
-		} else {
-			lines = append(lines, physical)
-		}
+	lines, err := unfold(text)
+	if err != nil {
+		return nil, err
 	}
 	events := map[string]event{}
 	calendar := event{}
@@ -102,6 +89,27 @@ func readCalendar(text string) (map[string]event, error) {
 		return nil, fmt.Errorf("a calendar of version %q, made by %q, of which %v do not end", calendar["VERSION"], calendar["PRODID"], open)
 	}
 	return events, nil
+}
+
+// unfold returns the logical lines of iCalendar, without the folds of long ones.
+func unfold(text string) (lines []string, err error) {
+	if !strings.HasSuffix(text, "\r\n") {
+		return nil, errors.New("the last line does not end with CR and LF")
+	}
+	for physical := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
+		if len(physical) > 75 {
+			return nil, fmt.Errorf("a line of %d bytes, want at most 75: %q", len(physical), physical)
+		}
+		if i := strings.IndexFunc(physical, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }); i >= 0 {
+			return nil, fmt.Errorf("control character %q in %q", physical[i], physical)
+		}
+		if rest, folded := strings.CutPrefix(physical, " "); folded && len(lines) > 0 {
+			lines[len(lines)-1] += rest
+		} else {
+			lines = append(lines, physical)
+		}
+	}
+	return lines, nil
 }
 
 const icsInstant = "20060102T150405Z"

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,49 +41,13 @@ func TestFeeds(t *testing.T) {
 			t.Fatalf("%s: %v", catalog.Feeds[i].Path, err)
 		}
 	}
-	for _, tt := range []struct {
-		feed               int
-		decision, old, new string
-	}{
-		{0, "a line without CR", "VERSION:2.0\r\n", "VERSION:2.0\n"},
-		{0, "a last line without CR", "END:VCALENDAR\r\n", "END:VCALENDAR\n"},
-		{0, "an end of another component", "END:VCALENDAR", "END:VEVENT"},
-		{0, "a property behind the calendar", "END:VCALENDAR\r\n", "END:VCALENDAR\r\nX-A:1\r\n"},
-		{0, "a property twice", "SEQUENCE:1\r\n", "SEQUENCE:1\r\nSEQUENCE:2\r\n"},
-		{0, "an instant that is none", "DTSTAMP:20250601T093000Z", "DTSTAMP:yesterday"},
-		{0, "a start that is no instant", "DTSTART:20250601T130000Z", "DTSTART:tomorrow"},
-		{0, "a day with an end", "DTSTART;VALUE=DATE:20250608\r\n", "DTSTART;VALUE=DATE:20250608\r\nDTEND:20250608T150000Z\r\n"},
-		{0, "a session that nobody holds", "END:VEVENT\r\nEND:VCALENDAR", "END:VEVENT\r\nBEGIN:VEVENT\r\nUID:2025001-sprint@gridcast\r\nSEQUENCE:0\r\nDTSTAMP:20250601T093000Z\r\nDTSTART;VALUE=DATE:20250601\r\nSUMMARY:x\r\nSTATUS:CONFIRMED\r\nEND:VEVENT\r\nEND:VCALENDAR"},
-		{0, "a line that is too long", "SUMMARY:", "SUMMARY:" + strings.Repeat("x", 75)},
-		{0, "a control character", "Race\r\n", "Ra\x07ce\r\n"},
-		{0, "bytes that are no text", "Race\r\n", "Ra\xffce\r\n"},
-		{0, "a component that does not end", "END:VCALENDAR\r\n", "X-A:1\r\n"},
-		{0, "a component within another", "SEQUENCE:1\r\n", "BEGIN:VEVENT\r\n"},
-		{0, "no property", "SEQUENCE:1\r\n", "SEQUENCE\r\n"},
-		{0, "no instant it was made", "DTSTAMP:20250601T093000Z\r\n", ""},
-		{0, "two events with an identifier", "2025002-race", "2025001-race"},
-		{0, "an end before the start", "DTEND:20250601T150000Z", "DTEND:20250601T120000Z"},
-		{0, "a status of its own", "CONFIRMED", "SURE"},
-		{0, "another start than the weekend", "DTSTART:20250601T130000Z", "DTSTART:20250601T123000Z"},
-		{0, "another circuit than the weekend", "Town\\, Italy\r\nSTATUS:CON", "Town\\, Spain\r\nSTATUS:CON"},
-		{0, "a cancelled round that is held", "STATUS:CANCELLED", "STATUS:CONFIRMED"},
-		{0, "a session that the weekends do not have", "UID:2025002-race", "UID:2025003-race"},
-		{1, "no XML", "</entry>", ""},
-		{1, "another document", "<feed xmlns=\"http://www.w3.org/2005/Atom\">", "<feed>"},
-		{1, "nobody wrote it", "<author><name>gridcast</name></author>", ""},
-		{1, "two with an identifier", "urn:uuid:2", "urn:uuid:1"},
-		{1, "no instant", "<updated>2025-06-02T09:30:00+00:00</updated>", "<updated>yesterday</updated>"},
-		{1, "a character that XML does not have", "B &amp; C", "B \uFFFD C"},
-		{1, "another instant than the change", "2025-06-02T09:30", "2025-06-02T09:31"},
-		{1, "a change too many", "</feed>", "<entry><id>urn:uuid:3</id><title>x</title><updated>2025-06-02T09:30:00+00:00</updated></entry></feed>"},
-	} {
-		sound := []string{soundCalendar, soundChanges}[tt.feed]
-		broken := strings.Replace(sound, tt.old, tt.new, 1)
-		if broken == sound {
-			t.Fatalf("%s: %q is not in the feed", tt.decision, tt.old)
-		}
-		must.Fail(t, fmt.Sprintf("%s: %s passes", catalog.Feeds[tt.feed].Path, tt.decision), check.Feed(catalog.Feeds[tt.feed], []byte(broken), known, feedBodies))
-	}
+	golden.Table(t, "testdata/feeds.txt", func(input string) string {
+		path, change, _ := strings.Cut(input, " ")
+		was, is, _ := strings.Cut(change, " => ")
+		i := slices.IndexFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == path })
+		broken := must.Replace(t, []string{soundCalendar, soundChanges}[i], was, is)
+		return fmt.Sprint(check.Feed(catalog.Feeds[i], []byte(broken), known, feedBodies))
+	})
 	for _, tt := range []struct {
 		decision string
 		feed     catalog.Feed
@@ -96,9 +61,8 @@ func TestFeeds(t *testing.T) {
 		{"changes that are no JSON", catalog.Feeds[1], soundChanges, map[string][]byte{"changes/all": []byte("{")}, false},
 		{"a feed without a check", catalog.Feed{Path: "/news"}, "", feedBodies, false},
 	} {
-		if err := check.Feed(tt.feed, []byte(tt.body), known, tt.bodies); (err == nil) != tt.want {
-			t.Errorf("%s: got %v, want that it passes: %t", tt.decision, err, tt.want)
-		}
+		err := check.Feed(tt.feed, []byte(tt.body), known, tt.bodies)
+		must.Hold(t, (err == nil) == tt.want, "%s: got %v, want that it passes: %t", tt.decision, err, tt.want)
 	}
 }
 

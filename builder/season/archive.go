@@ -97,14 +97,7 @@ func (a *Archive) AsOf(t time.Time) *View {
 		Circuits: seenBy(t, a.index.seen.circuits, a.facts.Circuits),
 		Aliases:  a.facts.Aliases,
 	}}
-	for _, driver := range a.facts.Headshots.Drivers {
-		if _, ok := v.Drivers[driver]; ok {
-			v.Headshots.Drivers = append(v.Headshots.Drivers, driver)
-		}
-	}
-	if len(v.Headshots.Drivers) == 0 == (len(a.facts.Headshots.Drivers) == 0) { // an empty list stands for every driver
-		v.Headshots.Template = a.facts.Headshots.Template
-	}
+	v.Headshots = a.facts.Headshots.Of(v.Drivers)
 	v.Seasons = make([]Season, 0, len(a.facts.Seasons))
 	for i := range a.facts.Seasons {
 		s := &a.facts.Seasons[i]

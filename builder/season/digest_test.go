@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/builder/season"
+	"gridcast/deploy/must"
 )
 
 // TestDigestsCoverEveryFact changes each field of a season in place, one at a time, and wants other digests. A digest by
@@ -35,9 +36,8 @@ func TestDigestsCoverEveryFact(t *testing.T) {
 	}
 	before := digests()
 	v.Drivers["of another season"] = season.Driver{Name: "Jim Clark"}
-	if after := digests(); after != before {
-		t.Errorf("a driver of another season: the digests were %x and are %x", before, after)
-	}
+	after := digests()
+	must.Hold(t, after == before, "a driver of another season: the digests were %x and are %x", before, after)
 	leaves := 0
 	for name, change := range leavesOf("round", reflect.ValueOf(round).Elem()) {
 		before := digests()
@@ -49,9 +49,7 @@ func TestDigestsCoverEveryFact(t *testing.T) {
 		}
 		leaves++
 	}
-	if leaves < 100 {
-		t.Errorf("compared %d fields", leaves)
-	}
+	must.Hold(t, leaves >= 100, "compared %d fields", leaves)
 }
 
 // fill gives each slice one row, and each text a letter.

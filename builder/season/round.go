@@ -125,7 +125,7 @@ func (r *Round) ResultKnownAt() time.Time {
 
 // TookPlace reports whether the outcome of a session before the race is known.
 func (r *Round) TookPlace(kind SessionKind) bool {
-	return slices.Contains(kinds, kind) && slices.ContainsFunc(tables, func(t table) bool { return t.part == Part(kind) && t.rows(r).len() > 0 })
+	return slices.Contains(kinds, kind) && slices.ContainsFunc(tables, func(t table) bool { return t.section == Section(kind) && t.rows(r).len() > 0 })
 }
 
 // Finished reports whether the result is known.

@@ -11,28 +11,28 @@ import (
 
 // table is one of the tables of a round. Whatever goes through all tables goes through this list.
 type table struct {
-	part  Part
-	known func(*Round) time.Time // the instant at which it is known
-	rows  func(*Round) tableRows
+	section Section
+	known   func(*Round) time.Time // the instant at which it is known
+	rows    func(*Round) tableRows
 }
 
 var tables = []table{
 	practice(0), practice(1), practice(2), practice(3),
-	tableOf(Part(SprintQualifying), sprintGridKnownAt, func(r *Round) *[]QualifyingRow { return &r.SprintQualifying }),
-	tableOf(SprintGridPart, sprintGridKnownAt, func(r *Round) *[]GridSlot { return &r.SprintGrid }),
-	tableOf(Part(Sprint), (*Round).SprintKnownAt, func(r *Round) *[]Result { return &r.SprintResults }),
-	tableOf(Part(Qualifying), (*Round).QualifyingKnownAt, func(r *Round) *[]QualifyingRow { return &r.Qualifying }),
-	tableOf(EntriesPart, (*Round).GridKnownAt, func(r *Round) *[]Entry { return &r.Entries }),
-	tableOf(GridPart, (*Round).GridKnownAt, func(r *Round) *[]GridSlot { return &r.Grid }),
-	tableOf(ResultPart, (*Round).ResultKnownAt, func(r *Round) *[]Result { return &r.Results }),
-	tableOf(FastestLapsPart, (*Round).ResultKnownAt, func(r *Round) *[]FastestLap { return &r.FastestLaps }),
-	tableOf(PitStopsPart, (*Round).ResultKnownAt, func(r *Round) *[]PitStop { return &r.PitStops }),
-	tableOf(DriverStandingsPart, (*Round).ResultKnownAt, func(r *Round) *[]DriverStanding { return &r.DriverStandings }),
-	tableOf(TeamStandingsPart, (*Round).ResultKnownAt, func(r *Round) *[]TeamStanding { return &r.TeamStandings }),
+	tableOf(Section(SprintQualifying), sprintGridKnownAt, func(r *Round) *[]QualifyingRow { return &r.SprintQualifying }),
+	tableOf(SprintGridSection, sprintGridKnownAt, func(r *Round) *[]GridSlot { return &r.SprintGrid }),
+	tableOf(Section(Sprint), (*Round).SprintKnownAt, func(r *Round) *[]Result { return &r.SprintResults }),
+	tableOf(Section(Qualifying), (*Round).QualifyingKnownAt, func(r *Round) *[]QualifyingRow { return &r.Qualifying }),
+	tableOf(EntriesSection, (*Round).GridKnownAt, func(r *Round) *[]Entry { return &r.Entries }),
+	tableOf(GridSection, (*Round).GridKnownAt, func(r *Round) *[]GridSlot { return &r.Grid }),
+	tableOf(ResultSection, (*Round).ResultKnownAt, func(r *Round) *[]Result { return &r.Results }),
+	tableOf(FastestLapsSection, (*Round).ResultKnownAt, func(r *Round) *[]FastestLap { return &r.FastestLaps }),
+	tableOf(PitStopsSection, (*Round).ResultKnownAt, func(r *Round) *[]PitStop { return &r.PitStops }),
+	tableOf(DriverStandingsSection, (*Round).ResultKnownAt, func(r *Round) *[]DriverStanding { return &r.DriverStandings }),
+	tableOf(TeamStandingsSection, (*Round).ResultKnownAt, func(r *Round) *[]TeamStanding { return &r.TeamStandings }),
 }
 
 func practice(i int) table {
-	return tableOf(Part(practices[i]), func(r *Round) time.Time { return r.SessionKnownAt(practices[i]) }, func(r *Round) *[]TimedLap { return &r.Practice[i] })
+	return tableOf(Section(practices[i]), func(r *Round) time.Time { return r.SessionKnownAt(practices[i]) }, func(r *Round) *[]TimedLap { return &r.Practice[i] })
 }
 
 func sprintGridKnownAt(r *Round) time.Time { return r.SessionKnownAt(SprintQualifying) }
@@ -80,8 +80,8 @@ func (t rowsIn[T, P]) write(h *maphash.Hash) {
 func tableOf[T comparable, P interface {
 	*T
 	ids() (*DriverID, *TeamID, *EngineID)
-}](part Part, known func(*Round) time.Time, rows func(*Round) *[]T) table {
-	return table{part, known, func(r *Round) tableRows { return rowsIn[T, P]{rows(r)} }}
+}](section Section, known func(*Round) time.Time, rows func(*Round) *[]T) table {
+	return table{section, known, func(r *Round) tableRows { return rowsIn[T, P]{rows(r)} }}
 }
 
 // References calls visit for each row of the round, with the instant at which its table is known. A table without
@@ -121,7 +121,7 @@ func Rename[K DriverID | TeamID | EngineID](r *Round, from, to K) (standings boo
 				owned = true
 			}
 			*pick[K](rows.ids(i)) = to
-			standings = standings || t.part == DriverStandingsPart || t.part == TeamStandingsPart
+			standings = standings || t.section == DriverStandingsSection || t.section == TeamStandingsSection
 		}
 	}
 	return standings
@@ -151,17 +151,17 @@ func (r *Round) withhold(t time.Time) {
 }
 
 // Clear removes a part from a round. It does nothing for an unknown part.
-func (r *Round) Clear(part Part) {
-	switch part {
-	case CalendarPart:
+func (r *Round) Clear(section Section) {
+	switch section {
+	case CalendarSection:
 		r.Number, r.Name, r.Circuit, r.Street, r.CourseKm, r.ScheduledLaps, r.Sprint = 0, "", "", false, 0, 0, false
-	case StartPart:
+	case StartSection:
 		r.Date, r.Start = time.Time{}, time.Time{}
-	case SessionsPart:
+	case SessionsSection:
 		r.Sessions = nil
 	}
 	for _, t := range tables {
-		if t.part == part {
+		if t.section == section {
 			t.rows(r).clear()
 		}
 	}
@@ -172,7 +172,7 @@ func (r *Round) Clear(part Part) {
 type Sheet struct {
 	Year      int
 	GrandPrix GrandPrixID
-	Part      Part
+	Section   Section
 	File      string // of the source, for people
 	Rows      []SheetRow
 	Unknown   []string // values of a result that cannot be read and count as unknown, for people
@@ -204,36 +204,36 @@ type SheetRow struct {
 	Grid     string // a number or PL
 }
 
-// Part names a table of a round, or a part of its calendar entry.
-type Part string
+// Section names a table of a round, or some cells of its calendar entry.
+type Section string
 
-// The parts of a round. The tables of sessions have the names of their SessionKind.
+// The sections of a round. The tables of sessions have the names of their SessionKind.
 const (
-	CalendarPart        Part = "calendar"
-	StartPart           Part = "start"
-	SessionsPart        Part = "sessions"
-	EntriesPart         Part = "entries"
-	GridPart            Part = "grid"
-	SprintGridPart      Part = "sprint grid"
-	ResultPart          Part = "result"
-	FastestLapsPart     Part = "fastest laps"
-	PitStopsPart        Part = "pit stops"
-	DriverStandingsPart Part = "driver standings"
-	TeamStandingsPart   Part = "team standings"
+	CalendarSection        Section = "calendar"
+	StartSection           Section = "start"
+	SessionsSection        Section = "sessions"
+	EntriesSection         Section = "entries"
+	GridSection            Section = "grid"
+	SprintGridSection      Section = "sprint grid"
+	ResultSection          Section = "result"
+	FastestLapsSection     Section = "fastest laps"
+	PitStopsSection        Section = "pit stops"
+	DriverStandingsSection Section = "driver standings"
+	TeamStandingsSection   Section = "team standings"
 )
 
-// Unread is a part of a document that its source left out, because a value in it cannot be read. The other parts count.
+// Unread is a section of a document that its source left out, because a value in it cannot be read. The others count.
 type Unread struct {
 	Year      int
 	GrandPrix GrandPrixID // empty for a driver, a team, an engine or a circuit
-	Part      Part
+	Section   Section
 	Reason    string // file, row, value and the allowed values, for people
 }
 
-// SortUnread sorts parts by season, round, part and reason.
-func SortUnread(parts []Unread) {
-	slices.SortStableFunc(parts, func(a, b Unread) int {
-		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Reason, b.Reason))
+// SortUnread sorts by season, round, section and reason.
+func SortUnread(sections []Unread) {
+	slices.SortStableFunc(sections, func(a, b Unread) int {
+		return cmp.Or(cmp.Compare(a.Year, b.Year), cmp.Compare(a.GrandPrix, b.GrandPrix), cmp.Compare(a.Section, b.Section), cmp.Compare(a.Reason, b.Reason))
 	})
 }
 

@@ -166,7 +166,7 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 		held[r.GrandPrix] = r.Number
 		err := cmp.Or(f.validateEntry(r), validateStart(s.Year, r), validateSessions(r))
 		if err == nil {
-			rows.checkRows(r, func(_ Part, fault error) { err = cmp.Or(err, fault) })
+			rows.checkRows(r, func(_ Section, fault error) { err = cmp.Or(err, fault) })
 		}
 		if err != nil {
 			return fmt.Errorf("round %d: %w", r.Number, err)
@@ -177,15 +177,15 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 
 // CheckRound calls refuse for each part of a round that Validate would refuse. A round without a name or a date has no
 // such part.
-func (f *Facts) CheckRound(year int, r *Round, refuse func(Part, error)) {
-	for part, check := range map[Part]func() error{
-		CalendarPart: func() error { return f.validateEntry(r) },
-		StartPart:    func() error { return validateStart(year, r) },
-		SessionsPart: func() error { return validateSessions(r) },
+func (f *Facts) CheckRound(year int, r *Round, refuse func(Section, error)) {
+	for section, check := range map[Section]func() error{
+		CalendarSection: func() error { return f.validateEntry(r) },
+		StartSection:    func() error { return validateStart(year, r) },
+		SessionsSection: func() error { return validateSessions(r) },
 	} {
-		known := part == SessionsPart || part == CalendarPart && r.Name != "" || part == StartPart && !r.Date.IsZero()
+		known := section == SessionsSection || section == CalendarSection && r.Name != "" || section == StartSection && !r.Date.IsZero()
 		if err := check(); known && err != nil {
-			refuse(part, err)
+			refuse(section, err)
 		}
 	}
 	c := checker{Facts: f, drives: map[DriverID]int{}, teams: map[entrant]bool{}}
@@ -267,14 +267,14 @@ type entrant struct {
 }
 
 // checkRows calls refuse with the first faulty row of each table.
-func (c *checker) checkRows(r *Round, refuse func(Part, error)) {
-	check := func(part Part, err error) {
+func (c *checker) checkRows(r *Round, refuse func(Section, error)) {
+	check := func(section Section, err error) {
 		if err != nil {
-			refuse(part, err)
+			refuse(section, err)
 		}
 	}
 	for i, kind := range practices {
-		check(Part(kind), eachRow(c, string(kind), r.Practice[i], func(row *TimedLap) error {
+		check(Section(kind), eachRow(c, string(kind), r.Practice[i], func(row *TimedLap) error {
 			return c.refers(row.Driver, row.Team, "", row.Time, row.Laps)
 		}))
 	}
@@ -282,25 +282,25 @@ func (c *checker) checkRows(r *Round, refuse func(Part, error)) {
 		fastest := min(row.Time, row.Segments[0], row.Segments[1], row.Segments[2])
 		return c.refers(row.Driver, row.Team, "", fastest, row.Position)
 	}
-	check(Part(Qualifying), eachRow(c, "qualifying", r.Qualifying, qualifying))
-	check(Part(SprintQualifying), eachRow(c, "sprint qualifying", r.SprintQualifying, qualifying))
-	check(EntriesPart, eachRow(c, "entries", r.Entries, func(row *Entry) error {
+	check(Section(Qualifying), eachRow(c, "qualifying", r.Qualifying, qualifying))
+	check(Section(SprintQualifying), eachRow(c, "sprint qualifying", r.SprintQualifying, qualifying))
+	check(EntriesSection, eachRow(c, "entries", r.Entries, func(row *Entry) error {
 		return cmp.Or(c.refers(row.Driver, row.Team, row.Engine, 0, row.Number), c.once(row.Driver))
 	}))
-	check(GridPart, eachRow(c, "grid", r.Grid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }))
-	check(SprintGridPart, eachRow(c, "sprint grid", r.SprintGrid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }))
-	check(ResultPart, eachRow(c, "result", r.Results, c.validateResult))
-	check(Part(Sprint), eachRow(c, "sprint result", r.SprintResults, c.validateResult))
-	check(FastestLapsPart, eachRow(c, "fastest laps", r.FastestLaps, func(row *FastestLap) error {
+	check(GridSection, eachRow(c, "grid", r.Grid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }))
+	check(SprintGridSection, eachRow(c, "sprint grid", r.SprintGrid, func(row *GridSlot) error { return cmp.Or(c.validateSlot(row), c.once(row.Driver)) }))
+	check(ResultSection, eachRow(c, "result", r.Results, c.validateResult))
+	check(Section(Sprint), eachRow(c, "sprint result", r.SprintResults, c.validateResult))
+	check(FastestLapsSection, eachRow(c, "fastest laps", r.FastestLaps, func(row *FastestLap) error {
 		return c.refers(row.Driver, "", "", row.Time, row.Lap)
 	}))
-	check(PitStopsPart, eachRow(c, "pit stops", r.PitStops, func(row *PitStop) error {
+	check(PitStopsSection, eachRow(c, "pit stops", r.PitStops, func(row *PitStop) error {
 		return c.refers(row.Driver, "", "", row.Time, min(row.Stop, row.Lap))
 	}))
-	check(DriverStandingsPart, eachRow(c, "driver standings", r.DriverStandings, func(row *DriverStanding) error {
+	check(DriverStandingsSection, eachRow(c, "driver standings", r.DriverStandings, func(row *DriverStanding) error {
 		return cmp.Or(c.refers(row.Driver, "", "", 0, row.Position), finitePoints(row.Driver, row.Points), c.once(row.Driver))
 	}))
-	check(TeamStandingsPart, c.validateTeamStandings(r.TeamStandings))
+	check(TeamStandingsSection, c.validateTeamStandings(r.TeamStandings))
 }
 
 // eachRow checks the rows of a table. The error names the first faulty row.

@@ -243,6 +243,19 @@ func (v *View) Headshot(driver DriverID, code string, year int) string {
 	return expand(v.Headshots.Template, string(driver), code, year)
 }
 
+// Of returns the portraits of the drivers among the given ones.
+func (h Headshots) Of(drivers map[DriverID]Driver) (of Headshots) {
+	for _, driver := range h.Drivers {
+		if _, ok := drivers[driver]; ok {
+			of.Drivers = append(of.Drivers, driver)
+		}
+	}
+	if len(of.Drivers) == 0 == (len(h.Drivers) == 0) { // an empty list stands for every driver
+		of.Template = h.Template
+	}
+	return of
+}
+
 // Validate checks the template.
 func (h Headshots) Validate() error {
 	if h.Template == "" {

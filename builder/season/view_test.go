@@ -22,14 +22,12 @@ func TestParseLapTime(t *testing.T) {
 		"45":          45 * time.Second,
 		"1:23:06.801": 83*time.Minute + 6*time.Second + 801*time.Millisecond,
 	} {
-		if got, ok := season.ParseLapTime(text); got != want || !ok {
-			t.Errorf("ParseLapTime(%q) = %s, %t, want %s", text, got, ok, want)
-		}
+		got, ok := season.ParseLapTime(text)
+		must.Hold(t, got == want && ok, "ParseLapTime(%q) = %s, %t, want %s", text, got, ok, want)
 	}
 	for _, text := range []string{"", "5:", ":29.179", "1:2m3.5", "1:29,179", "-1:29.179", "1:29.1791", "1.2.3", "a"} {
-		if got, ok := season.ParseLapTime(text); got != 0 || ok {
-			t.Errorf("ParseLapTime(%q) = %s, %t, want no time", text, got, ok)
-		}
+		got, ok := season.ParseLapTime(text)
+		must.Hold(t, got == 0 && !ok, "ParseLapTime(%q) = %s, %t, want no time", text, got, ok)
 	}
 }
 
@@ -48,9 +46,7 @@ func TestHeadshots(t *testing.T) {
 	} {
 		must.Equal(t, string(driver), want, v.Headshot(driver, "NOR", 2024))
 	}
-	if len(v.Headshots.Drivers) != 1 {
-		t.Errorf("the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)
-	}
+	must.Hold(t, len(v.Headshots.Drivers) == 1, "the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)
 	facts.Headshots.Drivers = []season.DriverID{"nobody"}
 	golden.Sentence(t, "headshots of nobody", must.Err(season.New(facts)))
 	facts.Headshots = season.Headshots{Template: "http://images.example/{code}.png"}
@@ -115,7 +111,5 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 		}
 	}
 	t.Logf("compared %d circuits", len(compared))
-	if len(compared) < 20 {
-		t.Errorf("compared %d circuits, want at least 20", len(compared))
-	}
+	must.Hold(t, len(compared) >= 20, "compared %d circuits, want at least 20", len(compared))
 }

@@ -21,9 +21,7 @@ var allSeasons struct {
 
 func whole(t testing.TB) *season.Archive {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("reads all seasons")
-	}
+	must.Long(t, "reads all seasons")
 	path := sourcetest.Path(t, sourcetest.F1DB2026)
 	allSeasons.once.Do(func() { allSeasons.archive, _, allSeasons.err = f1db.Import(path, f1db.Options{}) })
 	if allSeasons.err != nil {
@@ -34,8 +32,7 @@ func whole(t testing.TB) *season.Archive {
 
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
-	a := archivetest.Embedded(t)
-	return a
+	return archivetest.Embedded(t)
 }
 
 // between returns an archive of some of the seasons of another.

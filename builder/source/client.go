@@ -27,7 +27,7 @@ import (
 type Client struct {
 	config  ClientConfig
 	http    *http.Client
-	buckets []*rate.Limiter // per second, per hour, and per minute if there is such a limit
+	buckets []*rate.Limiter // per second and per hour
 }
 
 // ClientConfig configures the requests to an upstream.
@@ -40,8 +40,6 @@ type ClientConfig struct {
 	// PerSecond and PerHour limit the requests: two token buckets in series, filled in race time. A
 	// bucket holds at most the tokens of its period.
 	PerSecond, PerHour int
-	// PerMinute is a third bucket for upstreams with such a limit; 0: none.
-	PerMinute int
 	// Paced makes Get wait in real time for the bucket per second instead of failing, because one
 	// payload takes several requests.
 	Paced bool
@@ -118,9 +116,6 @@ func NewClient(config ClientConfig) *Client {
 			rate.NewLimiter(rate.Limit(config.PerSecond), config.PerSecond),
 			rate.NewLimiter(rate.Limit(float64(config.PerHour)/time.Hour.Seconds()), config.PerHour),
 		},
-	}
-	if config.PerMinute > 0 {
-		c.buckets = append(c.buckets, rate.NewLimiter(rate.Limit(float64(config.PerMinute)/time.Minute.Seconds()), config.PerMinute))
 	}
 	c.http = &http.Client{
 		Transport: once.RoundTripper(transport, func(err error) bool { return errors.Is(err, errHost) }),
@@ -248,11 +243,10 @@ func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) (err erro
 				return &Fault{Kind: Unreachable, Err: fmt.Errorf("get %s: %w", u.Redacted(), ctx.Err())}
 			}
 		}
-		limits := fmt.Sprintf("%d a second", c.config.PerSecond)
-		if c.config.PerMinute > 0 {
-			limits += fmt.Sprintf(", %d a minute", c.config.PerMinute)
+		return &Fault{
+			Kind: Throttled, RetryAfter: wait,
+			Err: fmt.Errorf("get %s: our own budget of %d a second and %d an hour is spent", u.Redacted(), c.config.PerSecond, c.config.PerHour),
 		}
-		return &Fault{Kind: Throttled, RetryAfter: wait, Err: fmt.Errorf("get %s: our own budget of %s and %d an hour is spent", u.Redacted(), limits, c.config.PerHour)}
 	}
 	return nil
 }

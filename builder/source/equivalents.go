@@ -16,8 +16,9 @@ import (
 // grand_prix or nationality; "team rb = racing-bulls 2025" counts from that season on, until another row does.
 // Empty lines and those that begin with # are skipped.
 type Equivalents struct {
-	file string
-	rows map[[2]string][]equivalent // by kind and foreign name, the latest season first
+	file    string
+	rows    map[[2]string][]equivalent     // by kind and foreign name, the latest season first
+	foreign map[string]map[string][]string // by kind and our identifier, ascending
 }
 
 type equivalent struct {
@@ -27,7 +28,7 @@ type equivalent struct {
 
 // ReadEquivalents reads the text of a file, which errors name.
 func ReadEquivalents(file, text string) (Equivalents, error) {
-	e := Equivalents{file: file, rows: make(map[[2]string][]equivalent)}
+	e := Equivalents{file: file, rows: make(map[[2]string][]equivalent), foreign: make(map[string]map[string][]string)}
 	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		n++
@@ -52,6 +53,11 @@ func ReadEquivalents(file, text string) (Equivalents, error) {
 			return e, fmt.Errorf("%s, line %d: %s %q is there already, of %d", file, n, kind, foreign, before[0].from)
 		}
 		e.rows[key] = append([]equivalent{row}, e.rows[key]...)
+		if e.foreign[kind] == nil {
+			e.foreign[kind] = make(map[string][]string)
+		}
+		e.foreign[kind][row.ours] = append(e.foreign[kind][row.ours], foreign)
+		slices.Sort(e.foreign[kind][row.ours])
 	}
 	return e, nil
 }
@@ -65,21 +71,8 @@ func (e Equivalents) find(kind, foreign string, year int) (string, error) {
 	return "", fmt.Errorf("%s %q of %d is not known: add the line \"%s %s = ID\" to %s", kind, foreign, year, kind, foreign, e.file)
 }
 
-// Foreign returns the names that the upstream has for our identifiers of a kind, by identifier.
-func (e Equivalents) Foreign(kind string) map[string][]string {
-	names := map[string][]string{}
-	for key, rows := range e.rows {
-		for _, row := range rows {
-			if key[0] == kind {
-				names[row.ours] = append(names[row.ours], key[1])
-			}
-		}
-	}
-	for _, list := range names {
-		slices.Sort(list)
-	}
-	return names
-}
+// Foreign returns the names that the upstream has for our identifiers of a kind, by identifier. Callers only read them.
+func (e Equivalents) Foreign(kind string) map[string][]string { return e.foreign[kind] }
 
 // Driver returns our identifier of a driver.
 func (e Equivalents) Driver(foreign string, year int) (season.DriverID, error) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -126,10 +127,7 @@ func TestOneBadLine(t *testing.T) {
 		{file, "PRODID:-//organiser//EN", "-//organiser//EN", 3, `line 3 is left out: "-//organiser//EN" cannot be read`},
 		{file, "VERSION:2.0\r\n", "VERSION:2.0\r\n\r\nX-;=\r\n", 3, `line 4 is left out: "X-;=" cannot be read`},
 	} {
-		if !strings.Contains(test.text, test.was) {
-			t.Fatalf("no %q in the file", test.was)
-		}
-		read, err := calendar.Read([]byte(strings.Replace(test.text, test.was, test.is, 1)), known, nil)
+		read, err := calendar.Read([]byte(must.Replace(t, test.text, test.was, test.is)), known, nil)
 		if err != nil {
 			t.Errorf("%q: %v", test.is, err)
 			continue
@@ -170,9 +168,7 @@ func TestEvents(t *testing.T) {
 	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race"`
 	want[1].Number, want[1].Place = 0, `event "F1: Race (São Paulo GP)"`
 	must.Equal(t, "the calendar", want, read.Rounds)
-	if len(read.Left) != 1 || len(read.Listed) != 4 {
-		t.Errorf("listed are %q, left out %q, want the testing left out", read.Listed, read.Left)
-	}
+	must.Hold(t, len(read.Left) == 1 && len(read.Listed) == 4, "listed are %q, left out %q, want the testing left out", read.Listed, read.Left)
 }
 
 // TestRaceAmongEvents: the race of a calendar is the event that says so, or that names the Grand Prix alone. A note names
@@ -235,14 +231,12 @@ func TestTimesOfEvents(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %s on %s", test.start, read.Rounds, err, test.want, test.date)
 			continue
 		}
-		if noted := len(read.Left) == 1; noted != (test.want.IsZero() && test.start != ";VALUE=DATE:20270307") {
-			t.Errorf("%s: left out are %q", test.start, read.Left)
-		}
+		noted := len(read.Left) == 1
+		must.Hold(t, noted == (test.want.IsZero() && test.start != ";VALUE=DATE:20270307"), "%s: left out are %q", test.start, read.Left)
 	}
 	general := strings.Replace(string(events("Australian Grand Prix Race|:20270307T150000")), "VERSION:2.0", "VERSION:2.0\r\nX-WR-TIMEZONE:Australia/Melbourne", 1)
-	if read, err := calendar.Read([]byte(general), known, nil); err != nil || !read.Rounds[0].Start.Equal(hour) {
-		t.Errorf("a file with a time zone: got %+v, %v", read, err)
-	}
+	read, err := calendar.Read([]byte(general), known, nil)
+	must.Hold(t, err == nil && read.Rounds[0].Start.Equal(hour), "a file with a time zone: got %+v, %v", read, err)
 }
 
 // TestRevisionsOfEvents: of one event the highest revision counts; a repeated event is no session; a cancelled session stays as
@@ -303,11 +297,20 @@ func TestEventsRefuse(t *testing.T) {
 	golden.Inputs(t, "testdata/events.golden", sentences)
 }
 
-// archive returns the seasons of a release of F1DB.
+// imported has the seasons of a release of F1DB, read once for all tests.
+var imported struct {
+	sync.Once
+	facts season.Facts
+}
+
 func archive(t *testing.T) season.Facts {
 	t.Helper()
-	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, "f1db/f1db-2026-json-splitted.zip"), f1db.Options{}))(t)
-	return a.Facts()
+	path := sourcetest.Path(t, sourcetest.F1DB2026)
+	imported.Do(func() {
+		a, _ := must.Get2(f1db.Import(path, f1db.Options{}))(t)
+		imported.facts = a.Facts()
+	})
+	return imported.facts
 }
 
 // TestOfficialNames: the official title of each race since 1950 names its Grand Prix, and claims to be the race.
@@ -341,48 +344,15 @@ func TestOfficialNames(t *testing.T) {
 // with two of them.
 func TestNamesOfRounds(t *testing.T) {
 	facts := archive(t)
-	for _, test := range []struct {
-		title, place string
-		want         season.GrandPrixID // empty: left out
-	}{
-		{"Brazilian Grand Prix", "", "sao-paulo"},
-		{"F1: Race (Brazilian GP)", "", "sao-paulo"},
-		{"Mexico City Grand Prix", "", "mexico"},
-		{"Mexican GP", "", "mexico"},
-		{"US Grand Prix", "", "united-states"},
-		{"USA GP - Race", "", "united-states"},
-		{"FORMULA 1 BWT GROSSER PREIS VON ÖSTERREICH 2026", "", "austria"},
-		{"Großer Preis von Deutschland", "", "germany"},
-		{"FORMULA 1 PIRELLI GRAN PREMIO D’ITALIA 2026", "", "italy"},
-		{"Italy Grand Prix", "", "italy"},
-		{"FORMULA 1 AWS GRAN PREMIO DE ESPAÑA 2026", "Circuit de Barcelona-Catalunya", "spain"},
-		{"FORMULA 1 GRANDE PRÊMIO DO BRASIL", "", "sao-paulo"},
-		{"Barcelona Grand Prix", "", "barcelona-catalunya"},
-		{"Madrid GP - Race", "", "spain"},
-		{"Race", "Monza, Italy", "italy"},
-		{"Race", "Imola, Italy", "emilia-romagna"},
-		{"Race", "Italy", ""},
-		{"F1 Race", "USA", ""},
-		{"F1 Race", "Austin, USA", "united-states"},
-		{"Race: Spain", "", ""},
-		{"Race: Spain", "Madrid", "spain"},
-		{"Race", "United Kingdom", ""},
-		{"Qatar Airways Australian GP", "", "australia"},
-		{"Dutch Grand Prix", "Melbourne", "netherlands"},
-		{"Gulf Air Bahrain Grand Prix", "Sepang, Malaysia", "bahrain"},
-		{"Race", "Sepang International Circuit", "bahrain"},
-		{"Atlantis Grand Prix", "", ""},
-	} {
+	golden.Table(t, "testdata/names.golden", func(input string) string {
+		title, place, _ := strings.Cut(input, " | ")
 		known := calendar.Known{Seasons: facts.Seasons, Circuits: facts.Circuits}
-		read, err := calendar.Read(events(fmt.Sprintf("%s|;VALUE=DATE:20270606|LOCATION:%s", test.title, test.place)), known, nil)
-		var got season.GrandPrixID
-		if len(read.Rounds) == 1 {
-			got = read.Rounds[0].GrandPrix
+		read, err := calendar.Read(events(fmt.Sprintf("%s|;VALUE=DATE:20270606|LOCATION:%s", title, place)), known, nil)
+		if err != nil {
+			return err.Error()
 		}
-		if got != test.want {
-			t.Errorf("%q at %q: got %q, want %q (%v)", test.title, test.place, got, test.want, err)
-		}
-	}
+		return string(read.Rounds[0].GrandPrix)
+	})
 }
 
 // TestMap: a mapping settles a doubt, also the one between two events, and leaves events out.
@@ -397,9 +367,7 @@ func TestMap(t *testing.T) {
 
 // TestWithoutZonesOfTheMachine runs TestEvents without any other file, as in an image from scratch.
 func TestWithoutZonesOfTheMachine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: under the race detector a test needs files of the machine")
-	}
+	must.Long(t, "under the race detector a test needs files of the machine")
 	if os.Geteuid() != 0 {
 		t.Skip("only root may run a program in an empty folder as its root")
 	}
@@ -425,7 +393,6 @@ func TestWithoutZonesOfTheMachine(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "/test", "-test.run=^TestEvents$", "-test.v")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Chroot: root}
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestEvents") {
-		t.Errorf("without time zones of the machine: %v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	must.Hold(t, err == nil && strings.Contains(string(out), "--- PASS: TestEvents"), "without time zones of the machine: %v\n%s", err, out)
 }

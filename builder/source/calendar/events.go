@@ -449,11 +449,16 @@ func (e *event) readStart(zones zones) (why string) {
 // zones finds time zones by the names of a file.
 type zones struct {
 	general string            // of times without a zone
-	iana    map[string]string // the IANA names that the file gives its own names
+	iana    map[string]string // the IANA names of those of Windows, and of the file's own names
 }
 
 func zonesOf(c *ics.Calendar) zones {
 	z := zones{iana: make(map[string]string)}
+	for zone, list := range otherNames("zone") {
+		for _, name := range list {
+			z.iana[name] = zone
+		}
+	}
 	for _, p := range c.CalendarProperties {
 		if p.IANAToken == "X-WR-TIMEZONE" {
 			z.general = p.Value
@@ -474,7 +479,7 @@ func (z zones) find(name string) (*time.Location, error) {
 	if name == "" {
 		return nil, errors.New("it names no time zone: want an instant in UTC, such as 20270307T040000Z, or with TZID")
 	}
-	candidates := []string{z.iana[name], windows[name], name}
+	candidates := []string{z.iana[name], name}
 	if parts := strings.Split(name, "/"); len(parts) > 2 {
 		candidates = append(candidates, strings.Join(parts[len(parts)-2:], "/"), strings.Join(parts[len(parts)-3:], "/"))
 	}
@@ -487,17 +492,4 @@ func (z zones) find(name string) (*time.Location, error) {
 		}
 	}
 	return nil, fmt.Errorf("the time zone %q is not known: want an IANA name such as Europe/London", name)
-}
-
-// windows holds the names that Windows has for the time zones of circuits.
-// Source: windowsZones.xml of the Unicode CLDR.
-var windows = map[string]string{
-	"AUS Eastern Standard Time": "Australia/Sydney", "Cen. Australia Standard Time": "Australia/Adelaide", "China Standard Time": "Asia/Shanghai",
-	"Tokyo Standard Time": "Asia/Tokyo", "Korea Standard Time": "Asia/Seoul", "Singapore Standard Time": "Asia/Singapore", "India Standard Time": "Asia/Kolkata",
-	"Arab Standard Time": "Asia/Riyadh", "Arabian Standard Time": "Asia/Dubai", "Azerbaijan Standard Time": "Asia/Baku", "Turkey Standard Time": "Europe/Istanbul",
-	"Russian Standard Time": "Europe/Moscow", "W. Europe Standard Time": "Europe/Berlin", "Romance Standard Time": "Europe/Paris", "GMT Standard Time": "Europe/London",
-	"Central Europe Standard Time": "Europe/Budapest", "Central European Standard Time": "Europe/Warsaw", "South Africa Standard Time": "Africa/Johannesburg",
-	"Eastern Standard Time": "America/New_York", "Central Standard Time": "America/Chicago", "Mountain Standard Time": "America/Denver",
-	"Pacific Standard Time": "America/Los_Angeles", "Central Standard Time (Mexico)": "America/Mexico_City", "E. South America Standard Time": "America/Sao_Paulo",
-	"Argentina Standard Time": "America/Buenos_Aires", "UTC": "UTC", "Greenwich Standard Time": "Atlantic/Reykjavik",
 }

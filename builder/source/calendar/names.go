@@ -2,6 +2,7 @@ package calendar
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,73 +12,18 @@ import (
 	"gridcast/builder/season"
 )
 
-// spoken holds the names of Grands Prix beside those of the archive: adjectives, names in the languages of the hosts and of
-// official titles. A name of two Grands Prix means the later one, so that the Brazilian Grand Prix is the one of São Paulo.
-var spoken = map[season.GrandPrixID]string{
-	"70th-anniversary":    "70th anniversary",
-	"abu-dhabi":           "abu dhabi|uae|united arab emirates|emirati",
-	"argentina":           "argentina|argentinian|argentine|la republica argentina",
-	"australia":           "australian|australia|australien|aussie",
-	"austria":             "austrian|austria|osterreich|oesterreich",
-	"azerbaijan":          "azerbaijan|azerbaijani|aserbaidschan",
-	"bahrain":             "bahrain|bahraini",
-	"barcelona-catalunya": "barcelona catalunya|barcelona|catalunya|cataluna|catalonia|catalan",
-	"belgium":             "belgian|belgium|belgie|belgique|belgien",
-	"brazil":              "brazil|brasil|brazilian",
-	"canada":              "canadian|canada|air canada",
-	"china":               "chinese|china|sinopec china",
-	"emilia-romagna":      "emilia romagna|made in italy e dell emilia romagna|made in italy|imola",
-	"europe":              "europe|europa|european",
-	"france":              "french|france|frankreich|francia",
-	"germany":             "german|germany|deutschland",
-	"great-britain":       "great britain|britain|uk|united kingdom|england|british|grossbritannien|gran bretana|gran bretagna",
-	"hungary":             "hungary|magyar|hungarian|ungarn|magyarorszag",
-	"india":               "indian|india",
-	"indianapolis":        "indianapolis 500",
-	"italy":               "italian|italy|italia|italien",
-	"japan":               "japanese|japan|japon|giappone",
-	"korea":               "korean|korea|south korea",
-	"luxembourg":          "luxembourgish|luxembourg|luxemburg",
-	"malaysia":            "malaysian|malaysia",
-	"mexico":              "mexico|mexico city|ciudad de mexico|mexikos|mexiko|mexican",
-	"morocco":             "moroccan|morocco|maroc",
-	"netherlands":         "netherlands|the netherlands|nederland|holland|niederlande|dutch",
-	"portugal":            "portuguese|portugal|algarve",
-	"qatar":               "qatar|qatari|katar",
-	"russia":              "russian|russia|russland",
-	"sakhir":              "sakhir",
-	"san-marino":          "san marino",
-	"sao-paulo":           "sao paulo|brazil|brasil|brazilian",
-	"saudi-arabia":        "saudi arabian|saudi arabia|saudi|jeddah|arabia saudita",
-	"singapore":           "singapore|singapur",
-	"south-africa":        "south african|south africa",
-	"spain":               "spain|espana|spanish|spanien|espanya|madrid",
-	"styria":              "styrian|styria|steiermark",
-	"sweden":              "swedish|sweden|sveriges|sverige",
-	"switzerland":         "swiss|switzerland|schweiz|suisse",
-	"turkey":              "turkish|turkey|turkiye|turkei",
-	"tuscany":             "tuscan|tuscany|toscana|toscana ferrari 1000",
-	"united-states":       "united states|usa|us|u s|u s a|united states of america|american|estados unidos|etats unis",
-	"united-states-west":  "united states gp west|usa gp west|long beach",
-	"vietnam":             "vietnam|vietnamese",
-	"pacific":             "pacific",
-	"caesars-palace":      "caesars palace",
-}
+//go:embed names.txt
+var namesText string
 
-// countryNames holds other names of the countries of circuits.
-var countryNames = map[string]string{
-	"usa": "United States of America", "us": "United States of America", "u s a": "United States of America",
-	"united states": "United States of America", "america": "United States of America",
-	"uk": "United Kingdom", "great britain": "United Kingdom", "britain": "United Kingdom", "england": "United Kingdom",
-	"uae": "United Arab Emirates", "italia": "Italy", "espana": "Spain", "deutschland": "Germany", "osterreich": "Austria",
-	"the netherlands": "Netherlands", "holland": "Netherlands", "brasil": "Brazil", "turkiye": "Turkey", "belgique": "Belgium",
-}
-
-// venues holds the names of circuits that are neither their own name nor their town's.
-var venues = map[string]season.CircuitID{
-	"albert park": "melbourne", "cota": "austin", "monte carlo": "monaco", "monte-carlo": "monaco", "montecarlo": "monaco",
-	"hard rock stadium": "miami", "ile notre dame": "montreal", "sao paulo": "interlagos", "marina bay": "marina-bay",
-	"spa": "spa-francorchamps", "las vegas strip": "las-vegas", "yas island": "yas-marina", "yas marina": "yas-marina",
+// otherNames returns the names of a kind in names.txt, by what they mean.
+func otherNames(kind string) map[string][]string {
+	meant := make(map[string][]string)
+	for line := range strings.Lines(namesText) {
+		if fields := strings.Split(strings.TrimSpace(line), "|"); fields[0] == kind {
+			meant[fields[1]] = fields[2:]
+		}
+	}
+	return meant
 }
 
 // grandPrixWords are the words for a Grand Prix. Words become gp when a text is read.
@@ -121,21 +67,26 @@ const longest = 7
 func newLexicon(k Known, mapped map[string]string) (*lexicon, error) {
 	l := &lexicon{
 		Known: k, editions: k.Editions(), names: make(map[string][]season.GrandPrixID), places: make(map[string][]season.CircuitID),
-		countries: maps.Clone(countryNames), shared: make(map[string]bool),
+		countries: make(map[string]string), shared: make(map[string]bool),
 	}
 	for id, r := range l.editions {
 		l.name(id, r.Name, string(id))
 	}
-	for id, list := range spoken {
-		l.name(id, strings.Split(list, "|")...)
+	for id, list := range otherNames("grand prix") {
+		l.name(season.GrandPrixID(id), list...)
+	}
+	for country, list := range otherNames("country") {
+		for _, name := range list {
+			l.countries[name] = country
+		}
 	}
 	for id, c := range k.Circuits {
 		l.countries[phrase(c.Country)] = c.Country
 		l.place(id, c.Name, c.Locality, string(id))
 	}
-	for name, id := range venues {
-		if _, ok := k.Circuits[id]; ok {
-			l.place(id, name)
+	for id, list := range otherNames("circuit") {
+		if _, ok := k.Circuits[season.CircuitID(id)]; ok {
+			l.place(season.CircuitID(id), list...)
 		}
 	}
 	for i := range k.Seasons {

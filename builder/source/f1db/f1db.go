@@ -136,8 +136,8 @@ func convert(rel *release, opts Options) (season.Facts, Report, error) {
 }
 
 // refuse leaves a part of a race out of the facts.
-func (c *converter) refuse(r *race, part season.Part, err error) {
-	c.report.Unread = append(c.report.Unread, season.Unread{Year: r.Year, GrandPrix: r.GrandPrix, Part: part, Reason: err.Error()})
+func (c *converter) refuse(r *race, section season.Section, err error) {
+	c.report.Unread = append(c.report.Unread, season.Unread{Year: r.Year, GrandPrix: r.GrandPrix, Section: section, Reason: err.Error()})
 }
 
 // unnamed leaves out the names of a thing that cannot be read. Rows may refer to it, because the archive may know it.
@@ -228,8 +228,8 @@ func (c *converter) checkRows() {
 		r := &c.rel.races[i]
 		if other := races[r.ID]; other != nil {
 			err := fmt.Errorf("%s: race %d is row %d already", c.at(racesTable, i+1), r.ID, slices.IndexFunc(c.rel.races, func(o race) bool { return o.ID == r.ID })+1)
-			c.refuse(other, season.CalendarPart, err)
-			c.refuse(r, season.CalendarPart, err)
+			c.refuse(other, season.CalendarSection, err)
+			c.refuse(r, season.CalendarSection, err)
 			r.ID = -i - 1 // so that no row belongs to it
 		}
 		races[r.ID], rounds[round{r.Year, r.Round}], years[r.Year] = r, r, true
@@ -253,7 +253,7 @@ func (c *converter) checkRows() {
 					delete(c.rel.rows[t], id)
 					continue
 				}
-				c.refuse(r, t.part, err)
+				c.refuse(r, t.section, err)
 				delete(c.rel.rows[t], r.ID)
 			}
 		}
@@ -263,7 +263,7 @@ func (c *converter) checkRows() {
 			if !years[year] {
 				c.report.skip(t.stem, "seasons without races", len(rows))
 			} else if err := c.checkTable(t, year, rows); err != nil {
-				c.report.Unread = append(c.report.Unread, season.Unread{Year: year, Part: t.part, Reason: err.Error()})
+				c.report.Unread = append(c.report.Unread, season.Unread{Year: year, Section: t.section, Reason: err.Error()})
 				delete(c.rel.rows[t], year)
 			}
 		}

@@ -38,9 +38,9 @@ type release struct {
 
 // fault is a table or a part of a race that cannot be read.
 type fault struct {
-	race int // its id
-	part season.Part
-	err  error
+	race    int // its id
+	section season.Section
+	err     error
 }
 
 // reader reads the files of a release and counts the bytes.
@@ -194,14 +194,14 @@ func (rel *release) appendRace(n int, r race, unread error) {
 	if rel.races = append(rel.races, r); unread == nil {
 		return
 	}
-	part := season.CalendarPart
+	section := season.CalendarSection
 	switch key, _, _ := strings.Cut(unread.Error(), " "); {
 	case key == "date", key == "time":
-		part = season.StartPart
+		section = season.StartSection
 	case strings.HasSuffix(key, "Date"), strings.HasSuffix(key, "Time"):
-		part = season.SessionsPart
+		section = season.SessionsSection
 	}
-	rel.faults = append(rel.faults, fault{r.ID, part, fmt.Errorf("%s, row %d: %w", racesTable.file(), n, unread)})
+	rel.faults = append(rel.faults, fault{r.ID, section, fmt.Errorf("%s, row %d: %w", racesTable.file(), n, unread)})
 }
 
 // appendRow returns a function that files a row of a table by its key.

@@ -3,10 +3,7 @@ package f1db_test
 import (
 	"archive/zip"
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
-	"reflect"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -35,9 +32,7 @@ var imported struct {
 
 func release(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("reads a whole release")
-	}
+	must.Long(t, "reads a whole release")
 	return sourcetest.Path(t, sourcetest.F1DB2024)
 }
 
@@ -100,17 +95,15 @@ func TestFinalStandingsEqualSeasonFiles(t *testing.T) {
 	rows := 0
 	for _, s := range facts.Seasons {
 		last := s.Rounds[len(s.Rounds)-1]
-		if diff := cmp.Diff(drivers[s.Year], last.DriverStandings); diff != "" {
-			t.Errorf("%d drivers (-season file +archive):\n%s", s.Year, diff)
-		}
+		diff := cmp.Diff(drivers[s.Year], last.DriverStandings)
+		must.Hold(t, diff == "", "%d drivers (-season file +archive):\n%s", s.Year, diff)
 		if diff := cmp.Diff(teams[s.Year], last.TeamStandings); diff != "" {
 			t.Errorf("%d teams (-season file +archive):\n%s", s.Year, diff)
 		}
 		rows += len(last.DriverStandings) + len(last.TeamStandings)
 	}
-	if got, want := rows, 1637+700; got != want {
-		t.Errorf("compared %d standings, want %d", got, want)
-	}
+	got, want := rows, 1637+700
+	must.Hold(t, got == want, "compared %d standings, want %d", got, want)
 	t.Logf("%d seasons, %d standings equal", len(facts.Seasons), rows)
 }
 
@@ -132,44 +125,20 @@ func TestWinnersEqualRaceResults(t *testing.T) {
 			}
 		}
 	}
-	if races != 1125 {
-		t.Errorf("compared %d winners, want 1125", races)
-	}
+	must.Hold(t, races == 1125, "compared %d winners, want 1125", races)
 	t.Logf("%d winners equal", races)
 }
 
+// TestFormsOfARelease: a zip and the folder with its files give the same facts, and the report counts them.
 func TestFormsOfARelease(t *testing.T) {
-	want := wholeRelease(t)
-	folder := filepath.Join(t.TempDir(), "split")
-	unpack(t, release(t), folder)
-	unpacked := importAll(folder)
-	for name, form := range map[string]*readRelease{"folder": &unpacked, "zip": whole(t)} {
-		t.Run(name, func(t *testing.T) {
-			if form.err != nil {
-				t.Fatal(form.err)
-			}
-			if got := form.archive.Facts(); !reflect.DeepEqual(got, want) { // first, for cmp takes seconds
-				t.Errorf("facts differ from those of the split zip:\n%s", cmp.Diff(want, got))
-			}
-			if form.done != form.total || form.done == 0 {
-				t.Errorf("progress ended at %d of %d", form.done, form.total)
-			}
-			if r := form.report; r.Seasons != 75 || r.Rounds != 1125 || r.Results != 26811 {
-				t.Errorf("report says %d seasons, %d rounds, %d results, want 75, 1125, 26811", r.Seasons, r.Rounds, r.Results)
-			}
-		})
+	inZip, inFolder := importAll(zipped(t, world(t))), importAll(folder(t, world(t)))
+	must.Do(t, errors.Join(inZip.err, inFolder.err))
+	must.Equal(t, "facts", inZip.archive.Facts(), inFolder.archive.Facts())
+	for name, form := range map[string]*readRelease{"whole": whole(t), "zip": &inZip, "folder": &inFolder} {
+		must.Hold(t, form.done == form.total && form.done != 0, "%s: progress ended at %d of %d", name, form.done, form.total)
 	}
-}
-
-func unpack(t *testing.T, path, dir string) {
-	t.Helper()
-	z := must.Get(zip.OpenReader(path))(t)
-	defer z.Close()
-	must.Do(t, os.MkdirAll(dir, 0o755))
-	for _, f := range z.File {
-		r := must.Get(f.Open())(t)
-		data := must.Get(io.ReadAll(r))(t)
-		must.Do(t, os.WriteFile(filepath.Join(dir, f.Name), data, 0o644))
+	if r := whole(t).report; r.Seasons != 75 || r.Rounds != 1125 || r.Results != 26811 {
+		t.Errorf("report says %d seasons, %d rounds, %d results, want 75, 1125, 26811", r.Seasons, r.Rounds, r.Results)
 	}
 }
 
@@ -191,9 +160,7 @@ func TestKnownRows(t *testing.T) {
 	t.Run("a shared win", func(t *testing.T) {
 		r := round(1951, 4)
 		first, second := r.Results[0], r.Results[1]
-		if first.Driver != "luigi-fagioli" || first.Position != 1 || first.Shared {
-			t.Errorf("got %+v, want the driver of the car", first)
-		}
+		must.Hold(t, first.Driver == "luigi-fagioli" && first.Position == 1 && !first.Shared, "got %+v, want the driver of the car", first)
 		if second.Driver != "juan-manuel-fangio" || second.Position != 1 || !second.Shared || second.Team != first.Team {
 			t.Errorf("got %+v, want the driver who took it over", second)
 		}
@@ -202,14 +169,12 @@ func TestKnownRows(t *testing.T) {
 		}
 	})
 	t.Run("relief drivers have no entry", func(t *testing.T) {
-		if e := round(1950, 1).Entry("tony-rolt"); e != nil {
-			t.Errorf("got %+v, want none: he took over the car during the race", e)
-		}
+		e := round(1950, 1).Entry("tony-rolt")
+		must.Hold(t, e == nil, "got %+v, want none: he took over the car during the race", e)
 	})
 	t.Run("who did not qualify has no entry", func(t *testing.T) {
-		if e := round(1989, 1).Entry("bernd-schneider"); e == nil {
-			t.Error("no entry for a driver who qualified")
-		}
+		e := round(1989, 1).Entry("bernd-schneider")
+		must.Hold(t, e != nil, "no entry for a driver who qualified")
 		if e := round(1989, 2).Entry("bernd-schneider"); e != nil {
 			t.Errorf("got %+v, want none", e)
 		}
@@ -217,9 +182,7 @@ func TestKnownRows(t *testing.T) {
 	t.Run("pit lane", func(t *testing.T) {
 		for _, g := range round(2018, 10).Grid {
 			if g.Driver == "brendon-hartley" {
-				if g.Position != 0 {
-					t.Errorf("got grid position %d, want 0", g.Position)
-				}
+				must.Hold(t, g.Position == 0, "got grid position %d, want 0", g.Position)
 				return
 			}
 		}
@@ -251,9 +214,8 @@ func TestKnownRows(t *testing.T) {
 		}
 	})
 	t.Run("qualifying in segments and in one session", func(t *testing.T) {
-		if q := round(2024, 24).Qualifying[0]; q.Time != 0 || q.Segments[2] != 82595*time.Millisecond {
-			t.Errorf("got %+v", q)
-		}
+		q := round(2024, 24).Qualifying[0]
+		must.Hold(t, q.Time == 0 && q.Segments[2] == 82595*time.Millisecond, "got %+v", q)
 		if q := round(1988, 1).Qualifying[0]; q.Time == 0 || q.Segments[0] != 0 {
 			t.Errorf("got %+v", q)
 		}
@@ -272,9 +234,8 @@ func TestKnownRows(t *testing.T) {
 			{"alpine", 2024, "toleman"},
 			{"mclaren", 2024, "mclaren"},
 		} {
-			if got := v.Root(test.team, test.year); got != test.want {
-				t.Errorf("root of %s in %d: %s, want %s", test.team, test.year, got, test.want)
-			}
+			got := v.Root(test.team, test.year)
+			must.Hold(t, got == test.want, "root of %s in %d: %s, want %s", test.team, test.year, got, test.want)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func (t *Tree) release() (*release, error) {
 	return rel, nil
 }
 
-// readRace reads race.yml and the tables beside it. A file that cannot be read leaves its parts out. The folder names the
+// readRace reads race.yml and the tables beside it. A file that cannot be read leaves its sections out. The folder names the
 // Grand Prix if the file does not.
 func (t *Tree) readRace(name string, year int, rel *release, refer references) {
 	var r race
@@ -77,23 +77,23 @@ func (t *Tree) readRace(name string, year int, rel *release, refer references) {
 	// The identifier of a race names nothing outside this commit.
 	r.ID, r.Year = len(rel.races)+1, year
 	rel.files[racesTable][r.ID] = name
-	parts := []season.Part{season.CalendarPart, season.StartPart, season.SessionsPart}
+	sections := []season.Section{season.CalendarSection, season.StartSection, season.SessionsSection}
 	switch wrongType := new(wrongTypesError); {
 	case errors.As(err, &wrongType) && !strings.Contains(err.Error(), "into string"):
-		parts = parts[:1] // dates and hours are texts
+		sections = sections[:1] // dates and hours are texts
 	case err == nil && r.Date != "" && r.GrandPrix != "" && r.Circuit != "":
-		parts = nil
+		sections = nil
 	case err == nil:
 		err = fmt.Errorf("date %q, grandPrixId %q, circuitId %q: all are needed", r.Date, r.GrandPrix, r.Circuit)
 	}
-	for _, part := range parts {
-		rel.faults = append(rel.faults, fault{r.ID, part, fmt.Errorf("%s: %w", name, err)})
+	for _, section := range sections {
+		rel.faults = append(rel.faults, fault{r.ID, section, fmt.Errorf("%s: %w", name, err)})
 	}
 	folder := path.Dir(name)
-	if _, ok := t.files["grands-prix/"+string(r.GrandPrix)+".yml"]; !ok || len(parts) > 1 {
+	if _, ok := t.files["grands-prix/"+string(r.GrandPrix)+".yml"]; !ok || len(sections) > 1 {
 		_, gp, _ := strings.Cut(path.Base(folder), "-")
-		if len(parts) == 0 {
-			rel.faults = append(rel.faults, fault{r.ID, season.CalendarPart, fmt.Errorf("%s: unknown grand prix %q", name, r.GrandPrix)})
+		if len(sections) == 0 {
+			rel.faults = append(rel.faults, fault{r.ID, season.CalendarSection, fmt.Errorf("%s: unknown grand prix %q", name, r.GrandPrix)})
 		}
 		r.GrandPrix = season.GrandPrixID(gp)
 	}
@@ -114,7 +114,7 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 	rel.files[of][key] = name
 	var rows []row
 	if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
-		rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s: %w", name, err)})
+		rel.faults = append(rel.faults, fault{base.RaceID, of.section, fmt.Errorf("%s: %w", name, err)})
 		return
 	}
 	for i := range rows {
@@ -134,13 +134,13 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 				rel.report.skip(name, text, 1)
 				rel.unknown[name] = append(rel.unknown[name], fmt.Sprintf("%s, row %d: %s", name, i+1, text))
 				if of == qualifying || of == sprintQualifying || slices.Contains(practice[:], of) {
-					rel.faults = append(rel.faults, fault{base.RaceID, of.part, errors.New(rel.unknown[name][0])})
+					rel.faults = append(rel.faults, fault{base.RaceID, of.section, errors.New(rel.unknown[name][0])})
 				}
 			}
 			*lap.ms = d.Milliseconds()
 		}
 		if r.Team == "" && slices.Contains(practice[:], of) { // nothing else in the document shows it
-			rel.faults = append(rel.faults, fault{base.RaceID, of.part, fmt.Errorf("%s, row %d: no constructorId", name, i+1)})
+			rel.faults = append(rel.faults, fault{base.RaceID, of.section, fmt.Errorf("%s, row %d: no constructorId", name, i+1)})
 		}
 		refer.add("drivers", string(r.Driver))
 		refer.add("constructors", string(r.Team))

@@ -29,16 +29,12 @@ import (
 // TestRepositoryIsTheRelease: the repository gives the same facts as the later release, except for
 // corrections in between.
 func TestRepositoryIsTheRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: reads a whole repository")
-	}
+	must.Long(t, "reads a whole repository")
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
 	host := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	packed, commit := must.Get2(host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC)))(t)
 	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2025, 2027))(t)
-	if tree.Commit != commit {
-		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
-	}
+	must.Hold(t, tree.Commit == commit, "the tree is of commit %s, want %s", tree.Commit, commit)
 	d, err := tree.Document(media.Media{})
 	if err != nil || len(d.Unread) > 0 {
 		t.Fatal(err, d.Unread)
@@ -58,16 +54,14 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want.Lineages, got.Lineages); diff != "" {
-		t.Errorf("lineages (-release +repository):\n%s", diff)
-	}
+	must.Equal(t, "lineages of the repository", want.Lineages, got.Lineages)
 
-	again := must.Get(tree.Pack())(t)
-	unpacked := must.Get(f1db.Unpack(again))(t)
+	again := must.Get(tree.Encode())(t)
+	unpacked := must.Get(f1db.DecodeTree(again))(t)
 	if !reflect.DeepEqual(tree, unpacked) {
 		t.Errorf("packed and unpacked (-want +got):\n%s", cmp.Diff(tree, unpacked, cmp.AllowUnexported(f1db.Tree{})))
 	}
-	if second, err := tree.Pack(); err != nil || !bytes.Equal(again, second) {
+	if second, err := tree.Encode(); err != nil || !bytes.Equal(again, second) {
 		t.Errorf("the same tree was packed as other bytes: %v", err)
 	}
 }
@@ -213,16 +207,14 @@ func TestRepositoryFiles(t *testing.T) {
 			said[name] = fmt.Sprintf("unread %v, skipped %q", unread, skipped)
 			if len(unread) > 0 {
 				for _, u := range unread {
-					read := u.Part == season.ResultPart && start.Equal(time.Date(2026, 3, 8, 4, 0, 0, 0, time.UTC)) && ms == 0 || u.Part != season.ResultPart && ms == 4986801
+					read := u.Section == season.ResultSection && start.Equal(time.Date(2026, 3, 8, 4, 0, 0, 0, time.UTC)) && ms == 0 || u.Section != season.ResultSection && ms == 4986801
 					if !read {
 						t.Errorf("%+v is left out, and the start is %s, the winner's time %d ms: want the other parts", u, start, ms)
 					}
 				}
 				return
 			}
-			if ms != test.ms {
-				t.Errorf("the winner's time is %d ms, want %d", ms, test.ms)
-			}
+			must.Hold(t, ms == test.ms, "the winner's time is %d ms, want %d", ms, test.ms)
 			if test.start != "" && start.Format(time.RFC3339) != test.start {
 				t.Errorf("the start is %s, want %s", start.Format(time.RFC3339), test.start)
 			}
@@ -258,16 +250,11 @@ func TestLatestRelease(t *testing.T) {
 			t.Errorf("%s: revision %q, read as %q with %d seasons; want one name and one season", place, first.Revision, document.Revision, len(document.Facts.Seasons))
 		}
 		again, err := upstream.Fetch(t.Context(), now.Add(time.Hour), 2022, 2024, source.Known{Validators: first.Validators, SHA256: source.Sum(first.Packed)})
-		if err != nil || !again.NotModified {
-			t.Errorf("%s again: not modified %t, error %v", place, again.NotModified, err)
-		}
+		must.Hold(t, err == nil && again.NotModified, "%s again: not modified %t, error %v", place, again.NotModified, err)
 	}
-	if conditional != 2 {
-		t.Errorf("%d requests were answered with a 304, want 2", conditional)
-	}
+	must.Hold(t, conditional == 2, "%d requests were answered with a 304, want 2", conditional)
 	other := must.Get(f1db.NewRelease(host.URL+"/release.zip#sha256="+strings.Repeat("0", 64), "gridcast-test", media.Default()))(t)
 	var fault *source.Fault
-	if _, err := other.Fetch(t.Context(), now, 2022, 2024, source.Known{}); !errors.As(err, &fault) || fault.Kind != source.Malformed {
-		t.Errorf("of another digest: got %v, want a malformed payload", err)
-	}
+	_, err := other.Fetch(t.Context(), now, 2022, 2024, source.Known{})
+	must.Hold(t, errors.As(err, &fault) && fault.Kind == source.Malformed, "of another digest: got %v, want a malformed payload", err)
 }

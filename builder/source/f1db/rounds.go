@@ -13,33 +13,33 @@ import (
 func (c *converter) round(r *race) (season.Round, bool) {
 	name, known := c.names[r.GrandPrix]
 	if !known {
-		c.refuse(r, season.CalendarPart, fmt.Errorf("%s: unknown grand prix %q", c.place(r, season.CalendarPart), r.GrandPrix))
+		c.refuse(r, season.CalendarSection, fmt.Errorf("%s: unknown grand prix %q", c.place(r, season.CalendarSection), r.GrandPrix))
 		return season.Round{}, false
 	}
 	round := season.Round{GrandPrix: r.GrandPrix}
-	unread := make(map[season.Part]bool)
-	refuse := func(part season.Part, err error) {
-		if !unread[part] {
-			c.refuse(r, part, fmt.Errorf("%s: %w", c.place(r, part), err))
+	unread := make(map[season.Section]bool)
+	refuse := func(section season.Section, err error) {
+		if !unread[section] {
+			c.refuse(r, section, fmt.Errorf("%s: %w", c.place(r, section), err))
 		}
-		unread[part] = true
+		unread[section] = true
 	}
 	for _, f := range c.rel.faults {
 		if f.race == r.ID {
-			unread[f.part] = true
-			c.refuse(r, f.part, f.err)
+			unread[f.section] = true
+			c.refuse(r, f.section, f.err)
 		}
 	}
 	for _, u := range c.report.Unread {
 		if u.Year == r.Year && u.GrandPrix == r.GrandPrix {
-			unread[u.Part] = true
+			unread[u.Section] = true
 		}
 	}
 	circuit, ok := c.things.Circuits[r.Circuit]
 	if !ok {
-		refuse(season.CalendarPart, fmt.Errorf("unknown circuit %q", r.Circuit))
+		refuse(season.CalendarSection, fmt.Errorf("unknown circuit %q", r.Circuit))
 	}
-	if !unread[season.CalendarPart] {
+	if !unread[season.CalendarSection] {
 		c.facts.Circuits[circuit.ID] = circuit
 		round.Number, round.Name, round.Circuit = r.Round, name, circuit.ID
 		round.Street, round.CourseKm = r.CircuitType == "STREET", r.CourseLength
@@ -48,14 +48,14 @@ func (c *converter) round(r *race) (season.Round, bool) {
 			len(c.rel.rows[sprintResults][r.ID]) > 0
 	}
 	var err error
-	if !unread[season.StartPart] {
+	if !unread[season.StartSection] {
 		if round.Date, round.Start, err = instant(r.Date, r.Time); err != nil {
-			refuse(season.StartPart, err)
+			refuse(season.StartSection, err)
 		}
 	}
-	if !unread[season.SessionsPart] {
+	if !unread[season.SessionsSection] {
 		if round.Sessions, err = sessions(r); err != nil {
-			refuse(season.SessionsPart, err)
+			refuse(season.SessionsSection, err)
 		}
 	}
 	round.Entries = c.entries(r.ID)
@@ -73,23 +73,23 @@ func (c *converter) round(r *race) (season.Round, bool) {
 	round.DriverStandings = c.driverStandings(driverStandings, c.rel.rows[driverStandings][r.ID])
 	round.TeamStandings = c.teamStandings(teamStandings, c.rel.rows[teamStandings][r.ID])
 	// Entries follow from three tables. Without one of them they would be others.
-	if unread[season.GridPart] || unread[season.Part(season.Qualifying)] || unread[season.ResultPart] {
+	if unread[season.GridSection] || unread[season.Section(season.Qualifying)] || unread[season.ResultSection] {
 		round.Entries = nil
 	}
-	c.facts.CheckRound(r.Year, &round, func(part season.Part, err error) {
-		refuse(part, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
+	c.facts.CheckRound(r.Year, &round, func(section season.Section, err error) {
+		refuse(section, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
 	})
-	for part := range unread {
-		round.Clear(part)
+	for section := range unread {
+		round.Clear(section)
 	}
 	c.sheets(r)
 	return round, true
 }
 
 // place names the file of a part of a race in a repository, and the row of the race in a release.
-func (c *converter) place(r *race, part season.Part) string {
+func (c *converter) place(r *race, section season.Section) string {
 	for _, t := range raceTables {
-		if file := c.rel.files[t][r.ID]; t.part == part && file != "" {
+		if file := c.rel.files[t][r.ID]; t.section == section && file != "" {
 			return file
 		}
 	}
@@ -105,7 +105,7 @@ func (c *converter) sheets(r *race) {
 			continue
 		}
 		file := cmp.Or(c.rel.files[t][r.ID], t.file())
-		sheet := season.Sheet{Year: r.Year, GrandPrix: r.GrandPrix, Part: t.part, File: file, Unknown: c.rel.unknown[file], Rows: make([]season.SheetRow, len(rows))}
+		sheet := season.Sheet{Year: r.Year, GrandPrix: r.GrandPrix, Section: t.section, File: file, Unknown: c.rel.unknown[file], Rows: make([]season.SheetRow, len(rows))}
 		for i := range rows {
 			w := &rows[i]
 			sheet.Rows[i] = season.SheetRow{

@@ -10,7 +10,7 @@ import (
 type table struct {
 	stem     string // file name without "f1db-" and ".json"
 	required bool
-	part     season.Part // of a round; empty for other tables
+	section  season.Section // of a round; empty for other tables
 }
 
 func (t table) file() string { return "f1db-" + t.stem + ".json" }
@@ -46,21 +46,21 @@ func (t table) homed() bool {
 
 // The tables of rows, one set of rows per race.
 var (
-	raceResults      = table{"races-race-results", true, season.ResultPart}
-	qualifying       = table{"races-qualifying-results", false, season.Part(season.Qualifying)}
-	sprintQualifying = table{"races-sprint-qualifying-results", false, season.Part(season.SprintQualifying)}
-	sprintGrid       = table{"races-sprint-starting-grid-positions", false, season.SprintGridPart}
-	sprintResults    = table{"races-sprint-race-results", false, season.Part(season.Sprint)}
-	startingGrid     = table{"races-starting-grid-positions", false, season.GridPart}
-	fastestLaps      = table{"races-fastest-laps", false, season.FastestLapsPart}
-	pitStops         = table{"races-pit-stops", false, season.PitStopsPart}
-	driverStandings  = table{"races-driver-standings", false, season.DriverStandingsPart}
-	teamStandings    = table{"races-constructor-standings", false, season.TeamStandingsPart}
+	raceResults      = table{"races-race-results", true, season.ResultSection}
+	qualifying       = table{"races-qualifying-results", false, season.Section(season.Qualifying)}
+	sprintQualifying = table{"races-sprint-qualifying-results", false, season.Section(season.SprintQualifying)}
+	sprintGrid       = table{"races-sprint-starting-grid-positions", false, season.SprintGridSection}
+	sprintResults    = table{"races-sprint-race-results", false, season.Section(season.Sprint)}
+	startingGrid     = table{"races-starting-grid-positions", false, season.GridSection}
+	fastestLaps      = table{"races-fastest-laps", false, season.FastestLapsSection}
+	pitStops         = table{"races-pit-stops", false, season.PitStopsSection}
+	driverStandings  = table{"races-driver-standings", false, season.DriverStandingsSection}
+	teamStandings    = table{"races-constructor-standings", false, season.TeamStandingsSection}
 	practice         = [4]table{
-		{"races-free-practice-1-results", false, season.Part(season.Practice1)},
-		{"races-free-practice-2-results", false, season.Part(season.Practice2)},
-		{"races-free-practice-3-results", false, season.Part(season.Practice3)},
-		{"races-free-practice-4-results", false, season.Part(season.Practice4)},
+		{"races-free-practice-1-results", false, season.Section(season.Practice1)},
+		{"races-free-practice-2-results", false, season.Section(season.Practice2)},
+		{"races-free-practice-3-results", false, season.Section(season.Practice3)},
+		{"races-free-practice-4-results", false, season.Section(season.Practice4)},
 	}
 )
 

@@ -145,12 +145,12 @@ func (t *Tree) wants(name string) bool {
 	return err == nil && n >= t.From && n <= t.To
 }
 
-// Pack returns the tree as one compressed file for Unpack. Equal trees give equal bytes.
-func (t *Tree) Pack() ([]byte, error) {
+// Encode returns the tree as one compressed file for DecodeTree. Equal trees give equal bytes.
+func (t *Tree) Encode() ([]byte, error) {
 	var packed bytes.Buffer
 	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(source.Window))
 	if err != nil {
-		return nil, fmt.Errorf("pack f1db tree: %w", err)
+		return nil, fmt.Errorf("encode f1db tree: %w", err)
 	}
 	archive := tar.NewWriter(compressed)
 	about := fmt.Sprintf("%s %d %d %d\n", cmp.Or(t.Commit, noCommit), t.From, t.To, max(0, t.Committed.Unix()))
@@ -167,16 +167,16 @@ func (t *Tree) Pack() ([]byte, error) {
 		err = errors.Join(err, write(name, t.files[name]))
 	}
 	if err := errors.Join(err, archive.Close(), compressed.Close()); err != nil {
-		return nil, fmt.Errorf("pack f1db tree: %w", err)
+		return nil, fmt.Errorf("encode f1db tree: %w", err)
 	}
 	return packed.Bytes(), nil
 }
 
-// Unpack is the inverse of Pack.
-func Unpack(packed []byte) (*Tree, error) {
+// DecodeTree is the inverse of Encode.
+func DecodeTree(packed []byte) (*Tree, error) {
 	plain, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxUnpacked))
 	if err != nil {
-		return nil, fmt.Errorf("unpack f1db tree: %w", err)
+		return nil, fmt.Errorf("decode f1db tree: %w", err)
 	}
 	defer plain.Close()
 	tree := &Tree{files: make(map[string][]byte)}
@@ -186,11 +186,11 @@ func Unpack(packed []byte) (*Tree, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("unpack f1db tree: %w", err)
+			return nil, fmt.Errorf("decode f1db tree: %w", err)
 		}
 		content, err := io.ReadAll(archive)
 		if err != nil {
-			return nil, fmt.Errorf("unpack f1db tree: %s: %w", header.Name, err)
+			return nil, fmt.Errorf("decode f1db tree: %s: %w", header.Name, err)
 		}
 		if header.Name != "about" {
 			tree.files[header.Name] = content
@@ -198,7 +198,7 @@ func Unpack(packed []byte) (*Tree, error) {
 		}
 		var at int64
 		if _, err := fmt.Sscanf(string(content), "%s %d %d %d\n", &tree.Commit, &tree.From, &tree.To, &at); err != nil {
-			return nil, fmt.Errorf("unpack f1db tree: about %q: %w", content, err)
+			return nil, fmt.Errorf("decode f1db tree: about %q: %w", content, err)
 		}
 		if tree.Commit == noCommit {
 			tree.Commit = ""
@@ -208,7 +208,7 @@ func Unpack(packed []byte) (*Tree, error) {
 		}
 	}
 	if len(tree.files) == 0 || tree.To == 0 {
-		return nil, errors.New("unpack f1db tree: no files in it")
+		return nil, errors.New("decode f1db tree: no files in it")
 	}
 	return tree, nil
 }

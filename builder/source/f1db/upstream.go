@@ -64,7 +64,7 @@ func (r *repository) Fetch(ctx context.Context, now time.Time, from, to int, kno
 	if err != nil {
 		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
 	}
-	packed, err := tree.Pack()
+	packed, err := tree.Encode()
 	if err != nil {
 		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
 	}
@@ -72,7 +72,7 @@ func (r *repository) Fetch(ctx context.Context, now time.Time, from, to int, kno
 }
 
 func (r *repository) Read(packed []byte) (source.Document, error) {
-	tree, err := Unpack(packed)
+	tree, err := DecodeTree(packed)
 	if err != nil {
 		return source.Document{}, err
 	}

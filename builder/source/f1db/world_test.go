@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -137,134 +138,60 @@ func TestRoundBeforeItsResult(t *testing.T) {
 	}
 }
 
-// TestImportErrors changes one thing of the small release at a time.
+// TestImportErrors changes one thing of the small release at a time. The golden file has the errors.
 func TestImportErrors(t *testing.T) {
-	for _, test := range []struct {
-		name      string
-		file      string
-		old, with string // old is replaced once; with no old, the file is replaced
-		want      []string
-	}{
-		{
-			"unknown driver", "f1db-races-race-results.json", `"driverId":"anna-arno"`, `"driverId":"zeno"`,
-			[]string{"f1db-races-race-results.json", "row 2", `unknown driver "zeno"`},
-		},
-		{
-			"unknown team", "f1db-races-qualifying-results.json", `"constructorId":"verde"`, `"constructorId":"nero"`,
-			[]string{"f1db-races-qualifying-results.json", "row 1", `unknown constructor "nero"`},
-		},
-		{
-			"unknown engine", "f1db-races-constructor-standings.json", `"vee"`, `"wee"`,
-			[]string{"f1db-races-constructor-standings.json", "row 1", `unknown engine manufacturer "wee"`},
-		},
-		{
-			"unknown race", "f1db-races-free-practice-1-results.json", `"raceId":7`, `"raceId":70`,
-			[]string{"f1db-races-free-practice-1-results.json", "row 1", "race 70 is not round 1 of 2023"},
-		},
-		{
-			"unknown circuit", "f1db-races.json", `"circuitId":"ring"`, `"circuitId":"rang"`,
-			[]string{"f1db-races.json", "row 1", `unknown circuit "rang"`},
-		},
-		{
-			"unknown grand prix", "f1db-races.json", `"grandPrixId":"alps"`, `"grandPrixId":"alp"`,
-			[]string{"f1db-races.json", "row 2", `unknown grand prix "alp"`},
-		},
-		{
-			"unknown country", "f1db-drivers.json", `"nationalityCountryId":"austria"`, `"nationalityCountryId":"at"`,
-			[]string{"f1db-drivers.json", "row 2", `unknown country "at"`},
-		},
-		{"race twice", "f1db-races.json", `"id":8`, `"id":7`, []string{"f1db-races.json", "row 2", "race 7 is row 1 already"}},
-		{"bad date", "f1db-races.json", "2023-06-11", "11.6.2023", []string{"f1db-races.json", "row 2", `"11.6.2023"`}},
-		{
-			"bad hour", "f1db-races.json", `"qualifyingTime":"14:00"`, `"qualifyingTime":"2 pm"`,
-			[]string{"f1db-races.json", "row 1", "qualifying", `"2 pm"`},
-		},
-		{
-			"no position and no reason", "f1db-races-race-results.json", `"positionText":"DNF"`, `"positionText":null`,
-			[]string{"f1db-races-race-results.json", "row 2", "neither position nor reason"},
-		},
-		{
-			"wrong type", "f1db-races-race-results.json", `"laps":12`, `"laps":"twelve"`,
-			[]string{"f1db-races-race-results.json", "row 2", "laps"},
-		},
-		{"cut off", "f1db-races-race-results.json", "", `[{"raceId":7,`, []string{"f1db-races-race-results.json", "row 1", "unexpected EOF"}},
-		{"not an array", "f1db-races-race-results.json", "", `{}`, []string{"f1db-races-race-results.json", "want ["}},
-		{"empty file", "f1db-circuits.json", "", "", []string{"f1db-circuits.json", "unexpected EOF"}},
-		{"more after the end", "f1db-circuits.json", "}]", "}][]", []string{"f1db-circuits.json", "more after the end"}},
-		{
-			"negative time", "f1db-races-free-practice-1-results.json", "90500", "-90500",
-			[]string{"season 2023", "round 1", "practice-1, row 1", "negative"},
-		},
-		{
-			"driver twice on the grid", "f1db-races-starting-grid-positions.json", "bert-berg", "anna-arno",
-			[]string{"season 2023", "round 1", "grid, row 2", `"anna-arno" is there twice`},
-		},
+	said := make(map[string]string)
+	refused := func(name, path string, opts f1db.Options) {
+		t.Helper()
+		_, _, err := f1db.Import(path, opts)
+		must.Fail(t, name+" was imported", err)
+		said[name] = strings.ReplaceAll(fmt.Sprint(err), path, "PATH")
+	}
+	for _, test := range []struct{ name, file, old, with string }{ // old is replaced once; with no old, the file is replaced
+		{"unknown driver", "f1db-races-race-results.json", `"driverId":"anna-arno"`, `"driverId":"zeno"`},
+		{"unknown team", "f1db-races-qualifying-results.json", `"constructorId":"verde"`, `"constructorId":"nero"`},
+		{"unknown engine", "f1db-races-constructor-standings.json", `"vee"`, `"wee"`},
+		{"unknown race", "f1db-races-free-practice-1-results.json", `"raceId":7`, `"raceId":70`},
+		{"unknown circuit", "f1db-races.json", `"circuitId":"ring"`, `"circuitId":"rang"`},
+		{"unknown grand prix", "f1db-races.json", `"grandPrixId":"alps"`, `"grandPrixId":"alp"`},
+		{"unknown country", "f1db-drivers.json", `"nationalityCountryId":"austria"`, `"nationalityCountryId":"at"`},
+		{"race twice", "f1db-races.json", `"id":8`, `"id":7`},
+		{"bad date", "f1db-races.json", "2023-06-11", "11.6.2023"},
+		{"bad hour", "f1db-races.json", `"qualifyingTime":"14:00"`, `"qualifyingTime":"2 pm"`},
+		{"no position and no reason", "f1db-races-race-results.json", `"positionText":"DNF"`, `"positionText":null`},
+		{"wrong type", "f1db-races-race-results.json", `"laps":12`, `"laps":"twelve"`},
+		{"cut off", "f1db-races-race-results.json", "", `[{"raceId":7,`},
+		{"not an array", "f1db-races-race-results.json", "", `{}`},
+		{"empty file", "f1db-circuits.json", "", ""},
+		{"more after the end", "f1db-circuits.json", "}]", "}][]"},
+		{"negative time", "f1db-races-free-practice-1-results.json", "90500", "-90500"},
+		{"driver twice on the grid", "f1db-races-starting-grid-positions.json", "bert-berg", "anna-arno"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			files := world(t)
-			if test.old == "" {
-				files[test.file] = test.with
-			} else {
-				changed := strings.Replace(files[test.file], test.old, test.with, 1)
-				if changed == files[test.file] {
-					t.Fatalf("%s does not hold %s", test.file, test.old)
-				}
-				files[test.file] = changed
-			}
-			wantError(t, folder(t, files), f1db.Options{}, test.want...)
-		})
-	}
-}
-
-// wantError imports and expects an error that holds all the texts.
-func wantError(t *testing.T, path string, opts f1db.Options, texts ...string) {
-	t.Helper()
-	_, _, err := f1db.Import(path, opts)
-	if err == nil {
-		t.Fatalf("imported, want an error with %q", texts)
-	}
-	for _, text := range append(texts, path) {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("got error %q, want it to say %q", err, text)
-		}
-	}
-}
-
-func TestNotARelease(t *testing.T) {
-	t.Run("missing", func(t *testing.T) {
-		wantError(t, filepath.Join(t.TempDir(), "none.zip"), f1db.Options{}, "no such file")
-	})
-	t.Run("empty folder", func(t *testing.T) { wantError(t, t.TempDir(), f1db.Options{}, "not an F1DB release") })
-	t.Run("broken zip", func(t *testing.T) {
-		path := filepath.Join(folder(t, map[string]string{"f1db.zip": "PK\x03\x04 and no more"}), "f1db.zip")
-		wantError(t, path, f1db.Options{}, "zip")
-	})
-	t.Run("damaged zip", func(t *testing.T) {
-		path := zipped(t, world(t))
-		data := must.Get(os.ReadFile(path))(t)
-		at := strings.Index(string(data), "f1db-drivers.json") + 40
-		data[at] ^= 0xff
-		must.Do(t, os.WriteFile(path, data, 0o644))
-		wantError(t, path, f1db.Options{}, "f1db-drivers.json")
-	})
-	t.Run("other zip", func(t *testing.T) {
-		wantError(t, zipped(t, map[string]string{"readme.txt": "hello"}), f1db.Options{}, "not an F1DB release")
-	})
-	t.Run("other JSON", func(t *testing.T) {
-		path := filepath.Join(folder(t, map[string]string{"x.json": `{"races": []}`}), "x.json")
-		wantError(t, path, f1db.Options{}, "not an F1DB release", "f1db-json-splitted.zip")
-	})
-	t.Run("required file missing", func(t *testing.T) {
 		files := world(t)
-		delete(files, "f1db-drivers.json")
-		wantError(t, folder(t, files), f1db.Options{}, "f1db-drivers.json is missing")
-	})
-	t.Run("too large", func(t *testing.T) {
-		wantError(t, zipped(t, world(t)), f1db.Options{MaxBytes: 1000}, "larger than 1000 bytes")
-	})
-	t.Run("no season asked for", func(t *testing.T) {
-		wantError(t, folder(t, world(t)), f1db.Options{From: 2024}, "no races from 2024")
-	})
+		changed := strings.Replace(files[test.file], test.old, test.with, 1)
+		if test.old == "" {
+			changed = test.with
+		}
+		must.Require(t, changed != files[test.file], "%s does not hold %s", test.file, test.old)
+		files[test.file] = changed
+		refused(test.name, folder(t, files), f1db.Options{})
+	}
+	refused("missing", filepath.Join(t.TempDir(), "none.zip"), f1db.Options{})
+	refused("empty folder", t.TempDir(), f1db.Options{})
+	refused("broken zip", filepath.Join(folder(t, map[string]string{"f1db.zip": "PK\x03\x04 and no more"}), "f1db.zip"), f1db.Options{})
+	refused("other zip", zipped(t, map[string]string{"readme.txt": "hello"}), f1db.Options{})
+	refused("other JSON", filepath.Join(folder(t, map[string]string{"x.json": `{"races": []}`}), "x.json"), f1db.Options{})
+	refused("too large", zipped(t, world(t)), f1db.Options{MaxBytes: 1000})
+	refused("no season asked for", folder(t, world(t)), f1db.Options{From: 2024})
+	path := zipped(t, world(t))
+	data := must.Get(os.ReadFile(path))(t)
+	data[strings.Index(string(data), "f1db-drivers.json")+40] ^= 0xff
+	must.Do(t, os.WriteFile(path, data, 0o644))
+	refused("damaged zip", path, f1db.Options{})
+	files := world(t)
+	delete(files, "f1db-drivers.json")
+	refused("required file missing", folder(t, files), f1db.Options{})
+	golden.Inputs(t, "testdata/errors.txt", said)
 }
 
 func zipped(t *testing.T, files map[string]string) string {
@@ -312,39 +239,33 @@ func TestOneBadCellOfARelease(t *testing.T) {
 	if len(whole.Unread) > 0 {
 		t.Fatal(whole.Unread)
 	}
+	said := make(map[string]string)
 	for _, test := range []struct {
 		file, was, is string
-		want          []season.Part // of the first round; empty: a thing
-		says          []string
+		want          []season.Section // of the first round; empty: a thing
 	}{
-		{results, `"points":25`, `"points":"12,5"`, []season.Part{season.ResultPart}, []string{results, "row 1", "points", "12,5"}},
-		{results, `"laps":12`, `"laps":{"n":12}`, []season.Part{season.ResultPart}, []string{results, "row 2", "laps"}},
-		{results, `"raceId":7`, `"raceId":77`, []season.Part{season.ResultPart}, []string{results, "row 1", "race 77"}},
-		{results, `"raceId":7`, `"raceId":8`, []season.Part{season.ResultPart}, []string{results, "row 1", "race 8 is not round 1 of 2023"}},
-		{"f1db-races-qualifying-results.json", `"q2Millis":90500`, `"q2Millis":"1:30.5"`, []season.Part{season.Part(season.Qualifying)}, []string{"row 1", "q2Millis", "1:30.5"}},
-		{"f1db-races-driver-standings.json", `"points":25`, `"points":true`, []season.Part{season.DriverStandingsPart}, []string{"row 1", "points"}},
-		{races, `"courseLength":4.5`, `"courseLength":"4,5"`, []season.Part{season.CalendarPart}, []string{races, "row 1", "courseLength", "4,5"}},
-		{races, `"time":"13:00"`, `"time":1300`, []season.Part{season.StartPart}, []string{races, "row 1", "1300"}},
-		{races, `"qualifyingTime":"14:00"`, `"qualifyingTime":1400`, []season.Part{season.SessionsPart}, []string{races, "row 1", "1400"}},
-		{"f1db-drivers.json", `"abbreviation":"ARN"`, `"abbreviation":7`, nil, []string{"f1db-drivers.json", "row 1", "abbreviation", "7"}},
-		{"f1db-seasons-driver-standings.json", `"points":25`, `"points":"n/a"`, nil, []string{"f1db-seasons-driver-standings.json", "row 1", "n/a"}},
+		{results, `"points":25`, `"points":"12,5"`, []season.Section{season.ResultSection}},
+		{results, `"laps":12`, `"laps":{"n":12}`, []season.Section{season.ResultSection}},
+		{results, `"raceId":7`, `"raceId":77`, []season.Section{season.ResultSection}},
+		{results, `"raceId":7`, `"raceId":8`, []season.Section{season.ResultSection}},
+		{"f1db-races-qualifying-results.json", `"q2Millis":90500`, `"q2Millis":"1:30.5"`, []season.Section{season.Section(season.Qualifying)}},
+		{"f1db-races-driver-standings.json", `"points":25`, `"points":true`, []season.Section{season.DriverStandingsSection}},
+		{races, `"courseLength":4.5`, `"courseLength":"4,5"`, []season.Section{season.CalendarSection}},
+		{races, `"time":"13:00"`, `"time":1300`, []season.Section{season.StartSection}},
+		{races, `"qualifyingTime":"14:00"`, `"qualifyingTime":1400`, []season.Section{season.SessionsSection}},
+		{"f1db-drivers.json", `"abbreviation":"ARN"`, `"abbreviation":7`, nil},
+		{"f1db-seasons-driver-standings.json", `"points":25`, `"points":"n/a"`, nil},
 	} {
 		t.Run(test.file+" "+test.is, func(t *testing.T) {
 			files := world(t)
-			if !strings.Contains(files[test.file], test.was) {
-				t.Fatalf("%s has no %s", test.file, test.was)
-			}
-			files[test.file] = strings.Replace(files[test.file], test.was, test.is, 1)
+			files[test.file] = must.Replace(t, files[test.file], test.was, test.is)
 			d := documentOf(t, files)
-			for _, says := range test.says {
-				if len(d.Unread) == 0 || !strings.Contains(d.Unread[0].Reason, says) {
-					t.Errorf("got %+v, want %q in the reason", d.Unread, says)
-				}
-			}
+			must.Require(t, len(d.Unread) > 0, "%s is read", test.is)
+			said[test.file+" "+test.is] = d.Unread[0].Reason
 			want, got := whole.Facts.Seasons[0].Rounds[0], d.Facts.Seasons[0].Rounds[0]
 			for _, part := range test.want {
 				want.Clear(part)
-				if part == season.ResultPart || part == season.Part(season.Qualifying) {
+				if part == season.ResultSection || part == season.Section(season.Qualifying) {
 					want.Entries = nil // they follow from both
 				}
 			}
@@ -352,6 +273,7 @@ func TestOneBadCellOfARelease(t *testing.T) {
 			must.Equal(t, "the second round", whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1])
 		})
 	}
+	golden.Inputs(t, "testdata/cells.txt", said)
 }
 
 // documentOf reads a release as a source gives it.

@@ -66,14 +66,11 @@ func TestCircuitsAreTheSamePlaces(t *testing.T) {
 		if apart := 111 * math.Hypot(north, east); apart > 15 {
 			t.Errorf("%s is %.0f km from %s", c.CircuitID, apart, id)
 		}
-		if other := seen[string(id)]; other != "" {
-			t.Errorf("%s and %s are both %s", other, c.CircuitID, id)
-		}
+		other := seen[string(id)]
+		must.Hold(t, other == "", "%s and %s are both %s", other, c.CircuitID, id)
 		seen[string(id)] = c.CircuitID
 	}
-	if len(seen) != 77 {
-		t.Errorf("joined %d circuits, want 77", len(seen))
-	}
+	must.Hold(t, len(seen) == 77, "joined %d circuits, want 77", len(seen))
 }
 
 // TestTeamsAreTheSameTeams: each driver in a standings table of Jolpica raced in that season for the teams of F1DB that the
@@ -124,9 +121,7 @@ func TestTeamsAreTheSameTeams(t *testing.T) {
 			}
 		}
 	}
-	if len(joined) < 17 {
-		t.Errorf("joined %d teams", len(joined))
-	}
+	must.Hold(t, len(joined) >= 17, "joined %d teams", len(joined))
 }
 
 // readF1DB reads a file of F1DB's release.
@@ -179,7 +174,5 @@ func TestDriversAreTheSamePersons(t *testing.T) {
 		}
 		seen[string(id)] = row[1]
 	}
-	if joined < 820 {
-		t.Errorf("joined %d of %d drivers, want at least 820", joined, len(rows)-1)
-	}
+	must.Hold(t, joined >= 820, "joined %d of %d drivers, want at least 820", joined, len(rows)-1)
 }

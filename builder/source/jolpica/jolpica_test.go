@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -31,15 +32,20 @@ func fetched(t *testing.T, api *sourcetest.Replay, from, to int) (source.Documen
 	return sourcetest.Fetched(t, upstream(t, api), after2024, from, to)
 }
 
+func TestAddresses(t *testing.T) {
+	for _, base := range []string{"", "host/path", "https:///path", "https://host/path?key=1", "://"} {
+		golden.Sentence(t, "the address "+base, must.Err(jolpica.New(base, "gridcast")))
+	}
+}
+
 // TestAgainstF1DB compares two whole seasons with F1DB, by driver. The remaining differences are errors
 // of one source.
 func TestAgainstF1DB(t *testing.T) {
 	api := sourcetest.Jolpica(t)
 	d := must.Get(fetched(t, api, 2023, 2025))(t)
 	for year, want := range map[int]int{2023: 22, 2024: 24} {
-		if got := len(d.Facts.Seasons[year-2023].Rounds); got != want {
-			t.Errorf("%d has %d rounds, want %d", year, got, want)
-		}
+		got := len(d.Facts.Seasons[year-2023].Rounds)
+		must.Hold(t, got == want, "%d has %d rounds, want %d", year, got, want)
 	}
 	want := []string{
 		// Jolpica has Valtteri Bottas twice, also in the place where he was disqualified.
@@ -62,9 +68,8 @@ func TestAgainstF1DB(t *testing.T) {
 	ours := archivetest.Embedded(t)
 	must.Equal(t, "disagreements by driver", want, disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024))
 	// Two seasons and the calendar of the next stay within a quarter of Jolpica's requests per hour.
-	if n := len(api.Requests()); n > 36 {
-		t.Errorf("asked %d times", n)
-	}
+	n := len(api.Requests())
+	must.Hold(t, n <= 36, "asked %d times", n)
 }
 
 // TestUnchanged: equal answers are recognised by their sum, because Jolpica has no validators.
@@ -73,9 +78,7 @@ func TestUnchanged(t *testing.T) {
 	u := upstream(t, api)
 	first := must.Get(u.Fetch(t.Context(), after2024, 2024, 2024, source.Known{}))(t)
 	again, err := u.Fetch(t.Context(), after2024.Add(time.Hour), 2024, 2024, source.Known{SHA256: source.Sum(first.Packed)})
-	if err != nil || !again.NotModified {
-		t.Errorf("asked again: not modified %t, error %v", again.NotModified, err)
-	}
+	must.Hold(t, err == nil && again.NotModified, "asked again: not modified %t, error %v", again.NotModified, err)
 	api.Rewrite(func(_, body string) string { return strings.Replace(body, `"points":"26"`, `"points":"25"`, 1) })
 	changed, err := u.Fetch(t.Context(), after2024.Add(2*time.Hour), 2024, 2024, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || changed.NotModified || changed.Revision == first.Revision {
@@ -103,15 +106,14 @@ func TestOutages(t *testing.T) {
 	t.Run("rows come between two pages", func(t *testing.T) {
 		api := sourcetest.Jolpica(t)
 		api.Rewrite(func(target, body string) string {
-			if strings.Contains(target, "results.json") && strings.Contains(target, "offset=200") {
+			if strings.HasSuffix(target, "/results.json?limit=100&offset=200") {
 				return strings.Replace(body, `"total":"479"`, `"total":"499"`, 1)
 			}
 			return body
 		})
 		var fault *source.Fault
-		if _, err := fetched(t, api, 2024, 2024); !errors.As(err, &fault) || fault.Kind != source.Malformed {
-			t.Errorf("got %v, want a malformed payload", err)
-		}
+		_, err := fetched(t, api, 2024, 2024)
+		must.Hold(t, errors.As(err, &fault) && fault.Kind == source.Malformed, "got %v, want a malformed payload", err)
 	})
 }
 
@@ -180,28 +182,24 @@ func TestOddRows(t *testing.T) {
 				return body
 			})
 			d, err := fetched(t, api, 2024, 2024)
-			if !changed {
-				t.Fatalf("the recording has no %s", test.was)
-			}
+			must.Require(t, changed, "the recording has no %s", test.was)
 			must.Do(t, err)
 			first := &d.Facts.Seasons[0].Rounds[0]
 			if part, reason, _ := strings.Cut(test.want, ": "); test.read == nil {
-				reasons := make(map[season.Part]string)
+				reasons := make(map[season.Section]string)
 				for _, u := range d.Unread {
 					if u.Year != 2024 || u.GrandPrix != "bahrain" {
 						t.Errorf("unread: %+v, want the first round alone", u)
 					}
-					reasons[u.Part] = u.Reason
+					reasons[u.Section] = u.Reason
 				}
-				if !strings.HasPrefix(reasons[season.Part(part)], reason) || reason == "" {
+				if !strings.HasPrefix(reasons[season.Section(part)], reason) || reason == "" {
 					t.Errorf("got %q, want the %s with %q", reasons, part, reason)
 				}
 				if len(d.Facts.Seasons[0].Rounds) != 24 || len(d.Facts.Seasons[0].Rounds[1].Results) == 0 || len(first.Qualifying) == 0 {
 					t.Error("other blocks are left out")
 				}
-				if (len(first.Results) == 0) != (part == "result") {
-					t.Errorf("%d rows of the result", len(first.Results))
-				}
+				must.Hold(t, (len(first.Results) == 0) == (part == "result"), "%d rows of the result", len(first.Results))
 				return
 			}
 			must.Equal(t, "test.read(&d.Facts.Seasons[0].Rounds[0])", test.want, test.read(&d.Facts.Seasons[0].Rounds[0]))
@@ -220,8 +218,9 @@ func TestNamesThatActOnAReader(t *testing.T) {
 	} {
 		api, changed := sourcetest.Jolpica(t), false
 		api.Rewrite(func(_, body string) string {
-			changed = changed || strings.Contains(body, was)
-			return strings.ReplaceAll(body, was, is)
+			next := strings.ReplaceAll(body, was, is)
+			changed = changed || next != body
+			return next
 		})
 		d := must.Get(fetched(t, api, 2024, 2024))(t)
 		if !changed || len(d.Unread) == 0 || strings.ContainsAny(fmt.Sprint(d.Facts.Drivers, d.Facts.Teams, d.Facts.Circuits, d.Facts.Seasons), "<\a\x1b\u202e") {

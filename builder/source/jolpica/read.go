@@ -97,7 +97,7 @@ func (r *reader) page(p page) error {
 	for _, said := range body.MRData.RaceTable.Races {
 		if said.Season != text(strconv.Itoa(p.Year)) {
 			r.unread = append(r.unread, season.Unread{
-				Year: p.Year, Part: season.CalendarPart, Reason: fmt.Sprintf("%s of %d, round %s: season %q", p.Resource, p.Year, said.Round, said.Season),
+				Year: p.Year, Section: season.CalendarSection, Reason: fmt.Sprintf("%s of %d, round %s: season %q", p.Resource, p.Year, said.Round, said.Season),
 			})
 			continue
 		}
@@ -130,7 +130,7 @@ func (r *reader) facts() season.Facts {
 				err = fmt.Errorf("raceName %q: it is the name of the rounds %q", said.RaceName, rounds[gp])
 			}
 			if err != nil {
-				r.unread = append(r.unread, season.Unread{Year: year, Part: season.CalendarPart, Reason: fmt.Sprintf("races of %d, round %s: %v", year, number, err)})
+				r.unread = append(r.unread, season.Unread{Year: year, Section: season.CalendarSection, Reason: fmt.Sprintf("races of %d, round %s: %v", year, number, err)})
 				continue
 			}
 			s.Rounds = append(s.Rounds, r.round(year, gp, said))
@@ -153,23 +153,23 @@ func (r *reader) facts() season.Facts {
 }
 
 // resourceOf holds the resource of each part of a round that is not of the races.
-var resourceOf = map[season.Part]string{
-	season.Part(season.Qualifying): "qualifying", season.Part(season.Sprint): "sprint", season.ResultPart: "results", season.FastestLapsPart: "results",
-	season.DriverStandingsPart: "driverstandings", season.TeamStandingsPart: "constructorstandings",
+var resourceOf = map[season.Section]string{
+	season.Section(season.Qualifying): "qualifying", season.Section(season.Sprint): "sprint", season.ResultSection: "results", season.FastestLapsSection: "results",
+	season.DriverStandingsSection: "driverstandings", season.TeamStandingsSection: "constructorstandings",
 }
 
 // round converts a race. It leaves out the parts that cannot be read, and the tables that follow from them.
 func (r *reader) round(year int, gp season.GrandPrixID, said *race) season.Round {
-	unread := make(map[season.Part]bool)
-	refuse := func(part season.Part, err error) {
-		if err != nil && !unread[part] {
-			unread[part] = true
-			r.unread = append(r.unread, season.Unread{Year: year, GrandPrix: gp, Part: part, Reason: fmt.Sprintf("%s of %d, round %s, %v", cmp.Or(resourceOf[part], "races"), year, said.Round, err)})
+	unread := make(map[season.Section]bool)
+	refuse := func(section season.Section, err error) {
+		if err != nil && !unread[section] {
+			unread[section] = true
+			r.unread = append(r.unread, season.Unread{Year: year, GrandPrix: gp, Section: section, Reason: fmt.Sprintf("%s of %d, round %s, %v", cmp.Or(resourceOf[section], "races"), year, said.Round, err)})
 		}
 	}
 	circuit, errCircuit := r.names.Circuit(string(said.Circuit.CircuitID), year)
 	number, errNumber := count("round", said.Round)
-	refuse(season.CalendarPart, errors.Join(errCircuit, errNumber))
+	refuse(season.CalendarSection, errors.Join(errCircuit, errNumber))
 	if errCircuit == nil {
 		r.out.Circuits[circuit] = season.Circuit{
 			ID: circuit, Name: string(said.Circuit.CircuitName), Locality: string(said.Circuit.Location.Locality), Country: string(said.Circuit.Location.Country),
@@ -178,7 +178,61 @@ func (r *reader) round(year int, gp season.GrandPrixID, said *race) season.Round
 	round := season.Round{Number: number, GrandPrix: gp, Name: string(said.RaceName), Circuit: circuit, Sprint: said.Sprint != nil}
 	var err error
 	round.Date, round.Start, err = instant(said.Date, said.Time)
-	refuse(season.StartPart, err)
+	refuse(season.StartSection, err)
+	round.Sessions = sessionsOf(said, refuse)
+	// table converts the rows of a table one by one.
+	table := func(section season.Section, rows []row, convert func(w *row) error) {
+		for i := range rows {
+			if err := convert(&rows[i]); err != nil {
+				refuse(section, fmt.Errorf("row %d: %w", i+1, err))
+			}
+		}
+	}
+	table(season.Section(season.Qualifying), said.QualifyingResults, func(w *row) error { return r.qualifying(year, w, &round.Qualifying) })
+	table(season.Section(season.Sprint), said.SprintResults, func(w *row) error { return r.classified(year, w, &round.SprintResults, &round.SprintGrid) })
+	table(season.ResultSection, said.Results, func(w *row) error { return r.classified(year, w, &round.Results, &round.Grid) })
+	ranked := make(map[int]season.FastestLap)
+	table(season.FastestLapsSection, said.Results, func(w *row) error { return r.fastest(year, w, ranked) })
+	for _, rank := range slices.Sorted(maps.Keys(ranked)) {
+		round.FastestLaps = append(round.FastestLaps, ranked[rank])
+	}
+	for _, list := range r.lists {
+		if list.Season == said.Season && list.Round == said.Round {
+			table(season.DriverStandingsSection, list.DriverStandings, func(w *row) error { return r.driverStanding(year, w, &round.DriverStandings) })
+			table(season.TeamStandingsSection, list.ConstructorStandings, func(w *row) error { return r.teamStanding(year, w, &round.TeamStandings) })
+		}
+	}
+	slices.SortStableFunc(round.Qualifying, func(a, b season.QualifyingRow) int { return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) }) // without a place: last
+	finished(round.Results)
+	finished(round.SprintResults)
+	round.SprintGrid, _ = wholeGrid(said.SprintResults, round.SprintGrid)
+	var whole bool
+	if round.Grid, whole = wholeGrid(said.Results, round.Grid); !whole {
+		r.notes = append(r.notes, fmt.Sprintf("%d %s: the result is without the grid", year, said.RaceName))
+	}
+	entered, from := said.Results, season.ResultSection
+	if len(entered) == 0 {
+		entered, from = said.QualifyingResults, season.Section(season.Qualifying)
+	}
+	table(from, entered, func(w *row) error { return r.entry(year, w, &round.Entries) })
+	slices.SortStableFunc(round.Entries, func(a, b season.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	r.out.CheckRound(year, &round, refuse)
+	// A table that follows from another waits with it.
+	for _, of := range [][2]season.Section{
+		{season.ResultSection, season.GridSection}, {season.Section(season.Sprint), season.SprintGridSection}, {from, season.EntriesSection},
+	} {
+		if unread[of[0]] {
+			round.Clear(of[1])
+		}
+	}
+	for section := range unread {
+		round.Clear(section)
+	}
+	return round
+}
+
+// sessionsOf returns the sessions of a weekend that Jolpica has dates of.
+func sessionsOf(said *race, refuse func(season.Section, error)) (sessions []season.Session) {
 	for _, s := range []struct {
 		kind season.SessionKind
 		at   *moment
@@ -195,60 +249,12 @@ func (r *reader) round(year int, gp season.GrandPrixID, said *race) season.Round
 		}
 		day, at, err := instant(s.at.Date, s.at.Time)
 		if err != nil {
-			refuse(season.SessionsPart, fmt.Errorf("%s: %w", s.kind, err))
+			refuse(season.SessionsSection, fmt.Errorf("%s: %w", s.kind, err))
 		}
-		round.Sessions = append(round.Sessions, season.Session{Kind: s.kind, Date: day, Start: at})
+		sessions = append(sessions, season.Session{Kind: s.kind, Date: day, Start: at})
 	}
-	season.SortSessions(round.Sessions)
-	// table converts the rows of a table one by one.
-	table := func(part season.Part, rows []row, convert func(w *row) error) {
-		for i := range rows {
-			if err := convert(&rows[i]); err != nil {
-				refuse(part, fmt.Errorf("row %d: %w", i+1, err))
-			}
-		}
-	}
-	table(season.Part(season.Qualifying), said.QualifyingResults, func(w *row) error { return r.qualifying(year, w, &round.Qualifying) })
-	table(season.Part(season.Sprint), said.SprintResults, func(w *row) error { return r.classified(year, w, &round.SprintResults, &round.SprintGrid) })
-	table(season.ResultPart, said.Results, func(w *row) error { return r.classified(year, w, &round.Results, &round.Grid) })
-	ranked := make(map[int]season.FastestLap)
-	table(season.FastestLapsPart, said.Results, func(w *row) error { return r.fastest(year, w, ranked) })
-	for _, rank := range slices.Sorted(maps.Keys(ranked)) {
-		round.FastestLaps = append(round.FastestLaps, ranked[rank])
-	}
-	for _, list := range r.lists {
-		if list.Season == said.Season && list.Round == said.Round {
-			table(season.DriverStandingsPart, list.DriverStandings, func(w *row) error { return r.driverStanding(year, w, &round.DriverStandings) })
-			table(season.TeamStandingsPart, list.ConstructorStandings, func(w *row) error { return r.teamStanding(year, w, &round.TeamStandings) })
-		}
-	}
-	slices.SortStableFunc(round.Qualifying, func(a, b season.QualifyingRow) int { return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) }) // without a place: last
-	finished(round.Results)
-	finished(round.SprintResults)
-	round.SprintGrid, _ = wholeGrid(said.SprintResults, round.SprintGrid)
-	var whole bool
-	if round.Grid, whole = wholeGrid(said.Results, round.Grid); !whole {
-		r.notes = append(r.notes, fmt.Sprintf("%d %s: the result is without the grid", year, said.RaceName))
-	}
-	entered, from := said.Results, season.ResultPart
-	if len(entered) == 0 {
-		entered, from = said.QualifyingResults, season.Part(season.Qualifying)
-	}
-	table(from, entered, func(w *row) error { return r.entry(year, w, &round.Entries) })
-	slices.SortStableFunc(round.Entries, func(a, b season.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	r.out.CheckRound(year, &round, refuse)
-	// A table that follows from another waits with it.
-	for _, of := range [][2]season.Part{
-		{season.ResultPart, season.GridPart}, {season.Part(season.Sprint), season.SprintGridPart}, {from, season.EntriesPart},
-	} {
-		if unread[of[0]] {
-			round.Clear(of[1])
-		}
-	}
-	for part := range unread {
-		round.Clear(part)
-	}
-	return round
+	season.SortSessions(sessions)
+	return sessions
 }
 
 // instant reads a day and an hour in UTC. An unknown hour is zero.

@@ -11,7 +11,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"gridcast/builder/season"
@@ -40,22 +43,44 @@ const (
 //go:embed equivalents.txt
 var equivalentsText string
 
-// Names returns the table of Jolpica's names.
-func Names() (source.Equivalents, error) {
+// Names returns the table of Jolpica's names. It reads the table once.
+var Names = sync.OnceValues(func() (source.Equivalents, error) {
 	return source.ReadEquivalents("builder/source/jolpica/equivalents.txt", equivalentsText)
-}
+})
 
-type upstream struct{ *source.API }
+type upstream struct {
+	names  source.Equivalents
+	base   string
+	client *source.Client
+}
 
 // New returns Jolpica at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
-	config := source.ClientConfig{UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, MaxBytes: maxPage}
-	licence := source.Licence{Name: "CC BY-NC-SA 4.0", NonCommercial: true}
-	api, err := source.NewAPI("jolpica", licence, base, config, Names)
+	names, err := Names()
 	if err != nil {
 		return nil, err
 	}
-	return &upstream{api}, nil
+	host, err := source.Host(base)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(base, "?") {
+		return nil, fmt.Errorf("source URL %q: want https://host/path", base)
+	}
+	config := source.ClientConfig{
+		Hosts: []string{host}, UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, Paced: true, MaxBytes: maxPage,
+		ContentTypes: []string{"application/json"}, RetryDelay: time.Second,
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		config.PerSecond, config.PerHour, config.RetryDelay = 1000, 100_000, time.Millisecond
+	}
+	return &upstream{names, strings.TrimSuffix(base, "/"), source.NewClient(config)}, nil
+}
+
+func (*upstream) Name() string { return "jolpica" }
+
+func (*upstream) Licence() source.Licence {
+	return source.Licence{Name: "CC BY-NC-SA 4.0", NonCommercial: true}
 }
 
 // payload holds the pages as they came.
@@ -75,48 +100,59 @@ type page struct {
 var resources = []string{"races", "qualifying", "sprint", "results", "driverstandings", "constructorstandings"}
 
 func (u *upstream) Fetch(ctx context.Context, now time.Time, from, to int, known source.Known) (source.Payload, error) {
-	requests := u.At(now)
+	began := time.Now()
+	get := func(target string) ([]byte, error) { // race time goes on while the requests take real time
+		answer, err := u.client.Get(ctx, now.Add(time.Since(began)), target, source.Validators{})
+		return answer.Body, err
+	}
 	p := payload{From: from, To: to}
 	for year := from; year <= to; year++ {
 		for _, resource := range resources {
 			if resource != "races" && year > now.UTC().Year() {
 				continue
 			}
-			pages, err := allPages(ctx, requests, year, resource)
+			pages, err := u.pages(get, year, resource)
 			if err != nil {
 				return source.Payload{}, err
 			}
 			p.Pages = append(p.Pages, pages...)
 		}
 	}
-	return source.PackPayload(p, known)
+	packed, err := source.Encode(p)
+	if err != nil {
+		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
+	}
+	return source.NewPayload(packed, source.RevisionOf(packed), source.Validators{}, known), nil
 }
 
-// allPages fetches a resource of a season page by page. If the total differs between pages, the
+// pages fetches a resource of a season page by page. If the total differs between pages, the
 // resource changed meanwhile and its pages do not fit together: that is a fault.
-func allPages(ctx context.Context, requests source.Requests, year int, resource string) ([]page, error) {
+func (u *upstream) pages(get func(target string) ([]byte, error), year int, resource string) ([]page, error) {
 	var pages []page
 	var total int
 	for offset := 0; offset == 0 || offset < total; offset += pageRows {
-		path := fmt.Sprintf("%d/%s.json?limit=%d&offset=%d", year, resource, pageRows, offset)
-		var body json.RawMessage
-		if err := requests.Get(ctx, path, &body); err != nil {
+		target := fmt.Sprintf("%s/%d/%s.json?limit=%d&offset=%d", u.base, year, resource, pageRows, offset)
+		malformed := func(format string, args ...any) ([]page, error) {
+			return nil, &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: %w", target, fmt.Errorf(format, args...))}
+		}
+		body, err := get(target)
+		if err != nil {
 			return nil, err
 		}
 		var head struct {
 			MRData struct{ Total, Limit, Offset text }
 		}
 		if err := json.Unmarshal(body, &head); err != nil {
-			return nil, requests.Malformed(path, "%w", err)
+			return malformed("%w", err)
 		}
 		rows, err := strconv.Atoi(string(head.MRData.Total))
 		switch {
 		case err != nil || rows < 0 || rows > maxRows:
-			return nil, requests.Malformed(path, "total %q, want a number of rows up to %d", head.MRData.Total, maxRows)
+			return malformed("total %q, want a number of rows up to %d", head.MRData.Total, maxRows)
 		case offset > 0 && rows != total:
-			return nil, requests.Malformed(path, "the total went from %d to %d between two pages", total, rows)
+			return malformed("the total went from %d to %d between two pages", total, rows)
 		case head.MRData.Limit != text(strconv.Itoa(pageRows)) || head.MRData.Offset != text(strconv.Itoa(offset)):
-			return nil, requests.Malformed(path, "it is the page of offset %q with limit %q", head.MRData.Offset, head.MRData.Limit)
+			return malformed("it is the page of offset %q with limit %q", head.MRData.Offset, head.MRData.Limit)
 		}
 		total = rows
 		pages = append(pages, page{year, resource, body})
@@ -129,7 +165,7 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 	if err := source.Decode(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read jolpica: %w", err)
 	}
-	r := reader{names: u.Names, races: make(map[int]map[text]*race), out: season.NewFacts()}
+	r := reader{names: u.names, races: make(map[int]map[text]*race), out: season.NewFacts()}
 	for _, page := range p.Pages {
 		if err := r.page(page); err != nil {
 			return source.Document{}, fmt.Errorf("read jolpica: %s of %d: %w", page.Resource, page.Year, err)

@@ -141,16 +141,6 @@ func (m Media) Apply(f *season.Facts) (colours, headshots int) {
 	if m.Headshots.Template == "" {
 		return colours, 0
 	}
-	f.Headshots = season.Headshots{}
-	for _, driver := range m.Headshots.Drivers {
-		if _, ok := f.Drivers[driver]; !ok {
-			headshots++
-			continue
-		}
-		f.Headshots.Drivers = append(f.Headshots.Drivers, driver)
-	}
-	if len(f.Headshots.Drivers) == 0 == (len(m.Headshots.Drivers) == 0) { // an empty list stands for every driver
-		f.Headshots.Template = m.Headshots.Template
-	}
-	return colours, headshots
+	f.Headshots = m.Headshots.Of(f.Drivers)
+	return colours, len(m.Headshots.Drivers) - len(f.Headshots.Drivers)
 }

@@ -62,9 +62,8 @@ func TestReadHeadshots(t *testing.T) {
 
 func TestDefaultAndOverride(t *testing.T) {
 	m := media.Default()
-	if got := m.Colours[2026]["cadillac"]; got != "#444444" {
-		t.Errorf("Cadillac's colour of 2026 is %q", got)
-	}
+	got := m.Colours[2026]["cadillac"]
+	must.Hold(t, got == "#444444", "Cadillac's colour of 2026 is %q", got)
 	for year := 2018; year <= 2026; year++ {
 		if n := len(m.Colours[year]); n < 10 || n > 11 {
 			t.Errorf("%d teams have a colour in %d, want all of them", n, year)
@@ -74,9 +73,8 @@ func TestDefaultAndOverride(t *testing.T) {
 	if m.Colours[2026]["cadillac"] != "#1A1A1A" || m.Colours[1950]["alfa-romeo"] != "#990000" || m.Colours[2026]["audi"] != "#FF2D00" {
 		t.Errorf("after the override: %v", m.Colours[2026])
 	}
-	if again := media.Default(); again.Colours[2026]["cadillac"] != "#444444" || again.Colours[1950] != nil {
-		t.Error("an override changes what others get")
-	}
+	again := media.Default()
+	must.Hold(t, again.Colours[2026]["cadillac"] == "#444444" && again.Colours[1950] == nil, "an override changes what others get")
 }
 
 func TestApply(t *testing.T) {
@@ -90,9 +88,7 @@ func TestApply(t *testing.T) {
 		Headshots: season.Headshots{Template: "https://images.example/{driver}.png", Drivers: []season.DriverID{"ann", "zoe"}},
 	}
 	colours, headshots := m.Apply(&facts)
-	if colours != 1 || headshots != 1 {
-		t.Errorf("%d colours and %d headshots of nobody, want 1 and 1", colours, headshots)
-	}
+	must.Hold(t, colours == 1 && headshots == 1, "%d colours and %d headshots of nobody, want 1 and 1", colours, headshots)
 	want := []season.Season{{Year: 2022}, {Year: 2023, Colours: map[season.TeamID]string{"rosso": "#AA0000"}}}
 	if diff := cmp.Diff(want, facts.Seasons); diff != "" {
 		t.Error(diff)
