@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -75,7 +77,7 @@ func smallFile(t testing.TB) []byte {
 
 func encode(t testing.TB, a *season.Archive) []byte {
 	t.Helper()
-	stored := must.Get(archive.Pack(a, archive.Stored{}))(t)
+	stored := must.Get(archive.Encode(a, archive.Stored{}))(t)
 	return stored.File()
 }
 
@@ -87,12 +89,9 @@ func decode(file []byte) (*season.Archive, error) {
 func TestDecodeInvertsEncode(t *testing.T) {
 	file := smallFile(t)
 	a := must.Get(decode(file))(t)
-	if diff := cmp.Diff(smallFacts(), a.Facts()); diff != "" {
-		t.Errorf("facts (-written +read):\n%s", diff)
-	}
-	if again := encode(t, a); !bytes.Equal(file, again) {
-		t.Error("encoding what was decoded gives other bytes")
-	}
+	must.Equal(t, "facts", smallFacts(), a.Facts())
+	again := encode(t, a)
+	must.Hold(t, bytes.Equal(file, again), "encoding what was decoded gives other bytes")
 }
 
 // TestSmallFactsFillEveryField makes sure that the test above sees every field there is.
@@ -106,9 +105,7 @@ func TestSmallFactsFillEveryField(t *testing.T) {
 }
 
 func TestDecodeInvertsEncodeAtFullScale(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads a whole release")
-	}
+	must.Long(t, "reads a whole release")
 	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2024), f1db.Options{}))(t)
 	file := encode(t, a)
 	start := time.Now()
@@ -125,17 +122,14 @@ func TestEmbedded(t *testing.T) {
 	if got := len(f.Seasons); got != 20 || f.Seasons[0].Year != 2007 || f.Seasons[19].Year != 2026 {
 		t.Errorf("%d seasons, from %d to %d; want 20 from 2007 to 2026", got, f.Seasons[0].Year, f.Seasons[got-1].Year)
 	}
-	if got := embedded.Bytes(); got > 3<<20 {
-		t.Errorf("%d bytes, want at most 3 MB", got)
-	}
+	got := embedded.Bytes()
+	must.Hold(t, got <= 3<<20, "%d bytes, want at most 3 MB", got)
 	for i, colour := range map[int]string{17: "#E8002D", 19: "#E80020"} {
 		if got := f.Seasons[i].Colours["ferrari"]; got != colour {
 			t.Errorf("Ferrari's colour of %d is %q", f.Seasons[i].Year, got)
 		}
 	}
-	if f.Source != f1db.Source {
-		t.Errorf("source %q, want %q", f.Source, f1db.Source)
-	}
+	must.Hold(t, f.Source == f1db.Source, "source %q, want %q", f.Source, f1db.Source)
 }
 
 var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
@@ -161,65 +155,57 @@ func unpacked(t testing.TB, file []byte) string {
 	return string(text)
 }
 
+// TestDecodeErrors: a file that is no archive, or a damaged one, is refused with the error in the golden file.
 func TestDecodeErrors(t *testing.T) {
 	file := smallFile(t)
 	text := unpacked(t, file)
 	change := func(old, with string) []byte {
 		t.Helper()
 		changed := strings.Replace(text, old, with, 1)
-		if changed == text {
-			t.Fatalf("the file does not hold %s", old)
-		}
+		must.Require(t, changed != text, "the file does not hold %s", old)
 		return lines(t, changed)
 	}
 	flipped := bytes.Clone(file)
 	flipped[len(flipped)-1] ^= 1 // in the sum at the end
 	season2 := strings.LastIndex(text, `{"year":2025`)
+	said := map[string]string{}
 	for _, test := range []struct {
 		name string
 		file []byte
 		is   error
-		says string
 	}{
-		{"empty", nil, archive.ErrNotArchive, ""},
-		{"other bytes", []byte("hello, world"), archive.ErrNotArchive, ""},
-		{"not JSON", lines(t, "hello\n"), archive.ErrNotArchive, ""},
-		{"other JSON", lines(t, "{}\n"), archive.ErrNotArchive, ""},
-		{"newer version", change(`"version":3`, `"version":4`), archive.ErrVersion, "version 4, want 3"},
-		{"earlier version", change(`"version":3`, `"version":2`), archive.ErrVersion, "version 2, want 3"},
-		{"cut off", file[:len(file)-20], archive.ErrDamaged, ""},
-		{"wrong sum", flipped, archive.ErrDamaged, "CRC"},
-		{"a season missing", lines(t, text[:season2]), archive.ErrDamaged, "season 2 of 2"},
-		{"a season too many", change(`"seasons":2`, `"seasons":1`), archive.ErrDamaged, "more after the last season"},
-		{"a line cut off", lines(t, text[:len(text)-1]), archive.ErrDamaged, "season 2 of 2"},
-		{"a member twice", change(`"driver":"a",`, `"driver":"a","driver":"a",`), archive.ErrDamaged, "season 1 of 2"},
-		{"a time in words", change(`"time":90123`, `"time":"1:30.123"`), archive.ErrDamaged, "season 1 of 2"},
-		{"a time of many years", change(`"time":90123`, `"time":9223372036855`), archive.ErrDamaged, "9223372036855 milliseconds"},
-		{"bad date", change(`"date":"2024-05-26"`, `"date":"26 May"`), archive.ErrDamaged, "26 May"},
-		{"unknown driver", change(`"b":{"id":"b"`, `"z":{"id":"z"`), nil, `unknown driver "b"`},
+		{"empty", nil, archive.ErrNotArchive},
+		{"other bytes", []byte("hello, world"), archive.ErrNotArchive},
+		{"not JSON", lines(t, "hello\n"), archive.ErrNotArchive},
+		{"other JSON", lines(t, "{}\n"), archive.ErrNotArchive},
+		{"newer version", change(`"version":3`, `"version":4`), archive.ErrVersion},
+		{"earlier version", change(`"version":3`, `"version":2`), archive.ErrVersion},
+		{"cut off", file[:len(file)-20], archive.ErrDamaged},
+		{"wrong sum", flipped, archive.ErrDamaged},
+		{"a season missing", lines(t, text[:season2]), archive.ErrDamaged},
+		{"a season too many", change(`"seasons":2`, `"seasons":1`), archive.ErrDamaged},
+		{"a line cut off", lines(t, text[:len(text)-1]), archive.ErrDamaged},
+		{"a member twice", change(`"driver":"a",`, `"driver":"a","driver":"a",`), archive.ErrDamaged},
+		{"a time in words", change(`"time":90123`, `"time":"1:30.123"`), archive.ErrDamaged},
+		{"a time of many years", change(`"time":90123`, `"time":9223372036855`), archive.ErrDamaged},
+		{"bad date", change(`"date":"2024-05-26"`, `"date":"26 May"`), archive.ErrDamaged},
+		{"unknown driver", change(`"b":{"id":"b"`, `"z":{"id":"z"`), nil},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := decode(test.file)
-			if err == nil {
-				t.Fatal("decoded")
-			}
-			if test.is != nil && !errors.Is(err, test.is) {
-				t.Errorf("got %v, want it to be %v", err, test.is)
-			}
-			if !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want it to say %q", err, test.says)
-			}
-		})
+		_, err := decode(test.file)
+		if err == nil || test.is != nil && !errors.Is(err, test.is) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.is)
+		}
+		said[test.name] = strings.ReplaceAll(fmt.Sprint(err), "unable to", "cannot") // the decoder uses both
 	}
+	golden.Inputs(t, "testdata/damaged.txt", said)
 }
 
 // TestEveryPrefixIsDamaged cuts the file at every byte.
 func TestEveryPrefixIsDamaged(t *testing.T) {
 	file := smallFile(t)
 	for n := range file {
-		if _, err := decode(file[:n]); err == nil {
-			t.Fatalf("the first %d of %d bytes were decoded", n, len(file))
-		}
+		_, err := decode(file[:n])
+		must.Require(t, err != nil, "the first %d of %d bytes were decoded", n, len(file))
 	}
 }
 
@@ -228,29 +214,22 @@ func TestEncodeRefusesFineTimes(t *testing.T) {
 	f.Seasons[0].Rounds[0].Results[0].Time++
 	a, err := season.New(f)
 	must.Do(t, err)
-	_, err = archive.Pack(a, archive.Stored{})
-	if err == nil || !strings.Contains(err.Error(), "season 2024: ") || !strings.Contains(err.Error(), `"/rounds/0/sprint_results/0/time"`) {
-		t.Errorf("got %v, want an error that names season and row", err)
-	}
+	golden.Sentence(t, "a time of nanoseconds", must.Err(archive.Encode(a, archive.Stored{})), "unable to", "cannot") // the encoder uses both
 }
 
 func TestFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "facts.zst")
 	a := must.Get(season.New(smallFacts()))(t)
-	stored := must.Get(archive.Pack(a, archive.Stored{}))(t)
+	stored := must.Get(archive.Encode(a, archive.Stored{}))(t)
 	must.Do(t, archive.WriteFile(path, stored))
 	got := must.Get(archive.ReadFile(path))(t)
 	if diff := cmp.Diff(a.Facts(), got.Archive.Facts()); diff != "" {
 		t.Error(diff)
 	}
-	if got.SHA256 != stored.SHA256 {
-		t.Errorf("digest %s, want %s", got.SHA256, stored.SHA256)
-	}
+	must.Hold(t, got.SHA256 == stored.SHA256, "digest %s, want %s", got.SHA256, stored.SHA256)
 	must.Fail(t, "wrote below a file", archive.WriteFile(filepath.Join(path, "below-a-file"), stored))
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("%d files in the folder, error %v; want the archive alone", len(entries), err)
-	}
+	must.Hold(t, err == nil && len(entries) == 1, "%d files in the folder, error %v; want the archive alone", len(entries), err)
 }
 
 func FuzzDecode(f *testing.F) {
@@ -279,26 +258,6 @@ func FuzzDecode(f *testing.F) {
 func TestReadable(t *testing.T) {
 	embedded := must.Get(archive.Embedded())(t)
 	for i, line := range strings.Split(strings.TrimSuffix(unpacked(t, embedded.File()), "\n"), "\n") {
-		if !json.Valid([]byte(line)) || line[0] != '{' {
-			t.Errorf("line %d is not a JSON object", i+1)
-		}
-	}
-}
-
-func BenchmarkDecodeEmbedded(b *testing.B) {
-	embedded := must.Get(archive.Embedded())(b)
-	file := encode(b, embedded.Archive)
-	b.SetBytes(int64(len(file)))
-	for b.Loop() {
-		must.Get(decode(file))(b)
-	}
-}
-
-func BenchmarkDecode75Seasons(b *testing.B) {
-	a, _ := must.Get2(f1db.Import(sourcetest.Path(b, sourcetest.F1DB2024), f1db.Options{}))(b)
-	file := encode(b, a)
-	b.SetBytes(int64(len(file)))
-	for b.Loop() {
-		must.Get(decode(file))(b)
+		must.Hold(t, json.Valid([]byte(line)) && line[0] == '{', "line %d is not a JSON object", i+1)
 	}
 }

@@ -1,6 +1,6 @@
 package archive
 
-// Frames returns a base that has the compressed parts of an archive and none of its seasons, so that Pack writes every
+// Frames returns a base that has the compressed parts of an archive and none of its seasons, so that Encode writes every
 // line and compresses only those that differ.
 func Frames(s Stored) Stored { return Stored{frames: s.frames} }
 

@@ -62,16 +62,16 @@ func (s Stored) Bytes() int64 {
 	return int64(size)
 }
 
-// Pack returns the archive in parts. It takes equal parts from base, which may be zero, because a change is one of a
+// Encode returns the archive in parts. It takes equal parts from base, which may be zero, because a change is one of a
 // single season, and writing and compressing all takes seconds. It keeps times of laps and races to the millisecond, as
 // exactly as any source. A finer time is an error.
-func Pack(a *season.Archive, base Stored) (Stored, error) {
+func Encode(a *season.Archive, base Stored) (Stored, error) {
 	facts := a.Facts()
 	s := Stored{Archive: a, frames: map[string][]byte{}}
 	head := header{Format: format, Version: Version, Seasons: len(facts.Seasons), Facts: facts}
 	lines, err := json.Marshal(&head, spelling)
 	if err != nil {
-		return Stored{}, fmt.Errorf("pack archive: %w", err)
+		return Stored{}, fmt.Errorf("encode archive: %w", err)
 	}
 	compress := compressor()
 	s.add(headerPart, append(lines, '\n'), base, compress)
@@ -84,7 +84,7 @@ func Pack(a *season.Archive, base Stored) (Stored, error) {
 		for i := range seasons {
 			line, err := json.Marshal(&seasons[i], spelling)
 			if err != nil {
-				return Stored{}, fmt.Errorf("pack archive: season %d: %w", seasons[i].Year, err)
+				return Stored{}, fmt.Errorf("encode archive: season %d: %w", seasons[i].Year, err)
 			}
 			lines = append(append(lines, line...), '\n')
 		}
@@ -167,7 +167,7 @@ func read(file []byte) (Stored, error) {
 	return s, s.nameParts()
 }
 
-// nameParts names the parts of a file, which must be those that Pack makes of its seasons.
+// nameParts names the parts of a file, which must be those that Encode makes of its seasons.
 func (s *Stored) nameParts() error {
 	names := []string{headerPart}
 	for name := range seasonParts(s.Archive.Facts().Seasons) {
@@ -206,8 +206,8 @@ func (s Stored) partOf(name string, seasons []season.Season) (part, bool) {
 	return part{}, false
 }
 
-// unpack returns the archive of a list and its frames, and checks every part that base does not have.
-func unpack(l list, frames map[string][]byte, base Stored) (Stored, error) {
+// join returns the archive of a list and its frames, and checks every part that base does not have.
+func join(l list, frames map[string][]byte, base Stored) (Stored, error) {
 	s := Stored{parts: l.Parts, frames: frames}
 	if s.Bytes() == int64(len(embedded)) && bytes.Equal(s.File(), embedded) {
 		return Embedded()

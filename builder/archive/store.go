@@ -112,7 +112,7 @@ func (s *Store) get(ctx context.Context, sum string) (Stored, error) {
 	for i, p := range l.Parts {
 		bySum[p.SHA256] = frames[i]
 	}
-	stored, err := unpack(l, bySum, s.loaded)
+	stored, err := join(l, bySum, s.loaded)
 	if err != nil {
 		return Stored{}, fmt.Errorf("load archive %s: %w", sum, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"path"
@@ -21,6 +20,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -34,7 +34,7 @@ func packed(t *testing.T, base archive.Stored, change func(*season.Facts)) archi
 	facts := smallFacts()
 	change(&facts)
 	a := must.Get(season.New(facts))(t)
-	return must.Get(archive.Pack(a, base))(t)
+	return must.Get(archive.Encode(a, base))(t)
 }
 
 // keys returns the keys of the archives in a store.
@@ -67,31 +67,23 @@ func TestPartsOfASeason(t *testing.T) {
 	must.Do(t, writer.Put(t.Context(), first))
 	must.Get(follower.Load(t.Context()))(t)
 	before := keys(t, inner)
-	if len(before) != 1+3 {
-		t.Errorf("an archive of two seasons: objects %v, want the list and three parts", before)
-	}
+	must.Hold(t, len(before) == 1+3, "an archive of two seasons: objects %v, want the list and three parts", before)
 	rename := func(f *season.Facts) { f.Seasons[1].Rounds[0].Name = "Another Grand Prix" }
 	next := packed(t, first, rename)
 	if whole := packed(t, archive.Stored{}, rename); whole.SHA256 != next.SHA256 || !bytes.Equal(whole.File(), next.File()) {
 		t.Errorf("digest %s with parts of the archive before, %s without", next.SHA256, whole.SHA256)
 	}
 	must.Do(t, writer.Put(t.Context(), next))
-	if after := keys(t, inner); len(after) != len(before)+2 {
-		t.Errorf("after a change of one season: objects %v, want a list and a part more than %v", after, before)
-	}
+	after := keys(t, inner)
+	must.Hold(t, len(after) == len(before)+2, "after a change of one season: objects %v, want a list and a part more than %v", after, before)
 	clear(reads)
 	got := must.Get(follower.Load(t.Context()))(t)
 	must.Equal(t, "reads of a changed archive", map[string]int{".": 1, "archives": 1, "archives/parts": 1}, reads)
-	if diff := cmp.Diff(next.Archive.Facts(), got.Archive.Facts()); diff != "" || got.SHA256 != next.SHA256 {
-		t.Errorf("digest %s, want %s; facts (-want +got):\n%s", got.SHA256, next.SHA256, diff)
-	}
-	if !bytes.Equal(next.File(), got.File()) {
-		t.Error("the file of the loaded archive differs")
-	}
+	diff := cmp.Diff(next.Archive.Facts(), got.Archive.Facts())
+	must.Hold(t, diff == "" && got.SHA256 == next.SHA256, "digest %s, want %s; facts (-want +got):\n%s", got.SHA256, next.SHA256, diff)
+	must.Hold(t, bytes.Equal(next.File(), got.File()), "the file of the loaded archive differs")
 	list, err := follower.List(t.Context())
-	if err != nil || len(list) != 2 || list[0].Bytes+list[1].Bytes == 0 {
-		t.Errorf("list: %+v, %v; want two archives with their sizes", list, err)
-	}
+	must.Hold(t, err == nil && len(list) == 2 && list[0].Bytes+list[1].Bytes != 0, "list: %+v, %v; want two archives with their sizes", list, err)
 }
 
 // Decades that are over share a part.
@@ -105,13 +97,10 @@ func TestPartsOfDecades(t *testing.T) {
 	})
 	must.Do(t, archive.NewStore(store).Put(t.Context(), stored))
 	// The list; the header, the 2000s, the 2010s, and 2020 to 2025.
-	if got := keys(t, store); len(got) != 1+1+2+6 {
-		t.Errorf("%d objects, want 10: %v", len(got), got)
-	}
+	got := keys(t, store)
+	must.Hold(t, len(got) == 1+1+2+6, "%d objects, want 10: %v", len(got), got)
 	again, err := archive.Read(stored.File())
-	if err != nil || again.SHA256 != stored.SHA256 {
-		t.Errorf("its file: digest %s, %v; want %s", again.SHA256, err, stored.SHA256)
-	}
+	must.Hold(t, err == nil && again.SHA256 == stored.SHA256, "its file: digest %s, %v; want %s", again.SHA256, err, stored.SHA256)
 }
 
 // A damaged part is an error that names it, and a part that an earlier release compressed otherwise is the same part.
@@ -138,9 +127,7 @@ func TestDamagedParts(t *testing.T) {
 			}
 			got, err := archive.NewStore(store).Load(t.Context())
 			kept := archive.NewStore(store).Keep(t.Context(), stored)
-			if !errors.Is(err, c.is) || !errors.Is(kept, c.is) {
-				t.Fatalf("load: %v, keep: %v; want %v", err, kept, c.is)
-			}
+			must.Require(t, errors.Is(err, c.is) && errors.Is(kept, c.is), "load: %v, keep: %v; want %v", err, kept, c.is)
 			if c.is == nil && !cmp.Equal(stored.Archive.Facts(), got.Archive.Facts()) {
 				t.Error("it has other facts")
 			}
@@ -211,24 +198,19 @@ func TestCompare(t *testing.T) {
 			got := archive.Compare(before, after)
 			must.Equal(t, "difference", test.want, got)
 			must.Equal(t, "OnlyAdds", test.onlyAdds, got.OnlyAdds())
-			if text := strings.Join(got.Sentences(), "\n"); text != test.sentences {
-				t.Errorf("sentences: got\n%s\nwant\n%s", text, test.sentences)
-			}
+			text := strings.Join(got.Sentences(), "\n")
+			must.Hold(t, text == test.sentences, "sentences: got\n%s\nwant\n%s", text, test.sentences)
 		})
 	}
 }
 
-var update = flag.Bool("update", false, "write seasons.zst from the release")
-
 // TestEmbeddedIsImport makes the embedded seasons again from the release and compares.
 func TestEmbeddedIsImport(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads a whole release")
-	}
+	must.Long(t, "reads a whole release")
 	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{From: 2007, Media: media.Default()}))(t)
 	embedded := must.Get(archive.Embedded())(t)
-	imported := must.Get(archive.Pack(a, archive.Frames(embedded)))(t)
-	if *update {
+	imported := must.Get(archive.Encode(a, archive.Frames(embedded)))(t)
+	if golden.Updates() {
 		// The tool zstd makes the file a quarter smaller than our encoder, and so the binary.
 		file := must.Get(archive.Recompress(imported, func(lines []byte) ([]byte, error) {
 			zstd := exec.Command("zstd", "--ultra", "-22", "--zstd=wlog=23", "--check", "--stdout", "--quiet")

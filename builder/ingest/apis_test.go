@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
@@ -27,9 +25,7 @@ var readBy2024 = []string{"calendar/2024", "standings/drivers/2024", "standings/
 // TestWrongDataOfAPIs: Jolpica and a second API repeat the errors of two years about Austria 2024, the day
 // after the race. Readers see the last version, and the operator sees the error.
 func TestWrongDataOfAPIs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: takes some seconds")
-	}
+	must.Long(t, "takes some seconds")
 	first, jolpicaAPI := fromJolpica(t, true)
 	second, herald := fromHerald(t, true)
 	s := inAustria(t, first, second)
@@ -42,9 +38,7 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		}
 	}
 	before := s.bodies(t, readBy2024...)
-	if !strings.Contains(before["results/2024"], strconv.Itoa(austriaKey)) {
-		t.Fatal("the result of Austria is not published")
-	}
+	must.Show(t, "results/2024", before["results/2024"], strconv.Itoa(austriaKey))
 	sentences, port := map[string]string{}, regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	for _, test := range []struct {
 		incident string
@@ -100,12 +94,8 @@ func TestWrongDataOfAPIs(t *testing.T) {
 			api.Instead(nil)
 			api.Rewrite(nil)
 			herald.tellOfAustria(t, now, nil)
-			if !changed {
-				t.Fatalf("no answer has %s", test.was)
-			}
-			if diff := cmp.Diff(before, s.bodies(t, readBy2024...)); diff != "" {
-				t.Errorf("readers see something else (-before +now):\n%s", diff)
-			}
+			must.Require(t, changed, "no answer has %s", test.was)
+			must.Equal(t, "what readers see", before, s.bodies(t, readBy2024...))
 			state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, asked))(t)
 			said := append([]string{state.Reason}, state.Notes...) // the reason, the notes and the lines
 			for _, c := range state.Held {
@@ -118,9 +108,7 @@ func TestWrongDataOfAPIs(t *testing.T) {
 					said = append(said, fmt.Sprint(c.Lines))
 				}
 			}
-			if state.Fault != test.fault {
-				t.Errorf("the operator sees the fault %q and %q; want %q", state.Fault, said, test.fault)
-			}
+			must.Hold(t, state.Fault == test.fault, "the operator sees the fault %q and %q; want %q", state.Fault, said, test.fault)
 			sentences[test.incident] = port.ReplaceAllString(strings.Join(said, "\n"), "127.0.0.1")
 			for name, fault := range report.Faults {
 				if name != asked {
@@ -130,11 +118,8 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		})
 	}
 	golden.Inputs(t, "testdata/wrong_data_of_apis.golden", sentences)
-	for _, target := range jolpicaAPI.Requests() {
-		if strings.Contains(target, "/laps") || strings.Contains(target, "/pitstops") {
-			t.Errorf("asked for %s, which may be missing for weeks", target)
-		}
-	}
+	// Laps and pit stops may be missing for weeks.
+	must.Hide(t, "the requests", strings.Join(jolpicaAPI.Requests(), "\n"), "/laps", "/pitstops")
 }
 
 // incident is an event at an upstream in 2025 or 2026 with its effect here. Rows with the same effect
@@ -149,6 +134,8 @@ type incident struct {
 const (
 	unchanged = "the facts before"
 	here      = "builder/ingest/incidents_test.go"
+	inSmall   = "builder/ingest/small_test.go"
+	inLies    = "builder/ingest/lies_test.go"
 	apis      = "builder/ingest/apis_test.go"
 	compared  = "builder/ingest/crosscheck_test.go"
 	seasons   = "deploy/service/season_test.go"
@@ -156,35 +143,35 @@ const (
 )
 
 var incidents = []incident{
-	{"2025-04-04", "everybody is refused for asking too often", unchanged, "throttled; asked again later", "TestOutagesOfTheSource: everybody gets 429", here},
-	{"2025-08-02", "connections are refused", unchanged, "unreachable; asked again later", "TestOutagesOfTheSource: connections are refused", here},
-	{"2025-11-02", "503 in plain text for days", unchanged, "unreachable, since when", "TestOutagesOfTheSource: 503 in plain text", here},
-	{"2025-11-07", "401 long after a session", unchanged, "refused; asked on the slow clock", "TestOutagesOfTheSource: 401 long after", here},
-	{"2025-11-09, 2026-06-01", "504 with a page of nginx", unchanged, "unreachable", "TestOutagesOfTheSource: 504 of nginx", here},
-	{"2025-12-05, 2026-03-15", "502 while it is said to be mended", unchanged, "unreachable", "TestOutagesOfTheSource: 502 while", here},
+	{"2025-04-04", "everybody is refused for asking too often", unchanged, "throttled; asked again later", "TestSmallFaults: 429", inSmall},
+	{"2025-08-02", "connections are refused", unchanged, "unreachable; asked again later", "TestSmallFaults: a connection that ends", inSmall},
+	{"2025-11-02", "503 in plain text for days", unchanged, "unreachable, since when", "TestSmallFaults: 503", inSmall},
+	{"2025-11-07", "401 long after a session", unchanged, "refused; asked on the slow clock", "TestSmallFaults: 401", inSmall},
+	{"2025-11-09, 2026-06-01", "504 with a page of nginx", unchanged, "unreachable", "TestSmallFaults: 503", inSmall},
+	{"2025-12-05, 2026-03-15", "502 while it is said to be mended", unchanged, "unreachable", "TestSmallFaults: 503", inSmall},
 	{"2026-03-21", "403 at the start of the service", "the seasons that the store has", "refused; the service runs", "TestStartWithoutASource", here},
-	{"2026-06-07", "403 under load", unchanged, "refused; asked on the slow clock", "TestOutagesOfTheSource: 403 under the load", here},
-	{"2025-10-18", "200 with nothing in it", unchanged, "malformed", "TestOutagesOfTheSource: nothing at all", here},
-	{"2026-03-07", "404 where there was data", unchanged, "refused", "TestOutagesOfTheSource: 404 where", here},
-	{"2026-07-02", "keys that no schema had", unchanged, "nothing", "TestHarmlessOddities: four keys", here},
-	{"2026-03-08", "no grid", unchanged, "nothing", "TestHarmlessOddities: no grid", here},
-	{"2026-03-08", "no pit stops, no laps", unchanged, "nothing", "TestHarmlessOddities: no pit stops", here},
-	{"2025-03-16, 2026-03-06", "the time of a retirement makes no sense", unchanged, "a note", "TestHarmlessOddities: the time of a retirement", here},
-	{"2026-06-29", "every pit stop twice", unchanged, "nothing", "TestHarmlessOddities: every pit stop twice", here},
-	{"2026-03-14", "two rounds are deleted, 19 renumbered", "postponed a day later, under the same keys", "the events in the ledger, by the source", "TestRoundTakenOffAndBack", here},
-	{"2026-03-07", "a cancelled round has no number", "keys that stay", "nothing", "TestRoundTakenOffAndBack", here},
+	{"2026-06-07", "403 under load", unchanged, "refused; asked on the slow clock", "TestSmallFaults: 403", inSmall},
+	{"2025-10-18", "200 with nothing in it", unchanged, "malformed", "TestLies: nothing at all", inLies},
+	{"2026-03-07", "404 where there was data", unchanged, "refused", "TestSmallFaults: 404", inSmall},
+	{"2026-07-02", "keys that no schema had", unchanged, "nothing", "TestLies: a key that nobody knows", inLies},
+	{"2026-03-08", "no grid", unchanged, "nothing", "TestLies: the result", inLies},
+	{"2026-03-08", "no pit stops, no laps", unchanged, "nothing", "TestLies: the result", inLies},
+	{"2025-03-16, 2026-03-06", "the time of a retirement makes no sense", unchanged, "a note", "TestLies: a time that is none", inLies},
+	{"2026-06-29", "every pit stop twice", unchanged, "nothing", "TestLies: every pit stop twice", inLies},
+	{"2026-03-14", "two rounds are deleted, 19 renumbered", "postponed a day later, under the same keys", "the events in the ledger, by the source", "TestSeason2026", seasons},
+	{"2026-03-07", "a cancelled round has no number", "keys that stay", "nothing", "TestSeason2026", seasons},
 	{"2026-05-02", "Miami starts three hours earlier, on the day", "the new start at the next poll", "the move in the ledger, by the source", "TestSeason2026", seasons},
-	{"2026-05-04", "a start moves onto another round", unchanged, "a change waits at gate start", "TestWrongData: a start moved onto another round", here},
+	{"2026-05-04", "a start moves onto another round", unchanged, "a change waits at gate start", "TestLies: a start moves onto another round", inLies},
 	{"2026-07-26", "Bahrain is back, elsewhere, as round 16", "scheduled, under its old key, in the other country", "the reinstatement in the ledger", "TestSeason2026", seasons},
-	{"2026-05-03", "two drivers in P9, one of them disqualified", unchanged, "a change waits at gate positions", "TestWrongData: two drivers in P9", here},
-	{"2026-06-12", "a place is corrected without its points", unchanged, "a change waits at gate points", "TestWrongData: P6 with nine points", here},
+	{"2026-05-03", "two drivers in P9, one of them disqualified", unchanged, "a change waits at gate positions", "TestLies: a place is there twice", inLies},
+	{"2026-06-12", "a place is corrected without its points", unchanged, "a change waits at gate points", "TestLies: points of another place", inLies},
 	{"2026-06-07", "a podium changes, and changes back", "each revision once it has stood; the pick stays", "the revisions, with their reasons", "TestSeason2026", seasons},
-	{"2026-09-13", "standings are behind the results", "the sum of the results", "which rows differ", "TestHarmlessOddities: standings that are behind", here},
-	{"2025-08-05", "a disqualified winner keeps the points", unchanged, "a change waits at gate outcome", "TestWrongData: a disqualified driver", here},
-	{"2025-09", "two cars in one slot of a grid", unchanged, "a change waits at gate positions", "TestWrongData: a grid with two cars", here},
-	{"2026-08-21", "a driver twice in a session", unchanged, "a change waits at gate once", "TestWrongData: a driver twice", here},
+	{"2026-09-13", "standings are behind the results", "the sum of the results", "which rows differ", "TestLies: the standings differ", inLies},
+	{"2025-08-05", "a disqualified winner keeps the points", unchanged, "a change waits at gate outcome", "TestLies: a disqualified driver", inLies},
+	{"2025-09", "two cars in one slot of a grid", unchanged, "a change waits at gate positions", "TestGridOfOneSource: a starting grid with two cars", compared},
+	{"2026-08-21", "a driver twice in a session", unchanged, "a change waits at gate once", "TestLies: a driver is there twice", inLies},
 	{"2025-11-22", "Las Vegas moves into the past on race day", "the start that was valid", "a change waits at gate start", "TestLasVegas2025", weekends},
-	{"2025-04-13", "a start of 900", unchanged, "a change waits at gate unread", "TestWrongData: a time of 900", here},
+	{"2025-04-13", "a start of 900", unchanged, "a change waits at gate unread", "TestLies: a start of 900", inLies},
 	{"2025-08-31", "the leading driver has another identifier", "one driver", "the renaming in the ledger", "TestSeasons2025And2026", seasons},
 
 	{"2026-09-06", "the Spanish Grand Prix is shown with the map of Catalunya", "Madrid, and Catalunya as another round", "nothing", "TestCalendarAsItIs: Catalunya and Madrid", here},
@@ -229,10 +216,7 @@ the real client, or gives the same facts through a source of its own, and reads 
 			continue
 		}
 		name, of, _ := strings.Cut(i.test, ": ")
-		source := must.Get(os.ReadFile("../../" + i.file))(t)
-		if !strings.Contains(string(source), "func "+name+"(") || !strings.Contains(string(source), of) {
-			t.Errorf("%s: %s has no %s", i.what, i.file, i.test)
-		}
+		must.Show(t, i.file, string(must.Get(os.ReadFile("../../"+i.file))(t)), "func "+name+"(", of)
 		fmt.Fprintf(&doc, "| %s | %s | %s | %s | %s |\n", i.date, i.what, i.readers, i.operator, i.test)
 	}
 	doc.WriteString(`

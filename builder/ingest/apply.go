@@ -60,9 +60,9 @@ func (g *Ingest) applyOnce(ctx context.Context, now time.Time, documents []assem
 	outcome.Archive = current.SHA256
 	// The ledger first, because it alone says when lights go out. After a crash here the next run
 	// finds the events and goes on.
-	events, err := g.decide(ctx, now, &out, states)
-	outcome.Events = append(outcome.Events, events...)
-	if err != nil {
+	events, stale, err := g.decide(ctx, now, &out, states)
+	outcome.Events, outcome.Held = append(outcome.Events, events...), out.Held
+	if err != nil || stale {
 		return false, err
 	}
 	next, err := packChanges(current, &out)
@@ -141,7 +141,7 @@ func (a *assembled) holds(in inputs) bool { return a.inputs == in && !waitForClo
 func waitForClock(held []assemble.Proposal) bool {
 	return slices.ContainsFunc(held, func(c assemble.Proposal) bool {
 		return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool {
-			return r.Gate == assemble.EarlyGate || r.Gate == assemble.StartGate
+			return r.Gate == assemble.EarlyGate || r.Gate == assemble.StartGate || r.Gate == assemble.LedgerGate
 		})
 	})
 }
@@ -204,9 +204,15 @@ func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents [
 		return g.assembled.out, nil
 	}
 	before := len(faults)
-	out, err := g.assemble(now, current.Archive.Facts(), documents, trial{g.manual, g.Ledger.Fold().Aliases(), g.log.accepted}, faults)
+	out, err := g.assemble(now, current.Archive.Facts(), documents, trial{manual: g.manual, aliases: g.Ledger.Fold().Aliases(), accepted: g.log.accepted}, faults)
 	if err != nil {
 		return out, err
+	}
+	for _, c := range out.Held {
+		known := slices.ContainsFunc(g.assembled.out.Held, func(b assemble.Proposal) bool { return b.ID == c.ID })
+		if c.Source == assemble.ManualSource && !known {
+			g.Log.Warn("facts that a person entered are held", "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block, "gate", c.Refused[0].Gate, "reason", c.Refused[0].Reason)
+		}
 	}
 	g.assembled = assembled{in, out, g.assembled.times + 1}
 	if len(faults) > before {
@@ -215,26 +221,39 @@ func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents [
 	return out, nil
 }
 
-// assemble judges the documents and the manual entries against the archive in use. A document that
-// is withheld is left out: it is a fault, and a held proposal.
+// assemble judges the documents and the manual entries against the archive in use. It leaves out each
+// withheld document, as a fault and a held proposal. It holds a change if the ledger refuses its event.
 func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assemble.Document, people trial, faults map[string]error) (assemble.Output, error) {
 	decided := g.Ledger.Fold()
 	first, last := people.manual.documents()
-	out, err := assemble.Assemble(assemble.Input{
-		Current: current, Documents: slices.Concat([]assemble.Document{first}, documents, []assemble.Document{last}),
-		Accepted: people.accepted, Aliases: people.aliases, Named: people.manual.named, Released: people.manual.releases(g.log.manual),
-		Now: now, Headshots: g.headshots, Since: decided.OpenedAt().UTC().Year() - 1,
-		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
-	})
-	var withheld *assemble.WithheldError
-	if errors.As(err, &withheld) {
-		name := withheld.Proposal.Source
-		faults[name] = &source.Fault{Kind: source.Malformed, Err: err}
-		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == name })
-		out, err = g.assemble(now, current, rest, people, faults)
-		out.Held = append(out.Held, withheld.Proposal)
+	refused := make(map[string]string)
+	var left []assemble.Proposal // the withheld documents
+	for {
+		out, err := assemble.Assemble(assemble.Input{
+			Current: current, Documents: slices.Concat([]assemble.Document{first}, documents, []assemble.Document{last}),
+			Accepted: people.accepted, Refused: refused, Aliases: people.aliases, Named: people.manual.named, Released: people.manual.releases(g.log.manual),
+			Now: now, Headshots: g.headshots, Since: decided.OpenedAt().UTC().Year() - 1,
+			Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
+		})
+		var withheld *assemble.WithheldError
+		if errors.As(err, &withheld) {
+			name := withheld.Proposal.Source
+			faults[name] = &source.Fault{Kind: source.Malformed, Err: err}
+			documents = slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == name })
+			left = append(left, withheld.Proposal)
+			continue
+		}
+		known := len(refused)
+		for _, d := range slices.Concat(renamedDrivers(&out), g.recoded(&out), movedStarts(&out, people.manual, decided)) {
+			if refusal := d.refusal(decided, now); refusal != nil {
+				refused[d.about.ID] = refusal.Err.Error()
+			}
+		}
+		if err != nil || len(refused) == known {
+			out.Held = append(out.Held, left...)
+			return out, err
+		}
 	}
-	return out, err
 }
 
 // decidedOf returns the decisions of the ledger about a round.
@@ -270,7 +289,7 @@ func packChanges(current archive.Stored, out *assemble.Output) (archive.Stored, 
 	if err != nil {
 		return archive.Stored{}, fmt.Errorf("ingest: %w", err)
 	}
-	return archive.Pack(next, current)
+	return archive.Encode(next, current)
 }
 
 // sameThings reports whether names, colours and portraits are equal.
@@ -331,7 +350,7 @@ func logged(applied []assemble.Proposal) []assemble.Proposal {
 func (g *Ingest) logActor(applied []assemble.Proposal, documents []assemble.Document) string {
 	switch {
 	case len(applied) > 0:
-		return g.actor(applied[0])
+		return g.manual.actor(applied[0])
 	case len(documents) > 0:
 		return ledger.SourceActor(documents[0].Source, short(documents[0].Revision))
 	}
@@ -339,8 +358,8 @@ func (g *Ingest) logActor(applied []assemble.Proposal, documents []assemble.Docu
 }
 
 // actor returns the person or the source that makes a proposal.
-func (g *Ingest) actor(c assemble.Proposal) string {
-	if entry := g.manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
+func (l *ManualLog) actor(c assemble.Proposal) string {
+	if entry := l.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 		return entry.Actor
 	}
 	return ledger.SourceActor(c.Source, short(c.Revision))

@@ -2,7 +2,6 @@ package ingest_test
 
 import (
 	stdcmp "cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
-	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/must"
@@ -104,9 +102,7 @@ func swapped(r *season.Round) {
 // TestGridOfOneSource: a pick is made on the grid that only one source has, if its terms are accepted. Otherwise
 // the grid is unlicensed. A grid with two cars in a slot waits for a person.
 func TestGridOfOneSource(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: takes eight seconds")
-	}
+	must.Long(t, "takes eight seconds")
 	for _, test := range []struct {
 		what     string
 		accepted bool
@@ -173,9 +169,7 @@ func swappedByJolpica(target, body string) string {
 // drivers. Once the sources agree, the result is verified. If both change the podium weeks later, and
 // change it back, each change is a revision once it is stable, and the pick stays.
 func TestDisagreementHoldsVerification(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: takes five seconds")
-	}
+	must.Long(t, "takes five seconds")
 	first, firstAPI := fromJolpica(t, true)
 	second, herald := fromHerald(t, false)
 	change := swapped // a penalty that the one has and the other has not
@@ -207,16 +201,13 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 	step(-5 * time.Minute)
 	before := s.bodies(t, readBy2024...)
 	pick, _ := record()
-	if pick.Prediction.Winner == "" {
-		t.Fatal("there is no pick")
-	}
+	must.Require(t, pick.Prediction.Winner != "", "there is no pick")
 	for _, after := range []time.Duration{4 * time.Hour, 7 * time.Hour, 30 * time.Hour} {
 		step(after)
 	}
 	for _, path := range []string{"results/2024", "predictions/2024", "standings/drivers/2024", "standings/constructors/2024"} {
-		if diff := cmp.Diff(before[path], s.bodies(t, path)[path]); diff != "" {
-			t.Errorf("of a result against which a source stands %s is published:\n%s", path, diff)
-		}
+		diff := cmp.Diff(before[path], s.bodies(t, path)[path])
+		must.Hold(t, diff == "", "of a result against which a source stands %s is published:\n%s", path, diff)
 	}
 	state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, "herald"))(t)
 	want := []assemble.Line{
@@ -257,36 +248,6 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			if row.Position == 2 && (row.Driver != test.podium.P2 || row.Points != 18) {
 				t.Errorf("%s: second of the published race is %+v, want %s with 18 points", test.what, row, test.podium.P2)
 			}
-		}
-	}
-}
-
-// TestCrossChecksThatFail: while one source is down and the other refuses, their last documents stay
-// and nothing changes. The refusing source is polled again on the slow clock.
-func TestCrossChecksThatFail(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: takes some seconds")
-	}
-	first, jolpicaAPI := fromJolpica(t, true)
-	second, herald := fromHerald(t, false)
-	s := inAustria(t, first, second)
-	s.step(t, austria.Add(4*time.Hour))
-	before := must.Get(s.Archives.Load(t.Context()))(t)
-	jolpicaAPI.Instead(sourcetest.Answer(504, "text/html", "<html>504 Gateway Time-out</html>"))
-	herald.down = &source.Fault{Kind: source.Refused, Status: 401, Err: errors.New("session in progress")}
-	now := austria.Add(5 * time.Hour)
-	report := s.step(t, now)
-	if len(report.Faults) != 2 {
-		t.Errorf("faults %v, want one of each source", report.Faults)
-	}
-	after, err := s.Archives.Load(t.Context())
-	if err != nil || after.SHA256 != before.SHA256 {
-		t.Errorf("the archive went from %.12s to %.12s, error %v", before.SHA256, after.SHA256, err)
-	}
-	for name, want := range map[string]time.Duration{"jolpica": 30 * time.Second, "herald": 30 * time.Minute} {
-		state := must.Get(ingest.LoadPollState(t.Context(), s.ingest.Store, name))(t)
-		if got := state.Next.Sub(now); got != want {
-			t.Errorf("%s is asked again after %s, want %s: %s", name, got, want, state.Reason)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/builder/source"
 )
 
 // lostAfter is the shortest absence of a round, in two revisions of its source, that postpones the
@@ -18,36 +20,60 @@ const lostAfter = 24 * time.Hour
 
 // decision are the events of one driver or round that follow from an assembly.
 type decision struct {
-	what   string // in errors: the event and its subject
+	what   string            // in errors: the event and its subject
+	about  assemble.Proposal // is held if the ledger refuses the events; of the change of a block it has the ID alone
 	actor  string
 	events func(*ledger.Fold) []ledger.Event // by the current state of the ledger; none if it has them
-	// entered marks a start that a person entered. The ledger may refuse it.
-	entered bool
+}
+
+// refusal returns the reason why the ledger refuses the events, nil if it takes them.
+func (d *decision) refusal(decided *ledger.Fold, now time.Time) (refused *ledger.RefusedError) {
+	events := d.events(decided)
+	for i := range events {
+		events[i].Actor = d.actor
+	}
+	_, err := decided.Trial(now, events)
+	_ = errors.As(err, &refused)
+	return refused
+}
+
+// ofRound returns a decision about a whole round.
+func ofRound(what string, year int, gp season.GrandPrixID, src, revision string) decision {
+	return decision{what: what, about: assemble.Proposal{
+		ID: source.Sum([]byte(what))[:12], Year: year, GrandPrix: gp, Block: assemble.Calendar, Source: src, Revision: revision,
+		Lines: []assemble.Line{{About: "round", Is: what}},
+	}}
 }
 
 // decide appends the events that follow from an assembly: renamed drivers, moved starts, rounds that
 // a source has dropped, and rounds that are back. It returns the appended events.
-func (g *Ingest) decide(ctx context.Context, now time.Time, out *assemble.Output, states []PollState) ([]ledger.Event, error) {
+//
+// The ledger may refuse each of them. An event of a round is then left out, and held in out. The block of another event is
+// applied in out, which is stale: the ledger or the clock has moved on since the assembly. The next one holds the block.
+func (g *Ingest) decide(ctx context.Context, now time.Time, out *assemble.Output, states []PollState) (appended []ledger.Event, stale bool, err error) {
 	decided := g.Ledger.Fold()
-	var appended []ledger.Event
-	for _, d := range slices.Concat(renamedDrivers(out), g.recoded(out), g.movedStarts(out, decided), postponedRounds(now, out, states, decided), reinstated(now, out, decided)) {
+	blocks := slices.Concat(renamedDrivers(out), g.recoded(out), movedStarts(out, g.manual, decided))
+	for i, d := range slices.Concat(blocks, postponedRounds(now, out, states, decided), reinstated(now, out, decided)) {
 		events, err := g.fresh.Append(ctx, now, d.actor, func(s *ledger.Fold) ([]ledger.Event, error) { return d.events(s), nil })
 		appended = append(appended, events...)
-		if refused := (*ledger.RefusedError)(nil); errors.As(err, &refused) && d.entered {
-			g.Log.Warn("the ledger refuses a start that a person entered", "event", d.what, "err", err)
-			continue
-		}
-		if err != nil {
-			return appended, fmt.Errorf("ingest: %s: %w", d.what, err)
+		switch refused := (*ledger.RefusedError)(nil); {
+		case errors.As(err, &refused) && i < len(blocks):
+			g.assembled.inputs = inputs{}
+			return appended, true, nil
+		case errors.As(err, &refused):
+			d.about.Refused = []assemble.Refusal{{Gate: assemble.LedgerGate, Reason: refused.Err.Error()}}
+			out.Held = append(slices.Clip(out.Held), d.about)
+		case err != nil:
+			return appended, false, fmt.Errorf("ingest: %s: %w", d.what, err)
 		}
 	}
-	return appended, nil
+	return appended, false, nil
 }
 
 func renamedDrivers(out *assemble.Output) (all []decision) {
 	for _, r := range out.Renames {
 		all = append(all, decision{
-			what: fmt.Sprintf("rename driver %s to %s", r.From, r.To), actor: ledger.SourceActor(r.Source, short(r.Revision)),
+			what: fmt.Sprintf("rename driver %s to %s", r.From, r.To), about: assemble.Proposal{ID: r.ID()}, actor: ledger.SourceActor(r.Source, short(r.Revision)),
 			events: func(s *ledger.Fold) []ledger.Event {
 				if s.Aliases()[r.From] == r.To {
 					return nil
@@ -69,7 +95,7 @@ func (g *Ingest) recoded(out *assemble.Output) (all []decision) {
 			}
 		}
 		all = append(all, decision{
-			what: fmt.Sprintf("change the code %s of %s", c.From, c.Driver), actor: actor,
+			what: fmt.Sprintf("change the code %s of %s", c.From, c.Driver), about: assemble.Proposal{ID: c.Proposal}, actor: actor,
 			events: func(s *ledger.Fold) []ledger.Event {
 				if s.Recoded(c.Year, c.Driver) == c.To {
 					return nil // a run that crashed before it replaced the archive
@@ -83,18 +109,18 @@ func (g *Ingest) recoded(out *assemble.Output) (all []decision) {
 
 // movedStarts moves the rounds with an applied start that is not the valid one. A released start is left
 // out: the ledger has its own event for the release.
-func (g *Ingest) movedStarts(out *assemble.Output, decided *ledger.Fold) (all []decision) {
+func movedStarts(out *assemble.Output, manual *ManualLog, decided *ledger.Fold) (all []decision) {
 	for _, c := range out.Applied {
 		key, ok := decided.Key(c.Year, c.GrandPrix)
 		if c.Block != assemble.Start || c.New || c.Released || !ok {
 			continue
 		}
 		start, reason := startOf(&out.Facts, c.Year, c.GrandPrix), "the source has another start"
-		if entry := g.manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
-			reason = entry.Reason
+		if entry := manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
+			reason = cmp.Or(entry.Reason, "a person entered another start") // the entry of a trial has no reason yet
 		}
 		all = append(all, decision{
-			what: fmt.Sprintf("move %d", key), actor: g.actor(c), entered: c.Source == assemble.ManualSource,
+			what: fmt.Sprintf("move %d", key), about: assemble.Proposal{ID: c.ID}, actor: manual.actor(c),
 			events: func(s *ledger.Fold) []ledger.Event {
 				record, _ := s.Record(key)
 				valid := record.Start(c.Was)
@@ -120,18 +146,18 @@ func postponedRounds(now time.Time, out *assemble.Output, states []PollState, de
 			if !ok || m.Revision == state.Revision || now.Sub(m.Since) < lostAfter {
 				continue
 			}
-			all = append(all, decision{
-				what: fmt.Sprintf("postpone %d", key), actor: ledger.SourceActor(state.Source, short(state.Revision)),
-				events: func(s *ledger.Fold) []ledger.Event {
-					record, _ := s.Record(key)
-					facts, _ := out.Facts.Round(m.Year, m.GrandPrix)
-					verified := record.Result() != nil || facts.Finished() && s.Vouches(m.Year, m.GrandPrix, facts.ResultKnownAt())
-					if verified || record.Override.Status != ledger.AsPlanned || record.Override.ByPerson {
-						return nil
-					}
-					return record.Postpone(record.Start(startOf(&out.Facts, m.Year, m.GrandPrix)), "the source no longer has the round")
-				},
-			})
+			d := ofRound(fmt.Sprintf("postpone %d", key), m.Year, m.GrandPrix, state.Source, state.Revision)
+			d.actor = ledger.SourceActor(state.Source, short(state.Revision))
+			d.events = func(s *ledger.Fold) []ledger.Event {
+				record, _ := s.Record(key)
+				facts, _ := out.Facts.Round(m.Year, m.GrandPrix)
+				verified := record.Result() != nil || facts.Finished() && s.Vouches(m.Year, m.GrandPrix, facts.ResultKnownAt())
+				if verified || record.Override.Status != ledger.AsPlanned || record.Override.ByPerson {
+					return nil
+				}
+				return record.Postpone(record.Start(startOf(&out.Facts, m.Year, m.GrandPrix)), "the source no longer has the round")
+			}
+			all = append(all, d)
 		}
 	}
 	return all
@@ -148,19 +174,20 @@ func reinstated(now time.Time, out *assemble.Output, decided *ledger.Fold) (all 
 			continue
 		}
 		last := changes[len(changes)-1]
-		if !ledger.IsSource(last.Actor) {
+		src, revision, ok := ledger.SourceOf(last.Actor)
+		if !ok {
 			continue
 		}
-		all = append(all, decision{
-			what: fmt.Sprintf("reinstate %d", record.Key), actor: last.Actor,
-			events: func(s *ledger.Fold) []ledger.Event {
-				latest, _ := s.Record(record.Key)
-				if !dropped(&latest) {
-					return nil
-				}
-				return []ledger.Event{latest.Reinstate(start, "the source has the round again")}
-			},
-		})
+		d := ofRound(fmt.Sprintf("reinstate %d", record.Key), record.Year, record.GrandPrix, src, revision)
+		d.actor = last.Actor
+		d.events = func(s *ledger.Fold) []ledger.Event {
+			latest, _ := s.Record(record.Key)
+			if !dropped(&latest) {
+				return nil
+			}
+			return []ledger.Event{latest.Reinstate(start, "the source has the round again")}
+		}
+		all = append(all, d)
 	}
 	return all
 }

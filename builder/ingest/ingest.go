@@ -175,7 +175,7 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 	var held []string
 	for _, state := range states {
 		for _, c := range state.Held {
-			if c.ID == id && c.Refused[0].Gate == assemble.UnreadGate {
+			if gate := c.Refused[0].Gate; c.ID == id && (gate == assemble.UnreadGate || gate == assemble.LedgerGate) {
 				return c, fmt.Errorf("accept %s: %s; enter the facts by hand, or wait for the next revision", id, c.Refused[0].Reason)
 			}
 			if c.ID == id {

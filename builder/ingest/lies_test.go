@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
@@ -127,6 +129,8 @@ var (
 	alpsResult, bayResult, capeResult = raceFolder("alps") + "race-results.yml", raceFolder("bay") + "race-results.yml", raceFolder("cape") + "race-results.yml"
 	alpsQualifying, capeQualifying    = raceFolder("alps") + "qualifying-results.yml", raceFolder("cape") + "qualifying-results.yml"
 	good                              = string(raced("anna-arno", "bert-berg", "carl-coda"))
+	bayStops                          = raceFolder("bay") + "pit-stops.yml"
+	stops                             = []byte(smallRow(1, "anna-arno", "rosso", "  stop: 1\n  lap: 20\n  time: \"23.000\"\n"))
 	anna, bert, carl                  = "src/data/drivers/anna-arno.yml", "src/data/drivers/bert-berg.yml", "src/data/drivers/carl-coda.yml"
 )
 
@@ -159,6 +163,7 @@ var lies = []lie{
 	{what: "lines with carriage returns", change: swap(alpsResult, "\n", "\r\n"), want: "nothing"},
 	{what: "a time that is none", change: put(capeResult, of("time: \"1:30:01.000\"", "time: soon")), want: "applied notice"},
 	{what: "a longer course", change: swap(raceFolder("dale")+"race.yml", "courseLength: 4.5", "courseLength: 4.6"), want: "applied"},
+	{what: "every pit stop twice", change: put(bayStops, slices.Concat(stops, stops)), want: "nothing"},
 	// Rounds.
 	{what: "a new round in the past", change: another("gulf", "2030-04-01"), want: "waits past"},
 	{what: "a new round in the past with a result", change: all(another("gulf", "2030-04-01"), put("src/data/seasons/2030/races/09-gulf/race-results.yml", []byte(good))), want: "waits past"},
@@ -204,6 +209,17 @@ var lies = []lie{
 	{what: "a verified result is empty", change: put(bayResult, nil), want: "notice"},
 	{what: "a verified result is gone", change: without(bayResult), want: "notice"},
 	{what: "a season is gone", change: all(without("src/data/seasons/2030/"), another("alps-again", "2031-03-10")), want: "applied notice"},
+	{what: "points with a comma", change: put(capeResult, of("points: 25", "points: 12,5")), want: "waits unread"},
+	{what: "a word for a place", change: put(capeResult, of("position: 3", "position: third")), want: "waits unread"},
+	{what: "a word for a number", change: put(capeResult, of("driverNumber: 2", "driverNumber: two")), want: "waits unread"},
+	{what: "a disqualified driver who keeps the points", change: put(capeResult, of("position: 3\n", "position: DSQ\n")), want: "waits outcome"},
+	{what: "a place in qualifying that nobody has", change: put(capeQualifying, []byte(strings.Replace(string(qualified()), "position: 3", "position: 9", 1))), want: "waits positions"},
+	{what: "markup in the reason of a retirement", change: put(capeResult, of("position: 3\n", "position: DNF\n", "  points: 15\n", "  reasonRetired: \"<img src=x>\"\n")), want: "waits unread"},
+	{what: "a name that turns the writing around", change: swap(anna, "name: Anna Arno", `name: "Anna \u202eArno"`), want: "waits unread"},
+	{what: "a list for a first name", change: swap(anna, "firstName: Anna", "firstName: [Anna]"), want: "waits unread"},
+	{what: "a round below zero", change: swap(raceFolder("dale")+"race.yml", "round: 4", "round: -4"), want: "waits unread"},
+	{what: "a calendar entry that is no YAML", change: swap(raceFolder("dale")+"race.yml", "id: ", "id: ["), want: "waits unread"},
+	{what: "an unknown circuit", change: swap(raceFolder("alps")+"race.yml", "circuitId: ring", "circuitId: nowhere"), want: "waits unread"},
 	// Whole documents.
 	{what: "the source steps back", change: without(capeResult), committed: -time.Hour, want: "waits back"},
 	{what: "the source steps back to an earlier result", change: put(bayResult, raced("carl-coda", "bert-berg", "anna-arno")), committed: -24 * time.Hour, want: "waits back"},
@@ -232,12 +248,11 @@ var lies = []lie{
 	{what: "nothing at all", answer: page(200, "application/x-gzip", ""), want: "refused"},
 }
 
-// TestLies tells every lie to an ingest that polls it over loopback. With GRIDCAST_LIES, the path of the
-// program, it tells them to gridcast serve instead.
+// TestLies tells every lie to an ingest that polls it over loopback. The golden file has the sentences that the operator
+// reads. Nobody can accept a value that cannot be read, and the next good revision ends it. With GRIDCAST_LIES, the path of
+// the program, it tells the lies to gridcast serve instead.
 func TestLies(t *testing.T) {
-	if len(lies) < 60 {
-		t.Errorf("there are %d lies, want at least 60", len(lies))
-	}
+	must.Hold(t, len(lies) >= 60, "there are %d lies, want at least 60", len(lies))
 	truth := newSmall(t)
 	files := smallFiles()
 	tell := func(at time.Time, more map[string][]byte) {
@@ -252,14 +267,15 @@ func TestLies(t *testing.T) {
 		tell(smallStart(gp).Add(-20*time.Hour), map[string][]byte{raceFolder(gp) + "qualifying-results.yml": qualified()})
 		tell(smallStart(gp).Add(4*time.Hour), map[string][]byte{raceFolder(gp) + "race-results.yml": []byte(good)})
 	}
+	tell(truth.now.Add(time.Hour), map[string][]byte{bayStops: stops})
 	tell(smallStart("cape").Add(-20*time.Hour), map[string][]byte{raceFolder("cape") + "qualifying-results.yml": qualified()})
 	stored := must.Get(truth.Facts.Load(t.Context()))(t)
 	policy := builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour, Stability: truth.Stability}
-	if events, err := policy.Settle(t.Context(), testseason.Fresh(t, truth.Ledger), stored, truth.now); err != nil || len(events) < 2 {
-		t.Fatalf("the first two results: got %d events, %v", len(events), err)
-	}
+	events, err := policy.Settle(t.Context(), testseason.Fresh(t, truth.Ledger), stored, truth.now)
+	must.Require(t, err == nil && len(events) >= 2, "the first two results: got %d events, %v", len(events), err)
 	latest := truth.state(t).Committed
 	now := smallStart("cape").Add(4 * time.Hour)
+	said := make(map[string]string)
 	for _, l := range lies {
 		t.Run(l.what, func(t *testing.T) {
 			s := &small{now: now}
@@ -283,7 +299,24 @@ func TestLies(t *testing.T) {
 			if got := s.outcome(t, stored.SHA256); got != l.want {
 				t.Errorf("got %q, want %q: %s; %s", got, l.want, summary(outcome), s.state(t).Reason)
 			}
+			said[l.what] = brief(s.state(t))
+			if l.want != "waits unread" {
+				return
+			}
+			for _, p := range s.state(t).Held {
+				must.Fail(t, p.ID+" was accepted", must.Err(s.Accept(t.Context(), s.now, "operator:ada", p.ID, "why not")))
+			}
+			s.host.Edit(codehosttest.Edit{At: now.Add(time.Second), Change: func(tree map[string][]byte) {
+				clear(tree)
+				maps.Copy(tree, files)
+			}})
+			if s.next(t); len(s.state(t).Held) > 0 {
+				t.Errorf("after a good revision there waits %+v", s.state(t).Held)
+			}
 		})
+	}
+	if os.Getenv("GRIDCAST_LIES") == "" {
+		golden.Inputs(t, "testdata/lies.txt", said)
 	}
 }
 

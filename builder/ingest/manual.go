@@ -332,7 +332,7 @@ func (g *Ingest) try(ctx context.Context, now time.Time, change func(inUse *seas
 	if err != nil {
 		return assemble.Output{}, err
 	}
-	inUse, t := current.Archive.Facts(), trial{g.manual, g.Ledger.Fold().Aliases(), g.log.accepted}
+	inUse, t := current.Archive.Facts(), trial{manual: g.manual, aliases: g.Ledger.Fold().Aliases(), accepted: g.log.accepted}
 	change(&inUse, &t)
 	faults := make(map[string]error)
 	return g.assemble(now, inUse, g.lastDocuments(ctx, states, faults), t, faults)

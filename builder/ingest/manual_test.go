@@ -86,6 +86,10 @@ func TestPlanCalendar(t *testing.T) {
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSmall(t)
+			by := func(e ingest.ManualEntry) ingest.ManualEntry {
+				e.Actor, e.Reason = "operator:anna", "announced"
+				return e
+			}
 			read := func(file string) (ingest.CalendarPlan, error) {
 				stored := must.Get(s.Facts.Load(t.Context()))(t)
 				facts := stored.Archive.Facts()
@@ -96,16 +100,14 @@ func TestPlanCalendar(t *testing.T) {
 				file = earlier
 			} else if plan, err := read(earlier); err != nil {
 				t.Fatal(err)
-			} else if err := s.Enter(t.Context(), opening, plan.Entry); err != nil {
+			} else if err := s.Enter(t.Context(), opening, by(plan.Entry)); err != nil {
 				t.Fatal(err)
 			} else if _, err := s.Apply(t.Context(), opening); err != nil {
 				t.Fatal(err)
 			}
 			plan, err := read(file)
 			if test.fault != "" {
-				if err == nil || err.Error() != test.fault {
-					t.Errorf("got %v, want %s", err, test.fault)
-				}
+				must.Hold(t, err != nil && err.Error() == test.fault, "got %v, want %s", err, test.fault)
 				return
 			}
 			must.Do(t, err)
@@ -123,7 +125,7 @@ func TestPlanCalendar(t *testing.T) {
 			if len(plan.Moves) != test.moves || test.moves > 0 && plan.Moves[0].Reason != "announced" {
 				t.Errorf("moves are %+v, want %d", plan.Moves, test.moves)
 			}
-			must.Do(t, s.Enter(t.Context(), opening, plan.Entry))
+			must.Do(t, s.Enter(t.Context(), opening, by(plan.Entry)))
 			if outcome, err := s.Apply(t.Context(), opening); err != nil || len(outcome.Held) > 0 || outcome.Changed != (len(said) > 0) {
 				t.Errorf("entered: got %+v, %v", outcome, err)
 			}

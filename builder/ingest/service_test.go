@@ -45,7 +45,7 @@ func newService(t *testing.T, now time.Time) *service {
 	base.once.Do(func() {
 		var facts *season.Archive
 		if facts, _, base.err = f1db.Import(release, f1db.Options{From: 2025, To: 2025}); base.err == nil {
-			base.stored, base.err = archive.Pack(facts, archive.Stored{})
+			base.stored, base.err = archive.Encode(facts, archive.Stored{})
 		}
 	})
 	if base.err != nil {

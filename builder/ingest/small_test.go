@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -52,9 +51,8 @@ func TestSmallSeason(t *testing.T) {
 	if now, again := s.host.Served(); now != requests+1 || again != sent || s.Assembled() != assembled {
 		t.Errorf("an idle poll: got %d requests, %d archives and %d assemblies, want 1, 0 and 0", now-requests, again-sent, s.Assembled()-assembled)
 	}
-	if outcome, err := s.Poll(t.Context(), s.now.Add(time.Second), false); err != nil || len(outcome.Polled) != 0 {
-		t.Errorf("a second later: got the polls %v, %v, want none", outcome.Polled, err)
-	}
+	outcome, err := s.Poll(t.Context(), s.now.Add(time.Second), false)
+	must.Hold(t, err == nil && len(outcome.Polled) == 0, "a second later: got the polls %v, %v, want none", outcome.Polled, err)
 	end := smallStart("alps").Add(4 * time.Hour)
 	for _, step := range []struct {
 		what  string
@@ -95,23 +93,14 @@ func TestSmallSeason(t *testing.T) {
 	if origin, ok := log.Origin(2030, "alps", assemble.Qualifying); !ok || origin.Source != "f1db" || !s.Arrived(2030, "alps").Equal(origin.At) {
 		t.Errorf("the qualifying came from %+v and arrived at %s", origin, s.Arrived(2030, "alps"))
 	}
-	if _, ok := log.Origin(2030, "dale", assemble.Start); ok {
-		t.Error("a start of the first archive has an origin")
-	}
+	_, ok := log.Origin(2030, "dale", assemble.Start)
+	must.Hold(t, !ok, "a start of the first archive has an origin")
 }
 
 // TestSmallFaults: while the source is down or unreadable, the archive stays, the state names the fault,
 // and the waits grow to half an hour.
 func TestSmallFaults(t *testing.T) {
 	t.Parallel() // the client waits before it asks again
-	page := func(status int, kind, body string) func(http.ResponseWriter, *http.Request) bool {
-		return func(w http.ResponseWriter, _ *http.Request) bool {
-			w.Header().Set("Content-Type", kind)
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
-			return true
-		}
-	}
 	for _, test := range []struct {
 		what  string
 		fault func(http.ResponseWriter, *http.Request) bool
@@ -121,6 +110,10 @@ func TestSmallFaults(t *testing.T) {
 	}{
 		{"503", page(503, "text/plain", "down"), nil, source.Unreachable, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}},
 		{"403", page(403, "text/html", "no"), nil, source.Refused, []time.Duration{30 * time.Minute, 30 * time.Minute}},
+		{"401", page(401, "application/json", `{"detail":"Session in progress"}`), nil, source.Refused, []time.Duration{30 * time.Minute}},
+		{"404", page(404, "application/json", `{"detail":"No results found."}`), nil, source.Refused, []time.Duration{30 * time.Minute}},
+		{"429", page(429, "application/json", `{"error":"ratelimited"}`), nil, source.Throttled, []time.Duration{30 * time.Second}},
+		{"a connection that ends", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, nil, source.Unreachable, []time.Duration{30 * time.Second}},
 		{"no archive", page(200, "application/x-gzip", "no"), nil, source.Malformed, []time.Duration{30 * time.Second}},
 		{"no race at all", nil, removed(smallRounds...), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
 	} {
@@ -157,9 +150,8 @@ func TestSmallFaults(t *testing.T) {
 			}
 			s.commit(good)
 			wantSummary(t, "it answers again", s.poll(t, at.Add(2*time.Minute)), "")
-			if state := s.state(t); state.Fault != "" || state.Failures != 0 || state.Reason != "" {
-				t.Errorf("it answers again, and the state is %+v", state)
-			}
+			state := s.state(t)
+			must.Hold(t, state.Fault == "" && state.Failures == 0 && state.Reason == "", "it answers again, and the state is %+v", state)
 		})
 	}
 }
@@ -264,9 +256,7 @@ func TestSmallRaces(t *testing.T) {
 			}))
 			slow := s.scheduler(t, store)
 			outcome, err := slow.Poll(t.Context(), s.now, true)
-			if err != nil || !done {
-				t.Fatalf("got %v, and the race happened: %t", err, done)
-			}
+			must.Require(t, err == nil && done, "got %v, and the race happened: %t", err, done)
 			if len(outcome.Polled) != race.polls || s.decided(t) != race.events {
 				t.Errorf("it polled %v, and the ledger has %d decisions; want %d polls and %d decisions", outcome.Polled, s.decided(t), race.polls, race.events)
 			}
@@ -294,90 +284,8 @@ func TestSmallRaces(t *testing.T) {
 			return faultblob.Fate{}
 		}))
 		_, err := s.scheduler(t, store).Poll(t.Context(), s.now, true)
-		if err == nil || err.Error() != "ingest: other schedulers changed the archive 8 times meanwhile" {
-			t.Errorf("got %v, want it to give up", err)
-		}
+		must.Hold(t, err != nil && err.Error() == "ingest: other schedulers changed the archive 8 times meanwhile", "got %v, want it to give up", err)
 	})
-}
-
-// TestSmallCrashes: if any call to the store fails, once or with its answer lost, the next poll ends with
-// the archive and the ledger of a run without a fault.
-func TestSmallCrashes(t *testing.T) {
-	for name, scenario := range map[string]struct {
-		begin, news func(s *small)
-		events      int
-	}{
-		"a result, and a start moves": {func(*small) {}, func(s *small) {
-			s.commit(edited("bay", "time: 13:00", "time: 14:00"))
-			s.commit(result("alps"))
-			s.now = smallStart("alps").Add(4 * time.Hour)
-		}, 1},
-		"a round is gone": {func(s *small) {
-			s.commit(removed("fjord"))
-			s.next(t)
-			s.commit(edited("cape", "laps: 60", "laps: 61"))
-			s.next(t)
-		}, func(s *small) { s.now = s.now.Add(25 * time.Hour) }, 1},
-		"a round is back": {func(s *small) {
-			s.commit(removed("fjord"))
-			s.next(t)
-			s.commit(edited("cape", "laps: 60", "laps: 61"))
-			s.next(t)
-			s.poll(t, s.now.Add(25*time.Hour))
-		}, func(s *small) {
-			s.commit(edited("fjord", "", ""))
-			s.now = s.now.Add(2 * time.Minute)
-		}, 2},
-		"another identifier of a driver": {func(s *small) {
-			s.commit(map[string][]byte{
-				raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda"), raceFolder("alps") + "qualifying-results.yml": qualified(),
-			})
-			s.poll(t, smallStart("alps").Add(4*time.Hour))
-		}, func(s *small) {
-			s.commit(renamed())
-			s.now = s.now.Add(2 * time.Minute)
-		}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSmall(t)
-			s.poll(t, s.now)
-			scenario.begin(s)
-			scenario.news(s)
-			begun := s.store
-			s.restart(t, begun)
-			want := s.poll(t, s.now)
-			for _, lost := range []bool{false, true} {
-				for n := 1; ; n++ {
-					s.restart(t, begun)
-					calls := -1
-					fault := map[bool]error{false: errBroken, true: blob.ErrUnknown}[lost]
-					store := faultblob.Wrap(s.store, inTurn(func(_ context.Context, call faultblob.Call) faultblob.Fate {
-						if calls >= 0 && (!lost || call.Op.Writes()) {
-							if calls++; calls == n {
-								return faultblob.Fate{Err: fault, Applied: lost}
-							}
-						}
-						return faultblob.Fate{}
-					}))
-					faulty := s.scheduler(t, store)
-					calls = 0
-					if _, err := faulty.Poll(t.Context(), s.now, true); err != nil && !errors.Is(err, fault) {
-						t.Errorf("call %d fails, lost %t: got %v, want the error of the store", n, lost, err)
-					}
-					if calls < n {
-						break
-					}
-					after, err := faulty.Poll(t.Context(), s.now.Add(time.Hour), true)
-					if err != nil || after.Archive != want.Archive {
-						t.Errorf("call %d failed, lost %t: the next poll ends with %.12s, %v, want %.12s", n, lost, after.Archive, err, want.Archive)
-					}
-					if got := s.decided(t); got != scenario.events {
-						t.Errorf("call %d failed, lost %t: the ledger has %d decisions, want %d", n, lost, got, scenario.events)
-					}
-				}
-			}
-		})
-	}
 }
 
 // decided counts the decisions about rounds and drivers in the ledger.
@@ -489,18 +397,16 @@ func TestSmallDamage(t *testing.T) {
 	s = begin()
 	s.replace(t, "sources/f1db/state.json", "{")
 	wantSummary(t, "a damaged state", s.next(t), "")
-	if state := s.state(t); state.SHA256 == "" || state.Polled.IsZero() {
-		t.Errorf("after a damaged state the next one is %+v", state)
-	}
+	state := s.state(t)
+	must.Hold(t, state.SHA256 != "" && !state.Polled.IsZero(), "after a damaged state the next one is %+v", state)
 
 	for _, prefix := range []string{ingest.LogPrefix, ingest.ManualPrefix} {
 		s = begin()
 		must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna"}))
 		s.replace(t, prefix+"00000001.json", "{}")
 		var damage *chain.DamageError
-		if _, err := s.scheduler(t, s.store).Poll(t.Context(), s.now, true); !errors.As(err, &damage) {
-			t.Errorf("a damaged file under %s: got %v", prefix, err)
-		}
+		_, err := s.scheduler(t, s.store).Poll(t.Context(), s.now, true)
+		must.Hold(t, errors.As(err, &damage), "a damaged file under %s: got %v", prefix, err)
 	}
 
 	s = begin()
@@ -546,16 +452,13 @@ func TestSmallJudged(t *testing.T) {
 		if read == idle || idle == (process.Assembled() > 0) {
 			t.Errorf("%s: it read %q and assembled %d times; want it idle: %t", what, store.keys, process.Assembled(), idle)
 		}
-		if v := process.PollStates(); len(v) != 1 || v[0].SHA256 != s.state(t).SHA256 {
-			t.Errorf("%s: the states are %+v, want that of the source", what, v)
-		}
+		v := process.PollStates()
+		must.Hold(t, len(v) == 1 && v[0].SHA256 == s.state(t).SHA256, "%s: the states are %+v, want that of the source", what, v)
 	}
 	same := func(*ingest.Ingest) {}
 	poll("nothing new since the start", true, same)
 	s.commit(result("alps"))
-	if !s.next(t).Changed {
-		t.Fatal("a result did not change the archive")
-	}
+	must.Require(t, s.next(t).Changed, "a result did not change the archive")
 	poll("after an archive of its own", false, same)
 	poll("nothing new", true, same)
 	poll("another release", false, func(g *ingest.Ingest) { g.Release = "v2" })
@@ -570,9 +473,8 @@ func TestSmallJudged(t *testing.T) {
 	poll("nothing new after it", true, same)
 
 	s.commit(edited("cape", "date: 2030-04-07", "date: 2030-04-10"))
-	if held := s.next(t).Held; len(held) != 1 {
-		t.Fatalf("held are %+v, want the start", held)
-	}
+	held := s.next(t).Held
+	must.Require(t, len(held) == 1, "held are %+v, want the start", held)
 	poll("a start that waits", false, same)
 	poll("a start that still waits", false, same)
 }
@@ -592,9 +494,8 @@ func TestSmallFacts(t *testing.T) {
 			rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
 			change(&rows[0])
 			must.Do(t, s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})}}))
-			if outcome, err := s.Apply(t.Context(), s.now); err == nil || s.inUse(t) != before {
-				t.Errorf("got %+v, %v, want an error and the archive as it was", outcome, err)
-			}
+			outcome, err := s.Apply(t.Context(), s.now)
+			must.Hold(t, err != nil && s.inUse(t) == before, "got %+v, %v, want an error and the archive as it was", outcome, err)
 		})
 	}
 	must.Fail(t, "a start in the year 10030: got no error, want one, because RFC 3339 has no such year", must.Err(json.Marshal(ingest.PartialRound{Start: opening.AddDate(8000, 0, 0)})))

@@ -110,14 +110,20 @@ type small struct {
 	now   time.Time
 }
 
-func newSmall(t testing.TB) *small {
+func newSmall(t testing.TB) *small { return newSmallOpened(t, opening) }
+
+// newSmallOpened has a ledger that is opened at an instant; zero: opening.
+func newSmallOpened(t testing.TB, opened time.Time) *small {
 	t.Helper()
+	if opened.IsZero() {
+		opened = opening
+	}
 	s := &small{now: opening, store: memblob.New()}
 	s.host = codehosttest.Of(t, opening.Add(-time.Hour), smallFiles(), func() time.Time { return s.now })
 	packed, _ := must.Get2(s.host.Archive(s.now))(t)
 	tree := must.Get(f1db.ReadTree(bytes.NewReader(packed), 2029, 2031))(t)
 	d := must.Get(tree.Document(media.Media{}))(t)
-	testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, d.Facts), Store: s.store, Opened: opening, Until: testseason.Scheduled})
+	testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, d.Facts), Store: s.store, Opened: opened, Until: testseason.Scheduled})
 	s.Ingest = s.scheduler(t, s.store)
 	return s
 }
@@ -179,9 +185,7 @@ func (s *small) round(t testing.TB, gp season.GrandPrixID) *season.Round {
 	stored := must.Get(archive.NewStore(s.store).Load(context.Background()))(t)
 	facts := stored.Archive.Facts()
 	r, ok := facts.Round(2030, gp)
-	if !ok {
-		t.Fatalf("the archive has no round %s", gp)
-	}
+	must.Require(t, ok, "the archive has no round %s", gp)
 	return r
 }
 
@@ -214,7 +218,6 @@ func summary(o ingest.Outcome) string {
 
 func wantSummary(t *testing.T, what string, got ingest.Outcome, want string) {
 	t.Helper()
-	if text := summary(got); text != want {
-		t.Errorf("%s:\ngot  %s\nwant %s", what, text, want)
-	}
+	text := summary(got)
+	must.Hold(t, text == want, "%s:\ngot  %s\nwant %s", what, text, want)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -199,13 +200,11 @@ func TestLog(t *testing.T) {
 		must.Do(t, <-done)
 	}
 	first := must.Get((&live.Log{Store: store}).Refresh(t.Context(), 2024022))(t)
-	if got := len(first.Observations); got != 54 || first.Head.Seq != 54 {
-		t.Errorf("got %d files up to %d, want 50 laps and 4 phases", got, first.Head.Seq)
-	}
+	got := len(first.Observations)
+	must.Hold(t, got == 54 && first.Head.Seq == 54, "got %d files up to %d, want 50 laps and 4 phases", got, first.Head.Seq)
 	for _, log := range logs {
-		if again, err := log.Refresh(t.Context(), 2024022); err != nil || again.Head != first.Head {
-			t.Errorf("got head %v, %v; want %v", again.Head, err, first.Head)
-		}
+		again, err := log.Refresh(t.Context(), 2024022)
+		must.Hold(t, err == nil && again.Head == first.Head, "got head %v, %v; want %v", again.Head, err, first.Head)
 	}
 }
 
@@ -234,9 +233,8 @@ func TestLogRefuses(t *testing.T) {
 				t.Fatalf("%s: %t, %v", tc.name, news, err)
 			}
 		}
-		if _, news, err := log.Append(t.Context(), monza, tc.last); news != tc.news || !errors.Is(err, tc.fault) {
-			t.Errorf("%s: got news %t, %v; want %t, %v", tc.name, news, err, tc.news, tc.fault)
-		}
+		_, news, err := log.Append(t.Context(), monza, tc.last)
+		must.Hold(t, news == tc.news && errors.Is(err, tc.fault), "%s: got news %t, %v; want %t, %v", tc.name, news, err, tc.news, tc.fault)
 	}
 }
 
@@ -250,9 +248,7 @@ func TestLogDamaged(t *testing.T) {
 	const key = "live/2024022/00000002.json"
 	object := must.Get(store.Get(context.Background(), key, 1<<20))(t)
 	must.Get(store.Swap(t.Context(), key, object.Tag, []byte(strings.Replace(string(object.Data), "cat", "dog", 1))))(t)
-	if _, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022); err == nil || !strings.Contains(fmt.Sprint(err), "00000003") {
-		t.Errorf("got %v, want the file after the replaced one named", err)
-	}
+	golden.Sentence(t, "a file was replaced", regexp.MustCompile(`[0-9a-f]{64}`).ReplaceAllString(fmt.Sprint(must.Err((&live.Log{Store: store}).Refresh(t.Context(), 2024022))), "HASH"))
 }
 
 // TestLogDamagedFile: a file that is no observation is damage, which an audit lists. It is no failure of the store.
@@ -265,8 +261,7 @@ func TestLogDamagedFile(t *testing.T) {
 		store := memblob.New()
 		must.Get(store.Create(t.Context(), "live/2024022/00000001.json", data))(t)
 		_, err := (&live.Log{Store: store}).Refresh(t.Context(), 2024022)
-		if damage := (*chain.DamageError)(nil); !errors.As(err, &damage) || damage.Key != "live/2024022/00000001.json" {
-			t.Errorf("%s: got %v, want the damage of the file", name, err)
-		}
+		damage := (*chain.DamageError)(nil)
+		must.Hold(t, errors.As(err, &damage) && damage.Key == "live/2024022/00000001.json", "%s: got %v, want the damage of the file", name, err)
 	}
 }

@@ -75,7 +75,8 @@ func (t *Tape) Heard() (latest *Observation) {
 	return latest
 }
 
-// Refresh returns the log of a race. It costs one read if nothing is new.
+// Refresh returns the log of a race. It costs one read if nothing is new. After an error that wraps a *chain.DamageError, Known
+// has no log of the race, so that nothing is frozen from it, and each later call reads every file again.
 func (l *Log) Refresh(ctx context.Context, session int64) (*Tape, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,30 +96,45 @@ func (l *Log) chain(session int64) chain.Chain {
 
 // refresh reads the files that are new. The caller holds l.mu.
 func (l *Log) refresh(ctx context.Context, session int64) (*Tape, error) {
-	known, c := l.races[session], l.chain(session)
-	var files []chain.File
-	var err error
-	if known == nil {
-		known = &Tape{}
-		files, _, err = c.Load(ctx)
-	} else {
-		files, err = c.After(ctx, known.Head.Seq)
+	t, err := l.follow(ctx, l.races[session], l.chain(session))
+	if damage := (*chain.DamageError)(nil); errors.As(err, &damage) {
+		delete(l.races, session)
+		err = fmt.Errorf("%w: gridcast store restore brings the file back, once a changed one is removed; without a backup remove all later files of the race, too", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the observations of %d: %w", session, err)
-	}
-	t := &Tape{Head: known.Head, Observations: slices.Clip(known.Observations)}
-	for _, f := range files {
-		o, head, err := read(c, t.Head, f)
-		if err != nil {
-			return nil, fmt.Errorf("read the observations of %d: %w", session, err)
-		}
-		t.Head, t.Observations = head, append(t.Observations, Stored{Observation: o, Seq: head.Seq, SHA256: head.Hash})
 	}
 	if l.races == nil {
 		l.races = map[int64]*Tape{}
 	}
 	l.races[session] = t
+	return t, nil
+}
+
+// follow returns the log with the files after the known ones; known is nil if none was read.
+func (l *Log) follow(ctx context.Context, known *Tape, c chain.Chain) (t *Tape, err error) {
+	t = &Tape{}
+	var files []chain.File
+	var rest chain.Rest
+	if known == nil {
+		files, rest, err = c.Load(ctx)
+	} else {
+		t.Head, t.Observations = known.Head, slices.Clip(known.Observations)
+		files, err = c.After(ctx, known.Head.Seq)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		o, head, err := read(c, t.Head, f)
+		if err != nil {
+			return nil, err
+		}
+		t.Head, t.Observations = head, append(t.Observations, Stored{Observation: o, Seq: head.Seq, SHA256: head.Hash})
+	}
+	if rest.Gap != nil {
+		return nil, rest.Gap
+	}
 	return t, nil
 }
 

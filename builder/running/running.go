@@ -81,7 +81,7 @@ func WatchedUntil(r *almanac.Round, tape *live.Tape) time.Time {
 }
 
 // Observe reads the observations of the round of /live while some may arrive, or if they were never read. If the
-// store does not answer, it returns those that were read before with the error.
+// store does not answer, it returns those that were read before with the error; nil if none were, or if the log is damaged.
 func Observe(ctx context.Context, log *live.Log, v *season.View, s *ledger.Fold) (*live.Tape, error) {
 	r := Round(v, s)
 	if r == nil {
@@ -93,7 +93,7 @@ func Observe(ctx context.Context, log *live.Log, v *season.View, s *ledger.Fold)
 	}
 	tape, err := log.Refresh(ctx, r.Session)
 	if err != nil {
-		return cmp.Or(known, &live.Tape{}), err
+		return log.Known(r.Session), err
 	}
 	return tape, nil
 }

@@ -174,5 +174,5 @@ func readRelease(path string) (archive.Stored, error) {
 	if err != nil {
 		return archive.Stored{}, fmt.Errorf("it is neither an archive file (%w) nor an F1DB release (%w)", notArchive, err)
 	}
-	return archive.Pack(a, archive.Stored{})
+	return archive.Encode(a, archive.Stored{})
 }

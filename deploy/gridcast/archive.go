@@ -97,7 +97,7 @@ type imported struct {
 
 // save writes the archive to the file or the store, and the portraits to the settings of the store.
 func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (archive.Stored, error) {
-	stored, err := archive.Pack(a, archive.Stored{})
+	stored, err := archive.Encode(a, archive.Stored{})
 	if err != nil {
 		return stored, err
 	}

@@ -177,7 +177,7 @@ func (w *World) load() error {
 	if err != nil {
 		return err
 	}
-	w.record, err = archive.Pack(a, all)
+	w.record, err = archive.Encode(a, all)
 	w.edited = map[string]archive.Stored{}
 	return err
 }
@@ -215,7 +215,7 @@ func (w *World) facts(now time.Time) (archive.Stored, error) {
 	}
 	a, err := season.New(facts)
 	if err == nil {
-		stored, err = archive.Pack(a, w.record)
+		stored, err = archive.Encode(a, w.record)
 	}
 	if err != nil {
 		return stored, fmt.Errorf("facts of the sandbox at %s: %w", now, err)

@@ -62,7 +62,7 @@ func Stored(t testing.TB, facts season.Facts) archive.Stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := archive.Pack(a, StoredEmbedded(t))
+	stored, err := archive.Encode(a, StoredEmbedded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
