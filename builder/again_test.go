@@ -28,9 +28,7 @@ import (
 // A builder that remembers seasons publishes the same bytes as a new builder on the same store, after all
 // kinds of changes between its builds.
 func TestRememberedIsAsRendered(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds some thirty versions")
-	}
+	must.Long(t, "builds some thirty versions")
 	facts := archivetest.Seasons(t, 2023, 2024)
 	facts.Seasons[1].Rounds = facts.Seasons[1].Rounds[:14] // of which eleven are run
 	asItIs := archivetest.Stored(t, facts).Archive
@@ -198,7 +196,5 @@ func TestRememberedIsAsRendered(t *testing.T) {
 			}
 		}
 	}
-	if remembered < 12 {
-		t.Errorf("%d builds remembered most documents; want 12 or more", remembered)
-	}
+	must.Hold(t, remembered >= 12, "%d builds remembered most documents; want 12 or more", remembered)
 }

@@ -70,6 +70,9 @@ type Builder struct {
 		log  *live.Log
 	}
 	derived derive.Memory
+
+	// TitleRuns is the number of simulations of the title odds; zero: that of published odds, [title.DefaultConfig].
+	TitleRuns int
 }
 
 // Simulation is the part of the sandbox's timetable to which versions belong.
@@ -143,7 +146,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if baseErr == nil {
 		healing.Go(func() { base, damage, healErr = b.heal(ctx, base, r) })
 	}
-	b.observe(ctx, facts.Archive.AsOf(r.At), b.Ledger.Fold())
+	_, _ = b.observe(ctx, facts.Archive.AsOf(r.At), b.Ledger.Fold())
 	events, err := rules.Settle(ctx, fresh, facts, r.At)
 	healing.Wait()
 	var unsettled *UnsettledError
@@ -163,8 +166,8 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		if raced && base.Manifest.BuiltAt.After(r.At) { // no version may be of an earlier instant than its base
 			r.At = base.Manifest.BuiltAt
 		}
-		in := inputs{From: derive.From{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model}, Settings: rules.settings, Base: base}
-		in.Live = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
+		in := inputs{From: derive.From{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, TitleRuns: b.TitleRuns}, Settings: rules.settings, Base: base}
+		in.Live, in.Unread = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
 		receipt, refused, err := b.publish(ctx, r, in)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("another builder published; building again on its version")
@@ -367,7 +370,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if err := derive.NoteForecasts(ctx, fresh, rules.Model, facts, at); err != nil {
 		b.Log.Error("the ledger has no forecast of this step of the week, so the track record will lack it; the next version tries again", "err", err)
 	}
-	made, err := b.deriver().Derive(ctx, derive.From{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: rules.Model})
+	made, err := b.deriver().Derive(ctx, derive.From{At: at, Facts: facts, Ledger: b.Ledger.Current(at), Model: rules.Model, TitleRuns: b.TitleRuns})
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
@@ -385,19 +388,23 @@ func (b *Builder) Observed() *live.Log {
 }
 
 // observe reads the observations of the round of /live. If the store does not answer, the ones read before count,
-// because results must not wait for them.
-func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) *live.Tape {
+// because results must not wait for them. The error means that none are known.
+func (b *Builder) observe(ctx context.Context, v *season.View, s *ledger.Fold) (*live.Tape, error) {
 	tape, err := running.Observe(ctx, b.Observed(), v, s)
 	if err != nil {
 		b.Log.Error("the observations of the race cannot be read; /live shows the earlier ones", "err", err)
 	}
-	return tape
+	if tape != nil {
+		return tape, nil
+	}
+	return &live.Tape{}, err
 }
 
 // Look reads the observations of the race that runs at an instant, and returns the hash of their head; empty: there are
-// none.
-func (b *Builder) Look(ctx context.Context, facts archive.Stored, at time.Time) string {
-	return b.observe(ctx, facts.Archive.AsOf(at), b.Ledger.Fold()).Head.Hash
+// none. The error means that they are not known.
+func (b *Builder) Look(ctx context.Context, facts archive.Stored, at time.Time) (string, error) {
+	tape, err := b.observe(ctx, facts.Archive.AsOf(at), b.Ledger.Fold())
+	return tape.Head.Hash, err
 }
 
 // State returns the description of the facts that a build at an instant would publish on /status, as

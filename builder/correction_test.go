@@ -1,7 +1,6 @@
 package builder_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -71,11 +70,8 @@ func (w *weekend) shown() shown {
 func decode[T any](t *testing.T, v *snapshots.Version, path string) T {
 	t.Helper()
 	body, ok := v.Body(path)
-	if !ok {
-		t.Fatalf("%s is not published", path)
-	}
-	var success wire.Success[T]
-	must.Do(t, json.Unmarshal(body.Identity, &success))
+	must.Require(t, ok, "%s is not published", path)
+	success := must.JSON[wire.Success[T]](t, body.Identity)
 	return success.Data
 }
 
@@ -88,18 +84,13 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	b := w.builder()
 	build(t, b, austriaQualified)
 	frozen := w.shown().Pick.Prediction
-	if frozen.Winner != "VER" {
-		t.Fatalf("picked %s, want the driver on pole", frozen.Winner)
-	}
+	must.Require(t, frozen.Winner == "VER", "picked %s, want the driver on pole", frozen.Winner)
 	before := w.shown()
-	if before.Pick.Result != nil || before.Pick.WinnerHit != nil {
-		t.Error("there is a result before the race")
-	}
+	must.Hold(t, before.Pick.Result == nil && before.Pick.WinnerHit == nil, "there is a result before the race")
 
 	build(t, b, over)
-	if got := w.shown(); got.Pick.Result != nil || got.Calendar.Winner != "" || !cmp.Equal(got.Standings, before.Standings) {
-		t.Error("an unverified result is shown")
-	}
+	got := w.shown()
+	must.Hold(t, got.Pick.Result == nil && got.Calendar.Winner == "" && cmp.Equal(got.Standings, before.Standings), "an unverified result is shown")
 	w.decide(over, (*almanac.Round).Verify)
 	build(t, b, over)
 	asRun := w.shown()
@@ -139,14 +130,12 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]float64{"RUS": -25, "PIA": -18, "SAI": -15, "HAM": -12, "VER": 25 - 10, "HUL": 18 - 8, "BOT": 0} {
-		if got := corrected.Standings[code] - asRun.Standings[code]; got != want {
-			t.Errorf("the correction moves the points of %s by %v, want %v", code, got, want)
-		}
+		got := corrected.Standings[code] - asRun.Standings[code]
+		must.Hold(t, got == want, "the correction moves the points of %s by %v, want %v", code, got, want)
 	}
 	for team, want := range map[string]float64{"Mercedes": -25 - 12, "Red Bull": 15 + 9, "Haas": 10 + 8} {
-		if got := corrected.Teams[team] - asRun.Teams[team]; got != want {
-			t.Errorf("the correction moves the points of %s by %v, want %v", team, got, want)
-		}
+		got := corrected.Teams[team] - asRun.Teams[team]
+		must.Hold(t, got == want, "the correction moves the points of %s by %v, want %v", team, got, want)
 	}
 
 	// The appeal restores the source's classification: everything is as it was.
@@ -156,9 +145,8 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	})
 	build(t, b, later)
 	restored := w.shown()
-	if diff := cmp.Diff(asRun, restored, sameInstant); diff != "" {
-		t.Errorf("after the appeal (-as run +got)\n%s", diff)
-	}
+	diff := cmp.Diff(asRun, restored, sameInstant)
+	must.Hold(t, diff == "", "after the appeal (-as run +got)\n%s", diff)
 	if got := len(w.round().Revisions); got != 3 {
 		t.Errorf("the ledger keeps %d revisions, want all 3", got)
 	}
@@ -173,13 +161,10 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 
 func (w *weekend) wantShown(what string, got shown, pick wire.Prediction, result wire.Result, hit bool) {
 	w.t.Helper()
-	if diff := cmp.Diff(pick, got.Pick.Prediction); diff != "" {
-		w.t.Errorf("%s: the pick changed (-frozen +got)\n%s", what, diff)
-	}
+	diff := cmp.Diff(pick, got.Pick.Prediction)
+	must.Hold(w.t, diff == "", "%s: the pick changed (-frozen +got)\n%s", what, diff)
 	must.Equal(w.t, what+": result", &result, got.Pick.Result)
-	if got.Pick.WinnerHit == nil || *got.Pick.WinnerHit != hit {
-		w.t.Errorf("%s: winner_hit is %v, want %v", what, got.Pick.WinnerHit, hit)
-	}
+	must.Hold(w.t, got.Pick.WinnerHit != nil && *got.Pick.WinnerHit == hit, "%s: winner_hit is %v, want %v", what, got.Pick.WinnerHit, hit)
 	if got.Calendar.Winner != result.Winner || got.Calendar.Status != wire.Finished {
 		w.t.Errorf("%s: the calendar says %s, won by %q; want finished, %s", what, got.Calendar.Status, got.Calendar.Winner, result.Winner)
 	}
@@ -195,9 +180,7 @@ func (w *weekend) wantShown(what string, got shown, pick wire.Prediction, result
 // A correction of the sprint that comes after the race was verified waits like one of the race: nothing
 // of it is seen before somebody vouches for it, and a ruling on the race leaves it alone.
 func TestSprintCorrection(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds some versions, one after the other")
-	}
+	must.Long(t, "builds some versions, one after the other")
 	w := newWeekend(t, asItWas)
 	build(t, w.builder(), austriaQualified)
 	w.decide(over, (*almanac.Round).Verify)
@@ -208,9 +191,8 @@ func TestSprintCorrection(t *testing.T) {
 		return w.shown(), decode[[]wire.ResultRecord](t, v, "results/session/2024011")
 	}
 	verified, results := seen()
-	if got := results[0].Sprint[0]; got.Driver != "VER" || got.Points != 8 {
-		t.Fatalf("the sprint was won by %s with %v points, want Verstappen with 8", got.Driver, got.Points)
-	}
+	got := results[0].Sprint[0]
+	must.Require(t, got.Driver == "VER" && got.Points == 8, "the sprint was won by %s with %v points, want Verstappen with 8", got.Driver, got.Points)
 
 	// Days later the source has him out of the sprint, and everybody behind him a place up.
 	w.Stored.Archive = altered(t, func(r *season.Round) {
@@ -233,15 +215,12 @@ func TestSprintCorrection(t *testing.T) {
 	}
 	build(t, w.builder(), days)
 	standings, waiting := seen()
-	if diff := cmp.Diff(verified, standings, sameInstant); diff != "" {
-		t.Errorf("standings while the correction waits (-verified +got)\n%s", diff)
-	}
+	diff := cmp.Diff(verified, standings, sameInstant)
+	must.Hold(t, diff == "", "standings while the correction waits (-verified +got)\n%s", diff)
 	if diff := cmp.Diff(results, waiting, sameInstant); diff != "" {
 		t.Errorf("results while the correction waits (-verified +got)\n%s", diff)
 	}
-	if differing(days) != 1 {
-		t.Error("nobody is told that the source has another sprint")
-	}
+	must.Hold(t, differing(days) == 1, "nobody is told that the source has another sprint")
 
 	// The stewards rule on the race alone.
 	w.decide(days, func(r *almanac.Round) ([]ledger.Event, error) {
@@ -265,13 +244,10 @@ func TestSprintCorrection(t *testing.T) {
 			len(got.Revisions), got.Race[0].Driver, got.Sprint[0].Driver, got.Sprint[0].Points)
 	}
 	for code, want := range map[string]float64{"VER": -8, "PIA": 1, "RUS": 1, "GAS": 0} {
-		if got := standings.Standings[code] - verified.Standings[code]; got != want {
-			t.Errorf("the correction moves the points of %s by %v, want %v", code, got, want)
-		}
+		got := standings.Standings[code] - verified.Standings[code]
+		must.Hold(t, got == want, "the correction moves the points of %s by %v, want %v", code, got, want)
 	}
-	if differing(days.Add(2*time.Hour)) != 0 {
-		t.Error("the source has what counts, and is said to differ")
-	}
+	must.Hold(t, differing(days.Add(2*time.Hour)) == 0, "the source has what counts, and is said to differ")
 }
 
 // TestForgedArchiveChangesNoVerifiedResult gives a builder an archive in which another driver has won a verified race.
@@ -290,8 +266,7 @@ func TestForgedArchiveChangesNoVerifiedResult(t *testing.T) {
 	after := build(t, b, verified.Add(time.Hour)).Base
 	for _, path := range []string{"results/session/2024011", "predictions/session/2024011", "standings/drivers/2024", "accuracy/2024"} {
 		was, ok := before.Entry(path)
-		if is, _ := after.Entry(path); !ok || is.SHA256 != was.SHA256 {
-			t.Errorf("%s follows the forged archive", path)
-		}
+		is, _ := after.Entry(path)
+		must.Hold(t, ok && is.SHA256 == was.SHA256, "%s follows the forged archive", path)
 	}
 }

@@ -31,13 +31,21 @@ type inputs struct {
 	derive.From                 // At, Facts, Ledger and Model; the settings name the model
 	Settings    string          // the digest of the store's settings, or unreadSettings
 	Live        *live.Tape      // the observations of the race that /live shows, named by the head of their log
+	Unread      error           // why they are not known: Live is empty, and /live stays that of the base
 	Base        *snapshots.Base // the version before, with the generated_at of each document
 }
 
 // liveDocuments puts the documents of /live into a version. The timelines of earlier races stay those of the base,
-// unless their result was verified after they were made.
+// unless their result was verified after they were made. It refuses a document if its observations cannot be read.
 func liveDocuments(ctx context.Context, log *live.Log, in inputs, a *almanac.Almanac, version *units.Version) error {
 	races := render.LiveRaces(a, in.Ledger, in.Live)
+	unread := func(path string, err error) {
+		delete(races, path)
+		version.Put(&units.Document{Path: path, Fault: err})
+	}
+	if in.Unread != nil {
+		unread(catalog.Variant{Endpoint: catalog.Live}.Path(), in.Unread)
+	}
 	for _, entry := range in.Base.Manifest.Entries {
 		v, err := catalog.ParsePath(entry.Path)
 		if _, made := races[entry.Path]; made || err != nil || v.Endpoint != catalog.Live || v.SessionKey <= 0 {
@@ -50,7 +58,8 @@ func liveDocuments(ctx context.Context, log *live.Log, in inputs, a *almanac.Alm
 		}
 		tape, err := log.Refresh(ctx, r.Session)
 		if err != nil {
-			return err
+			unread(entry.Path, err)
+			continue
 		}
 		races[entry.Path] = render.Timeline(running.RaceOf(r, in.Ledger, tape), a.At)
 	}
@@ -59,12 +68,14 @@ func liveDocuments(ctx context.Context, log *live.Log, in inputs, a *almanac.Alm
 		_, made := races[path]
 		_, known := in.Base.Entry(path)
 		recent := r.Year >= a.At.UTC().Year()-1 && r.Record.Result().At.After(in.Base.Manifest.BuiltAt)
-		if made || known || !recent && in.Base.Damage == nil {
+		_, refused := in.Base.Manifest.RefusedAt(path)
+		if made || known || !recent && !refused && in.Base.Damage == nil {
 			continue
 		}
 		tape, err := log.Refresh(ctx, r.Session)
 		if err != nil {
-			return err
+			unread(path, err)
+			continue
 		}
 		if len(tape.Observations) > 0 {
 			races[path] = render.Timeline(running.RaceOf(r, in.Ledger, tape), a.At)

@@ -61,9 +61,7 @@ func enteredSeason(t *testing.T, byHand, sprints bool) (*builder.Builder, archiv
 // TestEnteredSeasonCountsAsTheSourcesOwn: forecasts, odds and records of a season whose results a person entered are
 // those of the season whose results came from the source.
 func TestEnteredSeasonCountsAsTheSourcesOwn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("derives two seasons")
-	}
+	must.Long(t, "derives two seasons")
 	documents := func(byHand bool) map[string]any {
 		b, _, at := enteredSeason(t, byHand, true)
 		testseason.Derive(t, b, at, true)
@@ -121,8 +119,6 @@ func TestEnteredResultIsNotSeenBeforeItIsKnown(t *testing.T) {
 		if won := monaco.Winner(); won != nil {
 			winner = won.Driver
 		}
-		if winner != tt.want {
-			t.Errorf("%s: %q won, want %q", name, winner, tt.want)
-		}
+		must.Hold(t, winner == tt.want, "%s: %q won, want %q", name, winner, tt.want)
 	}
 }

@@ -95,21 +95,17 @@ func (w *weekend) round() ledger.RoundRecord {
 
 func (w *weekend) wantNone(at time.Time) {
 	w.t.Helper()
-	if got := w.settle(at); len(got) > 0 {
-		w.t.Fatalf("at %s: settled %v, want nothing", at, got)
-	}
+	got := w.settle(at)
+	must.Require(w.t, len(got) == 0, "at %s: settled %v, want nothing", at, got)
 }
 
 // wantFreeze settles, and expects that a pick is frozen from this order for this start.
 func (w *weekend) wantFreeze(at, start time.Time, from predict.Order) {
 	w.t.Helper()
-	if got := w.settle(at); !slices.Equal(got, []ledger.Type{ledger.PickFrozen}) {
-		w.t.Fatalf("at %s: settled %v, want a frozen pick", at, got)
-	}
+	got := w.settle(at)
+	must.Require(w.t, slices.Equal(got, []ledger.Type{ledger.PickFrozen}), "at %s: settled %v, want a frozen pick", at, got)
 	forecast := must.Get(w.Policy.Model.Predict(w.Stored.Archive.AsOf(at), 2024, austria))(w.t)
-	if forecast.Basis.Order != from {
-		w.t.Errorf("predicted from %s, want %s", forecast.Basis.Order, from)
-	}
+	must.Hold(w.t, forecast.Basis.Order == from, "predicted from %s, want %s", forecast.Basis.Order, from)
 	pick := w.round().Pick
 	if got := [3]season.DriverID{pick.P1, pick.P2, pick.P3}; got != forecast.Podium {
 		w.t.Errorf("froze %v, want the forecast %v", got, forecast.Podium)
@@ -313,9 +309,8 @@ func TestWithdrawals(t *testing.T) {
 	} {
 		at = at.Add(time.Hour)
 		w.Stored.Archive = altered(t, step.edit)
-		if got := w.settle(at); !slices.Equal(got, step.want) {
-			t.Errorf("at %s: settled %v, want %v", at, got, step.want)
-		}
+		got := w.settle(at)
+		must.Hold(t, slices.Equal(got, step.want), "at %s: settled %v, want %v", at, got, step.want)
 	}
 	last := at.Add(-time.Hour)
 	w.Stored.Archive = altered(t, without(3))
@@ -352,24 +347,6 @@ func TestWithdrawals(t *testing.T) {
 	}
 	feed := must.Get(render.Feed(a, catalog.Feeds[1], austriaStart))(t)
 	must.Show(t, "/changes.atom", string(feed), "Austrian Grand Prix 2024: Max Verstappen does not start", "Austrian Grand Prix 2024: Max Verstappen starts after all")
-}
-
-// Another process with another model freezes after the first: nothing happens.
-func TestSecondFreezeIsHarmless(t *testing.T) {
-	w := newWeekend(t, asItWas)
-	second := must.Get(ledger.Open(t.Context(), w.Store, ledger.Simulated, austriaStart, "other", ""))(t)
-	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-	frozen, head := *w.round().Pick, w.Ledger.Head()
-	other := builder.Policy{Model: predict.PreviousWinner()}
-	events, err := other.Settle(t.Context(), testseason.Fresh(t, second), archive.Stored{Archive: w.Stored.Archive}, austriaQualified)
-	if err != nil || len(events) > 0 {
-		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
-	}
-	s, _ := second.Fold().Record(austriaKey)
-	must.Equal(t, "the other process sees another pick", frozen, *s.Pick)
-	if got := second.Head(); got != head {
-		t.Errorf("the ledger went on to file %d, want %d", got.Seq, head.Seq)
-	}
 }
 
 func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {

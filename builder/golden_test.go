@@ -2,13 +2,13 @@ package builder_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/schemas/catalog"
@@ -16,14 +16,11 @@ import (
 )
 
 // TestGolden compares the versions at the turning points of a weekend with a readable file. It has the
-// documents that differ from the version before, as a whole.
+// events and the paths of all documents that differ from the version before, and the documents of the season as a whole.
 func TestGolden(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds the embedded seasons")
-	}
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
-	b := serviceOf(t, archivetest.StoredEmbedded(t), qualified.Add(-time.Hour), policy())
+	b := service(t, qualified.Add(-time.Hour), policy())
 	archive := &txtar.Archive{Comment: []byte("The Austrian weekend of 2024: what each build publishes anew, of the seasons from 2024 on.\n")}
 	for _, step := range []struct {
 		name string
@@ -36,12 +33,21 @@ func TestGolden(t *testing.T) {
 	} {
 		outcome := build(t, b, step.at)
 		base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
+		var anew strings.Builder
+		for _, e := range outcome.Events {
+			fmt.Fprintln(&anew, "event", e.Type)
+		}
+		list := len(archive.Files)
+		archive.Files = append(archive.Files, txtar.File{Name: step.name + "/anew"})
 		for _, e := range base.Manifest.Entries {
+			reused := !strings.HasPrefix(e.Object, snapshots.ObjectKey(outcome.Version, e.Path))
+			if !reused {
+				fmt.Fprintln(&anew, e.Path)
+			}
 			if strings.HasPrefix(e.Path, "feeds/") || strings.HasPrefix(e.Path, catalog.Portraits) {
 				continue // they have tests of their own
 			}
 			variant := must.Get(catalog.ParsePath(e.Path))(t)
-			reused := !strings.HasPrefix(e.Object, snapshots.ObjectKey(outcome.Version, e.Path))
 			if reused || variant.Year != 0 && variant.Year < 2024 {
 				continue
 			}
@@ -63,6 +69,7 @@ func TestGolden(t *testing.T) {
 			body = bytes.ReplaceAll(body, []byte(`},{"`), []byte("},\n{\""))
 			archive.Files = append(archive.Files, txtar.File{Name: step.name + "/" + e.Path, Data: append(body, '\n')})
 		}
+		archive.Files[list].Data = []byte(anew.String())
 	}
 	golden.File(t, "testdata/austria-2024.txtar", txtar.Format(archive))
 }

@@ -19,13 +19,10 @@ func TestKeysLieInTheirSeason(t *testing.T) {
 		full.Rounds = append(full.Rounds, season.Round{Number: n, GrandPrix: season.GrandPrixID(fmt.Sprintf("gp-%d", n))})
 	}
 	keys := must.Get(ledger.AssignKeys(&ledger.Fold{}, []season.Season{full}))(t)
-	if len(keys) != len(full.Rounds) {
-		t.Fatalf("%d rounds got %d keys", len(full.Rounds), len(keys))
-	}
+	must.Require(t, len(keys) == len(full.Rounds), "%d rounds got %d keys", len(full.Rounds), len(keys))
 	for _, k := range keys {
-		if got := k.Session / catalog.KeysPerSeason; got != year {
-			t.Fatalf("key %d of %d is of the season %d for the catalog", k.Session, year, got)
-		}
+		got := k.Session / catalog.KeysPerSeason
+		must.Require(t, got == year, "key %d of %d is of the season %d for the catalog", k.Session, year, got)
 	}
 	full.Rounds = append(full.Rounds, season.Round{Number: catalog.KeysPerSeason, GrandPrix: "one-too-many"})
 	if keys, err := ledger.AssignKeys(&ledger.Fold{}, []season.Season{full}); err == nil {

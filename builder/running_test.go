@@ -35,9 +35,7 @@ func austriaRuns(t *testing.T, p builder.Policy) *running {
 	build(t, b, austriaQualified)
 	facts := must.Get(b.Facts(t.Context()))(t)
 	r, ok := facts.Archive.AsOf(austriaStart.AddDate(0, 0, 1)).Round(2024, austria)
-	if !ok {
-		t.Fatal("no Austrian Grand Prix of 2024")
-	}
+	must.Require(t, ok, "no Austrian Grand Prix of 2024")
 	return &running{t: t, Builder: b, round: r}
 }
 
@@ -95,20 +93,11 @@ func (r *running) phase(p live.Phase, at time.Time) live.Observation {
 // data returns the data of a published document.
 func (r *running) data(path string, into any) {
 	r.t.Helper()
-	base := must.Get(snapshots.LoadBase(r.t.Context(), r.Store, nil))(r.t)
-	entry, ok := base.Entry(path)
-	if !ok {
-		r.t.Fatalf("version %d has no %s", base.Manifest.Version, path)
-	}
-	body, err := base.Body(r.t.Context(), entry)
-	if err == nil {
-		err = json.Unmarshal(body, &struct {
-			Data any `json:"data"`
-		}{into})
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	body, ok := must.Get(snapshots.Open(r.t.Context(), r.Store, nil))(r.t).Body(path)
+	must.Require(r.t, ok, "%s is not published", path)
+	must.Do(r.t, json.Unmarshal(body.Identity, &struct {
+		Data any `json:"data"`
+	}{into}))
 }
 
 // checkpoints describes the checkpoints of /live: the lap of each that is frozen, the reason of each that is not.
@@ -125,9 +114,7 @@ func (r *running) checkpoints() string {
 // TestRunningRace publishes a whole race: a version a lap in which only /live changes, five live picks, the timeline at
 // the flag, and the verified result after it.
 func TestRunningRace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds some versions, one after the other")
-	}
+	must.Long(t, "builds some versions, one after the other")
 	r := austriaRuns(t, policy())
 	var now wire.LiveRace
 	r.data("live", &now)
@@ -147,9 +134,8 @@ func TestRunningRace(t *testing.T) {
 		entries = outcome.Base.Manifest.Entries
 	}
 	over := r.sees(r.phase(live.Over, ends(71).Add(time.Second)))
-	if added := r.versions() - before; added > 71+20 {
-		t.Errorf("the race added %d versions, want at most its laps and 20", added)
-	}
+	added := r.versions() - before
+	must.Hold(t, added <= 71+20, "the race added %d versions, want at most its laps and 20", added)
 	if added := r.bytes() - bytes; added > 500_000 {
 		t.Errorf("the race added %d bytes to the store, want half a megabyte at most", added)
 	} else {
@@ -171,26 +157,21 @@ func TestRunningRace(t *testing.T) {
 	if timeline.Provisional || timeline.Result == nil || timeline.Result.Winner != "RUS" || timeline.Order[0].Driver != "RUS" || len(timeline.Timeline) != 71 {
 		t.Errorf("version %d: the timeline does not show the verified result: %+v", verified.Version, timeline.Result)
 	}
-	if accuracy.Live.WinnerHitRatePct != 1000 {
-		t.Errorf("got %v %% live hits, want 100", accuracy.Live.WinnerHitRatePct)
-	}
+	must.Hold(t, accuracy.Live.WinnerHitRatePct == 1000, "got %v %% live hits, want 100", accuracy.Live.WinnerHitRatePct)
 	if !testing.Short() {
 		r.hasLiveRecord(austriaStart.Add(4 * time.Hour))
 	}
 	again := must.Get(proof.NewReproducer(t.Context(), r.Store))(t)
 	for _, version := range []int64{over.Version - 36, over.Version, verified.Version} {
-		if made, err := again.Version(t.Context(), version); err != nil || made.FirstDifference != nil {
-			t.Errorf("version %d is not reproduced: %+v, %v", version, made.FirstDifference, err)
-		}
+		made, err := again.Version(t.Context(), version)
+		must.Hold(t, err == nil && made.FirstDifference == nil, "version %d is not reproduced: %+v, %v", version, made.FirstDifference, err)
 	}
 	audit, err := proof.AuditStore(t.Context(), r.Store)
 	if err != nil || !audit.Green() {
 		t.Errorf("the audit says %v, %v", audit.Err(), err)
 	}
 	pruned, err := snapshots.Prune(t.Context(), r.Store, 3, time.Now().Add(48*time.Hour), true)
-	if err != nil || len(pruned.Kept) < 70 {
-		t.Errorf("prune keeps %d versions, %v; want the laps uncounted", len(pruned.Kept), err)
-	}
+	must.Hold(t, err == nil && len(pruned.Kept) >= 70, "prune keeps %d versions, %v; want the laps uncounted", len(pruned.Kept), err)
 }
 
 // changedPaths lists the paths whose bytes differ.
@@ -216,9 +197,8 @@ func (r *running) manifest() snapshots.Manifest {
 // first lap to the last.
 func (r *running) hasLiveRecord(at time.Time) {
 	r.t.Helper()
-	if made, err := r.Derive(r.t.Context(), at); err != nil || !made {
-		r.t.Fatalf("derive: %t, %v", made, err)
-	}
+	made, err := r.Derive(r.t.Context(), at)
+	must.Require(r.t, err == nil && made, "derive: %t, %v", made, err)
 	build(r.t, r.Builder, at)
 	var record wire.TrackRecord
 	r.data("track-record/2024", &record)
@@ -230,9 +210,7 @@ func (r *running) hasLiveRecord(at time.Time) {
 			r.t.Errorf("at %d %%: got %+v", row.Percent, row)
 		}
 	}
-	if !slices.Equal(rows, predict.Checkpoints) {
-		r.t.Errorf("the track record has live picks at %v, want %v", rows, predict.Checkpoints)
-	}
+	must.Hold(r.t, slices.Equal(rows, predict.Checkpoints), "the track record has live picks at %v, want %v", rows, predict.Checkpoints)
 }
 
 // bytes is the size of the store.
@@ -251,9 +229,7 @@ func (r *running) versions() int { return int(r.manifest().Version) }
 
 // TestCheckpoints decides for disturbed races which live picks are made.
 func TestCheckpoints(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: runs a race a row")
-	}
+	must.Long(t, "runs a race a row")
 	laps := func(r *running, from, to int) (all []live.Observation) {
 		for n := from; n <= to; n++ {
 			all = append(all, r.lap(n))
@@ -299,9 +275,8 @@ func TestCheckpoints(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := austriaRuns(t, builder.Policy{Model: predict.GridFrequency()})
 			tc.run(r)
-			if got := r.checkpoints(); got != tc.want {
-				t.Errorf("got  %q\nwant %q", got, tc.want)
-			}
+			got := r.checkpoints()
+			must.Hold(t, got == tc.want, "got  %q\nwant %q", got, tc.want)
 		})
 	}
 }
@@ -332,9 +307,7 @@ func TestAuditOfLivePicks(t *testing.T) {
 	r.sees(r.lap(1))
 	must.Do(t, r.Store.Delete(t.Context(), "live/2024011/00000001.json"))
 	audit, err := proof.AuditStore(t.Context(), r.Store)
-	if err != nil || audit.Green() || audit.Faults[0].Key != "live/2024011/" {
-		t.Errorf("got %v, %v; want the observation missed", audit.Faults, err)
-	}
+	must.Hold(t, err == nil && !audit.Green() && audit.Faults[0].Key == "live/2024011/", "got %v, %v; want the observation missed", audit.Faults, err)
 }
 
 // TestPoorLinesFreezeNothing: lines with few cars are shown without chances, freeze nothing, and fail no build. The pick is
@@ -353,13 +326,9 @@ func TestPoorLinesFreezeNothing(t *testing.T) {
 		if c.Carried {
 			carried++
 		}
-		if c.WinPct != nil || c.PodiumPct != nil {
-			t.Errorf("a line with 3 of 20 cars shows chances of %s", c.Driver)
-		}
+		must.Hold(t, c.WinPct == nil && c.PodiumPct == nil, "a line with 3 of 20 cars shows chances of %s", c.Driver)
 	}
-	if len(now.Order) != 20 || carried != 17 {
-		t.Errorf("after a line with 3 of 20 cars: %d cars, %d of them carried on", len(now.Order), carried)
-	}
+	must.Hold(t, len(now.Order) == 20 && carried == 17, "after a line with 3 of 20 cars: %d cars, %d of them carried on", len(now.Order), carried)
 	must.Equal(t, "after a poor lap 1", "0 pending; 25 pending; 50 pending; 75 pending; 90 pending", r.checkpoints())
 	r.sees(few(r.lap(2), 19))
 	must.Equal(t, "after a whole lap 2", "0 frozen; 25 pending; 50 pending; 75 pending; 90 pending", r.checkpoints())
@@ -387,9 +356,8 @@ func TestVerifiedEndsTheRace(t *testing.T) {
 		t.Errorf("the timeline is %s with %d laps, provisional %t", timeline.State, len(timeline.Timeline), timeline.Provisional)
 	}
 	again := must.Get(proof.NewReproducer(t.Context(), r.Store))(t)
-	if made, err := again.Version(t.Context(), r.manifest().Version); err != nil || made.FirstDifference != nil {
-		t.Errorf("the version is not reproduced: %+v, %v", made.FirstDifference, err)
-	}
+	made, err := again.Version(t.Context(), r.manifest().Version)
+	must.Hold(t, err == nil && made.FirstDifference == nil, "the version is not reproduced: %+v, %v", made.FirstDifference, err)
 }
 
 // TestReleasedOrderIsMarked: an order by hand is marked for as long as it is shown, also after its release.
@@ -406,5 +374,52 @@ func TestReleasedOrderIsMarked(t *testing.T) {
 		if r.data("live", &now); now.ByHand != tc.byHand {
 			t.Errorf("after lap %d, released %t: by hand %t, want %t", tc.line.Lap, tc.line.Released, now.ByHand, tc.byHand)
 		}
+	}
+}
+
+// TestDamagedObservations: damage in the log of one race costs the documents of /live of that race, and no live pick comes from it.
+// Everything else is published. The mended log is shown again.
+func TestDamagedObservations(t *testing.T) {
+	r := austriaRuns(t, policy())
+	shown, _ := r.sees(r.lap(1)).Base.Entry("live")
+	const first, last, timeline = "live/2024011/00000001.json", "live/2024011/00000003.json", "live/session/2024011"
+	must.Get2(r.Observed().Append(t.Context(), r.of(), r.lap(18)))(t) // of which a live pick is due
+	must.Get(r.Store.Create(t.Context(), last, []byte("{}")))(t)
+	refuses := func(at time.Time, object string, paths ...string) {
+		t.Helper()
+		outcome := build(t, r.Builder, at)
+		kept, _ := outcome.Base.Entry("live")
+		must.Equal(t, "/live", shown.Object, kept.Object)
+		var refused []string
+		for _, d := range outcome.Refused {
+			refused = append(refused, d.Path)
+			must.Show(t, d.Path, d.Err.Error(), "of 2024011", object, "gridcast store restore")
+		}
+		must.Equal(t, "the refused documents", paths, refused)
+		must.Equal(t, "the observations of the version", "", outcome.Base.Manifest.Live)
+	}
+	refuses(ends(18).Add(2*time.Second), last, "live")
+	must.Fail(t, "a line for a damaged log", must.Err2(r.Observed().Append(t.Context(), r.of(), r.lap(19))))
+	object := must.Get(r.Store.Get(t.Context(), first, 1<<20))(t)
+	must.Do(t, r.Store.Delete(t.Context(), first))
+	refuses(ends(19), first, "live")
+	record, _ := r.Ledger.Fold().Record(austriaKey)
+	must.Hold(t, len(record.Live) == 1, "live picks of a damaged log: %+v", record.Live)
+	must.Get(r.Store.Create(t.Context(), first, object.Data))(t)
+	refuses(austriaStart.Add(4*time.Hour), last, "live", timeline)
+	refuses(austriaStart.Add(5*time.Hour), last, "live", timeline)
+	var accuracy wire.Accuracy
+	r.data("accuracy/2024", &accuracy)
+	must.Hold(t, accuracy.RacesEvaluated > 0, "the verified result is not published: %+v", accuracy)
+	must.Do(t, r.Store.Delete(t.Context(), last))
+	var now wire.LiveRace
+	mended := build(t, r.Builder, austriaStart.Add(6*time.Hour))
+	r.data("live", &now)
+	must.Hold(t, len(mended.Refused) == 0 && mended.Base.Manifest.Live != "" && !now.Provisional && now.Lap == 18, "after the mend: %+v, refused %v", now, mended.Refused)
+	r.data(timeline, &now)
+	must.Hold(t, len(now.Timeline) == 2, "the timeline after the mend: %+v", now)
+	for _, version := range []int64{mended.Version, mended.Version - 1} {
+		made := must.Get(again(t, r.Store, version))(t)
+		must.Hold(t, made.FirstDifference == nil, "version %d made again differs: %+v", version, made.FirstDifference)
 	}
 }

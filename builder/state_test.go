@@ -1,7 +1,6 @@
 package builder_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -19,16 +18,13 @@ import (
 func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.FactsState) {
 	t.Helper()
 	base := must.Get(snapshots.LoadBase(t.Context(), b.Store, nil))(t)
-	var state wire.FactsState
-	must.Do(t, json.Unmarshal(base.Manifest.State, &state))
+	state := must.JSON[wire.FactsState](t, base.Manifest.State)
 	return base.Manifest, state
 }
 
 // TestFactsState follows the public description of a round and of the sources through a weekend.
 func TestFactsState(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds the embedded seasons")
-	}
+	must.Long(t, "builds the embedded seasons")
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	b := service(t, qualified.Add(-time.Hour), policy())
@@ -66,9 +62,8 @@ func TestFactsState(t *testing.T) {
 			want.Revision = 1
 		}
 		must.Equal(t, fmt.Sprintf("at %s", step.at), want, austria, cmp.AllowUnexported(wire.Instant{}))
-		if got := time.Time(state.NextChange); !got.Equal(step.next) {
-			t.Errorf("at %s the next change is expected at %s, want %s", step.at, got, step.next)
-		}
+		got := time.Time(state.NextChange)
+		must.Hold(t, got.Equal(step.next), "at %s the next change is expected at %s, want %s", step.at, got, step.next)
 		if len(manifest.Expected) != 1 || manifest.Expected[0].Year != 2024 || !manifest.Expected[0].At.Equal(step.next) {
 			t.Errorf("at %s the manifest expects %v, want 2024 at %s", step.at, manifest.Expected, step.next)
 		}
@@ -80,9 +75,8 @@ func TestFactsState(t *testing.T) {
 	// An unchanged state is not published, a source that falls silent is. A builder without sources keeps
 	// the description of the sources.
 	at := lightsOut.Add(4 * time.Hour)
-	if outcome := build(t, b, at); !outcome.Unchanged {
-		t.Error("a version was published though nothing had changed")
-	}
+	outcome := build(t, b, at)
+	must.Hold(t, outcome.Unchanged, "a version was published though nothing had changed")
 	sourced.Sources[0].Silent, sourced.Sources[0].Answered = true, lightsOut
 	if outcome := build(t, b, at); outcome.Unchanged {
 		t.Error("no version was published though a source had fallen silent")

@@ -35,9 +35,7 @@ func withoutResults(t *testing.T, a *season.Archive, rounds ...season.GrandPrixI
 // it comes, the archive vouches for it, in an event. The other race was three days before: that
 // is news, and waits for an operator, however long.
 func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds the embedded seasons")
-	}
+	must.Long(t, "builds the embedded seasons")
 	const britain, britainKey = season.GrandPrixID("great-britain"), int64(2024012)
 	opened := austriaStart.AddDate(0, 0, 10)
 	whole := altered(t, asItWas)
@@ -56,9 +54,8 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	b := w.builder()
 	must.Do(t, facts.Vouch(t.Context(), w.Ledger))
 	build(t, b, opened)
-	if got := state(opened, austriaKey); got != almanac.AwaitingResult {
-		t.Errorf("without its result Austria is %v", got)
-	}
+	got := state(opened, austriaKey)
+	must.Hold(t, got == almanac.AwaitingResult, "without its result Austria is %v", got)
 	if got := state(opened, austriaKey-1); got != almanac.Finished {
 		t.Errorf("the round before, whose result the archive has, is %v", got)
 	}
@@ -93,10 +90,7 @@ func TestVouchingOfBefore(t *testing.T) {
 	b := w.builder()
 	must.Do(t, archive.NewStore(w.Store).Vouch(t.Context(), w.Ledger))
 	out := build(t, b, austriaQualified)
-	if len(out.Events) != 1 || out.Events[0].Type != ledger.PickFrozen {
-		t.Errorf("settled %v, want the pick alone", out.Events)
-	}
-	if got := w.shown(); len(got.Standings) == 0 {
-		t.Error("no standings are shown")
-	}
+	must.Hold(t, len(out.Events) == 1 && out.Events[0].Type == ledger.PickFrozen, "settled %v, want the pick alone", out.Events)
+	got := w.shown()
+	must.Hold(t, len(got.Standings) != 0, "no standings are shown")
 }

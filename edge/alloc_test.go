@@ -7,16 +7,14 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"gridcast/edge/edgetest"
+	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
 
 // TestNoAllocations runs the handler alone, without fasthttp's own work.
 func TestNoAllocations(t *testing.T) {
 	w := newWorld(t, perMinute("pro", 1e6), perMinute("sandbox", 1e6))
-	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
-	w.edge.Look()
-	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	w.openSandbox(1001)
 	w.key["public"] = keys.Public
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")
 	for range 31 { // the tier trial has 30
@@ -57,9 +55,7 @@ func TestNoAllocations(t *testing.T) {
 			if got := ctx.Response.StatusCode(); got != tt.status {
 				t.Fatalf("got status %d, want %d: %s", got, tt.status, ctx.Response.Body())
 			}
-			if n != 0 {
-				t.Errorf("got %v allocations, want 0", n)
-			}
+			must.Hold(t, n == 0, "got %v allocations, want 0", n)
 		})
 	}
 }
@@ -80,9 +76,8 @@ func TestServerAllocatesOneByte(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			once := w.repeat(request("GET", tt.target, tt.line, "Authorization: Bearer "+w.key[tt.key]))
-			if got := string(once()[len("HTTP/1.1 "):][:3]); got != tt.status {
-				t.Fatalf("got status %s, want %s", got, tt.status)
-			}
+			got := string(once()[len("HTTP/1.1 "):][:3])
+			must.Require(t, got == tt.status, "got status %s, want %s", got, tt.status)
 			// Other goroutines hardly ever allocate once for each run.
 			if n := testing.AllocsPerRun(500, func() { once() }); n > 1 {
 				t.Errorf("got %v allocations, want at most 1", n)

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +16,7 @@ import (
 
 	"gridcast/deploy/must"
 	"gridcast/edge"
+	"gridcast/edge/edgetest"
 )
 
 // asker is a client's connection.
@@ -38,9 +37,7 @@ func (a *asker) ask(t *testing.T, rest string) int {
 	t.Helper()
 	must.Get(io.WriteString(a, rest))(t)
 	r, err := read(a.reader, "GET")
-	if err != nil {
-		t.Fatalf("%q: %v", rest, err)
-	}
+	must.Require(t, err == nil, "%q: %v", rest, err)
 	must.Advance(time.Second) // the edge knows since when the connection is idle
 	return r.StatusCode
 }
@@ -57,9 +54,8 @@ func idleMakeRoom(t *testing.T) {
 		t.Fatalf("got %d", got)
 	}
 	for _, idle := range []*asker{first, second} {
-		if got := idle.ask(t, whole); got != http.StatusOK {
-			t.Fatalf("got %d", got)
-		}
+		got := idle.ask(t, whole)
+		must.Require(t, got == http.StatusOK, "got %d", got)
 	}
 	got := w.asker().ask(t, whole)
 	must.Hold(t, got == http.StatusOK, "a new client: got %d, want 200", got)
@@ -102,9 +98,7 @@ func TestRefusalAfterALargeAnswer(t *testing.T) {
 			}
 			must.Succeed(t, "the connection takes no more", must.Err(io.WriteString(c, "more")))
 			second, err := read(reader, "GET")
-			if err != nil || !second.Close {
-				t.Fatalf("the refusal: got %v, %v", second.Response, err)
-			}
+			must.Require(t, err == nil && second.Close, "the refusal: got %v, %v", second.Response, err)
 			_, err = reader.ReadByte()
 			must.Hold(t, errors.Is(err, io.EOF), "then: got %v, want the end", err)
 		})
@@ -125,17 +119,15 @@ func (l *watchedListener) Accept() (net.Conn, error) {
 }
 
 // TestCopyAnswersFirst restarts an edge with a copy on disk: it accepts its first connection when it can answer.
-func TestCopyAnswersFirst(t *testing.T) {
+// A bubble has no time for the copy to come too late.
+func TestCopyAnswersFirst(t *testing.T) { inBubble(t, copyAnswersFirst) }
+
+func copyAnswersFirst(t *testing.T) {
 	dir := t.TempDir()
 	cached := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
-	first := newWorld(t, cached)
-	first.await("copy on disk", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
-		return err == nil
-	})
-	must.Do(t, first.stop())
-	inner := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	listener := &watchedListener{Listener: inner}
+	first := newWorld(t, piped, cached)
+	first.stopWithCopy(dir)
+	listener := &watchedListener{Listener: edgetest.NewListener()}
 	var second *edge.Edge
 	accepted := make(chan error, 1)
 	listener.first = func() { accepted <- second.Ready() }

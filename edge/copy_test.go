@@ -1,9 +1,13 @@
 package edge_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,11 +38,7 @@ func TestStartWithoutStorage(t *testing.T) {
 	cached := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
 	first := newWorld(t, cached)
 	want := first.get("/api/v1/calendar")
-	first.await("copy on disk", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
-		return err == nil
-	})
-	must.Do(t, first.stop())
+	first.stopWithCopy(dir)
 	second := newWorld(t, cached, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store = dead(d.Store)
 		s.copied = true
@@ -54,4 +54,33 @@ func TestStartWithoutStorage(t *testing.T) {
 	must.Hold(t, !bytes.Contains(body, []byte(errDead.Error())), "strangers are told about the storage: %s", body)
 	s := second.edge.Status()
 	must.Hold(t, s.Keys.FromCopy && s.Ready, "got status %+v, want it ready from the copy", s)
+}
+
+// stopWithCopy stops the edge when its copy is in the folder.
+func (w *world) stopWithCopy(dir string) {
+	w.t.Helper()
+	w.await("copy on disk", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
+		return err == nil
+	})
+	must.Do(w.t, w.stop())
+}
+
+// TestRestartWaitsForTheCopy has clients that ask a restarted edge before it has loaded its copy. The copy is slower than
+// the wait for the store, which does not answer.
+func TestRestartWaitsForTheCopy(t *testing.T) {
+	dir := t.TempDir()
+	cached := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
+	first := newWorld(t, cached)
+	first.stopWithCopy(dir)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	client := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
+	defer func() { _ = client.Close() }()
+	_ = must.Get(io.WriteString(client, request("GET", "/api/v1/calendar", "X-API-Key: "+first.key["pro"])))(t)
+	newWorld(t, cached, withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
+		d.Store, d.Listener = dead(d.Store), listener
+		s.copied, s.impatient = true, true
+	})
+	got := must.Get(read(bufio.NewReader(client), "GET"))(t)
+	must.Hold(t, got.StatusCode == http.StatusOK, "got %d %s from an edge with a copy", got.StatusCode, got.body)
 }

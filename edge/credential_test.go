@@ -3,21 +3,12 @@ package edge_test
 import (
 	"bufio"
 	"io"
-	"net/http"
 	"testing"
 	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 )
-
-// TestExpiryIsRealTime uses a key before its expiry, by a clock that is not that of the races.
-func TestExpiryIsRealTime(t *testing.T) {
-	w := newWorld(t)
-	w.real.add(-time.Minute)
-	r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["expired"])
-	must.Hold(t, r.StatusCode == http.StatusOK, "before the expiry: got %d, want 200", r.StatusCode)
-}
 
 // TestConnectionRemembersItsKey changes the rights of a key under an open connection.
 func TestConnectionRemembersItsKey(t *testing.T) {

@@ -104,6 +104,7 @@ type Edge struct {
 	stopping  atomic.Bool
 	started   chan struct{} // closed by awaitReady
 	warnAfter time.Duration // wait before the edge logs the reason for waiting
+	firstLook time.Duration // serveAtLatest
 }
 
 // New checks the configuration and returns an edge that does nothing yet.
@@ -132,7 +133,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 			"connections", bound, "configured", cfg.MaxConnections, "open_files", files)
 		cfg.MaxConnections = bound
 	}
-	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), warnAfter: 3 * time.Second, instance: rand.Text(), began: time.Now()}
+	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), warnAfter: 3 * time.Second, firstLook: serveAtLatest, instance: rand.Text(), began: time.Now()}
 	following := keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log, Trust: cfg.TrustKeys,
 	}
@@ -185,7 +186,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	defer stopFollowing()
 	group, ended := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.keys.Run(following) })
-	group.Go(func() error { return e.follow(following, e.real, nil) })
+	group.Go(func() error { return e.follow(following, e.real) })
 	group.Go(func() error { return e.real.downloads.run(following) })
 	if e.gateway.tier >= 0 { // else there are no keys for it
 		group.Go(func() error { e.followSandbox(following); return nil })
@@ -235,17 +236,29 @@ func (e *Edge) raceTime(set *resident.Set, actual time.Time) time.Time {
 // Started returns a channel that is closed when the edge has been ready for the first time.
 func (e *Edge) Started() <-chan struct{} { return e.started }
 
-// serveAtLatest bounds the wait for a storage that does not answer.
-const serveAtLatest = 2 * time.Second
+const (
+	// serveAtLatest bounds the wait for a storage that does not answer.
+	serveAtLatest = 2 * time.Second
+	// copyAtLatest bounds the wait for the copy on disk. A proxy waits as long for an answer.
+	copyAtLatest = 10 * time.Second
+)
 
 // awaitFirstLook waits until keys and version have been loaded, from the copy or the store, or looking for them has
-// failed once. Clients wait meanwhile, so that a restarted edge refuses none of them while it loads.
+// failed once. Clients wait meanwhile, so that a restarted edge refuses none of them while it loads. A busy machine may
+// take longer than serveAtLatest to load the copy, so that bound does not end the wait for it.
 func (e *Edge) awaitFirstLook(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, serveAtLatest)
+	ctx, cancel := context.WithTimeout(ctx, copyAtLatest)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for e.keys.Health() == (keys.Health{}) || !e.real.looked() || e.gateway.tier >= 0 && !e.sandbox.looked() {
+	hasSandbox := e.gateway.tier >= 0
+	opened := func() bool {
+		return e.keys.Opened() && e.real.opened.Load() && (!hasSandbox || e.sandbox.opened.Load() || e.sandbox.absent.Load())
+	}
+	looked := func() bool {
+		return e.keys.Health() != (keys.Health{}) && e.real.looked() && (!hasSandbox || e.sandbox.looked())
+	}
+	for began := time.Now(); !opened() || !looked() && time.Since(began) < e.firstLook; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

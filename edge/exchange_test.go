@@ -53,9 +53,7 @@ func TestExchanges(t *testing.T) {
 	downloads.key["bulk"] = strings.Trim(downloads.get("/api/v1/bulk?year=2023").Header.Get("ETag"), `"`)
 	known[downloads.key["bulk"]] = "{bulk}"
 	files := must.Get(filepath.Glob("testdata/exchanges/*.txt"))(t)
-	if len(files) < 6 {
-		t.Fatalf("got %d files", len(files))
-	}
+	must.Require(t, len(files) >= 6, "got %d files", len(files))
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			about, blocks, _ := strings.Cut(string(must.Get(os.ReadFile(file))(t)), "\n## ")
@@ -85,9 +83,7 @@ type exchange struct {
 
 // answer sends a request and returns the text of the answer.
 func (e exchange) answer(sent string) string {
-	if e.world == nil {
-		e.t.Fatalf("%s: no such world", e.decision)
-	}
+	must.Require(e.t, e.world != nil, "%s: no such world", e.decision)
 	for _, name := range slices.Sorted(maps.Keys(e.world.key)) {
 		sent = strings.ReplaceAll(sent, "{"+name+"}", e.world.key[name])
 	}
@@ -114,9 +110,7 @@ func (e exchange) answer(sent string) string {
 		}
 		fmt.Fprintf(&text, "%s: %s\n", name, digests.ReplaceAllString(value, "sha256-…"))
 	}
-	if e.t.Failed() {
-		e.t.Fatalf("%s", e.decision)
-	}
+	must.Require(e.t, !e.t.Failed(), "%s", e.decision)
 	if r.StatusCode >= 400 {
 		return text.String() + string(r.body) + "\n"
 	}

@@ -26,6 +26,9 @@ func (e *Edge) ConnServer() func(net.Conn) error {
 // WarnAfter sets the wait before the edge logs the reason for waiting.
 func (e *Edge) WarnAfter(d time.Duration) { e.warnAfter = d }
 
+// FirstLook sets the longest wait for the store before the edge serves. Call it before Run.
+func (e *Edge) FirstLook(d time.Duration) { e.firstLook = d }
+
 // MaxConnections returns the number of connections that the edge allows.
 func (e *Edge) MaxConnections() int { return e.cfg.MaxConnections }
 

@@ -2,8 +2,8 @@ package edge_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"gridcast/deploy/must"
@@ -44,8 +44,8 @@ func TestErrorsLeadToTheirHelp(t *testing.T) {
 		wire.MethodNotAllowed: w.do("POST", "/api/v1/standings", key, "Content-Length: 0"),
 		wire.BadRequest:       w.do("GET", "/api/v1/standings", key, "Origin: https://a.example", "Origin: https://b.example"),
 	} {
-		target, ok := strings.CutSuffix(strings.TrimPrefix(r.Header.Get("Link"), "</docs/errors#"), `>; rel="help"`)
-		must.Hold(t, ok && target == string(code) && strings.Contains(page, `<tr id="`+target+`">`), "%d: Link is %q, want the row of %s in /docs/errors", r.StatusCode, r.Header.Get("Link"), code)
+		must.Equal(t, "the Link of an error", fmt.Sprintf(`</docs/errors#%s>; rel="help"`, code), r.Header.Get("Link"))
+		must.Show(t, "/docs/errors", page, fmt.Sprintf(`<tr id="%s">`, code))
 	}
 }
 

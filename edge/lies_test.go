@@ -23,9 +23,7 @@ import (
 // key revoked. Running and restarted, the edge answers from the last good ones, and is current ten seconds after the store
 // is honest again. The tests of keys and snapshots have every lie.
 func TestEdgeForgetsALie(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: eight worlds of two edges")
-	}
+	must.Long(t, "eight worlds of two edges")
 	for _, key := range []string{keys.Object, snapshots.PointerKey, "manifests/2.json.gz", "objects/2/drivers.json.gz"} {
 		for name, fate := range map[string]faultblob.Fate{
 			"a wrong bit": {Mangle: func(data []byte) []byte { data[len(data)/2] ^= 1; return data }},

@@ -1,7 +1,6 @@
 package edge_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -30,15 +29,12 @@ func TestCountdownMovesByItself(t *testing.T) {
 		t.Run(tt.decision, func(t *testing.T) {
 			w.race.set(tt.now)
 			r := w.get("/api/v1/next-race")
-			if r.StatusCode != tt.status {
-				t.Fatalf("got %d, want %d: %s", r.StatusCode, tt.status, r.body)
-			}
+			must.Require(t, r.StatusCode == tt.status, "got %d, want %d: %s", r.StatusCode, tt.status, r.body)
 			if tt.status != 200 {
 				return
 			}
 			valid(t, "/api/v1/next-race", r.body)
-			var body wire.Success[wire.NextRace]
-			must.Do(t, json.Unmarshal(r.body, &body))
+			body := must.JSON[wire.Success[wire.NextRace]](t, r.body)
 			d, generated := body.Data, time.Time(body.Meta.GeneratedAt)
 			if d.Name != tt.name || d.SecondsToLights != tt.seconds || !generated.Equal(tt.generated) || d.Provisional != tt.provisional {
 				t.Errorf("got %+v at %s, want %s with %d seconds to go at %s", d, generated, tt.name, tt.seconds, tt.generated)

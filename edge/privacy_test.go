@@ -2,13 +2,11 @@ package edge_test
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,8 +53,6 @@ func TestNothingIsKeptAboutClients(t *testing.T) {
 	kept["the log"] = log.String()
 	must.Hold(t, len(kept) > 10 && len(kept["metrics"]) > 1000 && len(kept["the log"]) > 100, "%d places are looked at, want all", len(kept))
 	for place, text := range kept {
-		for _, trace := range []string{address, program, cookie, w.key["trial"], w.key["revoked"], "gc_live_wrong"} {
-			must.Hold(t, !strings.Contains(text, trace), "%s has %s", place, fmt.Sprintf("%.20s", trace))
-		}
+		must.Hide(t, place, text, address, program, cookie, w.key["trial"], w.key["revoked"], "gc_live_wrong")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/keys"
-	"gridcast/edge/limit"
 )
 
 // rate reads the three headers.
@@ -141,41 +140,6 @@ func TestAnonymousWindow(t *testing.T) {
 		r := w.do("GET", "/api/v1/calendar")
 		if limit, remaining, _ := rate(t, r); r.StatusCode != http.StatusUnauthorized || limit != 2 || remaining != want {
 			t.Errorf("request %d: got %d, limit %d, remaining %d, want 401, 2, %d", i+1, r.StatusCode, limit, remaining, want)
-		}
-	}
-}
-
-// waitingSource makes counters that decide nothing at once.
-type waitingSource struct{}
-
-func (waitingSource) String() string { return "waiting" }
-
-func (waitingSource) Fault() string { return "" }
-
-func (waitingSource) Counter(_ string, offset int64) limit.Counter {
-	return waitingCounter{limit.NewWindow(offset)}
-}
-
-type waitingCounter struct{ *limit.Window }
-
-// Take decides in another goroutine.
-func (c waitingCounter) Take(now time.Time, perMinute int) limit.Verdict {
-	decided := make(chan limit.Verdict)
-	go func() { decided <- c.Window.Take(now, perMinute) }()
-	return <-decided
-}
-
-// TestCounterThatWaits limits with a source whose counters decide in another goroutine.
-func TestCounterThatWaits(t *testing.T) {
-	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Limits = waitingSource{} })
-	for i := range 31 {
-		r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
-		want := http.StatusOK
-		if i == 30 {
-			want = http.StatusTooManyRequests
-		}
-		if r.StatusCode != want || r.Header.Get("X-RateLimit-Remaining") != strconv.Itoa(max(0, 29-i)) {
-			t.Errorf("request %d: got %d with %s remaining", i+1, r.StatusCode, r.Header.Get("X-RateLimit-Remaining"))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package edge_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
@@ -34,6 +34,14 @@ const simulatedClock = "2024-12-08T12:30:00Z@2026-11-20T12:00:30Z*72"
 func served(t *testing.T, store blob.Store) *snapshots.Version {
 	t.Helper()
 	return must.Get(snapshots.Open(t.Context(), store, nil))(t)
+}
+
+// openSandbox publishes a world in the store of a running edge, and waits until the edge answers from it.
+func (w *world) openSandbox(session int64) {
+	w.t.Helper()
+	edgetest.PublishSandbox(w.t, w.store, nil, simulatedClock, session)
+	w.edge.Look()
+	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
 }
 
 // overwrite replaces an object.
@@ -188,7 +196,8 @@ func TestSimulatedVersionIsNotReal(t *testing.T) {
 	})
 	w.await("the refusal", func() bool { return w.edge.Status().Refused != nil })
 	s := w.edge.Status()
-	must.Hold(t, s.Version == 0 && strings.Contains(s.Refused.Reason, "simulated versions belong below sandbox/"), "got version %d, %+v", s.Version, s.Refused)
+	must.Hold(t, s.Version == 0, "got version %d, %+v", s.Version, s.Refused)
+	golden.Sentence(t, "a simulated version in the real world", s.Refused.Reason)
 	r := w.get("/api/v1/standings")
 	must.Hold(t, r.StatusCode == http.StatusServiceUnavailable, "a real key got %d", r.StatusCode)
 }
@@ -197,9 +206,7 @@ func TestSimulatedVersionIsNotReal(t *testing.T) {
 // time.
 func TestCountdownOfEachWorld(t *testing.T) {
 	w := newWorld(t)
-	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
-	w.edge.Look()
-	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	w.openSandbox(1001)
 	for _, tt := range []struct {
 		after           time.Duration
 		real, simulated int64
@@ -207,8 +214,7 @@ func TestCountdownOfEachWorld(t *testing.T) {
 		w.real.add(tt.after)
 		for key, want := range map[string]int64{"pro": tt.real, "sandbox": tt.simulated} {
 			r := w.do("GET", "/api/v1/next-race", "X-API-Key: "+w.key[key])
-			var b wire.Success[wire.NextRace]
-			must.Do(t, json.Unmarshal(r.body, &b))
+			b := must.JSON[wire.Success[wire.NextRace]](t, r.body)
 			must.Hold(t, b.Data.SecondsToLights == want, "%s after %v: got %d seconds, want %d", key, tt.after, b.Data.SecondsToLights, want)
 		}
 	}
@@ -217,9 +223,7 @@ func TestCountdownOfEachWorld(t *testing.T) {
 // TestTagsOfTheOtherWorld sends each world the tag of the other one: it is answered with the body, and not with 304.
 func TestTagsOfTheOtherWorld(t *testing.T) {
 	w := newWorld(t)
-	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
-	w.edge.Look()
-	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	w.openSandbox(1001)
 	tags := map[string]string{}
 	for _, key := range []string{"pro", "sandbox", "pro"} {
 		r := w.do("GET", "/api/v1/standings", "X-API-Key: "+w.key[key])
@@ -280,20 +284,16 @@ func TestSandboxEndsWithItsPointer(t *testing.T) {
 					return w.do("GET", "/api/v1/standings", "X-API-Key: "+w.key["sandbox"]).Header.Get("X-Gridcast-World") == world && (s == nil) == (version == 0) && (s == nil || s.Version == version)
 				})
 			}
-			remove := func(prefix string) {
-				t.Helper()
-				for info, err := range w.store.List(t.Context(), prefix) {
-					must.Do(t, errors.Join(err, w.store.Delete(t.Context(), info.Key)))
-				}
-			}
 			edgetest.PublishSandbox(t, w.store, key, simulatedClock, 1001)
 			edgetest.PublishSandbox(t, w.store, key, simulatedClock, 1002)
 			from("sandbox", 2)
-			remove(snapshots.SandboxFolder)
+			must.Get(snapshots.PruneSandbox(t.Context(), w.store, false))(t)
 			from("", 0)
 			edgetest.PublishSandbox(t, w.store, key, simulatedClock, 1003)
 			from("sandbox", 1)
-			remove("")
+			for info, err := range w.store.List(t.Context(), "") {
+				must.Do(t, errors.Join(err, w.store.Delete(t.Context(), info.Key)))
+			}
 			w.await("the loss", func() bool { w.edge.Look(); return w.edge.Status().Refused != nil })
 			from("sandbox", 1)
 		})
@@ -310,9 +310,7 @@ func TestPublicKeyIsLimitedByAddress(t *testing.T) {
 	}
 	r := ask("203.0.113.1")
 	must.Hold(t, r.StatusCode == http.StatusUnauthorized, "without a sandbox: got %d, want 401", r.StatusCode)
-	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
-	w.edge.Look()
-	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	w.openSandbox(1001)
 	for _, address := range []string{"203.0.113.1", "203.0.113.2"} {
 		for i, want := range []int{200, 200, 429, 429} {
 			r := ask(address)
@@ -335,9 +333,7 @@ func TestSwapOfOneWorldLeavesTheOther(t *testing.T) {
 	} {
 		t.Run(swapped, func(t *testing.T) {
 			w := newWorld(t, perMinute("pro", 1e9), perMinute("sandbox", 1e9))
-			edgetest.PublishSandbox(t, w.store, nil, simulatedClock, 1001)
-			w.edge.Look()
-			w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+			w.openSandbox(1001)
 			const published = 5
 			seen := map[string][]string{} // bodies by key
 			var mu sync.Mutex
@@ -382,8 +378,7 @@ func TestSwapOfOneWorldLeavesTheOther(t *testing.T) {
 				}
 				must.Hold(t, len(bodies) == want, "%s saw %d bodies of one document, want %d", key, len(bodies), want)
 				for _, body := range bodies {
-					var b wire.Success[[]wire.DriverStanding]
-					must.Do(t, json.Unmarshal([]byte(body), &b))
+					b := must.JSON[wire.Success[[]wire.DriverStanding]](t, []byte(body))
 					must.Hold(t, (b.Data[0].Points > 1000) == (key == "sandbox"), "%s saw %v points", key, b.Data[0].Points)
 				}
 			}
@@ -396,9 +391,7 @@ func TestSwapOfOneWorldLeavesTheOther(t *testing.T) {
 // status name the public key.
 func TestDocumentationOfTheSandbox(t *testing.T) {
 	w := newWorld(t)
-	edgetest.PublishSandbox(t, w.store, nil, simulatedClock, edgetest.Suspended)
-	w.edge.Look()
-	w.await("the sandbox", func() bool { return w.edge.Status().Sandbox != nil })
+	w.openSandbox(edgetest.Suspended)
 	for path, want := range map[string]string{
 		"/docs/sandbox": keys.Public, "/docs/sandbox.md": keys.Public, "/status": `"key":"` + keys.Public + `"`, "/sandbox/status": `"speed":72,`,
 	} {
@@ -415,5 +408,6 @@ func TestDocumentationOfTheSandbox(t *testing.T) {
 	program := exec.CommandContext(t.Context(), "python3", "-c", strings.Replace(text, wait, "", 1))
 	program.Env = append(os.Environ(), "GRIDCAST_URL=http://"+w.listener.Addr().String(), "GRIDCAST_KEY="+keys.Public)
 	printed, err := program.CombinedOutput()
-	must.Hold(t, err == nil && strings.Contains(string(printed), "the page showed the red flag"), "%v:\n%s", err, printed)
+	must.Succeed(t, "the program", err)
+	must.Show(t, "the output of the program", string(printed), "the page showed the red flag")
 }

@@ -2,18 +2,18 @@ package edge_test
 
 import (
 	"bufio"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // TestHTTPLayer has a row for each refusal before the gateway sees a request.
@@ -48,8 +48,7 @@ func TestHTTPLayer(t *testing.T) {
 // refused checks a refusal after which the connection is closed.
 func refused(t *testing.T, r response, status int, code wire.Code) {
 	t.Helper()
-	var body wire.Error
-	must.Do(t, json.Unmarshal(r.body, &body))
+	body := must.JSON[wire.Error](t, r.body)
 	if r.StatusCode != status || body.Error != code || !r.Close {
 		t.Errorf("got %d %s, close %t, want %d %s and the connection closed", r.StatusCode, body.Error, r.Close, status, code)
 	}
@@ -88,39 +87,11 @@ func TestBugIsAnError(t *testing.T) {
 	}
 }
 
-// TestPipelinedRequests shows that a GET with a body does not shift the next request.
-func TestPipelinedRequests(t *testing.T) {
-	w := newWorld(t)
-	c := w.dial()
-	key := "X-API-Key: " + w.key["pro"]
-	smuggled := request("GET", "/api/v1/nothing", key)
-	sent := request("GET", "/api/v1/calendar", key) +
-		request("POST", "/api/v1/drivers", key, fmt.Sprintf("Content-Length: %d", len(smuggled))) + smuggled +
-		request("HEAD", "/api/v1/accuracy", key) +
-		request("GET", "/api/v1/next-race", key)
-	go io.WriteString(c, sent) // the pipe has no buffer
-	reader := bufio.NewReader(c)
-	for i, want := range []struct {
-		method string
-		status int
-	}{{"GET", 200}, {"POST", 405}, {"HEAD", 200}, {"GET", 200}} {
-		r := must.Get(read(reader, want.method))(t)
-		must.Hold(t, r.StatusCode == want.status, "response %d: got %d, want %d", i, r.StatusCode, want.status)
-	}
-}
-
 func TestAddressTaken(t *testing.T) {
 	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
-	w := newWorld(t) // for its store
-	for _, admin := range []bool{false, true} {
-		cfg := edge.DefaultConfig()
-		cfg.Listen = taken.Addr().String()
-		if admin {
-			cfg.Listen, cfg.AdminListen = "127.0.0.1:0", taken.Addr().String()
-		}
-		e := must.Get(edge.New(cfg, edge.Deps{Store: w.store, Log: discard}))(t)
-		err := e.Run(t.Context())
-		must.Hold(t, err != nil && strings.Contains(err.Error(), "listen"), "admin %t: got %v, want an error that says what could not be listened for", admin, err)
-	}
+	cfg := edge.DefaultConfig()
+	cfg.Listen = taken.Addr().String()
+	e := must.Get(edge.New(cfg, edge.Deps{Store: memblob.New(), Log: discard}))(t)
+	must.Fail(t, "an address in use", e.Run(t.Context()), syscall.EADDRINUSE)
 }

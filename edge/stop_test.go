@@ -34,9 +34,7 @@ func drain(t *testing.T) {
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
 	must.Get(io.WriteString(c, half[20:]))(t)
 	r, err := read(reader, "GET")
-	if err != nil || r.StatusCode != http.StatusOK {
-		t.Fatalf("got %v, %v, want the response to the request under way", r.Response, err)
-	}
+	must.Require(t, err == nil && r.StatusCode == http.StatusOK, "got %v, %v, want the response to the request under way", r.Response, err)
 	_, err = reader.ReadByte()
 	must.Hold(t, errors.Is(err, io.EOF), "after the response: got %v, want the end of the connection", err)
 	must.Succeed(t, "Run", <-stopped)
@@ -70,10 +68,10 @@ func drainDelay(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
-	if r := w.do("GET", "/readyz"); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(r.body), w.edge.Ready().Error()) {
-		t.Errorf("readyz: got %d %s, want 503", r.StatusCode, r.body)
-	}
-	r := w.get("/api/v1/calendar")
+	r := w.do("GET", "/readyz")
+	must.Equal(t, "the status of /readyz", http.StatusServiceUnavailable, r.StatusCode)
+	must.Show(t, "/readyz", string(r.body), w.edge.Ready().Error())
+	r = w.get("/api/v1/calendar")
 	must.Hold(t, r.StatusCode == http.StatusOK, "data: got %d, want 200", r.StatusCode)
 	must.Succeed(t, "Run", <-stopped)
 }
@@ -92,7 +90,6 @@ func drainCutsConnections(t *testing.T) {
 	must.Get(io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])[:20]))(t)
 	synctest.Wait() // the edge has read the half
 	must.Succeed(t, "Run", w.stop())
-	if got, want := log.String(), "level=WARN msg=\"edge cuts connections at the drain deadline\" connections=1\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("log: got %q, want the end %q", got, want)
-	}
+	got, want := log.String(), "level=WARN msg=\"edge cuts connections at the drain deadline\" connections=1\n"
+	must.Hold(t, strings.HasSuffix(got, want), "log: got %q, want the end %q", got, want)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -56,6 +57,7 @@ type versions struct {
 	refused atomic.Pointer[Refused]
 	problem atomic.Pointer[string] // of the latest poll of the store; nil: none
 
+	opened    atomic.Bool               // the copy on disk has been read, or there is none
 	absent    atomic.Bool               // the store has no version of this world
 	confirmed atomic.Pointer[time.Time] // the last instant at which set was known to be current
 	signed    bool                      // only signed versions are served
@@ -115,32 +117,33 @@ func Forget(cacheDir string) error {
 func (e *Edge) followSandbox(ctx context.Context) {
 	w := e.sandbox
 	for ctx.Err() == nil {
-		if !e.sandboxGone(ctx) {
-			following, end := context.WithCancelCause(ctx)
-			err := e.follow(following, w, func() { end(snapshots.ErrNone) })
-			end(nil)
-			if err != nil && ctx.Err() == nil && !errors.Is(context.Cause(following), snapshots.ErrNone) {
-				e.log.Error("the sandbox cannot be followed", "err", err)
-			}
-		}
 		if e.sandboxGone(ctx) {
-			if w.set.Swap(nil) != nil {
-				e.log.Info("the store has no sandbox any more: its keys get real data")
-			}
-			w.refused.Store(nil)
-			w.problem.Store(nil)
-			if w.folder != "" {
-				err := errors.Join(os.RemoveAll(filepath.Join(w.folder, versionFolder)), os.RemoveAll(filepath.Join(w.folder, ratchetFolder)))
-				if err != nil {
-					e.log.Warn("the copy of a sandbox stays", "err", err)
-				}
-			}
+			w.end(e.log)
+		} else if err := e.follow(ctx, w); errors.Is(err, snapshots.ErrNone) {
+			continue // it is gone
+		} else if err != nil {
+			e.log.Error("the sandbox cannot be followed", "err", err)
 		}
 		w.absent.Store(true)
 		select {
 		case <-w.look:
 		case <-time.After(sandboxPause):
 		case <-ctx.Done():
+		}
+	}
+}
+
+// end forgets the versions of a sandbox that the store has no more.
+func (w *world) end(log *slog.Logger) {
+	if w.set.Swap(nil) != nil {
+		log.Info("the store has no sandbox any more: its keys get real data")
+	}
+	w.refused.Store(nil)
+	w.problem.Store(nil)
+	if w.folder != "" {
+		err := errors.Join(os.RemoveAll(filepath.Join(w.folder, versionFolder)), os.RemoveAll(filepath.Join(w.folder, ratchetFolder)))
+		if err != nil {
+			log.Warn("the copy of a sandbox stays", "err", err)
 		}
 	}
 }
@@ -160,15 +163,18 @@ func (e *Edge) sandboxGone(ctx context.Context) bool {
 // sandboxPause is the time between two looks for a sandbox.
 const sandboxPause = 30 * time.Second
 
-// follow serves every new version of a world until ctx ends. It calls gone when the store has no sandbox any more.
-func (e *Edge) follow(ctx context.Context, w *world, gone func()) error {
+// follow serves every new version of a world until ctx ends. It returns snapshots.ErrNone when the store has no sandbox any
+// more.
+func (e *Edge) follow(ctx context.Context, w *world) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	config := snapshots.FollowConfig{
 		Store:   w.store,
 		Deliver: func(v *snapshots.Version) error { return e.accept(w, v) },
 		Report: func(r snapshots.FollowReport) {
 			if w.sandbox && errors.Is(r.Err, snapshots.ErrNone) {
 				if w.absent.Store(true); e.sandboxGone(ctx) {
-					gone()
+					end(snapshots.ErrNone)
 				}
 				return
 			}
@@ -176,6 +182,7 @@ func (e *Edge) follow(ctx context.Context, w *world, gone func()) error {
 		},
 		Wake:        w.look,
 		Lean:        resident.Lean,
+		Cached:      func() { w.opened.Store(true) },
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 		Trust:       e.cfg.Trust,
 		Pin:         e.cfg.Pin,
@@ -205,8 +212,12 @@ func (e *Edge) follow(ctx context.Context, w *world, gone func()) error {
 		}
 		config.Cache = cache
 	}
-	if err := snapshots.Follow(ctx, config); ctx.Err() == nil {
+	err := snapshots.Follow(ctx, config)
+	switch gone := context.Cause(ctx); {
+	case ctx.Err() == nil:
 		return fmt.Errorf("follow versions: %w", err)
+	case errors.Is(gone, snapshots.ErrNone):
+		return gone
 	}
 	return nil
 }

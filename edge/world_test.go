@@ -70,6 +70,7 @@ type setup struct {
 	copied        bool          // the edge has a copy of both
 	warnAfter     time.Duration // 0: the edge's own
 	quiet         time.Duration // before downloads are made
+	impatient     bool          // the edge does not wait for the store before it serves
 	lacks         string        // a path that the version lacks
 }
 
@@ -112,8 +113,9 @@ func newWorld(t testing.TB, options ...option) *world {
 		o(&cfg, &deps, &want)
 	}
 	if deps.Listener == nil {
-		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-		deps.Listener = listener
+		deps.Listener = must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		// These connections take real time, and a busy machine must not end them.
+		cfg.ReadTimeout, cfg.WriteTimeout, cfg.IdleTimeout = time.Hour, time.Hour, time.Hour
 	}
 	w.listener = deps.Listener
 	if want.keys {
@@ -125,6 +127,9 @@ func newWorld(t testing.TB, options ...option) *world {
 	e := must.Get(edge.New(cfg, deps))(t)
 	if want.warnAfter > 0 {
 		e.WarnAfter(want.warnAfter)
+	}
+	if want.impatient {
+		e.FirstLook(0)
 	}
 	e.MakeDownloadsAfter(want.quiet)
 	w.edge = e
@@ -231,9 +236,7 @@ func (w *world) raw(method, bytes string) response {
 	defer c.Close()
 	must.Get(io.WriteString(c, bytes))(w.t)
 	r, err := read(bufio.NewReader(c), method)
-	if err != nil {
-		w.t.Fatalf("%q: %v", bytes, err)
-	}
+	must.Require(w.t, err == nil, "%q: %v", bytes, err)
 	check(w.t, r, bytes)
 	return r
 }
@@ -326,9 +329,7 @@ func variant(t testing.TB, target string) catalog.Variant {
 	t.Helper()
 	path, query, _ := strings.Cut(strings.TrimPrefix(target, catalog.BasePath), "?")
 	i, ok := catalog.Lookup(strings.TrimSuffix(path, "/"))
-	if !ok {
-		t.Fatalf("no endpoint for %s", target)
-	}
+	must.Require(t, ok, "no endpoint for %s", target)
 	return must.Get(catalog.Endpoints[i].Select([]byte(query), edgetest.Known))(t)
 }
 

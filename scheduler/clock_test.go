@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,7 +53,7 @@ func TestRunsStartAtTheirInstant(t *testing.T) {
 func TestClockIsSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, clock, start22 := raceDay(t, 10*time.Minute, 1)
-		jobs := []scheduler.Job{w.record("build", cadence.Build, nil), w.record("note", "", nil), w.record("poll", cadence.Poll, nil)}
+		jobs := []scheduler.Job{w.record("build", cadence.Build, nil), w.record("note", 0, nil), w.record("poll", cadence.Poll, nil)}
 		jobs[1].Every = 10 * time.Minute
 		w.rounds[0].WeekendFrom, w.rounds[0].WeekendUntil = start22.Add(24*time.Hour), start22.Add(25*time.Hour) // polls each hour
 		w.rounds[0].Frozen, w.rounds[0].Verified = true, true
@@ -89,6 +90,31 @@ func TestClockIsSetBack(t *testing.T) {
 		}
 		got.WriteString(summary(w.ran()))
 		must.Equal(t, "runs", want, got.String())
+	})
+}
+
+// A retry waits no longer than RetryMax after the clock was set back.
+func TestRetryAfterTheClockIsSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, clock, start22 := raceDay(t, 10*time.Minute, 1)
+		failed := false
+		job := w.record("build", cadence.Build, func(context.Context, scheduler.Trigger) error {
+			if failed {
+				return nil
+			}
+			failed = true
+			return errors.New("the disk is full")
+		})
+		job.Since = clock.Now()
+		cfg := scheduler.DefaultConfig()
+		s := start(t, w, cfg, job)
+		clock.sleepUntil(start22.Add(time.Second))
+		clock.jump(-5 * 24 * time.Hour)
+		s.Update() // as after a change of the calendar
+		must.Advance(cfg.RetryMax + time.Second)
+		status := s.Status()[0]
+		must.Hold(t, failed && status.LastError == "" && status.Runs == 2, "after %v: %+v", cfg.RetryMax, status)
+		stop(t, s)
 	})
 }
 

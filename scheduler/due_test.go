@@ -22,7 +22,7 @@ func TestTriggersCoalesce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
 		finish := make(chan error)
-		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(context.Context, scheduler.Trigger) error {
+		s := start(t, w, scheduler.DefaultConfig(), w.record("build", 0, func(context.Context, scheduler.Trigger) error {
 			return <-finish
 		}))
 		first := trigger(t, s, "build", "source changed")
@@ -59,7 +59,7 @@ func TestRetry(t *testing.T) {
 		cfg := scheduler.DefaultConfig()
 		cfg.RetryMin, cfg.RetryMax = 10*time.Second, 30*time.Second
 		broken := errors.New("store does not answer")
-		s := start(t, w, cfg, w.record("build", "", func(_ context.Context, tr scheduler.Trigger) error {
+		s := start(t, w, cfg, w.record("build", 0, func(_ context.Context, tr scheduler.Trigger) error {
 			if tr.Attempt < 5 {
 				return broken
 			}
@@ -172,7 +172,7 @@ func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := newRaceClock(at(t, "2026-11-22 04:00:07"), 1)
 		w := &world{clock: clock}
-		job := w.record("prune", "", func(_ context.Context, tr scheduler.Trigger) error {
+		job := w.record("prune", 0, func(_ context.Context, tr scheduler.Trigger) error {
 			if tr.At.Minute() == 20 {
 				time.Sleep(25 * time.Minute)
 			}

@@ -2,8 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +60,7 @@ func (t Trigger) String() string {
 // is the work of the calendar, see cadence.Coming.
 func (j Job) coming(all []cadence.Due, now time.Time) []cadence.Due {
 	switch {
-	case j.Work != "":
+	case j.Work != 0:
 		return j.own(all)
 	case j.Every > 0:
 		return []cadence.Due{{At: now.UTC().Truncate(j.Every).Add(j.Every), Reason: Interval, Every: j.Every}}
@@ -74,7 +72,7 @@ func (j Job) coming(all []cadence.Due, now time.Time) []cadence.Due {
 // missed lists the due instants after from, up to and including now.
 func (j Job) missed(cal cadence.Calendar, from, now time.Time) []cadence.Due {
 	switch {
-	case j.Work != "":
+	case j.Work != 0:
 		return j.own(cadence.Missed(cal, from, now))
 	case j.Every > 0:
 		if last := now.UTC().Truncate(j.Every); last.After(from) {
@@ -87,32 +85,6 @@ func (j Job) missed(cal cadence.Calendar, from, now time.Time) []cadence.Due {
 // own returns the instants of this job.
 func (j Job) own(all []cadence.Due) []cadence.Due {
 	return slices.DeleteFunc(slices.Clone(all), func(d cadence.Due) bool { return d.Work != j.Work })
-}
-
-// validate reports the faults of jobs that are to run together.
-func validate(jobs []Job) error {
-	var faults []error
-	names := make(map[string]bool)
-	for _, j := range jobs {
-		switch {
-		case j.Name == "":
-			faults = append(faults, errors.New("scheduler: a job has no name"))
-		case names[j.Name]:
-			faults = append(faults, fmt.Errorf("scheduler: two jobs are named %s", j.Name))
-		}
-		names[j.Name] = true
-		if j.Run == nil {
-			faults = append(faults, fmt.Errorf("scheduler: job %s has no function", j.Name))
-		}
-		if j.Every < 0 || j.Work != "" && j.Every != 0 {
-			faults = append(faults, fmt.Errorf("scheduler: job %s must fall due by work %q or every %v, not both", j.Name, j.Work, j.Every))
-		}
-		kinds := []cadence.Work{"", cadence.Poll, cadence.Freeze, cadence.Build, cadence.Verify}
-		if !slices.Contains(kinds, j.Work) {
-			faults = append(faults, fmt.Errorf("scheduler: job %s is for unknown work %q", j.Name, j.Work))
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // JobStatus is the state of a job. It is a copy: it never changes and may be kept.

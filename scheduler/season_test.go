@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridcast/deploy/golden"
+	"gridcast/deploy/must"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/scheduler/cadence/cadencetest"
@@ -84,8 +85,6 @@ func testSeason(t *testing.T, speed int) {
 		}
 		return night
 	})
-	if nights != 20 {
-		t.Errorf("verified in %d nights, want 20", nights)
-	}
+	must.Hold(t, nights == 20, "verified in %d nights, want 20", nights)
 	golden.File(t, "testdata/season.txt", summary(runs))
 }

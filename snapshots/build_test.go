@@ -1,53 +1,73 @@
 package snapshots_test
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"slices"
 	"testing"
+	"testing/synctest"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/memblob"
 )
 
-// TestVersionOfAnotherBuild: a version in another format is not damaged, so no command repairs it and no build follows it.
+// TestVersionOfAnotherBuild: a version in another format is not damaged, so no command repairs it, no build follows it, and no
+// edge serves it. No release had the format 0.
 func TestVersionOfAnotherBuild(t *testing.T) {
-	for name, format := range map[string]string{
-		"earlier": `"format":4`, "earlier fields": `"format":4,"weather":true`, "newer": `"format":6`, "newer fields": `"format":6,"parts":7`,
-	} {
-		s := memblob.New()
-		publish(t, s, decades())
-		key := snapshots.ManifestKey(1)
-		packed, err := s.Get(t.Context(), key, 1<<20)
-		must.Do(t, err)
-		r := must.Get(gzip.NewReader(strings.NewReader(string(packed.Data))))(t)
-		text := must.Get(io.ReadAll(r))(t)
-		other := strings.Replace(string(text), `"format":5`, format, 1)
-		if other == string(text) {
-			t.Fatal("the manifest does not begin with its format")
-		}
-		var b strings.Builder
-		w := gzip.NewWriter(&b)
-		_, err = w.Write([]byte(other))
-		must.Do(t, errors.Join(err, w.Close()))
-		s.Corrupt(key, []byte(b.String()))
-		pointer, _ := must.Get2(snapshots.LoadPointer(t.Context(), s))(t)
-		pointer.Manifest = snapshots.Digest([]byte(b.String()))
-		data := must.Get(json.Marshal(pointer))(t)
-		s.Corrupt(snapshots.PointerKey, data)
-
-		_, reader := snapshots.LoadBase(t.Context(), s, nil)
-		_, publisher := (&snapshots.Publisher{Store: s}).LoadBase(t.Context(), nil)
-		_, history := snapshots.LoadHistory(t.Context(), s)
-		want := strings.Fields(name)[0] + " one, in format"
-		for i, err := range []error{reader, publisher, history} {
-			if !errors.Is(err, snapshots.ErrBuild) || errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, snapshots.ErrNoBase) || !strings.Contains(fmt.Sprint(err), want) {
-				t.Errorf("%s, reader %d: got %v, want the build that made it", name, i, err)
+	texts := map[string]string{}
+	for i, format := range []string{`"format":0`, `"format":1`, `"format":4`, `"format":4,"weather":true`, `"format":6`, `"format":6,"parts":7`} {
+		synctest.Test(t, func(t *testing.T) {
+			s, want := memblob.New(), snapshots.ErrBuild
+			publish(t, s, decades())
+			s.Corrupt(snapshots.ManifestKey(1), edited(read(t, s, snapshots.ManifestKey(1)), `"format":5`, format))
+			movePointer(t, s, 1, func(p *snapshots.Pointer) { p.Signed = false })
+			err := must.Err(snapshots.LoadBase(t.Context(), s, nil))
+			texts[format] = hashes.ReplaceAllString(fmt.Sprint(err), "HASH")
+			if i == 0 {
+				want = snapshots.ErrDamaged
+			} else {
+				must.Hold(t, !errors.Is(err, snapshots.ErrDamaged) && !errors.Is(err, snapshots.ErrNoBase), "%s: a build may repair it: %v", format, err)
+				must.Fail(t, format+": the history", must.Err(snapshots.LoadHistory(t.Context(), s)), want)
+				must.Fail(t, format+": a publisher", must.Err((&snapshots.Publisher{Store: s}).LoadBase(t.Context(), nil)), want)
 			}
-		}
+			must.Fail(t, format+": a build", err, want)
+			must.Fail(t, format+": a reader", must.Err(snapshots.Open(t.Context(), s, nil)), want)
+			e := follow(t, s, nil)
+			must.Hold(t, e.lastReport().State == snapshots.Refused, "%s: an edge: got %+v, want it refused", format, e.lastReport())
+			_ = e.stop()
+		})
+	}
+	golden.Inputs(t, "testdata/builds.txt", texts)
+}
+
+// TestImpossibleManifests: a manifest with one fault is damaged.
+func TestImpossibleManifests(t *testing.T) {
+	s, hash := memblob.New(), snapshots.Digest(nil)
+	publish(t, s, bodies{"drivers": "d", "next-race": "n"})
+	for name, change := range map[string]func(*snapshots.Manifest){
+		"":                         func(*snapshots.Manifest) {},
+		"based on itself":          func(m *snapshots.Manifest) { m.Base = 1 },
+		"no entries":               func(m *snapshots.Manifest) { m.Entries = nil },
+		"entries out of order":     func(m *snapshots.Manifest) { slices.Reverse(m.Entries) },
+		"an entry twice":           func(m *snapshots.Manifest) { m.Entries = append(m.Entries, m.Entries[1]) },
+		"an entry without a hash":  func(m *snapshots.Manifest) { m.Entries[0].SHA256 = "" },
+		"a size below zero":        func(m *snapshots.Manifest) { m.Entries[0].Size = -1 },
+		"a packed size below zero": func(m *snapshots.Manifest) { m.Entries[0].Packed.Size = -1 },
+		"a size without a bound":   func(m *snapshots.Manifest) { m.Entries[0].Size = 1 << 40 },
+		"a key outside":            func(m *snapshots.Manifest) { m.Entries[0].Object = "../keys" },
+		"the tag of other bytes":   func(m *snapshots.Manifest) { m.Entries[0].ETag = hash[:32] },
+		"a delta of no version":    func(m *snapshots.Manifest) { m.Deltas = []snapshots.Delta{{0, hash, 1, 2}} },
+		"a delta of one body":      func(m *snapshots.Manifest) { m.Deltas = []snapshots.Delta{{1, hash, 1, 1}} },
+		"a delta without a hash":   func(m *snapshots.Manifest) { m.Deltas = []snapshots.Delta{{1, "", 1, 2}} },
+		"a part without a hash":    func(m *snapshots.Manifest) { m.Parts = []snapshots.Part{{Name: "all", Size: 1}} },
+	} {
+		m, _, _ := written(t, s, 1)
+		change(&m)
+		changed := memblob.New()
+		point(t, changed, m)
+		err := must.Err(snapshots.LoadManifest(t.Context(), changed, 0))
+		must.Hold(t, errors.Is(err, snapshots.ErrDamaged) == (name != ""), "%s: got %v", name, err)
 	}
 }

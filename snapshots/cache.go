@@ -174,8 +174,9 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 		if err := s.replace(ctx, sourceKey, []byte(c.source)); err != nil {
 			return err
 		}
-		s.kept = nil
 	}
+	kept := s.kept
+	s.kept = nil // until the write is complete, the slot may hold anything
 	files, keep := maps.Clone(v.stored.files), map[string]bool{}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(defaultWorkers)
@@ -186,7 +187,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	}
 	for key, data := range files {
 		keep[key] = true
-		if !s.kept[key] {
+		if !kept[key] {
 			group.Go(func() error { return s.replace(groupCtx, key, data) })
 		}
 	}
@@ -201,8 +202,12 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	if err := s.replace(ctx, PointerKey, pointer); err != nil {
 		return err
 	}
-	s.holds, s.kept = v.Pointer.Version, keep
-	return s.sweep(ctx, keep)
+	s.holds = v.Pointer.Version
+	if err := s.sweep(ctx, kept, keep); err != nil {
+		return err
+	}
+	s.kept = keep
+	return nil
 }
 
 func (s *slot) replace(ctx context.Context, key string, data []byte) error {
@@ -210,14 +215,20 @@ func (s *slot) replace(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// sweep removes all manifests and objects except those to keep.
-func (s *slot) sweep(ctx context.Context, keep map[string]bool) error {
-	for info, err := range s.List(ctx, "") {
-		if err != nil {
-			return err
+// sweep removes all manifests and objects except those to keep. It lists the slot if had is nil, which are the keys in it.
+func (s *slot) sweep(ctx context.Context, had, keep map[string]bool) error {
+	if had == nil {
+		had = map[string]bool{}
+		for info, err := range s.List(ctx, "") {
+			if err != nil {
+				return err
+			}
+			had[info.Key] = Immutable(info.Key)
 		}
-		if Immutable(info.Key) && !keep[info.Key] {
-			if err := s.Delete(ctx, info.Key); err != nil {
+	}
+	for key, immutable := range had {
+		if immutable && !keep[key] {
+			if err := s.Delete(ctx, key); err != nil {
 				return err
 			}
 		}

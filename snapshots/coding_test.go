@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -141,6 +140,11 @@ func TestPackedIsChecked(t *testing.T) {
 			must.Hold(t, errors.Is(err, snapshots.ErrDamaged), "opened as %v: %v, want %v", v, err, snapshots.ErrDamaged)
 			got, err := snapshots.Verify(t.Context(), s, 0, nil)
 			must.Hold(t, err == nil && len(got.Faults) == 1, "verify finds %v, %v; want one fault", got.Faults, err)
+			synctest.Test(t, func(t *testing.T) {
+				e := followAs(t, snapshots.FollowConfig{Store: s, Lean: func(*snapshots.Manifest, string) bool { return true }}, nil)
+				must.Hold(t, e.lastReport().State == snapshots.Refused, "an edge that keeps it lean: %+v, want it refused", e.lastReport())
+				_ = e.stop()
+			})
 		})
 	}
 }
@@ -166,30 +170,4 @@ func point(t *testing.T, s *memblob.Store, m snapshots.Manifest) {
 	data := packed(string(text))
 	s.Corrupt(snapshots.ManifestKey(m.Version), data)
 	s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-11-22T00:00:00Z"}`, m.Version, snapshots.Digest(data)))
-}
-
-// TestEarlierManifest shows that a manifest in the format of an earlier release is refused: it cannot be
-// opened, followed or built upon.
-func TestEarlierManifest(t *testing.T) {
-	for format := range 5 {
-		want := snapshots.ErrBuild
-		if format == 0 { // no release had it
-			want = snapshots.ErrDamaged
-		}
-		t.Run(strconv.Itoa(format), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := memblob.New()
-				publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
-				m := must.Get(snapshots.LoadManifest(t.Context(), s, 1))(t)
-				m.Format = format
-				point(t, s, m)
-				must.Fail(t, "open", must.Err(snapshots.Open(t.Context(), s, nil)), want)
-				must.Fail(t, "load as a base", must.Err(snapshots.LoadBase(t.Context(), s, nil)), want)
-				e := follow(t, s, nil)
-				last := e.lastReport()
-				must.Hold(t, last.State == snapshots.Refused, "follow: got %+v, want it refused", last)
-				_ = e.stop()
-			})
-		})
-	}
 }

@@ -47,6 +47,9 @@ type FollowConfig struct {
 	// Lean says for a path whether Follow keeps a large body as gzip and brotli alone. Nil: it keeps every body in all forms.
 	Lean func(m *Manifest, path string) bool
 
+	// Cached is called once Follow has delivered the cached version, or has found none to deliver. It may be nil.
+	Cached func()
+
 	// CacheFailed is called when the copy cannot be read or written. Following goes on.
 	CacheFailed func(error)
 }
@@ -161,6 +164,9 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		defer wg.Wait()
 		defer stop() // before the wait, however Follow ends
 		wg.Go(func() { f.cache.run(keeping, f.cacheFailed) })
+	}
+	if f.Cached != nil {
+		f.Cached()
 	}
 	for failures := 0; ctx.Err() == nil; {
 		err := blob.Guard(func() error { return f.poll(ctx) })

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,10 +56,10 @@ func followAs(t *testing.T, config snapshots.FollowConfig, refuse func(*snapshot
 		config.CacheFailed = func(err error) { note(e, &e.cache, err) }
 		done <- snapshots.Follow(ctx, config)
 	}()
-	e.stop = func() error {
+	e.stop = sync.OnceValue(func() error {
 		cancel(errStopped)
 		return <-done
-	}
+	})
 	synctest.Wait()
 	return e
 }
@@ -142,13 +141,10 @@ func TestFollow(t *testing.T) {
 		synctest.Wait()
 		err := e.stop()
 		must.Hold(t, errors.Is(err, errStopped), "follow returned %v, want the cause of its context's end", err)
-		if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
-			t.Fatalf("versions (-want +got):\n%s", diff)
-		}
+		diff := cmp.Diff([]int64{1, 2}, e.numbers())
+		must.Require(t, diff == "", "versions (-want +got):\n%s", diff)
 		must.Equal(t, "content", bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent())
-		if want := "waiting following following"; e.states() != want {
-			t.Errorf("states: got %q, want %q", e.states(), want)
-		}
+		must.Equal(t, "states", "waiting following following", e.states())
 		first, _ := e.versions[0].Body("calendar/2024")
 		second, _ := e.versions[1].Body("calendar/2024")
 		must.Hold(t, first == second, "a body that did not change is in memory twice")
@@ -192,6 +188,34 @@ func TestFullCache(t *testing.T) {
 	})
 }
 
+// TestCacheAfterFault: after a version that was kept in part, the cache holds the objects of its two versions alone.
+func TestCacheAfterFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk, full := memblob.New(), memblob.New(), false
+		e := follow(t, s, faultblob.Wrap(disk, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+			if full && c.Op.Writes() && strings.HasSuffix(c.Key, snapshots.PointerKey) {
+				return faultblob.Fate{Err: errors.New("no space left on device")}
+			}
+			return faultblob.Fate{}
+		}))
+		for _, text := range []string{"d1", "d2", "d3", "d4", "d5"} {
+			full = text == "d3"
+			publish(t, s, bodies{"drivers": text})
+			must.Advance(time.Minute)
+		}
+		_ = e.stop()
+		must.Hold(t, len(e.cache) == 1, "reported %v, want the full disk once", e.cache)
+		var objects []string
+		for info, err := range disk.List(t.Context(), "") {
+			must.Do(t, err)
+			if strings.Contains(info.Key, "objects/") {
+				objects = append(objects, info.Key)
+			}
+		}
+		must.Hold(t, len(objects) == 2, "the cache holds %v, want an object for each of two versions", objects)
+	})
+}
+
 // TestFollowLean keeps some bodies lean, from the store and from the cache.
 func TestFollowLean(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -225,42 +249,13 @@ func TestFollowLean(t *testing.T) {
 	})
 }
 
-// restore writes an earlier pointer, as a restored backup would.
-func restore(t *testing.T, s blob.Store, pointer []byte) {
-	t.Helper()
-	now := must.Get(s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument))(t)
-	must.Get(s.Swap(t.Context(), snapshots.PointerKey, now.Tag, pointer))(t)
-}
-
-func TestFollowRefusesLowerVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := strict(t)
-		publish(t, s, bodies{"drivers": "d1"})
-		old := must.Get(s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument))(t)
-		publish(t, s, bodies{"drivers": "d2"})
-		e := follow(t, s, nil)
-		restore(t, s, old.Data)
-		synctest.Wait()
-		last := e.lastReport()
-		must.Hold(t, last.State == snapshots.Refused && errors.Is(last.Err, snapshots.ErrLower),
-			"report: got %+v, want version 1 refused as lower", last)
-		// The next publish claims above every claim, so it is accepted at once.
-		r := publish(t, s, bodies{"drivers": "d3"})
-		must.Advance(time.Second)
-		diff := cmp.Diff([]int64{2, 3}, e.numbers())
-		must.Hold(t, r.Version == 3 && diff == "", "published %d, want 3; versions (-want +got):\n%s", r.Version, diff)
-		_ = e.stop()
-	})
-}
-
 // A pointer with its instant in another time zone is the same pointer at every poll.
 func TestSamePointerIsDeliveredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memblob.New()
 		publish(t, s, bodies{"drivers": "d1"})
 		o := must.Get(s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument))(t)
-		var p snapshots.Pointer
-		must.Do(t, json.Unmarshal(o.Data, &p))
+		p := must.JSON[snapshots.Pointer](t, o.Data)
 		p.At = p.At.In(time.FixedZone("", 1800))
 		data := must.Get(json.Marshal(p))(t)
 		s.Corrupt(snapshots.PointerKey, data)
@@ -268,67 +263,5 @@ func TestSamePointerIsDeliveredOnce(t *testing.T) {
 		must.Advance(time.Minute)
 		must.Hold(t, slices.Equal(e.numbers(), []int64{1}), "versions %v, reports %v", e.numbers(), e.reports)
 		_ = e.stop()
-	})
-}
-
-func TestFollowStartsFromCache(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, cache := strict(t), memblob.New()
-		var down atomic.Bool
-		store := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
-			if down.Load() {
-				return faultblob.Fate{Err: errors.New("connection refused")}
-			}
-			return faultblob.Fate{}
-		})
-		publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
-		e := follow(t, store, cache)
-		publish(t, s, bodies{"drivers": "d2", "calendar/2024": "c1"})
-		synctest.Wait()
-		_ = e.stop()
-
-		down.Store(true)
-		e = follow(t, store, cache)
-		if diff := cmp.Diff([]int64{2}, e.numbers()); diff != "" {
-			t.Fatalf("versions without the store (-want +got):\n%s", diff)
-		}
-		must.Equal(t, "content without the store", bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent())
-		publish(t, s, bodies{"drivers": "d3", "calendar/2024": "c1"})
-		down.Store(false)
-		must.Advance(10 * time.Second)
-		must.Equal(t, "versions when the store is back", []int64{2, 3}, e.numbers())
-		if want := "unreachable following"; e.states() != want {
-			t.Errorf("states: got %q, want %q", e.states(), want)
-		}
-		_ = e.stop()
-		kept := keysOf(t, cache, "")
-		slot := func(prefix, version string) []string {
-			var keys []string
-			for _, key := range []string{
-				"current.json", "manifests/" + version + ".json.gz", "objects/1/calendar/2024.json.gz", "objects/" + version + "/drivers.json.gz", "source.txt",
-			} {
-				keys = append(keys, prefix+key)
-			}
-			return keys
-		}
-		want := slices.Sorted(slices.Values(append(slot("", "2"), slot("spare/", "3")...)))
-		must.Equal(t, "the copy", want, kept)
-		must.Hold(t, len(e.cache) == 0, "the copy failed: %v", e.cache)
-	})
-}
-
-func TestCacheOfAnotherStoreIsIgnored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, other, cache := strict(t), strict(t), memblob.New()
-		publish(t, other, bodies{"drivers": "other"})
-		publish(t, other, bodies{"drivers": "other 2"})
-		publish(t, s, bodies{"drivers": "d1"})
-		_ = follow(t, faultblob.Wrap(other, func(context.Context, faultblob.Call) faultblob.Fate { return faultblob.Fate{} }), cache).stop()
-
-		e := follow(t, s, cache)
-		_ = e.stop()
-		if diff := cmp.Diff(bodies{"drivers": "d1"}, e.lastContent()); diff != "" || len(e.versions) != 1 {
-			t.Errorf("%d versions, content (-want +got):\n%s", len(e.versions), diff)
-		}
 	})
 }

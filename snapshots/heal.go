@@ -160,17 +160,22 @@ func (p *Publisher) highestSigned(ctx context.Context) (Pointer, error) {
 	return Pointer{}, err
 }
 
-// signed returns a pointer to a version by its note; zero if no key of the publisher has signed the note.
+// mostReads is the number of reads after which a note without a signature of the publisher is another's, not a bad read.
+const mostReads = 4
+
+// signed returns a pointer to a version by its note; zero if no key of the publisher has signed the note. It reads such a
+// note mostReads times, because a damaged read must not make an older version the highest.
 func (p *Publisher) signed(ctx context.Context, version int64) (Pointer, error) {
-	data, err := readNote(ctx, p.Store, NoteKey(version))
-	if err != nil {
-		return Pointer{}, err
+	for range mostReads {
+		data, err := readNote(ctx, p.Store, NoteKey(version))
+		if err != nil {
+			return Pointer{}, err
+		}
+		if own, _, err := ReadNote(p.Signers.Trust(), data); err == nil && own.Version == version {
+			return own, nil
+		}
 	}
-	own, _, err := ReadNote(p.Signers.Trust(), data)
-	if err != nil || own.Version != version {
-		return Pointer{}, nil //nolint:nilerr // another key, or nobody, has signed it
-	}
-	return own, nil
+	return Pointer{}, nil // another key, or nobody, has signed it
 }
 
 // salvage returns the base that a pointer names, or for a zero pointer the highest version. If its manifest is lost,

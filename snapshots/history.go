@@ -268,16 +268,11 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	}
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
 	m.Missing = current.Missing // the archive stays
-	// The log stays that of the current version, because a shorter log would look like a rewritten ledger. Unless that
-	// log is whole and signed with these keys, the new version has none until the next build.
-	ofLog := func(e ManifestEntry) bool { return strings.HasPrefix(e.Path, LogFolder) }
-	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), ofLog)
-	if p.Signers != nil && base.Version > 0 && base.Manifest == h.Pointer.Manifest && CheckNote(ctx, p.Store, base.Version, p.Signers.Trust()) == nil {
-		log := slices.DeleteFunc(slices.Clone(current.Entries), func(e ManifestEntry) bool { return !ofLog(e) })
-		if r, err := verify(ctx, p.Store, Manifest{Entries: log}, p.workers(), nil); err == nil && len(r.Faults) == 0 {
-			m.Entries = slices.SortedFunc(slices.Values(append(log, m.Entries...)), byAscendingPath)
-		}
+	var log []ManifestEntry
+	if base.Version > 0 && base.Manifest == h.Pointer.Manifest {
+		log = current.Entries
 	}
+	m.Entries = p.withLog(ctx, m.Entries, log, base.Version)
 	next, _, err := p.putManifest(ctx, m, nil)
 	if err != nil {
 		return Receipt{}, err
@@ -301,6 +296,22 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	return Receipt{Version: version, Variants: len(m.Entries), ObjectsReused: result.Objects}, nil
 }
 
+// withLog returns the entries of an earlier version with the log of the current one, because a shorter log would look like
+// a rewritten ledger. Unless that log is whole and signed with the keys of the publisher, the result has none, until the
+// next build. current are the entries of the current version.
+func (p *Publisher) withLog(ctx context.Context, earlier, current []ManifestEntry, version int64) []ManifestEntry {
+	ofLog := func(e ManifestEntry) bool { return strings.HasPrefix(e.Path, LogFolder) }
+	entries := slices.DeleteFunc(slices.Clone(earlier), ofLog)
+	if p.Signers == nil || current == nil || CheckNote(ctx, p.Store, version, p.Signers.Trust()) != nil {
+		return entries
+	}
+	log := slices.DeleteFunc(slices.Clone(current), func(e ManifestEntry) bool { return !ofLog(e) })
+	if r, err := verify(ctx, p.Store, Manifest{Entries: log}, p.workers(), nil); err != nil || len(r.Faults) > 0 {
+		return entries
+	}
+	return slices.SortedFunc(slices.Values(append(log, entries...)), byAscendingPath)
+}
+
 // Target returns the manifest of a version to which the publisher may roll back: one that can be read and, with Signers,
 // that they have signed. With Signers.New anybody may have signed it. The error names the others.
 func (p *Publisher) Target(ctx context.Context, to int64) (Manifest, error) {
@@ -312,25 +323,31 @@ func (p *Publisher) Target(ctx context.Context, to int64) (Manifest, error) {
 }
 
 func (p *Publisher) target(ctx context.Context, h *History, to int64) (Manifest, error) {
-	own := func(version int64) bool {
-		return p.Signers == nil || p.Signers.New || CheckNote(ctx, p.Store, version, p.Signers.Trust()) == nil
+	own := func(version int64) error {
+		if p.Signers == nil || p.Signers.New {
+			return nil
+		}
+		return CheckNote(ctx, p.Store, version, p.Signers.Trust())
 	}
 	m, err := Manifest{}, blob.ErrNotFound
 	if to > 0 {
 		m, err = LoadManifest(ctx, p.Store, to)
 	}
-	switch {
-	case err == nil && to == h.Pointer.Version && len(h.Versions) > 0 && h.Versions[0] == to && own(to) && (p.Signers == nil || !p.Signers.New):
-		return m, errors.New("it is the current version")
-	case err == nil && own(to):
-		return m, nil
-	case err == nil:
-		return m, fmt.Errorf("version %d: %w", to, ErrNewKey)
-	case !errors.Is(err, blob.ErrNotFound):
+	if err == nil {
+		err = own(to)
+		switch {
+		case errors.Is(err, ErrUnsigned):
+			err = fmt.Errorf("version %d: %w", to, ErrNewKey)
+		case err == nil && to == h.Pointer.Version && len(h.Versions) > 0 && h.Versions[0] == to && (p.Signers == nil || !p.Signers.New):
+			err = errors.New("it is the current version")
+		}
+		return m, err
+	}
+	if !errors.Is(err, blob.ErrNotFound) {
 		return m, err
 	}
 	list, listErr := numbers(ctx, p.Store, manifestFolder)
-	list = slices.DeleteFunc(list, func(version int64) bool { return version == h.Pointer.Version || !own(version) })
+	list = slices.DeleteFunc(list, func(version int64) bool { return version == h.Pointer.Version || own(version) != nil })
 	slices.Reverse(list)
 	return m, cmp.Or(listErr, fmt.Errorf("no such published version: %w; there are %v", blob.ErrNotFound, list))
 }

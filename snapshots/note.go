@@ -171,10 +171,9 @@ func (p *Publisher) Freshen(ctx context.Context, keys func(ctx context.Context, 
 			next.Keys, keysErr = before.Keys, fmt.Errorf("sign %s again with its last text about the API keys: %w", FreshKey, keysErr)
 		}
 	}
-	if data, err = p.Signers.Sign(next.lines()...); err != nil {
-		return err
+	if data, err = p.Signers.Sign(next.lines()...); err == nil {
+		_, err = blob.Put(ctx, p.Store, FreshKey, notes.MaxSize, data)
 	}
-	_, err = blob.Put(ctx, p.Store, FreshKey, notes.MaxSize, data)
 	return errors.Join(err, keysErr)
 }
 

@@ -35,7 +35,7 @@ type Pruned struct {
 //
 // Three things stay besides. A version that differs from its base in /live alone stays with its base. A version stays
 // if a later one still shows bytes of it, for a refused document or in /live. The latest derived documents and their
-// parts stay, because the next ones are made from them.
+// memos stay, because the next ones are made from them.
 //
 // Prune removes nothing if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
@@ -45,6 +45,20 @@ func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRu
 	p := &pruning{store: store, before: now.Add(-PruneAge), dryRun: dryRun}
 	if err := p.run(ctx, keep); err != nil {
 		return p.result, fmt.Errorf("prune: %w", err)
+	}
+	return p.result, nil
+}
+
+// PruneSandbox removes the simulated world from the store of the real one, at any age. Its pointer goes first, because an
+// edge takes every other missing object for damage. After an interruption, call it again: it removes the rest. A dry run
+// removes nothing.
+func PruneSandbox(ctx context.Context, store blob.Store, dryRun bool) (Pruned, error) {
+	const pointer = SandboxFolder + PointerKey
+	p := &pruning{store: store, before: time.Unix(1<<40, 0), dryRun: dryRun}
+	for _, prefix := range []string{pointer, SandboxFolder} {
+		if err := p.sweep(ctx, prefix, func(key string) bool { return prefix == pointer || key != pointer }); err != nil {
+			return p.result, fmt.Errorf("prune the sandbox: %w", err)
+		}
 	}
 	return p.result, nil
 }
@@ -166,17 +180,17 @@ func (p *pruning) survey(ctx context.Context, h *History) (left map[int64]bool, 
 	return left, reached, nil
 }
 
-// reachDerived adds to reached the latest derived file, the latest shared part, and each part that a remaining file names.
+// reachDerived adds to reached the latest derived file, the latest shared memos, and those that a remaining file names.
 func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) error {
 	var files []blob.Info
-	var latest, part blob.Info
+	var latest, memos blob.Info
 	for info, err := range p.store.List(ctx, DerivedFolder) {
 		if err != nil {
 			return err
 		}
 		of := &latest
 		if strings.HasPrefix(info.Key, SharedFolder) {
-			of = &part
+			of = &memos
 		} else {
 			files = append(files, info)
 		}
@@ -184,7 +198,7 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 			*of = info
 		}
 	}
-	reached[latest.Key], reached[part.Key] = true, true
+	reached[latest.Key], reached[memos.Key] = true, true
 	files = slices.DeleteFunc(files, func(file blob.Info) bool { return !reached[file.Key] && file.Modified.Before(p.before) })
 	var mu sync.Mutex // guards reached
 	return Each(ctx, "read derived documents", files, defaultWorkers, nil, func(ctx context.Context, file blob.Info) error {
@@ -192,9 +206,9 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 		if err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge) {
 			return err
 		}
-		key, err := SharedPart(object.Data)
+		key, err := SharedMemos(object.Data)
 		if err != nil {
-			return nil // a builder cannot read a damaged file either, and needs no part of it
+			return nil // a builder cannot read a damaged file either, and needs no memo of it
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -203,8 +217,8 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 	})
 }
 
-// SharedPart returns the key below SharedFolder that a derived file names.
-func SharedPart(file []byte) (string, error) {
+// SharedMemos returns the key below SharedFolder that a derived file names.
+func SharedMemos(file []byte) (string, error) {
 	z, err := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxDerived))
 	if err != nil {
 		return "", err
@@ -212,7 +226,7 @@ func SharedPart(file []byte) (string, error) {
 	defer z.Close()
 	var named struct{ Shared string }
 	if err := json.NewDecoder(io.LimitReader(z, 4*MaxDerived)).Decode(&named); err != nil {
-		return "", fmt.Errorf("read the shared part of a derived file: %w", err)
+		return "", fmt.Errorf("read the shared memos of a derived file: %w", err)
 	}
 	return named.Shared, nil
 }

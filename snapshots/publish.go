@@ -156,8 +156,9 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	// If we crash here, the version is complete and nobody sees it: readers come by the
-	// pointer alone. It is never made current later, because the base may have moved on.
+	// If we crash here, the version is complete and nobody sees it: readers come by the pointer alone. No later
+	// publish makes it current, because the base may have moved on. The repair of a damaged pointer can: it takes the
+	// highest version, and with Signers the highest that they have signed.
 
 	if files[NoteKey(version)], err = p.sign(ctx, &next, m.Ledger); err != nil {
 		return Receipt{}, err

@@ -127,9 +127,8 @@ func TestFollowTrips(t *testing.T) {
 		look <- struct{}{}
 		version := <-served
 		must.Hold(t, version == 2, "version %d is served, want 2", version)
-		if got := time.Since(began); got != 2*time.Second {
-			t.Errorf("it took %d round trips, want 2", got/time.Second)
-		}
+		got := time.Since(began)
+		must.Hold(t, got == 2*time.Second, "it took %d round trips, want 2", got/time.Second)
 		want := map[faultblob.Call]int{
 			{Op: faultblob.Get, Key: snapshots.PointerKey}:     1,
 			{Op: faultblob.Get, Key: snapshots.ManifestKey(2)}: 1,
@@ -174,8 +173,7 @@ func TestPruneTrips(t *testing.T) {
 			must.Get(snapshots.Prune(t.Context(), s, versions, began, true))(t)
 			return time.Since(began)
 		}
-		if few, many := trips(2), trips(10); many != few {
-			t.Errorf("2 versions take %v, 10 take %v, want as many round trips", few, many)
-		}
+		few, many := trips(2), trips(10)
+		must.Hold(t, many == few, "2 versions take %v, 10 take %v, want as many round trips", few, many)
 	})
 }

@@ -73,9 +73,7 @@ func TestDocumentationHasTheColumns(t *testing.T) {
 			}
 		}
 	}
-	if len(columns) < 50 {
-		t.Errorf("got %d tables", len(columns))
-	}
+	must.Hold(t, len(columns) >= 50, "got %d tables", len(columns))
 }
 
 // TestReadmeNamesEveryTable holds the list of tables in the README of the download to the tables.

@@ -167,6 +167,10 @@ type remake func(generatedAt time.Time) ([]byte, error)
 func (r *Reproducer) remakeAll(ctx context.Context, m *snapshots.Manifest) (map[string]remake, error) {
 	kept, versions := map[string]remake{}, map[int64]map[string]remake{}
 	for _, refused := range m.Refused {
+		if v, err := catalog.ParsePath(refused.Path); refused.Version == 0 && err == nil && v.Endpoint.Derived() {
+			kept[refused.Path] = nil // the version lacks it
+			continue
+		}
 		if refused.Version == 0 {
 			kept[refused.Path] = func(at time.Time) ([]byte, error) { return units.Empty(refused.Path, at) }
 			continue

@@ -69,9 +69,7 @@ func TestLayoutsAreTheRelease(t *testing.T) {
 	lines := slices.Collect(strings.Lines(text.String()))
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(strings.Fields(a)[0], strings.Fields(b)[0]) })
 	want := strings.Join(lines, "")
-	if len(lines) < 100 {
-		t.Errorf("the release has %d layouts, want at least 100", len(lines))
-	}
+	must.Hold(t, len(lines) >= 100, "the release has %d layouts, want at least 100", len(lines))
 	golden.File(t, "layouts.txt", want)
 }
 
@@ -159,13 +157,10 @@ func TestCircuitsAgreeWithTheRelease(t *testing.T) {
 				slices.Sort(s.Winners)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d (-release +document):\n%s", year, diff)
-		}
+		diff := cmp.Diff(want, got)
+		must.Hold(t, diff == "", "%d (-release +document):\n%s", year, diff)
 	}
-	if compared < 100 {
-		t.Errorf("compared %d circuits", compared)
-	}
+	must.Hold(t, compared >= 100, "compared %d circuits", compared)
 }
 
 // TestCircuitsLeaveOutCancelledRounds compares a circuit before and after its round of 2025 is cancelled.

@@ -50,9 +50,7 @@ func TestCalendarFeed(t *testing.T) {
 		}
 	}
 	parsed, err := ics.ParseCalendar(bytes.NewReader(body))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, body)
-	}
+	must.Require(t, err == nil, "%v in\n%s", err, body)
 	type event struct {
 		Title, Status, Sequence, Start string
 	}
@@ -83,18 +81,15 @@ func TestCalendarFeed(t *testing.T) {
 		"2025004-sprint@gridcast":     {"Cancelled: Grand Prix D 2025: Sprint", "CANCELLED", "2", "20250621"},
 		"2025004-race@gridcast":       {"Grand Prix D 2025: Race", "CONFIRMED", "2", "20250622T020000Z"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, diff == "", "(-want +got)\n%s", diff)
 }
 
 // TestChangesFeed uses an independent parser.
 func TestChangesFeed(t *testing.T) {
 	body := must.Get(render.Feed(decided(), catalog.Feeds[1], generated))(t)
 	parsed, err := gofeed.NewParser().Parse(bytes.NewReader(body))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, body)
-	}
+	must.Require(t, err == nil, "%v in\n%s", err, body)
 	if parsed.FeedType != "atom" || !parsed.UpdatedParsed.Equal(generated) {
 		t.Errorf("got %s of %v, want Atom of %v", parsed.FeedType, parsed.UpdatedParsed, generated)
 	}
@@ -106,9 +101,7 @@ func TestChangesFeed(t *testing.T) {
 	want := []string{"Grand Prix C 2025 cancelled", "Grand Prix D 2025 moved to 22 June 02:00 UTC", "Grand Prix D 2025 moved to 22 June 03:00 UTC", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}
 	must.Equal(t, "titles", want, titles)
 	must.Equal(t, "reasons", []string{"flood", "earlier", "heat & <rain>", "Grand Prix C 2025 joined the calendar: 15 June 13:00 UTC"}, reasons)
-	if len(ids) != 4 {
-		t.Errorf("got identifiers %v, want four", ids)
-	}
+	must.Hold(t, len(ids) == 4, "got identifiers %v, want four", ids)
 }
 
 // Two changes of one round and one instant have two identifiers, which stay when later changes follow.
@@ -129,12 +122,8 @@ func TestChangesOfOneInstant(t *testing.T) {
 		return all
 	}
 	before, after := identifiers(1), identifiers(2)
-	if len(slices.Compact(slices.Clone(after))) != 6 {
-		t.Errorf("six changes have the identifiers %v", after)
-	}
+	must.Hold(t, len(slices.Compact(slices.Clone(after))) == 6, "six changes have the identifiers %v", after)
 	for _, id := range before {
-		if !slices.Contains(after, id) {
-			t.Errorf("%s has gone: got %v", id, after)
-		}
+		must.Hold(t, slices.Contains(after, id), "%s has gone: got %v", id, after)
 	}
 }

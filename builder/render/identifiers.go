@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/season"
@@ -18,10 +19,10 @@ import (
 //go:embed openf1.txt
 var openF1Text string
 
-// openF1Names returns the names of OpenF1, which gridcast translates but never asks.
-func openF1Names() (source.Equivalents, error) {
+// openF1Names returns the names of OpenF1, which gridcast translates but never asks. It reads them once.
+var openF1Names = sync.OnceValues(func() (source.Equivalents, error) {
 	return source.ReadEquivalents("builder/render/openf1.txt", openF1Text)
-}
+})
 
 // foreignKinds are the names of the kinds of things in the tables of equivalents.
 var foreignKinds = map[string]string{

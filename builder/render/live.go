@@ -36,11 +36,7 @@ func Timeline(race *running.Race, now time.Time) wire.LiveRace {
 	data.Timeline = []wire.LiveLap{}
 	for i := range race.Moments {
 		m := &race.Moments[i]
-		order := liveOrder(race, m)
-		for k := range order {
-			order[k].Name, order[k].TeamColour = "", "" // which would make a timeline twice as long
-		}
-		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: order})
+		data.Timeline = append(data.Timeline, wire.LiveLap{Lap: m.Lap, ObservedAt: wire.Instant(m.Seen()), ByHand: m.Hand, Order: liveOrder(race, m)})
 	}
 	return data
 }
@@ -67,7 +63,7 @@ func liveData(race *running.Race, now time.Time) wire.LiveRace {
 		rows, _ := verifiedRows(r)
 		for _, row := range rows {
 			points := row.Points
-			car := carOf(r, row.Driver)
+			car := named(carOf(r, row.Driver), r, row.Driver)
 			car.Position, car.TeamID, car.TeamColour, car.Points, car.Out = row.Position, string(row.Team), r.Colour(row.Team), &points, row.Position == 0
 			car.Status, car.Reason = statusOf(&row), row.Reason
 			data.Order = append(data.Order, car)
@@ -77,13 +73,16 @@ func liveData(race *running.Race, now time.Time) wire.LiveRace {
 	data.ValidUntil = wire.Instant(race.ValidUntil())
 	if m := race.Latest(); m != nil {
 		data.ByHand, data.Order = m.Hand, liveOrder(race, m)
+		for i, c := range m.Cars {
+			data.Order[i] = named(data.Order[i], r, c.Driver)
+		}
 	} else {
 		data.Order = gridOrder(r)
 	}
 	return data
 }
 
-// liveOrder is the order at a moment, with the chances if they follow from it.
+// liveOrder is the order at a moment without names, with the chances if they follow from it.
 func liveOrder(race *running.Race, m *live.Moment) []wire.LiveCar {
 	r := race.Round
 	forecast, err := race.Chances(m)
@@ -113,17 +112,22 @@ func gridOrder(r *almanac.Round) []wire.LiveCar {
 	grid := running.Fixture(r).Grid
 	order := make([]wire.LiveCar, 0, len(grid))
 	for i, driver := range grid {
-		car := carOf(r, driver)
+		car := named(carOf(r, driver), r, driver)
 		place(&car, r.Year, i+1, before, driver)
 		order = append(order, car)
 	}
 	return order
 }
 
-// carOf returns the car of a driver with its names.
+// carOf returns the car of a driver.
 func carOf(r *almanac.Round, driver season.DriverID) wire.LiveCar {
-	team := r.TeamOf(driver)
-	return wire.LiveCar{Driver: r.Code(driver), DriverID: r.Lasting(driver), Name: r.Driver(driver).Name, TeamID: string(team), TeamColour: r.Colour(team)}
+	return wire.LiveCar{Driver: r.Code(driver), DriverID: r.Lasting(driver), TeamID: string(r.TeamOf(driver))}
+}
+
+// named adds the name and the colour, which would make a timeline twice as long.
+func named(car wire.LiveCar, r *almanac.Round, driver season.DriverID) wire.LiveCar {
+	car.Name, car.TeamColour = r.Driver(driver).Name, r.Colour(r.TeamOf(driver))
+	return car
 }
 
 // place gives a car its place, the points of the place, and its chances if the forecast has them.

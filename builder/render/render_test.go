@@ -24,6 +24,7 @@ import (
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/testseason"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -92,126 +93,39 @@ func small() *almanac.Almanac {
 	}
 }
 
-// The exact bytes of every endpoint: order of members, absent values, formats.
+// The exact bytes of every endpoint: order of members, absent values, formats. The names tell the decisions.
 func TestBytes(t *testing.T) {
-	const meta = `,"meta":{"api":"gridcast-v1","generated_at":"2025-06-08T15:00:00+00:00"}}`
-	a := small()
+	a, bytes := small(), make(map[string]string)
 	for _, c := range []struct {
 		decision string
 		variant  catalog.Variant
-		want     string
 	}{
-		{
-			"no HTML escaping, colour and position absent where unknown",
-			catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2025},
-			`{"ok":true,"data":[{"position":1,"driver":"OHA","name":"Ann <O'Hara>","team":"Alpha","team_colour":"#112233","points":12.5,"wins":1,"podiums":1},{"driver":"MUL","name":"Bob Müller","team":"Alpha","points":4,"wins":0,"podiums":0}]` + meta,
-		},
-		{
-			"the engine where it tells constructors apart",
-			catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: 2025},
-			`{"ok":true,"data":[{"position":1,"team":"Alpha","engine":"V6","points":16.5,"wins":1,"podiums":2}]` + meta,
-		},
-		{
-			"a season without results has no standings",
-			catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024},
-			`{"ok":true,"data":[]` + meta,
-		},
-		{
-			"states, winner only when finished, the start only when its hour is known, the date in UTC",
-			catalog.Variant{Endpoint: catalog.Calendar, Year: 2025},
-			`{"ok":true,"data":[` +
-				`{"round":1,"session_key":2025001,"gp_name":"Grand Prix A","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-01","date_start":"2025-06-01T13:00:00+00:00","sprint":true,"status":"finished","winner":"OHA"},` +
-				`{"round":2,"session_key":2025002,"gp_name":"Grand Prix B","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-08","sprint":false,"status":"awaiting_result"},` +
-				`{"round":3,"session_key":2025003,"gp_name":"Grand Prix C","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-15","date_start":"2025-06-15T13:00:00+00:00","sprint":false,"status":"cancelled"},` +
-				`{"round":4,"session_key":2025004,"gp_name":"Grand Prix D","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-22","date_start":"2025-06-22T02:00:00+00:00","sprint":false,"status":"scheduled"}]` + meta,
-		},
-		{
-			"the grid",
-			catalog.Variant{Endpoint: catalog.Drivers},
-			`{"ok":true,"data":[{"driver":"OHA","name":"Ann <O'Hara>","first_name":"Ann","last_name":"O'Hara","number":7,"team":"Alpha","team_colour":"#112233","headshot_url":"https://example.org/ann?a=1&b=2","country":"IRL"}]` + meta,
-		},
-		{
-			"result and winner_hit absent until verified; of a shared first place the first; a place nobody holds absent",
-			catalog.Variant{Endpoint: catalog.Predictions, Year: 2025},
-			`{"ok":true,"data":[` +
-				`{"session_key":2025001,"gp_name":"Grand Prix A","prediction":{"winner":"OHA","confidence_pct":62.5,"podium":{"p1":"OHA","p2":"MUL","p3":"CAY"}},"result":{"winner":"OHA","podium":{"p1":"OHA","p3":"MUL"}},"winner_hit":true},` +
-				`{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
-		},
-		{
-			"the frozen chances, to a tenth, the likeliest first; a pick without them is left out",
-			catalog.Variant{Endpoint: catalog.Probabilities, Year: 2025},
-			`{"ok":true,"data":[{"session_key":2025001,"gp_name":"Grand Prix A","model":"v2-1","basis":"qualifying","frozen_at":"2025-05-31T16:00:00+00:00",` +
-				`"drivers":[{"driver":"OHA","driver_id":"ann","win_pct":62.5,"podium_pct":100.0,"positions":[62.50,24.99,2.50],"points_pct":89.99,"dnf_pct":10.01,"expected_points":20.50},{"driver":"MUL","driver_id":"bob","win_pct":25.0,"podium_pct":100.0},{"driver":"CAY","driver_id":"cay","win_pct":12.5,"podium_pct":100.0}]}]` + meta,
-		},
-		{
-			"one session's chances",
-			catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: 2025002},
-			`{"ok":true,"data":[]` + meta,
-		},
-		{
-			"one session",
-			catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2025002},
-			`{"ok":true,"data":[{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
-		},
-		{
-			"after each round, by last position, identifiers beside codes",
-			catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: 2025},
-			`{"ok":true,"data":[{"driver":"OHA","driver_id":"ann","name":"Ann <O'Hara>","team":"Alpha","team_id":"alpha","team_colour":"#112233","rounds":[{"session_key":2025001,"round":1,"position":1,"points":12.5,"wins":1}]},` +
-				`{"driver":"MUL","driver_id":"bob","name":"Bob Müller","team":"Alpha","team_id":"alpha","rounds":[{"session_key":2025001,"round":1,"points":4,"wins":0}]}]` + meta,
-		},
-		{
-			"no such session",
-			catalog.Variant{Endpoint: catalog.Predictions, SessionKey: catalog.NoSession},
-			`{"ok":true,"data":[]` + meta,
-		},
-		{
-			"a season without picks",
-			catalog.Variant{Endpoint: catalog.Predictions, Year: 2024},
-			`{"ok":true,"data":[]` + meta,
-		},
-		{
-			"one decimal, half up: two of three on the podium are 66.7; a live pick of an unverified race does not count",
-			catalog.Variant{Endpoint: catalog.Accuracy},
-			`{"ok":true,"data":{"races_evaluated":1,"pre_race":{"winner_hit_rate_pct":100.0,"podium_accuracy_pct":66.7},"live":{"races_evaluated":0,"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
-		},
-		{
-			"no races",
-			catalog.Variant{Endpoint: catalog.Accuracy, Year: 2024},
-			`{"ok":true,"data":{"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0},"live":{"races_evaluated":0,"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
-		},
+		{"no HTML escaping, colour and position absent where unknown", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2025}},
+		{"the engine where it tells constructors apart", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: 2025}},
+		{"a season without results has no standings", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}},
+		{"states, winner only when finished, the start only when its hour is known, the date in UTC", catalog.Variant{Endpoint: catalog.Calendar, Year: 2025}},
+		{"the grid", catalog.Variant{Endpoint: catalog.Drivers}},
+		{"result and winner_hit absent until verified; of a shared first place the first; a place nobody holds absent", catalog.Variant{Endpoint: catalog.Predictions, Year: 2025}},
+		{"the frozen chances, to a tenth, the likeliest first; a pick without them is left out", catalog.Variant{Endpoint: catalog.Probabilities, Year: 2025}},
+		{"one session's chances", catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: 2025002}},
+		{"one session", catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2025002}},
+		{"after each round, by last position, identifiers beside codes", catalog.Variant{Endpoint: catalog.StandingsProgress, Type: catalog.DriversType, Year: 2025}},
+		{"no such session", catalog.Variant{Endpoint: catalog.Predictions, SessionKey: catalog.NoSession}},
+		{"a season without picks", catalog.Variant{Endpoint: catalog.Predictions, Year: 2024}},
+		{"one decimal, half up: two of three on the podium are 66.7; a live pick of an unverified race does not count", catalog.Variant{Endpoint: catalog.Accuracy}},
+		{"no races", catalog.Variant{Endpoint: catalog.Accuracy, Year: 2024}},
 	} {
-		got, err := render.Body(a, c.variant, generated)
-		if err != nil {
-			t.Errorf("%s: %v", c.decision, err)
-			continue
-		}
-		must.Equal(t, fmt.Sprintf("%s: %s", c.variant.Path(), c.decision), c.want, string(got))
+		bytes[c.variant.Path()+": "+c.decision] = string(must.Get(render.Body(a, c.variant, generated))(t))
 	}
+	golden.Inputs(t, "testdata/bytes.txt", bytes)
 }
 
 func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
-	var paths []string
+	var paths strings.Builder
 	for _, v := range render.Variants(small()) {
-		paths = append(paths, v.Path())
+		fmt.Fprintln(&paths, v.Path())
 	}
-	want := []string{
-		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025",
-		"careers/constructors/2024", "careers/constructors/2025", "careers/constructors/all", "careers/drivers/2024", "careers/drivers/2025", "careers/drivers/all",
-		"changes/2024", "changes/2025", "changes/all", "changes/log/1", "changes/log/none", "circuits/2024", "circuits/2025", "circuits/all", "drivers", "forecast-history", "forecast-history/none", "former-careers/constructors", "former-careers/drivers", "head-to-head/2024", "head-to-head/2025",
-		"identifiers/circuits", "identifiers/constructors", "identifiers/drivers", "identifiers/grands-prix", "next-race",
-		"overview", "overview/2024", "overview/2025",
-		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
-		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
-		"results/2024", "results/2025", "results/none", "results/session/2025001",
-		"sessions", "sessions/none",
-		"standings-progress/constructors/2024", "standings-progress/constructors/2025", "standings-progress/drivers/2024", "standings-progress/drivers/2025",
-		"standings/constructors/2024", "standings/constructors/2025", "standings/drivers/2024", "standings/drivers/2025",
-		"weekends/2024", "weekends/2025", "weekends/none",
-		"weekends/session/2025001", "weekends/session/2025002", "weekends/session/2025003", "weekends/session/2025004",
-	}
-	if diff := cmp.Diff(want, paths); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	golden.File(t, "testdata/variants.txt", paths.String())
 }
 
 // TestRowsAreByPosition, although an operator entered them the other way round.
@@ -237,9 +151,8 @@ func TestRowsAreByPosition(t *testing.T) {
 }
 
 func TestUnknownSeasonIsAnError(t *testing.T) {
-	if body, err := render.Body(small(), catalog.Variant{Endpoint: catalog.Calendar, Year: 1949}, generated); err == nil {
-		t.Errorf("got %s, want an error", body)
-	}
+	body, err := render.Body(small(), catalog.Variant{Endpoint: catalog.Calendar, Year: 1949}, generated)
+	must.Hold(t, err != nil, "got %s, want an error", body)
 }
 
 // TestWeekendTellsWhyItMoved checks reason and earlier start after the decisions about a round.
@@ -267,8 +180,7 @@ func TestWeekendTellsWhyItMoved(t *testing.T) {
 		r := a.Years[1].Rounds[3]
 		r.Start, r.Record.Override.Changes = test.start, test.changes
 		body := must.Get(render.Body(a, catalog.Variant{Endpoint: catalog.Weekends, Year: 2025}, generated))(t)
-		var got wire.Success[[]wire.Weekend]
-		must.Do(t, json.Unmarshal(body, &got))
+		got := must.JSON[wire.Success[[]wire.Weekend]](t, body)
 		if w := got.Data[3]; w.Reason != test.reason || !time.Time(w.Was).Equal(test.was) {
 			t.Errorf("%s: got reason %q, was %s; want %q, %s", test.name, w.Reason, w.Was, test.reason, test.was)
 		}
@@ -297,8 +209,7 @@ func TestFullPageOfChangesStays(t *testing.T) {
 	}
 	page := func(at time.Time, n int) ([]byte, wire.ChangesPage) {
 		body := must.Get(render.Body(h.Almanac(at), catalog.Variant{Endpoint: catalog.ChangesLog, Page: n}, generated))(t)
-		var got wire.Success[wire.ChangesPage]
-		must.Do(t, json.Unmarshal(body, &got))
+		got := must.JSON[wire.Success[wire.ChangesPage]](t, body)
 		return body, got.Data
 	}
 	pages := func(at time.Time) (n int) {
@@ -370,9 +281,7 @@ func TestIdentifiersLast(t *testing.T) {
 		var identities wire.Success[[]wire.Identity]
 		of(a, catalog.Variant{Endpoint: catalog.Identifiers, Type: catalog.DriversType}, &identities)
 		i = slices.IndexFunc(identities.Data, func(id wire.Identity) bool { return id.ID == test.want.ID })
-		if i < 0 {
-			t.Fatalf("after %d renames: /identifiers lacks %s", len(test.renames), test.want.ID)
-		}
+		must.Require(t, i >= 0, "after %d renames: /identifiers lacks %s", len(test.renames), test.want.ID)
 		test.want.Name, test.want.Jolpica, test.want.OpenF1 = identities.Data[i].Name, []string{"antonelli"}, []string{"ANT"}
 		test.want.Codes = []wire.SeasonCode{{Code: "ANT", From: 2025, To: 2025}}
 		must.Equal(t, fmt.Sprintf("after %d renames", len(test.renames)), test.want, identities.Data[i])
@@ -383,8 +292,7 @@ func TestIdentifiersLast(t *testing.T) {
 func rowsOf[T any](t *testing.T, a *almanac.Almanac, v catalog.Variant) []T {
 	t.Helper()
 	body := must.Get(render.Body(a, v, generated))(t)
-	var got wire.Success[[]T]
-	must.Do(t, json.Unmarshal(body, &got))
+	got := must.JSON[wire.Success[[]T]](t, body)
 	return got.Data
 }
 
@@ -397,9 +305,7 @@ func after2025(t *testing.T) *almanac.Almanac {
 // TestSprintGridOf2021 compares a sprint grid with the qualifying of Friday, which set it in 2021 and 2022.
 func TestSprintGridOf2021(t *testing.T) {
 	round := rowsOf[wire.WeekendSessions](t, after2025(t), catalog.Variant{Endpoint: catalog.Sessions, SessionKey: 2021010})[0]
-	if len(round.SprintGrid) != 20 {
-		t.Fatalf("got %d rows, want 20", len(round.SprintGrid))
-	}
+	must.Require(t, len(round.SprintGrid) == 20, "got %d rows, want 20", len(round.SprintGrid))
 	for _, row := range round.SprintGrid {
 		i := slices.IndexFunc(round.Qualifying, func(q wire.QualifyingRow) bool { return q.DriverID == row.DriverID })
 		if want := round.Qualifying[i].Position; row.Qualified != want || row.Position > 0 && (row.PlacesLost == nil || *row.PlacesLost != row.Position-want) {
@@ -430,9 +336,8 @@ func TestSharedFastestLap(t *testing.T) {
 	for _, lap := range rowsOf[wire.WeekendSessions](t, a, catalog.Variant{Endpoint: catalog.Sessions, SessionKey: 2025001})[0].FastestLaps {
 		places = append(places, lap.Position)
 	}
-	if diff := cmp.Diff([]int{1, 1, 3}, places); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	diff := cmp.Diff([]int{1, 1, 3}, places)
+	must.Hold(t, diff == "", "(-want +got)\n%s", diff)
 }
 
 // TestPortraitsCanBeRead: a drawn portrait is XML with number and code as text, whatever a source names the driver, and
@@ -475,12 +380,9 @@ func TestPortraitsCanBeRead(t *testing.T) {
 				}
 			}
 		}
-		if got, want := strings.Join(texts, "|"), `Ann </title><script>"O'Hara" & co|7|O<A|`; got != want {
-			t.Errorf("got the texts %q, want %q", got, want)
-		}
-		if len(fills) != 2 {
-			t.Fatalf("got the fills %q, want a background and an ink", fills)
-		}
+		got, want := strings.Join(texts, "|"), `Ann </title><script>"O'Hara" & co|7|O<A|`
+		must.Hold(t, got == want, "got the texts %q, want %q", got, want)
+		must.Require(t, len(fills) == 2, "got the fills %q, want a background and an ink", fills)
 		if a, b := luminance(fills[0]), luminance(fills[1]); (max(a, b)+.05)/(min(a, b)+.05) < 4.5 {
 			t.Errorf("%s on %s has a contrast of %.2f", fills[1], fills[0], (max(a, b)+.05)/(min(a, b)+.05))
 		}
@@ -531,9 +433,7 @@ func TestNamesOfOpenF1(t *testing.T) {
 	}
 	for kind, has := range known {
 		names := table.Foreign(kind)
-		if len(names) == 0 {
-			t.Errorf("there is no %s", kind)
-		}
+		must.Hold(t, len(names) != 0, "there is no %s", kind)
 		for id, theirs := range names {
 			if !has(id) {
 				t.Errorf("%s %q = %s: the embedded seasons have no %s", kind, theirs, id, id)

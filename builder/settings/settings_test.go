@@ -14,9 +14,7 @@ import (
 func TestUpdateAndLoad(t *testing.T) {
 	store := memblob.New()
 	empty, err := settings.Load(t.Context(), store)
-	if err != nil || empty != (settings.Settings{}) {
-		t.Fatalf("empty store: got %+v, %v, want no settings", empty, err)
-	}
+	must.Require(t, err == nil && empty == (settings.Settings{}), "empty store: got %+v, %v, want no settings", empty, err)
 	never := int64(0)
 	change := func(s *settings.Settings) { s.AutoVerifySeconds = &never }
 	must.Get(settings.Update(t.Context(), store, false, change))(t)
@@ -78,10 +76,8 @@ func TestDigest(t *testing.T) {
 	again := hour
 	must.Equal(t, "no settings", "", (settings.Settings{}).Digest())
 	one := settings.Settings{Model: "v2", AutoVerifySeconds: &hour}
-	if got, want := (settings.Settings{Model: "v2", AutoVerifySeconds: &again}).Digest(), one.Digest(); got != want || len(got) != 64 {
-		t.Errorf("equal settings: got %q, want %q", got, want)
-	}
-	if other := (settings.Settings{Model: "v2", AutoVerifySeconds: &day}); other.Digest() == one.Digest() {
-		t.Error("other settings have the same digest")
-	}
+	got, want := (settings.Settings{Model: "v2", AutoVerifySeconds: &again}).Digest(), one.Digest()
+	must.Hold(t, got == want && len(got) == 64, "equal settings: got %q, want %q", got, want)
+	other := (settings.Settings{Model: "v2", AutoVerifySeconds: &day})
+	must.Hold(t, other.Digest() != one.Digest(), "other settings have the same digest")
 }

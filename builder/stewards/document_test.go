@@ -39,15 +39,12 @@ func TestReadClassification(t *testing.T) {
 	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
 	rows, _ := must.Get2(stewards.ReadClassification(r, written(t, r, asWritten)))(t)
 	for _, p := range almanac.Compare(r.Source(), rows) {
-		if p.Changed() {
-			t.Errorf("%s: read %+v, want %+v", p.Driver, p.After, p.Before)
-		}
+		must.Hold(t, !p.Changed(), "%s: read %+v, want %+v", p.Driver, p.After, p.Before)
 	}
 	// The printed classification can be read again.
 	document := must.Get(json.Marshal(ledger.Classification{Revision: 3, Rows: r.Source()}))(t)
-	if again, _, err := stewards.ReadClassification(r, document); err != nil || len(again) != len(rows) {
-		t.Errorf("as the ledger has it: got %d rows and error %v", len(again), err)
-	}
+	again, _, err := stewards.ReadClassification(r, document)
+	must.Hold(t, err == nil && len(again) == len(rows), "as the ledger has it: got %d rows and error %v", len(again), err)
 }
 
 // Before the source has a result, the entries name the drivers of the session.
@@ -55,9 +52,7 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 	w := testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled})
 	document := written(t, w.Round(testseason.Belgium.Over(), testseason.Belgium.Key), asWritten)
 	r := w.Round(testseason.Belgium.Start.Add(1), testseason.Belgium.Key)
-	if r.Source() != nil {
-		t.Fatal("the source has a result at lights out")
-	}
+	must.Require(t, r.Source() == nil, "the source has a result at lights out")
 	rows, _ := must.Get2(stewards.ReadClassification(r, document))(t)
 	if rows[0].Team != "mercedes" || rows[0].Engine != "mercedes" {
 		t.Errorf("the winner drove for %s with %s, want Mercedes", rows[0].Team, rows[0].Engine)
@@ -101,12 +96,9 @@ func TestRosterReads(t *testing.T) {
 	for _, s := range list.Placed {
 		placed = append(placed, string(s.Driver))
 	}
-	if got, want := strings.Join(placed, " "), "max-verstappen lando-norris charles-leclerc carlos-sainz-jr liam-lawson arvid-lindblad kimi-raikkonen"; got != want {
-		t.Errorf("placed are\n%s, want\n%s", got, want)
-	}
-	if len(list.Unplaced) != 1 || list.Unplaced[0].Driver != "lewis-hamilton" {
-		t.Errorf("without a place are %+v, want Hamilton", list.Unplaced)
-	}
+	got, want := strings.Join(placed, " "), "max-verstappen lando-norris charles-leclerc carlos-sainz-jr liam-lawson arvid-lindblad kimi-raikkonen"
+	must.Hold(t, got == want, "placed are\n%s, want\n%s", got, want)
+	must.Hold(t, len(list.Unplaced) == 1 && list.Unplaced[0].Driver == "lewis-hamilton", "without a place are %+v, want Hamilton", list.Unplaced)
 	entries := list.Entries()
 	find := func(driver season.DriverID) season.Entry {
 		for _, e := range entries {
@@ -140,12 +132,10 @@ func TestRosterReads(t *testing.T) {
 
 func TestRosterOrders(t *testing.T) {
 	list := must.Get(qatar(t).Read("VER NOR LEC SAI\nLAW = red-bull, 31\nBOT\nPIA\n-\nHAM"))(t)
-	if q := list.Qualifying(); q[1].Position != 2 || q[7].Position != 0 || q[7].Driver != "lewis-hamilton" {
-		t.Errorf("qualifying is %+v", q)
-	}
-	if g := list.Grid(); len(g) != 8 || g[4].Team != "red-bull" || g[7].Position != 0 {
-		t.Errorf("the grid is %+v", g)
-	}
+	q := list.Qualifying()
+	must.Hold(t, q[1].Position == 2 && q[7].Position == 0 && q[7].Driver == "lewis-hamilton", "qualifying is %+v", q)
+	g := list.Grid()
+	must.Hold(t, len(g) == 8 && g[4].Team == "red-bull" && g[7].Position == 0, "the grid is %+v", g)
 }
 
 // TestRosterReadsTimes: if a driver has several times, all times of the list are those of the parts of qualifying.
@@ -159,9 +149,8 @@ func TestRosterReadsTimes(t *testing.T) {
 		for _, q := range list.Qualifying() {
 			got = append(got, fmt.Sprint(q.Driver, " ", q.Position, " ", q.Time, " ", q.Segments))
 		}
-		if all := strings.Join(got, ", "); all != want {
-			t.Errorf("%q gives\n%s, want\n%s", text, all, want)
-		}
+		all := strings.Join(got, ", ")
+		must.Hold(t, all == want, "%q gives\n%s, want\n%s", text, all, want)
 	}
 }
 

@@ -49,14 +49,10 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 		return []ledger.Event{r.Record.Verify(onTheRoad(r), r.Start, "")}, nil
 	})
 	r := w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)
-	if !r.Differs() {
-		t.Error("the source does not differ from the order on the road")
-	}
+	must.Hold(t, r.Differs(), "the source does not differ from the order on the road")
 	got := must.Get(stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(stewards.Session{Round: r}))(t)
 	for _, p := range almanac.Compare(r.Source(), got) {
-		if p.Changed() {
-			t.Errorf("%s: the ruling gives %+v, the source says %+v", p.Driver, p.After, p.Before)
-		}
+		must.Hold(t, !p.Changed(), "%s: the ruling gives %+v, the source says %+v", p.Driver, p.After, p.Before)
 	}
 	// Hamilton +7, Piastri +3, Leclerc +3, Verstappen +2, Norris +2, Sainz +2, Pérez +2, Alonso +2,
 	// Ocon +1, Ricciardo +1, Russell -25.
@@ -127,9 +123,7 @@ func TestTimePenalty(t *testing.T) {
 	}
 	// The first two, Hamilton and Piastri, were less than a second apart.
 	gap := times["oscar-piastri"] - times["lewis-hamilton"]
-	if gap <= 0 || gap > time.Second {
-		t.Fatalf("the gap between the first two is %s", gap)
-	}
+	must.Require(t, gap > 0 && gap <= time.Second, "the gap between the first two is %s", gap)
 	for _, tt := range []struct {
 		penalty time.Duration
 		first   season.DriverID
@@ -180,9 +174,7 @@ func TestRulingsThatAreRefused(t *testing.T) {
 		rows[4].Points = 3
 		w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, nil, "an odd one") })
 		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(stewards.Session{Round: w.Round(testseason.Belgium.Over(), testseason.Belgium.Key)})
-		if err == nil {
-			t.Fatal("got no error, want one that asks for a file")
-		}
+		must.Require(t, err != nil, "got no error, want one that asks for a file")
 		sentences["points that do not follow from the places"] = err.Error()
 	})
 	golden.Inputs(t, "testdata/ruling.golden", sentences)
@@ -219,9 +211,7 @@ func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
 			}
 		}
 	}
-	if ruled < 350 {
-		t.Errorf("ruled on %d races, want all of 18 seasons", ruled)
-	}
+	must.Hold(t, ruled >= 350, "ruled on %d races, want all of 18 seasons", ruled)
 }
 
 // So it is in every sprint, but for the points of its season.
@@ -264,9 +254,7 @@ func TestDisqualifiedWinnerOfEverySprint(t *testing.T) {
 			}
 		}
 	}
-	if ruled != 18 {
-		t.Errorf("ruled on %d sprints, want the 3 of 2021 and 2022 and the 6 of 2023 and 2024", ruled)
-	}
+	must.Hold(t, ruled == 18, "ruled on %d sprints, want the 3 of 2021 and 2022 and the 6 of 2023 and 2024", ruled)
 }
 
 func drivers(rows []ledger.Row) []string {

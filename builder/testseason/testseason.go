@@ -117,7 +117,8 @@ func New(t testing.TB, c Config) *Season {
 		t.Fatal(err)
 	}
 	l.Vouch(s.Stored.Archive.AsOf(c.Opened)) // as archive.Store.Vouch
-	s.Builder = &builder.Builder{Store: c.Store, Ledger: l, Facts: facts, Policy: c.Policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
+	// A fiftieth of the simulations of published odds: each version simulates both titles anew.
+	s.Builder = &builder.Builder{Store: c.Store, Ledger: l, Facts: facts, Policy: c.Policy, Name: "test", Log: slog.New(slog.DiscardHandler), TitleRuns: 200}
 	for state, advance := range []func(){
 		Scheduled: func() { s.Append(c.Opened, s.assignKeys) },
 		Frozen:    func() { s.Settle(c.Weekend.Qualified) },

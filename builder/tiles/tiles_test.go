@@ -41,9 +41,7 @@ func TestProofs(t *testing.T) {
 	files, signers, other := ledgerOf(t, ledger.Simulated, 9), key(t, "example.com/log"), key(t, "example.com/log")
 	l := must.Get(tiles.New(files))(t)
 	text, err := l.Text(signers.Origin())
-	if err != nil || !strings.HasPrefix(text, "example.com/log/simulated\n9\n") {
-		t.Fatalf("checkpoint %q, %v", text, err)
-	}
+	must.Require(t, err == nil && strings.HasPrefix(text, "example.com/log/simulated\n9\n"), "checkpoint %q, %v", text, err)
 	sign := func(s *notes.Signers, text string) []byte {
 		t.Helper()
 		return must.Get(s.SignText(text))(t)
@@ -204,26 +202,21 @@ func TestProofsOfPicks(t *testing.T) {
 	one, two := key(t, "example.com/log"), key(t, "example.com/log")
 	pick := ledger.Pick{P1: "leclerc", P2: "norris", P3: "russell", WinProbability: .41, Model: "r2/1"}
 	happens(ledger.Event{Type: ledger.KeysAssigned, Keys: []ledger.KeyAssignment{{Session: 2026007, Year: 2026, GrandPrix: "canada"}, {Session: 2026008, Year: 2026, GrandPrix: "monaco"}}})
-	if got := proofs(one); len(got) != 0 {
-		t.Errorf("without picks: %v", got)
-	}
+	got := proofs(one)
+	must.Hold(t, len(got) == 0, "without picks: %v", got)
 	happens(ledger.Freeze(2026007, pick, start, false))
 	first := proofs(one)
-	if len(first) != 1 || first["2026007"] == "" {
-		t.Fatalf("after the first freeze: %v", first)
-	}
+	must.Require(t, len(first) == 1 && first["2026007"] != "", "after the first freeze: %v", first)
 	happens(ledger.Freeze(2026008, pick, start, true))
 	if both := proofs(one); len(both) != 2 || both["2026007"] != first["2026007"] {
 		t.Errorf("after the second freeze: %v, want the first proof unchanged in it: %v", both, first)
 	}
-	if others := proofs(two); len(others) != 2 || others["2026007"] == first["2026007"] {
-		t.Errorf("by another key: %v", others)
-	}
+	others := proofs(two)
+	must.Hold(t, len(others) == 2 && others["2026007"] != first["2026007"], "by another key: %v", others)
 	canada, _ := l.Fold().Record(2026007)
 	happens(canada.Cancel("a storm")...)
-	if left := proofs(one); len(left) != 1 || left["2026008"] == "" {
-		t.Errorf("after the void: %v", left)
-	}
+	left := proofs(one)
+	must.Hold(t, len(left) == 1 && left["2026008"] != "", "after the void: %v", left)
 	canada, _ = l.Fold().Record(2026007)
 	happens(canada.Reinstate(start, "the storm has gone"))
 	happens(ledger.Freeze(2026007, pick, start, true))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gridcast/builder"
@@ -74,63 +75,6 @@ func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 	return must.Get(doc.Find(id))(t)
 }
 
-func TestActionsOfAKey(t *testing.T) {
-	o := desk(t)
-	created := done(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
-	must.Hold(t, strings.HasPrefix(created.Secret, "gc_live_") && created.Record.(keys.StoredKey).Name == "Example Media",
-		"created %+v", created)
-	id := created.Record.(keys.StoredKey).ID
-
-	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
-	done(t, o, operator.ExpireKey{ID: id, Until: operator.Expiry{Time: until}}, operator.Request{})
-	done(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{})
-	if k := key(t, o, id); !k.Expires.Equal(until) || !slices.Equal(k.Origins, []string{"https://example.org"}) {
-		t.Errorf("got %+v, want it to expire at %s and to have the origin", k, until)
-	}
-	done(t, o, operator.ExpireKey{ID: id}, operator.Request{})
-	done(t, o, operator.SetOrigins{ID: id}, operator.Request{})
-	p, err := preview(t, o, operator.SetTier{ID: id, Tier: "trial"})
-	must.Require(t, err == nil && p.Question != "", "set the tier: got %+v, %v; want a question", p, err)
-	golden.Sentence(t, "set the tier", p.Effects)
-	done(t, o, operator.SetTier{ID: id, Tier: "trial"}, operator.Request{Reason: "contract 8"})
-	must.Equal(t, "tier", "trial", key(t, o, id).Tier)
-	for _, tier := range []string{"trial", "gold", "sandbox"} {
-		_, err := o.Do(t.Context(), operator.SetTier{ID: id, Tier: tier}, operator.Request{Actor: "operator:anna"})
-		golden.Sentence(t, "set the tier to "+tier, err, id, "ID")
-	}
-	if k := key(t, o, id); !k.Expires.IsZero() || k.Origins != nil {
-		t.Errorf("got %+v, want it for ever and from anywhere", k)
-	}
-
-	rotated := done(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
-	p, err = preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
-	next := rotated.Record.(keys.StoredKey)
-	must.Require(t, err == nil && len(p.Warnings) == 1, "rotate it again: got %+v, %v; want a warning", p, err)
-	golden.Sentence(t, "rotate a key twice", p.Warnings, next.ID, "ID", next.Prefix, "PREFIX", next.Created.Format("2 January 2006 15:04"), "TIME")
-	if p, err := preview(t, o, operator.RotateKey{ID: rotated.Record.(keys.StoredKey).ID, Grace: operator.Span(time.Hour)}); err != nil || len(p.Warnings) != 0 {
-		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
-	}
-
-	done(t, o, operator.RevokeKey{ID: id}, operator.Request{Reason: "leaked"})
-	if k := key(t, o, id); k.Active(time.Now()) {
-		t.Errorf("got %+v, want it revoked", k)
-	}
-	golden.Sentence(t, "expire a revoked key", must.Err(o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"})), id, "ID", key(t, o, id).Revoked.Format("2 January 2006 15:04"), "TIME")
-	want := []string{
-		"operator:anna|create_key|Example Media, pro|contract 7",
-		"operator:anna|expire_key|" + id + " " + until.Format(time.RFC3339) + "|",
-		"operator:anna|set_origins|" + id + " https://example.org|",
-		"operator:anna|expire_key|" + id + " never|",
-		"operator:anna|set_origins|" + id + " any|",
-		"operator:anna|set_tier|" + id + " trial|contract 8",
-		"operator:anna|rotate_key|" + id + "|",
-		"operator:anna|revoke_key|" + id + "|leaked",
-	}
-	if got := logged(t, o); !slices.Equal(got, want) {
-		t.Errorf("audit log\ngot  %q\nwant %q", got, want)
-	}
-}
-
 // TestPruneKeys removes a key that was revoked long ago, and leaves a newer one.
 func TestPruneKeys(t *testing.T) {
 	o := desk(t)
@@ -155,8 +99,26 @@ func TestPruneKeys(t *testing.T) {
 	doc, _, err := keys.Load(t.Context(), o.Store)
 	must.Hold(t, err == nil && len(doc.Keys) == 1 && doc.Keys[0].ID == young, "left: %+v, %v, want %s", doc.Keys, err, young)
 	log := logged(t, o)
-	if got := log[len(log)-1]; !strings.HasPrefix(got, "operator:anna|prune_keys|refused before ") || !strings.HasSuffix(got, "|a clean-up") {
-		t.Errorf("audit log: %q", log)
+	got := log[len(log)-1]
+	must.Hold(t, strings.HasPrefix(got, "operator:anna|prune_keys|refused before ") && strings.HasSuffix(got, "|a clean-up"), "audit log: %q", log)
+}
+
+// TestRotateAgain: a rotated key has a warning at the next rotation. Its successor has none, neither at once nor if it expires
+// before the old key.
+func TestRotateAgain(t *testing.T) {
+	for _, later := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			o := desk(t)
+			warnings := func(id string) int { return len(must.Get(preview(t, o, operator.RotateKey{ID: id}))(t).Warnings) }
+			old := done(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
+			time.Sleep(later)
+			next := done(t, o, operator.RotateKey{ID: old, Grace: operator.Span(48 * time.Hour)}, operator.Request{}).Record.(keys.StoredKey).ID
+			must.Equal(t, "warnings of the old key and of its successor", [2]int{1, 0}, [2]int{warnings(old), warnings(next)})
+			if later > 0 {
+				done(t, o, operator.ExpireKey{ID: next, Until: operator.Expiry{Time: time.Now().Add(time.Hour)}}, operator.Request{})
+				must.Equal(t, "warnings of a successor that expires first", 0, warnings(next))
+			}
+		})
 	}
 }
 
@@ -220,9 +182,8 @@ func TestPenaltyOfAForm(t *testing.T) {
 // TestCarWithoutNumber: 0 is the number of no car, although it stands in entries whose number is unknown.
 func TestCarWithoutNumber(t *testing.T) {
 	r := &almanac.Round{Facts: &season.Round{Entries: []season.Entry{{Driver: "new-driver"}, {Driver: "lando-norris", Number: 4}}}}
-	if driver, err := operator.FindCar(r, "4"); err != nil || driver != "lando-norris" {
-		t.Errorf("car 4: got %q, %v; want lando-norris", driver, err)
-	}
+	driver, err := operator.FindCar(r, "4")
+	must.Hold(t, err == nil && driver == "lando-norris", "car 4: got %q, %v; want lando-norris", driver, err)
 	if driver, err := operator.FindCar(r, "0"); err == nil {
 		t.Errorf("car 0: got %q, want an error", driver)
 	}
@@ -246,9 +207,8 @@ func TestTokenAfterAGivenUpRequest(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	tokens.Find(ended, token)
-	if p, ok := tokens.Find(t.Context(), token); !ok || p.Name != "ben" {
-		t.Errorf("got %+v, %t; want ben", p, ok)
-	}
+	p, ok := tokens.Find(t.Context(), token)
+	must.Hold(t, ok && p.Name == "ben", "got %+v, %t; want ben", p, ok)
 }
 
 // An action that ends or replaces something asks a question, and fails if its target changed since the
@@ -283,24 +243,21 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 		tt.request.Actor = "operator:anna"
 		golden.Sentence(t, "refused: "+name, must.Err(o.Do(t.Context(), tt.action, tt.request)))
 	}
-	if got := logged(t, o); len(got) != 0 {
-		t.Errorf("audit log: got %q, want nothing", got)
-	}
+	got := logged(t, o)
+	must.Hold(t, len(got) == 0, "audit log: got %q, want nothing", got)
 }
 
 func TestFailureOfAnActionIsLogged(t *testing.T) {
 	o := desk(t)
 	o.Build = func(context.Context, builder.Request) (builder.Outcome, error) {
-		if got := logged(t, o); len(got) != 1 {
-			t.Errorf("while it is done the log has %q, want its announcement", got)
-		}
+		got := logged(t, o)
+		must.Hold(t, len(got) == 1, "while it is done the log has %q, want its announcement", got)
 		return builder.Outcome{}, errors.New("the disk is full")
 	}
 	must.Fail(t, "got no error", must.Err(o.Do(t.Context(), operator.Rebuild{}, operator.Request{Actor: "operator:anna", Reason: "try"})))
 	want := []string{"operator:anna|rebuild||try", "operator:anna|failed||the disk is full"}
-	if got := logged(t, o); !slices.Equal(got, want) {
-		t.Errorf("audit log: got %q, want %q", got, want)
-	}
+	got := logged(t, o)
+	must.Hold(t, slices.Equal(got, want), "audit log: got %q, want %q", got, want)
 }
 
 // changed returns the embedded seasons after a change of the latest one.
@@ -327,9 +284,7 @@ func emptied(rounds int) func(*season.Facts) {
 }
 
 func TestImportThatLosesResults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds the embedded seasons")
-	}
+	must.Long(t, "builds the embedded seasons")
 	o := desk(t)
 	whole, older := changed(t, func(*season.Facts) {}), changed(t, emptied(2))
 	if p, err := preview(t, o, operator.ImportArchive{Archive: older}); err != nil || p.Question != "" {
@@ -400,9 +355,8 @@ func TestSettings(t *testing.T) {
 	settings, err := settings.Load(t.Context(), o.Store)
 	must.Hold(t, err == nil && settings.Headshots != nil && settings.Headshots.Template == "",
 		"got %+v, %v; want it said that there are no portraits", settings, err)
-	if got := operator.SettingsOf(settings); got[0].Value != "r2" || got[1].Value != "after 2h0m0s" || got[3].Value != "none" {
-		t.Errorf("in words: %+v", got)
-	}
+	got := operator.SettingsOf(settings)
+	must.Hold(t, got[0].Value == "r2" && got[1].Value == "after 2h0m0s" && got[3].Value == "none", "in words: %+v", got)
 	want := []string{
 		"operator:anna|change_settings|model r2, auto_verify_after 2h0m0s|a trial",
 		"operator:anna|change_settings|headshots of 2 drivers|",
@@ -421,8 +375,7 @@ func TestUnanswered(t *testing.T) {
 	}{
 		{nil, false}, {[]ingest.PollState{never}, true}, {[]ingest.PollState{never, answered}, false},
 	} {
-		if got := operator.Unanswered(test.states); got != test.want {
-			t.Errorf("%+v: got %v", test.states, got)
-		}
+		got := operator.Unanswered(test.states)
+		must.Hold(t, got == test.want, "%+v: got %v", test.states, got)
 	}
 }

@@ -42,9 +42,8 @@ func TestImportOfHistory(t *testing.T) {
 	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
 	recent, whole := archivetest.Stored(t, archivetest.Seasons(t, 2025, 2026)), archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026))
 	o := begun(t, opened, recent)
-	if n := waits(t, o); n != 0 {
-		t.Fatalf("before the import %d results wait", n)
-	}
+	n := waits(t, o)
+	must.Require(t, n == 0, "before the import %d results wait", n)
 	p := must.Get(preview(t, o, operator.ImportArchive{Archive: whole}))(t)
 	golden.Sentence(t, "import history into a store that has begun", p.Warnings)
 	answer := done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{Reason: "history"})
@@ -81,9 +80,8 @@ func TestUseOfAnArchiveWithHistory(t *testing.T) {
 	fresh := must.Get(o.Ledger.Refresh(t.Context()))(t)
 	inUse := must.Get(facts.Load(t.Context()))(t)
 	must.Get((builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()))(t)
-	if n := waits(t, o); n != 22+24 {
-		t.Fatalf("%d results wait, want all of 2023 and 2024", n)
-	}
+	n := waits(t, o)
+	must.Require(t, n == 22+24, "%d results wait, want all of 2023 and 2024", n)
 	done(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("after an import of the archive in use %d results wait, want none", n)
@@ -108,30 +106,4 @@ func TestImportOfAllSeasons(t *testing.T) {
 			t.Fatalf("%d waits (%d waited before)", r.Session, before)
 		}
 	}
-}
-
-// TestVerifyResults verifies the results of one season, then all others that wait, each after one preview.
-func TestVerifyResults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: renders the documents of two seasons")
-	}
-	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
-	o := begun(t, opened, archivetest.Stored(t, archivetest.Seasons(t, 2025, 2026)))
-	facts := archive.NewStore(o.Store)
-	inUse := archivetest.Put(t, facts, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026)))
-	fresh := must.Get(o.Ledger.Refresh(t.Context()))(t)
-	must.Get((builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()))(t)
-	p, err := preview(t, o, operator.VerifyResults{})
-	must.Require(t, err == nil && p.Question != "", "got %+v, %v; want a question", p, err)
-	golden.Sentence(t, "verify all results", append([]string{p.Question}, p.Effects...))
-	answer := done(t, o, operator.VerifyResults{Year: 2023}, operator.Request{})
-	if n := waits(t, o); len(answer.Events) != 22 || n != 24 {
-		t.Errorf("2023: %d results are verified, %d wait; want 22 and 24", len(answer.Events), n)
-	}
-	must.Fail(t, "with the preview of before", must.Err(o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna", Seen: p.Seen})), operator.ErrStale)
-	done(t, o, operator.VerifyResults{}, operator.Request{})
-	if n := waits(t, o); n != 0 {
-		t.Errorf("%d results wait, want none", n)
-	}
-	must.Fail(t, "nothing waits", must.Err(o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna"})))
 }

@@ -87,6 +87,11 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
+	for _, still := range out.Held {
+		if still.ID == d.ID {
+			return nil, fmt.Errorf("accept %s: it would still wait: %s", d.ID, still.Refused[0].Reason)
+		}
+	}
 	archive, err := season.New(out.Facts)
 	if err != nil {
 		return nil, fmt.Errorf("accept %s: %w", d.ID, err)

@@ -163,35 +163,79 @@ func noVersion(err error, store blob.Store, version int64) error {
 	return err
 }
 
-// Prune removes old versions and the objects that no version needs.
+// Prune removes old versions and the objects that no version needs, or else the whole sandbox.
 type Prune struct {
-	Keep int `default:"50" help:"The number of published versions to keep, besides versions that changed only /live." placeholder:"N" env:"-"`
+	Keep    int  `default:"50" help:"The number of published versions to keep, besides versions that changed only /live." placeholder:"N" env:"-"`
+	Sandbox bool `form:"-" help:"Remove the sandbox instead, after no scheduler has --sandbox any more. Its keys then get real data." env:"-"`
 }
+
+// Run removes what the action names, and lists it. A dry run removes nothing.
+func (d Prune) Run(ctx context.Context, store blob.Store, dryRun bool) (snapshots.Pruned, error) {
+	if d.Sandbox {
+		return snapshots.PruneSandbox(ctx, store, dryRun)
+	}
+	return snapshots.Prune(ctx, store, d.Keep, time.Now(), dryRun)
+}
+
+// Summary counts the objects that a run removes, and the versions that it keeps.
+func (d Prune) Summary(pruned snapshots.Pruned, verb string) string {
+	text := fmt.Sprintf("%d objects, %d bytes %s", len(pruned.Removed), pruned.Bytes, verb)
+	if d.Sandbox {
+		return text + "."
+	}
+	return fmt.Sprintf("%s; %d versions kept.", text, len(pruned.Kept))
+}
+
+// sandbox is the preview of the removal of the sandbox.
+func (d Prune) sandbox(pruned snapshots.Pruned, now time.Time) Preview {
+	p := Preview{Title: "Remove the sandbox", Effects: []string{"There is nothing to remove: the store has no sandbox."}}
+	if len(pruned.Removed) == 0 {
+		return p
+	}
+	p.Question = fmt.Sprintf("Remove the sandbox with %d objects for ever?", len(pruned.Removed))
+	p.Effects = []string{
+		fmt.Sprintf("%d objects below %s, %.1f MiB, are removed for ever. The real world keeps its own.", len(pruned.Removed), snapshots.SandboxFolder, float64(pruned.Bytes)/(1<<20)),
+		"Keys of the tier sandbox get real data from every edge within a minute.",
+	}
+	written := slices.MaxFunc(pruned.Removed, func(a, b blob.Info) int { return a.Modified.Compare(b.Modified) }).Modified
+	if ago := now.Sub(written); ago < SandboxRests {
+		p.Warnings = []string{fmt.Sprintf("A scheduler wrote to the sandbox %s ago. If one still runs with --sandbox, it makes the sandbox anew.", ago.Round(time.Second))}
+	}
+	return p
+}
+
+// SandboxRests is the time without a write after which no scheduler keeps a sandbox: a weekend lasts an hour, and a
+// scheduler writes at the beginning of each.
+const SandboxRests = 70 * time.Minute
 
 func (d Prune) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if d.Keep < 1 {
 		return nil, fmt.Errorf("prune: keep %d versions: enter a number of at least 1", d.Keep)
 	}
-	pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), true)
+	pruned, err := d.Run(ctx, o.Store, true)
 	if err != nil {
 		return nil, err
 	}
 	removed := view.Each(pruned.Removed, func(object blob.Info) string { return object.Key })
-	p := Preview{Title: fmt.Sprintf("Remove all but %d versions and their downloads", d.Keep), Seen: digest(removed)}
-	if len(removed) == 0 {
+	p, subject := Preview{Title: fmt.Sprintf("Remove all but %d versions and their downloads", d.Keep)}, fmt.Sprintf("all but %d versions", d.Keep)
+	switch {
+	case d.Sandbox:
+		p, subject = d.sandbox(pruned, time.Now()), "sandbox"
+	case len(removed) == 0:
 		p.Effects = []string{fmt.Sprintf("There is nothing to remove: %d versions are kept, and the rest is younger than a day.", len(pruned.Kept))}
-	} else {
+	default:
 		p.Question = fmt.Sprintf("Remove %d objects for ever?", len(removed))
 		p.Effects = []string{
 			fmt.Sprintf("%d objects, %.1f MiB, are removed for ever; %d versions are kept.", len(removed), float64(pruned.Bytes)/(1<<20), len(pruned.Kept)),
 			"A version that is removed cannot be rolled back to, and differences from it cannot be shown.",
 		}
 	}
+	p.Seen = digest(removed)
 	return &Plan{
-		entry: auditlog.Intent{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", d.Keep)}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.Prune, Subject: subject}, Preview: p,
 		do: func(ctx context.Context, _ Request) (Answer, error) {
-			pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), false)
-			return Answer{Record: pruned, Text: fmt.Sprintf("%d objects, %d bytes removed; %d versions kept.", len(pruned.Removed), pruned.Bytes, len(pruned.Kept))}, err
+			pruned, err := d.Run(ctx, o.Store, false)
+			return Answer{Record: pruned, Text: d.Summary(pruned, "removed")}, err
 		},
 	}, nil
 }
@@ -363,33 +407,42 @@ func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request)
 	if err != nil {
 		return Answer{}, err
 	}
-	_, stored, keysErr := keys.Load(ctx, store)
 	var damaged []string
-	for key, read := range map[string]func() error{
-		keys.Object:  func() error { return keysErr },
-		PeopleKey:    func() error { _, err := LoadPeople(ctx, store); return err },
-		settings.Key: func() error { _, err := settings.Load(ctx, store); return err },
+	for _, document := range []struct {
+		key  string
+		read func() error
+	}{
+		{keys.Object, func() error { _, _, err := keys.Load(ctx, store); return err }},
+		{PeopleKey, func() error { _, err := LoadPeople(ctx, store); return err }},
+		{settings.Key, func() error { _, err := settings.Load(ctx, store); return err }},
 	} {
-		if read() != nil {
-			damaged = append(damaged, key)
+		err := document.read()
+		if errors.Is(err, blob.ErrDamaged) { // a second look decides, because the backup's may be older
+			err = document.read()
+		}
+		switch {
+		case errors.Is(err, blob.ErrDamaged):
+			damaged = append(damaged, document.key)
+		case err != nil:
+			return Answer{}, err
 		}
 	}
-	restored, err := backup.Restore(ctx, backup.Restoring{Store: store, Damaged: damaged, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
-	if err != nil {
-		return Answer{}, err
-	}
-	if stored == "" || keysErr != nil { // the keys are the backup's
-		document, tag, err := keys.Load(ctx, store)
-		if err == nil && tag != "" { // otherwise the backup has none
-			above := document.Serial + keysLeap
+	restored, err := backup.Restore(ctx, backup.Restoring{
+		Store: store, Damaged: damaged, Signers: o.Sign, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since,
+		Own: map[string]func(context.Context) error{keys.Object: func(ctx context.Context) error {
+			list, _, err := keys.Load(ctx, d.From)
+			if err != nil {
+				return err
+			}
+			above := list.Serial + keysLeap
 			if o.SignKeys != nil {
 				above = 0 // a signed list counts by the clock
 			}
-			err = keys.Restore(ctx, store, document, above, o.SignKeys)
-		}
-		if err != nil {
-			return Answer{}, err
-		}
+			return keys.Restore(ctx, store, list, above, o.SignKeys)
+		}},
+	})
+	if err != nil {
+		return Answer{}, err
 	}
 	answer := Answer{Record: restored, Receipt: &restored.Receipt, Text: fmt.Sprintf("Version %d serves what the backup of %s had.",
 		restored.Version, restored.Backup.At.UTC().Format(time.RFC3339))}

@@ -68,9 +68,8 @@ func TestActionsOfAWebhook(t *testing.T) {
 		t.Helper()
 		m := <-got
 		for _, secret := range secrets {
-			if wh, err := standardwebhooks.NewWebhook(secret); err != nil || wh.Verify(m.body, m.header) != nil {
-				t.Errorf("the secret %s does not verify", secret)
-			}
+			wh, err := standardwebhooks.NewWebhook(secret)
+			must.Hold(t, err == nil && wh.Verify(m.body, m.header) == nil, "the secret %s does not verify", secret)
 		}
 	}
 	tested := done(t, o, operator.TestWebhook{ID: id}, operator.Request{})
@@ -115,14 +114,12 @@ func TestActionsOfAWebhook(t *testing.T) {
 	verify(moved.Secret)
 
 	done(t, o, operator.RemoveWebhook{ID: id}, operator.Request{})
-	if list := hooks(t, o); len(list) != 0 {
-		t.Errorf("got %+v", list)
-	}
+	list := hooks(t, o)
+	must.Hold(t, len(list) == 0, "got %+v", list)
 	must.Fail(t, "its log is still there", must.Err(o.Store.Get(t.Context(), webhook.DeliveryKey(id), 1<<20)))
 	for _, d := range []operator.Action{operator.TestWebhook{ID: id}, operator.PauseWebhook{ID: id}, operator.RemoveWebhook{ID: id}} {
-		if _, err := preview(t, o, d); !errors.Is(err, webhook.ErrNoHook) {
-			t.Errorf("%#v: got %v", d, err)
-		}
+		_, err := preview(t, o, d)
+		must.Hold(t, errors.Is(err, webhook.ErrNoHook), "%#v: got %v", d, err)
 	}
 	want := []string{
 		"operator:anna|add_webhook|" + host + ", standings, calendar.ics|contract 7",

@@ -103,15 +103,15 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 // Deliver makes the service send webhooks for each published version, also for versions of other processes.
 // Call it before Start.
 func (s *Service) Deliver(sender *webhook.Sender) {
-	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, sender, s.log, s.reg)
 	// If several schedulers pause the same webhook, the log says that the later ones failed.
-	s.hooks.Pausing = func(ctx context.Context, h webhook.Hook, why string, pause func() error) error {
+	pausing := func(ctx context.Context, h webhook.Hook, why string, pause func() error) error {
 		log, err := auditlog.Load(ctx, s.builder.Store)
 		if err != nil {
 			return err
 		}
 		return log.Do(ctx, auditlog.Intent{Actor: operator.ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
 	}
+	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, s.builder.Signers, sender, pausing, s.log, s.reg)
 }
 
 // OnPublish registers functions that the service calls concurrently as soon as it has published a version,
@@ -490,7 +490,7 @@ func (s *Service) follow(ctx context.Context) error {
 	var last time.Time // the clock at the last tick
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
-	ticks := 0
+	ticks, unread := 0, false // an unread log of the race is read again only at each lookEvery, because each try reads all its files
 	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
 		ticks++
 		if ticks%(3*lookEvery) == 0 {
@@ -520,10 +520,12 @@ func (s *Service) follow(ctx context.Context) error {
 		if newFacts != facts {
 			facts, reason = newFacts, "archive changed"
 		}
-		if seen := s.builder.Look(ctx, *s.facts.Load(), now); seen != observed {
-			if observed = seen; seen != s.published.Load().Manifest.Live {
+		if !unread || ticks%lookEvery == 0 {
+			seen, err := s.builder.Look(ctx, *s.facts.Load(), now)
+			if seen != observed && seen != s.published.Load().Manifest.Live {
 				reason = cmp.Or(reason, "the race goes on")
 			}
+			observed, unread = seen, err != nil
 		}
 		if reason != "" {
 			s.trigger(buildJob, reason)

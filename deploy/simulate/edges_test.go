@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,19 +34,22 @@ type gate struct {
 	folder string // of its copy; empty: it has none
 	trusts bool   // signatures
 	runs   int
-	now    *serving  // nil: it does not run
-	clear  time.Time // since then its connection to the store has no faults; zero: it has some
-	served int64     // the highest version that a reader got, since the start for an edge with a copy
+	now    *serving // nil: it does not run
+
+	counting atomic.Pointer[edge.Edge] // of now, for collectors of usage
+	clear    time.Time                 // since then its connection to the store has no faults; zero: it has some
+	served   int64                     // the highest version that a reader got, since the start for an edge with a copy
 }
 
 // serving is one process of an edge.
 type serving struct {
-	line   *line
-	edge   *edge.Edge
-	pipe   *pipe
-	cancel context.CancelFunc
-	ended  chan struct{}
-	err    error
+	line     *line
+	edge     *edge.Edge
+	answered map[string]int // requests by the id of the key
+	pipe     *pipe
+	cancel   context.CancelFunc
+	ended    chan struct{}
+	err      error
 }
 
 // pipe is a listener in memory.
@@ -75,17 +78,18 @@ func (*pipe) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), P
 func (g *gate) start() {
 	g.runs++
 	w := g.w
-	s := &serving{line: w.newLine(fmt.Sprintf("%s.%d", g.name, g.runs)), pipe: &pipe{conns: make(chan net.Conn), closed: make(chan struct{})}, ended: make(chan struct{})}
+	s := &serving{line: w.newLine(fmt.Sprintf("%s.%d", g.name, g.runs)), pipe: &pipe{conns: make(chan net.Conn), closed: make(chan struct{})}, ended: make(chan struct{}), answered: map[string]int{}}
 	cfg := edge.DefaultConfig()
 	cfg.CacheDir, cfg.DrainTimeout = g.folder, time.Second
 	if g.trusts {
-		cfg.Trust, cfg.TrustKeys = w.signers[0].Trust(), w.keySigners.Trust()
+		cfg.Trust, cfg.TrustKeys = w.rotation.trust, w.keySigners.Trust()
 	}
 	s.edge = must.Get(edge.New(cfg, edge.Deps{
 		Store: s.line.store(), Log: slog.New(points.handler(w)), Listener: s.pipe, Limits: w.clients.limits, Registry: prometheus.NewRegistry(),
 		RaceTime: func(actual time.Time) time.Time { return w.now().Add(time.Until(actual)) },
 	}))(w.t)
 	ctx, cancel := context.WithCancel(w.t.Context())
+	g.counting.Store(s.edge)
 	s.cancel, g.now, g.clear = cancel, s, time.Now()
 	if g.folder != "" || w.thief.disturbs() {
 		g.served = 0 // the copy may be older than the last version that was served
@@ -100,6 +104,7 @@ func (g *gate) stop() {
 	if g.now == nil {
 		return
 	}
+	g.counting.Store(nil)
 	g.now.line.kill()
 	g.now.cancel()
 	<-g.now.ended
@@ -178,6 +183,7 @@ type clients struct {
 	paths   []string
 	picks   map[int64]wire.Prediction // as served
 	results map[string]string         // by session and number of revisions
+	lost    int64                     // the highest version before the last loss of the whole store; zero: there was none
 }
 
 // client is an API key, as its owner knows it.
@@ -185,6 +191,8 @@ type client struct {
 	id, secret string
 	tier       string
 	created    time.Time
+	asked      int       // number of its requests
+	changed    time.Time // by the last action of an operator
 	revoking   bool      // somebody has tried to revoke it
 	revoked    time.Time // the operator was told so then; zero: not
 	allowed    []time.Time
@@ -220,10 +228,14 @@ func (c *clients) ask(g *gate, k *client, path string) {
 	w := c.w
 	v := must.Get(catalog.ParsePath(path))(w.t)
 	asked := time.Now()
+	k.asked++
 	status, body, ok := g.get(v.Target(), k.secret)
 	w.note("read %s %s %d %d", g.name, path, status, len(body))
 	if !ok {
 		return
+	}
+	if status == http.StatusOK || status == http.StatusTooManyRequests {
+		g.now.answered[k.id]++
 	}
 	steady := func(since time.Time, bound time.Duration) bool {
 		if g.clear.IsZero() {
@@ -288,7 +300,8 @@ func (c *clients) check(g *gate, path string, body []byte) {
 		w.fail("the edge %s serves a body of %s that no published version has: %.300s", g.name, path, body)
 	}
 	// The newest version with this body that the edge may have.
-	if newest := slices.Max(versions); newest < g.served {
+	newest := slices.Max(versions)
+	if newest < g.served {
 		w.fail("the edge %s serves %s of version %d, after version %d", g.name, path, newest, g.served)
 	}
 	oldest := slices.Min(versions)
@@ -297,6 +310,11 @@ func (c *clients) check(g *gate, path string, body []byte) {
 		w.fail("the edge %s serves %s of a version that nobody has signed", g.name, path)
 	}
 	if slices.ContainsFunc(versions, func(v int64) bool { return w.witness.forged[v] }) {
+		return
+	}
+	// The restored ledger lacks everything since the backup, and decides anew. Until an edge has got the restored version,
+	// it serves its copy of an older one, which belongs to the lost ledger.
+	if newest <= c.lost {
 		return
 	}
 	switch path {
@@ -308,8 +326,7 @@ func (c *clients) check(g *gate, path string, body []byte) {
 }
 
 func (c *clients) checkPicks(body []byte) {
-	var b wire.Success[[]wire.PredictionRecord]
-	must.Do(c.w.t, json.Unmarshal(body, &b))
+	b := must.JSON[wire.Success[[]wire.PredictionRecord]](c.w.t, body)
 	for _, p := range b.Data {
 		known, ok := c.picks[p.SessionKey]
 		if ok && known != p.Prediction && !c.w.witness.voided(p.SessionKey) {
@@ -320,8 +337,7 @@ func (c *clients) checkPicks(body []byte) {
 }
 
 func (c *clients) checkResults(body []byte) {
-	var b wire.Success[[]wire.ResultRecord]
-	must.Do(c.w.t, json.Unmarshal(body, &b))
+	b := must.JSON[wire.Success[[]wire.ResultRecord]](c.w.t, body)
 	for _, r := range b.Data {
 		name := fmt.Sprintf("%d, revision %d", r.SessionKey, len(r.Revisions))
 		var order []string

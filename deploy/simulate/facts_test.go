@@ -29,16 +29,17 @@ var field = []season.DriverID{"max-verstappen", "sergio-perez", "lando-norris", 
 // small is the season of all seeds, made once.
 var small struct {
 	once    sync.Once
-	truth   *season.Archive // three rounds of 2024 within a week, the last with a sprint, and as many of 2023
+	truth   *season.Archive // three rounds of 2024 within a week, the last with a sprint, and one of 2023
 	opening archive.Stored  // the archive of the beginning: the calendar of 2024 and no session
 }
 
 func makeSmall(t testing.TB) {
 	t.Helper()
 	facts := archivetest.Seasons(t, 2023, 2024)
+	maps.DeleteFunc(facts.Drivers, func(id season.DriverID, _ season.Driver) bool { return !slices.Contains(field, id) })
 	days := map[season.GrandPrixID]int{"emilia-romagna": 1, "monaco": 3, "austria": 5}
 	old, now := &facts.Seasons[0], &facts.Seasons[1]
-	old.Rounds = slices.Clone(old.Rounds[:3])
+	old.Rounds = slices.Clone(old.Rounds[:1])
 	for i := range old.Rounds {
 		old.Rounds[i] = shrink(old.Rounds[i])
 	}
@@ -166,7 +167,7 @@ var mutations = map[string]func(round int, by time.Duration) func(*season.Season
 		}
 	},
 	"round lost": func(round int, _ time.Duration) func(*season.Season) {
-		return func(s *season.Season) { s.Rounds = slices.Delete(slices.Clone(s.Rounds), round, round+1) }
+		return func(s *season.Season) { s.Rounds[round].Number = 0 } // Read leaves it out
 	},
 	"qualifying swapped": func(round int, _ time.Duration) func(*season.Season) {
 		return func(s *season.Season) {
@@ -193,6 +194,7 @@ type upstream struct {
 	delay     time.Duration
 	mutations []mutation
 	bounds    []time.Time // instants at which its facts may change, ascending
+	payloads  [][]byte    // by revision
 	fault     func() *source.Fault
 }
 
@@ -211,6 +213,9 @@ func newUpstream(w *world, name string, delay time.Duration, changes []mutation)
 	}
 	slices.SortFunc(u.bounds, time.Time.Compare)
 	u.bounds = slices.CompactFunc(u.bounds, time.Time.Equal)
+	for n := range u.bounds {
+		u.payloads = append(u.payloads, must.Get(source.Encode(packed{n}))(w.t))
+	}
 	return u
 }
 
@@ -234,11 +239,10 @@ func (u *upstream) Fetch(ctx context.Context, _ time.Time, _, _ int, known sourc
 		return source.Payload{}, fault
 	}
 	n := u.revision(u.w.now())
-	data, err := source.Encode(packed{n})
-	if err == nil && source.Sum(data) == known.SHA256 {
+	if source.Sum(u.payloads[n]) == known.SHA256 {
 		return source.Payload{NotModified: true}, nil
 	}
-	return source.Payload{Packed: data, Revision: fmt.Sprintf("r%d", n)}, err
+	return source.Payload{Packed: slices.Clone(u.payloads[n]), Revision: fmt.Sprintf("r%d", n)}, nil
 }
 
 // Read implements [source.Upstream].
@@ -263,6 +267,7 @@ func (u *upstream) Read(data []byte) (source.Document, error) {
 			m.change(now)
 		}
 	}
+	now.Rounds = slices.DeleteFunc(now.Rounds, func(r season.Round) bool { return r.Number == 0 })
 	return source.Document{Source: u.name, Revision: fmt.Sprintf("r%d", p.Revision), Committed: at, From: 2023, To: 2025, Facts: facts}, nil
 }
 

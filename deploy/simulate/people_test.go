@@ -29,7 +29,8 @@ func (w *world) do(o *operator.Operator, action operator.Action, force bool) (op
 	defer cancel()
 	answer, err := o.Do(ctx, action, operator.Request{Actor: "operator:ann", Reason: "as the seed wants", Force: force})
 	points.met(w, err)
-	w.note("action %T %+v: %v", action, action, err)
+	fields, _ := json.Marshal(action) // a restore has none that JSON knows
+	w.note("action %T %s: %v", action, fields, err)
 	return answer, err
 }
 
@@ -41,7 +42,7 @@ func (w *world) createKey(tier string) {
 	}
 	answer, err := w.do(o, operator.CreateKey{Client: "client of " + tier, Tier: tier}, false)
 	if k, ok := answer.Record.(keys.StoredKey); ok && err == nil {
-		w.clients.keys = append(w.clients.keys, &client{id: k.ID, secret: answer.Secret, tier: tier, created: time.Now()})
+		w.clients.keys = append(w.clients.keys, &client{id: k.ID, secret: answer.Secret, tier: tier, created: time.Now(), changed: time.Now()})
 	}
 }
 
@@ -53,7 +54,7 @@ func (w *world) operate() {
 	}
 	force := w.random.IntN(8) == 0
 	round := w.someRound(o)
-	switch w.random.IntN(24) {
+	switch w.random.IntN(26) {
 	case 0, 1, 2:
 		_, _ = w.do(o, operator.VerifyResults{}, false)
 	case 3:
@@ -104,6 +105,8 @@ func (w *world) operate() {
 		_, _ = w.do(o, operator.ChangeSettings{AutoVerifyAfter: &after}, false)
 	case 22:
 		w.blunder(o, round)
+	case 24, 25:
+		w.backUp(o)
 	case 23:
 		if round != nil {
 			_, _ = w.do(o, operator.EnterResult{Key: round.Session, Order: operator.Codes{"VER", "NOR", "LEC", "SAI", "PIA", "PER"}}, force)
@@ -140,18 +143,23 @@ func (w *world) changeKey(o *operator.Operator) {
 		return
 	}
 	k := w.clients.keys[w.random.IntN(len(w.clients.keys))]
-	if w.random.IntN(3) == 0 {
-		grace := operator.Span(time.Duration(w.random.IntN(3)) * time.Minute)
-		k.revoking = true // it ends by itself
-		answer, err := w.do(o, operator.RotateKey{ID: k.id, Grace: grace}, false)
-		if next, ok := answer.Record.(keys.StoredKey); ok && err == nil {
-			w.clients.keys = append(w.clients.keys, &client{id: next.ID, secret: answer.Secret, tier: k.tier, created: time.Now()})
+	k.revoking, k.changed = true, time.Now()
+	ends := func(at time.Time) {
+		if k.revoked.IsZero() || at.Before(k.revoked) {
+			k.revoked = at
+		}
+	}
+	if w.random.IntN(3) > 0 {
+		if _, err := w.do(o, operator.RevokeKey{ID: k.id}, false); err == nil {
+			ends(time.Now())
 		}
 		return
 	}
-	k.revoking = true
-	if _, err := w.do(o, operator.RevokeKey{ID: k.id}, false); err == nil {
-		k.revoked = time.Now()
+	grace := time.Duration(w.random.IntN(3)) * time.Minute
+	answer, err := w.do(o, operator.RotateKey{ID: k.id, Grace: operator.Span(grace)}, false)
+	if next, ok := answer.Record.(keys.StoredKey); ok && err == nil {
+		ends(time.Now().Add(grace + time.Second)) // the list has whole seconds
+		w.clients.keys = append(w.clients.keys, &client{id: next.ID, secret: answer.Secret, tier: k.tier, created: time.Now(), changed: time.Now()})
 	}
 }
 

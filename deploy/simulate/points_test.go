@@ -35,6 +35,7 @@ var points = &reached{count: map[string]int{}}
 // sentinels are the exported errors of the packages that the world runs, by package and name.
 var sentinels = map[string]error{
 	"blob.ErrNotFound": blob.ErrNotFound, "blob.ErrConflict": blob.ErrConflict, "blob.ErrUnknown": blob.ErrUnknown, "blob.ErrUnsynced": blob.ErrUnsynced,
+	"blob.ErrDamaged":  blob.ErrDamaged,
 	"blob.ErrTooLarge": blob.ErrTooLarge, "blob.ErrUnconditional": blob.ErrUnconditional,
 	"snapshots.ErrLower": snapshots.ErrLower, "snapshots.ErrRatchet": snapshots.ErrRatchet, "snapshots.ErrNotAccepted": snapshots.ErrNotAccepted,
 	"snapshots.ErrNewKey": snapshots.ErrNewKey, "snapshots.ErrNone": snapshots.ErrNone, "snapshots.ErrDamaged": snapshots.ErrDamaged,

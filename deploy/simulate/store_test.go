@@ -7,11 +7,16 @@ import (
 	"hash/fnv"
 	"io"
 	"iter"
+	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/lock"
@@ -81,10 +86,10 @@ var errStorage = errors.New("the storage answered 503")
 // before, so that the order of goroutines decides nothing. Each call takes a time of its own, which orders the calls.
 func (l *line) fate(ctx context.Context, call faultblob.Call) faultblob.Fate {
 	kind := string(call.Op) + " " + call.Key
-	caller := fmt.Sprint(kind, callers())
+	caller := kind + " " + strconv.FormatUint(callers(), 36)
 	l.mu.Lock()
 	l.calls[caller]++
-	random := l.w.chance(l.name, caller, l.calls[caller])
+	random := l.w.chance(caller+" of "+l.name, l.calls[caller])
 	sky, before := l.sky, l.dead
 	if l.deadIn > 0 {
 		if l.deadIn--; l.deadIn == 0 {
@@ -135,37 +140,88 @@ func (l *line) fate(ctx context.Context, call faultblob.Call) faultblob.Fate {
 	return faultblob.Fate{}
 }
 
-// The locks of the product that are held through calls of the store order the goroutines that come at one instant: each
-// waits for some nanoseconds of its own.
+// The locks of the product that are held through calls of the store order the goroutines that come at one instant, and so do
+// the runs of jobs: each waits for some nanoseconds of its own.
 func init() {
-	lock.Before = func() { time.Sleep(time.Duration(1 + callers()%50_000)) }
+	named.digests = map[uintptr]uint64{}
+	lock.Before = func(name string) {
+		digest := fnv.New64a()
+		_, _ = io.WriteString(digest, name)
+		time.Sleep(time.Duration(1 + (callers()+digest.Sum64())%50_000))
+	}
 }
 
 // named holds the digests of the names of functions, by their program counter.
-var named sync.Map
+var named struct {
+	sync.Mutex
 
-// callers returns a digest of the functions that have called, by their names.
+	digests map[uintptr]uint64
+}
+
+// callers returns a digest of the functions of the product that have called, by their names.
 func callers() uint64 {
-	var pcs [40]uintptr
-	sum := uint64(0)
-	for _, pc := range pcs[:runtime.Callers(4, pcs[:])] {
-		name, ok := named.Load(pc)
+	var pcs [64]uintptr
+	n, sum := runtime.Callers(4, pcs[:]), uint64(0)
+	named.Lock()
+	defer named.Unlock()
+	for i, pc := range pcs[:n] {
+		name, ok := named.digests[pc]
 		if !ok {
-			hash := fnv.New64a()
-			_, _ = io.WriteString(hash, runtime.FuncForPC(pc-1).Name())
-			name = hash.Sum64()
-			named.Store(pc, name)
+			frame, _ := runtime.CallersFrames(pcs[i : i+1]).Next()
+			if strings.HasPrefix(frame.File, product) {
+				hash := fnv.New64a()
+				_, _ = io.WriteString(hash, short(frame.Function))
+				name = hash.Sum64()
+			}
+			named.digests[pc] = name
 		}
-		sum = sum*1_099_511_628_211 + name.(uint64) //nolint:forcetypeassert // as stored
+		if name != 0 {
+			sum = sum*1_099_511_628_211 + name
+		}
 	}
 	return sum
 }
 
-// chance is a number that follows from the seed and a name for it.
-func (w *world) chance(parts ...any) uint64 {
-	sum := fnv.New64a()
-	fmt.Fprintln(sum, append([]any{w.seed}, parts...)...)
-	mixed := sum.Sum64() // fnv's low bits are weak
+// product is the folder of the product's files, as the compiler names it.
+var product = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return strings.TrimSuffix(file, "deploy/simulate/store_test.go")
+}()
+
+// generated matches the parts of a function's name that the compiler adds for a type, a closure or the body of a loop.
+var generated = regexp.MustCompile(`\[\.\.\.\]|\.(func|gowrap|deferwrap)?[0-9]+|-range[0-9]+`)
+
+// short returns the name of a function without its package and receiver. A closure has the name of the function around it,
+// because its full name differs where the compiler inlines that function.
+func short(function string) string {
+	name := generated.ReplaceAllString(function, "")
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// TestShort: a function has one name in every build.
+func TestShort(t *testing.T) {
+	for function, want := range map[string]string{
+		"gridcast/snapshots.(*Publisher).Publish":                                "Publish",
+		"gridcast/deploy/service.(*Service).Start.func2":                         "Start",
+		"gridcast/deploy/service.(*Service).Start.(*Service).Start.func2.func5":  "Start", // inlined
+		"gridcast/deploy/service.(*Service).Start.func2.1":                       "Start",
+		"gridcast/builder/archive.Encode.seasonParts.func3":                      "seasonParts", // inlined
+		"gridcast/builder/archive.seasonParts.func1":                             "seasonParts",
+		"gridcast/builder/predict/score.NewMetrics.Draws[...].func2":             "Draws",
+		"gridcast/builder/predict/score.NewMetrics-range1":                       "NewMetrics",
+		"gridcast/snapshots/blob.Document[...].Update.gowrap1":                   "Update",
+		"gridcast/deploy/simulate_test.readRecord.(*Store).List.func2-range3.12": "List",
+	} {
+		must.Hold(t, short(function) == want, "%s is named %s, want %s", function, short(function), want)
+	}
+}
+
+// chance is the nth number that follows from the seed and a name.
+func (w *world) chance(name string, n uint64) uint64 {
+	mixed := w.seed*0x9e3779b97f4a7c15 + n
+	for i := range len(name) {
+		mixed = (mixed ^ uint64(name[i])) * 1_099_511_628_211 // its low bits are weak
+	}
 	mixed ^= mixed >> 29
 	mixed *= 0xbf58476d1ce4e5b9
 	return mixed ^ mixed>>32

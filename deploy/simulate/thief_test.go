@@ -18,8 +18,8 @@ type thief struct {
 	last     time.Time      // of an attack
 }
 
-func newThief(w *world, folder string) *thief {
-	file := filepath.Join(folder, "thief.key")
+func newThief(w *world) *thief {
+	file := filepath.Join(w.folder, "thief.key")
 	must.Do(w.t, notes.MakeKey(file, notes.NewOrigin()))
 	sign := must.Get(notes.ReadSigners(file))(w.t)
 	sign.New = true
@@ -38,6 +38,11 @@ func (x *thief) act() {
 		return
 	}
 	x.last = time.Now()
+	for _, g := range w.edges {
+		if g.folder == "" && g.now != nil && g.now.edge.Status().Version == 0 {
+			g.served = 0 // it remembers no version yet, so it takes the one of the thief
+		}
+	}
 	if w.random.IntN(2) == 0 {
 		w.note("thief moves the pointer back")
 		must.Get(w.disk.Swap(ctx, snapshots.PointerKey, o.Tag, x.pointers[w.random.IntN(len(x.pointers))]))(w.t)
@@ -62,10 +67,14 @@ func (x *thief) act() {
 		points.met(w, err)
 		return
 	}
-	// A version with the signature of another key waits for a person, because the operator may have a new key.
-	must.Do(w.t, w.disk.Delete(ctx, snapshots.NoteKey(receipt.Version)))
 	w.note("thief publishes")
 	w.published(true)
+	if w.random.IntN(2) == 0 {
+		time.Sleep(3 * time.Second)
+		w.clients.read() // no edge that trusts signatures serves the version, although an earlier or a strange key has signed it
+	}
+	// A version with the signature of another key waits for a person, because the operator may have a new key.
+	must.Do(w.t, w.disk.Delete(ctx, snapshots.NoteKey(receipt.Version)))
 }
 
 // disturbs reports whether an edge that trusts no signatures may still serve a forgery of the thief.

@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ type witness struct {
 	bodies    map[string]map[string][]int64 // by path and digest: the versions with it
 	highest   int64
 	firstAt   time.Time
+	latest    time.Time      // when the latest version was published
 	forged    map[int64]bool // by somebody without a key
 	faults    []string
 	lasting   map[string][]byte // files that never change
@@ -91,7 +93,7 @@ func (w *world) published(forged bool) {
 	if len(x.versions) == 0 {
 		x.firstAt = time.Now()
 	}
-	x.versions[pointer.Version] = true
+	x.versions[pointer.Version], x.latest = true, time.Now()
 	x.forged[pointer.Version] = forged
 	if !forged {
 		x.highest = max(x.highest, pointer.Version)
@@ -133,16 +135,22 @@ func (w *world) checkRecord() {
 	if len(faults) > 0 {
 		w.fail("%s", strings.Join(faults, "\n"))
 	}
+	w.readRecord(w.disk)
+}
+
+// readRecord compares the record in a store with what it has been, and remembers it.
+func (w *world) readRecord(store *memblob.Store) {
+	x := &w.witness
 	ctx := w.t.Context()
 	seen := map[string]bool{}
 	for _, folder := range growing {
-		for info, err := range w.disk.List(ctx, folder) {
+		for info, err := range store.List(ctx, folder) {
 			must.Do(w.t, err)
 			seen[info.Key] = true
-			if known, ok := x.lasting[info.Key]; ok && int64(len(known)) == info.Size {
+			if known, ok := x.lasting[info.Key]; ok && int64(len(known)) == info.Size && x.record != nil {
 				continue
 			}
-			o := must.Get(w.disk.Get(ctx, info.Key, blob.MaxDocument))(w.t)
+			o := must.Get(store.Get(ctx, info.Key, blob.MaxDocument))(w.t)
 			if known, ok := x.lasting[info.Key]; ok && folder != "log/" && !bytes.Equal(known, o.Data) {
 				w.fail("%s has changed", info.Key)
 			}
@@ -154,17 +162,20 @@ func (w *world) checkRecord() {
 			w.fail("%s has gone", key)
 		}
 	}
-	if x.record == nil {
-		l, err := ledger.Load(ctx, w.disk, ledger.AnyKind)
-		if err != nil {
+	l := x.record
+	if l == nil {
+		var err error
+		if l, err = ledger.Load(ctx, store, ledger.AnyKind); err != nil {
 			return // it is not opened yet
 		}
+	}
+	if store == w.disk {
 		x.record = l
 	}
-	if _, err := x.record.Refresh(ctx); err != nil {
+	if _, err := l.Refresh(ctx); err != nil {
 		w.fail("the ledger cannot be read: %v", err)
 	}
-	for r := range x.record.Fold().Records() {
+	for r := range l.Fold().Records() {
 		w.checkRound(r)
 	}
 }
@@ -193,7 +204,7 @@ func (w *world) checkRound(r ledger.RoundRecord) {
 		if i > 0 && v.Reason == "" {
 			w.fail("revision %d of %d has no reason", i+1, r.Key)
 		}
-		if before := x.revisions[r.Key]; i < len(before) && !slices.Equal(before[i].Rows, v.Rows) {
+		if before := x.revisions[r.Key]; i < len(before) && !reflect.DeepEqual(before[i].Rows, v.Rows) {
 			w.fail("revision %d of %d has changed", i+1, r.Key)
 		}
 	}

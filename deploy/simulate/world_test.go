@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,8 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
 	"gridcast/edge/keys"
+	"gridcast/scheduler/webhook"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/notes"
 	"gridcast/snapshots/retry"
@@ -41,6 +44,7 @@ type world struct {
 	t      *testing.T
 	seed   uint64
 	random *rand.Rand // of the goroutine of the test alone
+	folder string     // of files: signing keys and the copies of edges
 	disk   *memblob.Store
 	calm   atomic.Bool // no fault happens any more
 
@@ -52,9 +56,8 @@ type world struct {
 	trace struct { // of everything that happens, to compare two runs
 		sync.Mutex
 
-		sum   uint64
-		count int
-		last  []string
+		sum  uint64
+		last []string // if it is written to a file
 	}
 	pauses struct { // of sources
 		sync.Mutex
@@ -62,15 +65,18 @@ type world struct {
 		count map[string]uint64
 	}
 
-	witness    witness
-	signers    []*notes.Signers // the version key, one value for each scheduler
-	keySigners *notes.Signers
-	upstreams  []*upstream
-	schedulers []*scheduler
-	edges      []*gate
-	clients    *clients
-	thief      *thief
-	running    sync.WaitGroup
+	witness     witness
+	keySigners  *notes.Signers
+	upstreams   []*upstream
+	schedulers  []*scheduler
+	edges       []*gate
+	sender      *webhook.Sender
+	subscribers subscribers
+	clients     *clients
+	thief       *thief
+	copies      copies
+	rotation    rotation
+	running     sync.WaitGroup
 }
 
 // now is true race time, which the clock of the store shows.
@@ -88,15 +94,23 @@ func (w *world) jump(to time.Time) {
 	w.clock.race, w.clock.real = to.Add(time.Nanosecond), time.Now()
 }
 
+// address matches a pointer as fmt prints it.
+var address = regexp.MustCompile(`\b0x[0-9a-f]{6,}`)
+
 // note adds to the trace.
 func (w *world) note(format string, args ...any) {
-	text := fmt.Sprintf("%s "+format, append([]any{time.Now().UTC().Format("15:04:05.000000000")}, args...)...)
+	text := time.Now().UTC().Format("15:04:05.000000000 ") + strings.ReplaceAll(fmt.Sprintf(format, args...), w.folder, "")
+	if strings.Contains(text, "0x") && address.MatchString(text) {
+		w.t.Errorf("the trace has an address of memory, which differs in every build: %s", text)
+	}
 	w.trace.Lock()
 	defer w.trace.Unlock()
 	sum := fnv.New64a()
 	_, _ = io.WriteString(sum, text)
 	w.trace.sum += sum.Sum64() // in any order, because some things happen at one instant
-	w.trace.count++
+	if tracePath == "" {
+		return
+	}
 	if w.trace.last = append(w.trace.last, text); len(w.trace.last) > 200_000 {
 		w.trace.last = slices.Clone(w.trace.last[100_000:])
 	}
@@ -108,19 +122,22 @@ func (w *world) pause(ctx context.Context, what string) error {
 	w.pauses.count[what]++
 	n := w.pauses.count[what]
 	w.pauses.Unlock()
-	if !retry.Sleep(ctx, time.Duration(20_000_000+w.chance(what, n)%400_000_000)) {
+	if !retry.Sleep(ctx, time.Duration(20_000_000+w.chance("pause of "+what, n)%400_000_000)) {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// write writes the trace to the file that the environment names.
+// tracePath names the file of the trace; empty: nobody wants it.
+var tracePath = os.Getenv("SIMULATE_TRACE")
+
+// write writes the trace to its file.
 func (w *world) write() {
-	if path := os.Getenv("SIMULATE_TRACE"); path != "" {
+	if tracePath != "" {
 		w.trace.Lock()
 		defer w.trace.Unlock()
 		slices.Sort(w.trace.last)
-		must.Do(w.t, os.WriteFile(path, []byte(strings.Join(w.trace.last, "\n")+"\n"), 0o600))
+		must.Do(w.t, os.WriteFile(tracePath, []byte(strings.Join(w.trace.last, "\n")+"\n"), 0o600))
 	}
 }
 
@@ -195,7 +212,10 @@ func (s *scheduler) serve(ctx context.Context, r *run) {
 		}()
 		if err == nil {
 			r.service.Store(running)
+			var collecting sync.WaitGroup
+			collecting.Go(func() { s.w.collector(r, log).Run(ctx) })
 			_ = running.Run(ctx)
+			collecting.Wait()
 			return
 		}
 		points.met(s.w, err)
@@ -236,6 +256,7 @@ func (s *scheduler) open(ctx context.Context, r *run, log *slog.Logger) (*servic
 	running.Ingest(in)
 	running.TrustKeys(s.w.keySigners.Trust())
 	running.ExpectFeed()
+	running.Deliver(s.w.sender)
 	return running, nil
 }
 
@@ -256,35 +277,37 @@ func (s *scheduler) stop(killed bool) {
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	small.once.Do(func() { makeSmall(t) })
-	w := &world{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), disk: memblob.New()}
+	w := &world{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), disk: memblob.New(), folder: t.TempDir()}
 	w.pauses.count = map[string]uint64{}
 	w.jump(begin)
 	w.witness.init()
-	folder := t.TempDir()
+	w.copies.place = memblob.New()
 	origin := notes.NewOrigin()
 	for _, file := range []string{"version.key", "keys.key"} {
-		must.Do(t, notes.MakeKey(filepath.Join(folder, file), origin+"/"+file[:4]))
+		must.Do(t, notes.MakeKey(filepath.Join(w.folder, file), origin+"/"+file[:4]))
 	}
-	for range 2 {
-		w.signers = append(w.signers, must.Get(notes.ReadSigners(filepath.Join(folder, "version.key")))(t))
-	}
-	w.keySigners = must.Get(notes.ReadSigners(filepath.Join(folder, "keys.key")))(t)
+	w.rotation.files = []string{filepath.Join(w.folder, "version.key")}
+	w.rotation.trust = w.newSigners().Trust()
+	w.keySigners = must.Get(notes.ReadSigners(filepath.Join(w.folder, "keys.key")))(t)
 	must.Do(t, archive.NewStore(w.disk).Put(t.Context(), small.opening))
-	w.clients, w.thief = newClients(w), newThief(w, folder)
+	w.clients, w.thief = newClients(w), newThief(w)
 	w.makeSources()
-	for i, name := range []string{"a", "b"} {
-		s := &scheduler{w: w, name: name, sign: w.signers[i]}
+	w.subscribe()
+	for i, name := range []string{"trusting", "cached", "fresh"} {
+		g := &gate{w: w, name: name}
+		if i < 2 {
+			g.folder = filepath.Join(w.folder, name)
+		}
+		g.trusts = i == 0
+		w.edges = append(w.edges, g)
+	}
+	for _, name := range []string{"a", "b"} {
+		s := &scheduler{w: w, name: name, sign: w.newSigners()}
 		w.schedulers = append(w.schedulers, s)
 		s.start()
 		time.Sleep(time.Duration(100+w.random.IntN(1000)) * time.Millisecond)
 	}
-	for i, name := range []string{"trusting", "cached", "fresh"} {
-		g := &gate{w: w, name: name}
-		if i < 2 {
-			g.folder = filepath.Join(folder, name)
-		}
-		g.trusts = i == 0
-		w.edges = append(w.edges, g)
+	for _, g := range w.edges {
 		g.start()
 	}
 	return w
@@ -315,7 +338,7 @@ func (w *world) makeSources() {
 			if w.calm.Load() {
 				return nil
 			}
-			switch w.chance("fault of", name, calls) % 40 {
+			switch w.chance("fault of "+name, calls) % 40 {
 			case 0:
 				return &source.Fault{Kind: source.Unreachable, Err: errors.New("no connection")}
 			case 1:
@@ -338,4 +361,11 @@ func (w *world) end() {
 		g.stop()
 	}
 	w.running.Wait()
+}
+
+// TestAddress: the trace would refuse an action that prints the address of its function.
+func TestAddress(t *testing.T) {
+	text := fmt.Sprintf("%+v", operator.RestoreStore{Open: func(context.Context) (blob.Store, error) { return nil, blob.ErrNotFound }})
+	must.Hold(t, address.MatchString(text), "%s has no address", text)
+	must.Hold(t, !address.MatchString("get objects/0x/60xdeadbeef 0x1f"), "an address was found in a key")
 }

@@ -13,6 +13,9 @@ func Seal(lines []byte) []byte {
 // UpdateBelow is Update for a list that is full at a size in bytes.
 var UpdateBelow = update
 
+// MaxChanges is more than all changes of a list.
+const MaxChanges = maxChanges
+
 // Full is the size at which a list is full.
 const Full = MaxSize - roomToRevoke
 

@@ -51,6 +51,7 @@ type Follower struct {
 	table  atomic.Pointer[Table]
 	state  atomic.Pointer[Health]
 	panics atomic.Uint64
+	opened atomic.Bool
 }
 
 // Health describes for status pages the origin of the table. It is immutable.
@@ -80,6 +81,9 @@ func NewFollower(cfg FollowerConfig) *Follower {
 
 // Table returns the current table, nil before the first one.
 func (f *Follower) Table() *Table { return f.table.Load() }
+
+// Opened reports whether Run has read the copy on disk, or there is none.
+func (f *Follower) Opened() bool { return f.opened.Load() }
 
 // Health returns the origin of the current table.
 func (f *Follower) Health() Health {
@@ -123,6 +127,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	if f.cfg.CacheDir != "" {
 		f.openCopy(ctx)
 	}
+	f.opened.Store(true)
 	if !f.cfg.Trust.Empty() {
 		if marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet")); err == nil {
 			f.mu.Lock()

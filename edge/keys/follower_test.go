@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,8 +14,8 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
 )
 
 // follow runs a follower until the test ends.
@@ -53,78 +50,11 @@ func settle() {
 	must.Advance(time.Minute)
 }
 
-// wantKeys checks the keys of a follower after a minute, and whether it has a problem.
-func wantKeys(t *testing.T, f *keys.Follower, when string, n int, problem bool) {
-	t.Helper()
-	settle()
-	h := f.Health()
-	must.Hold(t, count(f) == n && (h.Problem != "") == problem, "%s: %d keys, problem %q; want %d and a problem: %t", when, count(f), h.Problem, n, problem)
-}
-
-// revokeFirst revokes the first key of a list.
-func revokeFirst(list *keys.List) error {
-	_, err := list.Revoke(list.Keys[0].ID, time.Now())
-	return err
-}
-
 func count(f *keys.Follower) int {
 	if table := f.Table(); table != nil {
 		return table.Len()
 	}
 	return -1
-}
-
-func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memblob.New()
-		var down atomic.Bool
-		store := faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) faultblob.Fate {
-			if down.Load() && !c.Op.Writes() {
-				return faultblob.Fate{Err: errors.New("connection refused")}
-			}
-			return faultblob.Fate{}
-		})
-		f := follow(t, store, "")
-		want := func(when string, table int, problem string) {
-			t.Helper()
-			settle()
-			state := f.Health()
-			if count(f) != table || (problem == "") != (state.Problem == "") || !strings.Contains(state.Problem, problem) {
-				t.Errorf("%s: got %d keys and problem %q, want %d and %q", when, count(f), state.Problem, table, problem)
-			}
-		}
-		change := func(name string) {
-			t.Helper()
-			must.Do(t, keys.Update(t.Context(), inner, add(name)))
-		}
-		replace := func(data []byte) {
-			t.Helper()
-			object := must.Get(inner.Get(t.Context(), keys.Object, blob.MaxDocument))(t)
-			must.Get(inner.Swap(t.Context(), keys.Object, object.Tag, data))(t)
-		}
-
-		want("an empty store", -1, "")
-		change("a")
-		want("one key", 1, "")
-		change("b")
-		want("two keys", 2, "")
-
-		good := must.Get(inner.Get(t.Context(), keys.Object, blob.MaxDocument))(t)
-		replace([]byte("half a docu"))
-		want("a damaged document", 2, "decode keys")
-		replace(good.Data)
-		want("repaired", 2, "")
-
-		down.Store(true)
-		change("c") // wakes the running watch; the next one fails
-		want("the store is down", 3, "connection refused")
-		change("d")
-		want("the store is still down", 3, "connection refused")
-		down.Store(false)
-		want("the store is back", 4, "")
-		must.Do(t, inner.Delete(t.Context(), keys.Object))
-		want("the document is gone", 4, "no such object")
-	})
 }
 
 // lyingStore lets lie change the answers to reads of the list, while lie is set. Tags stay those of the
@@ -167,6 +97,7 @@ func (s *lyingStore) answer(o blob.Object, err error) (blob.Object, error) {
 func TestFollowerAfterALie(t *testing.T) {
 	const lieFor, currentWithin = 25 * time.Second, 10 * time.Second
 	const cannotKnow = -2
+	var panics atomic.Uint64
 	endless := bytes.Repeat([]byte{' '}, keys.MaxSize+1)
 	var older blob.Object // of one key
 	mangle := func(change func(data []byte) []byte) func(blob.Object) (blob.Object, error) {
@@ -190,7 +121,7 @@ func TestFollowerAfterALie(t *testing.T) {
 		{"stale with the tag of now", mangle(func([]byte) []byte { return older.Data }), cannotKnow},
 		{"missing", func(blob.Object) (blob.Object, error) { return blob.Object{}, blob.ErrNotFound }, -1},
 		{"refused", func(blob.Object) (blob.Object, error) { return blob.Object{}, errors.New("connection refused") }, -1},
-		{"panicking", func(blob.Object) (blob.Object, error) { panic("no such length") }, -1},
+		{"panicking", func(blob.Object) (blob.Object, error) { panics.Add(1); panic("no such length") }, -1},
 	} {
 		for _, state := range []string{"running", "restarted with its copy", "fresh"} {
 			if state == "fresh" && tt.fresh == cannotKnow {
@@ -234,15 +165,14 @@ func TestFollowerAfterALie(t *testing.T) {
 					silent := state == "fresh" && (tt.name == "missing" || meanwhile == 1)
 					problem := f.Health().Problem
 					must.Hold(t, (problem == "") == silent, "during the lie: got problem %q", problem)
-					if (f.Panics() > 0) != (tt.name == "panicking") {
-						t.Errorf("got %d panics", f.Panics())
-					}
+					must.Equal(t, "panics", panics.Swap(0), f.Panics())
 					must.Advance(lieFor)
 					if meanwhile == 2 && !silent {
 						state := f.Health()
 						must.Hold(t, state.Stale(time.Now()), "after %v of lies: got state %+v, want it stale", 2*lieFor, state)
 					}
 					store.lie.Store(nil)
+					panics.Store(0)
 					must.Advance(currentWithin)
 					if state := f.Health(); count(f) != 3 || state.Problem != "" || state.Copied {
 						t.Errorf("%v after the lie: got %d keys, state %+v, want three keys and no problem", currentWithin, count(f), state)
@@ -256,109 +186,16 @@ func TestFollowerAfterALie(t *testing.T) {
 	}
 }
 
-// TestFollowerTakesWhatIsRestored accepts an older list only if it was restored on purpose.
-func TestFollowerTakesWhatIsRestored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := memblob.New()
-		var id, key string
-		must.Do(t, keys.Update(t.Context(), store, func(d *keys.List) error {
-			record, secret, err := d.Create(keys.Request{Name: "leaked", Tier: "pro"}, now)
-			id, key = record.ID, secret
-			return err
-		}))
-		backup := must.Get(store.Get(t.Context(), keys.Object, keys.MaxSize))(t)
-		f := follow(t, store, "")
-		must.Do(t, keys.Update(t.Context(), store, func(d *keys.List) error {
-			_, err := d.Revoke(id, now)
-			return err
-		}))
-		settle()
-		copied := func() {
-			t.Helper()
-			current := must.Get(store.Get(t.Context(), keys.Object, keys.MaxSize))(t)
-			must.Get(store.Swap(t.Context(), keys.Object, current.Tag, backup.Data))(t)
-			settle()
-		}
-		accepted := func() bool {
-			hash, _ := keys.Sum([]byte(key))
-			return f.Table().Lookup(hash, now) != nil
-		}
-		if copied(); accepted() || count(f) != 0 || !strings.Contains(f.Health().Problem, "older") {
-			t.Errorf("the backup was copied into the store: got %d keys, problem %q, want the revocation to stay", count(f), f.Health().Problem)
-		}
-		document := must.Get(keys.Decode(backup.Data))(t)
-		must.Do(t, keys.Restore(t.Context(), store, document, f.Table().Serial(), nil))
-		if settle(); !accepted() || count(f) != 1 || f.Health().Problem != "" {
-			t.Errorf("restored: got %d keys, problem %q, want the key of the backup", count(f), f.Health().Problem)
-		}
-		// A list in an earlier format is refused.
-		backup.Data = must.Get(os.ReadFile("testdata/before.json"))(t)
-		if copied(); !accepted() || count(f) != 1 || f.Health().Problem == "" {
-			t.Errorf("an earlier format: got %d keys, problem %q, want the last table and a problem", count(f), f.Health().Problem)
-		}
-	})
-}
-
-func TestFollowerStartsFromItsCopy(t *testing.T) {
-	folder := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		store := named{memblob.New(), "one"}
-		must.Do(t, keys.Update(t.Context(), store, add("a")))
-		f := follow(t, store, folder)
-		settle()
-		if count(f) != 1 || f.Health().Copied {
-			t.Errorf("got %d keys, copied %t", count(f), f.Health().Copied)
-		}
-	})
-	dead := func(name string) blob.Store {
-		return named{faultblob.Wrap(memblob.New(), func(context.Context, faultblob.Call) faultblob.Fate {
-			return faultblob.Fate{Err: errors.New("connection refused")}
-		}), name}
-	}
-	start := func(store, what string, want int) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			f := follow(t, dead(store), folder)
-			settle()
-			if state := f.Health(); count(f) != want || state.Copied != (want >= 0) || state.Problem == "" || !state.Stale(time.Now()) {
-				t.Errorf("%s: got %d keys, state %+v, want %d from the copy, and the problem", what, count(f), state, want)
-			}
-		})
-	}
-	start("one", "without the store", 1)
-	start("two", "without another store", -1)
-	start("one", "without the store, again", 1)
-	document := filepath.Join(folder, "keys", "keys.json")
-	data := must.Get(os.ReadFile(document))(t)
-	data[len(data)/2] ^= 1
-	must.Do(t, os.WriteFile(document, data, 0o600))
-	start("one", "from a damaged copy", -1)
-	synctest.Test(t, func(t *testing.T) {
-		store := named{memblob.New(), "two"}
-		must.Do(t, keys.Update(t.Context(), store, add("b")))
-		follow(t, store, folder)
-		settle()
-	})
-	start("two", "after another store was followed", 1)
-	start("one", "after another store was followed", -1)
-}
-
-// TestFollowerWithoutACopy: a folder that cannot be opened costs the copy alone, and the log says so.
-func TestFollowerWithoutACopy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, folder := memblob.New(), t.TempDir()
-		must.Do(t, keys.Update(t.Context(), store, add("a")))
-		must.Do(t, os.WriteFile(filepath.Join(folder, "keys"), nil, 0o600))
-		var log bytes.Buffer
-		f := keys.NewFollower(keys.FollowerConfig{
-			Store: store, CacheDir: folder, Tiers: keys.DefaultTiers(), Limits: limit.Memory{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
-		})
-		stop := running(t.Context(), t, f)
-		settle()
-		must.Equal(t, "keys", 1, count(f))
-		stop()
-		must.Show(t, "the log", log.String(), "no copy of the keys on disk")
-	})
+// TestStale looks at a table exactly as old as it may be, and at a word of the publisher that names no list.
+func TestStale(t *testing.T) {
+	h := keys.Health{Current: now}
+	must.Hold(t, !h.Stale(now.Add(keys.StaleAfter)) && h.Stale(now.Add(keys.StaleAfter+1)), "a table is stale at another age than %v", keys.StaleAfter)
+	f := keys.NewFollower(keys.FollowerConfig{Log: slog.New(slog.DiscardHandler)})
+	f.Freshen(t.Context(), "no list")
+	must.Hold(t, f.Health().Behind != "", "a word that names no list is taken for one")
+	var list keys.List
+	must.Hold(t, list.Sign(nil, false) == nil && list.Signature == nil, "nil keys sign a list")
+	must.Equal(t, "the word without a list", "", must.Get(keys.FreshText(memblob.New(), notes.Trust{})(t.Context(), ""))(t))
 }
 
 // named is a store with another name.

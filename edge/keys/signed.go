@@ -58,12 +58,9 @@ func FreshText(store blob.Store, trust notes.Trust) func(ctx context.Context, be
 		}
 		earlier := notes.NewRatchet(nil, "")
 		if mark, signed, err := readFreshText(before, trust); err == nil && !trust.Empty() {
-			_ = earlier.Raise(ctx, signed, mark) // in memory alone
-			newer := false
-			if mark, signed, err := readFreshText(text, trust); err == nil {
-				newer = !errors.Is(earlier.Check(ctx, signed, mark), notes.ErrLower)
-			}
-			if !newer {
+			_ = earlier.Raise(ctx, signed, mark)          // in memory alone
+			mark, signed, _ := readFreshText(text, trust) // without a trusted note nobody has signed it
+			if errors.Is(earlier.Check(ctx, signed, mark), notes.ErrLower) {
 				text = before
 			}
 		}

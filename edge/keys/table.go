@@ -103,12 +103,12 @@ var lineSeed = maphash.MakeSeed()
 // the same place, because that line is valid.
 func (b *tableBuilder) readLines(lines []byte) error {
 	previous := b.previous.records
-	b.table.records = make([]tableRecord, 0, len(previous)+1)
+	b.table.records = make([]tableRecord, 0, len(previous)+1) // a new list has one key more at most times
 	b.table.keys = make(map[uint64]*Key, len(previous)+1)
 	var errs []error
 	n := 0
 	for line := range bytes.Lines(lines) {
-		b.step(n)
+		b.yield()
 		r := tableRecord{sum: maphash.Bytes(lineSeed, textOf(line))}
 		var err error
 		if n < len(previous) && previous[n].sum == r.sum && r.sum != unknownSum {
@@ -175,13 +175,6 @@ func (b *tableBuilder) add(r tableRecord) error {
 
 // timeSlice is the longest work on a table without a pause while requests are running.
 const timeSlice = 500 * time.Microsecond
-
-// step yields at every sixteenth step of a loop.
-func (b *tableBuilder) step(i int) {
-	if i%16 == 0 {
-		b.yield()
-	}
-}
 
 // yield sleeps as long as the work has taken, at the end of each time slice. With one processor
 // the Go scheduler would let requests wait for ten milliseconds before it interrupts the work.

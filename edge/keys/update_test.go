@@ -1,13 +1,16 @@
 package keys_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge/keys"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -18,14 +21,7 @@ func add(name string) func(*keys.List) error {
 	}
 }
 
-func TestUpdateStops(t *testing.T) {
-	store := memblob.New()
-	mine := errors.New("changed my mind")
-	err := keys.Update(t.Context(), store, func(*keys.List) error { return mine })
-	must.Hold(t, errors.Is(err, mine), "got %v, want the error of the change", err)
-	must.Get(store.Create(t.Context(), keys.Object, []byte("nonsense")))(t)
-	must.Fail(t, "a damaged document was overwritten", keys.Update(t.Context(), store, add("n")))
-}
+var errRefused = errors.New("refused")
 
 // TestFullListRevokes: a list without room for another key can revoke, and has room again after a prune.
 func TestFullListRevokes(t *testing.T) {
@@ -54,8 +50,27 @@ func TestFullListRevokes(t *testing.T) {
 	}); err != nil {
 		t.Errorf("revoke: %v", err)
 	}
+	down := faultblob.Wrap(store, func(context.Context, faultblob.Call) faultblob.Fate { return faultblob.Fate{Err: errRefused} })
+	must.Fail(t, "restore into a store that does not answer", keys.Restore(t.Context(), down, keys.List{}, 0, nil), errRefused)
 	must.Succeed(t, "prune", update(func(d *keys.List) error { d.Prune(now); return nil }))
 	must.Succeed(t, "another key after the prune", update(add("client")))
+}
+
+// TestRestore: the serial number rises above every possible one. A stranger may write any other.
+func TestRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		most := time.Now().Unix() + keys.MaxChanges
+		for _, test := range []struct{ backup, stored, above, want int64 }{
+			{5, 7, 3, 8}, {5, 3, 9, 10}, {9, 3, 5, 10}, {5, 3, most, most + 1}, {5, most + 1, 3, 6},
+		} {
+			store := memblob.New()
+			list := keys.List{Serial: test.stored}
+			write(t, store, must.Get(list.Encode())(t))
+			must.Do(t, keys.Restore(t.Context(), store, keys.List{Serial: test.backup}, test.above, nil))
+			list, _ = must.Get2(keys.Load(t.Context(), store))(t)
+			must.Hold(t, list.Serial == test.want, "%+v: got %d", test, list.Serial)
+		}
+	})
 }
 
 func TestPrune(t *testing.T) {

@@ -18,9 +18,7 @@ type Usage struct {
 // Count counts a response with a status, and the bytes of its body.
 func (u *Usage) Count(status, size int) {
 	u.requests.Add(1)
-	if size > 0 {
-		u.bytes.Add(uint64(size))
-	}
+	u.bytes.Add(uint64(max(size, 0)))
 	switch status {
 	case http.StatusUnauthorized:
 		u.unauthorized.Add(1)

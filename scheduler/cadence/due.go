@@ -6,18 +6,16 @@ import (
 	"time"
 )
 
-// Work is a kind of scheduled work.
-type Work string
+// Work is a kind of scheduled work, zero for none. It is no text, so that no misspelt kind compiles: its job would never run.
+type Work uint8
 
 // The kinds of work. Due work of one instant is listed in this order.
 const (
-	Poll   Work = "poll"   // poll the sources
-	Freeze Work = "freeze" // freeze the picks that are due
-	Build  Work = "build"  // build and publish
-	Verify Work = "verify" // check everything published
+	Poll   Work = iota + 1 // poll the sources
+	Freeze                 // freeze the picks that are due
+	Build                  // build and publish
+	Verify                 // check everything published
 )
-
-var rank = map[Work]int{Poll: 0, Freeze: 1, Build: 2, Verify: 3}
 
 // Reason names the reason for due work.
 type Reason string
@@ -58,7 +56,7 @@ func compare(a, b Due) int {
 	if order := a.At.Compare(b.At); order != 0 { // for nearly all pairs
 		return order
 	}
-	return cmp.Or(cmp.Compare(rank[a.Work], rank[b.Work]), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Reason, b.Reason))
+	return cmp.Or(cmp.Compare(a.Work, b.Work), cmp.Compare(a.Round, b.Round), cmp.Compare(a.Reason, b.Reason))
 }
 
 // sorted returns the instants for which keep is true, in order. The caller gives up all.

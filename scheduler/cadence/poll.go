@@ -21,9 +21,10 @@ type stretch struct {
 	round       int64
 }
 
-// stretches returns the stretches around each round. The hourly polls of the week go on beside them.
+// stretches returns the hourly polls of the week, in and out of season, and the stretches around each round.
 func stretches(cal Calendar) []stretch {
-	all := make([]stretch, 0, 3*len(cal.Rounds))
+	all := make([]stretch, 1, 1+3*len(cal.Rounds))
+	all[0] = stretch{until: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), every: WeekInterval, reason: PollWeek}
 	for _, r := range cal.Rounds {
 		until := r.WeekendUntil.UTC()
 		all = append(all, stretch{r.WeekendFrom.UTC(), until, WeekendInterval, PollWeekend, r.Key})
@@ -58,33 +59,24 @@ func (s stretch) last(now time.Time) (time.Time, bool) {
 	return t, !t.Before(s.from)
 }
 
-func (s stretch) due(at time.Time) Due {
-	return Due{At: at, Work: Poll, Reason: s.reason, Round: s.round, Every: s.every}
-}
-
-// week is the hourly poll, in and out of season.
-var week = stretch{every: WeekInterval, reason: PollWeek}
-
-// nextPoll returns the first poll after now. If stretches coincide, the fastest gives the reason.
+// nextPoll returns the first poll after now.
 func nextPoll(cal Calendar, now time.Time) Due {
-	now = now.UTC()
-	first, every := week.due(now.Truncate(WeekInterval).Add(WeekInterval)), WeekInterval
-	for _, s := range stretches(cal) {
-		if t, ok := s.next(now); ok && cmp.Or(t.Compare(first.At), cmp.Compare(s.every, every)) < 0 {
-			first, every = s.due(t), s.every
-		}
-	}
-	return first
+	return nearest(cal, now, stretch.next, time.Time.Compare)
 }
 
 // lastPoll returns the latest poll at or before now.
 func lastPoll(cal Calendar, now time.Time) Due {
-	now = now.UTC()
-	latest, every := week.due(now.Truncate(WeekInterval)), WeekInterval
+	return nearest(cal, now, stretch.last, func(a, b time.Time) int { return b.Compare(a) })
+}
+
+// nearest returns the first in order of the polls that find has for each stretch. If stretches coincide, the fastest
+// gives the reason.
+func nearest(cal Calendar, now time.Time, find func(stretch, time.Time) (time.Time, bool), order func(a, b time.Time) int) (first Due) {
 	for _, s := range stretches(cal) {
-		if t, ok := s.last(now); ok && cmp.Or(latest.At.Compare(t), cmp.Compare(s.every, every)) < 0 {
-			latest, every = s.due(t), s.every
+		t, ok := find(s, now.UTC())
+		if ok && (first.Every == 0 || cmp.Or(order(t, first.At), cmp.Compare(s.every, first.Every)) < 0) {
+			first = Due{At: t, Work: Poll, Reason: s.reason, Round: s.round, Every: s.every}
 		}
 	}
-	return latest
+	return first
 }

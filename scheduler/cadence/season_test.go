@@ -88,7 +88,8 @@ func (s *season) due(d cadence.Due) {
 		s.run = append(s.run, d)
 		return
 	}
-	s.line("%s  %s %s %d", d.At.Format(time.RFC3339), d.Work, d.Reason, d.Round)
+	work := map[cadence.Work]string{cadence.Poll: "poll", cadence.Freeze: "freeze", cadence.Build: "build", cadence.Verify: "verify"}[d.Work]
+	s.line("%s  %s %s %d", d.At.Format(time.RFC3339), work, d.Reason, d.Round)
 }
 
 func (s *season) line(format string, args ...any) {

@@ -13,6 +13,7 @@ import (
 
 	"gridcast/deploy/must"
 	"gridcast/scheduler/probe"
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/uptime"
 )
 
@@ -52,11 +53,9 @@ func listens(t *testing.T, f func(net.Conn)) string {
 
 // TestEachFaultHasItsName asks servers that fail in every way, over real connections.
 func TestEachFaultHasItsName(t *testing.T) {
-	defer probe.Hasten(300*time.Millisecond, time.Millisecond)()
+	defer probe.Hasten(time.Minute, time.Millisecond)()
 	secure := httptest.NewTLSServer(http.NotFoundHandler()) // by no authority that this machine knows
 	t.Cleanup(secure.Close)
-	closed := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	must.Do(t, closed.Close())
 	cut := func(c net.Conn) { _, _ = c.Read(make([]byte, 10)); _ = c.Close() }
 	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 	half := func(c net.Conn) {
@@ -85,26 +84,40 @@ func TestEachFaultHasItsName(t *testing.T) {
 		"other JSON":               {answers(t, 200, `{"status":"ok"}`), uptime.NotGridcast},
 		"null":                     {answers(t, 200, "null"), uptime.NotGridcast},
 		"not ready":                {answers(t, 200, `{"ok":true,"data":{"ready":false,"not_ready":"no keys"}}`), uptime.NotReady},
-		"nothing listens":          {closed.Addr().String(), uptime.Refused},
+		"nothing listens":          {porttest.Address(t), uptime.Refused},
 		"no such name":             {"https://gridcast.invalid", uptime.DNS},
 		"a foreign authority":      {secure.URL, uptime.TLS},
 		"TLS that is cut":          {"https://" + listens(t, cut), uptime.TLS},
-		"TLS that stays silent":    {"https://" + listens(t, silent), uptime.TLS},
 		"TLS at a plain port":      {"https" + answers(t, 200, good)[4:], uptime.TLS},
 		"a cut connection":         {listens(t, cut), uptime.Connection},
 		"half an answer":           {listens(t, half), uptime.Connection},
 		"no answer":                {listens(t, silent), uptime.Timeout},
 		"an answer without an end": {listens(t, stuck), uptime.Timeout},
 	} {
+		restore := func() {}
+		if test.want == uptime.Timeout {
+			restore = probe.Hasten(300*time.Millisecond, time.Millisecond)
+		}
 		if state, got := probe.Ask(t.Context(), test.address); got != test.want || got == "" && (state.Version != 7 || state.Age != 90) {
 			t.Errorf("%s: got %q with %+v, want %q", name, got, state, test.want)
 		}
+		restore()
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	_, got := probe.Ask(ctx, "https://"+listens(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 10)); stop(); silent(c) }))
+	must.Equal(t, "TLS that stays silent", uptime.TLS, got)
+}
+
+// No test of this package asks a name server.
+func init() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("the tests ask no name server")
+	}}
 }
 
 // TestTwoTriesOfAMinute: a minute is down if both tries fail, and its fault is that of the second.
 func TestTwoTriesOfAMinute(t *testing.T) {
-	defer probe.Hasten(5*time.Second, time.Millisecond)()
+	defer probe.Hasten(time.Minute, time.Millisecond)()
 	var asked atomic.Int64
 	statuses := []int{503, 200, 502, 404}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -136,9 +149,8 @@ func TestStopMeasuresNothing(t *testing.T) {
 			}
 			_ = c.Close()
 		})
-		if m, _, err := probe.Measure(ctx, probe.Ask, address); m != 0 || !errors.Is(err, stop) {
-			t.Errorf("stopped in try %d: got minute %d, %v; want an unknown one", tries, m, err)
-		}
+		m, _, err := probe.Measure(ctx, probe.Ask, address)
+		must.Hold(t, m == 0 && errors.Is(err, stop), "stopped in try %d: got minute %d, %v; want an unknown one", tries, m, err)
 		restore()
 	}
 }

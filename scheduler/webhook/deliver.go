@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	mathrand "math/rand/v2"
+	"math/big"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/notes"
 )
 
 // schedule holds the wait after each failure in a row, as Standard Webhooks recommends:
@@ -54,20 +54,18 @@ const (
 
 // Deliverer delivers notifications of published versions. Call Run once, Published from any goroutine.
 type Deliverer struct {
-	// Pausing records that the Deliverer gives up a hook, and calls pause. pause fails if the hook
-	// has changed meanwhile. Set it before Run; without, there is no record.
-	Pausing func(ctx context.Context, h Hook, why string, pause func() error) error
-
 	store   blob.Store
+	signers *notes.Signers
 	sender  *Sender
+	pausing Pausing
 	log     *slog.Logger
 	owner   string // of claims
 	nudge   chan struct{}
 	metrics *metrics
 
 	// Only Run's goroutine uses the following.
-	hooks     map[string]*hookState
-	tag       blob.Tag // of the document that holds the hooks
+	hooks     []*hookState // in order of creation
+	tag       blob.Tag     // of the document that holds the hooks
 	pointer   snapshots.Pointer
 	noticed   time.Time // the instant at which pointer was read
 	manifests map[int64]version
@@ -87,16 +85,19 @@ type hookState struct {
 
 // attempted is the end of an attempt.
 type attempted struct {
-	id  string
+	*hookState
 	err error // the error of recording it
 }
 
-// NewDeliverer returns a deliverer whose metrics are in the registry.
-func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
+// Pausing records that a Deliverer gives up a hook, and calls pause. pause fails if the hook has changed meanwhile.
+type Pausing func(ctx context.Context, h Hook, why string, pause func() error) error
+
+// NewDeliverer returns a deliverer, and registers its metrics. With signers, the version keys of the scheduler,
+// receivers hear of no version that none of the keys has signed; signers may be nil.
+func NewDeliverer(store blob.Store, signers *notes.Signers, sender *Sender, pausing Pausing, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
 	return &Deliverer{
-		Pausing: func(_ context.Context, _ Hook, _ string, pause func() error) error { return pause() },
-		store:   store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
-		hooks: map[string]*hookState{}, manifests: map[int64]version{}, ended: make(chan attempted, concurrent),
+		store: store, signers: signers, sender: sender, pausing: pausing, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1),
+		metrics: newMetrics(registry), manifests: map[int64]version{}, ended: make(chan attempted, concurrent),
 	}
 }
 
@@ -111,24 +112,21 @@ func (d *Deliverer) Published() {
 // Run delivers until ctx ends, and then waits until the running attempts are recorded. It cancels
 // them, and the next run of a Deliverer repeats them.
 func (d *Deliverer) Run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	under := 0 // running attempts
 	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-d.nudge:
-		case <-timer.C:
-		case a := <-d.ended:
+		for len(d.ended) > 0 {
+			a := <-d.ended
 			under--
-			if k := d.hooks[a.id]; k != nil { // otherwise it was removed meanwhile
-				k.sent, k.loaded = false, false
-				d.complain(k, a.err)
-			}
+			a.sent, a.loaded = false, false
+			d.complain(a.hookState, a.err)
 		}
 		began, wait := d.poll(ctx, concurrent-under)
 		under += began
-		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-d.nudge:
+		case <-time.After(wait):
+		}
 	}
 	for ; under > 0; under-- {
 		<-d.ended
@@ -154,7 +152,7 @@ func (d *Deliverer) poll(ctx context.Context, free int) (began int, wait time.Du
 	if err := d.refresh(ctx); err != nil {
 		if text := err.Error(); text != d.complaint && ctx.Err() == nil {
 			d.complaint = text
-			d.log.Warn("webhooks wait: the store cannot be read", "err", err)
+			d.log.Warn("webhooks wait", "err", err)
 		}
 		return 0, wait
 	}
@@ -176,7 +174,7 @@ func (d *Deliverer) poll(ctx context.Context, free int) (began int, wait time.Du
 	}
 	// The hook that has waited longest comes first, so that hanging receivers come after untried
 	// ones. Without a free place the end of an attempt calls poll again.
-	slices.SortFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
 	for _, t := range turns {
 		if began == free || ctx.Err() != nil {
 			break
@@ -201,12 +199,15 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 	}
 	if tag != d.tag {
 		d.tag = tag
-		maps.DeleteFunc(d.hooks, func(id string, _ *hookState) bool { _, err := Find(read.Hooks, id); return err != nil })
+		known := d.hooks
+		d.hooks = nil
 		for _, h := range read.Hooks {
-			if d.hooks[h.ID] == nil {
-				d.hooks[h.ID] = &hookState{}
+			k := &hookState{}
+			if i := slices.IndexFunc(known, func(k *hookState) bool { return k.hook.ID == h.ID }); i >= 0 {
+				k = known[i]
 			}
-			d.hooks[h.ID].hook = h
+			k.hook = h
+			d.hooks = append(d.hooks, k)
 		}
 	}
 	if len(d.hooks) == 0 {
@@ -217,6 +218,11 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 		return err
 	}
 	if pointer.Version != d.pointer.Version {
+		if d.signers != nil && pointer.Version != 0 {
+			if err := snapshots.CheckNote(ctx, d.store, pointer.Version, d.signers.Trust()); err != nil {
+				return err
+			}
+		}
 		d.pointer, d.noticed = pointer, time.Now()
 	}
 	for _, k := range d.hooks {
@@ -269,7 +275,7 @@ func (d *Deliverer) giveUp(ctx context.Context, k *hookState) {
 		if _, changed := given(hooks); changed != nil {
 			return // another scheduler or an operator was first
 		}
-		err = d.Pausing(ctx, h, why, func() error {
+		err = d.pausing(ctx, h, why, func() error {
 			return Update(ctx, d.store, func(hooks *[]Hook) error {
 				now, err := given(*hooks)
 				if err == nil {
@@ -295,10 +301,13 @@ func (d *Deliverer) start(ctx context.Context, k *hookState, now time.Time) (sta
 	if s.Resumed != h.Resumed {
 		s.Resumed, s.Failures, s.Failing, s.GiveUp = h.Resumed, 0, time.Time{}, ""
 	}
-	if s.Pending == nil || s.Pending.Version != d.pointer.Version {
+	if s.Pending != nil && s.Pending.Version != d.pointer.Version {
+		s.Tried, s.Pending = append(slices.Clone(s.Tried), s.Pending.Version), nil
+	}
+	if s.Pending == nil {
 		s.Pending = &Message{ID: "msg_" + rand.Text(), Version: d.pointer.Version, Previous: s.Told, At: d.pointer.At.UTC()}
 	}
-	data, err := d.changes(ctx, h, *s.Pending)
+	data, err := d.changes(ctx, h, *s.Pending, s.Tried)
 	if err != nil {
 		return false, err
 	}
@@ -326,21 +335,24 @@ func (d *Deliverer) start(ctx context.Context, k *hookState, now time.Time) (sta
 		return false, err
 	}
 	k.sent = true
-	go func() { d.ended <- d.attempt(ctx, h, s.Pending.ID, body) }()
+	go func() {
+		d.ended <- attempted{k, d.attempt(ctx, h, s.Pending.ID, body)}
+		d.Published() // so that Run polls again
+	}()
 	return true, nil
 }
 
 // accepted records that the receiver has everything up to the pending message.
 func (s *Delivery) accepted() {
-	s.Told, s.Pending, s.Failures, s.Failing, s.Next, s.GiveUp = s.Pending.Version, nil, 0, time.Time{}, time.Time{}, ""
+	s.Told, s.Pending, s.Tried, s.Failures, s.Failing, s.Next, s.GiveUp = s.Pending.Version, nil, nil, 0, time.Time{}, time.Time{}, ""
 }
 
 // attempt sends a claimed message and records the outcome.
-func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []byte) (ended attempted) {
+func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []byte) (err error) {
 	defer func() {
 		if value := recover(); value != nil { // a panic here must not end the publishing process
 			d.log.Error("BUG: panic while a webhook is sent", "webhook", h.ID, "panic", value, "stack", string(debug.Stack()))
-			ended = attempted{id: h.ID, err: fmt.Errorf("BUG: %v", value)}
+			err = fmt.Errorf("BUG: %v", value)
 		}
 	}()
 	began := time.Now()
@@ -360,9 +372,9 @@ func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []
 	})
 	switch {
 	case errors.Is(err, errClaimLost):
-		return attempted{id: h.ID}
+		return nil
 	case err != nil:
-		return attempted{id: h.ID, err: err}
+		return err
 	case !broken:
 		line := s.Attempts[len(s.Attempts)-1]
 		d.metrics.deliveries.WithLabelValues(string(a.outcome)).Inc()
@@ -372,7 +384,7 @@ func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []
 		}
 		log.Info("webhook sent", "webhook", h.ID, "outcome", a.outcome, "status", a.status, "message", message, "version", line.Version, "attempt", line.Number)
 	}
-	return attempted{id: h.ID}
+	return nil
 }
 
 // errClaimLost means that the hook was removed, or that the claim ran out and another
@@ -397,7 +409,11 @@ func (s *Delivery) record(a answer, began, now time.Time) {
 			s.GiveUp = fmt.Sprintf("nothing was accepted since %s, %d attempts: %s", s.Failing.Format("2 January 2006 15:04 UTC"), s.Failures, a.detail)
 		default:
 			wait := schedule[s.Failures-1]
-			wait += mathrand.N(wait / 10) //nolint:gosec // G404: jitter, so that receivers that failed together are not tried together again
+			jitter, err := rand.Int(rand.Reader, big.NewInt(int64(wait/10))) // so that receivers that failed together are not tried together again
+			if err != nil {
+				panic("BUG: crypto/rand: " + err.Error())
+			}
+			wait += time.Duration(jitter.Int64())
 			s.Next = now.Add(max(wait, a.retryAfter)).UTC().Truncate(time.Millisecond)
 			line.Retry = s.Next
 		}
@@ -449,8 +465,9 @@ func MasterError(h Hook, s *Sender) error {
 	return fmt.Errorf("its secret is of another master (%s) than the one given (%s): give that one, or gridcast webhooks rotate %s", h.Master, s.Master(), h.ID)
 }
 
-// changes lists the changes for a hook's receiver.
-func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.PublishedData, error) {
+// changes lists the changes for a hook's receiver, since the last accepted message and since each tried version. The
+// answer to such a message may be lost, so that the receiver has documents that are now as they were before it.
+func (d *Deliverer) changes(ctx context.Context, h Hook, m Message, tried []int64) (wire.PublishedData, error) {
 	data := wire.PublishedData{
 		Version: m.Version, Previous: m.Previous, PublishedAt: wire.Instant(m.At), Changes: []wire.WebhookVariant{},
 	}
@@ -458,23 +475,28 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 	if err != nil {
 		return data, err
 	}
-	before, err := d.read(ctx, m.Previous)
-	switch {
-	case errors.Is(err, blob.ErrNotFound), errors.Is(err, snapshots.ErrDamaged):
-		return data, nil // the manifest was removed or lost, so the changes are unknown
-	case err != nil:
-		return data, err
-	}
-	for _, change := range snapshots.Differing(before.entries, after.entries) {
-		v := wire.WebhookVariant{Path: change.Path, Change: string(change.Kind)}
-		lap := v.Path == livePath && change.Kind == snapshots.Changed && after.turn != "" && after.turn == before.turn
-		if !address(&v) || !h.wants(v.Endpoint, lap) {
-			continue
+	listed := map[string]bool{}
+	for _, version := range slices.Concat([]int64{m.Previous}, tried) {
+		before, err := d.read(ctx, version)
+		switch {
+		case errors.Is(err, blob.ErrNotFound), errors.Is(err, snapshots.ErrDamaged):
+			data.Changes = []wire.WebhookVariant{}
+			return data, nil // the manifest was removed or lost, so the changes are unknown
+		case err != nil:
+			return data, err
 		}
-		if tag := after.entries[change.Path].ETag; tag != "" {
-			v.ETag = `"` + tag + `"`
+		for _, change := range snapshots.Differing(before.entries, after.entries) {
+			v := wire.WebhookVariant{Path: change.Path, Change: string(change.Kind)}
+			lap := v.Path == livePath && change.Kind == snapshots.Changed && after.turn != "" && after.turn == before.turn
+			if listed[change.Path] || !address(&v) || !h.wants(v.Endpoint, lap) {
+				continue
+			}
+			listed[change.Path] = true
+			if tag := after.entries[change.Path].ETag; tag != "" {
+				v.ETag = `"` + tag + `"`
+			}
+			data.Changes = append(data.Changes, v)
 		}
-		data.Changes = append(data.Changes, v)
 	}
 	data.Complete = len(data.Changes) <= maxChanges
 	if !data.Complete {
@@ -584,7 +606,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 }
 
 // show sets the gauges.
-func (m *metrics) show(hooks map[string]*hookState, pointer snapshots.Pointer, master string, now time.Time) {
+func (m *metrics) show(hooks []*hookState, pointer snapshots.Pointer, master string, now time.Time) {
 	count := make(map[Condition]int, len(conditions))
 	backlog, oldest := 0, time.Duration(0)
 	for _, k := range hooks {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
 )
 
 // bodies holds the identity bytes of a version by path.
@@ -32,6 +34,12 @@ type bodies map[string]string
 // publish publishes a version with these bodies.
 func publish(t testing.TB, s blob.Store, content bodies) int64 {
 	t.Helper()
+	return publishBy(t, snapshots.Publisher{Store: s}, content)
+}
+
+func publishBy(t testing.TB, p snapshots.Publisher, content bodies) int64 {
+	t.Helper()
+	s := p.Store
 	base := must.Get(snapshots.LoadBase(t.Context(), s, nil))(t)
 	at := time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)
 	d := snapshots.Draft{Base: base, About: snapshots.About{
@@ -45,7 +53,6 @@ func publish(t testing.TB, s blob.Store, content bodies) int64 {
 		}
 		d.Variants = append(d.Variants, snapshots.New(path, []byte(body), nil, at))
 	}
-	p := snapshots.Publisher{Store: s}
 	r := must.Get(p.Publish(t.Context(), d))(t)
 	return r.Version
 }
@@ -141,19 +148,20 @@ func hang(_ int, q *http.Request) (int, error) {
 
 // desk is a store with a published version and a hook for every endpoint, in a bubble of synctest.
 type desk struct {
-	t      *testing.T
-	store  blob.Store
-	sender *webhook.Sender
-	line   *line
-	hook   webhook.Hook
-	reg    *prometheus.Registry
-	log    bytes.Buffer
+	t       *testing.T
+	store   blob.Store
+	sender  *webhook.Sender
+	line    *line
+	hook    webhook.Hook
+	reg     *prometheus.Registry
+	signers *notes.Signers // of the deliverer; nil: none
+	log     bytes.Buffer
 }
 
 func newDesk(t *testing.T, store blob.Store, endpoints ...string) *desk {
 	t.Helper()
-	d := &desk{t: t, store: store, sender: newSender(t, webhook.SenderOptions{}), line: &line{t: t}, reg: prometheus.NewRegistry()}
-	d.sender.UseTransport(d.line)
+	d := &desk{t: t, store: store, line: &line{t: t}, reg: prometheus.NewRegistry()}
+	d.sender = newSender(t, webhook.SenderOptions{Transport: d.line})
 	d.hook = d.add(publish(t, store, season), endpoints...)
 	d.line.secret = secret(t, d.sender, d.hook)
 	return d
@@ -175,11 +183,14 @@ func (d *desk) edit(f func(hooks *[]webhook.Hook)) {
 // run runs a deliverer until stop is called.
 func (d *desk) run() (stop func()) {
 	ctx, cancel := context.WithCancel(d.t.Context())
-	deliverer := webhook.NewDeliverer(d.store, d.sender, slog.New(slog.NewTextHandler(&d.log, nil)), d.reg)
+	deliverer := webhook.NewDeliverer(d.store, d.signers, d.sender, pause, slog.New(slog.NewTextHandler(&d.log, nil)), d.reg)
 	ended := make(chan struct{})
 	go func() { defer close(ended); deliverer.Run(ctx) }()
 	return func() { cancel(); <-ended; d.reg = prometheus.NewRegistry() }
 }
+
+// pause pauses a hook without a record.
+func pause(_ context.Context, _ webhook.Hook, _ string, pause func() error) error { return pause() }
 
 func (d *desk) state() webhook.Delivery {
 	d.t.Helper()
@@ -215,6 +226,31 @@ func TestSeveralDeliverersDeliverOnce(t *testing.T) {
 		}
 		s := d.state()
 		must.Hold(t, s.Told == 11, "told %d, want 11", s.Told)
+	})
+}
+
+// A scheduler that signs versions tells receivers of none with the signature of another key, such as one of a thief of the
+// storage's credentials. The next version of its own is told.
+func TestForgedVersionIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, memblob.New())
+		sign := func() *notes.Signers {
+			file := filepath.Join(t.TempDir(), "key")
+			must.Do(t, notes.MakeKey(file, "example.com/versions"))
+			return must.Get(notes.ReadSigners(file))(t)
+		}
+		d.signers = sign()
+		stop := d.run()
+		defer func() { stop() }()
+		for i, test := range []struct {
+			by   *notes.Signers
+			told int64
+		}{{d.signers, 2}, {sign(), 2}, {d.signers, 4}} {
+			publishBy(t, snapshots.Publisher{Store: d.store, Signers: test.by}, season.with("drivers", strconv.Itoa(i)))
+			must.Advance(time.Minute)
+			told := d.state().Told
+			must.Hold(t, told == test.told, "after version %d: told %d, want %d; the log: %s", i+2, told, test.told, d.log.String())
+		}
 	})
 }
 

@@ -1,10 +1,5 @@
 package webhook
 
-import "net/http"
-
-// UseTransport answers a sender's requests without a network.
-func (s *Sender) UseTransport(t http.RoundTripper) { s.client.Transport = t }
-
 // CheckDial is the check before each dialled address.
 func (s *Sender) CheckDial(network, address string) error { return s.checkDial(network, address) }
 

@@ -75,6 +75,9 @@ type SenderOptions struct {
 	// TLS is for receivers with a certificate authority of their own; nil: the authorities that
 	// the machine trusts.
 	TLS *tls.Config
+	// Transport answers requests in place of the network, without the check of addresses; nil: the guarded dialler.
+	// Only tests set it.
+	Transport http.RoundTripper
 }
 
 // ReadMaster reads a master from a file; without a name it returns no master.
@@ -110,17 +113,20 @@ func NewSender(o SenderOptions) (*Sender, error) {
 	dialer := &net.Dialer{Resolver: o.Resolver, Control: func(network, address string, _ syscall.RawConn) error {
 		return s.checkDial(network, address)
 	}}
-	s.client = &http.Client{
-		Timeout:       attemptTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
+	if o.Transport == nil {
+		o.Transport = &http.Transport{
 			Proxy:                  nil, // also not the proxy of the environment, which would dial for us
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        o.TLS,
 			DisableKeepAlives:      true, // so that each attempt dials, and is checked
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxHeader,
-		},
+		}
+	}
+	s.client = &http.Client{
+		Timeout:       attemptTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     o.Transport,
 	}
 	return s, nil
 }

@@ -234,6 +234,7 @@ type Delivery struct {
 	Resumed int   `json:"resumed"` // Hook.Resumed as of which failures count
 
 	Pending  *Message  `json:"pending,omitempty"`  // claimed, or failed and not yet repeated
+	Tried    []int64   `json:"tried,omitempty"`    // the versions of earlier messages since Told; the receiver may have got them
 	Failures int       `json:"failures,omitzero"`  // attempts in a row
 	Failing  time.Time `json:"failing,omitzero"`   // instant of the first of them
 	Next     time.Time `json:"next,omitzero"`      // no attempt before this

@@ -39,7 +39,7 @@ const workers = 32
 // Info describes a backup.
 type Info struct {
 	At       time.Time        `json:"at"`      // real time at which the backup began
-	Version  int64            `json:"version"` // current at that time; 0: none was readable
+	Version  int64            `json:"version"` // of its pointer: current at that time, or earlier if the store's was damaged; 0: none was readable
 	Versions int              `json:"versions"`
 	Ledger   snapshots.Ledger `json:"ledger"` // head of the ledger in the backup; zero: it has no ledger
 	Objects  int              `json:"objects"`
@@ -56,9 +56,9 @@ type Info struct {
 // earlier backup as it was, and a later run to the same place copies only new objects.
 //
 // A damaged or missing object is a fault in the Info. Make goes on with the other objects, and a good copy
-// in the backup stays.
+// in the backup stays. If the current version lacks an object there, the backup keeps its earlier version.
 func Make(ctx context.Context, store, to blob.Store, now time.Time, progress snapshots.Progress) (Info, error) {
-	r := &run{from: store, to: to, progress: progress, info: Info{At: now.UTC()}}
+	r := &run{from: store, to: to, progress: progress, info: Info{At: now.UTC()}, lacks: map[string]bool{}}
 	if err := r.run(ctx); err != nil {
 		return r.info, fmt.Errorf("back up %s to %s: %w", store, to, err)
 	}
@@ -70,8 +70,9 @@ type run struct {
 	from, to blob.Store
 	progress snapshots.Progress
 
-	mu   sync.Mutex // guards info while objects are copied
-	info Info
+	mu    sync.Mutex // guards the rest while objects are copied
+	info  Info
+	lacks map[string]bool // keys of objects that the backup lacks or has with other bytes
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -101,13 +102,19 @@ func (r *run) run(ctx context.Context) error {
 	r.info.Versions = len(history.Versions)
 
 	objects := objectsOf(history)
-	records, err := r.records(ctx)
+	// The listing may lack files of a log that are being written.
+	records, unlisted, damage, err := listRecords(ctx, r.from)
 	if err != nil {
 		return err
 	}
-	objects = append(objects, records...)
+	for _, err := range damage {
+		r.fault(err)
+	}
+	for _, key := range slices.Sorted(slices.Values(slices.Concat(records, unlisted))) {
+		objects = append(objects, unknown(key))
+	}
 	r.info.Objects = len(objects) + len(documents)
-	if err := r.copyAll(ctx, objects, len(documents)); err != nil {
+	if err := r.copyAll(ctx, objects); err != nil {
 		return err
 	}
 	if r.info.Ledger, err = ledgerHead(ctx, r.to); err != nil {
@@ -117,9 +124,36 @@ func (r *run) run(ctx context.Context) error {
 		if err := checkHead(ctx, r.to, m.Ledger); err != nil {
 			r.fault(fmt.Errorf("version %d: %w", r.info.Version, err))
 		}
+		if err := r.keepWhole(ctx, m, documents); err != nil {
+			return err
+		}
 	}
 	// If we crash before here, the earlier backup is complete and current.
 	return r.writeDocuments(ctx, documents)
+}
+
+// keepWhole leaves the pointer of an earlier backup in place if this one lacks an object of the current version m, because
+// nobody could restore such a version.
+func (r *run) keepWhole(ctx context.Context, m snapshots.Manifest, documents map[string][]byte) error {
+	current := r.info.Version
+	lacks := r.lacks[snapshots.ManifestKey(current)] || r.lacks[snapshots.NoteKey(current)]
+	for _, o := range m.Objects() {
+		lacks = lacks || r.lacks[o.Key]
+	}
+	if !lacks {
+		return nil
+	}
+	earlier, _, err := snapshots.LoadPointer(ctx, r.to)
+	if errors.Is(err, snapshots.ErrNone) || errors.Is(err, snapshots.ErrDamaged) || err == nil && earlier.Version == current {
+		return nil // there is no better version
+	}
+	if err != nil {
+		return err
+	}
+	delete(documents, snapshots.PointerKey)
+	r.info.Version = earlier.Version
+	r.fault(fmt.Errorf("version %d: %w: a restore will serve version %d of the earlier backup", current, snapshots.ErrDamaged, earlier.Version))
+	return nil
 }
 
 // checkPlace accepts an earlier backup of the same store, and an empty place, which it marks. It refuses
@@ -139,14 +173,14 @@ func (r *run) checkPlace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ours, err := r.from.Get(ctx, ledger.Key(1), maxCopied)
+	ours, err := r.read(ctx, unknown(ledger.Key(1)), theirs.Data)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		for _, err := range r.from.List(ctx, ledger.Prefix) {
 			return err // a ledger without its first file is damaged, which the Info says
 		}
 		return fmt.Errorf("%w: the store has no ledger: mount its disk, or bring the store back with gridcast store restore", ErrOtherRecord)
-	case err == nil && !bytes.Equal(ours.Data, theirs.Data):
+	case err == nil && !bytes.Equal(ours, theirs.Data):
 		return fmt.Errorf("%w: choose another place for the backup", ErrOtherRecord)
 	}
 	return err
@@ -237,52 +271,85 @@ func unknown(key string) snapshots.Object {
 	return snapshots.Object{Key: key, Size: maxCopied}
 }
 
-// records lists the objects that are written once and that no manifest names: ledger, audit log, archives and
-// notes about versions. The listing of a store may lack files of a numbered log that are being written. A
-// file with a lower number than a listed one exists, so records adds it.
-func (r *run) records(ctx context.Context) ([]snapshots.Object, error) {
-	var objects []snapshots.Object
+// placeInLog returns the folder of a numbered log, and the number in it of the file with a key. It is false for another key.
+func placeInLog(key string) (folder string, seq int64, ok bool) {
+	folder, _ = path.Split(key)
+	seq, ok = chain.Chain{Prefix: folder}.Number(key)
+	return folder, seq, ok
+}
+
+// listRecords lists the objects of the stores together that are written once and that no manifest names: ledger, audit log,
+// archives and notes about versions. unlisted are the files of numbered logs that have a higher number listed. damage names
+// each file with a number that no log reaches.
+func listRecords(ctx context.Context, stores ...blob.Store) (keys, unlisted []string, damage []error, err error) {
 	last := map[string]int64{}
 	listed := map[string]bool{}
-	for info, err := range r.from.List(ctx, "") {
-		if err != nil {
-			return nil, err
-		}
-		if !snapshots.Immutable(info.Key) || snapshots.OfVersion(info.Key) && !snapshots.IsNote(info.Key) {
-			continue
-		}
-		listed[info.Key] = true
-		objects = append(objects, unknown(info.Key))
-		folder, _ := path.Split(info.Key)
-		if seq, ok := (chain.Chain{Prefix: folder}).Number(info.Key); ok {
-			last[folder] = max(last[folder], seq)
+	for _, store := range stores {
+		for info, err := range store.List(ctx, "") {
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			if !snapshots.Immutable(info.Key) || snapshots.OfVersion(info.Key) && !snapshots.IsNote(info.Key) {
+				continue
+			}
+			listed[info.Key] = true
+			if folder, seq, ok := placeInLog(info.Key); ok {
+				last[folder] = max(last[folder], seq)
+			}
 		}
 	}
-	for folder, end := range last {
-		files := chain.Chain{Prefix: folder}
+	for _, folder := range slices.Sorted(maps.Keys(last)) {
+		end, files := last[folder], chain.Chain{Prefix: folder}
 		if end > int64(len(listed))+snapshots.MaxGap {
-			r.fault(fmt.Errorf("%s: %w: no log is that long", files.Key(end), snapshots.ErrDamaged))
+			damage = append(damage, fmt.Errorf("%s: %w: no log is that long", files.Key(end), snapshots.ErrDamaged))
 			continue
 		}
 		for seq := int64(1); seq < end; seq++ {
 			if key := files.Key(seq); !listed[key] {
-				objects = append(objects, unknown(key))
+				unlisted = append(unlisted, key)
 			}
 		}
 	}
-	return objects, nil
+	return slices.Sorted(maps.Keys(listed)), unlisted, damage, nil
 }
 
-// copyAll copies objects, several at once. rest is the number of objects that are written after them.
-func (r *run) copyAll(ctx context.Context, objects []snapshots.Object, rest int) error {
-	progress := func(phase string, done, total int) { r.progress.Report(phase, done, total+rest) }
-	return snapshots.Each(ctx, Copy, objects, workers, progress, func(ctx context.Context, o snapshots.Object) error {
-		err := r.copy(ctx, o)
-		if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {
-			r.fault(err)
-			return nil
+// copyAll copies objects, several at once, but the files of a log one after another. So a run that breaks off leaves no
+// gap in a log, with which nobody could restore the earlier backup.
+func (r *run) copyAll(ctx context.Context, objects []snapshots.Object) error {
+	var lists [][]snapshots.Object
+	logs := map[string]int{} // by folder: the place of a log in lists
+	for _, o := range objects {
+		folder, _, ofLog := placeInLog(o.Key)
+		if i, ok := logs[folder]; ok && ofLog {
+			lists[i] = append(lists[i], o)
+			continue
 		}
-		return err
+		if ofLog {
+			logs[folder] = len(lists)
+		}
+		lists = append(lists, []snapshots.Object{o})
+	}
+	copied := 0
+	r.progress.Report(Copy, copied, r.info.Objects)
+	return snapshots.Each(ctx, Copy, lists, workers, nil, func(ctx context.Context, list []snapshots.Object) error {
+		for _, o := range list {
+			err := r.copy(ctx, o)
+			bad := errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge)
+			if err != nil && !bad {
+				return err
+			}
+			if bad {
+				r.fault(err)
+			}
+			r.mu.Lock()
+			if bad {
+				r.lacks[o.Key] = true
+			}
+			copied++
+			r.progress.Report(Copy, copied, r.info.Objects)
+			r.mu.Unlock()
+		}
+		return nil
 	})
 }
 
@@ -299,14 +366,43 @@ func (r *run) copy(ctx context.Context, o snapshots.Object) error {
 		}
 		return r.write(ctx, o.Key, data)
 	}
-	ours, err := r.from.Get(ctx, o.Key, o.Size)
+	theirs, err := r.to.Get(ctx, o.Key, o.Size)
+	if err != nil {
+		theirs.Data = nil
+	}
+	ours, err := r.read(ctx, o, theirs.Data)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", o.Key, err)
 	}
-	if theirs, err := r.to.Get(ctx, o.Key, o.Size); err == nil && !bytes.Equal(theirs.Data, ours.Data) {
+	if theirs.Data != nil && !bytes.Equal(theirs.Data, ours) {
 		return fmt.Errorf("%s: %w: the store and the backup hold different bytes, and it is written only once; the backup's stay", o.Key, snapshots.ErrDamaged)
 	}
-	return r.write(ctx, o.Key, ours.Data)
+	return r.write(ctx, o.Key, ours)
+}
+
+// mostReads is the number of reads after which an object without a hash is damaged, because no two gave the same bytes.
+const mostReads = 6
+
+// read reads an object without a hash until it gives bytes that it gave before, or those of the backup. A copy stays for
+// ever, and a log with a gap cannot be used, so one bad read must neither be copied nor leave the object out. Half of a log
+// file never counts.
+func (r *run) read(ctx context.Context, o snapshots.Object, theirs []byte) ([]byte, error) {
+	_, _, ofLog := placeInLog(o.Key)
+	seen := [][]byte{theirs}
+	for range mostReads {
+		object, err := r.from.Get(ctx, o.Key, o.Size)
+		if err != nil {
+			return nil, err
+		}
+		same := func(data []byte) bool { return data != nil && bytes.Equal(data, object.Data) }
+		if slices.ContainsFunc(seen, same) {
+			return object.Data, nil
+		}
+		if !ofLog || json.Valid(object.Data) {
+			seen = append(seen, object.Data)
+		}
+	}
+	return nil, fmt.Errorf("%w: no two of %d reads gave the same whole bytes", snapshots.ErrDamaged, mostReads)
 }
 
 func (r *run) write(ctx context.Context, key string, data []byte) error {

@@ -3,9 +3,13 @@ package backup_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gridcast/deploy/must"
@@ -27,63 +31,6 @@ func holding(t *testing.T, objects ...string) blob.Store {
 	}
 	return s
 }
-
-// TestPlace checks which places accept a backup. A place that Make refuses stays as it was.
-func TestPlace(t *testing.T) {
-	const first, info = "ledger/00000001.json", "backup.json"
-	other := errors.New("any error")
-	for _, test := range []struct {
-		name  string
-		place []string
-		want  error
-	}{
-		{name: "an empty place"},
-		{name: "an earlier backup", place: []string{info, "{}", first, `{"kind":"real"}`}},
-		{name: "a backup that broke off at its start", place: []string{info, "{}"}},
-		{name: "a backup of another ledger", place: []string{info, "{}", first, `{"kind":"simulated"}`}, want: backup.ErrOtherRecord},
-		{name: "a folder with other content", place: []string{"letters/1", "x"}, want: other},
-		{name: "a store", place: []string{first, `{"kind":"real"}`}, want: other},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			place := holding(t, test.place...)
-			_, err := backup.Make(t.Context(), holding(t, first, `{"kind":"real"}`, "settings.json", "{}"), place, at, nil)
-			must.Hold(t, (err == nil) == (test.want == nil) && (errors.Is(test.want, other) || errors.Is(err, test.want)),
-				"got %v, want %v", err, test.want)
-			_, found := place.Get(t.Context(), "settings.json", blob.MaxDocument)
-			must.Hold(t, (found == nil) == (test.want == nil), "after %v the settings in the place: %v", err, found)
-		})
-	}
-}
-
-// TestLostStore checks that a store without a ledger does not replace the backup of a ledger: the disk of the store may
-// not be mounted, and keys that were made since would replace all others.
-func TestLostStore(t *testing.T) {
-	const first, kept = "ledger/00000001.json", `{"at":"2026-07-05T12:00:00Z","version":7}`
-	unreachable := faultblob.Wrap(holding(t, first, `{"kind":"real"}`), func(_ context.Context, c faultblob.Call) faultblob.Fate {
-		if c.Op == faultblob.Get && c.Key == first {
-			return faultblob.Fate{Err: errUnreachable}
-		}
-		return faultblob.Fate{}
-	})
-	for _, test := range []struct {
-		name  string
-		store blob.Store
-		want  error
-	}{
-		{"an empty store", memblob.New(), backup.ErrOtherRecord},
-		{"a store with new keys alone", holding(t, "keys/keys.json", "{}"), backup.ErrOtherRecord},
-		{"a store whose ledger cannot be read", unreachable, errUnreachable},
-		{"a store that has lost the first file of its ledger", holding(t, "ledger/00000002.json", "{}"), nil},
-	} {
-		place := holding(t, "backup.json", kept, first, `{"kind":"real"}`, "keys/keys.json", `{"keys":1}`)
-		must.Fail(t, test.name, must.Err(backup.Make(t.Context(), test.store, place, at, nil)), test.want)
-		o, err := place.Get(t.Context(), "backup.json", blob.MaxDocument)
-		must.Hold(t, err == nil && (string(o.Data) == kept) == (test.want != nil),
-			"%s: the place describes its backup by %s, %v", test.name, o.Data, err)
-	}
-}
-
-var errUnreachable = errors.New("unreachable")
 
 // TestOrderOfWrites checks that a backup writes what the pointer refers to before the pointer, and its
 // description last, so that a run that breaks off leaves the earlier backup.
@@ -113,11 +60,77 @@ func TestOrderOfWrites(t *testing.T) {
 		return faultblob.Fate{}
 	})
 	info, err := backup.Make(t.Context(), store, place, at, nil)
-	if err != nil || info.Version != 1 || len(info.Faults) > 0 {
-		t.Fatalf("%+v, %v", info, err)
-	}
+	must.Require(t, err == nil && info.Version == 1 && len(info.Faults) == 0, "%+v, %v", info, err)
 	written = slices.Compact(written) // a Swap follows the Create that found an object
 	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])
 	must.Hold(t, written[0] == "backup.json" && !slices.Contains(written, "probe/left"),
 		"got the writes %q, want first the mark of the place, and no probe", written)
+}
+
+// TestBadReads: a read that damages an object once leaves no gap in the log of the backup, and no damaged copy.
+func TestBadReads(t *testing.T) {
+	files := []string{"ledger/00000001.json", `{"seq":1}`, "ledger/00000002.json", `{"seq":2}`, "facts/log/00000001.json", `{"seq":1}`}
+	var count atomic.Int64
+	for bad := range 3 { // the first reads of each object that are bad
+		for name, mangle := range map[string]func([]byte) []byte{
+			"half":  func(data []byte) []byte { return data[:len(data)/2] },
+			"other": func(data []byte) []byte { return fmt.Appendf(data[:len(data)-1], `,"a":%d}`, count.Add(1)) },
+		} {
+			var mu sync.Mutex
+			reads := map[string]int{}
+			store := faultblob.Wrap(holding(t, files...), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				mu.Lock()
+				defer mu.Unlock()
+				if reads[c.Key]++; c.Op == faultblob.Get && reads[c.Key] <= bad {
+					return faultblob.Fate{Mangle: mangle}
+				}
+				return faultblob.Fate{}
+			})
+			place := memblob.New()
+			for range 2 { // a later run compares the copies
+				info := must.Get(backup.Make(t.Context(), store, place, at, nil))(t)
+				must.Hold(t, len(info.Faults) == 0, "%d bad reads, %s: %q", bad, name, info.Faults)
+				clear(reads)
+			}
+			for pair := range slices.Chunk(files, 2) {
+				must.Equal(t, pair[0], pair[1], string(must.Get(place.Get(t.Context(), pair[0], blob.MaxDocument))(t).Data))
+			}
+		}
+	}
+}
+
+// TestBrokenOffBackup: a backup that breaks off at a file of a log has copied no later file of that log. An earlier backup in
+// the same place could not be restored otherwise.
+func TestBrokenOffBackup(t *testing.T) {
+	var files []string
+	for _, folder := range []string{"audit/", "facts/log/", "ledger/"} {
+		for seq := range 9 {
+			files = append(files, fmt.Sprintf("%s%08d.json", folder, seq+1), fmt.Sprintf(`{"seq":%d}`, seq+1))
+		}
+	}
+	fails := func(inner blob.Store, op faultblob.Op) blob.Store { // after a minute, in which the other files are copied
+		return faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+			if c.Op == op && path.Base(c.Key) == "00000003.json" {
+				time.Sleep(time.Minute)
+				fate.Err = errors.New("the storage answered 503")
+			}
+			return fate
+		})
+	}
+	for _, op := range []faultblob.Op{faultblob.Get, faultblob.Create} {
+		synctest.Test(t, func(t *testing.T) {
+			store, place := holding(t, files...), memblob.New()
+			var err error
+			if op == faultblob.Get {
+				_, err = backup.Make(t.Context(), fails(store, op), place, at, nil)
+			} else {
+				_, err = backup.Make(t.Context(), store, fails(place, op), at, nil)
+			}
+			must.Fail(t, "a backup that breaks off", err)
+			for i := 0; i < len(files); i += 2 {
+				_, err := place.Get(t.Context(), files[i], blob.MaxDocument)
+				must.Hold(t, (err == nil) == ((i/2)%9 < 2), "%v fails: %s: %v; want the first two files of each log", op, files[i], err)
+			}
+		})
+	}
 }

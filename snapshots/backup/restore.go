@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ var (
 	ErrNotLost = errors.New("the store is not lost")
 	// ErrOtherRecord means that the store holds another ledger or audit log than the backup.
 	ErrOtherRecord = errors.New("the store holds another record than the backup")
+	// ErrGap means that neither the store nor the backup has a file in the middle of a log.
+	ErrGap = errors.New("a log has a gap")
 )
 
 // Restoring describes a restore.
@@ -34,6 +37,10 @@ type Restoring struct {
 
 	// Damaged are the keys of documents that can be replaced and that their readers cannot read. The backup's replace them.
 	Damaged []string
+
+	// Own has a function for each object that Restore does not copy. Restore calls it if the store needs the object. It makes
+	// the object in one write, so that Restore calls it again after a restore that broke off before.
+	Own map[string]func(context.Context) error
 
 	// Above is the highest version that any edge has served, as the edges report it; 0: not known.
 	Above int64
@@ -68,7 +75,7 @@ type Restored struct {
 // the other objects that it misses, such as files of its ledger, and publishes nothing.
 //
 // Restore writes nothing if the store misses nothing (ErrNotLost), if its ledger or audit log differs from
-// the backup's (ErrOtherRecord), or if the backup is damaged. A restore that breaks off can be run again.
+// the backup's (ErrOtherRecord), if the backup is damaged, or if a log would have a gap (ErrGap). A restore that breaks off can be run again.
 func Restore(ctx context.Context, r Restoring) (Restored, error) {
 	start := time.Now()
 	restored, err := r.run(ctx)
@@ -93,12 +100,18 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	if err != nil {
 		return result, err
 	}
+	if err := r.checkLogs(ctx); err != nil {
+		return result, err
+	}
 	if whole && len(missing) == 0 {
 		return result, fmt.Errorf("%w: version %d is whole; to undo its content, roll back", ErrNotLost, served.Version)
 	}
 
 	// Restore writes from here on. The store counts as lost until the swap of the pointer.
 	if err := snapshots.Each(ctx, Copy, missing, workers, r.Progress, func(ctx context.Context, key string) error {
+		if r.Own[key] != nil {
+			return nil
+		}
 		o, err := r.Backup.Get(ctx, key, maxCopied)
 		if err == nil {
 			_, err = blob.Put(ctx, r.Store, key, maxCopied, o.Data)
@@ -106,6 +119,13 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 		return err
 	}); err != nil {
 		return result, err
+	}
+	for _, key := range missing {
+		if restore, ok := r.Own[key]; ok {
+			if err := restore(ctx); err != nil {
+				return result, err
+			}
+		}
 	}
 	if result.Ledger, err = ledgerHead(ctx, r.Store); err != nil {
 		return result, err
@@ -213,6 +233,16 @@ func (r *Restoring) missing(ctx context.Context, whole bool, result *Restored) (
 		}
 	}
 	return missing, nil
+}
+
+// checkLogs returns an error if a log would have a gap after the restore, because no reader accepts such a log.
+func (r *Restoring) checkLogs(ctx context.Context) error {
+	_, gap, damage, err := listRecords(ctx, r.Backup, r.Store)
+	if err != nil || len(gap) == 0 {
+		return errors.Join(append(damage, err)...)
+	}
+	return fmt.Errorf("%w: neither the backup nor the store has %s: copy it from another backup into this one; without it, end the log there: remove the files of %s with higher numbers from the backup and the store",
+		ErrGap, gap[0], path.Dir(gap[0]))
 }
 
 // mayWrite reports whether Restore writes an object of the backup into the store.

@@ -155,9 +155,6 @@ const ProbeFolder = "probe/"
 // CheckKey returns the fault of key, or nil: see Store for the rule. Stores call it
 // before every operation, so that all of them refuse a key that one of them could not hold.
 func CheckKey(key string) error {
-	if key == "" {
-		return fmt.Errorf("key %q: empty", key)
-	}
 	for segment := range strings.SplitSeq(key, "/") {
 		if segment == "" || segment == "." || segment == ".." {
 			return fmt.Errorf("key %q: segment %q not allowed", key, segment)

@@ -40,8 +40,11 @@ func CopyOf(key string) string { return "copies/" + key }
 // updateAttempts limits the writes of one Update. The store retries within each of them.
 const updateAttempts = 50
 
+// ErrDamaged means that Decode refused the bytes of a document.
+var ErrDamaged = errors.New("is damaged")
+
 // Load returns the content and the tag of the object. If the store has no object, the content is
-// that of a new document and the tag is empty.
+// that of a new document and the tag is empty. The error wraps ErrDamaged, or is the store's.
 func (d Document[T]) Load(ctx context.Context) (T, Tag, error) {
 	content, object, err := d.read(ctx)
 	return content, object.Tag, err
@@ -70,20 +73,24 @@ func (d Document[T]) Swap(ctx context.Context, old Tag, content T) (Tag, error) 
 // An error of edit, of Decode or of the store ends Update. It wraps ErrUnknown if an earlier write
 // may have been applied. After 50 writes Update returns the last error of the store, which wraps
 // ErrConflict or ErrUnknown.
-func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error) {
+func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err error) {
 	var none, content T
 	var written []byte // by the last attempt, if its outcome is not known for certain
 	var doubt error    // of the last write with an unknown outcome
+	defer func() {
+		if err != nil && doubt != nil && !errors.Is(err, ErrUnknown) {
+			err = fmt.Errorf("%w; an earlier write may have been applied: %w", err, doubt)
+		}
+	}()
 	backoff := retry.Rule{First: 20 * time.Millisecond, Longest: time.Second}
 	for attempt := 1; ; attempt++ {
 		current, object, err := d.read(ctx)
 		if err != nil && d.Copied {
-			if healed, _ := d.Heal(ctx); healed {
-				current, object, err = d.read(ctx)
-			}
+			_, _ = d.Heal(ctx) // the read shows whether it did
+			current, object, err = d.read(ctx)
 		}
 		if err != nil {
-			return none, withDoubt(err, doubt)
+			return none, err
 		}
 		if written != nil && bytes.Equal(object.Data, written) {
 			return content, nil
@@ -96,10 +103,10 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		}
 		content = current
 		if err := edit(&content); err != nil {
-			return none, withDoubt(err, doubt)
+			return none, err
 		}
 		if written, err = d.encode(content); err != nil {
-			return none, withDoubt(err, doubt)
+			return none, err
 		}
 		if bytes.Equal(written, before) {
 			if object.Tag != "" {
@@ -109,7 +116,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		}
 		if d.Copied { // before the object, because an older copy would bring a revoked key back
 			if err := d.copy(ctx, written); err != nil {
-				return none, withDoubt(err, doubt)
+				return none, err
 			}
 		}
 		switch _, err = d.Store.Swap(ctx, d.Key, object.Tag, written); {
@@ -121,13 +128,13 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		case inDoubt(err):
 			doubt = err
 		case !errors.Is(err, ErrConflict): // after a write in doubt, the conflict may be with that write
-			return none, withDoubt(err, doubt)
+			return none, err
 		}
 		if attempt == updateAttempts {
-			return none, fmt.Errorf("update %s: %d attempts: %w", d.Key, attempt, withDoubt(err, doubt))
+			return none, fmt.Errorf("update %s: %d attempts: %w", d.Key, attempt, err)
 		}
 		if !backoff.Wait(ctx, attempt) {
-			return none, fmt.Errorf("update %s: %w", d.Key, withDoubt(context.Cause(ctx), doubt))
+			return none, fmt.Errorf("update %s: %w", d.Key, context.Cause(ctx))
 		}
 	}
 }
@@ -174,14 +181,6 @@ func (d Document[T]) copy(ctx context.Context, data []byte) error {
 	return err
 }
 
-// withDoubt adds the error of an earlier write with an unknown outcome to err.
-func withDoubt(err, doubt error) error {
-	if doubt == nil || errors.Is(err, ErrUnknown) {
-		return err
-	}
-	return fmt.Errorf("%w; an earlier write may have been applied: %w", err, doubt)
-}
-
 // read returns the content of the object and the object itself, which is empty if there is none.
 func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 	var content T
@@ -190,7 +189,7 @@ func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 		return content, Object{}, err
 	}
 	if content, err = d.decode(object.Data); err != nil {
-		return content, Object{}, fmt.Errorf("%s in %s is damaged: %w", d.Key, d.Store, err)
+		return content, Object{}, fmt.Errorf("%s in %s %w: %w", d.Key, d.Store, ErrDamaged, err)
 	}
 	return content, object, nil
 }

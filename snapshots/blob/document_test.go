@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -121,52 +118,12 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 				})
 				must.Hold(t, errors.Is(err, tt.err) && (tt.not == nil || !errors.Is(err, tt.not)),
 					"got the error %v, want %v and not %v", err, tt.err, tt.not)
+				must.Hold(t, !strings.Contains(fmt.Sprint(err), "earlier write") || errors.Is(err, blob.ErrUnknown), "an error without a doubt speaks of one: %v", err)
+				must.Hold(t, strings.Count(fmt.Sprint(err), lost.Error()) <= 1, "an error repeats a doubt: %v", err)
 				must.Equal(t, "the store", tt.want, storedNames(t, inner))
 				diff := cmp.Diff(tt.want, got.Names)
 				must.Hold(t, err != nil || diff == "", "returned (-want +got):\n%s", diff)
 				must.Hold(t, edits == tt.edits, "edit ran %d times, want %d", edits, tt.edits)
-			})
-		})
-	}
-}
-
-// TestUpdateOfManyWriters shows that no writer overwrites another, also if the store loses every
-// third answer. A name may stand twice after a lost answer, and none is missing.
-func TestUpdateOfManyWriters(t *testing.T) {
-	for name, fate := range map[string]faultblob.Fate{
-		"every answer arrives": {},
-		"applied and lost":     {Err: blob.ErrUnknown, Applied: true},
-		"lost":                 {Err: blob.ErrUnknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				inner := memblob.New()
-				var mu sync.Mutex
-				swaps := 0
-				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-					mu.Lock()
-					defer mu.Unlock()
-					if call.Op == faultblob.Swap {
-						if swaps++; swaps%3 == 0 {
-							return fate
-						}
-					}
-					return faultblob.Fate{}
-				})
-				var all sync.WaitGroup
-				for i := range 20 {
-					all.Go(func() {
-						if _, err := (blob.Document[list]{Store: store, Key: listKey}).Update(t.Context(), add(strconv.Itoa(i))); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				all.Wait()
-				names := storedNames(t, inner)
-				must.Hold(t, fate.Err != nil || len(names) == 20, "got the names %v, want each of 20 once", names)
-				slices.Sort(names)
-				got := len(slices.Compact(names))
-				must.Hold(t, got == 20, "got %d different names, want 20", got)
 			})
 		})
 	}
@@ -206,6 +163,7 @@ func TestDocumentSwap(t *testing.T) {
 	tag := must.Get(d.Swap(t.Context(), "", list{Names: []string{"a"}}))(t)
 	must.Get(d.Swap(t.Context(), tag, list{Names: []string{"b"}}))(t)
 	must.Fail(t, "a stale tag", must.Err(d.Swap(t.Context(), tag, list{Names: []string{"c"}})), blob.ErrConflict)
+	must.Fail(t, "a content without JSON", must.Err(blob.Document[any]{Store: d.Store, Key: "other"}.Swap(t.Context(), "", make(chan int))))
 	if diff := cmp.Diff([]string{"b"}, storedNames(t, d.Store)); diff != "" {
 		t.Error(diff)
 	}
@@ -225,6 +183,25 @@ func TestDamagedDocument(t *testing.T) {
 	}
 }
 
+// syncer is a store in which an object waits for the disk.
+type syncer struct {
+	blob.Store
+	err error
+}
+
+func (s syncer) Sync(context.Context, string) error { return s.err }
+
+// TestUpdateWaitsForTheDisk finds an object as it shall be, which another writer may not have synced, and then none.
+func TestUpdateWaitsForTheDisk(t *testing.T) {
+	d := blob.Document[list]{Store: syncer{memblob.New(), blob.ErrUnsynced}, Key: listKey}
+	same := func(*list) error { return nil }
+	must.Succeed(t, "there is no object", must.Err(d.Update(t.Context(), same)))
+	must.Get(d.Update(t.Context(), add("a")))(t)
+	must.Fail(t, "the object may not survive a crash", must.Err(d.Update(t.Context(), same)), blob.ErrUnsynced)
+	must.Get(d.Store.Create(t.Context(), "a/b", []byte("mine")))(t)
+	must.Fail(t, "an earlier claim may not survive it", must.Err(blob.Claim(t.Context(), d.Store, "a/b", []byte("mine"))), blob.ErrUnsynced)
+}
+
 // TestDocumentHeals damages a document that has a copy, and its copy. Only an exact copy comes back.
 func TestDocumentHeals(t *testing.T) {
 	s := memblob.New()
@@ -235,20 +212,34 @@ func TestDocumentHeals(t *testing.T) {
 	}
 	heal := func(want bool) {
 		t.Helper()
-		if healed, err := d.Heal(t.Context()); healed != want || err != nil {
-			t.Fatalf("got %t, %v; want %t", healed, err, want)
-		}
+		healed, err := d.Heal(t.Context())
+		must.Require(t, healed == want && err == nil, "got %t, %v; want %t", healed, err, want)
 	}
 	holds := func(n int) {
 		t.Helper()
-		if m, _, err := d.Load(t.Context()); err != nil || m["n"] != n {
-			t.Fatalf("got %v, %v; want %d", m, err, n)
-		}
+		m, _, err := d.Load(t.Context())
+		must.Require(t, err == nil && m["n"] == n, "got %v, %v; want %d", m, err, n)
 	}
 	heal(false) // there is no object
 	edit(1)
+	failing := func(key string, op faultblob.Op) blob.Document[map[string]int] {
+		u := d
+		u.Store = faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
+			if call == (faultblob.Call{Op: op, Key: key}) {
+				fate.Err = errRefused
+			}
+			return fate
+		})
+		return u
+	}
+	must.Fail(t, "an object that cannot be read", must.Err(failing(d.Key, faultblob.Get).Heal(t.Context())), errRefused)
+	stuck := failing(blob.CopyOf(d.Key), faultblob.Swap)
+	must.Fail(t, "a copy that cannot be written", must.Err(stuck.Update(t.Context(), func(m *map[string]int) error { (*m)["n"] = 7; return nil })), errRefused)
+	holds(1) // the copy comes first
 	edit(2)
 	s.Corrupt(d.Key, []byte("{"))
+	must.Fail(t, "a copy that cannot be read", must.Err(failing(blob.CopyOf(d.Key), faultblob.Get).Heal(t.Context())), errRefused)
+	must.Fail(t, "an object that cannot be written", must.Err(failing(d.Key, faultblob.Swap).Heal(t.Context())), errRefused)
 	heal(true) // by the copy of the last change
 	holds(2)
 

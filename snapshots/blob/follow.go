@@ -56,7 +56,8 @@ func Guard(do func() error) (err error) {
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := follower{FollowConfig: config}
 	backoff := retry.Rule{First: 100 * time.Millisecond, Longest: 5 * time.Second}
-	for failures := 0; ; {
+	var failures int
+	for {
 		err := Guard(func() error { return f.look(ctx, failures) })
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -17,7 +18,6 @@ import (
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const key = "folder/object"
-		store := memblob.New()
 		var (
 			mu      sync.Mutex
 			taken   []string
@@ -25,7 +25,16 @@ func TestFollow(t *testing.T) {
 			offered int // contents passed to Take
 			looks   int
 			last    error // of the latest poll
+			down    error // of the next watch
 		)
+		store := faultblob.Wrap(memblob.New(), func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
+			mu.Lock()
+			defer mu.Unlock()
+			if call.Op == faultblob.Watch {
+				fate.Err, down = down, nil
+			}
+			return fate
+		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
@@ -72,10 +81,10 @@ func TestFollow(t *testing.T) {
 			}
 			must.Get(store.Swap(t.Context(), key, old, []byte(data)))(t)
 		}
-		set := func(err error) {
+		set := func(to *error, err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			refuse = err
+			*to = err
 		}
 
 		within(time.Minute, "missing", func() bool { return len(taken) == 0 && errors.Is(last, blob.ErrNotFound) && looks < 20 })
@@ -86,21 +95,25 @@ func TestFollow(t *testing.T) {
 		before := count(&looks)
 		within(time.Minute, "unchanged", func() bool { return looks-before >= 5 && looks-before <= 7 && last == nil && len(taken) == 2 })
 
+		set(&down, errRefused)
+		before = count(&looks)
+		within(blob.LookEvery+time.Second, "one failure", func() bool { return looks-before >= 3 && last == nil && offered == 2 }) // of it, of its end, and of the next watch
+
 		refused := errors.New("not today")
-		set(refused)
+		set(&refuse, refused)
 		put("three")
 		before = count(&offered)
 		within(time.Minute, "refused", func() bool {
 			return now() == "two" && errors.Is(last, refused) && offered-before > 10 && offered-before < 40
 		})
-		set(nil)
+		set(&refuse, nil)
 		within(6*time.Second, "no longer refused", func() bool { return now() == "three" && last == nil })
 		put("panic")
 		within(time.Minute, "panic", func() bool { return now() == "three" && errors.As(last, &panicked) && len(panicked.Stack) > 0 })
 		put("too large")
 		within(time.Minute, "too large", func() bool { return now() == "three" && errors.Is(last, blob.ErrTooLarge) })
 		must.Do(t, store.Delete(t.Context(), key))
-		within(time.Minute, "gone", func() bool { return now() == "three" && errors.Is(last, blob.ErrNotFound) })
+		within(time.Second, "gone", func() bool { return now() == "three" && errors.Is(last, blob.ErrNotFound) })
 		put("three")
 		within(time.Second, "back", func() bool { return len(taken) == 4 && last == nil })
 		stop()

@@ -1,6 +1,7 @@
 package blob_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -38,4 +39,8 @@ func TestPlaced(t *testing.T) {
 	must.Equal(t, "all keys", "sandbox/7/ledger/1.json sandbox/current.json", keys(inner, ""))
 	must.Equal(t, "ledger/", "ledger/1.json", keys(s, "ledger/"))
 	must.Equal(t, "current", "current.json", keys(s, "current"))
+	plain := blob.Under(struct{ blob.Store }{inner}, "")
+	_, _, err := plain.(blob.Clock).StoreTime(t.Context())
+	must.Fail(t, "a store without a clock", err, errors.ErrUnsupported)
+	must.Equal(t, "writers of a store without groups", 0, plain.(blob.Grouper).Writers())
 }

@@ -1,11 +1,15 @@
 package blob_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
@@ -23,17 +27,18 @@ func TestProbe(t *testing.T) {
 		name  string
 		fates map[call]faultblob.Fate
 		want  blob.Probed // errors.Is of each
+		says  string      // a part of the fault
 		left  bool        // an object stays
 	}{
 		{name: "an honest store"},
 		{name: "no right to write", fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Err: errRefused}}, want: blob.Probed{Write: errRefused}},
 		{
 			name:  "the answer to the first write is lost",
-			fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Err: blob.ErrUnknown, Applied: true}},
+			fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Err: fmt.Errorf("lost: %w", blob.ErrUnknown), Applied: true}},
 			want:  blob.Probed{Write: blob.ErrUnknown},
 		},
 		{name: "no right to delete", fates: map[call]faultblob.Fate{{faultblob.Delete, 1}: {Err: errRefused}}, want: blob.Probed{Delete: errRefused}, left: true},
-		{name: "replaces what exists", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Lie: replaced}}, want: blob.Probed{Create: blob.ErrUnconditional}},
+		{name: "replaces what exists", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Lie: replaced}}, want: blob.Probed{Create: blob.ErrUnconditional}, says: "If-None-Match: * ignored"},
 		{name: "an error instead of a refusal", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Err: errRefused}}, want: blob.Probed{Create: errRefused}},
 		{name: "an error instead of a new tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: errRefused}}, want: blob.Probed{Swap: errRefused}},
 		{name: "refuses its own tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: blob.ErrConflict}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
@@ -42,28 +47,34 @@ func TestProbe(t *testing.T) {
 			fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Lie: sameTag}, {faultblob.Swap, 1}: {Lie: sameTag}},
 			want:  blob.Probed{Swap: blob.ErrUnconditional},
 		},
-		{name: "replaces an object with another tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 2}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+		{name: "replaces an object with another tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 2}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}, says: "If-Match ignored"},
 		{
 			name:  "makes an object for two writers at once",
 			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Lie: replaced}, {faultblob.Create, 4}: {Lie: replaced}},
-			want:  blob.Probed{Race: blob.ErrUnconditional},
+			want:  blob.Probed{Race: blob.ErrUnconditional}, says: "If-None-Match: *: ",
 		},
 		{
 			name:  "replaces an object for two writers at once",
 			fates: map[call]faultblob.Fate{{faultblob.Swap, 4}: {Lie: replaced}, {faultblob.Swap, 5}: {Lie: replaced}},
-			want:  blob.Probed{Race: blob.ErrUnconditional},
+			want:  blob.Probed{Race: blob.ErrUnconditional}, says: "If-Match: ",
 		},
 		{
 			name:  "refuses a write that it applies",
 			fates: map[call]faultblob.Fate{{faultblob.Swap, 4}: {Err: blob.ErrConflict, Applied: true}},
 			want:  blob.Probed{Race: blob.ErrUnconditional},
 		},
+		{
+			name:  "loses a write that it acknowledged",
+			fates: map[call]faultblob.Fate{{faultblob.Get, 1}: {Mangle: func(data []byte) []byte { return bytes.Replace(data, []byte("by writer "), []byte("by writer 1"), 1) }}},
+			want:  blob.Probed{Race: blob.ErrUnconditional}, says: "acknowledged",
+		},
+		{name: "an error after a race", fates: map[call]faultblob.Fate{{faultblob.Get, 1}: {Err: errRefused}}, want: blob.Probed{Race: errRefused}},
 		{name: "an error in a race", fates: map[call]faultblob.Fate{{faultblob.Create, 5}: {Err: errRefused}}, want: blob.Probed{Race: errRefused}},
 		{
 			name:  "the answer to the winner of a race is lost",
 			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Err: blob.ErrUnknown, Applied: true}},
 		},
-		{name: "swaps nothing", fates: map[call]faultblob.Fate{{faultblob.Swap, 3}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+		{name: "swaps nothing", fates: map[call]faultblob.Fate{{faultblob.Swap, 3}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}, says: "If-Match ignored"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			calls := map[faultblob.Op]int{}
@@ -83,13 +94,12 @@ func TestProbe(t *testing.T) {
 					t.Errorf("got %v, want %v", part.got, part.want)
 				}
 			}
+			must.Hold(t, strings.Contains(fmt.Sprint(got.Err()), test.says), "got %v, want %q", got.Err(), test.says)
 			left := 0
 			for range inner.List(t.Context(), "") {
 				left++
 			}
-			if left > 0 != test.left {
-				t.Errorf("%d objects stay", left)
-			}
+			must.Hold(t, left > 0 == test.left, "%d objects stay", left)
 		})
 	}
 }

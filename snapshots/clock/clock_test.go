@@ -56,9 +56,8 @@ func TestParseRefuses(t *testing.T) {
 		"2024-05-26T12:55:00Z@2026-11-20T09:00:00Z*1e10",
 		"0001-01-01T00:00:00Z@2026-11-20T09:00:00Z*1",
 	} {
-		if got, err := clock.Parse(text); err == nil {
-			t.Errorf("Parse(%q): got %v, want an error", text, got)
-		}
+		got, err := clock.Parse(text)
+		must.Hold(t, err != nil, "Parse(%q): got %v, want an error", text, got)
 	}
 }
 
@@ -73,17 +72,15 @@ func TestConversion(t *testing.T) {
 		{time.Nanosecond, 60},
 	} {
 		actual, race := morning.Add(row.actual), monaco.Add(row.race)
-		if got := c.Race(actual); !got.Equal(race) {
-			t.Errorf("Race(%s): got %s, want %s", actual, got, race)
-		}
+		got := c.Race(actual)
+		must.Hold(t, got.Equal(race), "Race(%s): got %s, want %s", actual, got, race)
 		if got := c.Real(race); !got.Equal(actual) {
 			t.Errorf("Real(%s): got %s, want %s", race, got, actual)
 		}
 	}
 	system := clock.System()
-	if got := system.Race(morning); !got.Equal(morning) {
-		t.Errorf("real time: Race(%s): got %s", morning, got)
-	}
+	got := system.Race(morning)
+	must.Hold(t, got.Equal(morning), "real time: Race(%s): got %s", morning, got)
 	if got := system.Real(morning); !got.Equal(morning) {
 		t.Errorf("real time: Real(%s): got %s", morning, got)
 	}
@@ -121,9 +118,8 @@ func TestRaceTimeNeverRunsBackwards(t *testing.T) {
 		}
 	}
 	far := at(t, monaco, morning, clock.MaxSpeed)
-	if got := far.Race(morning.Add(1000 * time.Hour)); got.Before(monaco) {
-		t.Errorf("a race time beyond reach wrapped around to %s", got)
-	}
+	got := far.Race(morning.Add(1000 * time.Hour))
+	must.Hold(t, !got.Before(monaco), "a race time beyond reach wrapped around to %s", got)
 	if got := far.Race(morning.Add(-1000 * time.Hour)); got.After(monaco) {
 		t.Errorf("a race time beyond reach wrapped around to %s", got)
 	}
@@ -134,9 +130,8 @@ func TestNow(t *testing.T) {
 		fast := at(t, monaco, time.Now(), 3600)
 		from := must.Get(clock.At(monaco, time.Now(), 1))(t)
 		must.Advance(2 * time.Second)
-		if got, want := fast.Now(), monaco.Add(2*time.Hour); !got.Equal(want) {
-			t.Errorf("at 3600: got %s, want %s", got, want)
-		}
+		got, want := fast.Now(), monaco.Add(2*time.Hour)
+		must.Hold(t, got.Equal(want), "at 3600: got %s, want %s", got, want)
 		if got, want := from.Now(), monaco.Add(2*time.Second); !got.Equal(want) {
 			t.Errorf("from an instant on: got %s, want %s", got, want)
 		}
@@ -148,7 +143,6 @@ func TestNow(t *testing.T) {
 
 func TestNowDoesNotAllocate(t *testing.T) {
 	c := at(t, monaco, morning, 60)
-	if n := testing.AllocsPerRun(100, func() { c.Now() }); n != 0 {
-		t.Errorf("Now allocates %v times", n)
-	}
+	n := testing.AllocsPerRun(100, func() { c.Now() })
+	must.Hold(t, n == 0, "Now allocates %v times", n)
 }

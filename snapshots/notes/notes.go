@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // Simulated ends the origin of the log of a simulated ledger. The key without it in its name signs that log too.
@@ -108,10 +110,7 @@ func ReadSigners(files ...string) (*Signers, error) {
 		if len(s.signers) > 0 && signer.Name() != s.Origin() {
 			return nil, fmt.Errorf("read signing key: %s is of the origin %s, another key of %s", file, signer.Name(), s.Origin())
 		}
-		public, err := verifierKey(strings.TrimSpace(string(text)))
-		if err != nil {
-			return nil, fmt.Errorf("read signing key: %s: %w", file, err)
-		}
+		public := verifierKey(strings.TrimSpace(string(text)))
 		if !slices.Contains(s.public, public) {
 			s.signers, s.public = append(s.signers, signer), append(s.public, public)
 		}
@@ -137,7 +136,7 @@ func (s *Signers) Highest() int64 { return s.highest.Load() }
 func (t Trust) Unknown(data []byte) bool {
 	_, err := note.Open(data, note.VerifierList(t.verifiers...))
 	var unverified *note.UnverifiedNoteError
-	return errors.As(err, &unverified) && len(unverified.Note.UnverifiedSigs) > 0
+	return errors.As(err, &unverified)
 }
 
 // Advance reports whether number is not lower than in any earlier call.
@@ -169,35 +168,28 @@ func NewOrigin() string { return "gridcast/" + rand.Text() }
 
 // MakeKey writes a new private key of an origin to a file that only its owner can read. The file must not exist.
 func MakeKey(file, origin string) error {
-	private, _, err := note.GenerateKey(rand.Reader, origin)
-	if err != nil {
-		return fmt.Errorf("make signing key: %w", err)
+	private, _, _ := note.GenerateKey(rand.Reader, origin) // it takes any origin
+	if _, err := note.NewSigner(private); err != nil {
+		return fmt.Errorf("make signing key: the origin %q must be a name without spaces and plus signs: %w", origin, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-		return fmt.Errorf("make signing key: %w", err)
+	err := os.MkdirAll(filepath.Dir(file), 0o750)
+	if err == nil {
+		err = dirblob.WriteFile(file, []byte(private+"\n"), 0o600, os.Link)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make signing key: %s exists already, and a key is never replaced", file)
 	}
 	if err != nil {
 		return fmt.Errorf("make signing key: %w", err)
 	}
-	_, err = fmt.Fprintln(f, private)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(file) // it holds no whole key
-		return fmt.Errorf("make signing key: %w", err)
-	}
 	return nil
 }
 
 // verifierKey returns the verifier key of a private key, which is sound.
-func verifierKey(private string) (string, error) {
+func verifierKey(private string) string {
 	fields := strings.Split(private, "+") // PRIVATE, KEY, name, hash, key: base64 may contain a plus
-	data, err := base64.StdEncoding.DecodeString(strings.Join(fields[4:], "+"))
-	if err != nil {
-		return "", err
-	}
+	data, _ := base64.StdEncoding.DecodeString(strings.Join(fields[4:], "+"))
 	public := ed25519.NewKeyFromSeed(data[1:]).Public().(ed25519.PublicKey)
-	return note.NewEd25519VerifierKey(fields[2], public)
+	key, _ := note.NewEd25519VerifierKey(fields[2], public)
+	return key
 }

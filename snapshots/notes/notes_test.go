@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -50,10 +51,14 @@ func TestOpen(t *testing.T) {
 		"the origin of another key":    {sign(other, "example.com/one\nversion 1\n"), other, 0},
 		"the log of a simulation":      {sign(one, "example.com/one/simulated\n1\n"), one, 1},
 		"altered":                      {bytes.Replace(good, []byte("version 1"), []byte("version 2"), 1), one, 0},
-		"too long":                     {append(bytes.Clone(good), bytes.Repeat([]byte("x"), notes.MaxSize)...), one, 0},
+		"too long":                     {sign(one, "example.com/one\n"+strings.Repeat("version 1\n", notes.MaxSize/10)), one, 0},
 		"empty":                        {nil, one, 0},
 	} {
 		n, err := test.trust.Trust().Open(test.note)
+		text := strings.Join(append([]string{n.Origin}, n.Lines...), "\n") + "\n\n"
+		must.Hold(t, err != nil || strings.HasPrefix(string(test.note), text), "%s: got the text %q", name, text)
+		unknown := test.trust.Trust().Unknown(test.note)
+		must.Hold(t, unknown == (name == "another key of its origin"), "%s: its keys are unknown: %t", name, unknown)
 		if len(n.Keys) != test.keys || (err == nil) != (test.keys > 0) || err != nil && !errors.Is(err, notes.ErrUntrusted) {
 			t.Errorf("%s: keys %v, %v, want %d keys", name, n.Keys, err, test.keys)
 		}
@@ -68,9 +73,31 @@ func TestKeys(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("file: %v, %v", info.Mode(), err)
 	}
-	must.Fail(t, "a key is replaced", notes.MakeKey(file, "example.com/one"))
-	_, err := notes.ReadSigners(file, otherFile)
-	must.Hold(t, err != nil && strings.Contains(err.Error(), "origin"), "keys of two origins: %v", err)
+	folder := filepath.Join(filepath.Dir(file), "new")
+	must.Do(t, notes.MakeKey(filepath.Join(folder, "key"), "example.com/one"))
+	mode := must.Get(os.Stat(folder))(t).Mode().Perm()
+	must.Hold(t, mode&^0o750 == 0, "the folder of a key has the mode %o", mode)
+	for _, test := range []struct{ file, origin, want string }{
+		{file, "example.com/one", "never replaced"},
+		{filepath.Join(file, "key"), "example.com/one", "mkdir"},
+		{file + strings.Repeat("x", 300), "example.com/one", "too long"},
+		{filepath.Join(folder, "other"), "no name", "without spaces"},
+	} {
+		err := notes.MakeKey(test.file, test.origin)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), test.want), "%s: got %v, want %s", test.file, err, test.want)
+	}
+	must.Hold(t, len(must.Get(os.ReadDir(folder))(t)) == 1, "a refused key leaves a file")
+	noKey := filepath.Join(folder, "text")
+	must.Do(t, os.WriteFile(noKey, []byte("text\n"), 0o600))
+	must.Fail(t, "a file without a key", must.Err(notes.ReadSigners(noKey)))
+	must.Fail(t, "no file of the name", must.Err(notes.ReadSigners(filepath.Join(folder, "none"))), os.ErrNotExist)
+	must.Fail(t, "no verifier key", must.Err(notes.NewTrust("key")))
+	must.Fail(t, "an origin that is no name", must.Err(s.SignText("no note")))
+	must.Hold(t, notes.Trust{}.Empty() && !s.Trust().Empty(), "a key of trust is not counted")
+	for _, number := range []int64{5, 5, 4} {
+		must.Hold(t, s.Advance(number) == (number == 5) && s.Highest() == 5, "after %d the highest number is %d", number, s.Highest())
+	}
+	golden.Sentence(t, "keys of two origins", must.Err(notes.ReadSigners(file, otherFile)), filepath.Dir(file), "FOLDER", filepath.Dir(otherFile), "OTHER")
 	must.Succeed(t, "a key twice", must.Err(notes.NewTrust(append(s.Public(), s.Public()...)...)))
 	twice := must.Get(notes.ReadSigners(file, file))(t)
 	if signed, err := twice.Sign("version 1"); err != nil || bytes.Count(signed, []byte("— ")) != 1 || len(twice.Public()) != 1 {
@@ -78,9 +105,8 @@ func TestKeys(t *testing.T) {
 	}
 	none, err := notes.ReadSigners()
 	must.Hold(t, none == nil && err == nil, "no file: %v, %v", none, err)
-	if first, second := notes.NewOrigin(), notes.NewOrigin(); first == second {
-		t.Error("two installations have one origin")
-	}
+	first, second := notes.NewOrigin(), notes.NewOrigin()
+	must.Hold(t, first != second, "two installations have one origin")
 }
 
 // full is a disk without room.
@@ -121,7 +147,7 @@ func TestRatchet(t *testing.T) {
 		}
 	}
 	// The numbers of a running process are not in its file alone, and a damaged file is replaced.
-	store.Corrupt("marks.json", []byte("{"))
+	store.Corrupt("marks.json", []byte(`{"c": {"number": 99}, "d": 1}`))
 	must.Fail(t, "damaged marks, a lower number", r.Raise(t.Context(), []string{"a"}, notes.Mark{Number: 7}), notes.ErrLower)
 	must.Succeed(t, "damaged marks", r.Raise(t.Context(), []string{"c"}, notes.Mark{Number: 1}))
 	must.Fail(t, "a new process after damage", notes.NewRatchet(store, "marks.json").Check(t.Context(), []string{"b"}, notes.Mark{Number: 6}), notes.ErrLower)

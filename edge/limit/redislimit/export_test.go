@@ -15,6 +15,8 @@ func Patient(cfg Config) Config {
 	return cfg
 }
 
+func init() { beatInterval = 50 * time.Millisecond }
+
 // Scan reads a stream of answers through the bounds of a connection, and returns the first error that is not the end.
 func Scan(stream io.Reader) error {
 	_, err := io.Copy(io.Discard, struct{ io.Reader }{&bounded{Conn: streamed{Reader: stream}}})

@@ -102,8 +102,9 @@ const (
 	firstTimeout = 5 * time.Millisecond   // for the first request of a window in lease mode
 	closeTimeout = 500 * time.Millisecond // to deregister
 	dialTimeout  = 500 * time.Millisecond // for each address
-	beatInterval = time.Second
 )
+
+var beatInterval = time.Second // tests shorten it
 
 // portions is the number of shares into which an edge divides its part of the rest.
 const portions = 8

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
@@ -53,9 +54,7 @@ func (s *server) do(words ...string) string {
 	if strings.HasPrefix(line, "$") {
 		line, err = reader.ReadString('\n')
 	}
-	if err != nil || strings.HasPrefix(line, "-") {
-		s.t.Fatalf("%s: %q, %v", words, line, err)
-	}
+	must.Require(s.t, err == nil && !strings.HasPrefix(line, "-"), "%s: %q, %v", words, line, err)
 	return strings.TrimSpace(line)
 }
 
@@ -149,9 +148,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 			}
 		}
 	}
-	if !found {
-		t.Fatalf("no metric %s", name)
-	}
+	must.Require(t, found, "no metric %s", name)
 	return sum
 }
 
@@ -247,9 +244,8 @@ func TestRemainingRunsDown(t *testing.T) {
 				}
 			}
 		}
-		if d := c.Take(time.Now(), 40); d.Allowed || d.Remaining != 0 {
-			t.Fatalf("%s: beyond the limit: got %+v", mode, d)
-		}
+		d := c.Take(time.Now(), 40)
+		must.Require(t, !d.Allowed && d.Remaining == 0, "%s: beyond the limit: got %+v", mode, d)
 		source.Close()
 	}
 }
@@ -306,9 +302,8 @@ func TestRedisGone(t *testing.T) {
 		redis := newServer(t)
 		sources := redis.open(mode, 2)
 		c := clientsOf(sources, 100)
-		if sum := c.take(20); sum != 40 {
-			t.Fatalf("with Redis: allowed %d", c.allowed)
-		}
+		sum := c.take(20)
+		must.Require(t, sum == 40, "with Redis: allowed %d", c.allowed)
 		redis.kill()
 		before := []int{failed(t, sources[0]), failed(t, sources[1])}
 		if sum := c.take(200); sum > 200 || c.allowed[0] <= 20 || c.allowed[1] <= 20 {
@@ -345,8 +340,8 @@ func TestSpentAloneIsTold(t *testing.T) {
 	must.Hold(t, n <= 2, "%d of 20 requests waited for a Redis that hangs, want the timeout once", n)
 	redis.signal(syscall.SIGCONT)
 	awaitCounting(t, sources)
-	lost := 6 * failed(t, sources[0]) // a share is 6 at most
 	allowed := c.take(100)
+	lost := 6 * failed(t, sources[0]) // a share is 6 at most
 	must.Hold(t, allowed <= 50 && allowed >= 50-lost, "allowed %d of 50, and at most %d were lost: what was allowed without Redis was forgotten", allowed, lost)
 }
 
@@ -359,9 +354,8 @@ func TestRedisComesBackEmpty(t *testing.T) {
 		c.take(20)
 		redis.kill()
 		must.Until(t, "Redis is missed", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 0 })
-		if allowed := c.take(30); allowed != 50 {
-			t.Fatalf("allowed %d of 50 requests", allowed)
-		}
+		allowed := c.take(30)
+		must.Require(t, allowed == 50, "allowed %d of 50 requests", allowed)
 		redis.start()
 		awaitCounting(t, sources)
 		must.Equal(t, "allowed of 100", 100, c.take(200))
@@ -373,8 +367,7 @@ func TestBadConfig(t *testing.T) {
 		{URL: "redis://127.0.0.1:1", Mode: "loose"},
 		{URL: "http://user:secret@host", Mode: redislimit.Lease},
 	} {
-		_, err := redislimit.Open(t.Context(), cfg)
-		must.Hold(t, err != nil && !strings.Contains(err.Error(), "secret"), "%+v: got %v, want an error without the password", cfg, err)
+		golden.Sentence(t, "open "+cfg.URL, must.Err(redislimit.Open(t.Context(), cfg)))
 	}
 }
 
@@ -400,9 +393,8 @@ func TestTryTakeNeverAsks(t *testing.T) {
 		source := newServer(t).open(mode, 1)[0]
 		c := async(source, "key-"+string(mode), windowStart())
 		before := metric(t, source, "gridcast_edge_limit_redis_asks_total")
-		if d, ok := redislimit.TryTake(c, time.Now(), 2); ok {
-			t.Fatalf("the first request: got %+v without a question to Redis", d)
-		}
+		d, ok := redislimit.TryTake(c, time.Now(), 2)
+		must.Require(t, !ok, "the first request: got %+v without a question to Redis", d)
 		must.Equal(t, "questions to Redis", before, metric(t, source, "gridcast_edge_limit_redis_asks_total"))
 		for want := 1; want >= 0; want-- {
 			if d := c.Take(time.Now(), 2); !d.Allowed || d.Remaining != want {

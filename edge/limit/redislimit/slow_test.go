@@ -113,9 +113,7 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 	go func() { first <- c.Take(time.Now(), 50) }()
 	select {
 	case d := <-first:
-		if !d.Allowed || d.Remaining != 49 {
-			t.Errorf("first request: got %+v", d)
-		}
+		must.Hold(t, d.Allowed && d.Remaining == 49, "first request: got %+v", d)
 	case <-time.After(time.Minute):
 		t.Error("the first request waits for Redis")
 	}

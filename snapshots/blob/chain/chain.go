@@ -86,8 +86,8 @@ func (c Chain) Key(seq int64) string { return fmt.Sprintf("%s%08d.json", c.Prefi
 // Number returns the number of the file with a store key. It is false for another key.
 func (c Chain) Number(key string) (seq int64, ok bool) {
 	digits := strings.TrimSuffix(strings.TrimPrefix(key, c.Prefix), ".json")
-	seq, err := strconv.ParseInt(digits, 10, 64)
-	return seq, err == nil && 0 < seq && seq <= Last && c.Key(seq) == key
+	seq, _ = strconv.ParseInt(digits, 10, 64) // 0 or huge if they are no number
+	return seq, 0 < seq && seq <= Last && c.Key(seq) == key
 }
 
 // Rest describes the keys under the prefix beside the files of the chain.
@@ -126,12 +126,10 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 		group.Go(func() error {
 			object, err := c.Store.Get(ctx, c.Key(listed[i]), blob.MaxDocument)
 			files[i] = File{Seq: listed[i], Data: object.Data, Err: err}
-			return context.Cause(ctx)
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, Rest{}, err
-	}
+	_ = group.Wait() // the end of ctx is also the error of the next read
 	// The listing may miss a file that was just being written, and show the ones after it,
 	// so only the store itself can tell that there is none.
 	more, err := c.After(ctx, int64(whole))
@@ -226,11 +224,7 @@ func Decode(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return err
 	}
-	again, err := Encode(v)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(again, data) {
+	if again, err := Encode(v); err != nil || !bytes.Equal(again, data) {
 		return ErrForm
 	}
 	return nil

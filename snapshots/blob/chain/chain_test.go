@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,9 +31,7 @@ func mustAppend(t *testing.T, c chain.Chain, head chain.Head, texts ...string) c
 	t.Helper()
 	for _, text := range texts {
 		next, won, err := c.Append(t.Context(), head, encode(t, head, text))
-		if err != nil || !won {
-			t.Fatalf("append %q after %d: got %t, %v", text, head.Seq, won, err)
-		}
+		must.Require(t, err == nil && won, "append %q after %d: got %t, %v", text, head.Seq, won, err)
 		head = next
 	}
 	return head
@@ -44,9 +41,7 @@ func mustAppend(t *testing.T, c chain.Chain, head chain.Head, texts ...string) c
 func texts(t *testing.T, c chain.Chain) []string {
 	t.Helper()
 	files, rest, err := c.Load(t.Context())
-	if err != nil || rest.Gap != nil || len(rest.Foreign) > 0 {
-		t.Fatalf("load: got rest %+v, %v", rest, err)
-	}
+	must.Require(t, err == nil && rest.Gap == nil && len(rest.Foreign) == 0, "load: got rest %+v, %v", rest, err)
 	var head chain.Head
 	var all []string
 	for _, f := range files {
@@ -76,59 +71,8 @@ func TestAppendAndRead(t *testing.T) {
 	equal(t, texts(t, c), []string{"one", "two"})
 	mustAppend(t, c, head, "three <&>")
 	files, err := c.After(t.Context(), head.Seq)
-	if err != nil || len(files) != 1 || files[0].Seq != 3 {
-		t.Fatalf("after %d: got %+v, %v", head.Seq, files, err)
-	}
+	must.Require(t, err == nil && len(files) == 1 && files[0].Seq == 3, "after %d: got %+v, %v", head.Seq, files, err)
 	must.Equal(t, "first file", `{"seq":3,"previous":"`+head.Hash+`","text":"three <&>"}`, string(files[0].Data))
-}
-
-// Every write of a chain fails once, in each possible way. After every fault the chain ends up
-// whole, with every file in it once.
-func TestFailingWrites(t *testing.T) {
-	broken := errors.New("disk on fire")
-	want := []string{"one", "two", "three"}
-	for name, tt := range map[string]struct {
-		fate faultblob.Fate
-		err  error
-	}{
-		"refused, outcome unknown":     {fate: faultblob.Fate{Err: blob.ErrUnknown}},
-		"done, answer lost":            {fate: faultblob.Fate{Err: blob.ErrUnknown, Applied: true}},
-		"refused, called a conflict":   {fate: faultblob.Fate{Err: blob.ErrConflict}},
-		"done, repeat called conflict": {fate: faultblob.Fate{Err: blob.ErrConflict, Applied: true}},
-		"refused":                      {fate: faultblob.Fate{Err: broken}, err: broken},
-	} {
-		for position := range want {
-			t.Run(fmt.Sprintf("%s/write %d", name, position+1), func(t *testing.T) {
-				inner, writes := memblob.New(), 0
-				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-					if call.Op != faultblob.Create {
-						return faultblob.Fate{}
-					}
-					if writes++; writes == position+1 {
-						return tt.fate
-					}
-					return faultblob.Fate{}
-				})
-				c, head := chain.Chain{Store: store, Prefix: "log/"}, chain.Head{}
-				for i, text := range want {
-					next, won, err := c.Append(t.Context(), head, encode(t, head, text))
-					if i == position && tt.err != nil {
-						if !errors.Is(err, tt.err) || won || next != head {
-							t.Fatalf("got %v, %t, %v; want %v", next, won, err, tt.err)
-						}
-						if next, won, err = c.Append(t.Context(), head, encode(t, head, text)); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if err != nil || !won {
-						t.Fatalf("append %q: got %t, %v", text, won, err)
-					}
-					head = next
-				}
-				equal(t, texts(t, chain.Chain{Store: inner, Prefix: "log/"}), want)
-			})
-		}
-	}
 }
 
 func TestOutcomeStaysUnknown(t *testing.T) {
@@ -146,55 +90,6 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 	}
 }
 
-// A number belongs to one writer. The other reads the files in between, and continues after them.
-func TestManyWriters(t *testing.T) {
-	const writers, each = 4, 20
-	c := chain.Chain{Store: memblob.New(memblob.Strict(t, func(string) bool { return true })), Prefix: "log/"}
-	var all sync.WaitGroup
-	for who := range writers {
-		all.Go(func() {
-			var head chain.Head
-			for i := 0; i < each; {
-				data, err := chain.Encode(note{head.Next(), fmt.Sprint(who, "/", i)})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				next, won, err := c.Append(t.Context(), head, data)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if won {
-					head = next
-					i++
-					continue
-				}
-				files, err := c.After(t.Context(), head.Seq)
-				if err != nil || len(files) == 0 {
-					t.Errorf("after a lost number: got %d files, %v", len(files), err)
-					return
-				}
-				for _, f := range files {
-					if next, damage := c.Follow(head, f.Data); damage != nil {
-						t.Error(damage)
-					} else {
-						head = next
-					}
-				}
-			}
-		})
-	}
-	all.Wait()
-	next := map[string]int{}
-	for _, text := range texts(t, c) {
-		who, i, _ := strings.Cut(text, "/")
-		must.Hold(t, i == strconv.Itoa(next[who]), "writer %s: got note %s, want %d", who, i, next[who])
-		next[who]++
-	}
-	must.Hold(t, len(next) == writers, "got notes of %d writers, want %d", len(next), writers)
-}
-
 // The listing alone shows a missing number, or one far ahead of the last.
 func TestGap(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -202,11 +97,12 @@ func TestGap(t *testing.T) {
 		add    string
 		whole  int
 		gap    string
+		beyond string
 	}{
-		"a file is missing":        {remove: 2, whole: 1, gap: "log/00000002.json"},
-		"the first is missing":     {remove: 1, whole: 0, gap: "log/00000001.json"},
-		"a stray number":           {add: "log/00000009.json", whole: 4, gap: "log/00000005.json"},
-		"the last number there is": {add: "log/99999999.json", whole: 4, gap: "log/00000005.json"},
+		"a file is missing":        {remove: 2, whole: 1, gap: "log/00000002.json", beyond: "log/00000003.json"},
+		"the first is missing":     {remove: 1, whole: 0, gap: "log/00000001.json", beyond: "log/00000002.json"},
+		"a stray number":           {add: "log/00000009.json", whole: 4, gap: "log/00000005.json", beyond: "log/00000009.json"},
+		"the last number there is": {add: "log/99999999.json", whole: 4, gap: "log/00000005.json", beyond: "log/99999999.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inner, reads := memblob.New(), 0
@@ -226,8 +122,8 @@ func TestGap(t *testing.T) {
 				return faultblob.Fate{}
 			})
 			files, rest := must.Get2(c.Load(t.Context()))(t)
-			if len(files) != tt.whole || rest.Gap == nil || rest.Gap.Key != tt.gap {
-				t.Errorf("got %d files, gap %v; want %d, a gap at %s", len(files), rest.Gap, tt.whole, tt.gap)
+			if len(files) != tt.whole || rest.Gap == nil || rest.Gap.Key != tt.gap || rest.Beyond != tt.beyond || !strings.HasSuffix(rest.Gap.Want, tt.beyond) {
+				t.Errorf("got %d files, gap %v before %s; want %d, a gap at %s before %s", len(files), rest.Gap, rest.Beyond, tt.whole, tt.gap, tt.beyond)
 			}
 			if reads > tt.whole+2 { // the listing, the files, the look at the gap
 				t.Errorf("%d calls to the store, want %d", reads, tt.whole+2)
@@ -268,7 +164,7 @@ func TestForeignKeysAndUnreadableFiles(t *testing.T) {
 	inner := memblob.New()
 	c := chain.Chain{Store: inner, Prefix: "log/"}
 	mustAppend(t, c, chain.Head{}, "one", "two")
-	for _, key := range []string{"log/3.json", "log/000000004.json", "log/notes/1"} {
+	for _, key := range []string{"log/3.json", "log/000000004.json", "log/00000000.json", "log/100000000.json", "log/notes/1"} {
 		must.Get(inner.Create(t.Context(), key, []byte("{}")))(t)
 	}
 	broken := errors.New("bad sector")
@@ -282,7 +178,21 @@ func TestForeignKeysAndUnreadableFiles(t *testing.T) {
 	if len(files) != 2 || !errors.Is(files[0].Err, broken) || files[1].Err != nil || rest.Gap != nil {
 		t.Errorf("got %+v, gap %v; want the first of two unreadable", files, rest.Gap)
 	}
-	equal(t, rest.Foreign, []string{"log/000000004.json", "log/3.json", "log/notes/1"})
+	equal(t, rest.Foreign, []string{"log/00000000.json", "log/000000004.json", "log/100000000.json", "log/3.json", "log/notes/1"})
+	// Without the listing, or without the look behind the last file, nobody knows that the chain is whole.
+	for _, fails := range []faultblob.Call{{Op: faultblob.List, Key: c.Prefix}, {Op: faultblob.Get, Key: c.Key(3)}} {
+		c.Store = faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
+			if call == fails {
+				fate.Err = broken
+			}
+			return fate
+		})
+		_, _, err := c.Load(t.Context())
+		must.Fail(t, fmt.Sprint(fails), err, broken)
+		if j := (&chain.Journal[note]{Chain: c}); fails.Op == faultblob.Get {
+			must.Fail(t, "refresh a journal", j.Refresh(t.Context()), broken)
+		}
+	}
 }
 
 func TestFollow(t *testing.T) {
@@ -293,7 +203,7 @@ func TestFollow(t *testing.T) {
 		want string // expected there; empty: it follows
 	}{
 		"the next":       {`{"seq":2,"previous":"` + head.Hash + `"}`, ""},
-		"another number": {`{"seq":3,"previous":"` + head.Hash + `"}`, "sequence number 2"},
+		"another number": {`{"seq":12,"previous":"` + head.Hash + `"}`, "sequence number 2, found 12"},
 		"another link":   {`{"seq":2,"previous":"00"}`, "the hash"},
 		"no link":        {`{"seq":2}`, "the hash"},
 		"cut":            {`{"seq":2,`, "a JSON object"},
@@ -304,7 +214,7 @@ func TestFollow(t *testing.T) {
 			switch {
 			case tt.want == "" && (damage != nil || next != chain.Head{Seq: 2, Hash: chain.Hash([]byte(tt.data))}):
 				t.Errorf("got %v, %v", next, damage)
-			case tt.want != "" && (damage == nil || damage.Key != "log/00000002.json" || !strings.HasPrefix(damage.Want, tt.want)):
+			case tt.want != "" && (damage == nil || damage.Key != "log/00000002.json" || !strings.Contains(damage.Error(), tt.want)):
 				t.Errorf("got %v, want damage: %s", damage, tt.want)
 			}
 		})
@@ -326,6 +236,18 @@ func TestDecodeTakesOneFormOnly(t *testing.T) {
 		"another order":    `{"previous":"","seq":1,"text":"<a>"}`,
 	} {
 		must.Fail(t, name, chain.Decode([]byte(text), new(note)), chain.ErrForm)
+	}
+	err := chain.Decode([]byte(strings.Replace(good, "1", "true", 1)), &n)
+	must.Hold(t, err != nil && !errors.Is(err, chain.ErrForm), "a number that is none: got %v, want an error of its own", err)
+}
+
+func TestCheckText(t *testing.T) {
+	for text, good := range map[string]bool{
+		strings.Repeat("a", chain.MaxText): true, strings.Repeat("a", chain.MaxText+1): false, "Nürburgring – 2nd": true, "": true,
+		"a\x1b[0m": false, "a\nb": false, "a\xff": false, "a\ufffd": false,
+	} {
+		err := chain.CheckText("reason", text)
+		must.Hold(t, (err == nil) == good, "%.20q of %d bytes: got %v, want allowed %t", text, len(text), err, good)
 	}
 }
 

@@ -1,10 +1,13 @@
 package chain_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
@@ -29,9 +32,8 @@ func TestJournal(t *testing.T) {
 	one := &chain.Journal[memo]{Chain: chain.Chain{Store: store, Prefix: "notes/"}}
 	var folded []string
 	two := &chain.Journal[memo]{Chain: one.Chain, Fold: func(n *memo) { folded = append(folded, n.Text) }}
-	if won, err := one.Append(t.Context(), memo{one.Head.Next(), "first"}); err != nil || !won {
-		t.Fatalf("first: got %t, %v, want it appended", won, err)
-	}
+	won, err := one.Append(t.Context(), memo{one.Head.Next(), "first"})
+	must.Require(t, err == nil && won, "first: got %t, %v, want it appended", won, err)
 	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "late"}); err != nil || won {
 		t.Fatalf("without a refresh: got %t, %v, want it lost", won, err)
 	}
@@ -73,8 +75,8 @@ func TestJournalTooLarge(t *testing.T) {
 	must.Get(store.Create(t.Context(), j.Chain.Key(1), make([]byte, blob.MaxDocument+1)))(t)
 	err := j.Refresh(t.Context())
 	damage := (*chain.DamageError)(nil)
-	must.Hold(t, errors.As(err, &damage) && strings.Contains(err.Error(), blob.ErrTooLarge.Error()),
-		"got %v, want damage that says %q", err, blob.ErrTooLarge)
+	must.Hold(t, errors.As(err, &damage), "got %v, want damage", err)
+	golden.Sentence(t, "an entry that is too large", err)
 }
 
 // TestAppendTooLarge: nobody appends a file that nobody can read.
@@ -82,6 +84,20 @@ func TestAppendTooLarge(t *testing.T) {
 	j := &chain.Journal[memo]{Chain: chain.Chain{Store: memblob.New(), Prefix: "notes/"}}
 	won, err := j.Append(t.Context(), memo{j.Head.Next(), strings.Repeat("a", blob.MaxDocument)})
 	must.Hold(t, err != nil && !won, "got %t, %v, want an error", won, err)
+	for what, head := range map[string]chain.Head{"after the last number": {Seq: chain.Last}, "another predecessor": {Seq: 1, Hash: "ab"}} {
+		_, won, err = j.Chain.Append(t.Context(), head, []byte(fmt.Sprintf(`{"seq":%d,"previous":""}`, head.Seq+1)))
+		must.Hold(t, err != nil && !won, "%s: got %t, %v, want an error", what, won, err)
+	}
+	var unsupported *json.UnsupportedTypeError
+	must.Hold(t, errors.As(must.Err((&chain.Journal[func()]{}).Append(t.Context(), nil)), &unsupported), "an entry that JSON cannot express is appended")
 	files, err := j.Chain.After(t.Context(), 0)
 	must.Hold(t, err == nil && len(files) == 0, "got %d files, %v, want none", len(files), err)
+	// The longest file under the last number is a file like any other.
+	last := chain.Head{Seq: chain.Last - 1}
+	shell := must.Get(chain.Encode(memo{Link: last.Next()}))(t)
+	longest := must.Get(chain.Encode(memo{last.Next(), strings.Repeat("a", blob.MaxDocument-len(shell))}))(t)
+	_, won, err = j.Chain.Append(t.Context(), last, longest)
+	must.Hold(t, err == nil && won, "the longest: got %t, %v, want it appended", won, err)
+	files, err = j.Chain.After(t.Context(), last.Seq)
+	must.Hold(t, err == nil && len(files) == 1 && len(files[0].Data) == blob.MaxDocument, "the last: got %d files, %v, want one", len(files), err)
 }

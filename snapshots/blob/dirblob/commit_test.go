@@ -3,7 +3,6 @@ package dirblob_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -164,21 +163,4 @@ func TestUnsyncedFolderIsMadeAgain(t *testing.T) {
 	}
 	want := []string{".", "a", "a", "a/b"}
 	must.Hold(t, slices.Equal(synced, want), "synced %q, want %q", synced, want)
-}
-
-// TestGroupFails shows that each writer of a group learns that the common sync failed, and that none of their objects
-// becomes visible.
-func TestGroupFails(t *testing.T) {
-	root := t.TempDir()
-	s := open(t, root)
-	fails := func(*os.File) error { return syscall.EIO }
-	s.SetDisk(fails, fails)
-	var writers sync.WaitGroup
-	for i := range 4 * dirblob.MinGroup {
-		writers.Go(func() {
-			must.Fail(t, fmt.Sprintf("object %d", i), must.Err(s.Create(t.Context(), fmt.Sprintf("a/%d", i), []byte("x"))), syscall.EIO)
-		})
-	}
-	writers.Wait()
-	must.Fail(t, "the folder of the objects", must.Err(os.Stat(filepath.Join(root, "a"))), fs.ErrNotExist)
 }

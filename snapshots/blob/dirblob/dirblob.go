@@ -71,10 +71,7 @@ var errReadOnly = errors.New("the store was opened for reading only")
 
 // Open returns the store in the directory root, which is made if it is missing.
 func Open(root string) (*Store, error) {
-	s, err := open(root)
-	if err != nil {
-		return nil, err
-	}
+	s := open(root)
 	if os.Geteuid() == 0 {
 		s.owner = OwnerOf(s.root)
 	}
@@ -86,20 +83,15 @@ func Open(root string) (*Store, error) {
 }
 
 // OpenUnmounted is OpenReadOnly of a directory that may be missing. Reads fail until it is there.
-func OpenUnmounted(root string) (*Store, error) {
-	s, err := open(root)
-	if err == nil {
-		s.readOnly = true
-	}
-	return s, err
+func OpenUnmounted(root string) *Store {
+	s := open(root)
+	s.readOnly = true
+	return s
 }
 
 // OpenReadOnly returns the store in the directory root for reading. Every write is an error.
 func OpenReadOnly(root string) (*Store, error) {
-	s, err := OpenUnmounted(root)
-	if err != nil {
-		return nil, err
-	}
+	s := OpenUnmounted(root)
 	info, err := os.Stat(s.root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -112,12 +104,11 @@ func OpenReadOnly(root string) (*Store, error) {
 	return s, nil
 }
 
-func open(root string) (*Store, error) {
-	absolute, err := filepath.Abs(root)
-	if err != nil {
-		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
+func open(root string) *Store {
+	if absolute, err := filepath.Abs(root); err == nil { // otherwise somebody has removed the working directory
+		root = absolute
 	}
-	return &Store{root: absolute, writing: make(chan struct{}, 1), timeout: lockTime, disk: disk{syncOne: (*os.File).Sync, syncAll: syncAll}}, nil
+	return &Store{root: root, writing: make(chan struct{}, 1), timeout: lockTime, disk: disk{syncOne: (*os.File).Sync, syncAll: syncAll}}
 }
 
 // Writers implements blob.Grouper.

@@ -1,8 +1,11 @@
 package dirblob_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"gridcast/deploy/must"
@@ -11,6 +14,22 @@ import (
 
 // nobody is a user without rights of every Debian machine.
 const nobody = 65534
+
+// TestNames shows a user without a name, and the room on the disk of a folder that is not there yet.
+func TestNames(t *testing.T) {
+	root := t.TempDir()
+	must.Equal(t, "names of users", "root 4000000000", (&dirblob.Owner{}).String()+" "+(&dirblob.Owner{UID: 4_000_000_000}).String())
+	must.Succeed(t, "room in a folder that is not there yet", must.Err(dirblob.Free(filepath.Join(root, "not/there/yet"))))
+	must.Fail(t, "room below a name too long", must.Err(dirblob.Free(filepath.Join(root, strings.Repeat("x", 300)))), syscall.ENAMETOOLONG)
+	must.Hold(t, dirblob.OwnerOf(filepath.Join(root, "not/there/yet")) != nil, "a folder that is not there yet will have no owner")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, _, err := dirblob.Foreign(ended, root)
+	must.Fail(t, "a search that is told to end", err, context.Canceled)
+	for _, err := range must.Get(dirblob.Open(root))(t).List(ended, "") {
+		must.Fail(t, "a listing that is told to end", err, context.Canceled)
+	}
+}
 
 // TestOwner writes as root to a store of another user: every file and folder must belong to that user, also in a store that
 // root begins in that user's folder. What root has made by other means is found.

@@ -2,17 +2,16 @@ package dirblob_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	mathrand "math/rand/v2"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
@@ -23,24 +22,20 @@ func TestOpenWhereNothingCanBeMade(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")
 	must.Do(t, os.Symlink(filepath.Join(folder, "not-mounted"), link))
-	for path, want := range map[string]string{
-		link:                       "is the disk mounted?",
-		filepath.Join(link, "a/b"): "is the disk mounted?",
-		"/proc/no-such-folder/a":   "no-such-folder",
-	} {
-		_, err := dirblob.Open(path)
-		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "open %s: got %v, want an error with %q", path, err, want)
+	must.Show(t, "the error of a system call", fmt.Sprint(must.Err(dirblob.Open("/proc/no-such-folder/a"))), "no-such-folder")
+	for _, path := range []string{link, filepath.Join(link, "a/b")} {
+		golden.Sentence(t, "open "+strings.ReplaceAll(path, folder, "FOLDER"), must.Err(dirblob.Open(path)), folder, "FOLDER")
 	}
 }
 
 func TestReadOnly(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
-	if _, err := dirblob.OpenReadOnly(root); err == nil || !strings.Contains(err.Error(), "no such directory") {
-		t.Errorf("a directory that is not there: got %v, want an error that says so", err)
-	}
-	if _, err := os.Stat(root); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory after that: %v, want that nobody made it", err)
-	}
+	golden.Sentence(t, "read a directory that is not there", must.Err(dirblob.OpenReadOnly(root)), root, "ROOT")
+	must.Fail(t, "the directory after that", must.Err(os.Stat(root)), os.ErrNotExist)
+	file := filepath.Join(t.TempDir(), "file")
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	golden.Sentence(t, "read a file as a directory", must.Err(dirblob.OpenReadOnly(file)), file, "FILE")
+	golden.Sentence(t, "read below a file", must.Err(dirblob.OpenReadOnly(filepath.Join(file, "store"))), file, "FILE")
 	writer := open(t, root)
 	must.Get(writer.Create(t.Context(), "a", []byte("x")))(t)
 	abandoned := filepath.Join(root, "@new", "object-1")
@@ -52,9 +47,30 @@ func TestReadOnly(t *testing.T) {
 	_, createErr := reader.Create(t.Context(), "b", nil)
 	_, swapErr := reader.Swap(t.Context(), "a", o.Tag, []byte("y"))
 	for write, err := range map[string]error{"create": createErr, "swap": swapErr, "delete": reader.Delete(t.Context(), "a")} {
-		must.Hold(t, err != nil && strings.Contains(err.Error(), "for reading only"), "%s: got %v, want that it is refused", write, err)
+		golden.Sentence(t, "read only: "+write, err, root, "ROOT")
 	}
 	must.Succeed(t, "a reader cleaned up", must.Err(os.Stat(abandoned)))
+}
+
+// A file outside of a store is written whole, by one of two ways to give it its name, and nothing stays beside it.
+func TestWriteFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	for _, step := range []struct {
+		data  string
+		mode  os.FileMode
+		place func(from, to string) error
+		want  string
+		err   error
+	}{
+		{"one", 0o640, os.Link, "one", nil}, {"two", 0o600, os.Link, "one", os.ErrExist}, {"three", 0o600, os.Rename, "three", nil},
+	} {
+		err := dirblob.WriteFile(file, []byte(step.data), step.mode, step.place)
+		got, info := must.Get(os.ReadFile(file))(t), must.Get(os.Stat(file))(t)
+		must.Hold(t, errors.Is(err, step.err) && string(got) == step.want, "%s: got %q, %v", step.data, got, err)
+		must.Hold(t, err != nil || info.Mode() == step.mode, "%s: got the mode %v, want %v", step.data, info.Mode(), step.mode)
+		must.Equal(t, "files", 1, len(must.Get(os.ReadDir(filepath.Dir(file)))(t)))
+	}
+	must.Fail(t, "below a file", dirblob.WriteFile(filepath.Join(file, "x"), nil, 0o600, os.Link), syscall.ENOTDIR)
 }
 
 // A store without its disk does not answer; it must not look empty.
@@ -83,9 +99,8 @@ func TestStoreGoesAway(t *testing.T) {
 			_, watchErr := reader.Watch(t.Context(), "a", o.Tag, blob.MaxDocument)
 			_, firstErr := reader.Watch(t.Context(), "b", "", blob.MaxDocument)
 			for what, err := range map[string]error{"get": getErr, "watch": watchErr, "watch for a first object": firstErr} {
-				if err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "is the disk mounted?") {
-					t.Errorf("%s: got %v, want that the store is gone", what, err)
-				}
+				must.Hold(t, !errors.Is(err, blob.ErrNotFound), "%s: the store looks empty: %v", what, err)
+				golden.Sentence(t, name+": "+what, err, root, "ROOT")
 			}
 			mount(t)
 			again, err := reader.Get(t.Context(), "a", blob.MaxDocument)
@@ -109,19 +124,18 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 	s := open(t, root)
 	path := filepath.Join(root, "current.json")
 	must.Do(t, syscall.Mkfifo(path, 0o600))
-	done := make(chan error, 1)
+	done := make(chan []error, 1)
 	go func() {
 		_, getErr := s.Get(t.Context(), "current.json", blob.MaxDocument)
 		_, watchErr := s.Watch(t.Context(), "current.json", "", blob.MaxDocument)
 		_, swapErr := s.Swap(t.Context(), "current.json", "tag", nil)
-		for _, err := range []error{getErr, watchErr, swapErr} {
-			must.Hold(t, err != nil && strings.Contains(err.Error(), "no regular file"),
-				"a pipe: got %v, want that it is no regular file", err)
-		}
-		done <- nil
+		done <- []error{getErr, watchErr, swapErr}
 	}()
 	select {
-	case <-done:
+	case errs := <-done:
+		for i, operation := range []string{"get", "watch", "swap"} {
+			golden.Sentence(t, "a pipe: "+operation, errs[i], root, "ROOT")
+		}
 	case <-time.After(time.Minute):
 		t.Fatal("a pipe in place of a file is read for ever")
 	}
@@ -175,9 +189,8 @@ func TestLockHeldByAnother(t *testing.T) {
 				go func() { done <- write(ctx) }()
 				select {
 				case err := <-done:
-					if err == nil || errors.Is(err, blob.ErrUnknown) || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), filepath.Join(root, "@lock")) {
-						t.Errorf("%s: got %v, want %v and the name of the lock", what, err, test.want)
-					}
+					must.Hold(t, !errors.Is(err, blob.ErrUnknown) && (test.want == nil || errors.Is(err, test.want)), "%s: got %v, want %v", what, err, test.want)
+					golden.Sentence(t, name+": "+what, err, root, "ROOT")
 				case <-time.After(time.Minute):
 					t.Fatalf("%s waits for the lock for ever", what)
 				}
@@ -189,43 +202,4 @@ func TestLockHeldByAnother(t *testing.T) {
 			must.Succeed(t, "swap when the lock is free", must.Err(s.Swap(t.Context(), "a", tag, []byte("two"))))
 		})
 	}
-}
-
-// TestBesideAStoppedWriter stops a writing process at random instants. Another writer succeeds, or fails
-// soon if the stopped one holds the lock, although nothing tells it to stop.
-func TestBesideAStoppedWriter(t *testing.T) {
-	if root := os.Getenv("DIRBLOB_WRITER"); root != "" {
-		s := open(t, root)
-		for old := blob.Tag(""); ; {
-			tag := must.Get(s.Swap(context.Background(), "theirs", old, []byte(rand.Text())))(t)
-			old = tag
-		}
-	}
-	root := t.TempDir()
-	s := open(t, root)
-	s.SetPatience(100 * time.Millisecond)
-	tag := must.Get(s.Create(t.Context(), "ours", []byte("one")))(t)
-	writer := exec.Command(os.Args[0], "-test.run=^TestBesideAStoppedWriter$")
-	writer.Env = append(os.Environ(), "DIRBLOB_WRITER="+root)
-	must.Do(t, writer.Start())
-	t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
-	must.Until(t, "the other process writes", func() bool { _, err := s.Get(t.Context(), "theirs", 100); return err == nil })
-	refused := 0
-	for range 60 {
-		must.Do(t, writer.Process.Signal(syscall.SIGSTOP))
-		next, err := s.Swap(t.Context(), "ours", tag, []byte(rand.Text()))
-		switch {
-		case err == nil:
-			tag = next
-		case strings.Contains(err.Error(), "@lock"):
-			refused++
-		default:
-			t.Fatal(err)
-		}
-		must.Do(t, writer.Process.Signal(syscall.SIGCONT))
-		time.Sleep(time.Duration(mathrand.IntN(3000)) * time.Microsecond)
-	}
-	t.Logf("the stopped writer held the lock in %d of 60 trials", refused)
-	s.SetPatience(time.Minute)
-	must.Succeed(t, "when both run", must.Err(s.Swap(t.Context(), "ours", tag, []byte("last"))))
 }

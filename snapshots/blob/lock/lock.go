@@ -12,15 +12,20 @@ type Lock struct {
 	free sync.Cond
 }
 
-// Before is called before each Lock, unless it is nil. A simulation sets it at its start, and orders there the goroutines
-// that come at one instant.
-var Before func()
+// Before is called before each Lock and each run of a job, unless it is nil. A simulation sets it at its start, and orders
+// there the goroutines that come at one instant. The name is that of the job; it is empty for a lock.
+var Before func(name string)
+
+// Order calls Before. It holds no lock.
+func Order(name string) {
+	if Before != nil {
+		Before(name)
+	}
+}
 
 // Lock waits until the lock is free, and takes it.
 func (l *Lock) Lock() {
-	if Before != nil {
-		Before()
-	}
+	Order("")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free.L = &l.mu

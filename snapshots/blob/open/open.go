@@ -33,7 +33,7 @@ func Store(ctx context.Context, name string, access Access) (blob.Store, error) 
 		case ReadOnly:
 			return dirblob.OpenReadOnly(path)
 		case Unmounted:
-			return dirblob.OpenUnmounted(path)
+			return dirblob.OpenUnmounted(path), nil
 		case Existing:
 			if _, err := dirblob.OpenReadOnly(path); err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/open"
@@ -24,9 +25,7 @@ func TestDirectory(t *testing.T) {
 // A mistyped path to read from is an error, and nothing is made there.
 func TestDirectoryThatIsNotThere(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "mistyped")
-	if _, err := open.Store(t.Context(), "dir:"+root, open.ReadOnly); err == nil || !strings.Contains(err.Error(), "mistyped: there is no such directory") {
-		t.Errorf("got %v, want that there is no such directory", err)
-	}
+	golden.Sentence(t, "a mistyped path", must.Err(open.Store(t.Context(), "dir:"+root, open.ReadOnly)), root, "PATH")
 	_, err := os.Stat(root)
 	must.Hold(t, os.IsNotExist(err), "the directory after that: %v, want that there is none", err)
 }

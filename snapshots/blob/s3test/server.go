@@ -32,7 +32,7 @@ const (
 )
 
 // startTime bounds the start of a server.
-const startTime = 30 * time.Second
+const startTime = 4 * time.Minute
 
 // Server is an S3 server on a free port of this machine, with an empty folder of its own. It
 // ends with the test.
