@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"snapshots/backup":              {"snapshots"},
 	"snapshots/blob":                {"snapshots/blob", "snapshots/retry", "snapshots/watch"},
 	"snapshots/clock":               {},
-	"snapshots/notes":               {"snapshots/blob"},
+	"snapshots/notes":               {"snapshots/blob", "snapshots/blob/dirblob"},
 	"snapshots/retry":               {},
 	"snapshots/watch":               {},
 	"builder":                       {"schemas", "snapshots", "builder"},

@@ -48,7 +48,5 @@ func TestCachesRestOnDigests(t *testing.T) {
 			return nil
 		}))
 	}
-	if caches < 15 {
-		t.Errorf("found the comments of %d caches, which are not all", caches)
-	}
+	must.Hold(t, caches >= 15, "found the comments of %d caches, which are not all", caches)
 }

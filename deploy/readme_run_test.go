@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,9 +36,7 @@ var aCommand = regexp.MustCompile(`(?m)^    (?:\$ )?((?:make|curl|gridcast) [^\n
 // TestReadmeCanBeFollowed types the commands of README.md into a new clone, in their order. The home
 // folder is empty, and only the module and build caches are kept.
 func TestReadmeCanBeFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the demo")
-	}
+	must.Long(t, "runs the demo")
 	for _, program := range []string{"make", "curl", "git"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("no %s on this machine", program)
@@ -50,9 +47,7 @@ func TestReadmeCanBeFollowed(t *testing.T) {
 	for _, match := range aCommand.FindAllStringSubmatch(string(readme), -1) {
 		n.types(match[1])
 	}
-	if n.typed < 7 {
-		t.Errorf("README.md has only %d commands that could be typed", n.typed)
-	}
+	must.Hold(t, n.typed >= 7, "README.md has only %d commands that could be typed", n.typed)
 }
 
 // reader is a newcomer that follows the README in a clone.
@@ -60,28 +55,10 @@ type reader struct {
 	t       *testing.T
 	clone   string
 	env     []string
-	address string  // of the API
-	server  *output // of the server that runs
-	stop    func()  // ends it
+	address string       // of the API
+	server  *must.Buffer // of the server that runs
+	stop    func()       // ends it
 	typed   int
-}
-
-// output collects the output of a process while the test reads it.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 func newcomer(t *testing.T) *reader {
@@ -89,9 +66,8 @@ func newcomer(t *testing.T) *reader {
 	n := &reader{t: t, stop: func() {}, clone: filepath.Join(home, "gridcast"), address: porttest.Address(t)}
 	// A clone has the files of the working tree that git knows or would add.
 	clone := exec.Command("sh", "-c", "mkdir -p "+n.clone+" && cd .. && git ls-files -z --cached --others --exclude-standard | tar cf - --null --files-from=- --ignore-failed-read | tar xf - -C "+n.clone)
-	if text, err := clone.CombinedOutput(); err != nil {
-		t.Fatalf("clone: %v\n%s", err, text)
-	}
+	text, err := clone.CombinedOutput()
+	must.Require(t, err == nil, "clone: %v\n%s", err, text)
 	goEnv := func(name string) string {
 		value := must.Get(exec.Command("go", "env", name).Output())(t)
 		return name + "=" + strings.TrimSpace(string(value))
@@ -163,7 +139,7 @@ func (n *reader) serve(line string) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := n.shell(ctx, "exec "+line)
-	n.server = &output{}
+	n.server = &must.Buffer{}
 	cmd.Stdout, cmd.Stderr = n.server, n.server
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // make and its processes
@@ -207,7 +183,5 @@ var aKey = regexp.MustCompile(`gc_(live|test)_\w+\b`)
 
 func (n *reader) await(what string, happened func() bool) {
 	n.t.Helper()
-	if !must.Within(4*time.Minute, happened) {
-		n.t.Fatalf("did not happen: %s\n%s", what, n.server)
-	}
+	must.Require(n.t, must.Within(4*time.Minute, happened), "did not happen: %s\n%s", what, n.server)
 }

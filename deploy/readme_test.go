@@ -26,9 +26,8 @@ func readReadme(t *testing.T) string {
 
 // TestReadmeIsTwoPages bounds README.md to 1,500 words.
 func TestReadmeIsTwoPages(t *testing.T) {
-	if n := len(strings.Fields(readReadme(t))); n > 1500 {
-		t.Errorf("README.md has %d words, want at most 1,500", n)
-	}
+	n := len(strings.Fields(readReadme(t)))
+	must.Hold(t, n <= 1500, "README.md has %d words, want at most 1,500", n)
 }
 
 // TestReadmeListsEveryEndpoint names an endpoint without a row in the table of README.md.
@@ -98,14 +97,11 @@ func TestWalkOfARequest(t *testing.T) {
 // TestReadmeShowsTheDemosPick compares the answer of /next-race in README.md with the pick that the demo freezes: the
 // forecast of the published model when the grid of that round was known.
 func TestReadmeShowsTheDemosPick(t *testing.T) {
-	if testing.Short() {
-		t.Skip("learns the published model")
-	}
+	must.Long(t, "learns the published model")
 	sample := regexp.MustCompile(`(?s)\{"ok":true,"data":\{"name".*?"generated_at":"[^"]*"\}\}`).FindString(readReadme(t))
 	var got wire.Success[wire.NextRace]
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(sample, "\n     ", "")), &got); err != nil {
-		t.Fatalf("the sample in README.md: %v\n%s", err, sample)
-	}
+	err := json.Unmarshal([]byte(strings.ReplaceAll(sample, "\n     ", "")), &got)
+	must.Require(t, err == nil, "the sample in README.md: %v\n%s", err, sample)
 	a := archivetest.Embedded(t)
 	start := time.Time(got.Data.DateStart)
 	for _, s := range a.Facts().Seasons {

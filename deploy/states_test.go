@@ -54,7 +54,7 @@ func newStates(t *testing.T) *states {
 	s.year.Year = 2024
 	store := memblob.New()
 	l := must.Get(ledger.Open(t.Context(), store, ledger.Simulated, s.now, "test", ""))(t)
-	s.b = &builder.Builder{Store: store, Ledger: l, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler), Facts: s.facts}
+	s.b = &builder.Builder{Store: store, Ledger: l, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler), Facts: s.facts, TitleRuns: 200}
 	log := must.Get(auditlog.Load(t.Context(), store))(t)
 	s.o = &operator.Operator{Store: store, Audit: log, Ledger: l, Facts: s.facts, Observed: s.b.Observed(), Now: func() time.Time { return s.now }}
 	return s
@@ -79,9 +79,8 @@ func (s *states) round(number int) *season.Round { return &s.year.Rounds[number-
 func (s *states) does(at time.Time, a operator.Action) {
 	s.t.Helper()
 	s.now = at
-	if _, err := s.o.Do(s.t.Context(), a, operator.Request{Actor: "operator:test", Reason: "a test", Force: true}); err != nil {
-		s.t.Fatalf("at %s: %v", at, err)
-	}
+	_, err := s.o.Do(s.t.Context(), a, operator.Request{Actor: "operator:test", Reason: "a test", Force: true})
+	must.Require(s.t, err == nil, "at %s: %v", at, err)
 }
 
 // sees sends lines of the running race.
@@ -153,9 +152,8 @@ func answer[T any](s *states, name catalog.Name, query string) (data T, ok bool)
 	}
 	var into struct{ Data *T }
 	into.Data = &data
-	if err := json.Unmarshal(body, &into); err != nil {
-		s.t.Fatalf("%s: %v", name, err)
-	}
+	err := json.Unmarshal(body, &into)
+	must.Require(s.t, err == nil, "%s: %v", name, err)
 	return data, true
 }
 
@@ -218,8 +216,7 @@ func (s *states) cells(state string, key int64) []string {
 	}
 	cell("predictions", "%d, %d; %s", s.season(catalog.Predictions), len(picks), text)
 	next := "404"
-	var countdown wire.Countdown
-	must.Do(s.t, json.Unmarshal(s.body(catalog.NextRace, ""), &countdown))
+	countdown := must.JSON[wire.Countdown](s.t, s.body(catalog.NextRace, ""))
 	nextStart := time.Time{}
 	if len(countdown.Rounds) > 0 {
 		nextStart = time.Time(countdown.Rounds[0].Start)
@@ -453,9 +450,7 @@ func (s *states) is(state string, key int64) {
 // each other. deploy/docs/states.md has the table for readers,
 // and /docs/race-day a drawing.
 func TestStates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: publishes twenty states of a season")
-	}
+	must.Long(t, "publishes twenty states of a season")
 	s := newStates(t)
 	whole := archivetest.Seasons(t, 2024, 2024)
 	for id, d := range whole.Drivers {

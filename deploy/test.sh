@@ -22,7 +22,7 @@ case " $* " in *" -race "*) ;; *) export CGO_ENABLED=0 ;; esac
 # Many tests wait for servers, clocks and browsers, so two packages more than there are cores run at a time.
 tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off '-ldflags=-s -w' -p "$(($(getconf _NPROCESSORS_ONLN) + 2))" "$@"; }
 # The slowest packages start first, and those that mostly wait run beside them.
-slowest='./deploy/gridcast ./deploy/console ./builder/assemble ./deploy/service ./builder ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./snapshots ./builder/ingest ./builder/predict ./scheduler'
+slowest='./deploy/gridcast ./deploy ./deploy/console ./builder/assemble ./deploy/service ./builder ./edge ./edge/limit/redislimit ./snapshots/blob/s3blob ./snapshots ./builder/ingest ./builder/predict ./scheduler'
 packages="$slowest ./..."
 modules='lab kit logcheck'                         # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the

@@ -68,7 +68,6 @@ func TestEdgesCannotWrite(t *testing.T) {
 			rights = append(rights, s.Action...)
 		}
 	}
-	if want := []string{"s3:GetObject", "s3:ListBucket"}; !slices.Equal(rights, want) {
-		t.Errorf("edges may do %v, want %v", rights, want)
-	}
+	want := []string{"s3:GetObject", "s3:ListBucket"}
+	must.Hold(t, slices.Equal(rights, want), "edges may do %v, want %v", rights, want)
 }

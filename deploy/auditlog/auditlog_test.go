@@ -30,9 +30,7 @@ func TestDoAnnouncesTheChange(t *testing.T) {
 	log := load(t, store)
 	change := auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong grid"}
 	must.Do(t, log.Do(t.Context(), change, func() error {
-		if n := len(load(t, store).Entries()); n != 1 {
-			t.Errorf("got %d entries while the change is made, want 1", n)
-		}
+		must.Equal(t, "entries while the change is made", 1, len(load(t, store).Entries()))
 		return nil
 	}))
 	e := load(t, store).Entries()[0]
@@ -80,9 +78,7 @@ func TestWriteThatFails(t *testing.T) {
 			if done {
 				want = 1
 			}
-			if n := len(load(t, store).Entries()); n != want {
-				t.Errorf("got %d entries, want %d", n, want)
-			}
+			must.Equal(t, "entries", want, len(load(t, store).Entries()))
 		})
 	}
 }
@@ -128,9 +124,7 @@ func TestManyWriters(t *testing.T) {
 	for _, e := range load(t, store).Entries() {
 		seen[e.Actor+"/"+e.Subject] = true
 	}
-	if len(seen) != writers*each {
-		t.Errorf("got %d different entries, want %d", len(seen), writers*each)
-	}
+	must.Hold(t, len(seen) == writers*each, "got %d different entries, want %d", len(seen), writers*each)
 }
 
 // three is a log of three entries, the reasons of which are "reason 0" to "reason 2".
@@ -205,9 +199,8 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 			damage := log.Damage()
 			must.Require(t, len(damage) == 1 && damage[0].Key == tt.damaged && (damage[0].SHA256 == "") == tt.unread,
 				"damage: got %v, want one at %s", damage, tt.damaged)
-			if got := len(log.Entries()); got != tt.entries {
-				t.Errorf("%d entries can be read, want %d", got, tt.entries)
-			}
+			got := len(log.Entries())
+			must.Hold(t, got == tt.entries, "%d entries can be read, want %d", got, tt.entries)
 			for i := range 2 {
 				revoked := false
 				c := auditlog.Intent{Actor: "operator:anna", Action: auditlog.RevokeKey, Subject: fmt.Sprint("leaked ", i)}
@@ -261,9 +254,8 @@ func TestRunningLogMeetsDamage(t *testing.T) {
 	must.Do(t, load(t, store).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing))
 	store.Corrupt(key(4), make([]byte, blob.MaxDocument+1))
 	must.Do(t, running.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, nothing))
-	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
-		t.Errorf("damage: got %v, want file 4", got)
-	}
+	got := running.Damage()
+	must.Hold(t, len(got) == 1 && got[0].Key == key(4), "damage: got %v, want file 4", got)
 }
 
 // The log goes on after another process's unreadable file. A store that cannot be read at all is an error.
@@ -283,12 +275,10 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 	bad.Store("all")
 	must.Fail(t, "a store that is down", running.Do(t.Context(), revoke, nothing), down)
 	bad.Store(key(4))
-	if err := running.Do(t.Context(), revoke, nothing); err != nil {
-		t.Fatalf("file 4 is unreadable: %v", err)
-	}
-	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
-		t.Errorf("damage: got %v, want file 4", got)
-	}
+	err := running.Do(t.Context(), revoke, nothing)
+	must.Require(t, err == nil, "file 4 is unreadable: %v", err)
+	got := running.Damage()
+	must.Hold(t, len(got) == 1 && got[0].Key == key(4), "damage: got %v, want file 4", got)
 	if e := running.Entries(); e[len(e)-1].Seq != 6 || e[len(e)-1].Action != auditlog.RevokeKey {
 		t.Errorf("the last entry is %+v, want the revocation behind file 4 and the note of it", e[len(e)-1])
 	}
@@ -312,9 +302,8 @@ func TestTextsArePrintable(t *testing.T) {
 	}
 	fine := auditlog.Intent{Actor: "operator:Jörg", Action: auditlog.Rebuild, Reason: "Überschwemmung & <Schlamm>"}
 	long := errors.New("one\ntwo\x1b " + strings.Repeat("ü", chain.MaxText))
-	if err := log.Do(t.Context(), fine, func() error { return long }); !errors.Is(err, long) {
-		t.Fatalf("got %v", err)
-	}
+	err := log.Do(t.Context(), fine, func() error { return long })
+	must.Require(t, errors.Is(err, long), "got %v", err)
 	entries := load(t, store).Entries()
 	must.Hold(t, len(entries) == 2 && strings.HasPrefix(entries[1].Reason, "one two  ü") && len(entries[1].Reason) <= chain.MaxText,
 		"got %+v, want the change and its failure on one line", entries)
@@ -392,9 +381,8 @@ func TestCrashAtEveryWrite(t *testing.T) {
 // TestLastBackup checks that a backup that failed does not count, and that the one before it does.
 func TestLastBackup(t *testing.T) {
 	log := must.Get(auditlog.Load(t.Context(), memblob.New()))(t)
-	if got := log.LastBackup(); !got.At.IsZero() {
-		t.Errorf("an empty log has the backup %+v", got)
-	}
+	got := log.LastBackup()
+	must.Hold(t, got.At.IsZero(), "an empty log has the backup %+v", got)
 	must.Do(t, log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:good"}, func() error { return nil }))
 	failed := errors.New("no space left")
 	if err := log.Do(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.BackupStore, Subject: "dir:bad"}, func() error { return failed }); !errors.Is(err, failed) {

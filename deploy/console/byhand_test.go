@@ -124,9 +124,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	w.build("start")
 	b := browsertest.Open(t)
 	b.Phone()
-	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#control`)))
+	w.signIn(b)
 	says(t, "by hand on a phone: notices", b.Text("#notices"))
 	open := func(form string) {
 		t.Helper()

@@ -1,8 +1,7 @@
 package console_test
 
 import (
-	"net/http"
-	"net/http/httptest"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,10 +12,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
-	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/must"
@@ -70,7 +67,8 @@ func TestOrderOnAPhone(t *testing.T) {
 	}
 }
 
-// Race control at night: everything that a weekend may need is done with a phone.
+// TestActionsOnAPhone fills in forms of each kind with a phone: with and without a question, with a fault, with a file, and with
+// a secret as the answer. The outcome must appear beside the form.
 func TestActionsOnAPhone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a browser takes half a minute")
@@ -80,47 +78,6 @@ func TestActionsOnAPhone(t *testing.T) {
 	b := browsertest.Open(t)
 	b.Phone()
 	w.signIn(b)
-
-	unfold := func(form string) chromedp.Action[chromedp.Void] {
-		return chromedp.Evaluate[chromedp.Void](
-			`for (let e = document.querySelector("` + form + `").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`)
-	}
-	// do fills in a form that may be folded away, says yes, and waits for the end.
-	do := func(picture, form string, fields ...string) {
-		t.Helper()
-		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)), unfold(form))
-		for i := 0; i < len(fields); i += 2 {
-			selector := form + ` [name=` + fields[i] + `]`
-			b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("` + selector + `").value = ""`))
-			if name := fields[i]; name == "file" || name == "kind" { // a choice, not a text
-				b.Do(chromedp.SendKeys(chromedp.CSS(selector), fields[i+1]))
-			} else {
-				b.Do(browsertest.Type(chromedp.CSS(selector), fields[i+1]))
-			}
-		}
-		b.Look(picture + "-form")
-		b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
-		b.Look(picture + "-asked")
-		// An order of three is refused at first: the rest of the field has no place.
-		b.Do(chromedp.Evaluate[chromedp.Void](`if (!document.querySelector("#ask-refusal").hidden) document.querySelector("#ask-force").click()`))
-		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
-		b.Look(picture + "-done")
-		says(t, "on a phone: "+picture, b.Text("#run-text"))
-	}
-	const lasVegas, qatar = 2024022, 2024023
-	do("postpone", `form[action='/rounds/2024023/postpone']`, "reason", "track works")
-	if r := w.round(qatar); r.State != almanac.Postponed {
-		t.Errorf("after it was postponed the round is in state %v", r.State)
-	}
-	do("reinstate", `form[action='/rounds/2024023/reinstate']`, "reason", "works done")
-	if r := w.round(qatar); r.State != almanac.Scheduled {
-		t.Errorf("after it was reinstated the round is in state %v", r.State)
-	}
-
-	do("calendar", `form[action='/calendar']`, "text", "grand_prix,start\nqatar,2024-12-01T17:00:00Z", "reason", "the organiser wrote")
-	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 17, 0, 0, 0, time.UTC)) {
-		t.Errorf("after the calendar was imported the round starts at %s", r.Start)
-	}
 	organiser := filepath.Join(t.TempDir(), "organiser.ics")
 	must.Do(t, os.WriteFile(organiser, []byte(strings.ReplaceAll(`BEGIN:VCALENDAR
 VERSION:2.0
@@ -133,57 +90,55 @@ DTSTART;TZID=Asia/Qatar:20241201T213000
 END:VEVENT
 END:VCALENDAR
 `, "\n", "\r\n")), 0o600))
-	do("calendar-file", `form[action='/calendar']`, "file", organiser, "reason", "the organiser sent a file")
-	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC)) {
-		t.Errorf("after the file was sent the round starts at %s", r.Start)
+	for _, tt := range []struct {
+		name, form string
+		fields     []string
+		asks       bool
+		state      string // of the panel
+	}{
+		{"move", "/rounds/2024023/move", []string{"start", "2020-01-01T12:00", "reason", "a typing error"}, false, "failed"},
+		{"calendar-file", "/calendar", []string{"file", organiser, "reason", "the organiser sent a file"}, true, "done"},
+		{"prune", "/prune", []string{"keep", "1"}, false, "done"},
+		{"key", "/keys", []string{"client", "Betting House"}, false, "done"},
+		{"webhook-add", "/webhooks", []string{"url", "https://receiver.example/hook", "reason", "contract 7"}, true, "done"},
+	} {
+		form := `form[action='` + tt.form + `']`
+		b.Do(chromedp.Evaluate[chromedp.Void](`for (let e = document.querySelector("` + form + `").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`))
+		for i := 0; i < len(tt.fields); i += 2 {
+			selector := form + ` [name=` + tt.fields[i] + `]`
+			if tt.fields[i] == "file" {
+				b.Do(chromedp.SendKeys(chromedp.CSS(selector), tt.fields[i+1]))
+				continue
+			}
+			b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("%s").value = %q`, selector, tt.fields[i+1])))
+		}
+		b.Look(tt.name + "-form")
+		b.Do(browsertest.Press(chromedp.CSS(form + ` button:not([type=button])`)))
+		if tt.asks {
+			b.Do(browsertest.Visible(chromedp.CSS(`#ask[open]`)))
+			b.Look(tt.name + "-asked")
+			b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)))
+		}
+		b.Do(browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Look(tt.name + "-done")
+		says(t, "on a phone: "+tt.name, b.Text("#run-text"))
+		// A form that is done with may be gone; one with a fault must be there, with the fault beside it.
+		b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
+			const panel = document.getElementById("run"), box = panel.getBoundingClientRect(), form = document.querySelector("%s");
+			if (panel.dataset.state !== %q) throw new Error("the panel is in the state " + panel.dataset.state + ": " + panel.innerText);
+			if (panel.dataset.state === "failed" && !form) throw new Error("the form is gone");
+			if (form && panel.closest("section").parentElement.closest("section") !== form.closest("section")) throw new Error("the panel is not where the form is");
+			if (box.top <= -1 || box.bottom >= innerHeight + 1) throw new Error("the panel is out of sight: from " + box.top + " to " + box.bottom + " of " + innerHeight);
+			if (document.activeElement !== panel) throw new Error("the focus is at " + document.activeElement.outerHTML.slice(0, 200));
+		})()`, form, tt.state)))
+		if tt.name == "key" {
+			secretStays(t, w, b)
+		}
+		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
 	}
-	log := must.Get(auditlog.Load(t.Context(), w.store))(t)
-	if last := log.Entries()[len(log.Entries())-1]; last.Action != auditlog.ImportCalendar || !strings.HasPrefix(last.Subject, "organiser.ics") {
-		t.Errorf("after the file was sent the audit log ends with %+v", last)
-	}
-	do("alias", `form[action='/sources/alias']`, "kind", "a team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so")
-
-	// The source is silent after the race, and an operator enters the result.
-	w.set(w.weekend.StartsAt().Add(70 * time.Minute))
-	w.build("the race is run")
-	do("enter", `form[action='/results/2024022/enter']`, "order", "RUS HAM SAI", "reason", "seen on television")
-	if r := w.round(lasVegas); len(r.Valid()) < 3 || r.Code(r.Valid()[0].Driver) != "RUS" || r.Valid()[0].Points != 25 {
-		t.Errorf("after the result was entered it is %+v", r.Valid())
-	}
-	do("correct", `form[action='/results/2024022/correct']`, "order", "HAM RUS SAI", "reason", "stewards")
-	if r := w.round(lasVegas); r.Code(r.Valid()[0].Driver) != "HAM" || len(r.Record.Revisions) != 2 {
-		t.Errorf("after the correction it is %+v in revision %d", r.Valid()[:3], len(r.Record.Revisions))
-	}
-
-	do("sprint", `form[action='/results/2024021/correct']:has([name=sprint])`, "order", "PIA NOR LEC", "reason", "stewards of the sprint")
-	if r := w.round(2024021); r.Code(r.Sprint()[0].Driver) != "PIA" || r.Sprint()[0].Points != 8 {
-		t.Errorf("after its correction the sprint is %+v", r.Sprint()[:3])
-	}
-
-	document, _ := must.Get2(keys.Load(t.Context(), w.store))(t)
-	do("rotate", `form[action='/keys/`+document.Keys[0].ID+`/rotate']`, "reason", "every year")
-	if got := b.Text("#run .secret"); !strings.HasPrefix(got, keys.Prefix) {
-		t.Errorf("the new key is %q", got)
-	}
-
-	// A webhook: added, tested, paused after failures, resumed, given another secret.
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
-	defer receiver.Close()
-	hook := func() webhook.Hook {
-		t.Helper()
-		hooks, err := webhook.Load(t.Context(), w.store)
-		must.Require(t, err == nil && len(hooks) == 1, "got %+v, %v", hooks, err)
-		return hooks[0]
-	}
-	do("webhook-add", `form[action='/webhooks']`, "url", receiver.URL+"/hook", "reason", "contract 7")
-	if got := b.Text("#run .secret"); !strings.HasPrefix(got, webhook.SecretPrefix) {
-		t.Errorf("the secret is %q", got)
-	}
-	form := func(action string) string { return `form[action='/webhooks/` + hook().ID + `/` + action + `']` }
-	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)), unfold(form("test")), browsertest.Press(chromedp.CSS(form("test")+` button`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
-	says(t, "on a phone: webhook-test", b.Text("#run-text"))
-	b.Look("webhook-tested")
-	do("webhook-pause", form("pause"), "reason", "their maintenance")
+	// A file is not a field of a text, so the server must have read it.
+	must.Show(t, "the audit log", strings.Join(w.audit(), "\n"), "|import_calendar|organiser.ics ")
+	must.Equal(t, "start after the file was sent", time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC), w.round(2024023).Start.UTC())
 	must.Do(t, webhook.Update(t.Context(), w.store, func(hooks *[]webhook.Hook) error {
 		(*hooks)[0].Pause("nothing was taken since 19 November 2026 08:00 UTC, 10 attempts: answered 502", true)
 		return nil
@@ -191,17 +146,7 @@ END:VCALENDAR
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.ScrollIntoView(chromedp.CSS(`#webhooks`)))
 	b.Look("webhook-given-up")
 	b.Picture("webhooks")
-	b.Phone()
 	says(t, "on a phone: notices", b.Text("#notices"))
-	do("webhook-resume", form("resume"), "reason", "it answers again")
-	do("webhook-rotate", form("rotate"), "reason", "every year")
-	if h := hook(); h.Generation != 2 || !h.Paused.IsZero() {
-		t.Errorf("got %+v", h)
-	}
-	do("webhook-remove", form("remove"), "reason", "contract has ended")
-	if hooks, err := webhook.Load(t.Context(), w.store); err != nil || len(hooks) != 0 {
-		t.Errorf("got %+v, %v", hooks, err)
-	}
 }
 
 // On a phone the page of a race Sunday is at most four screens high. Sections with nothing due are folded, and the
@@ -247,14 +192,7 @@ func TestFoldsOnAPhone(t *testing.T) {
 		for _, section := range []string{"keys", "webhooks", "audit", "record"} {
 			must.Hold(t, slices.Contains(closed, section), "%s: the section %s is open, but nothing is due there", state, section)
 		}
-		// The folds within a section follow it in the page.
-		folds := must.Get(strconv.Atoi(b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`)))(t)
-		for range folds {
-			b.Do(browsertest.Press(chromedp.CSS(`.fold:not([open]) > summary`)))
-		}
-		if left := b.Evaluate(`document.querySelectorAll(".fold:not([open])").length`); left != "0" {
-			t.Errorf("%s: the keyboard does not open %s folds", state, left)
-		}
+		b.Do(chromedp.Evaluate[chromedp.Void](`for (const fold of document.querySelectorAll(".fold")) fold.open = true`))
 		narrow := b.Evaluate(missing)
 		must.Hold(t, strings.HasSuffix(narrow, "hidden: "), "%s: on a phone with all folds open: %s", state, narrow)
 		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
@@ -287,9 +225,15 @@ func TestFoldsOnAPhone(t *testing.T) {
 	w.build("settled")
 	look("an older result waits in a race without a pick", "race waiting control")
 
-	// A link opens the section that it names, also a second time.
+	// The keyboard opens each fold. The folds within a section follow it in the page.
 	b.Phone()
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
+	const closed = `document.querySelectorAll(".fold:not([open])").length`
+	for range must.Get(strconv.Atoi(b.Evaluate(closed)))(t) {
+		b.Do(browsertest.Press(chromedp.CSS(`.fold:not([open]) > summary`)))
+	}
+	must.Equal(t, "folds that the keyboard does not open", "0", b.Evaluate(closed))
+	// A link opens the section that it names, also a second time.
 	for range 2 {
 		b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#keys > .fold").open = false`), browsertest.Press(chromedp.CSS(`.places a[href='#keys']`)))
 		b.Await(`document.querySelector("#keys > .fold").open`, "true")
@@ -302,4 +246,26 @@ func TestFoldsOnAPhone(t *testing.T) {
 	if got := b.Text(".release"); got != "gridcast v4.5.6" {
 		t.Errorf("the footer says %q, want the release", got)
 	}
+}
+
+// secretStays has the page take up a new list of keys: the secret beside it, which nobody can read a
+// second time, is selected as before, in the window, and has the focus.
+func secretStays(t *testing.T, w *world, b *browsertest.Browser) {
+	t.Helper()
+	secret := b.Text("#run .secret")
+	must.Hold(t, strings.HasPrefix(secret, keys.Prefix), "the secret is %q", secret)
+	name := "Listed beside " + secret[len(secret)-4:]
+	must.Do(t, keys.Update(t.Context(), w.store, func(d *keys.List) error {
+		_, _, err := d.Create(keys.Request{Name: name, Tier: "trial"}, w.now())
+		return err
+	}))
+	b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(async () => {
+		getSelection().selectAllChildren(document.querySelector("#run .secret"));
+		await refresh();
+		const panel = document.getElementById("run"), box = panel.getBoundingClientRect();
+		if (!document.getElementById("keys").innerText.includes(%q)) throw new Error("the list is the old one");
+		if (getSelection().toString().trim() !== %q) throw new Error("what is selected is " + getSelection());
+		if (document.activeElement !== panel) throw new Error("the focus is at " + document.activeElement.outerHTML.slice(0, 200));
+		if (box.top <= -1 || box.bottom >= innerHeight + 1) throw new Error("the panel is out of sight");
+	})()`, name, secret), chromedp.EvalAwaitPromise))
 }

@@ -60,9 +60,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 
 	b := browsertest.Open(t)
 	b.Phone()
-	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#sources .source`)))
+	w.signIn(b)
 	says(t, "two sources", b.Text("#sources"))
 	says(t, "notices of two sources", b.Text("#notices"))
 	b.Picture("20-sources")

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/live"
-	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/testseason"
@@ -40,21 +38,21 @@ func TestStates(t *testing.T) {
 	b := browsertest.Open(t)
 
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)))
-	b.Picture("01-sign-in")
+	b.Look("01-sign-in")
 	b.Do(
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), "not the token at all"),
 		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`.problem`)),
 	)
 	b.Picture("02-wrong-token")
 	b.Do(browsertest.Type(chromedp.CSS(`input[name=token]`), token), chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
-	b.Picture("03-nothing-published")
+	b.Look("03-nothing-published")
 
 	w.build("start")
 	see := func(state, selector string) {
 		t.Helper()
 		b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`#served`)))
 		says(t, "state "+state, b.Text(selector))
-		b.Picture(state)
+		b.Look(state)
 	}
 	see("04-before-qualifying", "#next")
 	w.set(w.weekend.GridKnownAt())
@@ -98,7 +96,7 @@ func TestStates(t *testing.T) {
 	b.Do(
 		browsertest.Press(`//tr[td/a[.="3"]]//summary`), browsertest.Type(`//tr[td/a[.="3"]]//input`, "wrong result"),
 	)
-	b.Picture("10-about-to-roll-back")
+	b.Look("10-about-to-roll-back")
 	b.Do(browsertest.Press(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), browsertest.Visible(chromedp.CSS(`#ask[open]`)))
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), browsertest.Visible(chromedp.CSS(`#run[data-state=done]`)))
 	see("11-held", "#notices")
@@ -124,6 +122,7 @@ func TestStates(t *testing.T) {
 	sources = append(sources, operator.Source{Name: "jolpica", Detail: "results", Checked: w.now(), Problem: "503 Service Unavailable"})
 	w.set(w.now().Add(10 * 24 * time.Hour))
 	see("14-everything-wrong", "#notices")
+	b.Picture("14-everything-wrong")
 
 	b.Do(chromedp.Navigate(w.console.URL+"/versions/4"), browsertest.Visible(chromedp.CSS(`h1`)))
 	b.Picture("15-what-changed")
@@ -137,33 +136,21 @@ const mostBytes = 150 << 10
 
 // The console's page shows one season, however many the archive has.
 func TestPageIsSmall(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		seasons func(testing.TB) *season.Archive
-		oldest  string
-	}{
-		{"the seasons that come with gridcast", archivetest.Embedded, "2007"},
-		{"all seasons", func(t testing.TB) *season.Archive {
-			a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{}))(t)
-			return a
-		}, "1950"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			stored := archivetest.Put(t, archive.NewStore(w.store), archivetest.Stored(t, tt.seasons(t).Facts()))
-			w.set(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
-			must.Get(testseason.Fresh(t, w.builder.Ledger).Append(t.Context(), w.now(), "test", func(s *ledger.Fold) ([]ledger.Event, error) {
-				keys, err := ledger.AssignKeys(s, stored.Archive.Facts().Seasons)
-				return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
-			}))(t)
-			for path, year := range map[string]string{"/": "2026", "/?season=" + tt.oldest: tt.oldest, "/?season=2024": "2024"} {
-				page := w.asOperator("GET", path, nil, "Accept: text/html").body
-				must.Hold(t, len(page) <= mostBytes, "the page %s has %d bytes, want at most %d", path, len(page), mostBytes)
-				for _, want := range []string{"<h2>Picks of " + year + "</h2>", `<a href="/?season=` + tt.oldest + `#season"`} {
-					must.Equal(t, path+" has "+want, 1, strings.Count(page, want))
-				}
-			}
-		})
+	const oldest = "1950"
+	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{}))(t)
+	w := newWorld(t)
+	stored := archivetest.Put(t, archive.NewStore(w.store), archivetest.Stored(t, a.Facts()))
+	w.set(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
+	must.Get(testseason.Fresh(t, w.builder.Ledger).Append(t.Context(), w.now(), "test", func(s *ledger.Fold) ([]ledger.Event, error) {
+		keys, err := ledger.AssignKeys(s, stored.Archive.Facts().Seasons)
+		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
+	}))(t)
+	for path, year := range map[string]string{"/": "2026", "/?season=" + oldest: oldest, "/?season=2024": "2024"} {
+		page := w.asOperator("GET", path, nil, "Accept: text/html").body
+		must.Hold(t, len(page) <= mostBytes, "the page %s has %d bytes, want at most %d", path, len(page), mostBytes)
+		for _, want := range []string{"<h2>Picks of " + year + "</h2>", `<a href="/?season=` + oldest + `#season"`} {
+			must.Equal(t, path+" has "+want, 1, strings.Count(page, want))
+		}
 	}
 }
 
@@ -192,9 +179,7 @@ func TestSeasonsInABrowser(t *testing.T) {
 	w.set(time.Date(2025, 2, 1, 12, 0, 0, 0, time.UTC))
 	w.build("a winter later")
 	b := browsertest.Open(t)
-	b.Do(chromedp.Navigate(w.console.URL), browsertest.Visible(chromedp.CSS(`input[name=token]`)),
-		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), browsertest.Type(chromedp.CSS(`input[name=token]`), token),
-		chromedp.Submit(chromedp.CSS(`input[name=token]`)), browsertest.Visible(chromedp.CSS(`#served`)))
+	w.signIn(b)
 	if title := b.Text("#season h2"); title != "Picks of 2025" {
 		t.Errorf("the console begins with %q, want the current season", title)
 	}
@@ -213,56 +198,6 @@ func TestSeasonsInABrowser(t *testing.T) {
 	b.Look("31-season-corrected")
 	b.Await(`document.querySelector("#season h2").textContent + document.querySelectorAll("#season .seasons [aria-current]").length`, "Picks of 20241")
 	b.Axe("31-season-corrected")
-}
-
-// TestRaceByHand enters laps of a running race with the form of the page, releases them and ends the race.
-func TestRaceByHand(t *testing.T) {
-	w := newWorld(t)
-	w.build("before qualifying")
-	shows := func(when string) string {
-		page := w.asOperator(http.MethodGet, "/", nil).body
-		says(t, "a race by hand: "+when, race(page))
-		return page
-	}
-	shows("a day before")
-	w.set(w.weekend.GridKnownAt().Add(time.Minute))
-	w.build("the grid is known")
-	w.set(w.weekend.StartsAt().Add(2 * time.Minute))
-	w.build("lights out")
-	if page := shows("lights out"); strings.Count(page, `action="/race/2024022/order"`) == 0 || strings.Count(page, `name="lap" inputmode="numeric" value="1"`) == 0 {
-		t.Error("the page has no form for the first lap")
-	}
-	w.wait("/race/2024022/order", url.Values{"lap": {"1"}, "order": {"RUS, LEC SAI"}, "out": {"GAS"}})
-	shows("after lap 1")
-	w.wait("/race/2024022/order", url.Values{"release": {"yes"}})
-	w.wait("/race/2024022/order", url.Values{"phase": {"over"}})
-	shows("over")
-	if got := strings.Join(w.audit(), "\n"); strings.Count(got, "set_order") != 3 {
-		t.Errorf("the audit log has %q, want three orders", got)
-	}
-}
-
-// TestRaceNamesTheFeed: the page names the age of the last line, and does not ask for orders by hand while a source sends. It
-// says which line waits, and that the source waits while an order by hand counts.
-func TestRaceNamesTheFeed(t *testing.T) {
-	w := newWorld(t)
-	w.set(w.weekend.GridKnownAt().Add(time.Minute))
-	w.build("the grid is known")
-	w.runs(3)
-	w.build("lap 3")
-	w.set(w.now().Add(14 * time.Second))
-	shows := func(when string) {
-		says(t, "a race with a feed: "+when, race(w.asOperator(http.MethodGet, "/race", nil).body))
-	}
-	shows("14 s after a line")
-	log := live.Log{Store: w.store}
-	over := live.Observation{Session: 2024022, At: w.now(), Received: w.now(), Source: "timing", Phase: live.Over}
-	if _, _, err := log.Append(t.Context(), live.Fixture{Laps: 50}, over); !errors.Is(err, live.ErrHeld) {
-		t.Fatalf("over at lap 3: %v, want it held", err)
-	}
-	shows("a line is held")
-	w.wait("/race/2024022/order", url.Values{"lap": {"4"}, "order": {"RUS"}})
-	shows("by hand")
 }
 
 // runs stores the laps of the weekend's race up to one, in the order of its result with another leader every tenth lap.

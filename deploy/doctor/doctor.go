@@ -97,6 +97,7 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 		d.ledger(ctx, d.published(ctx))
 		if c.Role != "edge" {
 			d.documents(ctx)
+			d.sandbox(ctx)
 		}
 		d.sources(ctx)
 		d.keys(ctx, cfg)
@@ -423,6 +424,18 @@ func (d *doctor) documents(ctx context.Context) {
 		}
 		if err != nil {
 			d.failed(document.check, document.fix, err)
+		}
+	}
+}
+
+// sandbox notes a sandbox that no scheduler keeps.
+func (d *doctor) sandbox(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	for info, err := range d.store.List(ctx, snapshots.SandboxFolder+snapshots.PointerKey) {
+		if err == nil && time.Since(info.Modified) > operator.SandboxRests {
+			d.found("sandbox", Note, "gridcast snapshots prune --sandbox --store '"+d.Store+"'   # or start a scheduler with --sandbox",
+				"written last %s: no scheduler keeps it, and its keys get old data", terminal.Ago(time.Now(), info.Modified))
 		}
 	}
 }

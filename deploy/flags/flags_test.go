@@ -66,9 +66,8 @@ func TestUpstreams(t *testing.T) {
 					got = append(got, "(compared)")
 				}
 			}
-			if text := strings.Join(got, " "); err != nil || text != test.want {
-				t.Errorf("got %q, %v; want %q", text, err, test.want)
-			}
+			text := strings.Join(got, " ")
+			must.Hold(t, err == nil && text == test.want, "got %q, %v; want %q", text, err, test.want)
 		})
 	}
 }
@@ -93,9 +92,8 @@ func TestClock(t *testing.T) {
 func TestToken(t *testing.T) {
 	f := flags.Console{OperatorTokenFile: filepath.Join(t.TempDir(), "new", "token")}
 	made := must.Get(f.Token())(t)
-	if again, err := f.Token(); err != nil || again.Value() != made.Value() {
-		t.Errorf("read again: %v, want the same token", err)
-	}
+	again, err := f.Token()
+	must.Hold(t, err == nil && again.Value() == made.Value(), "read again: %v, want the same token", err)
 	if info, err := os.Stat(f.OperatorTokenFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}

@@ -99,8 +99,8 @@ func TestShellsReadTheirLines(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"-c", `source "$0" && complete -p gridcast`}, "zsh": {"-n"}, "fish": {"-n"}} {
 		file := completionFile(t, shell)
 		text := must.Get(os.ReadFile(file))(t)
-		must.Hold(t, strings.Contains(string(text), program) && strings.Contains(string(text), "-l tls-cert -r -F") == (shell == "fish"),
-			"%s: got %s", shell, text)
+		must.Show(t, shell, string(text), program)
+		must.Equal(t, shell+": completes files", shell == "fish", bytes.Contains(text, []byte("-l tls-cert -r -F")))
 		path, err := exec.LookPath(shell)
 		if err != nil {
 			t.Logf("%s is not on this machine: it has not read its lines", shell)

@@ -78,13 +78,15 @@ func contract(t *testing.T, whole demo) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // so that the two wait for the window of a limit together
 			walkContract(t, d)
-			everyVariant(t, d)
+			if name == "edge" { // which serves with the same code
+				everyVariant(t, d)
+			}
 		})
 	}
 }
 
-// walkContract checks every decision of the contract over the network, a row each. Rows that spend a
-// limit come last.
+// walkContract checks the contract over the network: each endpoint, and one decision of each kind about parameters, keys and
+// HTTP. TestExchanges of the edge has all of these. Rows that spend a limit come last.
 func walkContract(t *testing.T, d demo) {
 	c, anonymous := newClient(d.url, d.keys["pro"]), newClient(d.url, "")
 
@@ -115,48 +117,21 @@ func walkContract(t *testing.T, d demo) {
 			must.Hold(t, bytes.Contains(a.body, []byte(`"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}`)), "got %s", a.body)
 		}}},
 
-		{"parameters", "session_key alone looks through all seasons", c, "GET", "/predictions?session_key=2023001", nil, want{status: 200, data: count[wire.PredictionRecord](1)}},
 		{"parameters", "session_key and year both match", c, "GET", "/predictions?session_key=2023001&year=2023", nil, want{status: 200, data: count[wire.PredictionRecord](1)}},
-		{"parameters", "session_key of another year matches nothing", c, "GET", "/predictions?session_key=2023001&year=2024", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
-		{"parameters", "an unknown session_key matches nothing", c, "GET", "/predictions?session_key=9999999999999999", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
-		{"parameters", "a season without picks is empty", c, "GET", "/predictions?year=2007", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
-		{"parameters", "unknown parameters are ignored", c, "GET", "/drivers?_=1700000000&year=1", nil, want{status: 200, data: same(c, "/drivers")}},
-		{"parameters", "order does not matter", c, "GET", "/standings?year=2007&type=constructors", nil, want{status: 200, data: same(c, "/standings?type=constructors&year=2007")}},
 		{"parameters", "a season that is not known", c, "GET", "/calendar?year=1949", nil, want{status: 422, code: wire.BadParam, data: says("year", "1949", "2007, from 2021 to 2025")}},
-		{"parameters", "a year that is none", c, "GET", "/calendar?year=24", nil, want{status: 422, code: wire.BadParam, data: says("year", "24")}},
-		{"parameters", "an empty year", c, "GET", "/calendar?year=", nil, want{status: 422, code: wire.BadParam, data: says("year", "empty")}},
-		{"parameters", "a repeated year", c, "GET", "/calendar?year=2023&year=2023", nil, want{status: 422, code: wire.BadParam, data: says("year", "more than once")}},
-		{"parameters", "a type in upper case", c, "GET", "/standings?type=Drivers", nil, want{status: 422, code: wire.BadParam, data: says("type", "Drivers", "drivers", "constructors")}},
-		{"parameters", "a session_key with a leading zero", c, "GET", "/predictions?session_key=02024001", nil, want{status: 422, code: wire.BadParam, data: says("session_key", "02024001")}},
-		{"parameters", "bad percent-encoding", c, "GET", "/calendar?year=%zz", nil, want{status: 422, code: wire.BadParam, data: says("%zz")}},
 
-		{"keys", "Bearer in any case", anonymous, "GET", "/drivers", http.Header{"Authorization": {"bEaReR " + d.keys["pro"]}}, want{status: 200, data: same(c, "/drivers")}},
 		{"keys", "a wrong Bearer decides over a right X-API-Key", anonymous, "GET", "/drivers", http.Header{"Authorization": {"Bearer x"}, "X-Api-Key": {d.keys["pro"]}}, want{status: 401, code: wire.Unauthorized, header: map[string]string{"WWW-Authenticate": `Bearer realm="gridcast", error="invalid_token"`}}},
-		{"keys", "another scheme is ignored", anonymous, "GET", "/drivers", http.Header{"Authorization": {"Basic eA=="}, "X-Api-Key": {d.keys["pro"]}}, want{status: 200, data: same(c, "/drivers")}},
-		{"keys", "repeated credentials", anonymous, "GET", "/drivers", http.Header{"X-Api-Key": {d.keys["pro"], d.keys["pro"]}}, want{status: 401, code: wire.Unauthorized}},
 		{"keys", "no key", anonymous, "GET", "/drivers", nil, want{status: 401, code: wire.Unauthorized, header: map[string]string{"WWW-Authenticate": `Bearer realm="gridcast"`, "X-RateLimit-Limit": "30", "Cache-Control": "no-store"}}},
-		{"keys", "never in the query string", anonymous, "GET", "/drivers?api_key=" + d.keys["pro"], nil, want{status: 401, code: wire.Unauthorized}},
-		{"keys", "an unknown path without a key is 401, not 404", anonymous, "GET", "/nothing", nil, want{status: 401, code: wire.Unauthorized}},
 
-		{"http", "an unknown path", c, "GET", "/nothing", nil, want{status: 404, code: wire.NotFound}},
-		{"http", "one trailing slash is tolerated", c, "GET", "/drivers/", nil, want{status: 200, data: same(c, "/drivers")}},
-		{"http", "two are not", c, "GET", "/drivers//", nil, want{status: 404, code: wire.NotFound}},
-		{"http", "an encoded path is another path", c, "GET", "/driver%73", nil, want{status: 404, code: wire.NotFound}},
-		{"http", "another method", c, "POST", "/drivers", nil, want{status: 405, code: wire.MethodNotAllowed, header: map[string]string{"Allow": "GET, HEAD, OPTIONS"}}},
 		{"http", "HEAD is GET without a body", c, "HEAD", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"ETag": etag}}},
 		{"http", "preflight needs no key", anonymous, "OPTIONS", "/drivers", http.Header{"Origin": {"https://example.org"}, "Access-Control-Request-Method": {"GET"}}, want{status: 204, header: map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Max-Age": "7200"}}},
 		{"http", "the tag of this content is not modified", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {etag}}, want{status: 304, header: map[string]string{"ETag": etag}}},
-		{"http", "a weak tag in a list", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {`"x", W/` + etag}}, want{status: 304, header: map[string]string{"ETag": etag}}},
-		{"http", "the tag of another coding of it", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {gzipTag}}, want{status: 304, header: map[string]string{"ETag": gzipTag}}},
-		{"http", "any tag", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {"*"}, "Accept-Encoding": {"gzip"}}, want{status: 304, header: map[string]string{"ETag": gzipTag}}},
-		{"http", "another tag", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {`"0"`}}, want{status: 200, header: map[string]string{"ETag": etag}}},
 		{"http", "a season that is over may be cached longer", c, "GET", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"Cache-Control": "private, max-age=300, must-revalidate", "Vary": "Accept-Encoding, Authorization, X-API-Key", "X-Content-Type-Options": "nosniff"}}},
 		{"http", "the current season for half a minute", c, "GET", "/standings", nil, want{status: 200, header: map[string]string{"Cache-Control": "private, max-age=30, must-revalidate"}}},
 		{"http", "the countdown not at all, and it has no tag", c, "GET", "/next-race", http.Header{"Accept-Encoding": {"gzip"}}, want{status: 200, header: map[string]string{"Cache-Control": "no-store", "ETag": "-", "Content-Encoding": "-"}}},
 		{"http", "gzip where it is all that is accepted", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"gzip, br;q=0, zstd;q=0"}}, want{status: 200, header: map[string]string{"Content-Encoding": "gzip", "ETag": gzipTag}, data: decodesTo(c, "/standings?year=2023")}},
 		{"http", "brotli first among equals", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"gzip, zstd, br"}}, want{status: 200, header: map[string]string{"Content-Encoding": "br"}, data: decodesTo(c, "/standings?year=2023")}},
 		{"http", "zstd where it is preferred, of the current season", c, "GET", "/standings", http.Header{"Accept-Encoding": {"br;q=0.5, zstd"}}, want{status: 200, header: map[string]string{"Content-Encoding": "zstd"}, data: decodesTo(c, "/standings")}},
-		{"http", "identity where nothing is said", c, "GET", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"Content-Encoding": "-", "Content-Type": "application/json; charset=utf-8"}}},
 	}
 	for _, row := range rows {
 		t.Run(row.paragraph+": "+row.decision, func(t *testing.T) {
@@ -175,9 +150,8 @@ func walkContract(t *testing.T, d demo) {
 		for _, path := range []string{"/healthz", "/readyz", "/status", "/openapi.json", "/openapi.yaml", "/docs"} {
 			a := anonymous.do(t, "GET", path, nil)
 			must.Hold(t, a.status == 200 && len(a.body) != 0, "GET %s: got status %d and %d bytes, want 200 with a body", path, a.status, len(a.body))
-			if again := anonymous.do(t, "GET", path, nil); again.header.Get("X-Ratelimit-Remaining") != a.header.Get("X-Ratelimit-Remaining") {
-				t.Errorf("GET %s counts: %s remain, then %s", path, a.header.Get("X-Ratelimit-Remaining"), again.header.Get("X-Ratelimit-Remaining"))
-			}
+			again := anonymous.do(t, "GET", path, nil)
+			must.Equal(t, "GET "+path+": X-RateLimit-Remaining, which only a counted answer has", "", a.header.Get("X-Ratelimit-Remaining")+again.header.Get("X-Ratelimit-Remaining"))
 		}
 		if a := anonymous.do(t, "GET", "/status", nil); schemas.ValidateBody("/status", a.body) != nil || !bytes.Contains(a.body, []byte(`"kind":"simulated"`)) {
 			t.Errorf("/status: %v\n%s", schemas.ValidateBody("/status", a.body), a.body)

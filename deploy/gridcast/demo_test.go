@@ -81,10 +81,17 @@ func TestDemoWeekend(t *testing.T) {
 	var frozen *wire.Prediction
 	must.Until(t, "the pick is in /next-race", func() bool {
 		race := next()
+		if race.Name != "Las Vegas Grand Prix" { // a busy machine has looked too late: a published version has it
+			d.eachVersion(t, "next-race", func(_ snapshots.Manifest, body []byte) {
+				if published := data[wire.NextRace](t, answer{body: body}); published.Name == "Las Vegas Grand Prix" {
+					race = published
+				}
+			})
+		}
 		frozen = race.Prediction
 		return race.Name == "Las Vegas Grand Prix" && frozen != nil
 	})
-	must.Until(t, "/next-race moves on at lights out", func() bool { return next().Name == "Qatar Grand Prix" })
+	must.Until(t, "/next-race moves on at lights out", func() bool { return next().Name != "Las Vegas Grand Prix" })
 	must.Until(t, "the calendar knows of lights out", func() bool { s := round().Status; return s == wire.Live || s == wire.AwaitingResult })
 	// The result waits for the visitor, and the banner names the command that verifies it.
 	must.Until(t, "the demo shows the page of results to verify", func() bool { return waitingPage.MatchString(d.output.String()) })
@@ -136,16 +143,16 @@ func TestDemoWeekend(t *testing.T) {
 	attempts := printed[[]webhook.Attempt](t, d.cmd.Dir, "webhooks", "log", hook, "--store", "dir:.var/demo")
 	must.Hold(t, len(attempts) != 0 && !slices.ContainsFunc(attempts, func(a webhook.Attempt) bool { return a.Status/100 != 2 }),
 		"webhooks log: got %+v, want deliveries alone", attempts)
-	states := map[string]int{}
-	for _, h := range printed[[]struct {
-		State string `json:"state"`
-	}](t, d.cmd.Dir, "webhooks", "list", "--store", "dir:.var/demo") {
-		states[h.State]++
-	}
-	must.Hold(t, states["active"] == 1 && states["failing"] == 1,
-		"webhooks list: got the states %v, want one active and one failing", states)
-	must.Hold(t, !strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) && !strings.Contains(d.output.String(), "correct horse"),
-		"the log tells the secret")
+	must.Until(t, "webhooks list has one active and one failing", func() bool { // an attempt without an answer takes its time
+		states := map[string]int{}
+		for _, h := range printed[[]struct {
+			State string `json:"state"`
+		}](t, d.cmd.Dir, "webhooks", "list", "--store", "dir:.var/demo") {
+			states[h.State]++
+		}
+		return states["active"] == 1 && states["failing"] == 1
+	})
+	must.Hide(t, "the log", d.output.String(), strings.TrimPrefix(secret, "whsec_"), "correct horse")
 }
 
 // saysLive checks that the calendar of every version published during the race says live. It reads the
@@ -153,7 +160,24 @@ func TestDemoWeekend(t *testing.T) {
 // claimed are no versions.
 func (d demo) saysLive(t *testing.T, session int64) {
 	t.Helper()
-	store, w, live := d.store(t), replayedWeekend(t), 0
+	w, live := replayedWeekend(t), 0
+	d.eachVersion(t, "calendar/2024", func(m snapshots.Manifest, calendar []byte) {
+		if m.BuiltAt.Before(w.Round.StartsAt()) || !m.BuiltAt.Before(w.Round.ResultKnownAt()) {
+			return
+		}
+		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
+			must.Hold(t, e.SessionKey != session || e.Status == wire.Live,
+				"version %d, built at %s, says %s of the race", m.Version, m.BuiltAt, e.Status)
+		}
+		live++
+	})
+	t.Logf("%d versions were built during the race", live)
+}
+
+// eachVersion hands look the manifest of each published version, and the body of a catalog path in it.
+func (d demo) eachVersion(t *testing.T, path string, look func(m snapshots.Manifest, body []byte)) {
+	t.Helper()
+	store := d.store(t)
 	history, err := snapshots.LoadHistory(t.Context(), store)
 	if err == nil {
 		err = history.Damage
@@ -162,18 +186,9 @@ func (d demo) saysLive(t *testing.T, session int64) {
 	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
 	for _, version := range history.Versions {
 		m := history.Manifests[version]
-		if m.BuiltAt.Before(w.Round.StartsAt()) || !m.BuiltAt.Before(w.Round.ResultKnownAt()) {
-			continue
-		}
-		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == "calendar/2024" })
-		calendar := must.Get(base.Body(t.Context(), m.Entries[i]))(t)
-		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
-			must.Hold(t, e.SessionKey != session || e.Status == wire.Live,
-				"version %d, built at %s, says %s of the race", version, m.BuiltAt, e.Status)
-		}
-		live++
+		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == path })
+		look(m, must.Get(base.Body(t.Context(), m.Entries[i]))(t))
 	}
-	t.Logf("%d versions were built during the race", live)
 }
 
 // TestDemoWithoutVisitor checks that the demo verifies a result by rule, by default ten minutes of real
@@ -198,10 +213,8 @@ func TestDemoWithoutVisitor(t *testing.T) {
 	must.Do(t, d.cmd.Process.Signal(os.Interrupt))
 	err := <-d.ended
 	d.ended <- err // for the end of the test
-	printed := d.output.String()
-	if err != nil || strings.Contains(printed, "\ngridcast: ") || strings.Contains(printed, "level=ERROR") || strings.Contains(printed, "context canceled") {
-		t.Errorf("Ctrl-C ended it with %v:\n%s", err, printed)
-	}
+	must.Succeed(t, "the end by Ctrl-C", err)
+	must.Hide(t, "the output", d.output.String(), "\ngridcast: ", "level=ERROR", "context canceled")
 }
 
 // waitingPage is the address of the page of results to verify, and how long later a result is verified by rule.
@@ -212,16 +225,16 @@ var waitingPage = regexp.MustCompile(`/#waiting (?s:.*) (\w+)\.\n`)
 func TestSwapsUnderLoad(t *testing.T) {
 	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
 	store := inDirectory(t)
-	store.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024))
+	store.build(t, "2024-11-24T05:00:00Z", "--archive", lateSeason(t))
 	created := manyKeys(t, store, keyCount)
 	edge := startServer(t, t.TempDir(), "edge", "--store", store.name, "--now", "2024-11-24T05:00:00Z")
 	clients := make([]*client, keyCount)
 	for i, key := range created {
 		clients[i] = newClient(edge.url, key)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
 	var group sync.WaitGroup
-	var swaps atomic.Int64
+	var swaps, versions atomic.Int64
 	group.Go(func() {
 		for tick := time.NewTicker(100 * time.Millisecond); ; {
 			select {
@@ -240,23 +253,23 @@ func TestSwapsUnderLoad(t *testing.T) {
 	var load sync.WaitGroup
 	for w := range workers {
 		load.Go(func() {
-			for n := sent.Add(1); (n <= requests || swaps.Load() < minSwaps) && !t.Failed(); n = sent.Add(1) {
+			for n := sent.Add(1); (n <= requests || swaps.Load() < minSwaps || versions.Load() < 3 && ctx.Err() == nil) && !t.Failed(); n = sent.Add(1) {
 				a := clients[int(n)%keyCount].do(t, http.MethodGet, "/api/v1/standings?year=2024", nil)
 				sum := sha256.Sum256(a.body)
 				if tag := a.header.Get("ETag"); a.status != http.StatusOK || tag != `"`+hex.EncodeToString(sum[:])[:32]+`"` {
 					t.Errorf("request %d of worker %d: status %d, tag %s of a body with hash %x", n, w, a.status, tag, sum)
 				}
-				seen.Store(sum, true)
+				if _, again := seen.LoadOrStore(sum, true); !again {
+					versions.Add(1)
+				}
 			}
 		})
 	}
 	load.Wait()
 	stop()
 	group.Wait()
-	versions := 0
-	seen.Range(func(any, any) bool { versions++; return true })
-	t.Logf("%d requests during %d swaps saw %d versions", sent.Load(), swaps.Load(), versions)
-	must.Hold(t, versions >= 3, "the load saw only %d versions: nothing was swapped under it", versions)
+	t.Logf("%d requests during %d swaps saw %d versions", sent.Load(), swaps.Load(), versions.Load())
+	must.Hold(t, versions.Load() >= 3, "the load saw only %d versions: nothing was swapped under it", versions.Load())
 }
 
 var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)

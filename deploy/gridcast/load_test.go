@@ -287,7 +287,7 @@ func (s storage) attempt(t *testing.T, at time.Time, m moment) attempted {
 	builder := exec.Command(binary(t), "build", "--store", s.name, "--model", "grid-frequency",
 		"--auto-verify-after", "30m", "--now", at.Format(time.RFC3339))
 	builder.Dir = t.TempDir()
-	var output lockedBuffer
+	var output must.Buffer
 	builder.Stdout, builder.Stderr = &output, &output
 	must.Do(t, builder.Start())
 	ended := make(chan struct{})
@@ -411,7 +411,7 @@ func (s storage) unneeded(t *testing.T) []string {
 // TestDrain stops the real binary under a thousand busy connections.
 func TestDrain(t *testing.T) {
 	s := inDirectory(t)
-	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024))
+	s.build(t, "2024-11-24T05:00:00Z", "--archive", lateSeason(t))
 	key := manyKeys(t, s, 1)[0]
 	admin := porttest.Address(t)
 	drain(t, startServer(t, t.TempDir(), "edge", "--store", s.name, "--now", "2024-11-24T05:00:00Z",

@@ -47,7 +47,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	}
 	server := s3test.Versity(t)
 	s := onServer(t, server)
-	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024))
+	s.build(t, "2024-11-24T05:00:00Z", "--archive", lateSeason(t))
 	dir := t.TempDir()
 	startEdge := func(cache string) *process {
 		return startServer(t, dir, "edge", "--store", s.name, "--cache-dir", cache, "--now", "2024-11-24T05:00:00Z")
@@ -237,13 +237,13 @@ func TestStoreNotMounted(t *testing.T) {
 	misspelt := slices.Clone(serve)
 	misspelt[2] = "dir:stroe"
 	p = startServer(t, dir, misspelt...)
-	p.await(t, func() bool { return p.answers("/readyz") && p.says("is the name of the store right?", notBuilt) })
+	p.await(t, func() bool { return p.answers("/readyz") && p.output.Says("is the name of the store right?", notBuilt) })
 	p.end(t)
 	if err := os.Mkdir(filepath.Join(dir, "stroe"), 0o700); err != nil { // there, but another folder
 		t.Fatal(err)
 	}
 	p = startServer(t, dir, misspelt...)
-	p.await(t, func() bool { return p.answers("/readyz") && p.says(notBuilt) })
+	p.await(t, func() bool { return p.answers("/readyz") && p.output.Says(notBuilt) })
 	p.end(t)
 	startServer(t, dir, "edge", "--store", "dir:stroe", "--cache-dir", "cache").end(t)
 	if entries, err := os.ReadDir(filepath.Join(dir, "stroe")); err != nil || len(entries) > 0 {
@@ -256,7 +256,9 @@ func TestStoreNotMounted(t *testing.T) {
 
 	startServer(t, dir, "edge", "--store", "dir:store", "--cache-dir", "cache").end(t)
 	p = startServer(t, dir, serve...)
-	p.await(t, func() bool { return p.says(notBuilt, "is the disk mounted? gridcast store restore, or --new-store") })
+	p.await(t, func() bool {
+		return p.output.Says(notBuilt, "is the disk mounted? gridcast store restore, or --new-store")
+	})
 	if _, err := os.Stat(store); err == nil {
 		t.Fatal("the service made a new store")
 	}
@@ -276,7 +278,7 @@ func TestStoreNotMounted(t *testing.T) {
 	must.Do(t, os.Rename(store, gone))
 	must.Do(t, os.Mkdir(store, 0o700))
 	p = startServer(t, dir, serve...)
-	p.await(t, func() bool { return p.says(notBuilt) })
+	p.await(t, func() bool { return p.output.Says(notBuilt) })
 	must.Fail(t, "the service opened a new ledger", must.Err(os.Stat(filepath.Join(store, "ledger"))))
 	p.end(t)
 	restore := exec.Command(binary(t), "store", "restore", "backup", "--store", "dir:store", "--cache-dir", "cache", "--by", "anna", "--yes")
@@ -316,13 +318,19 @@ func TestSchedulerTakesOver(t *testing.T) {
 	dir := h.scheduler.cmd.Dir
 	startScheduler(t, dir, "--store", "dir:store", "--race-clock", race.String(), "--model", "grid-frequency")
 
-	h.await(t, "the pick is frozen", func(c *client) bool { return data[wire.NextRace](t, c.get(t, "/next-race")).Prediction != nil })
+	h.await(t, "the pick is frozen", func(c *client) bool {
+		a := c.do(t, http.MethodGet, "/api/v1/predictions?session_key="+terminal.Number(session), nil)
+		return a.status == http.StatusOK && len(data[[]wire.PredictionRecord](t, a)) == 1
+	})
 	// On a busy machine the rebuild may have ended before the kill: then another scheduler is started, and
 	// asked again.
 	for !h.killWhileRendering(t) {
 		h.scheduler = startScheduler(t, dir, "--store", "dir:store", "--race-clock", race.String(), "--model", "grid-frequency")
 	}
-	h.await(t, "the other scheduler publishes lights out", func(c *client) bool { return entry(t, c, session).Status == wire.Live })
+	h.await(t, "the other scheduler publishes lights out", func(c *client) bool { // and perhaps more, until the last kill succeeds
+		s := entry(t, c, session).Status
+		return s == wire.Live || s == wire.AwaitingResult
+	})
 
 	var events []ledger.Event
 	must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "ledger", "list", "--json", "--session", terminal.Number(session), "--store", "dir:store")), &events))
@@ -377,7 +385,7 @@ func TestTimer(t *testing.T) {
 	instant := must.Get(time.Parse(time.RFC3339, now))(t)
 	f1db := codehosttest.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
 	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
-	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2024, 2024)}, store...)...)
+	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", lateSeason(t)}, store...)...)
 	must.Show(t, "the output of a build, for title odds,", gridcast(t, dir, append([]string{"build"}, store...)...), "gridcast build --all")
 	gridcast(t, dir, append([]string{"build", "--all"}, store...)...)
 	must.Show(t, "a second run without new facts", gridcast(t, dir, append([]string{"build", "--all"}, store...)...), "up to date")

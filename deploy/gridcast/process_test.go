@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,27 +35,9 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	url    string // http://host:port of the API
-	output lockedBuffer
+	output must.Buffer
 	ended  chan error // the error of the ended process, or nil
 	killed bool       // by the test
-}
-
-// lockedBuffer collects the output of a process while a test reads it.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // startServer starts a serving command of the real binary in dir and waits until it is ready.
@@ -126,12 +106,6 @@ func beginProgram(t testing.TB, program, dir, url string, args []string, variabl
 		}
 	})
 	return p
-}
-
-// says reports whether the process has printed every text.
-func (p *process) says(texts ...string) bool {
-	printed := p.output.String()
-	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(printed, text) })
 }
 
 // answers says whether a GET of the path succeeds.
@@ -292,6 +266,9 @@ func TestMain(m *testing.M) {
 	case sessionName:
 		session()
 		return
+	case laterRelease:
+		version = laterRelease
+		main()
 	case "gridcast":
 		main()
 	}
@@ -359,29 +336,11 @@ func TestBinarySize(t *testing.T) {
 	}
 }
 
-// asMakeBuild are the flags of make build. What tests compile with them has its packages in the cache.
-var asMakeBuild = []string{"-trimpath", "-ldflags", "-s -w"}
-
-// built is the real binary.
-var built = sync.OnceValues(func() (string, error) {
-	path, err := filepath.Abs("../../.var/test/gridcast")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", slices.Concat([]string{"build"}, asMakeBuild, []string{"-o", path, "."})...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	output, err := build.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
-	}
-	return path, nil
-})
-
 // binary returns the path of the real binary, which is built once.
 func binary(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs the real binary")
 	}
-	return must.Get(built())(t)
+	return must.Get(must.Binary())(t)
 }

@@ -267,7 +267,7 @@ func edgeWaits(t *testing.T, variable, store, says string) {
 	t.Helper()
 	address := porttest.Address(t)
 	edge := begin(t, t.TempDir(), "http://"+address, []string{"edge", "--store", store, "--listen", address}, variable)
-	edge.await(t, func() bool { return edge.says(says) })
+	edge.await(t, func() bool { return edge.output.Says(says) })
 	edge.await(t, func() bool { return edge.answers("/healthz") })
 	must.Hold(t, !edge.answers("/readyz"), "an edge without data is ready")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gridcast/builder/proof"
 	"gridcast/deploy/flags"
@@ -24,7 +23,7 @@ type snapshotCmds struct {
 	Reproduce snapshotsReproduceCmd                                                      `cmd:"" help:"Make the documents of a version again from the store, and compare them."`
 	Repair    snapshotsRepairCmd                                                         `cmd:"" help:"Read every file of the current version, and write damaged ones again."`
 	Rollback  actionCmd[flags.StorageWith[flags.Signing], operator.Rollback, rolledBack] `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
-	Prune     snapshotsPruneCmd                                                          `cmd:"" help:"Remove old versions, and objects that no version needs."`
+	Prune     snapshotsPruneCmd                                                          `cmd:"" help:"Remove old versions, and objects that no version needs, or the sandbox."`
 }
 
 type snapshotsListCmd struct{ flags.Storage }
@@ -210,26 +209,26 @@ type snapshotsPruneCmd struct {
 }
 
 func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	if c.Do.Keep < 1 {
+	if c.Do.Keep < 1 && !c.Do.Sandbox {
 		return terminal.Usagef("--keep %d: must be at least 1", c.Do.Keep)
 	}
 	if !c.DryRun {
 		return c.apply(ctx, s, func(s *terminal.Streams, answer operator.Answer) {
-			printPruned(s, answer.Record.(snapshots.Pruned), "removed", false)
+			printPruned(s, answer.Record.(snapshots.Pruned), answer.Text, false)
 		})
 	}
 	store, err := c.Opener.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
-	pruned, err := snapshots.Prune(ctx, store, c.Do.Keep, time.Now(), true)
+	pruned, err := c.Do.Run(ctx, store, true)
 	if err == nil {
-		printPruned(s, pruned, "would be removed", true)
+		printPruned(s, pruned, c.Do.Summary(pruned, "would be removed"), true)
 	}
 	return err
 }
 
-func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryRun bool) {
+func printPruned(s *terminal.Streams, pruned snapshots.Pruned, summary string, dryRun bool) {
 	if s.PrintedJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun}) {
 		return
 	}
@@ -238,5 +237,5 @@ func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryR
 			return []any{o.Key, o.Size, terminal.Time(o.Modified)}
 		}))
 	}
-	s.Printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
+	s.Printf("%s\n", summary)
 }

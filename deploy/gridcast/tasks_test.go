@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -88,6 +89,7 @@ func runTasks(t *testing.T, d demo) {
 		b.Await(`/^Of \d+ picks that were frozen before their race, [\d.]+ % won \(95 % interval: [\d.]+ to [\d.]+\)\. The car on pole won [\d.]+ %\.$/.test(document.getElementById("record").textContent)`, "true")
 		taskPage(t, b, "who-wins")
 	})
+	var env []string // of the programs
 	shell := func(t *testing.T, dir, file, command string, args ...string) string {
 		t.Helper()
 		for _, s := range append(docs.Database(), docs.Settle()) {
@@ -97,7 +99,7 @@ func runTasks(t *testing.T, d demo) {
 			t.Skipf("%s does not run: no %s on this machine", file, command)
 		}
 		cmd := exec.Command(command, append(args, file)...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GRIDCAST_URL="+d.url, "GRIDCAST_KEY="+d.keys["pro"])
+		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "GRIDCAST_URL="+d.url, "GRIDCAST_KEY="+d.keys["pro"]), env...)
 		printed, err := cmd.CombinedOutput()
 		must.Require(t, err == nil, "%s: %v:\n%s", file, err, printed)
 		return string(printed)
@@ -108,27 +110,20 @@ func runTasks(t *testing.T, d demo) {
 	t.Run("database", func(t *testing.T) {
 		dir := t.TempDir()
 		shell(t, dir, "seasons.sh", "sh")
-		printed := func() map[string]string { // of each program that understands the question
-			all := map[string]string{}
-			if _, err := exec.LookPath("duckdb"); err == nil {
-				all["duckdb"] = shell(t, dir, "duckdb.sh", "sh")
-			} else {
-				t.Log("duckdb.sh does not run: no duckdb on this machine; sqlite3 answers wins.sql from the same files")
+		t.Run("duckdb", func(t *testing.T) {
+			env = duckdb(t)
+			golden.File(t, "../../schemas/docs/samples/wins.txt", shell(t, dir, "duckdb.sh", "sh"))
+			must.Do(t, os.WriteFile(filepath.Join(dir, "types.sql"), []byte(typesOfColumns), 0o600))
+			got := shell(t, dir, "types.sql", "sh", "-c", `duckdb -csv f1.duckdb <"$0"`)
+			must.Equal(t, "types of the columns, as columns.csv has them", "said,made\ninstant,TIMESTAMP WITH TIME ZONE\ninteger,BIGINT\nintegers,VARCHAR\nnumber,DOUBLE\nnumbers,VARCHAR\ntext,DATE\ntext,VARCHAR\ntexts,VARCHAR\ntrue or false,BOOLEAN\n", got)
+		})
+		t.Run("sqlite3", func(t *testing.T) {
+			if _, err := exec.LookPath("sqlite3"); err != nil {
+				t.Skip("wins.sql does not run in SQLite: no sqlite3 on this machine")
 			}
-			if _, err := exec.LookPath("sqlite3"); err == nil {
-				_ = os.Remove(filepath.Join(dir, "f1.sqlite"))
-				must.Do(t, os.WriteFile(filepath.Join(dir, "load.sh"), []byte(loadSQLite), 0o600))
-				all["sqlite3"] = shell(t, dir, "load.sh", "sh")
-			}
-			return all
-		}
-		first := printed()
-		if len(first) == 0 {
-			t.Skip("wins.sql does not run: neither duckdb nor sqlite3 is on this machine")
-		}
-		for program, text := range first {
-			t.Run(program, func(t *testing.T) { golden.File(t, "../../schemas/docs/samples/wins.txt", text) })
-		}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "load.sh"), []byte(loadSQLite), 0o600))
+			golden.File(t, "../../schemas/docs/samples/wins.txt", shell(t, dir, "load.sh", "sh"))
+		})
 		// A run fetches a season only if it has changed: not this one, once the service has made its last file, but one with
 		// another tag.
 		written := func(file string) time.Time { return must.Get(os.Stat(filepath.Join(dir, file)))(t).ModTime() }
@@ -143,6 +138,29 @@ func runTasks(t *testing.T, d demo) {
 		must.Hold(t, written("season-2022.zip").After(before), "the season 2022 was not fetched, though the service has one with another tag")
 	})
 }
+
+// duckdb returns variables with which programs find duckdb: the installed one, or else a program of the same name that uses the
+// library of npm.
+func duckdb(t *testing.T) (env []string) {
+	t.Helper()
+	if _, err := exec.LookPath("duckdb"); err == nil {
+		return nil
+	}
+	modules := must.Get(filepath.Abs("../../.var/node/node_modules"))(t)
+	_, noNode := exec.LookPath("node")
+	if _, err := os.Stat(filepath.Join(modules, "@duckdb/node-api")); err != nil || noNode != nil {
+		t.Skip("duckdb.sh does not run: neither duckdb nor its library is on this machine; deploy/tools/npm.sh installs the library")
+	}
+	bin := t.TempDir()
+	program := fmt.Sprintf("#!/bin/sh\nexec node '%s' \"$@\"\n", must.Get(filepath.Abs("../tools/duckdb.mjs"))(t))
+	must.Do(t, os.WriteFile(filepath.Join(bin, "duckdb"), []byte(program), 0o700))
+	return []string{"GRIDCAST_NODE_MODULES=" + modules, "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")}
+}
+
+// typesOfColumns lists the types that columns.csv names, with the types of these columns in the database.
+const typesOfColumns = `SELECT DISTINCT c.type AS said, i.data_type AS made
+FROM information_schema.columns i JOIN columns c ON c.file = i.table_name || '.csv' AND c."column" = i.column_name ORDER BY ALL;
+`
 
 // loadSQLite does in SQLite what duckdb.sh does, for the table of wins.sql.
 const loadSQLite = `for folder in gridcast-*; do

@@ -113,7 +113,7 @@ func runVerifiers(t *testing.T, secret string, h heard) {
 			dir := t.TempDir()
 			must.Do(t, os.WriteFile(filepath.Join(dir, s.File), []byte(s.Text), 0o600))
 			if s.Language == "Go" { // compiled once
-				build := exec.Command("go", slices.Concat([]string{"build"}, asMakeBuild, []string{"-o", "verify", s.File})...)
+				build := exec.Command("go", slices.Concat([]string{"build"}, must.Flags, []string{"-o", "verify", s.File})...)
 				build.Dir, build.Env = dir, append(os.Environ(), "GOFLAGS=")
 				if out, err := build.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)

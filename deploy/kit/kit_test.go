@@ -284,7 +284,7 @@ func demonstration(t *testing.T, program string) (url, key string) {
 		printed.Close()
 	})
 	told := regexp.MustCompile(`(?s)gridcast serves (\S+).*\n  pro +\d+  (\S+)`)
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if m := told.FindSubmatch(read(t, folder, "log")); m != nil {
 			return string(m[1]), string(m[2])
 		}

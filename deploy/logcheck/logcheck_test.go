@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -36,6 +35,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/tiles"
 	"gridcast/deploy/must"
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/notes"
 )
 
@@ -229,9 +229,7 @@ func fetch(t *testing.T, address, key string) []byte {
 // serve starts an edge, and returns its address when it is ready.
 func serve(t *testing.T, folder, binary string) string {
 	t.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := porttest.Address(t)
 	edge := exec.CommandContext(t.Context(), binary, "edge", "--store", "dir:store", "--listen", address, "--now", "2025-01-01T00:00:00Z")
 	edge.Dir = folder
 	must.Do(t, edge.Start())

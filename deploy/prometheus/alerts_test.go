@@ -76,9 +76,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 
 // TestRules has Prometheus itself evaluate the rules over the series of their tests.
 func TestRules(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: runs every rule")
-	}
+	must.Long(t, "runs every rule")
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("no promtool on this machine (Debian's package prometheus has it): the rules are not evaluated")

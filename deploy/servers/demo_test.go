@@ -98,9 +98,8 @@ func takes(t *testing.T, seen []live.Observation) {
 	log := live.Log{Store: memblob.New()}
 	for _, o := range seen {
 		o.Received = o.At
-		if _, news, err := log.Append(t.Context(), live.Fixture{}, o); err != nil || !news {
-			t.Fatalf("lap %d: news %t, %v", o.Lap, news, err)
-		}
+		_, news, err := log.Append(t.Context(), live.Fixture{}, o)
+		must.Require(t, err == nil && news, "lap %d: news %t, %v", o.Lap, news, err)
 	}
 }
 

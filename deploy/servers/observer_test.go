@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,28 +89,10 @@ func TestGuessingTheLiveToken(t *testing.T) {
 	})
 }
 
-// lockedBuffer may be written and read at the same time.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) count(text string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Count(b.text.String(), text)
-}
-
 // TestTokensFollowTheirFiles replaces the tokens of a running port in the ways of editors and of Kubernetes. A file without
 // a usable token changes nothing, and the log says so once.
 func TestTokensFollowTheirFiles(t *testing.T) {
-	var log lockedBuffer
+	var log must.Buffer
 	s := terminal.New(&log, &log)
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	dir := t.TempDir()
@@ -163,12 +143,12 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 		func(file string) error { return os.WriteFile(file, []byte("too short"), 0o600) }, // the fault goes on: nothing is said again
 		os.Remove,
 	} {
-		before := log.count(refused)
+		before := strings.Count(log.String(), refused)
 		must.Do(t, bad(f.OperatorTokenFile))
 		must.Do(t, bad(f.LiveTokenFile))
 		if i == 0 {
-			must.Until(t, "emptied files", func() bool { return log.count(refused) == 2 })
-		} else if n := log.count(refused); n != before {
+			must.Until(t, "emptied files", func() bool { return strings.Count(log.String(), refused) == 2 })
+		} else if n := strings.Count(log.String(), refused); n != before {
 			t.Errorf("one fault is said %d times", n)
 		}
 		must.Hold(t, accepts("the third token of all"), "the last good token is refused")
@@ -176,7 +156,7 @@ func TestTokensFollowTheirFiles(t *testing.T) {
 	write("..2", "the fourth token of all\n")
 	must.Until(t, "files that are good again", func() bool { return accepts("the fourth token of all") })
 	must.Do(t, os.Truncate(f.LiveTokenFile, 0))
-	must.Until(t, "an emptied file, later", func() bool { return log.count(refused) == 3 })
+	must.Until(t, "an emptied file, later", func() bool { return strings.Count(log.String(), refused) == 3 })
 }
 
 // TestNotifyStarted: systemd hears that a server is ready once it has a version. Without one it hears that before it would
@@ -202,13 +182,11 @@ func TestNotifyStarted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			notifyStarted(t.Context(), test.started, slog.New(slog.DiscardHandler))
-			if took := time.Since(began); took != test.after || took >= 90*time.Second {
-				t.Errorf("%s: systemd is told after %v, want %v", test.name, took, test.after)
-			}
+			took := time.Since(began)
+			must.Hold(t, took == test.after && took < 90*time.Second, "%s: systemd is told after %v, want %v", test.name, took, test.after)
 		})
-		if got := heard(); got != "READY=1" {
-			t.Errorf("%s: systemd heard %q", test.name, got)
-		}
+		got := heard()
+		must.Hold(t, got == "READY=1", "%s: systemd heard %q", test.name, got)
 		if got := heard(); got != "STOPPING=1" {
 			t.Errorf("%s: at the end of the context systemd heard %q", test.name, got)
 		}
@@ -244,9 +222,7 @@ func TestReturnMemory(t *testing.T) {
 			{"little garbage", muchGarbage / 2, time.Minute, 0},
 		} {
 			held = make([]byte, test.allocated)
-			if got := collections(test.after); got != test.want {
-				t.Errorf("%s: got %d collections, want %d", test.name, got, test.want)
-			}
+			must.Equal(t, test.name+": collections", test.want, collections(test.after))
 		}
 	})
 }

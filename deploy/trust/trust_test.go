@@ -52,16 +52,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("GRIDCAST_TRUST"); path != "" {
 		return path, nil
 	}
-	folder, err := os.MkdirTemp("", "trust")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(folder, "gridcast")
-	out, err := exec.Command("go", "build", "-o", path, "gridcast/deploy/gridcast").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return path, err
+	return must.Binary()
 })
 
 // facts is the archive of one season. TestMatrix makes it, because that takes a test.
@@ -105,38 +96,25 @@ type world struct {
 	clock     string // --now of the processes; empty: now
 	processes map[string]*exec.Cmd
 	limit     string // of shell for the next process, such as ulimit -n 20
-	logs      logs
+	logs      must.Buffer
+	client    http.Client // of the reader
 
 	environment []string // credentials
 	storage     *storage
 	redis       *redis
 }
 
-// logs collects what the processes print.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// said returns the first distinct message that warns an operator.
-func (l *logs) said() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if found := regexp.MustCompile(`level=(?:ERROR|WARN) msg="?([^"\n]*)`).FindSubmatch(l.text.Bytes()); found != nil {
-		message, _, _ := strings.Cut(string(found[1]), ": ") // an error may name a folder of this machine
+// warned returns the first distinct message of the processes that warns an operator.
+func (w *world) warned() string {
+	if found := regexp.MustCompile(`level=(?:ERROR|WARN) msg="?([^"\n]*)`).FindStringSubmatch(w.logs.String()); found != nil {
+		message, _, _ := strings.Cut(found[1], ": ") // an error may name a folder of this machine
 		return "log: " + message
 	}
 	return ""
 }
 
 // run runs a command to its end.
-func (w *world) run(args ...string) (string, error) { return w.runFor(time.Minute, args...) }
+func (w *world) run(args ...string) (string, error) { return w.runFor(4*time.Minute, args...) }
 
 // runFor is run that ends the command after a time.
 func (w *world) runFor(limit time.Duration, args ...string) (string, error) {
@@ -179,7 +157,7 @@ func (w *world) startScheduler() {
 }
 
 func (w *world) edgeFlags() []string {
-	return append([]string{"--listen", w.api, "--admin-listen", w.admin, "--cache-dir", "cache", "--trust", w.text("version.pub"), "--trust-keys", w.text("keys.pub")}, w.more...)
+	return append([]string{"--listen", w.api, "--admin-listen", w.admin, "--tiers", "pro=60000", "--cache-dir", "cache", "--trust", w.text("version.pub"), "--trust-keys", w.text("keys.pub")}, w.more...)
 }
 
 func (w *world) startEdge() {
@@ -207,13 +185,11 @@ func (w *world) version() int64 {
 	return body.Data.Version
 }
 
-var client = &http.Client{Timeout: 2 * time.Second}
-
 // ask returns the data of the standings; an error if the edge gives no answer.
 func (w *world) ask(api string) (string, error) {
 	request, _ := http.NewRequest(http.MethodGet, "http://"+api+"/api/v1/standings", nil)
 	request.Header.Set("X-API-Key", w.key)
-	answer, err := client.Do(request)
+	answer, err := w.client.Do(request)
 	if err != nil {
 		return "", err
 	}
@@ -341,9 +317,8 @@ func disk(folder string, locked bool) func(w *world) func() {
 			mount(w.t, "", path, syscall.MS_REMOUNT|syscall.MS_RDONLY)
 			return func() { mount(w.t, "", path, syscall.MS_REMOUNT) }
 		}
-		if err := os.WriteFile(filler, make([]byte, 64<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-			w.t.Fatalf("the disk is not full: %v", err)
-		}
+		err := os.WriteFile(filler, make([]byte, 64<<20), 0o600)
+		must.Require(w.t, errors.Is(err, syscall.ENOSPC), "the disk is not full: %v", err)
 		return func() { _ = os.Remove(filler) }
 	}
 }
@@ -487,15 +462,15 @@ func (c cell) run(t *testing.T) outcome {
 			w.signal(name, os.Kill)
 		}
 		if t.Failed() {
-			t.Logf("the processes printed:\n%s", w.logs.text.String())
+			t.Logf("the processes printed:\n%s", w.logs.String())
 		}
 	})
-	w.await("the first version is served", time.Minute, func() bool { _, err := w.ask(w.api); return err == nil && w.version() > 0 })
-	w.await("the scheduler signs that it is current", time.Minute, func() bool {
+	must.Until(t, "the first version is served", func() bool { _, err := w.ask(w.api); return err == nil && w.version() > 0 })
+	must.Until(t, "the scheduler signs that it is current", func() bool {
 		return c.s3 || len(glob(w.dir, "store/fresh.note")) > 0
 	})
 	before := w.version()
-	w.await("the builds of the start are done", time.Minute, func() bool {
+	must.Until(t, "the builds of the start are done", func() bool {
 		was := before
 		time.Sleep(1500 * time.Millisecond)
 		before = w.version()
@@ -539,7 +514,7 @@ func (c cell) run(t *testing.T) outcome {
 			t.Logf("the last command: %v", last)
 		}
 	})
-	w.await("a change reaches the readers", 90*time.Second, func() bool {
+	must.Until(t, "a change reaches the readers", func() bool {
 		_, last = w.run(change(w)...) // refused if it was done while the fault lasted
 		wait := 20 * time.Second
 		if last != nil {
@@ -548,9 +523,9 @@ func (c cell) run(t *testing.T) outcome {
 		return must.Within(wait, func() bool { return w.version() > before })
 	})
 	seconds := time.Since(healthy).Seconds()
-	r.stop() // before the wait, because the reader's key has a limit
+	r.stop()
 	if c.heals != "" {
-		w.await("doctor finds "+c.heals+" well", time.Minute, func() bool {
+		must.Until(t, "doctor finds "+c.heals+" well", func() bool {
 			time.Sleep(time.Second)
 			last = nil
 			out, _ := w.examine()
@@ -562,24 +537,22 @@ func (c cell) run(t *testing.T) outcome {
 	if c.subject == "directory" { // a new edge starts from the store alone
 		api := porttest.Address(t)
 		w.start("second", "edge", "--store", w.store, "--now", now, "--listen", api, "--admin-listen", "127.0.0.1:0", "--cache-dir", "second", "--trust", w.text("version.pub"), "--trust-keys", w.text("keys.pub"))
-		w.await("a new edge starts from the store", 30*time.Second, func() bool { _, err := w.ask(api); return err == nil })
+		must.Until(t, "a new edge starts from the store", func() bool { _, err := w.ask(api); return err == nil })
 	}
 	person := c.person
 	if person == "" && c.mend != nil {
 		person = "no: builds do it within a day"
 	}
-	if saw != "" && w.logs.said() != "" && c.doctor == "" {
-		saw += "; " + w.logs.said()
+	if saw != "" && w.warned() != "" && c.doctor == "" {
+		saw += "; " + w.warned()
 	}
-	return outcome{c.subject, c.fault, r.String(), cmp.Or(saw, w.logs.said(), "nothing was wrong for long"), cmp.Or(person, "no"), seconds}
+	return outcome{c.subject, c.fault, r.String(), cmp.Or(saw, w.warned(), "nothing was wrong for long"), cmp.Or(person, "no"), seconds}
 }
 
 // judge checks the reader's answers.
 func (c cell) judge(t *testing.T, r *reader) {
 	t.Helper()
-	if r.wrong > 0 || len(r.fell) > 0 {
-		t.Errorf("wrong answers for %v, falling versions %v", r.wrong, r.fell)
-	}
+	must.Hold(t, r.wrong == 0 && len(r.fell) == 0, "wrong answers for %v, falling versions %v", r.wrong, r.fell)
 	if r.failed > 0 && !c.silent {
 		t.Errorf("%d of %d requests without an answer: %s", r.failed, r.asked, r.refused)
 	}
@@ -613,16 +586,14 @@ func glob(dir, pattern string) []string {
 	return files
 }
 
-func (w *world) await(what string, limit time.Duration, condition func() bool) {
-	w.t.Helper()
-	must.Require(w.t, must.Within(limit, condition), "not within %v: %s", limit, what)
-}
-
 // newWorld copies the seed, and puts it on the disk or the storage that the cell needs.
 func newWorld(t *testing.T, c cell) *world {
 	t.Helper()
 	from := must.Get(seed())(t)
 	w := &world{t: t, dir: t.TempDir(), store: "dir:store", processes: map[string]*exec.Cmd{}, api: porttest.Address(t), admin: porttest.Address(t), operator: porttest.Address(t)}
+	if w.client.Timeout = 4 * time.Minute; c.silent {
+		w.client.Timeout = 2 * time.Second // a stopped edge gives no answer
+	}
 	for _, folder := range []string{"store", "cache"} {
 		path := filepath.Join(w.dir, folder)
 		must.Do(t, os.Mkdir(path, 0o750))
@@ -648,16 +619,13 @@ func newWorld(t *testing.T, c cell) *world {
 
 // TestMatrix runs the cells; in an ordinary test run only the fast ones. With -write it writes the page.
 func TestMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the real binary")
-	}
+	must.Long(t, "runs the real binary")
 	var mu sync.Mutex // guards rows
 	var rows []outcome
 	all := os.Getenv("GRIDCAST_TRUST") != ""
 	facts = archivetest.Stored(t, archivetest.Seasons(t, 2024, 2024))
-	if stored, err := seed(); err != nil {
-		t.Fatalf("%v, in %s", err, stored)
-	}
+	stored, err := seed()
+	must.Require(t, err == nil, "%v, in %s", err, stored)
 	t.Run("cells", func(t *testing.T) {
 		for _, c := range matrix() {
 			if !all && !c.fast {
@@ -715,9 +683,7 @@ backup has one.
 // deploy/docs/signing.md, in their order and as they are written, lead back: an edge that trusts the new keys alone serves
 // the versions of the operator, and a revocation reaches it.
 func TestWayBackAfterATheft(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the real binary")
-	}
+	must.Long(t, "runs the real binary")
 	facts = archivetest.Stored(t, archivetest.Seasons(t, 2024, 2024))
 	page := must.Get(os.ReadFile("../docs/signing.md"))(t)
 	_, section, _ := strings.Cut(string(page), "## A stolen key")
@@ -759,15 +725,13 @@ func TestWayBackAfterATheft(t *testing.T) {
 			}
 			w.t.Cleanup(func() { w.signal("edge", os.Kill) })
 			w.start("edge", "edge", "--store", w.store, "--now", now, "--listen", w.api, "--admin-listen", w.admin, "--cache-dir", "cache", "--trust", trust[0], "--trust-keys", trust[1])
-			w.await("an edge that trusts the new keys serves", time.Minute, func() bool { _, err := w.ask(w.api); return err == nil })
-			if v := w.version(); v < 3 || v > 10 {
-				t.Errorf("version %d, want one of the operator's count", v)
-			}
+			must.Until(t, "an edge that trusts the new keys serves", func() bool { _, err := w.ask(w.api); return err == nil })
+			v := w.version()
+			must.Hold(t, v >= 3 && v <= 10, "version %d, want one of the operator's count", v)
 			id := snapshots.Digest([]byte(w.key))[:12]
-			if out, err := w.run("keys", "revoke", id, "--yes", "--reason", "leaked", "--sign-keys", "newkeys.key", "--store", w.store); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			w.await("the revocation reaches the edge", 30*time.Second, func() bool {
+			out, err := w.run("keys", "revoke", id, "--yes", "--reason", "leaked", "--sign-keys", "newkeys.key", "--store", w.store)
+			must.Require(t, err == nil, "%v\n%s", err, out)
+			must.Until(t, "the revocation reaches the edge", func() bool {
 				_, err := w.ask(w.api)
 				return err != nil && strings.Contains(err.Error(), strconv.Itoa(http.StatusUnauthorized))
 			})
@@ -786,8 +750,7 @@ func steal(t *testing.T, w *world, number int64) {
 	packed := must.Get(os.ReadFile(filepath.Join(folder, snapshots.ManifestKey(2))))(t)
 	z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
 	text := must.Get(io.ReadAll(z))(t)
-	var m snapshots.Manifest
-	must.Do(t, json.Unmarshal(text, &m))
+	m := must.JSON[snapshots.Manifest](t, text)
 	var again bytes.Buffer
 	gz := gzip.NewWriter(&again)
 	_, _ = gz.Write(bytes.Replace(text, []byte(`"version":2,`), fmt.Appendf(nil, `"version":%d,`, number), 1))

@@ -16,6 +16,7 @@ import (
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // began is the clock of limits, which stands still, so that all requests are in one window.
@@ -33,11 +34,9 @@ func (e *realEdge) start() {
 	e.t.Helper()
 	listen := func(at *string) net.Listener {
 		if *at == "" {
-			*at = "127.0.0.1:0"
+			*at = porttest.Address(e.t)
 		}
-		l := must.Get(net.Listen("tcp", *at))(e.t)
-		*at = l.Addr().String()
-		return l
+		return must.Get(net.Listen("tcp", *at))(e.t)
 	}
 	running := must.Get(edge.New(edge.DefaultConfig(), edge.Deps{Store: e.store, Log: discard, Clock: func() time.Time { return began }, Listener: listen(&e.api), Admin: listen(&e.admin)}))(e.t)
 	ctx, cancel := context.WithCancel(e.t.Context())

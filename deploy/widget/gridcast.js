@@ -2,7 +2,7 @@
 // <gridcast-driver>, <gridcast-season>, and the charts <gridcast-progress>, <gridcast-odds>, <gridcast-forecast>,
 // <gridcast-record>. /docs/widget describes them.
 //
-//   <script type="module" src="https://HOST/widget/1.3.0/gridcast.js" integrity="…" crossorigin="anonymous"></script>
+//   <script type="module" src="https://HOST/widget/1.3.1/gridcast.js" integrity="…" crossorigin="anonymous"></script>
 //   <gridcast-next key="gc_live_…">The next race: see /calendar.ics</gridcast-next>
 //
 // The elements of a page share each answer. The text between the tags is shown until there is data.
@@ -16,14 +16,14 @@ h2{font-size:1.1rem;margin:0}p{margin:.25rem 0}.muted,th{color:var(--_m);font-si
 .clock{font-size:1.6rem;font-weight:600;font-variant-numeric:tabular-nums;margin:.5rem 0}
 .live::before{content:"";display:inline-block;width:.6em;height:.6em;margin-right:.4em;border-radius:50%;background:var(--_a)}
 @media (prefers-reduced-motion:no-preference){.live::before{animation:p 1.5s infinite}}@keyframes p{50%{opacity:.3}}
-table{border-collapse:collapse;width:100%;margin-top:.5rem}td,th{padding:.2rem .6rem .2rem 0;text-align:left;font-weight:400;vertical-align:top}tbody *{border-top:1px solid var(--_l)}td *{border:0!important}
-:is(td,th):nth-child(n+3),.n :is(td,th):nth-child(n+2){text-align:right;font-variant-numeric:tabular-nums}.n{table-layout:fixed}:is(td,th):last-child{padding-right:0}.team{display:block;white-space:normal}
-.driver{white-space:nowrap}.driver[style]::before{content:"";display:inline-block;width:.25em;height:.9em;margin-right:.3em;vertical-align:-.1em;border-radius:1px;background:var(--team)}
-.bar{display:block;background:linear-gradient(90deg,var(--_a) var(--part),var(--_l) 0) 0/100% .6em no-repeat}td>.bar{min-width:7rem;background-position:0;background-size:calc(100% - 4.4rem) .6em}
+table{border-collapse:collapse;width:100%;margin-top:.5rem}td,th{padding:.2rem .6rem .2rem 0;text-align:left;font-weight:400;vertical-align:top}td{border-top:1px solid var(--_l)}
+:is(td,th):nth-child(n+3),.n :is(td,th):nth-child(n+2){text-align:right;font-variant-numeric:tabular-nums}.n{table-layout:fixed}:is(td,th):last-child{padding-right:0}.team{display:block}
+.driver[style]{border-left:.25em solid var(--team);padding-left:.3em}
+.bar{display:block;background:linear-gradient(90deg,var(--_a) var(--part),var(--_l) 0) 0/100% .6em no-repeat}td>.bar{min-width:6.5rem;background-position:0;background-size:calc(100% - 4.4rem) .6em}
 svg{display:block;max-width:100%;overflow:visible}text{font-size:.75rem;fill:var(--_m)}.end{fill:var(--_t);font-weight:600}line{stroke:var(--_l)}polyline{fill:none;stroke-width:2;stroke-linejoin:round;stroke:var(--team,var(--_t))}.second{stroke-dasharray:5 3}.even{stroke-dasharray:4 4}
 .range{stroke:var(--_a);stroke-width:4;opacity:.35}circle{fill:var(--_a)}
 ol{list-style:none;margin:0;padding:0}li{display:grid;grid-template-columns:minmax(5rem,10rem) 1fr 4.5rem;gap:.6rem;align-items:center;padding:.15rem 0}li>.bar{height:.6em}li>:last-child{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-@media (forced-colors:active){.driver::before,.bar,svg{forced-color-adjust:none}:host{--_t:CanvasText;--_m:CanvasText;--_l:GrayText;--_a:Highlight}polyline{stroke:CanvasText}}`);
+@media (forced-colors:active){.driver,.bar,svg{forced-color-adjust:none}:host{--_t:CanvasText;--_m:CanvasText;--_l:GrayText;--_a:Highlight}polyline{stroke:CanvasText}}`);
 const BOX = new CSSStyleSheet();
 BOX.replaceSync(`:host{background:var(--_b);border:1px solid var(--_l);border-radius:var(--gridcast-radius,.5rem);padding:1rem;max-width:26rem}`);
 const NAMESPACE = Object.assign(document.createElement("template"), { innerHTML: "<svg/>" }).content.firstChild.namespaceURI;
@@ -246,7 +246,7 @@ class Season extends Element {
     return () => {
       const scored = picks.filter((p) => p.winner), hit = (p) => p.winner === p.prediction.winner, said = (code, ...more) => this.called(code, "last_name", ...more);
       this.show("ready", "", scored.length ? `${scored.filter(hit).length} of ${scored.length} winners picked` : "No race is scored yet",
-        picks.length && table(["Race", "Pick", "Winner"], picks.map((p) => [p.gp_name.replace(" Grand Prix", ""), said(p.prediction.winner, p.winner ? hit(p) ? " ✓" : " ✗" : ""), p.winner ? hit(p) ? "hit" : said(p.winner) : "no result yet"])));
+        picks.length && table(["Race", "Pick", "Winner"], picks.map((p) => [p.gp_name.replace(" Grand Prix", ""), said(p.prediction.winner, p.winner ? hit(p) ? "\xa0✓" : "\xa0✗" : ""), p.winner ? hit(p) ? "hit" : said(p.winner) : "no result yet"])));
     };
   }
 }

@@ -10,10 +10,14 @@ import (
 	"gridcast/edge"
 )
 
-//go:embed gridcast-1.3.0.js
-var v130 []byte
+var (
+	//go:embed gridcast-1.3.1.js
+	v131 []byte
+	//go:embed gridcast-1.3.0.js
+	v130 []byte
+)
 
 // Releases returns every release, the newest first.
 func Releases() []edge.Widget {
-	return []edge.Widget{{Version: "1.3.0", Module: v130}}
+	return []edge.Widget{{Version: "1.3.1", Module: v131}, {Version: "1.3.0", Module: v130}}
 }

@@ -29,9 +29,8 @@ func TestReleasesAreSmallAndWhole(t *testing.T) {
 			t.Errorf("%s takes %d bytes with gzip, want at most 9,000", r.Version, small.Len())
 		}
 		must.Hold(t, bytes.HasPrefix(r.Module, []byte("// gridcast widget "+r.Version+":")), "%s does not begin with its version", r.Version)
-		if found := regexp.MustCompile(`(?m)(^|;)\s*import[\s"({]|https?://[a-z]`).Find(r.Module); found != nil {
-			t.Errorf("%s depends on others: %s", r.Version, found)
-		}
+		found := regexp.MustCompile(`(?m)(^|;)\s*import[\s"({]|https?://[a-z]`).Find(r.Module)
+		must.Hold(t, found == nil, "%s depends on others: %s", r.Version, found)
 	}
 }
 

@@ -60,7 +60,5 @@ func TestPageShowsTheAdapter(t *testing.T) {
 	program := must.Get(os.ReadFile("main.go"))(t)
 	page := must.Get(os.ReadFile("../live.md"))(t)
 	from, to := strings.Index(string(program), "// adapt reads"), strings.Index(string(program), "\nfunc main()")
-	if block := "```go\n" + string(program)[from:to] + "```\n"; !strings.Contains(string(page), block) {
-		t.Errorf("live.md does not show this program:\n%s", block)
-	}
+	must.Show(t, "live.md", string(page), "```go\n"+string(program)[from:to]+"```\n")
 }
