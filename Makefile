@@ -60,7 +60,7 @@ fuzz:                 ## each fuzz target for FUZZTIME
 openapi:              ## the OpenAPI document before redocly, spectral and TypeScript (needs npm)
 	@deploy/openapi/check.sh
 
-bench: build          ## request path and servers side by side
+bench: build          ## request path and servers side by side, or with ARGS=load two edges above their capacity
 	@deploy/lab/bench/run.sh $(ARGS)
 
 backtest replay:      ## a model on past seasons; a recorded race timed. ARGS='--from 2010 --to 2026 --basis grid --archive FILE --json'
