@@ -159,6 +159,7 @@ type connection struct {
 
 	lingers bool         // the client may still be sending at the end
 	idle    atomic.Int64 // it waits for a request until then, Unix time in nanoseconds; 0: it does not wait
+	ending  atomic.Bool  // the server stops: it waits for no further request
 
 	first [1 << 10]byte
 }
@@ -223,6 +224,9 @@ func (c *connection) Read(p []byte) (int, error) {
 // an answer.
 func (c *connection) await(p []byte) (int, error) {
 	c.idle.Store(c.reading.wanted.UnixNano())
+	if c.ending.Load() {
+		c.endIdle()
+	}
 	n, err := c.Conn.Read(c.first[:])
 	if c.idle.Swap(0) == 0 {
 		return 0, net.ErrClosed // by the acceptor, which needed the place, or by the stopping server
@@ -270,9 +274,10 @@ func (c *connection) head(h *fasthttp.RequestHeader) []byte {
 // unread reports whether the client has sent more than the request that head has returned.
 func (c *connection) unread() bool { return c.used < len(c.read) }
 
-// Close implements [net.Conn]. It closes a connection that waits for a request, and no other: a stopping server calls
-// it also for connections on which a request arrives just now. The server's own goroutine ends with end.
+// Close implements [net.Conn]. It closes a connection that waits for a request, now or next: a stopping server calls
+// it, once, also for connections on which a request arrives just now. The server's own goroutine ends with end.
 func (c *connection) Close() error {
+	c.ending.Store(true)
 	c.endIdle()
 	return nil
 }

@@ -16,6 +16,11 @@ func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(e.real
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
+// NewConnection returns the connection of a socket without an acceptor.
+func NewConnection(socket net.Conn) net.Conn {
+	return &connection{Conn: socket, socket: socket, acceptor: newAcceptor(nil, nil, 1, 0)}
+}
+
 // ConnServer returns the function that serves a connection to its end.
 func (e *Edge) ConnServer() func(net.Conn) error {
 	server := e.httpServer()

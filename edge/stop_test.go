@@ -40,6 +40,20 @@ func drain(t *testing.T) {
 	must.Succeed(t, "Run", <-stopped)
 }
 
+// TestCloseBeforeIdle closes a connection, as a stopping server does, between its last response and the wait for the next
+// request. fasthttp closes each connection once, so the wait must end by itself.
+func TestCloseBeforeIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, socket := net.Pipe()
+		defer func() { _ = client.Close() }()
+		c := edge.NewConnection(socket)
+		must.Do(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+		must.Do(t, c.Close())
+		_, err := c.Read(make([]byte, 1))
+		must.Hold(t, errors.Is(err, net.ErrClosed), "waiting for a request: got %v, want %v", err, net.ErrClosed)
+	})
+}
+
 // TestStopBeforeStart ends edges that have hardly started.
 func TestStopBeforeStart(t *testing.T) {
 	w := newWorld(t) // for its store
