@@ -16,6 +16,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -32,10 +33,9 @@ func holding(t *testing.T, objects ...string) blob.Store {
 	return s
 }
 
-// TestOrderOfWrites checks that a backup writes what the pointer refers to before the pointer, and its
-// description last, so that a run that breaks off leaves the earlier backup.
-func TestOrderOfWrites(t *testing.T) {
-	store := holding(t, "ledger/00000001.json", `{"kind":"real"}`, "settings.json", "{}", "keys/keys.json", "{}", "probe/left", "x")
+// publish publishes a version into a store with a ledger of one file.
+func publish(t *testing.T, store blob.Store, ledger string) {
+	t.Helper()
 	publisher := snapshots.Publisher{Store: store}
 	packed := must.Get(snapshots.Pack([]byte("{}")))(t)
 	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
@@ -43,10 +43,17 @@ func TestOrderOfWrites(t *testing.T) {
 		Base: base,
 		About: snapshots.About{
 			Builder: "test", BuiltAt: at, CurrentSeason: 2026, Seasons: []int{2026},
-			Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: snapshots.Digest([]byte(`{"kind":"real"}`))},
+			Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: snapshots.Digest([]byte(ledger))},
 		},
 		Variants: []snapshots.Variant{snapshots.New("calendar/2026", []byte("{}"), packed, at)},
 	}))(t)
+}
+
+// TestOrderOfWrites checks that a backup writes what the pointer refers to before the pointer, and its
+// description last, so that a run that breaks off leaves the earlier backup.
+func TestOrderOfWrites(t *testing.T) {
+	store := holding(t, "ledger/00000001.json", `{"kind":"real"}`, "settings.json", "{}", "keys/keys.json", "{}", "probe/left", "x")
+	publish(t, store, `{"kind":"real"}`)
 	var (
 		mu      sync.Mutex // Make copies several objects at a time
 		written []string
@@ -99,15 +106,20 @@ func TestBadReads(t *testing.T) {
 	}
 }
 
-// TestBrokenOffBackup: a backup that breaks off at a file of a log has copied no later file of that log. An earlier backup in
-// the same place could not be restored otherwise.
-func TestBrokenOffBackup(t *testing.T) {
-	var files []string
+// threeLogs are three logs of nine files, as pairs of key and content.
+func threeLogs() (files []string) {
 	for _, folder := range []string{"audit/", "facts/log/", "ledger/"} {
 		for seq := range 9 {
 			files = append(files, fmt.Sprintf("%s%08d.json", folder, seq+1), fmt.Sprintf(`{"seq":%d}`, seq+1))
 		}
 	}
+	return files
+}
+
+// TestBrokenOffBackup: a backup that breaks off at a file of a log has copied no later file of that log. An earlier backup in
+// the same place could not be restored otherwise.
+func TestBrokenOffBackup(t *testing.T) {
+	files := threeLogs()
 	fails := func(inner blob.Store, op faultblob.Op) blob.Store { // after a minute, in which the other files are copied
 		return faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
 			if c.Op == op && path.Base(c.Key) == "00000003.json" {
@@ -132,5 +144,41 @@ func TestBrokenOffBackup(t *testing.T) {
 				must.Hold(t, (err == nil) == ((i/2)%9 < 2), "%v fails: %s: %v; want the first two files of each log", op, files[i], err)
 			}
 		})
+	}
+}
+
+// TestBrokenOffRestore: a restore that breaks off at any file leaves no log that begins and is not whole, because a scheduler
+// would begin with that part. A log of which the store still has a part gets a gap. A second restore completes all.
+func TestBrokenOffRestore(t *testing.T) {
+	files := threeLogs()
+	whole := holding(t, files...)
+	publish(t, whole, files[slices.Index(files, "ledger/00000001.json")+1])
+	place := memblob.New()
+	must.Get(backup.Make(t.Context(), whole, place, at, nil))(t)
+	for left := range 3 { // files of each log that the store still has
+		for broken := left; broken < 9; broken++ {
+			store := memblob.New()
+			for i := 0; i < len(files); i += 2 {
+				if i/2%9 < left {
+					must.Get(store.Create(t.Context(), files[i], []byte(files[i+1])))(t)
+				}
+			}
+			down := faultblob.Wrap(store, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+				if c.Op.Writes() && path.Base(c.Key) == fmt.Sprintf("%08d.json", broken+1) {
+					fate.Err = errors.New("the storage answered 503")
+				}
+				return fate
+			})
+			_, err := backup.Restore(t.Context(), backup.Restoring{Store: down, Backup: place, Builder: "test"})
+			must.Fail(t, "a restore that breaks off", err)
+			for _, folder := range []string{"audit/", "facts/log/", "ledger/"} {
+				records, rest, err := chain.Chain{Store: store, Prefix: folder}.Load(t.Context())
+				must.Hold(t, err == nil && (len(records) == left || rest.Gap != nil), "%d left, file %d fails: %s has %d files and no gap, %v", left, broken+1, folder, len(records), err)
+			}
+			must.Get(backup.Restore(t.Context(), backup.Restoring{Store: store, Backup: place, Builder: "test"}))(t)
+			for i := 0; i < len(files); i += 2 {
+				must.Equal(t, files[i], files[i+1], string(must.Get(store.Get(t.Context(), files[i], blob.MaxDocument))(t).Data))
+			}
+		}
 	}
 }

@@ -107,8 +107,10 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 		return result, fmt.Errorf("%w: version %d is whole; to undo its content, roll back", ErrNotLost, served.Version)
 	}
 
-	// Restore writes from here on. The store counts as lost until the swap of the pointer.
-	if err := snapshots.Each(ctx, Copy, missing, workers, r.Progress, func(ctx context.Context, key string) error {
+	// Restore writes from here on. The store counts as lost until the swap of the pointer. The first missing file of a log
+	// comes last: if Restore breaks off, the log has a gap, and no scheduler begins with a part of it.
+	rest, firsts := apart(missing)
+	copyOne := func(ctx context.Context, key string) error {
 		if r.Own[key] != nil {
 			return nil
 		}
@@ -117,7 +119,11 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 			_, err = blob.Put(ctx, r.Store, key, maxCopied, o.Data)
 		}
 		return err
-	}); err != nil {
+	}
+	if err := snapshots.Each(ctx, Copy, rest, workers, r.Progress, copyOne); err != nil {
+		return result, err
+	}
+	if err := snapshots.Each(ctx, Copy, firsts, workers, nil, copyOne); err != nil {
 		return result, err
 	}
 	for _, key := range missing {
@@ -233,6 +239,19 @@ func (r *Restoring) missing(ctx context.Context, whole bool, result *Restored) (
 		}
 	}
 	return missing, nil
+}
+
+// apart divides sorted keys into the first file of each log, and all others.
+func apart(keys []string) (rest, firsts []string) {
+	begun := map[string]bool{}
+	for _, key := range keys {
+		if folder, _, ofLog := placeInLog(key); ofLog && !begun[folder] {
+			begun[folder], firsts = true, append(firsts, key)
+		} else {
+			rest = append(rest, key)
+		}
+	}
+	return rest, firsts
 }
 
 // checkLogs returns an error if a log would have a gap after the restore, because no reader accepts such a log.
