@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -42,12 +43,18 @@ func TestVersionOfAnotherBuild(t *testing.T) {
 	golden.Inputs(t, "testdata/builds.txt", texts)
 }
 
-// TestImpossibleManifests: a manifest with one fault is damaged.
+// TestImpossibleManifests: a manifest with one fault is damaged. The rows that begin with "good" have the least or the most that
+// is possible.
 func TestImpossibleManifests(t *testing.T) {
 	s, hash := memblob.New(), snapshots.Digest(nil)
 	publish(t, s, bodies{"drivers": "d", "next-race": "n"})
 	for name, change := range map[string]func(*snapshots.Manifest){
-		"":                         func(*snapshots.Manifest) {},
+		"good":                     func(*snapshots.Manifest) {},
+		"good: an empty body":      func(m *snapshots.Manifest) { m.Entries[0].Size = 0 },
+		"good: the largest body":   func(m *snapshots.Manifest) { m.Entries[0].Size = 256 << 20 },
+		"good: the first delta":    func(m *snapshots.Manifest) { m.Deltas = []snapshots.Delta{{1, hash, 1, 2}} },
+		"good: the last version":   func(m *snapshots.Manifest) { m.Version = 1 << 53 },
+		"beyond the last version":  func(m *snapshots.Manifest) { m.Version = 1<<53 + 1 },
 		"based on itself":          func(m *snapshots.Manifest) { m.Base = 1 },
 		"no entries":               func(m *snapshots.Manifest) { m.Entries = nil },
 		"entries out of order":     func(m *snapshots.Manifest) { slices.Reverse(m.Entries) },
@@ -67,7 +74,7 @@ func TestImpossibleManifests(t *testing.T) {
 		change(&m)
 		changed := memblob.New()
 		point(t, changed, m)
-		err := must.Err(snapshots.LoadManifest(t.Context(), changed, 0))
-		must.Hold(t, errors.Is(err, snapshots.ErrDamaged) == (name != ""), "%s: got %v", name, err)
+		err := must.Err(snapshots.LoadManifest(t.Context(), changed, m.Version))
+		must.Hold(t, errors.Is(err, snapshots.ErrDamaged) != strings.HasPrefix(name, "good"), "%s: got %v", name, err)
 	}
 }

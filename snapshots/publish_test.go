@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -138,6 +139,21 @@ func TestDrafts(t *testing.T) {
 		{"ledger head", func(d *snapshots.Draft) { d.Ledger.Seq++ }, nil},
 		{"archive", func(d *snapshots.Draft) { d.Archive = snapshots.Digest(nil) }, nil},
 		{"current season", func(d *snapshots.Draft) { d.CurrentSeason = 2023 }, nil},
+		{"a default season", func(d *snapshots.Draft) { d.DefaultYears = map[string]int{"drivers": 2023} }, nil},
+		{"a season more", func(d *snapshots.Draft) { d.Seasons = append(d.Seasons, 2025) }, nil},
+		{"clock", func(d *snapshots.Draft) { d.Clock = "a clock" }, nil},
+		{"state", func(d *snapshots.Draft) { d.State = []byte(`{}`) }, nil},
+		{"a refused entry", func(d *snapshots.Draft) { d.Refused = []snapshots.RefusedEntry{{Path: "drivers"}} }, nil},
+		{"another missing fact", func(d *snapshots.Draft) { d.Missing[0].Code = "grid" }, nil},
+		{"since another instant", func(d *snapshots.Draft) { d.Missing[0].Since = raceDay.Add(time.Minute) }, nil},
+		{"until another instant", func(d *snapshots.Draft) { d.Missing[0].Until = raceDay.Add(time.Minute) }, nil},
+		{"another expected season", func(d *snapshots.Draft) { d.Expected[0].Year = 2023 }, nil},
+		{"expected at another instant", func(d *snapshots.Draft) { d.Expected[0].At = raceDay.Add(time.Minute) }, nil},
+		{"instants in another time zone", func(d *snapshots.Draft) {
+			for _, at := range []*time.Time{&d.DueAt, &d.Missing[0].Since, &d.Missing[0].Until, &d.Expected[0].At} {
+				*at = at.In(time.FixedZone("", 1800))
+			}
+		}, unchanged},
 
 		{"an earlier time", func(d *snapshots.Draft) { d.BuiltAt = d.BuiltAt.Add(-time.Second) }, snapshots.ErrMayNotFollow},
 		{"a season lost", func(d *snapshots.Draft) { d.Seasons = []int{2024} }, snapshots.ErrMayNotFollow},
@@ -157,8 +173,14 @@ func TestDrafts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := strict(t)
-			publish(t, s, bodies{"drivers": "d1"})
-			before, d := keysOf(t, s), draftOf(loadBase(t, s), bodies{"drivers": "d1"})
+			draft := func() snapshots.Draft {
+				d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
+				d.Missing = []snapshots.Missing{{Code: "qualifying", Since: raceDay, Until: raceDay.Add(time.Hour)}}
+				d.Expected = []snapshots.Expected{{Year: 2024, At: raceDay}}
+				return d
+			}
+			must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), draft()))(t)
+			before, d := keysOf(t, s), draft()
 			test.change(&d)
 			r, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d)
 			switch {
@@ -171,13 +193,39 @@ func TestDrafts(t *testing.T) {
 				must.Hold(t, err == nil && r.Unchanged && r.Version == 1,
 					"got version %d, unchanged %t, %v; want nothing published", r.Version, r.Unchanged, err)
 			case errors.Is(test.want, invalid):
-				must.Fail(t, "an invalid draft", err)
+				golden.Sentence(t, "draft with "+test.name, err)
 			default:
+				golden.Sentence(t, "draft with "+test.name, err)
 				must.Fail(t, "a draft that may not follow", err, test.want)
 			}
 			wantServed(t, s, 1, "d1")
 			must.Equal(t, "objects", before, keysOf(t, s))
 		})
+	}
+}
+
+// TestCycles: a version of the sandbox follows a version of an earlier cycle in its number alone.
+func TestCycles(t *testing.T) {
+	base := &snapshots.Base{Pointer: snapshots.Pointer{Version: 7}, Manifest: snapshots.Manifest{Version: 7, Base: 6}}
+	for _, test := range []struct {
+		had  *snapshots.Sandbox
+		next int64
+		want *snapshots.Manifest // nil: refused
+	}{
+		{nil, 1, &snapshots.Manifest{Version: 7}},
+		{&snapshots.Sandbox{Cycle: 2}, 1, nil},
+		{&snapshots.Sandbox{Cycle: 2}, 2, &base.Manifest},
+		{&snapshots.Sandbox{Cycle: 2}, 3, &snapshots.Manifest{Version: 7}},
+	} {
+		base.Manifest.Sandbox = test.had
+		got, err := base.OfCycle(test.next)
+		if test.want == nil {
+			golden.Sentence(t, "a build of an earlier cycle", err)
+			must.Fail(t, "a build of an earlier cycle", err, snapshots.ErrMayNotFollow)
+			continue
+		}
+		must.Do(t, err)
+		must.Equal(t, fmt.Sprintf("cycle %d", test.next), *test.want, got.Manifest)
 	}
 }
 

@@ -63,6 +63,8 @@ type world struct {
 	files  map[string]string
 	signer *notes.Signers // of the publisher; nil: it has no key
 	edges  map[string]*storyEdge
+
+	repaired []string // by the last LoadBase of the publisher
 }
 
 // storyEdge is an edge with its disk.
@@ -86,6 +88,7 @@ func (w *world) steps() map[string]func(words []string) string {
 		"verify": w.verify, "list": w.list, "keys": w.keys, "served": w.served, "pointer": w.pointer,
 		"write": w.write, "flip": w.flip, "cut": w.cut, "delete": w.remove, "copy": w.copy, "append": w.append, "edit": w.edit,
 		"point": w.point, "note": w.note, "forge": w.forge,
+		"freshen": func([]string) string { return w.told("", w.publisher().Freshen(w.t.Context(), nil)) },
 		"edge": w.edge, "look": w.look, "cached": w.cached, "stop": w.stop, "raise": w.raise,
 		"record": w.record, "backup": w.backup, "restore": w.restore, "spoil": w.spoil, "inplace": w.inplace, "places": func([]string) string { return strings.Join(keysOf(w.t, w.place), "\n") }, "zip": w.zip, "show": w.show,
 	}
@@ -161,6 +164,7 @@ func (w *world) draft(p *snapshots.Publisher, words []string, release bool) (sna
 	if err != nil {
 		return snapshots.Receipt{}, err
 	}
+	w.repaired = base.Repaired
 	d := draftOf(base, bodiesOf(words))
 	d.BuiltAt, d.EndHold = w.now(), release
 	if head := w.ledger(); head.Seq > 0 {
@@ -170,10 +174,13 @@ func (w *world) draft(p *snapshots.Publisher, words []string, release bool) (sna
 }
 
 func (w *world) receipt(r snapshots.Receipt, err error) string {
-	if err == nil && r.Unchanged {
-		return w.told(fmt.Sprintf("version %d, unchanged", r.Version), nil)
+	text := fmt.Sprintf("version %d: %d written, %d reused", r.Version, r.ObjectsWritten, r.ObjectsReused)
+	if r.Unchanged {
+		text = fmt.Sprintf("version %d, unchanged", r.Version)
 	}
-	return w.told(fmt.Sprintf("version %d: %d written, %d reused", r.Version, r.ObjectsWritten, r.ObjectsReused), err)
+	lines := append([]string{w.told(text, err)}, w.repaired...)
+	w.repaired = nil
+	return strings.Join(lines, "\n")
 }
 
 // publish PATH=BODY... publishes a version with these documents.
@@ -462,8 +469,12 @@ func (w *world) record(words []string) string {
 }
 
 func (w *world) backup([]string) string {
-	info, err := backup.Make(w.t.Context(), w.store, w.place, raceDay, nil)
-	text := fmt.Sprintf("version %d of %d, ledger %d, copied %d of %d", info.Version, info.Versions, info.Ledger.Seq, info.Copied, info.Objects)
+	var reports []int
+	info, err := backup.Make(w.t.Context(), w.store, w.place, raceDay, func(_ string, done, _ int) { reports = append(reports, done) })
+	for i, done := range reports {
+		must.Equal(w.t, "objects that are copied", i, done)
+	}
+	text := fmt.Sprintf("version %d of %d, ledger %d, copied %d of %d, %d bytes", info.Version, info.Versions, info.Ledger.Seq, info.Copied, info.Objects, info.Bytes)
 	return w.told(strings.Join(append([]string{text}, info.Faults...), "\n"), err)
 }
 
