@@ -277,13 +277,11 @@ func (b *Base) Heal(ctx context.Context, chosen func(key string) bool, progress 
 		healed.Repaired = append(healed.Repaired, lost[o.Key].Error())
 		delete(lost, o.Key)
 	}
-	if len(lost) > 0 {
-		for _, key := range slices.Sorted(maps.Keys(lost)) {
-			healed.Damage = errors.Join(healed.Damage, lost[key])
-		}
-		m := &healed.Manifest
-		m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e ManifestEntry) bool { return lost[e.Object] != nil })
-		m.Deltas = slices.DeleteFunc(slices.Clone(m.Deltas), func(d Delta) bool { return lost[d.object().Key] != nil })
+	for _, key := range slices.Sorted(maps.Keys(lost)) {
+		healed.Damage = errors.Join(healed.Damage, lost[key])
 	}
+	m := &healed.Manifest
+	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e ManifestEntry) bool { return lost[e.Object] != nil })
+	m.Deltas = slices.DeleteFunc(slices.Clone(m.Deltas), func(d Delta) bool { return lost[d.object().Key] != nil })
 	return &healed, nil
 }

@@ -247,7 +247,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	base := h.Pointer // the version that is followed; zero if no builder has published it
 	reached, err := p.reached(ctx)
 	if err == nil && p.Signers != nil {
-		if base, err = p.counted(ctx, h.Pointer, h.pointerErr); errors.Is(err, ErrNewKey) && (p.Signers.New || base.Version > 0) {
+		if base, err = p.counted(ctx, h.Pointer, h.pointerErr); errors.Is(err, ErrNewKey) { // target has checked the key
 			err = nil
 		}
 	} else if base.Version-reached > MaxGap {

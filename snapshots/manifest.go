@@ -425,15 +425,15 @@ func objectsOf(version int64) string { return fmt.Sprintf("%s%d/", objectFolder,
 // deltas, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
 // keys and the settings.
 func Immutable(key string) bool {
-	return OfVersion(key) || within(key, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/")
+	return OfVersion(key) || within(key, []string{"archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"})
 }
 
 // OfVersion reports whether key belongs to a version: a claim, a manifest, a note, an object or a delta.
 func OfVersion(key string) bool {
-	return within(key, claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder)
+	return within(key, []string{claimFolder, manifestFolder, noteFolder, objectFolder, deltaFolder})
 }
 
-func within(key string, folders ...string) bool {
+func within(key string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(key, folder) })
 }
 

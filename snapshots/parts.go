@@ -330,7 +330,7 @@ func (d Delta) object() Object {
 // deltaBody is a body in the first line of a delta.
 type deltaBody struct {
 	Object string `json:"object"` // store key, below the folder of the version's objects
-	Size   int64  `json:"size"`   // stored bytes
+	Size   uint64 `json:"size"`   // stored bytes
 }
 
 // encodeDelta returns the delta of a version and its bytes, or nil if the version has fewer than two new
@@ -342,7 +342,7 @@ func encodeDelta(version int64, variants []Variant) (Delta, []byte, error) {
 	}
 	index, parts := make([]deltaBody, len(objects)), make([][]byte, 2+len(objects))
 	for i, v := range objects {
-		index[i] = deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), int64(len(v.data))}
+		index[i] = deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), uint64(len(v.data))}
 		parts[2+i] = v.data
 	}
 	line, err := json.Marshal(index)
@@ -363,7 +363,7 @@ func decodeDelta(version int64, data []byte) (map[string][]byte, error) {
 	}
 	bodies := make(map[string][]byte, len(index))
 	for _, b := range index {
-		if b.Size < 0 || b.Size > int64(len(rest)) {
+		if b.Size > uint64(len(rest)) {
 			return nil, fmt.Errorf("%s: %d bytes, %d are left", b.Object, b.Size, len(rest))
 		}
 		bodies[objectsOf(version)+b.Object], rest = rest[:b.Size], rest[b.Size:]

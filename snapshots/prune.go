@@ -174,8 +174,8 @@ func (p *pruning) survey(ctx context.Context, h *History) (left map[int64]bool, 
 			reached[object.Key] = true
 		}
 	}
-	if len(left) == 0 {
-		return nil, nil, errors.New("no manifest is left")
+	if !left[h.Pointer.Version] {
+		return nil, nil, fmt.Errorf("current version %d: its manifest is not listed", h.Pointer.Version)
 	}
 	return left, reached, nil
 }

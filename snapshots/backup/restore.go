@@ -156,11 +156,12 @@ func (r *Restoring) run(ctx context.Context) (Restored, error) {
 	// If we crash before the swap, the next restore finds the objects there and claims another number.
 	m.Base, m.BaseManifest = pointer.Version, pointer.Manifest
 	m.Builder, m.Reason = r.Builder, fmt.Sprintf("restored from the backup of %s", result.Backup.At.Format(time.RFC3339))
-	if served.Version > pointer.Version+snapshots.MaxGap {
-		served.Version = 0 // a stranger has written it
+	above := max(pointer.Version, r.Above)
+	if served.Version <= pointer.Version+snapshots.MaxGap { // a stranger has written a higher one
+		above = max(above, served.Version)
 	}
 	publisher := snapshots.Publisher{Store: r.Store, Progress: r.Progress, Signers: r.Signers}
-	version, err := publisher.Republish(ctx, m, max(pointer.Version, served.Version, r.Above), tag, pointer.Held, pointer.Reason)
+	version, err := publisher.Republish(ctx, m, above, tag, pointer.Held, pointer.Reason)
 	if err != nil {
 		return result, err
 	}

@@ -89,7 +89,7 @@ func raise(marks, others map[string]Mark) {
 }
 
 func allowed(marks map[string]Mark, keys []string, next Mark) error {
-	highest := int64(0)
+	var highest int64
 	for _, key := range keys {
 		mark := marks[key]
 		if mark.Number < next.Number || mark == next {

@@ -196,19 +196,20 @@ func (s *Store) confirm(path string) error {
 
 // linkInto links fresh at path. It makes the folder only after a link has failed, because most folders are there. If a
 // Delete removes the empty folder in between, the link fails again; more than a few times is another fault.
-func (s *Store) linkInto(fresh *os.File, path string) error {
-	for attempt := 0; ; attempt++ {
-		err := os.Link(fresh.Name(), path)
-		if errors.Is(err, fs.ErrNotExist) && attempt < 10 {
-			if err = s.makeFolder(filepath.Dir(path)); err == nil || errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-		}
-		if errors.Is(err, fs.ErrExist) {
+func (s *Store) linkInto(fresh *os.File, path string) (err error) {
+	for range 10 {
+		err = os.Link(fresh.Name(), path)
+		switch {
+		case errors.Is(err, fs.ErrExist):
 			return blob.ErrConflict
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
 		}
-		return err
+		if err := s.makeFolder(filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
+	return err
 }
 
 // Swap implements blob.Store.
