@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -153,21 +154,52 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestSlowStore loads a version from a store that needs four seconds for each object. Each answer lets the follower wait
-// again, so that a version of many reads arrives.
+// TestSlowStore loads a version from a store that needs four seconds for each object, and as long to unpack each body. Every
+// answer and every body lets the follower wait again, so that a version of many reads arrives: parts of them in a delta.
 func TestSlowStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memblob.New()
-		publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
-		e := follow(t, faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) faultblob.Fate {
-			if c.Op == faultblob.Get && c.Key != snapshots.PointerKey {
-				time.Sleep(4 * time.Second)
+	for _, slow := range []faultblob.Op{faultblob.Get, "unpack"} {
+		synctest.Test(t, func(t *testing.T) {
+			s, pause := memblob.New(), func(op faultblob.Op) {
+				if op == slow {
+					time.Sleep(4 * time.Second)
+				}
 			}
-			return faultblob.Fate{}
-		}), nil)
-		must.Advance(time.Minute)
-		must.Hold(t, slices.Equal(e.numbers(), []int64{1}), "versions %v, reports %v", e.numbers(), e.reports)
-		_ = e.stop()
+			content := bodies{"drivers": "d1", "calendar/2024": "c1"}
+			publish(t, s, content)
+			for year := range 40 { // more than are read at a time
+				content[fmt.Sprintf("results/%d", 1950+year)] = "r"
+				publish(t, s, content)
+			}
+			e := followAs(t, snapshots.FollowConfig{Store: faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+				if c.Key != snapshots.PointerKey {
+					pause(c.Op)
+				}
+				return fate
+			}), Lean: func(*snapshots.Manifest, string) bool { pause("unpack"); return false }}, nil)
+			must.Advance(5 * time.Minute)
+			must.Hold(t, slices.Equal(e.numbers(), []int64{41}), "slow to %v: versions %v, reports %v", slow, e.numbers(), e.reports)
+			_ = e.stop()
+		})
+	}
+}
+
+// TestEndOfFollow: Follow waits for the write to its copy, also when its caller panics.
+func TestEndOfFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, kept := memblob.New(), false
+		publish(t, s, bodies{"drivers": "d1"})
+		defer func() { must.Hold(t, recover() != nil && kept, "Follow ended before the write to its copy: %t", !kept) }()
+		_ = snapshots.Follow(t.Context(), snapshots.FollowConfig{
+			Store: s, Deliver: func(*snapshots.Version) error { return nil },
+			Cache: faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+				if c.Op.Writes() {
+					time.Sleep(time.Minute)
+					kept = true
+				}
+				return fate
+			}),
+			Report: func(snapshots.FollowReport) { time.Sleep(time.Second); panic("a fault of the caller") },
+		})
 	})
 }
 

@@ -84,12 +84,9 @@ func TestHeal(t *testing.T) {
 				damage(s)
 				base := must.Get(ownBase(t, p).Heal(t.Context(), nil, nil))(t)
 				r := must.Get(p.Publish(t.Context(), draftOf(base, content)))(t)
-				text := fmt.Sprintf("version %d: %d written, %d reused", r.Version, r.ObjectsWritten, r.ObjectsReused)
-				for _, repaired := range base.Repaired {
-					text += "\nrepaired " + repaired
-				}
+				text := fmt.Sprintf("version %d: %d written, %d reused\n", r.Version, r.ObjectsWritten, r.ObjectsReused) + strings.Join(base.Repaired, "\n")
 				if base.Damage != nil {
-					text += "\n" + base.Damage.Error()
+					text += "damage: " + base.Damage.Error()
 				}
 				if text = differing.ReplaceAllString(text, "HASH"); texts[name] == "" {
 					texts[name] = text
@@ -150,6 +147,7 @@ func TestHealFromMemory(t *testing.T) {
 	})}
 	must.Get(p.Publish(t.Context(), draftOf(ownBase(t, &p), decades())))(t)
 	base := ownBase(t, &p)
+	must.Hold(t, must.Get(p.LoadBase(t.Context(), base))(t) == base, "the base is read again, though nothing was published")
 	for _, key := range keysOf(t, s, "manifests/", snapshots.NoteKey(1)) {
 		flip(t, s, key)
 	}

@@ -184,6 +184,7 @@ func TestPruneSandbox(t *testing.T) {
 func TestFailedCalls(t *testing.T) {
 	ctx, failed, year := t.Context(), errors.New("one call failed"), time.Now().AddDate(1, 0, 0)
 	var s *memblob.Store // without the failing call
+	stranger := signers(t, keyFile(t, origin))
 	left := func(err error) (any, error) {
 		if err != nil {
 			return nil, err
@@ -213,6 +214,36 @@ func TestFailedCalls(t *testing.T) {
 				_, err = p.Publish(ctx, draftOf(b, bodies{"drivers": "d5", "calendar/2024": "c5"}))
 			}
 			return left(err)
+		}},
+		{"publish, and another builder follows at once", nil, func(p *snapshots.Publisher) (any, error) {
+			b, err := p.LoadBase(ctx, nil)
+			if err != nil {
+				return nil, err
+			}
+			swapped, inner := false, p.Store
+			p.Store = faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				if swapped && c.Op == faultblob.Get {
+					swapped = false
+					must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
+				}
+				swapped = swapped || c.Op == faultblob.Swap && c.Key == snapshots.PointerKey
+				return faultblob.Fate{}
+			})
+			r, err := p.Publish(ctx, draftOf(b, bodies{"drivers": "d5"}))
+			if errors.Is(err, snapshots.ErrBaseChanged) { // the failed call was the swap, so the other builder was first
+				err = errors.Join(err, failed)
+			}
+			return r.Version, err
+		}},
+		{"base below a version of another key", nil, func(p *snapshots.Publisher) (any, error) {
+			publishSigned(t, s, stranger, bodies{"drivers": "stolen"})
+			b, err := p.LoadBase(ctx, nil)
+			if errors.Is(err, snapshots.ErrNewKey) {
+				return "new key", nil
+			} else if err != nil {
+				return nil, err
+			}
+			return b.Pointer.Version, nil
 		}},
 		{"roll back", nil, func(p *snapshots.Publisher) (any, error) {
 			return left(must.Err(p.Rollback(ctx, 2, "operator", "wrong", year)))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,12 +70,22 @@ func TestManifestInParts(t *testing.T) {
 			own.Format, len(own.Parts), len(parts), len(own.Entries))
 	}
 
+	few := bodies{}
+	for n := range 64 {
+		few[fmt.Sprintf("calendar/%d", 1950+n)] = "c"
+		small := memblob.New()
+		publish(t, small, few)
+		own, _, _ := written(t, small, 1)
+		must.Hold(t, len(own.Parts) > 0 == (n == 63), "%d entries: %d parts, want parts of 64 entries", n+1, len(own.Parts))
+	}
+
 	verified := bodies{"drivers": "d2", "calendar/2026": "verified", "standings/drivers/2026": "verified", "predictions/session/2026011": "new"}
 	all = all.with(verified)
 	publish(t, s, all)
 	own, size, after := written(t, s, 2)
 	must.Equal(t, "parts after four changes", parts, after)
 	// The manifest's own file shows a person the new entries.
+	must.Hold(t, slices.IsSortedFunc(own.Entries, func(a, b snapshots.ManifestEntry) int { return strings.Compare(a.Path, b.Path) }), "the entries are not sorted")
 	shown := bodies{}
 	for _, e := range own.Entries {
 		shown[e.Path] = ""

@@ -3,6 +3,7 @@ package snapshots_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -248,6 +250,34 @@ func TestReuse(t *testing.T) {
 	d = draftOf(loadBase(t, s), bodies{"calendar/2024": "c3"})
 	d.Variants = append(d.Variants, snapshots.Reused(forged))
 	must.Fail(t, "an entry that the base does not have was published", must.Err(p.Publish(t.Context(), d)))
+}
+
+// TestSwapAttempts: a publisher repeats a swap of unknown outcome, and the removal of a pointer that is too large, three times.
+func TestSwapAttempts(t *testing.T) {
+	for _, size := range []int{0, blob.MaxDocument + 1} {
+		s, swaps := memblob.New(), 0
+		p := &snapshots.Publisher{Store: faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+			if c.Op == faultblob.Swap {
+				swaps++
+				fate.Err = fmt.Errorf("answer %d lost: %w", swaps, blob.ErrUnknown)
+			}
+			if fate.Err != nil && size > 0 {
+				s.Corrupt(snapshots.PointerKey, make([]byte, size))
+			}
+			return fate
+		})}
+		golden.Sentence(t, fmt.Sprintf("every answer lost, a pointer of %d bytes", size), must.Err(p.Publish(t.Context(), draftOf(ownBase(t, p), bodies{"drivers": "d1"}))))
+		must.Equal(t, "swaps", 4, swaps)
+	}
+}
+
+// TestRefusedEntries shows the sentences about refused documents.
+func TestRefusedEntries(t *testing.T) {
+	m := snapshots.Manifest{About: snapshots.About{Refused: []snapshots.RefusedEntry{{Path: "drivers", Reason: "no rows"}, {Path: "calendar/2024", Version: 1, Reason: "no rounds"}}}}
+	for _, path := range []string{"drivers", "calendar/2024", "next-race"} {
+		refused, ok := m.RefusedAt(path)
+		golden.Sentence(t, path+" is refused", fmt.Sprint(ok, " ", refused))
+	}
 }
 
 func TestProgress(t *testing.T) {

@@ -89,7 +89,7 @@ func (w *world) steps() map[string]func(words []string) string {
 		"write": w.write, "flip": w.flip, "cut": w.cut, "delete": w.remove, "copy": w.copy, "append": w.append, "edit": w.edit,
 		"point": w.point, "note": w.note, "forge": w.forge,
 		"freshen": func([]string) string { return w.told("", w.publisher().Freshen(w.t.Context(), nil)) },
-		"edge": w.edge, "look": w.look, "cached": w.cached, "stop": w.stop, "raise": w.raise,
+		"edge":    w.edge, "look": w.look, "cached": w.cached, "stop": w.stop, "raise": w.raise,
 		"record": w.record, "backup": w.backup, "restore": w.restore, "spoil": w.spoil, "inplace": w.inplace, "places": func([]string) string { return strings.Join(keysOf(w.t, w.place), "\n") }, "zip": w.zip, "show": w.show,
 	}
 }

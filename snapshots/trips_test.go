@@ -70,14 +70,14 @@ func TestPublishTrips(t *testing.T) {
 		receipt := publish(t, s, decades())
 		s.take()
 		for _, c := range []struct {
-			what  string
-			trips int
-		}{{"first", 8}, {"second", 8}} {
+			what           string
+			workers, trips int
+		}{{"first", 0, 8}, {"second", 0, 8}, {"slow", 2, 8 + 3 + 3}} {
 			began := time.Now()
 			base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
 			must.Equal(t, "to learn that nothing was published", map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take())
 			must.Hold(t, base == receipt.Base, "it is another base, though nothing was published")
-			receipt = must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
+			receipt = must.Get((&snapshots.Publisher{Store: s, Workers: c.workers}).Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
 			got := int(time.Since(began) / time.Second)
 			must.Hold(t, got == 1+c.trips, "the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
 			if calls := s.take(); calls[faultblob.Call{Op: faultblob.Get, Key: snapshots.ManifestKey(base.Pointer.Version)}] > 0 {
@@ -95,11 +95,11 @@ func TestPublishTrips(t *testing.T) {
 		s.take()
 		base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
 		want := map[faultblob.Call]int{
-			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(4)}: 1,
+			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(5)}: 1,
 		}
 		must.Equal(t, "to learn what another builder published", want, s.take())
-		must.Hold(t, base.Pointer.Version == 4 && base.Manifest.Version == 4,
-			"got version %d with the manifest of %d, want 4", base.Pointer.Version, base.Manifest.Version)
+		must.Hold(t, base.Pointer.Version == 5 && base.Manifest.Version == 5,
+			"got version %d with the manifest of %d, want 5", base.Pointer.Version, base.Manifest.Version)
 	})
 }
 

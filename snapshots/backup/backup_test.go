@@ -70,6 +70,7 @@ func TestOrderOfWrites(t *testing.T) {
 	must.Require(t, err == nil && info.Version == 1 && len(info.Faults) == 0, "%+v, %v", info, err)
 	written = slices.Compact(written) // a Swap follows the Create that found an object
 	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])
+	must.Equal(t, "the first write of the pointer", len(written)-2, slices.Index(written, snapshots.PointerKey))
 	must.Hold(t, written[0] == "backup.json" && !slices.Contains(written, "probe/left"),
 		"got the writes %q, want first the mark of the place, and no probe", written)
 }
