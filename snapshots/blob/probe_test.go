@@ -18,6 +18,7 @@ import (
 // TestProbe probes stores that lie about one call each.
 func TestProbe(t *testing.T) {
 	replaced := func(blob.Tag, error) (blob.Tag, error) { return "new", nil }
+	refused := faultblob.Fate{Err: blob.ErrConflict, Applied: true}
 	sameTag := func(blob.Tag, error) (blob.Tag, error) { return "same", nil }
 	type call struct {
 		op faultblob.Op
@@ -59,9 +60,12 @@ func TestProbe(t *testing.T) {
 			want:  blob.Probed{Race: blob.ErrUnconditional}, says: "If-Match: ",
 		},
 		{
-			name:  "refuses a write that it applies",
-			fates: map[call]faultblob.Fate{{faultblob.Swap, 4}: {Err: blob.ErrConflict, Applied: true}},
-			want:  blob.Probed{Race: blob.ErrUnconditional},
+			name: "refuses a write that it applies", // any of the six writers may be the first
+			fates: map[call]faultblob.Fate{
+				{faultblob.Swap, 4}: refused, {faultblob.Swap, 5}: refused, {faultblob.Swap, 6}: refused,
+				{faultblob.Swap, 7}: refused, {faultblob.Swap, 8}: refused, {faultblob.Swap, 9}: refused,
+			},
+			want: blob.Probed{Race: blob.ErrUnconditional}, says: "all of 6 simultaneous writers were refused",
 		},
 		{
 			name:  "loses a write that it acknowledged",
