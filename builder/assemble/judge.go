@@ -157,9 +157,7 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 		}) {
 			continue // the rest of the block may belong to the part that cannot be read
 		}
-		if p, after, v, differs := j.decide(block); differs {
-			j.apply(p, after, v)
-		}
+		j.apply(j.decide(block))
 	}
 	j.agree()
 	switch {
@@ -171,30 +169,30 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 	}
 }
 
-// decide compares, proposes and gates a block. differs is false if the block is the same.
-func (j *judgement) decide(b Block) (p Proposal, after season.Round, v verdict, differs bool) {
+// decide compares, proposes and gates a block. It ignores a block that is the same.
+func (j *judgement) decide(b Block) (p Proposal, after season.Round, v verdict) {
 	lines, differs := j.compare(b)
 	if !differs {
-		return p, after, ignored, false
+		return p, after, ignored
 	}
 	p, after = j.propose(b, lines)
 	if unknown := j.unknown(b); unknown != "" && !j.may.archiveNames { // people get an error at once
 		if !j.may.applies {
-			return p, after, ignored, true
+			return p, after, ignored
 		}
 		p.refuse(UnreadGate, "%s is not known, because no document names it: the block waits for the next revision", unknown)
-		return p, after, held, true
+		return p, after, held
 	}
 	v = j.gate(&p, &after)
 	if v == applied && b == Entries && j.may.derivesEntries && !p.Accepted {
 		for _, from := range []Block{Qualifying, Grid, Result} {
-			if _, _, v, _ := j.decide(from); v == held {
+			if _, _, v := j.decide(from); v == held {
 				p.refuse(DerivedGate, "they follow from the %s, which is held", from)
-				return p, after, held, true
+				return p, after, held
 			}
 		}
 	}
-	return p, after, v, true
+	return p, after, v
 }
 
 // unknown returns a thing in the document's block that neither the facts nor a document names.

@@ -17,6 +17,7 @@ import (
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -33,9 +34,11 @@ type situation struct {
 	result map[string][]string // facts afterwards, by kind
 }
 
-// TestJudgement judges every situation of testdata/judgement.txt with a document of each kind.
+// TestJudgement judges every situation of testdata/judgement.txt with a document of each kind. No input changes.
+// testdata/reasons.txt has the reasons and the changed values that an operator reads, of the first kind that causes any.
 func TestJudgement(t *testing.T) {
 	all, judged := situations(t), 0
+	texts := make(map[string]bool)
 	for _, s := range all {
 		for _, kind := range slices.Sorted(maps.Keys(s.want)) {
 			judged++
@@ -45,7 +48,16 @@ func TestJudgement(t *testing.T) {
 				}
 			})
 		}
+		for _, kind := range []string{"full", "sparse", "manual", "check-only"} {
+			if more := s.texts(t, kind); len(more) > 0 {
+				for _, text := range more {
+					texts[text] = true
+				}
+				break
+			}
+		}
 	}
+	golden.File(t, "testdata/reasons.txt", strings.Join(slices.Sorted(maps.Keys(texts)), "\n")+"\n")
 	if len(all) < 30 || judged < 120 {
 		t.Errorf("%d situations and %d outcomes were judged, want at least 30 and 120", len(all), judged)
 	}
@@ -150,6 +162,35 @@ func (s *situation) faults(t *testing.T, kind string) string {
 		}
 	}
 	return ""
+}
+
+// texts judges the situation with a document of a kind and returns the reasons and the changed values.
+func (s *situation) texts(t *testing.T, kind string) (all []string) {
+	t.Helper()
+	w := s.build(t, kind)
+	before := fmt.Sprintf("%+v", w.in.Documents)
+	out, err := w.assemble(assemble.Assemble)
+	must.Equal(t, s.title+": the documents after Assemble", before, fmt.Sprintf("%+v", w.in.Documents))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, p := range slices.Concat(out.Applied, out.Held, out.Disputed, out.Unlicensed) {
+		for _, r := range p.Refused {
+			all = append(all, string(r.Gate)+": "+r.Reason)
+		}
+		for _, l := range p.Lines {
+			if l.Was != "" && l.Is != "" {
+				all = append(all, fmt.Sprintf("%s: %s -> %s", l.About, l.Was, l.Is))
+			}
+		}
+	}
+	for _, d := range out.Doubted {
+		all = append(all, d.Lines...)
+	}
+	for _, l := range out.Lost {
+		all = append(all, l.Text)
+	}
+	return all
 }
 
 // outcomes describes the output of Assemble in the words of testdata/judgement.txt.
@@ -394,6 +435,9 @@ func (w *world) decide(t *testing.T, gp season.GrandPrixID, fields []string) {
 			d.StartHeld = true
 		case "postponed":
 			d.Postponed = true
+		case "points", "listed":
+			who, points, _ := strings.Cut(value, ":")
+			d.Championship = append(d.Championship, assemble.Adjustment{Competitor: who, Points: float64(number(t, points)), Listed: name == "listed"})
 		case "verified":
 			for _, driver := range strings.Split(value, ",") {
 				d.Verified = append(d.Verified, season.DriverID(driver))
@@ -432,6 +476,12 @@ func edit(t *testing.T, f *season.Facts, word []string) {
 		s.Colours[season.TeamID(word[1])] = word[2]
 	case "name":
 		f.Drivers[season.DriverID(word[1])] = season.Driver{ID: season.DriverID(word[1]), Name: word[2]}
+	case "team":
+		f.Teams[season.TeamID(word[1])] = season.Team{ID: season.TeamID(word[1]), Name: word[2]}
+	case "engine":
+		f.Engines[season.EngineID(word[1])] = season.Engine{ID: season.EngineID(word[1]), Name: word[2]}
+	case "circuit":
+		f.Circuits[season.CircuitID(word[1])] = season.Circuit{ID: season.CircuitID(word[1]), Name: word[2]}
 	case "code":
 		d := f.Drivers[season.DriverID(word[1])]
 		d.Abbreviation = word[2]
@@ -624,6 +674,12 @@ func (w *world) check(t *testing.T, f *season.Facts, text string) string {
 		return ""
 	case "name":
 		got = f.Drivers[season.DriverID(word[1])].Name
+	case "team":
+		got = f.Teams[season.TeamID(word[1])].Name
+	case "engine":
+		got = f.Engines[season.EngineID(word[1])].Name
+	case "circuit":
+		got = f.Circuits[season.CircuitID(word[1])].Name
 	case "colour":
 		got = f.Seasons[0].Colours[season.TeamID(word[1])]
 	default:
