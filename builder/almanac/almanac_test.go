@@ -371,6 +371,25 @@ func TestComingRoundsAndDue(t *testing.T) {
 	}
 }
 
+// TestSeasonAhead: an almanac looks ahead to the season with a coming race, or with a result that is awaited for less than two
+// weeks. A race that is moved beyond the next season stays behind its races.
+func TestSeasonAhead(t *testing.T) {
+	facts := archiveOf(t, nil, nil).Facts()
+	last, next := &facts.Seasons[0].Rounds[1], facts.Seasons[0].Rounds[0]
+	last.Date, last.Start = last.Date.AddDate(0, 0, 200), last.Start.AddDate(0, 0, 200) // on 25 December
+	next.Date, next.Start = next.Date.AddDate(1, 0, 0), next.Start.AddDate(1, 0, 0)
+	awaited := last.Start.Add(almanac.RaceWindow + 2*week)
+	facts.Seasons = append(facts.Seasons, season.Season{Year: 2026, Rounds: []season.Round{next}})
+	w := &world{testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: preseason, Until: testseason.Scheduled}), t}
+	must.Equal(t, "the season ahead, a second before two weeks", 2025, w.Almanac(awaited.Add(-time.Second)).Current)
+	must.Equal(t, "the season ahead after two weeks", 2026, w.Almanac(awaited).Current)
+	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(1), next.Start.Add(week), "war")}
+	})
+	coming := w.Almanac(awaited).Coming()
+	must.Equal(t, "the last to come", 2025, coming[len(coming)-1].Year)
+}
+
 func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
 	if got := w.Almanac(startOf(1).Add(-48 * time.Hour)).Grid; len(got) != 0 {

@@ -112,6 +112,10 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 			early:        &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -4},
 			constructors: true, want: []string{"1 alpha 36, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 36", "1 beta 100, 2 alpha 70, 0 alpha 36"},
 		},
+		"points for a competitor without results": {
+			from: 2, decisions: []ledger.Championship{{Competitor: "eve", Points: 30}},
+			want: []string{"1 ann 25, 2 cay 18, 3 bob 15, 4 dan 12", "1 ann 43, 2 cay 43, 3 eve 30, 4 bob 27, 5 dan 27", "1 ann 68, 2 cay 61, 3 bob 42, 4 dan 39, 5 eve 30"},
+		},
 		"a competitor without results": {
 			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "gamma", Points: -5}}, constructors: true,
 			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 110, 2 beta 100, 3 gamma -5"},
@@ -261,6 +265,9 @@ func TestTableOffersDecision(t *testing.T) {
 		"a driver without a rank": {
 			table: func(rounds []season.Round) { rounds[2].DriverStandings[0].Position = 0 }, verified: orders, want: []string{"3 ann excluded"},
 		},
+		"points taken, then excluded": {
+			table: func(rounds []season.Round) { lost(rounds[1:], "ann", 5); rounds[2].DriverStandings[0].Position = 0 }, verified: orders, want: []string{"2 ann 5 points taken", "3 ann excluded"},
+		},
 		"a table that lags": {
 			table: func(rounds []season.Round) { rounds[2].DriverStandings = rounds[1].DriverStandings }, verified: orders,
 		},
@@ -294,6 +301,8 @@ func TestTableOffersDecision(t *testing.T) {
 			t.Errorf("%s: missing %q, want %d", name, missing, len(tt.want))
 		}
 	}
+	first := newWorld(t, startOf(2), orders[0])
+	must.Equal(t, "offers of one round", 0, len(almanac.Offers(almanac.Rounds(first.Stored.Archive.AsOf(startOf(2)), first.Ledger.Fold(), 2025))))
 	if got := almanac.Offers(nil); got != nil {
 		t.Errorf("of no rounds: got %+v", got)
 	}
@@ -310,7 +319,9 @@ func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
 	if id, name, err := y.Competitor(true, "Beta"); id != "beta" || name != "Beta" || err != nil {
 		t.Errorf("Beta: got %s, %s, %v", id, name, err)
 	}
-	_, _, err := y.Competitor(true, "alfa")
+	_, _, err := y.Competitor(false, "")
+	must.Fail(t, "no text", err, almanac.ErrNoCompetitor)
+	_, _, err = y.Competitor(true, "alfa")
 	must.Fail(t, "alfa", err, almanac.ErrNoCompetitor)
 	golden.Sentence(t, "a competitor alfa", err)
 	_, _, err = (&almanac.Year{Year: 2026}).Competitor(false, "ann")

@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/must"
 )
@@ -116,6 +117,11 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	if v := almanac.Entered(w.Stored.Archive.AsOf(opened.Add(2*time.Hour)), w.Ledger.Fold()); v.Seasons[0].Rounds[0].Winner().Driver != "ann" {
 		t.Error("predictions count the revision in place of the source's result")
 	}
+	// The archive names the team otherwise since then.
+	facts := w.Stored.Archive.Facts()
+	facts.Aliases = map[season.TeamID]season.TeamID{"alpha": "beta"}
+	w.Stored.Archive = must.Get(season.New(facts))(t)
+	must.Equal(t, "the team of the winner", season.TeamID("beta"), w.Round(opened.Add(2*time.Hour), 2025001).Valid()[0].Team)
 }
 
 // TestCompare: a driver of only one of two classifications gains or loses all points.

@@ -130,6 +130,30 @@ func TestCorrectionOfWhatTheArchiveVouchesFor(t *testing.T) {
 	}
 }
 
+// TestCorrectionAndSprint: a correction brings the sprint that it names, else the verified one, else the source's.
+func TestCorrectionAndSprint(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opened time.Time
+		sprint order
+		want   season.DriverID // the winner
+	}{
+		"vouched for":                 {opened: startOf(2), want: "bob"},
+		"vouched for, another sprint": {opened: startOf(2), sprint: order{"dan"}, want: "dan"},
+		"not verified":                {opened: preseason, want: "bob"},
+	} {
+		w := newWorld(t, tt.opened, order{"ann", "bob", "cay", "dan"})
+		w.edit(func(rounds []season.Round) {
+			rounds[0].Sprint, rounds[0].SprintResults = true, order{"bob", "ann"}.results()
+		})
+		var sprint []ledger.Row
+		if tt.sprint != nil {
+			sprint = almanac.Rows(tt.sprint.results())
+		}
+		events := must.Get(w.Round(startOf(3), 2025001).Correct(almanac.Rows(order{"bob", "ann", "cay", "dan"}.results()), sprint, "a plank"))(t)
+		must.Equal(t, name+": the winner of the sprint", tt.want, events[0].Result.Sprint[0].Driver)
+	}
+}
+
 func TestLists(t *testing.T) {
 	w := deciding{testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled}), t}
 	if got := w.Almanac(testseason.Belgium.Start).Waiting(); len(got) != 3 || got[2].Session != testseason.Belgium.Key {
@@ -144,6 +168,8 @@ func TestLists(t *testing.T) {
 	if got := a.Verified(); len(got) != 2 || got[0].Session != testseason.Belgium.Key || got[1].Session != 2024012 {
 		t.Errorf("verified %d, want Belgium, decided last, and Britain", len(got))
 	}
+	_, err := a.Round(1999001)
+	must.Fail(t, "a round of an unknown season", err, ledger.ErrUnknownSession)
 	if got := a.Rounds(0); len(got) != 15 || got[0].Year != 2024 {
 		t.Errorf("the current season has %d rounds, want the 15 of 2024", len(got))
 	}

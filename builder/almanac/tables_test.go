@@ -217,22 +217,22 @@ func TestEnteredSeasonIsTheSources(t *testing.T) {
 func TestOldTablesMoveByCorrections(t *testing.T) {
 	facts := archiveOf(t, order{"ann", "bob", "cay"}, order{"ann", "cay", "bob"}, order{"dan", "cay", "bob"}).Facts()
 	s := &facts.Seasons[0]
-	s.Year = 1985
+	s.Year = 1995 // with decisions that the source's tables have
 	for i := range s.Rounds {
-		s.Rounds[i].Date, s.Rounds[i].Start = s.Rounds[i].Date.AddDate(-40, 0, 0), s.Rounds[i].Start.AddDate(-40, 0, 0)
+		s.Rounds[i].Date, s.Rounds[i].Start = s.Rounds[i].Date.AddDate(-30, 0, 0), s.Rounds[i].Start.AddDate(-30, 0, 0)
 	}
 	s.Rounds[1].DriverStandings[0].Points -= 7 // a result that does not count
 	s.Rounds[2].DriverStandings, s.Rounds[2].TeamStandings = nil, nil
 	w := testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: preseason, Until: testseason.Scheduled})
 	after := func() []string {
-		y, _ := w.Almanac(preseason).Year(1985)
+		y, _ := w.Almanac(preseason).Year(1995)
 		return append(tables(y, false), tables(y, true)...)
 	}
 	must.Equal(t, "the source's", []string{
 		"1 ann 25, 2 bob 18, 3 cay 15", "1 ann 43, 2 bob 33, 3 cay 33", "1 cay 51, 2 bob 48, 3 ann 43, 4 dan 25",
 		"1 alpha 43, 2 beta 15", "1 alpha 83, 2 beta 33", "1 alpha 98, 2 beta 76",
 	}, after())
-	w.Decide(preseason, 1985002, func(r *almanac.Round) ([]ledger.Event, error) {
+	w.Decide(preseason, 1995002, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Valid())
 		rows[0].Driver, rows[1].Driver, rows[0].Team, rows[1].Team = rows[1].Driver, rows[0].Driver, rows[1].Team, rows[0].Team
 		return r.Correct(rows, nil, "a plank")
@@ -242,10 +242,35 @@ func TestOldTablesMoveByCorrections(t *testing.T) {
 		"1 alpha 43, 2 beta 15", "1 alpha 76, 2 beta 40", "1 alpha 91, 2 beta 83",
 	}, after())
 	w.Append(preseason, func(f *ledger.Fold) ([]ledger.Event, error) {
-		first, _ := f.Record(1985001)
+		first, _ := f.Record(1995001)
 		return first.Cancel("it was another race"), nil
 	})
 	must.Equal(t, "the first cancelled", []string{
 		"1 cay 25, 2 bob 15, 3 ann 11", "1 cay 43, 2 bob 30, 3 dan 25, 4 ann 11", "1 alpha 33, 2 beta 25", "1 beta 68, 2 alpha 48",
 	}, after())
+	w.Append(preseason, func(*ledger.Fold) ([]ledger.Event, error) {
+		return []ledger.Event{
+			{Type: ledger.ChampionshipDecided, Year: 1995, Session: 1995002, Reason: "stewards", Championship: &ledger.Championship{Competitor: "eve", Points: 2}},
+			{Type: ledger.ChampionshipDecided, Year: 1995, Session: 1995003, Reason: "stewards", Championship: &ledger.Championship{Competitor: "cay", Points: -20}},
+		}, nil
+	})
+	must.Equal(t, "points decided", []string{"1 cay 25, 2 bob 15, 3 ann 11, 4 eve 2", "1 bob 30, 2 dan 25, 3 cay 23, 4 ann 11, 5 eve 2"}, after()[:2])
+}
+
+// TestSharedCars: a car counts once for its constructor, and a driver of several cars by the first place.
+func TestSharedCars(t *testing.T) {
+	facts := archiveOf(t, order{"ann", "cay", "bob", "dan"}).Facts()
+	rows := facts.Seasons[0].Rounds[0].Results
+	rows = slices.Insert(rows, 1, season.Result{Driver: "bob", Team: "alpha", Engine: "v6", Position: 1, Grid: 3, Laps: 50, Shared: true})
+	facts.Seasons[0].Rounds[0].Results = rows
+	w := testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: startOf(2), Until: testseason.Scheduled})
+	y, _ := w.Almanac(startOf(2)).Year(2025)
+	var got []string
+	for _, s := range y.Drivers() {
+		got = append(got, fmt.Sprint(s.Driver.ID, " ", s.Wins, " ", s.Podiums))
+	}
+	for _, s := range y.Constructors() {
+		got = append(got, fmt.Sprint(s.Team.ID, " ", s.Wins, " ", s.Podiums))
+	}
+	must.Equal(t, "wins and podiums", []string{"ann 1 1", "cay 0 1", "bob 1 1", "dan 0 0", "alpha 1 2", "beta 0 1"}, got)
 }
