@@ -116,6 +116,10 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 			from: 2, decisions: []ledger.Championship{{Competitor: "eve", Points: 30}},
 			want: []string{"1 ann 25, 2 cay 18, 3 bob 15, 4 dan 12", "1 ann 43, 2 cay 43, 3 eve 30, 4 bob 27, 5 dan 27", "1 ann 68, 2 cay 61, 3 bob 42, 4 dan 39, 5 eve 30"},
 		},
+		"a competitor without results, excluded": {
+			from: 2, decisions: []ledger.Championship{{Competitor: "eve", Excluded: true}},
+			want: []string{"1 ann 25, 2 cay 18, 3 bob 15, 4 dan 12", "1 ann 43, 2 cay 43, 3 bob 27, 4 dan 27", "1 ann 68, 2 cay 61, 3 bob 42, 4 dan 39"},
+		},
 		"a competitor without results": {
 			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "gamma", Points: -5}}, constructors: true,
 			want: []string{"1 alpha 40, 2 beta 30", "1 alpha 70, 2 beta 70", "1 alpha 110, 2 beta 100, 3 gamma -5"},

@@ -80,6 +80,10 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	golden.Sentence(t, "correct without a reason", w.Try(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 		return r.Correct(slices.Clone(r.Source()[:1]), nil, "")
 	}))
+	golden.Sentence(t, "correct without rows", w.Try(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
+		return r.Correct(nil, nil, "x")
+	}))
+	golden.Sentence(t, "verify without a result", w.Try(testseason.Belgium.Start.Add(time.Hour), testseason.Belgium.Key, (*almanac.Round).Verify))
 	for what, tt := range map[string]struct {
 		at      time.Time
 		session int64

@@ -257,12 +257,14 @@ func TestOldTablesMoveByCorrections(t *testing.T) {
 	must.Equal(t, "points decided", []string{"1 cay 25, 2 bob 15, 3 ann 11, 4 eve 2", "1 bob 30, 2 dan 25, 3 cay 23, 4 ann 11, 5 eve 2"}, after()[:2])
 }
 
-// TestSharedCars: a car counts once for its constructor, and a driver of several cars by the first place.
+// TestSharedCars: a car counts once for its constructor, and a driver of several cars by the first place. A team with two
+// engines is two constructors.
 func TestSharedCars(t *testing.T) {
 	facts := archiveOf(t, order{"ann", "cay", "bob", "dan"}).Facts()
 	rows := facts.Seasons[0].Rounds[0].Results
 	rows = slices.Insert(rows, 1, season.Result{Driver: "bob", Team: "alpha", Engine: "v6", Position: 1, Grid: 3, Laps: 50, Shared: true})
-	facts.Seasons[0].Rounds[0].Results = rows
+	rows[4].Engine, facts.Engines["v8"] = "v8", season.Engine{ID: "v8", Name: "V8"}
+	facts.Seasons[0].Rounds[0].Results, facts.Seasons[0].Rounds[0].TeamStandings = rows, nil
 	w := testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: startOf(2), Until: testseason.Scheduled})
 	y, _ := w.Almanac(startOf(2)).Year(2025)
 	var got []string
@@ -270,7 +272,7 @@ func TestSharedCars(t *testing.T) {
 		got = append(got, fmt.Sprint(s.Driver.ID, " ", s.Wins, " ", s.Podiums))
 	}
 	for _, s := range y.Constructors() {
-		got = append(got, fmt.Sprint(s.Team.ID, " ", s.Wins, " ", s.Podiums))
+		got = append(got, fmt.Sprint(s.Team.ID, " ", s.Engine, " ", s.Wins, " ", s.Podiums))
 	}
-	must.Equal(t, "wins and podiums", []string{"ann 1 1", "cay 0 1", "bob 1 1", "dan 0 0", "alpha 1 2", "beta 0 1"}, got)
+	must.Equal(t, "wins and podiums", []string{"ann 1 1", "cay 0 1", "bob 1 1", "dan 0 0", "alpha  1 2", "beta V6 0 1", "beta V8 0 0"}, got)
 }

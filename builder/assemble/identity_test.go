@@ -152,6 +152,15 @@ func TestIdentity(t *testing.T) {
 			f.Circuits["monza-gp"] = season.Circuit{ID: "monza-gp", Name: "Autodromo", Locality: "Monza", Country: "Italy"}
 			r.Circuit = "monza-gp"
 		}},
+		{"a circuit in another place of the country", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Circuits["mugello-gp"] = season.Circuit{ID: "mugello-gp", Name: "Autodromo", Locality: "Scarperia", Country: "Italy"}
+			r.Circuit = "mugello-gp"
+		}},
+		{"a circuit under another identifier in the last season too", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Circuits["monza-gp"] = season.Circuit{ID: "monza-gp", Name: "Autodromo", Locality: "Monza", Country: "Italy"}
+			r.Circuit = "monza-gp"
+			f.Seasons = f.Seasons[1:]
+		}},
 	} {
 		ours, d := weekendOf(t, test.change)
 		out := must.Get(assemble.Assemble(assemble.Input{Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC)}))(t)

@@ -235,6 +235,10 @@ func TestMergedStandings(t *testing.T) {
 	other.Position = 5
 	must.Equal(t, "drivers", merged, r.DriverStandings)
 	must.Equal(t, "teams, of which one has two engines", slices.Insert(joined, 4, other), r.TeamStandings)
+	backwards := []season.DriverStanding{{Driver: "ann", Position: 1, Points: 8}, {Driver: "bob", Position: 2, Points: 9}} // not all results count
+	r = season.Round{DriverStandings: slices.Clone(backwards)}
+	assemble.MergeStandings(&r)
+	must.Equal(t, "drivers of one name each", backwards, r.DriverStandings)
 }
 
 // TestNewSeason: every kind that adds rounds adds a season with them, and no kind adds an empty season.

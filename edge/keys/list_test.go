@@ -63,13 +63,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"something after":  good + "{}",
 		"a brace after":    good + "}",
 		"another format":   strings.Replace(good, `"format":2`, `"format":3`, 1),
-		"an unknown field": strings.Replace(good, `"tier"`, `"only_on_sundays":true,"tier"`, 1),
-		"a longer hash":    strings.Replace(good, `"sha256":"`, `"sha256":"0`, 1),
+		"an unknown field": string(resealed([]byte(strings.Replace(good, `"tier"`, `"only_on_sundays":true,"tier"`, 1)))),
+		"a longer hash":    string(resealed([]byte(strings.Replace(good, `"sha256":"`, `"sha256":"0`, 1)))),
 		"another name":     strings.Replace(good, `"name":"n"`, `"name":"m"`, 1),
 		"another number":   strings.Replace(good, `"serial":0`, `"serial":1`, 1),
 		"no checksum":      good[:strings.LastIndex(good, `,"sha256"`)] + "}\n",
 		"a line less":      good[:strings.Index(good, "\n")+1] + good[strings.LastIndex(good, "]"):],
-		"spaces":           strings.Replace(good, `"serial":0`, `"serial": 0`, 1),
+		"spaces":           string(resealed([]byte(strings.Replace(good, `"serial":0`, `"serial": 0`, 1)))),
 		"a key twice":      string(resealed([]byte(strings.Replace(good, line, line+",\n"+line, 1)))),
 		"not a document":   "[]",
 		"empty":            "",
@@ -78,6 +78,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	d.Keys = append(d.Keys, d.Keys[0])
 	golden.Sentence(t, "a list in another format", must.Err(keys.Decode([]byte(strings.Replace(good, `"format":2`, `"format":3`, 1)))))
+	golden.Sentence(t, "a list that is too large", must.Err(keys.Decode(make([]byte, keys.MaxSize+1))))
 	golden.Sentence(t, "a list with one key twice", must.Err(d.Encode()), d.Keys[0].ID, "ID")
 }
 
