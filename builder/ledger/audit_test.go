@@ -252,6 +252,20 @@ func TestAuditMarksPicksAfterAMissedStart(t *testing.T) {
 	}
 }
 
+// The first pick of the ledger counts again if its round gets back the start that it had.
+func TestAuditOfARestoredPick(t *testing.T) {
+	store := newStore(t)
+	l := openWith(t, store)
+	mustAppend(t, l, start.Add(-4*time.Hour), ledger.Freeze(monaco, pick, start, true))
+	s := session(t, l.Fold())
+	mustAppend(t, l, start.Add(-3*time.Hour), s.Cancel("flood")...)
+	mustAppend(t, l, start.Add(2*time.Hour), s.Reinstate(start, "it was held"))
+	r := audit(t, store)
+	if !r.Green() || len(r.Picks) != 1 || !r.Picks[0].Voided.IsZero() || r.Picks[0].Reason != "" {
+		t.Errorf("got faults %v and picks %+v, want a pick that counts", r.Faults, r.Picks)
+	}
+}
+
 func TestAuditOfOtherThings(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		mustSay(t, audit(t, newStore(t)), ledger.Key(1))

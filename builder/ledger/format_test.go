@@ -378,6 +378,9 @@ func TestImportedArchiveVouches(t *testing.T) {
 		must.Equal(t, fmt.Sprintf("vouches for %s of %d, known at %s", tt.gp, tt.year, tt.known), tt.want, l.Fold().Vouches(tt.year, tt.gp, tt.known))
 	}
 	mustBeGreen(t, store)
+	unnamed := openWith(t, newStore(t)) // the instant alone decides
+	unnamed.Vouch(&season.View{})
+	must.Hold(t, unnamed.Fold().Vouches(2024, "bahrain", opened.Add(-1)), "a ledger that names no archive vouches for no result")
 }
 
 // Details travel with a row, and no decision depends on them.

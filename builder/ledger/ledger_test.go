@@ -13,6 +13,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -191,6 +192,40 @@ func TestStateOfARound(t *testing.T) {
 	}
 }
 
+// TestTrials: two trials on one state do not see each other, and a cancelled round keeps the start to which it was moved.
+func TestTrials(t *testing.T) {
+	l := openWith(t, newStore(t))
+	at, moved := start.Add(-5*time.Hour), start
+	trial := func(events ...ledger.Event) ledger.RoundRecord {
+		return session(t, must.Get(l.Fold().Trial(at, events))(t))
+	}
+	move := func(reason string) ledger.Event {
+		round := session(t, l.Fold())
+		return round.Move(moved, moved.Add(time.Hour), reason)
+	}
+	for range 3 { // the fourth change finds room behind them
+		mustAppend(t, l, at, move("fog"))
+		moved = moved.Add(time.Hour)
+	}
+	first := trial(move("first"))
+	trial(move("second"))
+	must.Equal(t, "the reason of the first move", "first", first.Override.Changes[3].Reason)
+	round := session(t, l.Fold())
+	cancelled := trial(round.Cancel("flood")...)
+	must.Equal(t, "the start of a cancelled round", moved, cancelled.Start(start))
+	at = moved.Add(3 * time.Hour)
+	verify := func(reason string) ledger.Event {
+		round := session(t, l.Fold())
+		return round.Verify(rows([]season.DriverID{"leclerc", "norris"}[len(round.Revisions)%2], "hamilton"), moved, reason)
+	}
+	for _, reason := range []string{"", "a plank", "another"} {
+		mustAppend(t, l, at, verify(reason))
+	}
+	first = trial(verify("first"))
+	trial(verify("second"))
+	must.Equal(t, "the reason of the first revision", "first", first.Revisions[3].Reason)
+}
+
 // AsOf shows the past, also after later appends.
 func TestAsOf(t *testing.T) {
 	store := newStore(t)
@@ -296,6 +331,7 @@ func TestDamageIsNamed(t *testing.T) {
 			if !errors.As(err, &found) || found.Key != ledger.Key(damage.file) {
 				t.Errorf("got %v, want a *DamageError at %s", err, ledger.Key(damage.file))
 			}
+			golden.Sentence(t, t.Name(), err)
 		})
 	}
 }
@@ -306,8 +342,12 @@ func TestFirstFile(t *testing.T) {
 		"another event": {Kind: ledger.Real, Events: one(keyEvent(monaco, 2026, "monaco"))},
 		"two kinds":     {Kind: ledger.Real, Events: one(ledger.Event{Type: ledger.Opened, Kind: ledger.Simulated})},
 		"no kind":       {Kind: "toy", Events: one(ledger.Event{Type: ledger.Opened, Kind: "toy"})},
+		"no event":      {Kind: ledger.Real},
 	} {
-		f.Seq, f.Events[0].ID, f.Events[0].At, f.Events[0].Actor = 1, "A1", opened, "builder"
+		f.Seq = 1
+		for i := range f.Events {
+			f.Events[i].ID, f.Events[i].At, f.Events[i].Actor = "A1", opened, "builder"
+		}
 		store := memblob.New()
 		must.Get(store.Create(t.Context(), ledger.Key(1), must.Get(f.Encode())(t)))(t)
 		var damage *ledger.DamageError
