@@ -220,7 +220,7 @@ func standings(y *almanac.Year) (rows []string, drivers []almanac.Tally) {
 // that appears in the past takes no points away.
 func TestStandingsCountVerifiedRounds(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, order{"dan", "cay", "bob", "ann"})
-	if y, _ := w.Almanac(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 {
+	if y, _ := w.Almanac(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 || y.Constructors() != nil {
 		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers()))
 	}
 	// The third is verified before the second: the first and the third count.
@@ -383,11 +383,13 @@ func TestSeasonAhead(t *testing.T) {
 	w := &world{testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: preseason, Until: testseason.Scheduled}), t}
 	must.Equal(t, "the season ahead, a second before two weeks", 2025, w.Almanac(awaited.Add(-time.Second)).Current)
 	must.Equal(t, "the season ahead after two weeks", 2026, w.Almanac(awaited).Current)
+	must.Equal(t, "the rounds of the season", 2, len(w.Round(awaited, 2025001).Season()))
 	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(1), next.Start.Add(week), "war")}
 	})
 	coming := w.Almanac(awaited).Coming()
 	must.Equal(t, "the last to come", 2025, coming[len(coming)-1].Year)
+	must.Equal(t, "codes of a season without rounds", 0, len(newWorld(t, preseason).Almanac(preseason).Years[0].Codes()))
 }
 
 func TestGridIsThatOfTheLatestQualifying(t *testing.T) {

@@ -124,17 +124,18 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	must.Equal(t, "the team of the winner", season.TeamID("beta"), w.Round(opened.Add(2*time.Hour), 2025001).Valid()[0].Team)
 }
 
-// TestEnteredWithoutTimes: gaps without the winner's time are no times, and a round without a result gets no tables.
+// TestEnteredWithoutTimes: gaps without the winner's time are no times. A round with a result gets tables, verified or not.
 func TestEnteredWithoutTimes(t *testing.T) {
-	w := newWorld(t, preseason, nil, nil)
+	w := newWorld(t, preseason, nil, order{"bob", "ann"}, nil)
+	w.edit(func(rounds []season.Round) { rounds[1].DriverStandings, rounds[1].TeamStandings = nil, nil })
 	w.on(startOf(1).Add(raceTime), 1, func(s ledger.RoundRecord) []ledger.Event {
 		rows := almanac.Rows(order{"ann", "bob", "cay", "dan"}.results())
 		rows[0].TimeMS, rows[1].GapMS = 0, 5000
 		return []ledger.Event{s.Verify(rows, startOf(1), "")}
 	})
-	rounds := almanac.Entered(w.Stored.Archive.AsOf(startOf(2)), w.Ledger.Fold()).Seasons[0].Rounds
+	rounds := almanac.Entered(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.Fold()).Seasons[0].Rounds
 	must.Equal(t, "the time of the second", time.Duration(0), rounds[0].Results[1].Time)
-	must.Equal(t, "rows of the tables", []int{4, 0}, []int{len(rounds[0].DriverStandings), len(rounds[1].DriverStandings)})
+	must.Equal(t, "rows of the tables", []int{4, 4, 0}, []int{len(rounds[0].DriverStandings), len(rounds[1].DriverStandings), len(rounds[2].DriverStandings)})
 }
 
 // TestCompare: a driver of only one of two classifications gains or loses all points.

@@ -134,6 +134,13 @@ func TestCorrectionOfWhatTheArchiveVouchesFor(t *testing.T) {
 	}
 }
 
+// TestPostponedDay: the decision on a round of unknown hour names no former start.
+func TestPostponedDay(t *testing.T) {
+	w := newWorld(t, preseason, nil).edit(func(rounds []season.Round) { rounds[0].Start = time.Time{} })
+	events := must.Get(w.Round(preseason, 2025001).Postpone("fog"))(t)
+	must.Equal(t, "the former start", time.Time{}, events[len(events)-1].Was)
+}
+
 // TestCorrectionAndSprint: a correction brings the sprint that it names, else the verified one, else the source's.
 func TestCorrectionAndSprint(t *testing.T) {
 	for name, tt := range map[string]struct {

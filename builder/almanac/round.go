@@ -231,7 +231,7 @@ func (r *Round) NotStarting() (drivers []season.DriverID) {
 			off = len(r.Facts.Entries) > 0 && r.Pick.Basis != ledger.OnForm && r.Facts.Entry(c.Driver) == nil
 		default:
 			off = !slices.ContainsFunc(r.Result.Rows, func(row ledger.Row) bool {
-				return row.Driver == c.Driver && (row.Position > 0 || (&season.Result{Outcome: row.Status}).Started())
+				return row.Driver == c.Driver && (&season.Result{Outcome: row.Status}).Started()
 			})
 		}
 		if off {

@@ -240,6 +240,7 @@ func TestLostSessions(t *testing.T) {
 		{"the sprint is back", before, drop(season.SprintQualifying), true, nil},
 		{"whole again", before, drop(), true, nil},
 		{"no sessions", before, func(r *season.Round) { r.Sessions = nil }, true, nil},
+		{"one session", before, drop(season.Practice1, season.Sprint, season.SprintQualifying), false, []season.SessionKind{season.Practice1, season.Sprint, season.SprintQualifying}},
 		{"no practice", before, drop(season.Practice1), true, []season.SessionKind{season.Practice1}},
 		{"after the race", before.AddDate(0, 0, 9), drop(season.Practice1, season.Qualifying), true, []season.SessionKind{season.Practice1}},
 	} {

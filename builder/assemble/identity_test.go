@@ -216,6 +216,22 @@ func TestIdentityMerged(t *testing.T) {
 	if diff := cmp.Diff(d.Facts.Seasons[1].Rounds, in.Current.Seasons[1].Rounds); diff != "" {
 		t.Errorf("rounds after acceptance (-want +got):\n%.2000s", diff)
 	}
+	// An engine with an alias, also in the tables of numbers.
+	ours, d = weekendOf(t, func(_ *season.Facts, r *season.Round, d *assemble.Document) {
+		season.Rename(r, season.EngineID("ferrari"), "ferrari-power")
+		for _, s := range d.Sheets {
+			for k := range s.Rows {
+				if s.Rows[k].Engine == "ferrari" {
+					s.Rows[k].Engine = "ferrari-power"
+				}
+			}
+		}
+	})
+	aliased := must.Get(assemble.Assemble(assemble.Input{
+		Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
+		Named: []assemble.Alias{{Kind: assemble.EngineAlias, From: "ferrari-power", To: "ferrari"}},
+	}))(t)
+	must.Equal(t, "held with the alias of an engine", 0, len(aliased.Held))
 	// A team with two names that is merged after the archive had both.
 	_, d = weekendOf(t, nil)
 	r := &d.Facts.Seasons[1].Rounds[15]

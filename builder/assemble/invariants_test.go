@@ -452,7 +452,46 @@ func TestInvariants(t *testing.T) {
 		{"", func(w *small) { w.round.Circuit = "mugello" }},
 		{"", func(w *small) { w.round.CourseKm, w.round.ScheduledLaps = 5.908, 52 }}, // less than a fiftieth longer
 		{"", func(w *small) { w.round.Circuit = "nowhere" }},
-		{"", func(w *small) { w.round.Start = w.round.Start.Add(7 * time.Hour) }}, // 22:00 at the circuit
+		{"", func(w *small) { w.round.Start = w.round.Start.Add(7 * time.Hour) }},                                  // 22:00 at the circuit
+		{"", func(w *small) { w.round.Start = w.round.Start.Add(-6 * time.Hour) }},                                 // 9:00
+		{"timetable", func(w *small) { w.round.Sessions[3].Start = w.round.Sessions[3].Start.Add(3 * time.Hour) }}, // 7 hours after the sprint
+		{"", func(w *small) { // the shortest and the longest races
+			w.round.CourseKm, w.round.ScheduledLaps, w.before.CourseKm, w.before.ScheduledLaps = 5, 40, 5, 40
+		}},
+		{"", func(w *small) {
+			w.round.CourseKm, w.round.ScheduledLaps, w.before.CourseKm, w.before.ScheduledLaps = 5, 66, 5, 66
+		}},
+		{"lap_times", func(w *small) {
+			w.round.Practice[0] = w.round.Practice[0][:3]
+			w.round.Practice[0][2].Time = 290 * time.Second
+		}},
+		{"person", func(w *small) { // two seasons ago it had another number
+			w.facts.Seasons[0].Year = 2024
+			guest(w, "giallo", 34)
+			w.sheets[practice].Rows[6].Driver = "gil"
+		}},
+		{"", func(w *small) { // the champion has car 1
+			guest(w, "giallo", 1)
+			w.sheets[practice].Rows[6].Driver = "gil"
+		}},
+		{"", func(w *small) { // and had it last season
+			for _, r := range w.facts.Seasons[0].Rounds {
+				r.Entries[0].Number = 1
+			}
+			guest(w, "giallo", 34)
+			w.sheets[practice].Rows[6].Driver = "gil"
+		}},
+		{"segments", func(w *small) { w.round.Qualifying[2].Segments = [3]time.Duration{82 * time.Second} }},
+		{"pit_stop", func(w *small) { w.round.PitStops[2].Lap = 0 }},
+		{"pace", func(w *small) {
+			w.round.FastestLaps[5].Time, w.round.FastestLaps[5].Lap, w.round.Results[0].Time = 0, 0, 53*81*time.Second
+		}},
+		{"", func(w *small) { // an exception
+			season.Rename(w.round, season.DriverID("fay"), "nico-hulkenberg")
+			w.round.GrandPrix, w.round.FastestLaps[5].Lap = "great-britain", 37
+			w.round.Results[5] = fay(season.DidNotFinish, 36)
+			w.round.Results[5].Driver = "nico-hulkenberg"
+		}},
 	} {
 		w := newSmall()
 		test.edit(w)

@@ -296,7 +296,7 @@ func (s *situation) build(t *testing.T, kind string) *world {
 	t.Helper()
 	w := &world{ledger: make(map[season.GrandPrixID]assemble.Decided)}
 	w.in = assemble.Input{
-		Current: calendar(), Accepted: make(map[string]bool), Aliases: make(map[season.DriverID]season.DriverID), Now: instant(t, "03-02 12:00"),
+		Current: calendar(), Accepted: make(map[string]bool), Now: instant(t, "03-02 12:00"),
 		Decided: func(_ int, gp season.GrandPrixID) assemble.Decided { return w.ledger[gp] },
 		Since:   2025, // TestInvariants has weekends with all their tables
 	}
@@ -321,6 +321,8 @@ func (s *situation) build(t *testing.T, kind string) *world {
 		switch word[0] {
 		case "now":
 			w.in.Now = instant(t, word[1]+" "+word[2])
+		case "since":
+			w.in.Since = number(t, word[1])
 		case "ours":
 			edit(t, &w.in.Current, word[1:])
 		case "before", "after":
@@ -361,7 +363,7 @@ func (s *situation) build(t *testing.T, kind string) *world {
 			w.refuse = append(w.refuse, strings.Join(word[1:], " "))
 		case "alias":
 			if word[1] == "driver" {
-				w.in.Aliases[season.DriverID(word[2])] = season.DriverID(word[3])
+				w.in.Aliases = map[season.DriverID]season.DriverID{season.DriverID(word[2]): season.DriverID(word[3])}
 			} else {
 				w.in.Named = append(w.in.Named, assemble.Alias{Kind: assemble.AliasKind(word[1]), From: word[2], To: word[3]})
 			}
@@ -670,6 +672,15 @@ func (w *world) check(t *testing.T, f *season.Facts, text string) string {
 	case "no":
 		if _, ok := f.Round(2024, season.GrandPrixID(word[1])); ok {
 			return "facts have the round " + word[1]
+		}
+		return ""
+	case "order":
+		var all []string
+		for _, r := range f.Seasons[0].Rounds {
+			all = append(all, string(r.GrandPrix))
+		}
+		if got = strings.Join(all, ","); !strings.HasSuffix(got, word[1]) {
+			return "the rounds are " + got
 		}
 		return ""
 	case "name":

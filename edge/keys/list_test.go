@@ -68,6 +68,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"another name":     strings.Replace(good, `"name":"n"`, `"name":"m"`, 1),
 		"another number":   strings.Replace(good, `"serial":0`, `"serial":1`, 1),
 		"no checksum":      good[:strings.LastIndex(good, `,"sha256"`)] + "}\n",
+		"a first line":     strings.Split(good, "\n")[0],
 		"a line less":      good[:strings.Index(good, "\n")+1] + good[strings.LastIndex(good, "]"):],
 		"spaces":           string(resealed([]byte(strings.Replace(good, `"serial":0`, `"serial": 0`, 1)))),
 		"a key twice":      string(resealed([]byte(strings.Replace(good, line, line+",\n"+line, 1)))),
