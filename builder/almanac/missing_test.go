@@ -147,6 +147,8 @@ func TestNextChange(t *testing.T) {
 	})
 	w.verify(startOf(2).Add(-9*time.Hour), 1, order{"ann", "bob", "cay", "dan"}, "")
 	must.Equal(t, "with grid and pick", startOf(2), w.Almanac(startOf(2).Add(-9*time.Hour)).NextChange(2025))
+	w.edit(func(rounds []season.Round) { rounds[1].Entries, rounds[1].Grid = nil, nil })
+	must.Equal(t, "without entries", startOf(2).AddDate(0, 0, -1).Add(time.Hour), w.Almanac(startOf(2).Add(-9*time.Hour)).NextChange(2025))
 	w.verify(startOf(2).Add(3*time.Hour), 2, order{"ann", "bob", "cay", "dan"}, "")
 	over := w.Almanac(startOf(2).Add(3 * time.Hour))
 	if got := over.NextChange(2025); !got.IsZero() {
