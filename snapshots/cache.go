@@ -194,10 +194,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	pointer, err := json.Marshal(v.Pointer)
-	if err != nil {
-		return err
-	}
+	pointer, _ := json.Marshal(v.Pointer) // it was JSON
 	// Until here the slot held its earlier version, whose objects are removed only after this.
 	if err := s.replace(ctx, PointerKey, pointer); err != nil {
 		return err

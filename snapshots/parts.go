@@ -335,23 +335,20 @@ type deltaBody struct {
 
 // encodeDelta returns the delta of a version and its bytes, or nil if the version has fewer than two new
 // bodies.
-func encodeDelta(version int64, variants []Variant) (Delta, []byte, error) {
+func encodeDelta(version int64, variants []Variant) (Delta, []byte) {
 	objects := fresh(variants)
 	if len(objects) < 2 {
-		return Delta{}, nil, nil
+		return Delta{}, nil
 	}
 	index, parts := make([]deltaBody, len(objects)), make([][]byte, 2+len(objects))
 	for i, v := range objects {
 		index[i] = deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), uint64(len(v.data))}
 		parts[2+i] = v.data
 	}
-	line, err := json.Marshal(index)
-	if err != nil {
-		return Delta{}, nil, fmt.Errorf("delta of version %d: %w", version, err)
-	}
+	line, _ := json.Marshal(index) // keys and sizes are JSON
 	parts[0], parts[1] = line, []byte{'\n'}
 	data := slices.Concat(parts...)
-	return Delta{version, Digest(data), int64(len(data)), len(index)}, data, nil
+	return Delta{version, Digest(data), int64(len(data)), len(index)}, data
 }
 
 // decodeDelta returns the stored bytes of the bodies of a delta by their key.

@@ -145,10 +145,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 
 	// Upload the manifest and the delta, and read them back.
 	m := d.manifest(version, variants)
-	delta, deltaBytes, err := encodeDelta(version, variants)
-	if err != nil {
-		return Receipt{}, err
-	}
+	delta, deltaBytes := encodeDelta(version, variants)
 	if deltaBytes != nil {
 		m.Deltas = append(m.Deltas, delta)
 	}

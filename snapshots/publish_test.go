@@ -271,6 +271,23 @@ func TestSwapAttempts(t *testing.T) {
 	}
 }
 
+// TestDraftsWithoutJSON: a state that is no JSON, and an instant after the year 9999, of a claim or of a pointer, are published nowhere.
+func TestDraftsWithoutJSON(t *testing.T) {
+	for instants := range 3 {
+		s := memblob.New()
+		p := &snapshots.Publisher{Store: s, Now: func() time.Time {
+			instants--
+			return map[bool]time.Time{true: raceDay.AddDate(8000, 0, 0)}[instants == 0]
+		}}
+		d := draftOf(ownBase(t, p), bodies{"drivers": "d1"})
+		if instants == 0 {
+			d.State = []byte("{")
+		}
+		must.Fail(t, "a draft without JSON", must.Err(p.Publish(t.Context(), d)))
+		must.Fail(t, "the pointer", must.Err2(snapshots.LoadPointer(t.Context(), s)), snapshots.ErrNone)
+	}
+}
+
 // TestRefusedEntries shows the sentences about refused documents.
 func TestRefusedEntries(t *testing.T) {
 	m := snapshots.Manifest{About: snapshots.About{Refused: []snapshots.RefusedEntry{{Path: "drivers", Reason: "no rows"}, {Path: "calendar/2024", Version: 1, Reason: "no rounds"}}}}

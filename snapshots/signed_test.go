@@ -138,7 +138,20 @@ func TestFresh(t *testing.T) {
 			must.Do(t, publisher.Freshen(t.Context(), nil))
 		}
 		publishSigned(t, s, key, bodies{"drivers": "d1"})
-		e := followSigned(t, s, key)
+		for text, failed := range map[string]error{"": nil, "unread": errStopped} { // an error keeps the text of the note before
+			must.Do(t, publisher.Freshen(t.Context(), func(context.Context, string) (string, error) { return "known", nil }))
+			must.Fail(t, "keys"+text, publisher.Freshen(t.Context(), func(_ context.Context, before string) (string, error) { return text + before, failed }), failed)
+			must.Equal(t, "text about the keys", "known", must.Get(snapshots.ReadFresh(t.Context(), s, key.Trust()))(t).Keys)
+		}
+		must.Do(t, s.Delete(t.Context(), snapshots.FreshKey))
+		var asked atomic.Int64
+		e := followSigned(t, faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+			if c.Key == snapshots.FreshKey {
+				asked.Add(1)
+			}
+			return fate
+		}), key)
+		must.Equal(t, "reads of the note in a minute, one each twenty seconds", int64(4), asked.Load())
 		left := func() time.Duration {
 			if until := e.until.Load(); until != nil {
 				return time.Until(*until).Round(time.Minute)

@@ -474,7 +474,7 @@ func (w *world) backup([]string) string {
 	for i, done := range reports {
 		must.Equal(w.t, "objects that are copied", i, done)
 	}
-	text := fmt.Sprintf("version %d of %d, ledger %d, copied %d of %d, %d bytes", info.Version, info.Versions, info.Ledger.Seq, info.Copied, info.Objects, info.Bytes)
+	text := fmt.Sprintf("version %d of %d, ledger %d, copied %d of %d, %d bytes, %d reports", info.Version, info.Versions, info.Ledger.Seq, info.Copied, info.Objects, info.Bytes, len(reports))
 	return w.told(strings.Join(append([]string{text}, info.Faults...), "\n"), err)
 }
 

@@ -94,9 +94,7 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	if len(history.Versions) > 0 && history.Versions[0] == history.Pointer.Version {
-		if documents[snapshots.PointerKey], err = json.Marshal(history.Pointer); err != nil {
-			return err
-		}
+		documents[snapshots.PointerKey], _ = json.Marshal(history.Pointer) // it was JSON
 		r.info.Version = history.Pointer.Version
 	}
 	r.info.Versions = len(history.Versions)

@@ -1,8 +1,10 @@
 package dirblob_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -59,6 +61,62 @@ func TestDeleteRemovesEmptyFolders(t *testing.T) {
 	_, err := os.Stat(filepath.Join(root, "objects"))
 	must.Hold(t, os.IsNotExist(err), "folder objects: got %v, want it removed with its last object", err)
 	must.Succeed(t, "the root", must.Err(os.Stat(root)))
+}
+
+// TestModes: another user may read every object, and only the owner may take the lock.
+func TestModes(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	s := open(t, root)
+	tag := must.Get(s.Create(t.Context(), "a/b/c", []byte("1")))(t)
+	must.Get(s.Swap(t.Context(), "a/b/c", tag, []byte("2")))(t)
+	for path, want := range map[string]string{
+		"": "drwxr-xr-x", "a": "drwxr-xr-x", "a/b": "drwxr-xr-x", "a/b/c": "-rw-r--r--", "@new": "drwxr-xr-x", "@lock": "-rw-------",
+	} {
+		must.Equal(t, "mode of "+path, want, must.Get(os.Stat(filepath.Join(root, path)))(t).Mode().String())
+	}
+}
+
+// hooked is a context that calls a function whenever a listing asks it for its error.
+type hooked struct {
+	context.Context
+	asked func()
+}
+
+func (h hooked) Err() error { h.asked(); return nil }
+
+// TestListWhileFilesVanish: a listing leaves out a file and a folder that another process removes while it looks at them.
+func TestListWhileFilesVanish(t *testing.T) {
+	root := t.TempDir()
+	s, asked, got := open(t, root), 0, []string(nil)
+	for _, key := range []string{"a", "b", "c/d", "e"} {
+		must.Get(s.Create(t.Context(), key, nil))(t)
+	}
+	for info, err := range s.List(hooked{t.Context(), func() {
+		if asked++; asked > 1 { // it has read the names at the root
+			_, _ = os.Remove(filepath.Join(root, "b")), os.RemoveAll(filepath.Join(root, "c"))
+		}
+	}}, "") {
+		must.Do(t, err)
+		got = append(got, info.Key)
+	}
+	must.Equal(t, "listed", []string{"a", "e"}, got)
+}
+
+// TestOpenFiles: no operation leaves a file open.
+func TestOpenFiles(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector closes forgotten files
+	before := len(must.Get(os.ReadDir("/proc/self/fd"))(t))
+	for range 3 {
+		tag := must.Get(s.Create(t.Context(), "a", []byte("1")))(t)
+		must.Get(s.Swap(t.Context(), "a", tag, []byte("2")))(t)
+		must.Get(s.Get(t.Context(), "a", 1))(t)
+		must.Fail(t, "too large", must.Err(s.Get(t.Context(), "a", 0)), blob.ErrTooLarge)
+		must.Get(s.Watch(t.Context(), "a", tag, 1))(t)
+		must.Do(t, s.Delete(t.Context(), "a"))
+		must.Fail(t, "deleted", must.Err(s.Get(t.Context(), "a", 1)), blob.ErrNotFound)
+	}
+	must.Equal(t, "open files", before, len(must.Get(os.ReadDir("/proc/self/fd"))(t)))
 }
 
 func open(t *testing.T, root string) *dirblob.Store {
