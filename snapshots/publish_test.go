@@ -291,6 +291,7 @@ func TestDraftsWithoutJSON(t *testing.T) {
 // TestRefusedEntries shows the sentences about refused documents.
 func TestRefusedEntries(t *testing.T) {
 	m := snapshots.Manifest{About: snapshots.About{Refused: []snapshots.RefusedEntry{{Path: "drivers", Reason: "no rows"}, {Path: "calendar/2024", Version: 1, Reason: "no rounds"}}}}
+	must.Equal(t, "overdue without an instant, and with one", [2]time.Duration{0, 1}, [2]time.Duration{m.OverdueBy(raceDay), (&snapshots.Manifest{About: snapshots.About{DueAt: raceDay}}).OverdueBy(raceDay.Add(1))})
 	for _, path := range []string{"drivers", "calendar/2024", "next-race"} {
 		refused, ok := m.RefusedAt(path)
 		golden.Sentence(t, path+" is refused", fmt.Sprint(ok, " ", refused))

@@ -491,13 +491,17 @@ func (w *world) inplace(words []string) string {
 // spoil KEY damages an object of the backup.
 func (w *world) spoil(words []string) string { w.place.Corrupt(words[0], []byte("dX")); return "" }
 
-// restore [above VERSION] [since LEDGER | hash LEDGER] [lost] restores the backup, into an empty store if the old one is lost.
+// restore [above VERSION] [since LEDGER | hash LEDGER] [lost] [damaged KEY...] restores the backup, into an empty store if the old one is lost.
 func (w *world) restore(words []string) string {
-	r := backup.Restoring{Store: w.store, Backup: w.place, Builder: "operator", Signers: w.signer}
+	r := backup.Restoring{Store: w.store, Backup: w.place, Builder: "operator", Signers: w.signer, Own: map[string]func(context.Context) error{
+		"own.json": func(context.Context) error { w.put("own.json", []byte("made anew")); return nil },
+	}}
 	for i, word := range words {
 		switch word {
 		case "above":
 			r.Above = number(w.t, words[i+1])
+		case "damaged":
+			r.Damaged = words[i+1:]
 		case "since":
 			r.Since.Seq, r.Since.Hash = number(w.t, words[i+1]), ""
 		case "hash":

@@ -79,6 +79,7 @@ func TestPublishTrips(t *testing.T) {
 			must.Hold(t, base == receipt.Base, "it is another base, though nothing was published")
 			receipt = must.Get((&snapshots.Publisher{Store: s, Workers: c.workers}).Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))))(t)
 			got := int(time.Since(began) / time.Second)
+			must.Equal(t, "seconds of the receipt", float64(c.trips), receipt.Seconds)
 			must.Hold(t, got == 1+c.trips, "the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
 			if calls := s.take(); calls[faultblob.Call{Op: faultblob.Get, Key: snapshots.ManifestKey(base.Pointer.Version)}] > 0 {
 				t.Error("the manifest of the version before was read again")

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,7 +106,11 @@ func TestListWhileFilesVanish(t *testing.T) {
 
 // TestOpenFiles: no operation leaves a file open.
 func TestOpenFiles(t *testing.T) {
-	s := open(t, t.TempDir())
+	t.Chdir(t.TempDir())
+	s := open(t, "store")
+	must.Hold(t, filepath.IsAbs(strings.TrimPrefix(s.String(), "dir:")), "the store %s moves with the working directory", s)
+	s.SetPatience(time.Millisecond)
+	must.Do(t, syscall.Mkfifo("store/pipe", 0o600))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector closes forgotten files
 	before := len(must.Get(os.ReadDir("/proc/self/fd"))(t))
 	for range 3 {
@@ -114,6 +120,10 @@ func TestOpenFiles(t *testing.T) {
 		must.Fail(t, "too large", must.Err(s.Get(t.Context(), "a", 0)), blob.ErrTooLarge)
 		must.Get(s.Watch(t.Context(), "a", tag, 1))(t)
 		must.Do(t, s.Delete(t.Context(), "a"))
+		must.Fail(t, "no file", must.Err(s.Get(t.Context(), "pipe", 1)))
+		lock := heldLock(t, "store")
+		must.Fail(t, "a lock that another process holds", s.Delete(t.Context(), "b"))
+		must.Do(t, lock.Close())
 		must.Fail(t, "deleted", must.Err(s.Get(t.Context(), "a", 1)), blob.ErrNotFound)
 	}
 	must.Equal(t, "open files", before, len(must.Get(os.ReadDir("/proc/self/fd"))(t)))
