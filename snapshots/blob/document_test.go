@@ -263,5 +263,7 @@ func TestDocumentHeals(t *testing.T) {
 	s.Corrupt(d.Key, []byte("["))
 	s.Corrupt(blob.CopyOf(d.Key), []byte("["))
 	heal(false)
+	must.Do(t, s.Delete(t.Context(), blob.CopyOf(d.Key)))
+	heal(false)
 	must.Fail(t, "a damaged document with a damaged copy can be read", must.Err2(d.Load(t.Context())))
 }
