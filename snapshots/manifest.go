@@ -262,8 +262,9 @@ type ManifestEntry struct {
 
 // equal reports whether two entries stand for the same stored bytes under the same path.
 func (e ManifestEntry) equal(other ManifestEntry) bool {
-	return e.Path == other.Path && e.Object == other.Object && e.SHA256 == other.SHA256 && e.Size == other.Size &&
-		e.Packed == other.Packed && e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt)
+	at := e.GeneratedAt.Equal(other.GeneratedAt)
+	e.GeneratedAt, other.GeneratedAt = time.Time{}, time.Time{}
+	return at && e == other
 }
 
 // packed reports whether the object of the entry is the body as gzip.
