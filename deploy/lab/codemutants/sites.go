@@ -253,7 +253,7 @@ func (f *finder) constant(e ast.Expr) {
 }
 
 // ofText matches the functions whose arguments are for people, or have no order.
-var ofText = regexp.MustCompile(`(f|Log|log|Join|Equal|max|min|make|Or|Debug|Info|Warn|Error)$`)
+var ofText = regexp.MustCompile(`(f|Log|log|Join|[eE]qual(Func|Fold)?|[sS]ame(Order)?|alike|max|min|make|Or|Debug|Info|Warn|Error)$`)
 
 func (f *finder) call(n *ast.CallExpr) {
 	if ofText.MatchString(f.text(n.Fun)) {
