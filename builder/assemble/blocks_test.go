@@ -85,6 +85,8 @@ func TestLinesOfSessions(t *testing.T) {
 		{Driver: "dan"},
 	}
 	want = []assemble.Line{{About: "ann", Is: "P1, 1m20s"}, {About: "bob", Is: "P2, 1m21s"}, {About: "cid", Is: "P3, 1m23s"}, {About: "dan", Is: "unplaced"}}
+	cancelled := season.Round{Sessions: []season.Session{{Kind: season.Practice1, Cancelled: true}}}
+	must.Equal(t, "lines of sessions", []assemble.Line{{About: "practice-1", Is: "cancelled"}}, assemble.Diff(assemble.Sessions, &season.Round{}, &cancelled))
 	must.Equal(t, "lines of qualifying", want, assemble.Diff(assemble.Qualifying, &season.Round{}, &r))
 }
 
@@ -256,6 +258,9 @@ func TestLostSessions(t *testing.T) {
 			if got, want := r.Cancelled(s), slices.Contains(step.cancelled, s); got != want {
 				t.Errorf("%s: %s is cancelled: %t, want %t", step.what, s, got, want)
 			}
+		}
+		if !slices.IsSortedFunc(r.Sessions, func(a, b season.Session) int { return a.Start.Compare(b.Start) }) {
+			t.Errorf("%s: the sessions are out of order: %+v", step.what, r.Sessions)
 		}
 		if r.HasSprint() != step.sprint {
 			t.Errorf("%s: a sprint: %t, want %t", step.what, r.HasSprint(), step.sprint)
