@@ -293,6 +293,9 @@ func TestTableOffersDecision(t *testing.T) {
 		var got []string
 		for _, o := range almanac.Offers(almanac.Rounds(v, s, 2025)) {
 			got = append(got, fmt.Sprintf("%d %s %s", o.From.Facts.Number, o.Competitor, &o.Championship))
+			if strings.HasPrefix(name, "two ") {
+				golden.Sentence(t, fmt.Sprint("offer to ", o.Competitor), &o)
+			}
 		}
 		must.Equal(t, name+": offers", tt.want, got)
 		var missing []string

@@ -65,6 +65,15 @@ func TestChanges(t *testing.T) {
 	if none := a.Changes(2024); len(none) != 0 {
 		t.Errorf("of another year: got %v", none)
 	}
+	agreed := newWorld(t, preseason, first)
+	agreed.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(1), startOf(2), "heat")}
+	})
+	agreed.edit(func(rounds []season.Round) { rounds[0].Date, rounds[0].Start = rounds[0].Date.Add(week), startOf(2) })
+	agreed.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Release(startOf(2), startOf(2), "the source has it")}
+	})
+	must.Equal(t, "changes with a release to the same start", 1, len(agreed.Almanac(preseason).Changes(2025)))
 	if then := w.Almanac(preseason).Changes(2025); len(then) != 1 {
 		t.Errorf("before the season: got %d changes, want the move alone", len(then))
 	}

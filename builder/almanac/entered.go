@@ -21,11 +21,8 @@ func Entered(v *season.View, s *ledger.Fold) *season.View {
 			if facts.Finished() {
 				continue
 			}
-			key, ok := s.Key(v.Seasons[i].Year, facts.GrandPrix)
-			if !ok {
-				continue
-			}
-			record, _ := s.Record(key)
+			key, _ := s.Key(v.Seasons[i].Year, facts.GrandPrix)
+			record, _ := s.Record(key) // empty for a round without a key
 			n := len(record.Revisions)
 			for n > 0 && record.Revisions[n-1].At.After(v.At) {
 				n--

@@ -91,6 +91,7 @@ func TestInvalidRecords(t *testing.T) {
 		"no name":                  func(k *keys.StoredKey) { k.Name = " " },
 		"no tier":                  func(k *keys.StoredKey) { k.Tier = "" },
 		"no instant of creation":   func(k *keys.StoredKey) { k.Created = time.Time{} },
+		"an origin with a space":   func(k *keys.StoredKey) { k.Origins = []string{"https://a b"} },
 		"an origin without a host": func(k *keys.StoredKey) { k.Origins = []string{"https://"} },
 	} {
 		d, _ := document(12)
