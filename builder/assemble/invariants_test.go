@@ -483,6 +483,13 @@ func TestInvariants(t *testing.T) {
 		}},
 		{"segments", func(w *small) { w.round.Qualifying[2].Segments = [3]time.Duration{82 * time.Second} }},
 		{"pit_stop", func(w *small) { w.round.PitStops[2].Lap = 0 }},
+		{"", func(w *small) { w.round.Qualifying[5].Segments = w.round.Qualifying[4].Segments }},
+		{"", func(w *small) { // laps that the revision before did not know
+			w.before.Results[5].Laps, w.round.Results[5] = 0, fay(season.DidNotFinish, 45)
+		}},
+		{"revised", func(w *small) {
+			w.before.Results[0], w.round.Results[5] = fay(season.DidNotFinish, 44), fay(season.DidNotFinish, 45)
+		}},
 		{"pace", func(w *small) {
 			w.round.FastestLaps[5].Time, w.round.FastestLaps[5].Lap, w.round.Results[0].Time = 0, 0, 53*81*time.Second
 		}},

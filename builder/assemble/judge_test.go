@@ -234,7 +234,7 @@ func outcomes(out *assemble.Output, err error) []string {
 		all = append(all, fmt.Sprintf("renamed %s to %s", r.From, r.To))
 	}
 	for _, d := range out.Doubted {
-		all = append(all, slices.Repeat([]string{"wrong standing"}, len(d.Lines))...)
+		all = append(all, slices.Repeat([]string{"doubt"}, len(d.Lines))...)
 	}
 	for range out.Lost {
 		all = append(all, "lost")
@@ -341,6 +341,8 @@ func (s *situation) build(t *testing.T, kind string) *world {
 				d.Earlier = map[int]bool{2024: true}
 			case "committed":
 				d.Committed, d.Latest = instant(t, word[2]+" "+word[3]), instant(t, word[5]+" "+word[6])
+			case "unknown":
+				d.Sheets = append(d.Sheets, season.Sheet{Year: 2024, GrandPrix: season.GrandPrixID(word[2]), Section: season.ResultSection, Unknown: []string{"a word"}})
 			case "no-season":
 				d.Facts.Seasons = nil
 			case "cars", "sprint-cars":

@@ -21,6 +21,7 @@ func TestGates(t *testing.T) {
 			text.WriteString(strings.Join(outcomes, "\n"))
 		}
 	}
+	must.Hold(t, slices.Contains(assemble.Gates(), "pace") && !slices.Contains(assemble.Gates(), "slow"), "an invariant that only waits is no gate: %v", assemble.Gates())
 	for _, gate := range assemble.Gates() {
 		if slices.Contains(assemble.InvariantNames(), gate) {
 			continue // TestInvariants has them
