@@ -34,6 +34,9 @@ func tables(y *almanac.Year, constructors bool) (all []string) {
 		for _, s := range after.Drivers {
 			if !constructors {
 				rows = append(rows, fmt.Sprintf("%d %s %g", s.Position, s.Driver.ID, s.Points))
+				if s.Excluded != (s.Position == 0) {
+					rows = append(rows, "of which the exclusion is wrong")
+				}
 			}
 		}
 		for _, s := range after.Constructors {

@@ -483,6 +483,11 @@ func TestInvariants(t *testing.T) {
 		}},
 		{"segments", func(w *small) { w.round.Qualifying[2].Segments = [3]time.Duration{82 * time.Second} }},
 		{"pit_stop", func(w *small) { w.round.PitStops[2].Lap = 0 }},
+		{"", func(w *small) { w.round.PitStops[2].Lap = 53 }},
+		{"", func(w *small) {
+			w.round.PitStops = append(w.round.PitStops, season.PitStop{Driver: "fay", Stop: 2, Lap: 25, Time: 8 * time.Second})
+			w.round.Results[5], w.round.FastestLaps[5].Lap = fay(season.DidNotFinish, 45), 45
+		}},
 		{"", func(w *small) { w.round.Qualifying[5].Segments = w.round.Qualifying[4].Segments }},
 		{"", func(w *small) { // laps that the revision before did not know
 			w.before.Results[5].Laps, w.round.Results[5] = 0, fay(season.DidNotFinish, 45)
