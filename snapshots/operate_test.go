@@ -98,6 +98,7 @@ func TestCompare(t *testing.T) {
 			stored = tt.stored
 		}
 		must.Get(s.Create(t.Context(), entry.Object, stored))(t)
+		must.Fail(t, tt.name+": without an object", must.Err2(entry.Compare(t.Context(), memblob.New(), nil)), blob.ErrNotFound)
 		got, equal, err := entry.Compare(t.Context(), s, []byte(tt.made))
 		must.Succeed(t, tt.name, err)
 		must.Hold(t, equal == (tt.at == "") && got.At == tt.at && strings.HasPrefix(got.Old, tt.old) && strings.HasPrefix(got.New, tt.new), "%s: got %q, equal %t", tt.name, got, equal)
@@ -234,6 +235,12 @@ func TestFailedCalls(t *testing.T) {
 				err = errors.Join(err, failed)
 			}
 			return r.Version, err
+		}},
+		{"base of a high number", nil, func(p *snapshots.Publisher) (any, error) {
+			must.Get(s.Create(ctx, "versions/999999.json", nil))(t)
+			must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
+			movePointer(t, s, 1_000_000, func(at *snapshots.Pointer) { at.Version, at.Signed = 1_000_001, p.Signers != nil })
+			return base(p)
 		}},
 		{"base below a version of another key", nil, func(p *snapshots.Publisher) (any, error) {
 			publishSigned(t, s, stranger, bodies{"drivers": "stolen"})

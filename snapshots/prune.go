@@ -206,10 +206,7 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 		if err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge) {
 			return err
 		}
-		key, err := SharedMemos(object.Data)
-		if err != nil {
-			return nil // a builder cannot read a damaged file either, and needs no memo of it
-		}
+		key, _ := SharedMemos(object.Data) // a builder cannot read a damaged file either, and needs no memo of it
 		mu.Lock()
 		defer mu.Unlock()
 		reached[key] = true
@@ -219,10 +216,7 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 
 // SharedMemos returns the key below SharedFolder that a derived file names.
 func SharedMemos(file []byte) (string, error) {
-	z, err := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxDerived))
-	if err != nil {
-		return "", err
-	}
+	z, _ := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxDerived)) // Decode has the error of the file
 	defer z.Close()
 	var named struct{ Shared string }
 	if err := json.NewDecoder(io.LimitReader(z, 4*MaxDerived)).Decode(&named); err != nil {

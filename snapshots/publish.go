@@ -173,9 +173,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 		known := stored{files: map[string][]byte{}, parts: d.Base.stored.parts}
 		maps.Copy(known.files, d.Base.stored.files)
 		maps.Copy(known.files, files)
-		if receipt.Base, err = d.Base.next(ctx, next, tag, known); err != nil {
-			receipt.Base = nil // the version is published all the same; the next LoadBase reads it
-		}
+		receipt.Base, _ = d.Base.next(ctx, next, tag, known) // the version is published all the same; the next LoadBase reads it
 	}
 	return receipt, nil
 }

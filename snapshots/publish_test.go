@@ -256,17 +256,22 @@ func TestSwapAttempts(t *testing.T) {
 	}
 }
 
-// TestDraftsWithoutJSON: a state that is no JSON, and an instant after the year 9999, of a claim or of a pointer, are published nowhere.
+// TestDraftsWithoutJSON: a state that is no JSON, and an instant after the year 9999, of a claim, a pointer or a document, are published nowhere.
 func TestDraftsWithoutJSON(t *testing.T) {
-	for instants := range 3 {
+	for instants := range 4 {
 		s := memblob.New()
 		p := &snapshots.Publisher{Store: s, Now: func() time.Time {
 			instants--
 			return map[bool]time.Time{true: raceDay.AddDate(8000, 0, 0)}[instants == 0]
 		}}
 		d := draftOf(ownBase(t, p), bodies{"drivers": "d1"})
-		if instants == 0 {
+		switch instants {
+		case 0:
 			d.State = []byte("{")
+		case 3:
+			for year := range 64 { // its entries are in a part of the manifest
+				d.Variants = append(d.Variants, snapshots.New(fmt.Sprintf("results/%d", 1950+year), nil, nil, raceDay.AddDate(8000, 0, 0)))
+			}
 		}
 		must.Fail(t, "a draft without JSON", must.Err(p.Publish(t.Context(), d)))
 		must.Fail(t, "the pointer", must.Err2(snapshots.LoadPointer(t.Context(), s)), snapshots.ErrNone)

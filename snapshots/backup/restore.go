@@ -300,11 +300,9 @@ func (r *Restoring) mayWrite(ctx context.Context, key string, result *Restored) 
 func namedForContent(key string, data []byte) bool {
 	name, packed := strings.CutSuffix(key, ".zst")
 	if packed {
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxCopied))
-		if err != nil {
-			return false
-		}
+		z, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxCopied)) // the options are valid
 		defer z.Close()
+		var err error
 		if data, err = z.DecodeAll(data, nil); err != nil {
 			return false
 		}

@@ -237,6 +237,7 @@ func TestDecodeTakesOneFormOnly(t *testing.T) {
 	} {
 		must.Fail(t, name, chain.Decode([]byte(text), new(note)), chain.ErrForm)
 	}
+	must.Fail(t, "a value that is no JSON", must.Err(chain.Encode(func() {})))
 	err := chain.Decode([]byte(strings.Replace(good, "1", "true", 1)), &n)
 	must.Hold(t, err != nil && !errors.Is(err, chain.ErrForm), "a number that is none: got %v, want an error of its own", err)
 }

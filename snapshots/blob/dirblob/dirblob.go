@@ -378,10 +378,7 @@ func (s *Store) syncFolder(folder string) error {
 // later Open: it takes some room and does no harm.
 func (s *Store) removeAbandoned(now time.Time) {
 	folder := filepath.Join(s.root, newFolder)
-	files, err := os.ReadDir(folder)
-	if err != nil {
-		return
-	}
+	files, _ := os.ReadDir(folder)
 	for _, file := range files {
 		info, err := file.Info()
 		if err != nil || now.Sub(info.ModTime()) < abandonedAfter {
