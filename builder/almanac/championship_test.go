@@ -320,6 +320,10 @@ func TestTableOffersDecision(t *testing.T) {
 
 func TestUnknownCompetitorNamesTheNearest(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "cay", "bob", "dan"})
+	w.Stored.Archive.Facts().Drivers["eve"] = season.Driver{ID: "eve", Name: "eve"}
+	w.edit(func(rounds []season.Round) { // she has no code
+		rounds[0].Practice[0] = []season.TimedLap{{Driver: "eve", Team: "alpha", Time: time.Minute}}
+	})
 	y, _ := w.Almanac(startOf(1).Add(week)).Year(2025)
 	for text, want := range map[string]string{"ann": "ann", "CAY": "cay", "bob smith": "bob"} {
 		if id, _, err := y.Competitor(false, text); id != want || err != nil {

@@ -179,6 +179,7 @@ func TestLists(t *testing.T) {
 	if got := a.Verified(); len(got) != 2 || got[0].Session != testseason.Belgium.Key || got[1].Session != 2024012 {
 		t.Errorf("verified %d, want Belgium, decided last, and Britain", len(got))
 	}
+	must.Equal(t, "rounds that differ from the source", 0, len(a.Differing()))
 	_, err := a.Round(1999001)
 	must.Fail(t, "a round of an unknown season", err, ledger.ErrUnknownSession)
 	if got := a.Rounds(0); len(got) != 15 || got[0].Year != 2024 {
