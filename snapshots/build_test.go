@@ -77,4 +77,5 @@ func TestImpossibleManifests(t *testing.T) {
 		err := must.Err(snapshots.LoadManifest(t.Context(), changed, m.Version))
 		must.Hold(t, errors.Is(err, snapshots.ErrDamaged) != strings.HasPrefix(name, "good"), "%s: got %v", name, err)
 	}
+	golden.Sentence(t, "publish below the base", must.Err((&snapshots.Publisher{Store: s}).Republish(t.Context(), snapshots.Manifest{Base: 9}, 0, "", false, "")))
 }

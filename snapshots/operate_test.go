@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -138,10 +140,25 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 	}
 	create(snapshots.DerivedFolder+"latest.zst", fmt.Sprintf(`{"shared":%q}`, part(3)))
 	c.now = c.now.Add(48 * time.Hour)
+	golden.Sentence(t, "prune without a listing", must.Err(snapshots.Prune(t.Context(), unlisted{s, new(bool)}, 2, c.now, false)))
 	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := keysOf(t, s, snapshots.DerivedFolder)
 	want := []string{"derived/1.zst", "derived/2.zst", "derived/latest.zst", part(1), part(2), part(3), part(5)}
 	must.Equal(t, "derived files left", want, left)
+}
+
+// unlisted is a store that lists no manifests after the first listing.
+type unlisted struct {
+	blob.Store
+	listed *bool
+}
+
+func (u unlisted) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
+	if prefix == "manifests/" && *u.listed {
+		prefix = "none"
+	}
+	*u.listed = *u.listed || prefix == "manifests/"
+	return u.Store.List(ctx, prefix)
 }
 
 // TestPruneSandbox stops the removal after each of its deletions: the pointer is the first object that goes, the next run

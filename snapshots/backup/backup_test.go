@@ -69,6 +69,10 @@ func TestOrderOfWrites(t *testing.T) {
 	info, err := backup.Make(t.Context(), store, place, at, nil)
 	must.Require(t, err == nil && info.Version == 1 && len(info.Faults) == 0, "%+v, %v", info, err)
 	must.Fail(t, "in a year without JSON", must.Err(backup.Make(t.Context(), store, memblob.New(), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), nil)))
+	silent := faultblob.Wrap(holding(t, "letters/1", "x"), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+		return map[bool]faultblob.Fate{true: {Err: errors.New("no answer")}}[c.Op == faultblob.Get]
+	})
+	must.Fail(t, "a place that does not answer", must.Err(backup.Make(t.Context(), store, silent, at, nil)))
 	written = slices.Compact(written) // a Swap follows the Create that found an object
 	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])
 	must.Equal(t, "the first write of the pointer", len(written)-2, slices.Index(written, snapshots.PointerKey))
