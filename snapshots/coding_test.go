@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -66,7 +67,9 @@ func TestCodings(t *testing.T) {
 		d.Variants = append(d.Variants, snapshots.New(path, body, packs(t, body), raceDay))
 	}
 	must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
+	processors := runtime.GOMAXPROCS(0)
 	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
+	must.Equal(t, "processors", processors, runtime.GOMAXPROCS(0))
 	must.Equal(t, "bodies", content, contentOf(v))
 	total := 0
 	for path, b := range v.All() {

@@ -280,7 +280,7 @@ func TestVersionThatIsNotTaken(t *testing.T) {
 // A panic of the store or of Deliver is reported and does not end Follow.
 func TestPanicIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := strict(t)
+		s := &liar{Store: strict(t)}
 		publish(t, s, bodies{"drivers": "d1"})
 		broken := true
 		e := followWith(t, s, memblob.New(), func(v *snapshots.Version) error {
@@ -300,6 +300,10 @@ func TestPanicIsReported(t *testing.T) {
 		e.mu.Unlock()
 		must.Advance(time.Minute)
 		must.Equal(t, "versions", []int64{1, 2}, e.numbers())
+		s.tell("get watch", snapshots.PointerKey, func(context.Context, func() (blob.Object, error)) (blob.Object, error) { panic("no pointer") })
+		must.Advance(time.Minute)
+		last = e.lastReport()
+		must.Hold(t, last.State == snapshots.Failed && last.Version == 0, "report: %+v, want that no version was learned", last)
 		_ = e.stop()
 	})
 }

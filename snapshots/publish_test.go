@@ -278,10 +278,11 @@ func TestDraftsWithoutJSON(t *testing.T) {
 	}
 }
 
-// TestRefusedEntries shows the sentences about refused documents.
+// TestRefusedEntries shows the sentences about refused documents, and the numbers of an entry and of an overdue version.
 func TestRefusedEntries(t *testing.T) {
 	m := snapshots.Manifest{About: snapshots.About{Refused: []snapshots.RefusedEntry{{Path: "drivers", Reason: "no rows"}, {Path: "calendar/2024", Version: 1, Reason: "no rounds"}}}}
 	must.Equal(t, "overdue without an instant, and with one", [2]time.Duration{0, 1}, [2]time.Duration{m.OverdueBy(raceDay), (&snapshots.Manifest{About: snapshots.About{DueAt: raceDay}}).OverdueBy(raceDay.Add(1))})
+	must.Equal(t, "the version of an object", int64(12), snapshots.ManifestEntry{Object: "objects/12/drivers.json"}.WrittenIn())
 	for _, path := range []string{"drivers", "calendar/2024", "next-race"} {
 		refused, ok := m.RefusedAt(path)
 		golden.Sentence(t, path+" is refused", fmt.Sprint(ok, " ", refused))
