@@ -126,6 +126,10 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	if v := almanac.Entered(w.Stored.Archive.AsOf(opened.Add(2*time.Hour)), w.Ledger.Fold()); v.Seasons[0].Rounds[0].Winner().Driver != "ann" {
 		t.Error("predictions count the revision in place of the source's result")
 	}
+	r := w.Round(opened.Add(2*time.Hour), 2025001)
+	if is := r.Record.Result(); r.Vouched() || !r.Differs() || r.Valid()[0].Driver != "bob" || is.Revision != 1 || is.Reason != "appeal upheld" {
+		t.Errorf("vouched %t, differs %t, revision %+v", r.Vouched(), r.Differs(), is)
+	}
 	// The archive names the team otherwise since then.
 	facts := w.Stored.Archive.Facts()
 	facts.Aliases = map[season.TeamID]season.TeamID{"alpha": "beta"}

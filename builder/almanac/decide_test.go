@@ -113,27 +113,6 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// The archive's result of a race before the ledger can still be corrected.
-func TestCorrectionOfWhatTheArchiveVouchesFor(t *testing.T) {
-	const bahrain = 2024001
-	w := deciding{testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled}), t}
-	w.Decide(testseason.Belgium.Over(), bahrain, func(r *almanac.Round) ([]ledger.Event, error) {
-		rows := slices.Clone(r.Source())
-		rows[0].Position, rows[0].Points = 0, 0
-		for i := range rows[1:] {
-			rows[i+1].Position, rows[i+1].Points = i+1, r.Source()[i].Points
-		}
-		return r.Correct(append(rows[1:], rows[0]), nil, "found out in July")
-	})
-	r := w.Round(testseason.Belgium.Over(), bahrain)
-	if r.Vouched() || !r.Differs() || r.Valid()[0].Driver != "sergio-perez" || r.Valid()[0].Points != 26 {
-		t.Errorf("after the correction: vouched %v, differs %v, won by %+v", r.Vouched(), r.Differs(), r.Valid()[0])
-	}
-	if got := r.Record.Result(); got.Revision != 1 || got.Reason != "found out in July" {
-		t.Errorf("revision %d, reason %q; want the first, with its reason", got.Revision, got.Reason)
-	}
-}
-
 // TestPostponedDay: the decision on a round of unknown hour names no former start.
 func TestPostponedDay(t *testing.T) {
 	w := newWorld(t, preseason, nil).edit(func(rounds []season.Round) { rounds[0].Start = time.Time{} })
