@@ -59,10 +59,12 @@ func TestStartWithoutStorage(t *testing.T) {
 // stopWithCopy stops the edge when its copy is in the folder.
 func (w *world) stopWithCopy(dir string) {
 	w.t.Helper()
-	w.await("copy on disk", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "version", "current.json"))
-		return err == nil
-	})
+	for _, file := range []string{"version/current.json", "keys/keys.json"} { // written by two goroutines
+		w.await("copy on disk: "+file, func() bool {
+			_, err := os.Stat(filepath.Join(dir, file))
+			return err == nil
+		})
+	}
 	must.Do(w.t, w.stop())
 }
 

@@ -357,6 +357,7 @@ func TestSwapOfOneWorldLeavesTheOther(t *testing.T) {
 					}
 				})
 			}
+			w.await("an answer of each first version", func() bool { mu.Lock(); defer mu.Unlock(); return len(seen) == 2 })
 			for n := int64(2); n < published+2; n++ {
 				publish(t, w.store, n)
 				w.edge.Look()
