@@ -138,12 +138,12 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 		create(d.Derived, fmt.Sprintf(`{"data":{},"shared":%q}`, part(n)))
 		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 	}
-	create(snapshots.DerivedFolder+"latest.zst", fmt.Sprintf(`{"shared":%q}`, part(3)))
+	create(snapshots.DerivedFolder+"-latest.zst", fmt.Sprintf(`{"shared":%q}`, part(3)))
 	c.now = c.now.Add(48 * time.Hour)
 	golden.Sentence(t, "prune without a listing", must.Err(snapshots.Prune(t.Context(), unlisted{s, new(bool)}, 2, c.now, false)))
 	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := keysOf(t, s, snapshots.DerivedFolder)
-	want := []string{"derived/1.zst", "derived/2.zst", "derived/latest.zst", part(1), part(2), part(3), part(5)}
+	want := []string{"derived/-latest.zst", "derived/1.zst", "derived/2.zst", part(1), part(2), part(3), part(5)}
 	must.Equal(t, "derived files left", want, left)
 }
 
@@ -251,7 +251,7 @@ func TestFailedCalls(t *testing.T) {
 			if errors.Is(err, snapshots.ErrBaseChanged) { // the failed call was the swap, so the other builder was first
 				err = errors.Join(err, failed)
 			}
-			return r.Version, err
+			return []any{r.Version, r.Base == nil}, err
 		}},
 		{"base of a high number", nil, func(p *snapshots.Publisher) (any, error) {
 			must.Get(s.Create(ctx, "versions/999999.json", nil))(t)

@@ -118,13 +118,12 @@ func (r *run) run(ctx context.Context) error {
 	if r.info.Ledger, err = ledgerHead(ctx, r.to); err != nil {
 		return err
 	}
-	if m, ok := history.Manifests[r.info.Version]; ok {
-		if err := checkHead(ctx, r.to, m.Ledger); err != nil {
-			r.fault(fmt.Errorf("version %d: %w", r.info.Version, err))
-		}
-		if err := r.keepWhole(ctx, m, documents); err != nil {
-			return err
-		}
+	m := history.Manifests[r.info.Version] // zero: the store has no version
+	if err := checkHead(ctx, r.to, m.Ledger); err != nil {
+		r.fault(fmt.Errorf("version %d: %w", r.info.Version, err))
+	}
+	if err := r.keepWhole(ctx, m, documents); err != nil {
+		return err
 	}
 	// If we crash before here, the earlier backup is complete and current.
 	return r.writeDocuments(ctx, documents)
