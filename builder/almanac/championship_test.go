@@ -284,6 +284,7 @@ func TestTableOffersDecision(t *testing.T) {
 			source = tt.source
 		}
 		w := newWorld(t, preseason, source...)
+		w.Stored.Archive.Facts().Teams["alpha"] = season.Team{ID: "alpha", Name: "Alpha Racing", Country: "GBR"}
 		w.edit(tt.table)
 		for i, o := range tt.verified {
 			w.verify(startOf(i+1).Add(raceTime), i+1, o, "")
