@@ -37,11 +37,9 @@ type situation struct {
 // TestJudgement judges every situation of testdata/judgement.txt with a document of each kind. No input changes.
 // testdata/reasons.txt has the reasons and the changed values that an operator reads, of the first kind that causes any.
 func TestJudgement(t *testing.T) {
-	all, judged := situations(t), 0
 	texts := make(map[string]bool)
-	for _, s := range all {
+	for _, s := range situations(t) {
 		for _, kind := range slices.Sorted(maps.Keys(s.want)) {
-			judged++
 			t.Run(s.title+"/"+kind, func(t *testing.T) {
 				if faults := s.faults(t, kind); faults != "" {
 					t.Error(faults)
@@ -58,9 +56,6 @@ func TestJudgement(t *testing.T) {
 		}
 	}
 	golden.File(t, "testdata/reasons.txt", strings.Join(slices.Sorted(maps.Keys(texts)), "\n")+"\n")
-	if len(all) < 30 || judged < 120 {
-		t.Errorf("%d situations and %d outcomes were judged, want at least 30 and 120", len(all), judged)
-	}
 }
 
 // TestPermissions: the table of permissions has no entry without an effect. A situation comes out
@@ -486,6 +481,10 @@ func edit(t *testing.T, f *season.Facts, word []string) {
 		f.Engines[season.EngineID(word[1])] = season.Engine{ID: season.EngineID(word[1]), Name: word[2]}
 	case "circuit":
 		f.Circuits[season.CircuitID(word[1])] = season.Circuit{ID: season.CircuitID(word[1]), Name: word[2]}
+	case "former":
+		old := planned(grandPrix[0], 0)
+		old.Date, old.Start, old.Entries = old.Date.AddDate(-4, 0, 0), old.Start.AddDate(-4, 0, 0), []season.Entry{{Driver: season.DriverID(word[1]), Team: "rosso", Number: 9}}
+		f.Seasons = append(f.Seasons, season.Season{Year: 2020, Rounds: []season.Round{old}})
 	case "code":
 		d := f.Drivers[season.DriverID(word[1])]
 		d.Abbreviation = word[2]
