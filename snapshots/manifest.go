@@ -522,9 +522,11 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 	pointer.Manifest = Digest(files.files[ManifestKey(pointer.Version)])
 	next := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files}
 	if next.note = known.files[NoteKey(pointer.Version)]; pointer.Signed && next.note == nil {
-		next.note, err = readNote(ctx, b.store, NoteKey(pointer.Version))
+		if next.note, err = readNote(ctx, b.store, NoteKey(pointer.Version)); err != nil {
+			return nil, err
+		}
 	}
-	return next, err
+	return next, nil
 }
 
 // Empty reports whether nothing was published before.

@@ -313,7 +313,10 @@ func (b *Body) Plain() []byte {
 	if b.Identity != nil || b.Encoded[GZ] == nil {
 		return b.Identity
 	}
-	identity, _ := b.Entry.unpack(b.Encoded[GZ]) // it was unpacked once
+	identity, err := b.Entry.unpack(b.Encoded[GZ])
+	if err != nil {
+		panic("BUG: a body that was unpacked once cannot be unpacked: " + err.Error())
+	}
 	return identity
 }
 
