@@ -485,6 +485,9 @@ func TestInvariants(t *testing.T) {
 		{"pit_stop", func(w *small) { w.round.PitStops[2].Lap = 0 }},
 		{"", func(w *small) { w.round.PitStops[2].Lap = 53 }},
 		{"", func(w *small) {
+			w.round.Results[5], w.sheets[season.ResultSection].Rows[5].NoLaps = fay(season.Disqualified, 0), true
+		}},
+		{"", func(w *small) {
 			w.round.PitStops = append(w.round.PitStops, season.PitStop{Driver: "fay", Stop: 2, Lap: 25, Time: 8 * time.Second})
 			w.round.Results[5], w.round.FastestLaps[5].Lap = fay(season.DidNotFinish, 45), 45
 		}},

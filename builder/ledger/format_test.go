@@ -188,6 +188,7 @@ func TestEventsAlone(t *testing.T) {
 		"without one who is picked":  edit(func(e *ledger.Event) { e.Pick.P3 = "verstappen" }),
 		"a driver twice":             edit(func(e *ledger.Event) { e.Chances[3].Driver = "norris" }),
 		"no chance of a podium":      edit(func(e *ledger.Event) { e.Chances[3].Podium = 1 }),
+		"a certain podium":           edit(func(e *ledger.Event) { e.Chances[0].Podium += 100_000; e.Chances[3].Podium -= 100_000 }),
 		"less than nothing":          edit(func(e *ledger.Event) { e.Chances[3].Win, e.Chances[2].Win = -1, 290_001 }),
 		"more wins than one":         edit(func(e *ledger.Event) { e.Chances[3].Win += 5 }),
 		"fewer podiums than three":   edit(func(e *ledger.Event) { e.Chances[3].Podium -= 5 }),
