@@ -105,7 +105,7 @@ func contentOf(v *snapshots.Version) bodies {
 
 func TestEntriesOfAVersion(t *testing.T) {
 	s := strict(t)
-	publish(t, s, bodies{"drivers": "d1"})
+	must.Equal(t, "bytes written", packedSize("d1"), publish(t, s, bodies{"drivers": "d1"}).BytesWritten)
 	base := loadBase(t, s)
 	got, _ := base.Entry("drivers")
 	digest := snapshots.Digest([]byte("d1"))
@@ -114,6 +114,8 @@ func TestEntriesOfAVersion(t *testing.T) {
 		Packed: snapshots.Packed{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
 	}
 	must.Equal(t, "entry", want, got)
+	base.Manifest.Refused = []snapshots.RefusedEntry{{Path: "calendar/2024", Version: 7}}
+	must.Equal(t, "versions whose bytes stay", [3]int64{1, 7, 0}, [3]int64{base.Keeps("drivers"), base.Keeps("calendar/2024"), base.Keeps("next-race")})
 	body, err := base.Body(t.Context(), got)
 	must.Hold(t, err == nil && string(body) == "d1", "body of the entry: got %q, %v", body, err)
 }
@@ -192,7 +194,7 @@ func TestDrafts(t *testing.T) {
 				wantServed(t, s, 2, "")
 				return
 			case errors.Is(test.want, unchanged):
-				must.Hold(t, err == nil && r.Unchanged && r.Version == 1,
+				must.Hold(t, err == nil && r.Unchanged && r.Version == 1 && r.Base == d.Base,
 					"got version %d, unchanged %t, %v; want nothing published", r.Version, r.Unchanged, err)
 			case errors.Is(test.want, invalid):
 				golden.Sentence(t, "draft with "+test.name, err)

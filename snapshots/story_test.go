@@ -220,7 +220,7 @@ func number(t *testing.T, text string) int64 {
 // prune KEEP [dry] names the kept versions and the removed objects.
 func (w *world) prune(words []string) string {
 	got, err := snapshots.Prune(w.t.Context(), w.store, int(number(w.t, words[0])), w.now(), len(words) > 1)
-	lines := []string{fmt.Sprintf("kept %d", got.Kept)}
+	lines := []string{fmt.Sprintf("kept %d, removed %d bytes", got.Kept, got.Bytes)}
 	for _, info := range got.Removed {
 		lines = append(lines, info.Key)
 	}
