@@ -235,7 +235,7 @@ func renameDriver(f *season.Facts, from, to season.DriverID) {
 // drivers adds the driver of every row of a round to a set.
 func drivers(r *season.Round, into map[season.DriverID]bool) {
 	r.References(func(driver season.DriverID, _ season.TeamID, _ season.EngineID, _ time.Time) {
-		if driver != "" {
+		if driver != "" && !into[driver] { // most rows name a driver that the set has
 			into[driver] = true
 		}
 	})
