@@ -173,6 +173,9 @@ func (s *situation) texts(t *testing.T, kind string) (all []string) {
 		for _, r := range p.Refused {
 			all = append(all, string(r.Gate)+": "+r.Reason)
 		}
+		if p.Accepted {
+			all = append(all, "accepted: "+order.Or(string(p.GrandPrix), string(p.Driver))+" "+string(p.Block))
+		}
 		for _, l := range p.Lines {
 			if l.Was != "" && l.Is != "" {
 				all = append(all, fmt.Sprintf("%s: %s -> %s", l.About, l.Was, l.Is))
