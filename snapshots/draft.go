@@ -112,9 +112,6 @@ func (d *Draft) resolve() []Variant {
 	slices.SortFunc(variants, func(a, b Variant) int { return strings.Compare(a.entry.Path, b.entry.Path) })
 	for i := range variants {
 		v := &variants[i]
-		if v.reused {
-			continue
-		}
 		if e, ok := d.Base.Entry(v.Path()); ok && e.SHA256 == v.entry.SHA256 && (e.ETag == "") == (v.entry.ETag == "") {
 			*v = Reused(e)
 		}
