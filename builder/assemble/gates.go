@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -294,11 +295,10 @@ func (j *judgement) judgeStart(p *Proposal, after *season.Round) {
 		p.refuse(DisputeGate, "a person set the start to %s", instant(from))
 	}
 	if move.Abs() > maxMove && !j.decided.Postponed {
-		p.refuse(StartGate, "moved by %s, a source may move it by %s", move.Round(time.Minute), maxMove)
+		p.refuse(StartGate, "from %s to %s: a source may move it by %.0f hours at most", instant(from), instant(to), maxMove.Hours())
 	}
-	if notice := to.Sub(j.Now); notice < minNotice {
-		p.refuse(StartGate, "to %s, which is %s from now: a source may move it to %s ahead at the earliest",
-			instant(to), notice.Round(time.Minute), minNotice)
+	if to.Sub(j.Now) < minNotice {
+		p.refuse(StartGate, "to %s: a source may move it to %s at the earliest", instant(to), instant(j.Now.Add(minNotice)))
 	}
 	for i := range j.season.Rounds {
 		other := &j.season.Rounds[i]
@@ -367,7 +367,7 @@ func judgeClassification(p *Proposal, session string, rows []season.Result, awar
 	judgeRows(p, session, rows, false, resultPlace)
 	for _, row := range rows {
 		if row.Position == 0 && row.Points != 0 {
-			p.refuse(OutcomeGate, "%s: %s is %s and has %g points", session, row.Driver, row.Outcome, row.Points)
+			p.refuse(OutcomeGate, "%s: %s is %s and has %g points", session, row.Driver, cmp.Or(string(row.Outcome), "without a place"), row.Points)
 		}
 	}
 	if len(rows) == 0 || len(awards) == 0 || slices.ContainsFunc(awards, func(a season.Award) bool { return pointsFault(rows, a) == "" }) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gridcast/builder/season"
@@ -80,7 +81,11 @@ func (a *assembly) judgeCodes(named map[season.DriverID]season.Driver) {
 			}
 			continue
 		}
-		p.refuse(CodeGate, "the published code %s of %s would become %s in %d seasons", last.From, before.Name, last.To, len(list))
+		seasons := strconv.Itoa(last.Year)
+		if len(list) > 1 {
+			seasons = fmt.Sprintf("%d seasons, the last %d", len(list), last.Year)
+		}
+		p.refuse(CodeGate, "the published code %s of %s would become %s in %s", last.From, before.Name, last.To, seasons)
 		a.out.Held = append(a.out.Held, p)
 		facts.Drivers[id] = before
 	}
