@@ -256,7 +256,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if err != nil {
 		return Receipt{}, err
 	}
-	version, err := p.claim(ctx, base.Version, builder)
+	version, err := p.claim(ctx, base.Version, MaxGap, builder)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -356,7 +356,7 @@ func (p *Publisher) target(ctx context.Context, h *History, to int64) (Manifest,
 // above. All objects of the manifest must be in the store. old is the tag of the pointer to replace; it is
 // empty if there is none. The new pointer is held if held is true, for the reason.
 func (p *Publisher) Republish(ctx context.Context, m Manifest, above int64, old blob.Tag, held bool, reason string) (int64, error) {
-	version, err := p.claim(ctx, above, m.Builder)
+	version, err := p.claim(ctx, above, maxVersion, m.Builder) // edges may have served any of them
 	if err != nil {
 		return 0, err
 	}

@@ -131,7 +131,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	}
 
 	// Upload the objects, and read them back.
-	version, err := p.claim(ctx, base.Version, d.Builder)
+	version, err := p.claim(ctx, base.Version, MaxGap, d.Builder)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -212,11 +212,15 @@ type claim struct {
 	At      time.Time `json:"at"`
 }
 
-// claim takes the first free number above current and above every claim.
-func (p *Publisher) claim(ctx context.Context, current int64, builder string) (int64, error) {
+// claim takes the first free number above current and above every number in use that is less than within above current.
+// Edges would refuse a version further above for ever, so a stranger's claim must not lead there.
+func (p *Publisher) claim(ctx context.Context, current, within int64, builder string) (int64, error) {
 	used, err := numbers(ctx, p.Store, claimFolder, manifestFolder)
 	if err != nil {
 		return 0, err
+	}
+	if current > 0 {
+		used = slices.DeleteFunc(used, func(version int64) bool { return version-current >= within })
 	}
 	for i := 0; current == 0 && i < len(used); i++ {
 		// There is no pointer, but perhaps a version: go on from the first readable one.
