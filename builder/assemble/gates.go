@@ -298,7 +298,7 @@ func (j *judgement) judgeStart(p *Proposal, after *season.Round) {
 		p.refuse(StartGate, "from %s to %s: a source may move it by %.0f hours at most", instant(from), instant(to), maxMove.Hours())
 	}
 	if to.Sub(j.Now) < minNotice {
-		p.refuse(StartGate, "to %s: a source may move it to %s at the earliest", instant(to), instant(j.Now.Add(minNotice)))
+		p.refuse(StartGate, "to %s: a source may move it to %.0f minutes from now at the earliest", instant(to), minNotice.Minutes())
 	}
 	for i := range j.season.Rounds {
 		other := &j.season.Rounds[i]
