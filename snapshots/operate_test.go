@@ -238,13 +238,14 @@ func TestFailedCalls(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			swapped, inner := false, p.Store
-			p.Store = faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) faultblob.Fate {
-				if swapped && c.Op == faultblob.Get {
-					swapped = false
+			var swapped atomic.Bool // a publish makes several calls at a time
+			p.Store = faultblob.Wrap(p.Store, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				if c.Op == faultblob.Get && swapped.CompareAndSwap(true, false) {
 					must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
 				}
-				swapped = swapped || c.Op == faultblob.Swap && c.Key == snapshots.PointerKey
+				if c.Op == faultblob.Swap && c.Key == snapshots.PointerKey {
+					swapped.Store(true)
+				}
 				return faultblob.Fate{}
 			})
 			r, err := p.Publish(ctx, draftOf(b, bodies{"drivers": "d5"}))
