@@ -67,7 +67,7 @@ func TestOnPublish(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	must.Do(t, s.Run(ctx))
-	now.set(now.Now().AddDate(0, 0, 1))
+	now.pass(now.Now().AddDate(0, 0, 1))
 	o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
 	s.WaitNotified()
 	must.Hold(t, err == nil && o.Version == 2 && one.Load() == 2, "after the jobs stopped: got %+v, %v, told %d times, want version 2", o, err, one.Load())
@@ -98,9 +98,9 @@ func TestPlansOnChange(t *testing.T) {
 		if n := after(100 * time.Second); n < 9 || n > 11 {
 			t.Errorf("in 100 s without a change there are %d plans, want one each ten seconds", n)
 		}
-		now.set(now.Now().Add(30 * time.Minute))
+		now.pass(now.Now().Add(30 * time.Minute))
 		after(15 * time.Second)
-		now.set(now.Now().Add(-10 * time.Minute))
+		now.pass(now.Now().Add(-10 * time.Minute))
 		if n := after(2 * time.Second); n < 1 || n > 2 {
 			t.Errorf("in two seconds after the clock was set back there are %d plans, want one", n)
 		}

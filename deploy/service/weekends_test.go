@@ -39,7 +39,7 @@ func instant(t *testing.T, text string) time.Time {
 // at moves race time to an instant, and everything due is done.
 func (u *unattended) at(t *testing.T, text string) {
 	t.Helper()
-	u.set(instant(t, text))
+	u.pass(instant(t, text))
 	u.settle(t)
 }
 
