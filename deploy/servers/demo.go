@@ -61,8 +61,10 @@ func DemoWeekend(a *season.Archive) (Weekend, error) {
 }
 
 func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
-	if c.Now != "" || c.RaceClock != "" {
-		return terminal.Usagef("--demo sets race time itself; leave out --now and --race-clock")
+	for _, name := range []string{"store", "new-store", "operator-token-file", "now", "race-clock"} {
+		if s.Given[name] {
+			return terminal.Usagef("--demo sets --%s itself; leave it out", name)
+		}
 	}
 	if c.DemoSpeed <= 0 || c.DemoSpeed > clock.MaxSpeed {
 		return terminal.Usagef("--demo-speed %v: must be above 0 and at most %v", c.DemoSpeed, float64(clock.MaxSpeed))

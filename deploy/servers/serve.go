@@ -42,6 +42,9 @@ func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Demo {
 		return c.runDemo(ctx, s)
 	}
+	if s.Given["demo-speed"] {
+		return terminal.Usagef("--demo-speed needs --demo")
+	}
 	clock, err := c.Race()
 	if err != nil {
 		return err
