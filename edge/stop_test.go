@@ -19,7 +19,7 @@ import (
 	"gridcast/edge"
 )
 
-// TestDrain stops an edge while a connection is busy: the connection gets its response, then the end.
+// TestDrain stops an edge while a connection is busy: the connection gets its response, then the end. The edge accepts no other.
 func TestDrain(t *testing.T) { inBubble(t, drain) }
 
 func drain(t *testing.T) {
@@ -32,6 +32,8 @@ func drain(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
+	synctest.Wait()
+	must.Fail(t, "a new connection", must.Err(w.listener.Accept()), net.ErrClosed)
 	must.Get(io.WriteString(c, half[20:]))(t)
 	r, err := read(reader, "GET")
 	must.Require(t, err == nil && r.StatusCode == http.StatusOK, "got %v, %v, want the response to the request under way", r.Response, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/klauspost/compress/zstd"
-	"github.com/molecule-man/go-brrr"
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
@@ -85,14 +82,13 @@ func contract(t *testing.T, whole demo) {
 	}
 }
 
-// walkContract checks the contract over the network: each endpoint, and one decision of each kind about parameters, keys and
-// HTTP. TestExchanges of the edge has all of these. Rows that spend a limit come last.
+// walkContract checks the contract over the network: each endpoint, and one decision about keys and one about HTTP. TestExchanges
+// of the edge has all of these. Rows that spend a limit come last.
 func walkContract(t *testing.T, d demo) {
 	c, anonymous := newClient(d.url, d.keys["pro"]), newClient(d.url, "")
 
 	etag := c.get(t, "/standings?year=2023").header.Get("ETag")
 	must.Require(t, regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(etag), "entity tag %s is not a strong tag of 32 hexadecimal digits", etag)
-	gzipTag := strings.TrimSuffix(etag, `"`) + `-gz"`
 
 	rows := []struct {
 		paragraph, decision string
@@ -117,21 +113,8 @@ func walkContract(t *testing.T, d demo) {
 			must.Hold(t, bytes.Contains(a.body, []byte(`"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}`)), "got %s", a.body)
 		}}},
 
-		{"parameters", "session_key and year both match", c, "GET", "/predictions?session_key=2023001&year=2023", nil, want{status: 200, data: count[wire.PredictionRecord](1)}},
-		{"parameters", "a season that is not known", c, "GET", "/calendar?year=1949", nil, want{status: 422, code: wire.BadParam, data: says("year", "1949", "2007, from 2021 to 2025")}},
-
-		{"keys", "a wrong Bearer decides over a right X-API-Key", anonymous, "GET", "/drivers", http.Header{"Authorization": {"Bearer x"}, "X-Api-Key": {d.keys["pro"]}}, want{status: 401, code: wire.Unauthorized, header: map[string]string{"WWW-Authenticate": `Bearer realm="gridcast", error="invalid_token"`}}},
 		{"keys", "no key", anonymous, "GET", "/drivers", nil, want{status: 401, code: wire.Unauthorized, header: map[string]string{"WWW-Authenticate": `Bearer realm="gridcast"`, "X-RateLimit-Limit": "30", "Cache-Control": "no-store"}}},
-
-		{"http", "HEAD is GET without a body", c, "HEAD", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"ETag": etag}}},
-		{"http", "preflight needs no key", anonymous, "OPTIONS", "/drivers", http.Header{"Origin": {"https://example.org"}, "Access-Control-Request-Method": {"GET"}}, want{status: 204, header: map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Max-Age": "7200"}}},
 		{"http", "the tag of this content is not modified", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {etag}}, want{status: 304, header: map[string]string{"ETag": etag}}},
-		{"http", "a season that is over may be cached longer", c, "GET", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"Cache-Control": "private, max-age=300, must-revalidate", "Vary": "Accept-Encoding, Authorization, X-API-Key", "X-Content-Type-Options": "nosniff"}}},
-		{"http", "the current season for half a minute", c, "GET", "/standings", nil, want{status: 200, header: map[string]string{"Cache-Control": "private, max-age=30, must-revalidate"}}},
-		{"http", "the countdown not at all, and it has no tag", c, "GET", "/next-race", http.Header{"Accept-Encoding": {"gzip"}}, want{status: 200, header: map[string]string{"Cache-Control": "no-store", "ETag": "-", "Content-Encoding": "-"}}},
-		{"http", "gzip where it is all that is accepted", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"gzip, br;q=0, zstd;q=0"}}, want{status: 200, header: map[string]string{"Content-Encoding": "gzip", "ETag": gzipTag}, data: decodesTo(c, "/standings?year=2023")}},
-		{"http", "brotli first among equals", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"gzip, zstd, br"}}, want{status: 200, header: map[string]string{"Content-Encoding": "br"}, data: decodesTo(c, "/standings?year=2023")}},
-		{"http", "zstd where it is preferred, of the current season", c, "GET", "/standings", http.Header{"Accept-Encoding": {"br;q=0.5, zstd"}}, want{status: 200, header: map[string]string{"Content-Encoding": "zstd"}, data: decodesTo(c, "/standings")}},
 	}
 	for _, row := range rows {
 		t.Run(row.paragraph+": "+row.decision, func(t *testing.T) {
@@ -139,13 +122,6 @@ func walkContract(t *testing.T, d demo) {
 			a.holds(t, row.want)
 		})
 	}
-	t.Run("keys: a typo is refused like any unknown key", func(t *testing.T) {
-		typo := []byte(d.keys["pro"])
-		typo[12] ^= 1
-		wrong := newClient(d.url, string(typo)).do(t, "GET", "/api/v1/drivers", nil)
-		unknown := newClient(d.url, "gc_live_nothing").do(t, "GET", "/api/v1/drivers", nil)
-		must.Hold(t, bytes.Equal(wrong.body, unknown.body), "the messages differ:\n%s\n%s", wrong.body, unknown.body)
-	})
 	t.Run("service: no key outside the API", func(t *testing.T) {
 		for _, path := range []string{"/healthz", "/readyz", "/status", "/openapi.json", "/openapi.yaml", "/docs"} {
 			a := anonymous.do(t, "GET", path, nil)
@@ -210,7 +186,7 @@ func everyVariant(t *testing.T, d demo) {
 type want struct {
 	status int
 	code   wire.Code         // of an error; empty: a success
-	header map[string]string // exact values; "-": absent
+	header map[string]string // exact values
 	data   func(t *testing.T, a answer)
 }
 
@@ -219,11 +195,7 @@ func (a answer) holds(t *testing.T, w want) {
 	t.Helper()
 	must.Hold(t, a.status == w.status, "got status %d, want %d: %s", a.status, w.status, a.body)
 	for name, value := range w.header {
-		got := a.header.Get(name)
-		if value == "-" {
-			value = ""
-		}
-		must.Equal(t, name, value, got)
+		must.Equal(t, name, value, a.header.Get(name))
 	}
 	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
 		if _, err := strconv.Atoi(a.header.Get(name)); err != nil {
@@ -265,43 +237,6 @@ func count[T any](want int) func(*testing.T, answer) {
 	return func(t *testing.T, a answer) {
 		if got := len(data[[]T](t, a)); got != want {
 			t.Errorf("got %d rows, want %d", got, want)
-		}
-	}
-}
-
-// says wants a message that has all the parts.
-func says(parts ...string) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		for _, part := range parts {
-			must.Hold(t, bytes.Contains(a.body, []byte(part)), "the message does not say %q: %s", part, a.body)
-		}
-	}
-}
-
-// decodesTo wants a content coding of the bytes of a target.
-func decodesTo(c *client, path string) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		var plain []byte
-		var err error
-		switch coding := a.header.Get("Content-Encoding"); coding {
-		case "gzip":
-			var r *gzip.Reader
-			if r, err = gzip.NewReader(bytes.NewReader(a.body)); err == nil {
-				plain, err = io.ReadAll(r)
-			}
-		case "br":
-			plain, err = brrr.Decompress(a.body)
-		case "zstd":
-			var r *zstd.Decoder
-			if r, err = zstd.NewReader(nil); err == nil {
-				defer r.Close()
-				plain, err = r.DecodeAll(a.body, nil)
-			}
-		default:
-			t.Fatalf("unexpected coding %q", coding)
-		}
-		if identity := c.get(t, path); err != nil || !bytes.Equal(plain, identity.body) {
-			t.Errorf("decodes to other bytes than the identity: %v", err)
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"maps"
 	"net/http"
 	"os"
@@ -13,18 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
-	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -219,106 +211,6 @@ func TestDemoWithoutVisitor(t *testing.T) {
 
 // waitingPage is the address of the page of results to verify, and how long later a result is verified by rule.
 var waitingPage = regexp.MustCompile(`/#waiting (?s:.*) (\w+)\.\n`)
-
-// TestSwapsUnderLoad sends 10,000 requests while another version is published every 100 ms:
-// none fails, and every body matches its entity tag.
-func TestSwapsUnderLoad(t *testing.T) {
-	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
-	store := inDirectory(t)
-	store.build(t, "2024-11-24T05:00:00Z", "--archive", lateSeason(t))
-	created := manyKeys(t, store, keyCount)
-	edge := startServer(t, t.TempDir(), "edge", "--store", store.name, "--now", "2024-11-24T05:00:00Z")
-	clients := make([]*client, keyCount)
-	for i, key := range created {
-		clients[i] = newClient(edge.url, key)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
-	var group sync.WaitGroup
-	var swaps, versions atomic.Int64
-	group.Go(func() {
-		for tick := time.NewTicker(100 * time.Millisecond); ; {
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			case <-tick.C:
-				if republish(t, store) {
-					swaps.Add(1)
-				}
-			}
-		}
-	})
-	var sent atomic.Int64
-	var seen sync.Map
-	var load sync.WaitGroup
-	for w := range workers {
-		load.Go(func() {
-			for n := sent.Add(1); (n <= requests || swaps.Load() < minSwaps || versions.Load() < 3 && ctx.Err() == nil) && !t.Failed(); n = sent.Add(1) {
-				a := clients[int(n)%keyCount].do(t, http.MethodGet, "/api/v1/standings?year=2024", nil)
-				sum := sha256.Sum256(a.body)
-				if tag := a.header.Get("ETag"); a.status != http.StatusOK || tag != `"`+hex.EncodeToString(sum[:])[:32]+`"` {
-					t.Errorf("request %d of worker %d: status %d, tag %s of a body with hash %x", n, w, a.status, tag, sum)
-				}
-				if _, again := seen.LoadOrStore(sum, true); !again {
-					versions.Add(1)
-				}
-			}
-		})
-	}
-	load.Wait()
-	stop()
-	group.Wait()
-	t.Logf("%d requests during %d swaps saw %d versions", sent.Load(), swaps.Load(), versions.Load())
-	must.Hold(t, versions.Load() >= 3, "the load saw only %d versions: nothing was swapped under it", versions.Load())
-}
-
-var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)
-
-// republish publishes the current version with the drivers' standings as of now. It returns false if
-// another builder has published meanwhile.
-func republish(t *testing.T, store blob.Store) bool {
-	draft, _ := nextStandings(t, store)
-	publisher := snapshots.Publisher{Store: store}
-	_, err := publisher.Publish(t.Context(), draft)
-	if err != nil && !errors.Is(err, snapshots.ErrBaseChanged) {
-		t.Error(err)
-	}
-	return err == nil
-}
-
-// nextStandings returns the current version with the drivers' standings of 2024 generated a second later,
-// and the new body.
-func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
-	base, err := snapshots.LoadBase(t.Context(), store, nil)
-	if err != nil {
-		t.Error(err)
-		return snapshots.Draft{}, nil
-	}
-	m := base.Manifest
-	draft := snapshots.Draft{Base: base, About: m.About}
-	changed := catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}.Path()
-	var next []byte
-	for _, e := range m.Entries {
-		if e.Path != changed {
-			draft.Variants = append(draft.Variants, snapshots.Reused(e))
-			continue
-		}
-		body, err := base.Body(t.Context(), e)
-		if err != nil {
-			t.Error(err)
-			return snapshots.Draft{}, nil
-		}
-		now := e.GeneratedAt.Add(time.Second)
-		next = instant.ReplaceAll(body, []byte(`"generated_at":"`+wire.Instant(now).String()+`"`))
-		packed, err := snapshots.Pack(next)
-		if err != nil {
-			t.Error(err)
-			return snapshots.Draft{}, nil
-		}
-		draft.Variants = append(draft.Variants, snapshots.New(e.Path, next, packed, now))
-	}
-	return draft, next
-}
 
 // sameDocuments reports whether two versions of a store in a directory have equal documents.
 func sameDocuments(t *testing.T, root string, a, b int64) bool {

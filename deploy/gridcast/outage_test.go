@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,7 +35,6 @@ const outageLength = "GRIDCAST_OUTAGE"
 // is back both edges follow.
 func TestOutageUnderLoad(t *testing.T) {
 	t.Parallel() // most of it waits
-	const perSecond, keyCount = 400, 100
 	outage := 3 * time.Second
 	if text := os.Getenv(outageLength); text != "" {
 		var err error
@@ -52,7 +49,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	startEdge := func(cache string) *process {
 		return startServer(t, dir, "edge", "--store", s.name, "--cache-dir", cache, "--now", "2024-11-24T05:00:00Z")
 	}
-	keys := manyKeys(t, s, keyCount)
+	keys := manyKeys(t, s, 100)
 	steady := startEdge("steady")
 	began := time.Now()
 	crashing := startEdge("crashing")
@@ -64,18 +61,13 @@ func TestOutageUnderLoad(t *testing.T) {
 		})
 	}
 
-	l := newLoad(keys, steady.url, crashing.url)
-	ctx, stop := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() { l.run(ctx, perSecond) })
-	defer group.Wait()
-	defer stop()
+	readers := []*reader{readFrom(t, steady, keys[:50]), readFrom(t, crashing, keys[50:])}
 
 	server.Stop()
 	began = time.Now()
 	must.Until(t, "the edges notice the outage", func() bool { return storeProblem(t, steady) && storeProblem(t, crashing) })
 
-	l.balance(steady.url)
+	readers[1].stop()
 	crashing.kill(t)
 	died := time.Now()
 	restarted := startEdge("crashing")
@@ -83,7 +75,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	if ready-usual > 15*time.Second { // to ask the storage in vain takes 20
 		t.Errorf("the edge was ready %v after its crash, and %v after its first start: it has waited for the storage", ready, usual)
 	}
-	l.balance(steady.url, restarted.url)
+	readers = append(readers, readFrom(t, restarted, keys[50:]))
 
 	must.Until(t, "the restarted edge notices the outage", func() bool { return storeProblem(t, restarted) })
 	<-time.After(time.Until(began.Add(outage)))
@@ -101,9 +93,10 @@ func TestOutageUnderLoad(t *testing.T) {
 			return newClient(edge.url, late).do(t, "GET", "/api/v1/drivers", nil).status == 200
 		})
 	}
-	stop()
-	group.Wait()
-	l.report(t)
+	for _, r := range readers {
+		r.stop()
+		r.check(t, s)
+	}
 	t.Logf("storage down for %.1f s; the crashed edge was ready after %.2f s; published %.2f s after the storage was back, followed by both %.2f s later",
 		back.Sub(began).Seconds(), ready.Seconds(), published.Sub(back).Seconds(), time.Since(published).Seconds())
 }
