@@ -345,19 +345,39 @@ func TestPoorLinesFreezeNothing(t *testing.T) {
 	}
 }
 
-// TestVerifiedEndsTheRace: over never comes. The verified result ends the race, and its timeline is what was observed.
+// TestVerifiedEndsTheRace: over never comes. The verified result ends the race, and its timeline is what was observed. Later laps
+// of the feed freeze nothing.
 func TestVerifiedEndsTheRace(t *testing.T) {
 	r := austriaRuns(t, policy())
-	r.sees(r.lap(1), r.lap(2), r.lap(3))
-	build(t, r.Builder, austriaStart.Add(4*time.Hour)) // by the rule
-	var timeline wire.LiveRace
-	r.data("live/session/2024011", &timeline)
-	if timeline.State != wire.LiveOver || timeline.Provisional || len(timeline.Timeline) != 3 || timeline.Result == nil {
-		t.Errorf("the timeline is %s with %d laps, provisional %t", timeline.State, len(timeline.Timeline), timeline.Provisional)
+	for _, n := range []int{1, 18, 36} {
+		r.sees(r.lap(n))
 	}
+	verified := austriaStart.Add(4 * time.Hour)
+	build(t, r.Builder, verified) // by the rule
+	over := func(path string, laps int) {
+		t.Helper()
+		var now wire.LiveRace
+		r.data(path, &now)
+		if now.State != wire.LiveOver || now.Provisional || len(now.Timeline) != laps || now.Result == nil || now.Result.Winner != "RUS" {
+			t.Errorf("%s is %s with %d laps, provisional %t, with the result %+v", path, now.State, len(now.Timeline), now.Provisional, now.Result)
+		}
+	}
+	over("live/session/2024011", 3)
 	again := must.Get(proof.NewReproducer(t.Context(), r.Store))(t)
 	made, err := again.Version(t.Context(), r.manifest().Version)
 	must.Hold(t, err == nil && made.FirstDifference == nil, "the version is not reproduced: %+v, %v", made.FirstDifference, err)
+	for n := 37; n <= 55; n++ {
+		o := r.lap(n)
+		o.At, o.Received = verified.Add(time.Duration(n)*time.Minute), verified.Add(time.Duration(n)*time.Minute)
+		if n < 54 {
+			must.Get2(r.Observed().Append(t.Context(), live.Fixture{}, o))(t)
+			continue
+		}
+		r.sees(o)
+	}
+	over("live", 0)
+	record, _ := r.Ledger.Fold().Record(austriaKey)
+	must.Hold(t, len(record.Live) == 3, "got %d live picks, want the three from before the verification", len(record.Live))
 }
 
 // TestReleasedOrderIsMarked: an order by hand is marked for as long as it is shown, also after its release.

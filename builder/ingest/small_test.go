@@ -162,23 +162,6 @@ func (s *small) inUse(t *testing.T) string {
 	return stored.SHA256
 }
 
-// TestSmallSchedulers: of two schedulers one polls, and both end with the same archive.
-func TestSmallSchedulers(t *testing.T) {
-	s := newSmall(t)
-	other := s.scheduler(t, s.store)
-	s.poll(t, s.now)
-	s.commit(result("alps"))
-	s.now = smallStart("alps").Add(4 * time.Hour)
-	first, err := other.Poll(t.Context(), s.now, false)
-	if err != nil || !first.Changed || len(first.Polled) != 1 {
-		t.Fatalf("the first scheduler: got %+v, %v, want it to poll and change the archive", first, err)
-	}
-	second := s.poll(t, s.now)
-	if len(second.Polled) != 0 || second.Changed || second.Archive != first.Archive {
-		t.Errorf("the second scheduler: got %+v, want no poll and the same archive", second)
-	}
-}
-
 // TestSmallRaces: a scheduler that loses a race starts over with the state of the winner: for the claim
 // of a source, for the facts log, for the archive, and for the ledger.
 func TestSmallRaces(t *testing.T) {

@@ -68,20 +68,18 @@ func TestDemoWeekend(t *testing.T) {
 		t.Fatalf("session %d is not in the calendar", lasVegas)
 		return wire.CalendarEntry{}
 	}
-	scored := data[wire.Accuracy](t, c().get(t, "/accuracy?year=2024")).RacesEvaluated
 
 	var frozen *wire.Prediction
 	must.Until(t, "the pick is in /next-race", func() bool {
 		race := next()
-		if race.Name != "Las Vegas Grand Prix" { // a busy machine has looked too late: a published version has it
-			d.eachVersion(t, "next-race", func(_ snapshots.Manifest, body []byte) {
-				if published := data[wire.NextRace](t, answer{body: body}); published.Name == "Las Vegas Grand Prix" {
-					race = published
-				}
-			})
-		}
 		frozen = race.Prediction
-		return race.Name == "Las Vegas Grand Prix" && frozen != nil
+		if race.Name != "Las Vegas Grand Prix" { // a busy machine has looked too late
+			frozen = nil
+			for _, record := range data[[]wire.PredictionRecord](t, c().get(t, "/predictions?session_key=2024022")) {
+				frozen = &record.Prediction
+			}
+		}
+		return frozen != nil
 	})
 	must.Until(t, "/next-race moves on at lights out", func() bool { return next().Name != "Las Vegas Grand Prix" })
 	must.Until(t, "the calendar knows of lights out", func() bool { s := round().Status; return s == wire.Live || s == wire.AwaitingResult })
@@ -90,7 +88,6 @@ func TestDemoWeekend(t *testing.T) {
 	if r := round(); r.Winner != "" {
 		t.Errorf("nobody has verified the result, and the calendar has it: %+v", r)
 	}
-	d.saysLive(t, lasVegas)
 	for _, session := range []string{"2024021", "2024022"} { // the race before the demo, and the one that it showed
 		must.Until(t, "/live has every lap of "+session, func() bool {
 			timeline := data[wire.LiveRace](t, c().get(t, "/live?session_key="+session))
@@ -109,14 +106,6 @@ func TestDemoWeekend(t *testing.T) {
 	must.Require(t, len(records) == 1 && records[0].Prediction == *frozen, "the pick moved: frozen %+v, published %+v", frozen, records)
 	if r := records[0].Result; r == nil || r.Podium != (wire.Podium{P1: "RUS", P2: "HAM", P3: "SAI"}) {
 		t.Errorf("result: got %+v, want RUS, HAM, SAI", r)
-	}
-	if got := data[wire.Accuracy](t, c().get(t, "/accuracy?year=2024")).RacesEvaluated; got != scored+1 {
-		t.Errorf("accuracy evaluates %d races, want %d", got, scored+1)
-	}
-	for _, s := range data[[]wire.DriverStanding](t, c().get(t, "/standings")) {
-		if s.Driver == "RUS" && (s.Points != 74 || s.Wins != 1) { // 217 points and 2 wins in the whole season
-			t.Errorf("standings: RUS has %v points and %d wins, want 74 and 1", s.Points, s.Wins)
-		}
 	}
 	gridcast(t, d.cmd.Dir, "ledger", "audit", "--store", "dir:.var/demo")
 
@@ -145,42 +134,6 @@ func TestDemoWeekend(t *testing.T) {
 		return states["active"] == 1 && states["failing"] == 1
 	})
 	must.Hide(t, "the log", d.output.String(), strings.TrimPrefix(secret, "whsec_"), "correct horse")
-}
-
-// saysLive checks that the calendar of every version published during the race says live. It reads the
-// store, because the race takes only some seconds at the demo's speed. Numbers that a builder has only
-// claimed are no versions.
-func (d demo) saysLive(t *testing.T, session int64) {
-	t.Helper()
-	w, live := replayedWeekend(t), 0
-	d.eachVersion(t, "calendar/2024", func(m snapshots.Manifest, calendar []byte) {
-		if m.BuiltAt.Before(w.Round.StartsAt()) || !m.BuiltAt.Before(w.Round.ResultKnownAt()) {
-			return
-		}
-		for _, e := range data[[]wire.CalendarEntry](t, answer{body: calendar}) {
-			must.Hold(t, e.SessionKey != session || e.Status == wire.Live,
-				"version %d, built at %s, says %s of the race", m.Version, m.BuiltAt, e.Status)
-		}
-		live++
-	})
-	t.Logf("%d versions were built during the race", live)
-}
-
-// eachVersion hands look the manifest of each published version, and the body of a catalog path in it.
-func (d demo) eachVersion(t *testing.T, path string, look func(m snapshots.Manifest, body []byte)) {
-	t.Helper()
-	store := d.store(t)
-	history, err := snapshots.LoadHistory(t.Context(), store)
-	if err == nil {
-		err = history.Damage
-	}
-	must.Do(t, err)
-	base := must.Get(snapshots.LoadBase(t.Context(), store, nil))(t)
-	for _, version := range history.Versions {
-		m := history.Manifests[version]
-		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == path })
-		look(m, must.Get(base.Body(t.Context(), m.Entries[i]))(t))
-	}
 }
 
 // TestDemoWithoutVisitor checks that the demo verifies a result by rule, by default ten minutes of real
