@@ -122,12 +122,30 @@ func (t *timetable) update(coming []cadence.Due, now time.Time, wake func()) err
 	return errors.Join(faults...)
 }
 
-// Every calls f at an interval of real time until ctx ends. It waits for a call before the next one, and before it
-// returns. The end of ctx cancels the context of f.
-func Every(ctx context.Context, interval time.Duration, f func(context.Context)) error {
+// shared is the key under which a context of Share holds gocron's scheduler.
+type shared struct{}
+
+// Share returns a context in which all calls of Every use one scheduler of gocron. Call end after them to stop it. Each
+// stop keeps a processor busy until the goroutines that gocron waits for have run, so a process stops one, not four.
+func Share(ctx context.Context) (sharing context.Context, end func() error, err error) {
 	c, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
 	if err != nil {
-		return err
+		return nil, nil, err
+	}
+	c.Start()
+	return context.WithValue(ctx, shared{}, c), c.Shutdown, nil
+}
+
+// Every calls f at an interval of real time until ctx ends. It leaves out a call while another runs, and waits for the
+// running one before it returns. The end of ctx cancels the context of f.
+func Every(ctx context.Context, interval time.Duration, f func(context.Context)) error {
+	c, ok := ctx.Value(shared{}).(gocron.Scheduler)
+	if !ok {
+		sharing, end, err := Share(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(Every(sharing, interval, f), end())
 	}
 	calling := make(chan struct{}, 1)
 	call := func() {
@@ -135,17 +153,16 @@ func Every(ctx context.Context, interval time.Duration, f func(context.Context))
 		case calling <- struct{}{}:
 			f(ctx)
 			<-calling
-		case <-ctx.Done():
+		default:
 		}
 	}
-	_, err = c.NewJob(gocron.DurationJob(interval), gocron.NewTask(call), gocron.WithSingletonMode(gocron.LimitModeReschedule))
+	job, err := c.NewJob(gocron.DurationJob(interval), gocron.NewTask(call)) // no singleton, whose goroutine would outlive it
 	if err != nil {
-		return fmt.Errorf("call a function each %v: %w", interval, errors.Join(err, c.Shutdown()))
+		return fmt.Errorf("call a function each %v: %w", interval, err)
 	}
-	c.Start()
 	<-ctx.Done()
-	calling <- struct{}{} // for ever, once the last call has ended: until then Shutdown would keep a processor busy
-	return c.Shutdown()
+	calling <- struct{}{} // for ever, once the last call has ended: until then gocron's stop would keep a processor busy
+	return c.RemoveJob(job.ID())
 }
 
 // monitor hands gocron's measurements of the lasting jobs to the metrics.

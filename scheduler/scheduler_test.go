@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,18 +176,33 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
-// TestEveryWaits: Every waits for a running call at its end, however long that takes, and keeps no processor busy meanwhile:
-// a busy goroutine would stop the clock of the bubble.
-func TestEveryWaits(t *testing.T) {
+// TestEvery: an interval with gocron's scheduler of its own, and three that share one. Each leaves out the calls that fall due
+// during a call, ends by itself, and waits for a running call, however long that takes. Meanwhile it keeps no processor
+// busy: a busy goroutine would stop the clock of the bubble.
+func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		calls, ended := 0, 0
-		time.AfterFunc(1500*time.Millisecond, cancel)
-		must.Do(t, scheduler.Every(ctx, time.Second, func(context.Context) {
-			calls++
-			time.Sleep(time.Minute)
-			ended++
-		}))
-		must.Hold(t, calls == 1 && ended == 1, "%d calls began and %d ended, want 1 of each", calls, ended)
+		sharing, end, err := scheduler.Share(t.Context())
+		must.Do(t, err)
+		var beside sync.WaitGroup
+		every := func(ctx context.Context, until, length time.Duration, want int) {
+			beside.Go(func() {
+				ctx, cancel := context.WithTimeout(ctx, until)
+				defer cancel()
+				calls, ended := 0, 0
+				must.Do(t, scheduler.Every(ctx, time.Second, func(context.Context) {
+					calls++
+					time.Sleep(length)
+					ended++
+				}))
+				must.Hold(t, calls == want && ended == want, "%d calls of %s began and %d ended, want %d of each", calls, length, ended, want)
+			})
+		}
+		every(t.Context(), 1500*time.Millisecond, time.Minute, 1)
+		every(sharing, 1500*time.Millisecond, time.Minute, 1)
+		every(sharing, 9500*time.Millisecond, 2500*time.Millisecond, 3)
+		every(sharing, 9500*time.Millisecond, 0, 9)
+		beside.Wait()
+		must.Hold(t, len(scheduler.SharedJobs(sharing)) == 0, "gocron still has jobs of ended intervals")
+		must.Do(t, end())
 	})
 }

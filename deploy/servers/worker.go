@@ -285,7 +285,12 @@ func (w *worker) newService(ctx context.Context, built *builder.Builder) (*servi
 }
 
 // runStarted runs the started service, and beside it the collector and the sandbox, until ctx ends.
-func (w *worker) runStarted(ctx context.Context) error {
+func (w *worker) runStarted(ctx context.Context) (err error) {
+	ctx, end, err := scheduler.Share(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	simulating, stop := context.WithCancel(ctx)

@@ -31,6 +31,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
 	"gridcast/edge/keys"
+	sched "gridcast/scheduler"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -77,6 +78,9 @@ type world struct {
 	copies      copies
 	rotation    rotation
 	running     sync.WaitGroup
+
+	sharing context.Context // of all processes: each stop of gocron's scheduler takes a time slice of the one processor
+	unshare func() error
 }
 
 // now is true race time, which the clock of the store shows.
@@ -179,7 +183,7 @@ func (s *scheduler) start() {
 	s.runs++
 	s.since = time.Now()
 	r := &run{line: s.w.newLine(fmt.Sprintf("%s.%d", s.name, s.runs)), ended: make(chan struct{})}
-	ctx, cancel := context.WithCancel(s.w.t.Context())
+	ctx, cancel := context.WithCancel(s.w.sharing)
 	r.cancel, s.now = cancel, r
 	s.w.running.Go(func() {
 		defer close(r.ended)
@@ -278,6 +282,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	small.once.Do(func() { makeSmall(t) })
 	w := &world{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), disk: memblob.New(), folder: t.TempDir()}
+	var err error
+	w.sharing, w.unshare, err = sched.Share(t.Context())
+	must.Do(t, err)
 	w.pauses.count = map[string]uint64{}
 	w.jump(begin)
 	w.witness.init()
@@ -361,6 +368,7 @@ func (w *world) end() {
 		g.stop()
 	}
 	w.running.Wait()
+	must.Do(w.t, w.unshare())
 }
 
 // TestAddress: the trace would refuse an action that prints the address of its function.
