@@ -122,30 +122,33 @@ func (t *timetable) update(coming []cadence.Due, now time.Time, wake func()) err
 	return errors.Join(faults...)
 }
 
-// shared is the key under which a context of Share holds gocron's scheduler.
-type shared struct{}
+// Intervals calls functions at intervals by one scheduler of gocron. Each stop of gocron keeps a processor busy until the
+// goroutines that it waits for have run, so a process stops one scheduler, not one for each function. It is safe for
+// concurrent use. A nil *Intervals uses a scheduler of its own for each function.
+type Intervals struct{ cron gocron.Scheduler }
 
-// Share returns a context in which all calls of Every use one scheduler of gocron. Call end after them to stop it. Each
-// stop keeps a processor busy until the goroutines that gocron waits for have run, so a process stops one, not four.
-func Share(ctx context.Context) (sharing context.Context, end func() error, err error) {
+// NewIntervals starts a scheduler of gocron. Call Stop once no Every runs.
+func NewIntervals() (*Intervals, error) {
 	c, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.Start()
-	return context.WithValue(ctx, shared{}, c), c.Shutdown, nil
+	return &Intervals{c}, nil
 }
+
+// Stop stops the scheduler of gocron.
+func (i *Intervals) Stop() error { return i.cron.Shutdown() }
 
 // Every calls f at an interval of real time until ctx ends. It leaves out a call while another runs, and waits for the
 // running one before it returns. The end of ctx cancels the context of f.
-func Every(ctx context.Context, interval time.Duration, f func(context.Context)) error {
-	c, ok := ctx.Value(shared{}).(gocron.Scheduler)
-	if !ok {
-		sharing, end, err := Share(ctx)
+func (i *Intervals) Every(ctx context.Context, interval time.Duration, f func(context.Context)) error {
+	if i == nil {
+		own, err := NewIntervals()
 		if err != nil {
 			return err
 		}
-		return errors.Join(Every(sharing, interval, f), end())
+		return errors.Join(own.Every(ctx, interval, f), own.Stop())
 	}
 	calling := make(chan struct{}, 1)
 	call := func() {
@@ -156,13 +159,13 @@ func Every(ctx context.Context, interval time.Duration, f func(context.Context))
 		default:
 		}
 	}
-	job, err := c.NewJob(gocron.DurationJob(interval), gocron.NewTask(call)) // no singleton, whose goroutine would outlive it
+	job, err := i.cron.NewJob(gocron.DurationJob(interval), gocron.NewTask(call)) // no singleton, whose goroutine would outlive it
 	if err != nil {
 		return fmt.Errorf("call a function each %v: %w", interval, err)
 	}
 	<-ctx.Done()
 	calling <- struct{}{} // for ever, once the last call has ended: until then gocron's stop would keep a processor busy
-	return c.RemoveJob(job.ID())
+	return i.cron.RemoveJob(job.ID())
 }
 
 // monitor hands gocron's measurements of the lasting jobs to the metrics.

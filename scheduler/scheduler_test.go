@@ -181,15 +181,15 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 // busy: a busy goroutine would stop the clock of the bubble.
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sharing, end, err := scheduler.Share(t.Context())
-		must.Do(t, err)
+		var own *scheduler.Intervals
+		shared := must.Get(scheduler.NewIntervals())(t)
 		var beside sync.WaitGroup
-		every := func(ctx context.Context, until, length time.Duration, want int) {
+		every := func(by *scheduler.Intervals, until, length time.Duration, want int) {
 			beside.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, until)
+				ctx, cancel := context.WithTimeout(t.Context(), until)
 				defer cancel()
 				calls, ended := 0, 0
-				must.Do(t, scheduler.Every(ctx, time.Second, func(context.Context) {
+				must.Do(t, by.Every(ctx, time.Second, func(context.Context) {
 					calls++
 					time.Sleep(length)
 					ended++
@@ -197,12 +197,12 @@ func TestEvery(t *testing.T) {
 				must.Hold(t, calls == want && ended == want, "%d calls of %s began and %d ended, want %d of each", calls, length, ended, want)
 			})
 		}
-		every(t.Context(), 1500*time.Millisecond, time.Minute, 1)
-		every(sharing, 1500*time.Millisecond, time.Minute, 1)
-		every(sharing, 9500*time.Millisecond, 2500*time.Millisecond, 3)
-		every(sharing, 9500*time.Millisecond, 0, 9)
+		every(own, 1500*time.Millisecond, time.Minute, 1)
+		every(shared, 1500*time.Millisecond, time.Minute, 1)
+		every(shared, 9500*time.Millisecond, 2500*time.Millisecond, 3)
+		every(shared, 9500*time.Millisecond, 0, 9)
 		beside.Wait()
-		must.Hold(t, len(scheduler.SharedJobs(sharing)) == 0, "gocron still has jobs of ended intervals")
-		must.Do(t, end())
+		must.Hold(t, len(shared.Jobs()) == 0, "gocron still has jobs of ended intervals")
+		must.Do(t, shared.Stop())
 	})
 }

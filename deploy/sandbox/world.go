@@ -28,6 +28,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/service"
+	"gridcast/scheduler"
 	"gridcast/schemas/catalog"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -43,6 +44,7 @@ type World struct {
 	Open func(ctx context.Context, view blob.Store, begins time.Time) (*builder.Builder, error)
 	// Gate returns when no build of the real world runs, because those come first. It may be nil.
 	Gate      func()
+	Intervals *scheduler.Intervals  // see service.Service.UseIntervals; may be nil
 	OnPublish func(context.Context) // see service.Service.OnPublish; may be nil
 	Log       *slog.Logger
 
@@ -118,6 +120,7 @@ func (w *World) replay(ctx context.Context, now weekend) error {
 	running := service.New(b, race, b.Log, prometheus.NewRegistry())
 	running.BuildAfter(w.Gate)
 	running.Replay(func(race live.Fixture) []live.Observation { return w.laps(now, b, race) })
+	running.UseIntervals(w.Intervals)
 	if w.OnPublish != nil {
 		running.OnPublish(w.OnPublish)
 	}

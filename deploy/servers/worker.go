@@ -286,17 +286,20 @@ func (w *worker) newService(ctx context.Context, built *builder.Builder) (*servi
 
 // runStarted runs the started service, and beside it the collector and the sandbox, until ctx ends.
 func (w *worker) runStarted(ctx context.Context) (err error) {
-	ctx, end, err := scheduler.Share(ctx)
+	intervals, err := scheduler.NewIntervals()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end()) }()
+	defer func() { err = errors.Join(err, intervals.Stop()) }()
+	w.usage.Intervals = intervals
+	w.service.UseIntervals(intervals)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	simulating, stop := context.WithCancel(ctx)
 	defer stop()
 	beside.Go(func() { w.usage.Run(ctx) })
 	if w.sandbox != nil {
+		w.sandbox.Intervals = intervals
 		beside.Go(func() { w.sandbox.Run(simulating) })
 	}
 	return w.service.Run(ctx)
@@ -335,7 +338,7 @@ const (
 func returnMemory(ctx context.Context) error {
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	last, returned := uint64(0), uint64(0)
-	return scheduler.Every(ctx, time.Second, func(context.Context) {
+	return (*scheduler.Intervals)(nil).Every(ctx, time.Second, func(context.Context) {
 		metrics.Read(allocated)
 		now := allocated[0].Value.Uint64()
 		if now-last < quietSecond && now-returned > muchGarbage {

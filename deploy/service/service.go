@@ -52,7 +52,8 @@ type Service struct {
 	sender  *webhook.Sender
 	hooks   *webhook.Deliverer // nil: no webhooks
 
-	trustKeys notes.Trust // see TrustKeys
+	trustKeys notes.Trust          // see TrustKeys
+	intervals *scheduler.Intervals // see UseIntervals; nil: each interval for itself
 
 	laps      Laps                                           // see Replay; nil: none are replayed
 	feed      bool                                           // a source is expected to send lines of running races
@@ -99,6 +100,9 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 	s.sources = from
 	s.builder.Policy.Stability, s.builder.Policy.Arrived, s.builder.Provenance = from.Stability, from.Arrived, from.Provenance
 }
+
+// UseIntervals makes the service call its functions at the intervals of i, which others may use too. Call it before Run.
+func (s *Service) UseIntervals(i *scheduler.Intervals) { s.intervals = i }
 
 // Deliver makes the service send webhooks for each published version, also for versions of other processes.
 // Call it before Start.
@@ -491,7 +495,7 @@ func (s *Service) follow(ctx context.Context) error {
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	observed := s.published.Load().Manifest.Live
 	ticks, unread := 0, false // an unread log of the race is read again only at each lookEvery, because each try reads all its files
-	return scheduler.Every(ctx, followEvery, func(ctx context.Context) {
+	return s.intervals.Every(ctx, followEvery, func(ctx context.Context) {
 		ticks++
 		if ticks%(3*lookEvery) == 0 {
 			s.heal(ctx)

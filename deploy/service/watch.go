@@ -8,7 +8,6 @@ import (
 
 	"gridcast/builder/live"
 	"gridcast/builder/running"
-	"gridcast/scheduler"
 )
 
 // watchFrom is the time before lights out from which the laps of a race are replayed.
@@ -37,7 +36,7 @@ func (s *Service) wait(ctx context.Context, d time.Duration) error {
 func (s *Service) replayLaps(ctx context.Context) error {
 	over := map[int64]bool{} // replayed to the end
 	minute := time.Duration(float64(time.Minute) / s.clock.Speed())
-	return scheduler.Every(ctx, max(minute, time.Millisecond), func(ctx context.Context) {
+	return s.intervals.Every(ctx, max(minute, time.Millisecond), func(ctx context.Context) {
 		race, ok := s.raceNow()
 		if !ok || over[race.Session] {
 			return

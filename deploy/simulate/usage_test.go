@@ -13,7 +13,7 @@ import (
 
 // collector reads the counters of all edges for a process of a scheduler.
 func (w *world) collector(r *run, log *slog.Logger) *usage.Collector {
-	c := &usage.Collector{Store: r.line.store(), Log: log}
+	c := &usage.Collector{Store: r.line.store(), Intervals: w.intervals, Log: log}
 	for _, g := range w.edges {
 		c.Edges = append(c.Edges, usage.Edge{Name: g.name, Usage: func(ctx context.Context) (edge.UsageDocument, error) {
 			if err := w.pause(ctx, r.line.name+" asks "+g.name); err != nil {

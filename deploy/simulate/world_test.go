@@ -79,8 +79,7 @@ type world struct {
 	rotation    rotation
 	running     sync.WaitGroup
 
-	sharing context.Context // of all processes: each stop of gocron's scheduler takes a time slice of the one processor
-	unshare func() error
+	intervals *sched.Intervals // of all processes: each stop of gocron's scheduler takes a time slice of the one processor
 }
 
 // now is true race time, which the clock of the store shows.
@@ -183,7 +182,7 @@ func (s *scheduler) start() {
 	s.runs++
 	s.since = time.Now()
 	r := &run{line: s.w.newLine(fmt.Sprintf("%s.%d", s.name, s.runs)), ended: make(chan struct{})}
-	ctx, cancel := context.WithCancel(s.w.sharing)
+	ctx, cancel := context.WithCancel(s.w.t.Context())
 	r.cancel, s.now = cancel, r
 	s.w.running.Go(func() {
 		defer close(r.ended)
@@ -258,6 +257,7 @@ func (s *scheduler) open(ctx context.Context, r *run, log *slog.Logger) (*servic
 	}
 	running := service.New(b, s, log, prometheus.NewRegistry())
 	running.Ingest(in)
+	running.UseIntervals(s.w.intervals)
 	running.TrustKeys(s.w.keySigners.Trust())
 	running.ExpectFeed()
 	running.Deliver(s.w.sender)
@@ -282,9 +282,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	small.once.Do(func() { makeSmall(t) })
 	w := &world{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), disk: memblob.New(), folder: t.TempDir()}
-	var err error
-	w.sharing, w.unshare, err = sched.Share(t.Context())
-	must.Do(t, err)
+	w.intervals = must.Get(sched.NewIntervals())(t)
 	w.pauses.count = map[string]uint64{}
 	w.jump(begin)
 	w.witness.init()
@@ -368,7 +366,7 @@ func (w *world) end() {
 		g.stop()
 	}
 	w.running.Wait()
-	must.Do(w.t, w.unshare())
+	must.Do(w.t, w.intervals.Stop())
 }
 
 // TestAddress: the trace would refuse an action that prints the address of its function.

@@ -23,6 +23,8 @@ type Collector struct {
 	Store blob.Store
 	Edges []Edge
 	Log   *slog.Logger
+	// Intervals calls Run each second; it may be nil.
+	Intervals *scheduler.Intervals
 	// Drained is closed after the last request to the first edge, which is in this process; nil: it is not.
 	Drained <-chan struct{}
 
@@ -40,7 +42,7 @@ const endWait = 10 * time.Second
 // end, and as soon as an edge has restarted.
 func (c *Collector) Run(ctx context.Context) {
 	var minute time.Time
-	err := scheduler.Every(ctx, time.Second, func(ctx context.Context) {
+	err := c.Intervals.Every(ctx, time.Second, func(ctx context.Context) {
 		if now := time.Now().Truncate(time.Minute); !now.Equal(minute) {
 			minute = now
 			c.round(ctx, false)
