@@ -85,9 +85,6 @@ func (a *Almanac) Aliases() map[season.DriverID]season.DriverID { return a.state
 
 // Facts returns the facts behind the almanac.
 func (a *Almanac) Facts() season.View {
-	if a.view == nil {
-		return season.View{}
-	}
 	return *a.view
 }
 
@@ -400,12 +397,7 @@ func (a *Almanac) latestGrid() []GridEntry {
 		codes = v.Codes(facts.Year)
 	}
 	var grid []GridEntry
-	seen := map[season.DriverID]bool{} // a driver who took over a second car counts once
 	for _, e := range round.Entries {
-		if seen[e.Driver] {
-			continue
-		}
-		seen[e.Driver] = true
 		driver := v.Drivers[e.Driver]
 		driver.HeadshotURL = v.Headshot(e.Driver, codes[e.Driver], facts.Year)
 		grid = append(grid, GridEntry{

@@ -383,6 +383,7 @@ func TestSeasonAhead(t *testing.T) {
 	w := &world{testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: preseason, Until: testseason.Scheduled}), t}
 	must.Equal(t, "the season ahead, a second before two weeks", 2025, w.Almanac(awaited.Add(-time.Second)).Current)
 	must.Equal(t, "the season ahead after two weeks", 2026, w.Almanac(awaited).Current)
+	must.Equal(t, "the season to look back at without a result", 2026, w.Almanac(awaited).Past())
 	must.Equal(t, "the rounds of the season", 2, len(w.Round(awaited, 2025001).Season()))
 	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(1), next.Start.Add(week), "war")}
@@ -423,12 +424,29 @@ func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 		}
 		return got
 	}
+	raced := func(at time.Time) (rounds []int) {
+		v := w.Stored.Archive.AsOf(at)
+		for _, r := range almanac.Raced(v, w.Ledger.AsOf(at)).Seasons[0].Rounds {
+			if r.Finished() && len(r.DriverStandings) > 0 && len(r.TeamStandings) > 0 {
+				rounds = append(rounds, r.Number)
+			}
+		}
+		for _, r := range v.Seasons[0].Rounds {
+			must.Hold(t, !r.ResultKnownAt().Before(at) || r.Finished(), "a view has lost the result of %s", r.Name)
+		}
+		return rounds
+	}
 	w.verify(startOf(1).Add(raceTime), 1, first, "")
 	w.on(startOf(2).Add(-time.Hour), 2, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(startOf(2), "fog") })
-	w.verify(startOf(3).Add(raceTime), 3, third, "")
+	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event { return []ledger.Event{s.Move(startOf(3), startOf(3).Add(time.Hour), "heat")} })
+	must.Equal(t, "raced before the third, which was moved, has ended", []int{1}, raced(startOf(3).Add(raceTime)))
+	must.Equal(t, "raced after it", []int{1, 3}, raced(startOf(3).Add(raceTime+time.Hour)))
+	w.on(startOf(3).Add(raceTime+time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Verify(almanac.Rows(third.results()), startOf(3).Add(time.Hour), "")}
+	})
 
 	without := map[string]float64{"ann": 43, "bob": 43, "cay": 27, "dan": 27, "alpha": 86, "beta": 54}
-	must.Equal(t, "while it is postponed", without, points(startOf(3).Add(raceTime)))
+	must.Equal(t, "while it is postponed", without, points(startOf(3).Add(raceTime+time.Hour)))
 	w.on(startOf(3).Add(2*raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Reinstate(startOf(5), "new date")}
 	})
@@ -438,6 +456,7 @@ func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 	})
 	with := map[string]float64{"ann": 58, "bob": 55, "cay": 52, "dan": 45, "alpha": 113, "beta": 97}
 	must.Equal(t, "when it was held", with, points(startOf(5).Add(2*raceTime)))
+	must.Equal(t, "raced as it ends", []int{1, 2, 3}, raced(startOf(5).Add(raceTime)))
 }
 
 // TestDayWithoutAnHour: a round of which only the day is known has the local hour of its last edition. It is scheduled until that
@@ -485,6 +504,8 @@ func TestDayWithoutAnHour(t *testing.T) {
 			}
 		}
 	}
+	w := testseason.New(t, testseason.Config{Archive: a, Opened: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), Until: testseason.Scheduled})
+	must.Equal(t, "due as the day of Australia ends", "2025-03-16 13:00", w.Almanac(time.Date(2025, 3, 16, 5, 0, 0, 0, time.UTC)).DueAt().UTC().Format("2006-01-02 15:04"))
 	if r, _ := facts.Round(2025, "las-vegas"); true {
 		evening := r.Date.AddDate(0, 0, -1)
 		known, _ := a.AsOf(r.Date).Round(2025, "las-vegas")

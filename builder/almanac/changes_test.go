@@ -143,11 +143,12 @@ func TestEnteredWithoutTimes(t *testing.T) {
 	w.edit(func(rounds []season.Round) { rounds[1].DriverStandings, rounds[1].TeamStandings = nil, nil })
 	w.on(startOf(1).Add(raceTime), 1, func(s ledger.RoundRecord) []ledger.Event {
 		rows := almanac.Rows(order{"ann", "bob", "cay", "dan"}.results())
-		rows[0].TimeMS, rows[1].GapMS = 0, 5000
+		rows[0].TimeMS, rows[1].GapMS, rows[3].Position = 0, 5000, 0
 		return []ledger.Event{s.Verify(rows, startOf(1), "")}
 	})
 	rounds := almanac.Entered(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.Fold()).Seasons[0].Rounds
 	must.Equal(t, "the time of the second", time.Duration(0), rounds[0].Results[1].Time)
+	must.Equal(t, "the outcome of a driver without a place", season.NotClassified, rounds[0].Results[3].Outcome)
 	must.Equal(t, "rows of the tables", []int{4, 4, 0}, []int{len(rounds[0].DriverStandings), len(rounds[1].DriverStandings), len(rounds[2].DriverStandings)})
 }
 

@@ -111,6 +111,10 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 			t.Errorf("%s: something was written", what)
 		}
 	}
+	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
+	golden.Sentence(t, "reinstate without a start after that of the calendar", w.Try(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
+		return r.Reinstate(time.Time{}, "sun")
+	}))
 }
 
 // TestPostponedDay: the decision on a round of unknown hour names no former start.

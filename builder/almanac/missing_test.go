@@ -105,21 +105,29 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 	}
 	over := 2*time.Hour + 2*time.Hour // without a winner's time the race takes two hours
 	for _, c := range []struct {
-		what string
-		at   time.Time
-		want []string
+		what  string
+		at    time.Time
+		want  []string
+		since time.Time // the first of them
 	}{
-		{"the first race is not long over", startOf(1).Add(over - time.Second), nil},
-		{"two hours after it", startOf(1).Add(over), []string{"result_overdue"}},
-		{"after the second", startOf(2).Add(over), []string{"archive_old", "result_overdue", "result_overdue"}},
-		{"after the last", startOf(3).Add(over), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}},
-		{"in the next year", startOf(3).AddDate(1, 0, 0), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}},
-		{"in the year after", startOf(3).AddDate(2, 0, 0), []string{"no_future_round", "archive_old"}},
+		{"the first race is not long over", startOf(1).Add(over - time.Second), nil, time.Time{}},
+		{"two hours after it", startOf(1).Add(over), []string{"result_overdue"}, startOf(1).Add(over)},
+		{"after the second", startOf(2).Add(over), []string{"archive_old", "result_overdue", "result_overdue"}, startOf(2).Add(over)},
+		{"after the last", startOf(3).Add(over), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}, startOf(3)},
+		{"in the next year", startOf(3).AddDate(1, 0, 0), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}, startOf(3)},
+		{"in the year after", startOf(3).AddDate(2, 0, 0), []string{"no_future_round", "archive_old"}, season.BeginsAt(2026)},
 	} {
 		must.Equal(t, c.what, c.want, w.missing(c.at))
+		for _, l := range almanac.Missing(w.Stored.Archive.AsOf(c.at), w.Ledger.AsOf(c.at), c.at)[:min(1, len(c.want))] {
+			must.Equal(t, c.what+": since", c.since, l.Since)
+		}
 	}
 	w.verify(startOf(1).Add(over), 1, order{"ann", "bob", "cay", "dan"}, "")
 	must.Equal(t, "the first was entered by hand", []string{"result_overdue"}, w.missing(startOf(2).Add(over)))
+	w = newWorld(t, preseason, nil, nil)
+	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event { return []ledger.Event{s.Move(startOf(1), startOf(3), "storm")} })
+	last := almanac.Missing(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.AsOf(startOf(3)), startOf(3))[0]
+	must.Equal(t, "since the first, which was moved behind the second", startOf(3), last.Since)
 }
 
 func TestEmptyArchiveLacksARace(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -62,6 +63,11 @@ func TestAppendRefusesBrokenText(t *testing.T) {
 	l := openWith(t, newStore(t))
 	s := session(t, l.Fold())
 	must.Fail(t, "a reason that is not UTF-8 was accepted", appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...))
+	by := pick
+	by.Model = "caf\xe9"
+	must.Fail(t, "a model that is not UTF-8 was accepted", appendEvents(t.Context(), l, opened, ledger.Freeze(monaco, by, start, true)))
+	by.WinProbability = math.NaN()
+	must.Fail(t, "a file with a number that JSON lacks", must.Err(ledger.File{Events: one(ledger.Freeze(monaco, by, start, true))}.Encode()))
 	must.Succeed(t, "a reason in UTF-8", appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>")...))
 }
 

@@ -222,6 +222,7 @@ func TestEventsAlone(t *testing.T) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
+	try("freeze", "by nobody", "", start.Add(-time.Hour), fullFreeze(ledger.OnGrid))
 	at := start.Add(time.Hour)
 	for name, seen := range map[string]ledger.Observation{
 		"during the race":      lap39,
@@ -352,7 +353,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		want        error
 	}{
 		{"by a source", ledger.SourceActor("f1db", "3f2a"), vouch(2024001), errAny},
-		{"for no round", "operator:anna", vouch(), errAny},
+		{"for no round", "operator:anna", vouch([]int64{}...), errAny},
 		{"for an unknown round", "operator:anna", vouch(2024009), ledger.ErrUnknownSession},
 		{"in another order", "operator:anna", vouch(2025001, 2024001), errAny},
 		{"for a round twice", "operator:anna", vouch(2024001, 2024001), errAny},
@@ -670,22 +671,27 @@ func TestTextsArePrintable(t *testing.T) {
 
 func TestWhatAnEventSays(t *testing.T) {
 	s := &ledger.RoundRecord{Key: monaco}
+	decided := func(c ledger.Championship) ledger.Event {
+		c.Competitor = "lotus"
+		return ledger.Event{Type: ledger.ChampionshipDecided, Year: 2026, Reason: "fuel", Championship: &c}
+	}
 	for want, e := range map[string]ledger.Event{
-		"real":                            {Type: ledger.Opened, Kind: ledger.Real},
-		"1 keys":                          keyEvent(monaco, 2026, "monaco"),
-		"leclerc 41.0 %, norris, russell": ledger.Freeze(monaco, pick, start, true),
-		"revision 1, won by norris":       s.Verify(rows("norris", "leclerc"), start, ""),
-		"to 2026-06-07 13:00:00Z storm":   s.Move(opened, start, "storm"),
-		"dry":                             s.Reinstate(time.Time{}, "dry"),
-		"flood":                           s.Cancel("flood")[0],
-		"antonelli to kimi-antonelli":     ledger.Rename("antonelli", "kimi-antonelli"),
-		"after qualifying by r2/1":        {Type: ledger.ForecastNoted, Session: monaco, Step: season.Qualifying, Model: "r2/1", Chances: chances},
-		"2 rounds an import":              {Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{2024001, 2024002}, Reason: "an import"},
-		"antonelli of 2026, ANT to KIM":   {Type: ledger.CodeChanged, Year: 2026, Driver: "antonelli", From: "ANT", To: "KIM"},
-		"hamilton":                        {Type: ledger.DriverWithdrawn, Session: monaco, Driver: "hamilton", Start: start},
-		"lotus of 2026: 7.5 points taken, fuel": {
-			Type: ledger.ChampionshipDecided, Year: 2026, Reason: "fuel", Championship: &ledger.Championship{Competitor: "lotus", Points: -7.5},
-		},
+		"real":                                  {Type: ledger.Opened, Kind: ledger.Real},
+		"1 keys":                                keyEvent(monaco, 2026, "monaco"),
+		"revision 1, won by":                    s.Verify(nil, start, ""),
+		"leclerc 41.0 %, norris, russell":       ledger.Freeze(monaco, pick, start, true),
+		"revision 1, won by norris":             s.Verify(rows("norris", "leclerc"), start, ""),
+		"to 2026-06-07 13:00:00Z storm":         s.Move(opened, start, "storm"),
+		"dry":                                   s.Reinstate(time.Time{}, "dry"),
+		"flood":                                 s.Cancel("flood")[0],
+		"antonelli to kimi-antonelli":           ledger.Rename("antonelli", "kimi-antonelli"),
+		"after qualifying by r2/1":              {Type: ledger.ForecastNoted, Session: monaco, Step: season.Qualifying, Model: "r2/1", Chances: chances},
+		"2 rounds an import":                    {Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{2024001, 2024002}, Reason: "an import"},
+		"antonelli of 2026, ANT to KIM":         {Type: ledger.CodeChanged, Year: 2026, Driver: "antonelli", From: "ANT", To: "KIM"},
+		"hamilton":                              {Type: ledger.DriverWithdrawn, Session: monaco, Driver: "hamilton", Start: start},
+		"lotus of 2026: 7.5 points taken, fuel": decided(ledger.Championship{Points: -7.5}),
+		"lotus of 2026: 7.5 points added, fuel": decided(ledger.Championship{Points: 7.5}),
+		"lotus of 2026: restored, fuel":         decided(ledger.Championship{Restores: "an-id"}),
 	} {
 		must.Equal(t, string(e.Type), want, e.String())
 	}

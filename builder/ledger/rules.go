@@ -37,7 +37,7 @@ var (
 	ErrUnknownSession = errors.New("unknown session key")
 	// ErrByPerson: a person decided, and no source changes that until a person releases it.
 	ErrByPerson = errors.New("a person decided on the round")
-	// ErrOlder: the event is older than the last event, or than the ledger.
+	// ErrOlder: the event is older than the ledger.
 	ErrOlder = errors.New("older than the ledger")
 )
 
@@ -66,7 +66,7 @@ func (s *Fold) stamp(e Event, now time.Time) Event {
 }
 
 // Check returns nil if e may follow on s, else a *RefusedError. Beside the rule of its type, an event needs an id,
-// an actor and an instant that is not before the last one. It has no field that its type does not use. Only the
+// an actor and an instant; stamp and follow keep the instants in order. It has no field that its type does not use. Only the
 // first event opens the ledger.
 func (s *Fold) Check(e Event) error {
 	if err := s.check(e); err != nil {
@@ -79,8 +79,6 @@ func (s *Fold) check(e Event) error {
 	switch {
 	case e.ID == "" || e.At.IsZero() || e.Actor == "":
 		return errors.New("id, instant and actor are required")
-	case e.At.Before(s.at):
-		return fmt.Errorf("%w: %s is before its last event, of %s", ErrOlder, instant(e.At), instant(s.at))
 	case e.When().Before(s.opened):
 		return fmt.Errorf("%w: %s is before it was opened, at %s", ErrOlder, instant(e.When()), instant(s.opened))
 	case !e.Made.IsZero() && (!e.Made.Before(e.At) || !e.At.Equal(s.at)):
