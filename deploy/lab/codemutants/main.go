@@ -47,9 +47,9 @@ var packages = []struct {
 const (
 	perOperator = 5
 	// cpuSeconds bounds the CPU time of a test binary, so that an endless loop is a failure at any load of the machine.
-	cpuSeconds = 120
+	cpuSeconds = 60
 	// patience bounds its wall time, so that a deadlock is a failure.
-	patience = 3 * time.Minute
+	patience = 90 * time.Second
 )
 
 //go:embed equivalent.txt
