@@ -1,6 +1,7 @@
 package assemble_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -88,6 +90,16 @@ func TestLinesOfSessions(t *testing.T) {
 	cancelled := season.Round{Sessions: []season.Session{{Kind: season.Practice1, Cancelled: true}}}
 	must.Equal(t, "lines of sessions", []assemble.Line{{About: "practice-1", Is: "cancelled"}}, assemble.Diff(assemble.Sessions, &season.Round{}, &cancelled))
 	must.Equal(t, "lines of qualifying", want, assemble.Diff(assemble.Qualifying, &season.Round{}, &r))
+	said := make(map[string]string)
+	whole := newSmall().round
+	whole.Street, whole.Grid[4].Penalty, whole.Grid[5].Back, whole.Grid[3].Position = true, 10, true, 0
+	whole.Results[5] = fay(season.DidNotFinish, 45)
+	whole.Results[5].Reason = "Engine"
+	for _, b := range assemble.Blocks() {
+		said[string(b)+", new"] = fmt.Sprintf("%+v", assemble.Diff(b, &season.Round{}, whole))
+		said[string(b)+", lost"] = fmt.Sprintf("%+v", assemble.Diff(b, whole, &season.Round{}))
+	}
+	golden.Inputs(t, "testdata/lines.txt", said)
 }
 
 // TestPortraits: a renamed driver keeps the portrait, a new driver gets one, and drivers outside the
@@ -266,4 +278,9 @@ func TestLostSessions(t *testing.T) {
 			t.Errorf("%s: a sprint: %t, want %t", step.what, r.HasSprint(), step.sprint)
 		}
 	}
+	out := must.Get(assemble.Assemble(assemble.Input{ // a sprint of which no session was known
+		Current: world(func(r *season.Round) { r.Sessions = nil }), Now: before, Decided: undecided,
+		Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Facts: world(drop(season.Sprint, season.SprintQualifying)), Kind: assemble.Full}},
+	}))(t)
+	must.Equal(t, "the sprint", season.Session{Kind: season.Sprint, Date: before.AddDate(0, 0, 1), Cancelled: true}, roundOf(t, out.Facts, 2024, "china").Sessions[2])
 }

@@ -260,7 +260,6 @@ func (j *judgement) circuitLike(after *season.Round) (season.CircuitID, string) 
 	for _, id := range slices.Sorted(maps.Keys(circuits)) {
 		known, shared := ours[id], ""
 		switch {
-		case theirs.Name == "":
 		case names.Slug(theirs.Name) == names.Slug(known.Name):
 			shared = "name"
 		case theirs.Locality != "" && names.Slug(theirs.Locality) == names.Slug(known.Locality) && theirs.Country == known.Country:

@@ -142,6 +142,17 @@ func TestIdentity(t *testing.T) {
 			season.Rename(&other, season.TeamID("kick-sauber"), "sauber-f1")
 			r.TeamStandings = other.TeamStandings
 		}},
+		{"a team with the same engine, in the standings", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Something", Country: "CHE"}
+			other := *r
+			season.Rename(&other, season.TeamID("kick-sauber"), "sauber-f1")
+			r.TeamStandings = other.TeamStandings
+		}},
+		{"a circuit of the same name", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+			f.Circuits["monza-gp"] = season.Circuit{ID: "monza-gp", Name: f.Circuits[r.Circuit].Name, Locality: "Brianza", Country: "Italy"}
+			r.Circuit = "monza-gp"
+		}},
+		{"a circuit without a name", func(f *season.Facts, r *season.Round, _ *assemble.Document) { r.Circuit = "monza-gp" }},
 		{"an engine of a known team", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
 			f.Engines["ferrari-power"] = season.Engine{ID: "ferrari-power", Name: "Power"}
 			other := *r

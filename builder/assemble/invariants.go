@@ -879,7 +879,7 @@ func (w *weekend) timetable(breach breach) {
 		if kind == "race" {
 			s, ok = season.Session{Kind: kind, Start: w.round.Start}, true
 		}
-		if ok && !s.Start.IsZero() && !s.Cancelled {
+		if ok && !s.Start.IsZero() {
 			slots = append(slots, s)
 		}
 	}
@@ -932,7 +932,7 @@ func (w *weekend) course(breach breach) {
 	if r.ScheduledLaps != 0 && (regular || km < 200 || km > 330) {
 		breach(Calendar, "%d laps of %g km are scheduled, expected the fewest beyond %g km", r.ScheduledLaps, r.CourseKm, distance)
 	}
-	if s, ok := r.Session(season.Sprint); ok && !s.Cancelled && !r.Sprint {
+	if s, ok := r.Session(season.Sprint); ok && !r.Sprint {
 		breach(Calendar, "the round is without a sprint, and the sprint is on %s", s.Date.Format(time.DateOnly))
 	}
 	// Sources correct a length by some metres, and rename circuits.

@@ -482,6 +482,11 @@ func TestInvariants(t *testing.T) {
 	}
 	weekends = append(weekends,
 		weekend{"", func(w *small) { w.round.Practice[0][0].Time = 0 }}, // without a time, the first shows no most laps
+		weekend{"", func(w *small) { // nobody is classified
+			for i := range w.round.Results {
+				w.round.Results[i].Position, w.round.Results[i].Outcome = 0, season.NotClassified
+			}
+		}},
 		weekend{"person", func(w *small) { // the race of the week after says nothing, nor does this one in the revision before
 			for _, date := range []time.Time{w.round.Date, w.round.Date.AddDate(0, 0, 7)} {
 				later := season.Round{GrandPrix: "spain", Date: date, Entries: []season.Entry{{Driver: "hal", Team: "giallo", Engine: "v8", Number: 57}}, Results: w.round.Results}

@@ -291,17 +291,18 @@ func TestAliasesInEveryTable(t *testing.T) {
 	}
 	var want season.Round
 	before := must.Get(json.Marshal(r))(t)
+	sheets := []season.Sheet{{Year: 2024, GrandPrix: "monaco", Section: season.GridSection, Rows: []season.SheetRow{{Driver: "annie", Team: "rossa"}}}}
 	renamed := strings.NewReplacer(`"annie"`, `"ann"`, `"rossa"`, `"rosso"`).Replace(string(before))
 	must.Do(t, json.Unmarshal([]byte(renamed), &want))
 	out := must.Get(assemble.Assemble(assemble.Input{
 		Current: current, Now: now, Decided: undecided, Since: 2025,
-		Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs}},
+		Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs, Sheets: sheets}},
 		Aliases:   map[season.DriverID]season.DriverID{"annie": "ann"},
 		Named:     []assemble.Alias{{Kind: assemble.TeamAlias, From: "rossa", To: "rosso"}},
 	}))(t)
 	must.Equal(t, "the round with aliases", want, out.Facts.Seasons[0].Rounds[0])
-	if after, err := json.Marshal(r); err != nil || string(after) != string(before) {
-		t.Errorf("Assemble changed its input: %s, %v", after, err)
+	if after, err := json.Marshal(r); err != nil || string(after) != string(before) || sheets[0].Rows[0].Driver != "annie" {
+		t.Errorf("Assemble changed its input: %s, %+v, %v", after, sheets, err)
 	}
 }
 

@@ -142,6 +142,7 @@ func TestOtherFormats(t *testing.T) {
 		"a later format's new fields": {`"format":3`, `"format":5,"weather":{"rain":true}`, ledger.ErrNewer},
 		"a format without need":       {`"format":3`, `"format":4`, nil},
 		"an earlier format":           {`"format":3`, `"format":2`, ledger.ErrEarlier},
+		"the first format":            {`"format":3`, `"format":1`, ledger.ErrEarlier},
 		"an earlier format's fields":  {`"format":3`, `"format":2,"at":7`, ledger.ErrEarlier},
 		"no format":                   {`"format":3,`, ``, nil},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/notes"
 )
 
 func add(name string) func(*keys.List) error {
@@ -54,21 +56,27 @@ func TestFullListRevokes(t *testing.T) {
 	must.Fail(t, "restore into a store that does not answer", keys.Restore(t.Context(), down, keys.List{}, 0, nil), errRefused)
 	must.Succeed(t, "prune", update(func(d *keys.List) error { d.Prune(now); return nil }))
 	must.Succeed(t, "another key after the prune", update(add("client")))
+	must.Fail(t, "a list that no edge would read", must.Err(keys.List{Keys: []keys.StoredKey{{Name: strings.Repeat("a", keys.MaxSize)}}}.Encode()))
 }
 
 // TestRestore: the serial number rises above every possible one. A stranger may write any other.
 func TestRestore(t *testing.T) {
+	signers := signingKey(t)
 	synctest.Test(t, func(t *testing.T) {
 		most := time.Now().Unix() + keys.MaxChanges
-		for _, test := range []struct{ backup, stored, above, want int64 }{
-			{5, 7, 3, 8}, {5, 3, 9, 10}, {9, 3, 5, 10}, {5, 3, most, most + 1}, {5, most + 1, 3, 6},
+		for _, test := range []struct {
+			backup, stored, above, want int64
+			signers                     *notes.Signers
+		}{
+			{5, 7, 3, 8, nil}, {5, 3, 9, 10, nil}, {9, 3, 5, 10, nil}, {5, 3, most, most + 1, nil}, {5, most + 1, 3, 6, nil},
+			{5, 7, 3, most - keys.MaxChanges, signers}, {5, 3, most, most + 1, signers},
 		} {
 			store := memblob.New()
 			list := keys.List{Serial: test.stored}
 			write(t, store, must.Get(list.Encode())(t))
-			must.Do(t, keys.Restore(t.Context(), store, keys.List{Serial: test.backup}, test.above, nil))
+			must.Do(t, keys.Restore(t.Context(), store, keys.List{Serial: test.backup}, test.above, test.signers))
 			list, _ = must.Get2(keys.Load(t.Context(), store))(t)
-			must.Hold(t, list.Serial == test.want, "%+v: got %d", test, list.Serial)
+			must.Hold(t, list.Serial == test.want && (list.Signature != nil) == (test.signers != nil), "%+v: got %d, signed by %v", test, list.Serial, list.Signature)
 		}
 	})
 }
