@@ -437,9 +437,10 @@ func (w *world) decide(t *testing.T, gp season.GrandPrixID, fields []string) {
 			d.StartHeld = true
 		case "postponed":
 			d.Postponed = true
-		case "points", "listed":
+		case "points", "listed", "team-points":
 			who, points, _ := strings.Cut(value, ":")
-			d.Championship = append(d.Championship, assemble.Adjustment{Competitor: who, Points: float64(number(t, points)), Listed: name == "listed"})
+			who, engine, _ := strings.Cut(who, "*")
+			d.Championship = append(d.Championship, assemble.Adjustment{Constructors: name == "team-points", Competitor: who, Engine: season.EngineID(engine), Points: float64(number(t, points)), Listed: name == "listed"})
 		case "verified":
 			for _, driver := range strings.Split(value, ",") {
 				d.Verified = append(d.Verified, season.DriverID(driver))
@@ -565,7 +566,7 @@ func set(t *testing.T, r *season.Round, field string) {
 	case "team-standings":
 		r.TeamStandings = nil
 		for i, row := range list(t, value) {
-			r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: season.TeamID(row.driver), Position: i + 1, Points: row.points})
+			r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: season.TeamID(row.driver), Engine: row.engine, Position: i + 1, Points: row.points})
 		}
 	default:
 		t.Fatalf("%q: no such field of a round", field)
