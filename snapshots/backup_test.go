@@ -48,6 +48,8 @@ func TestFailingCalls(t *testing.T) {
 	}
 	latest := copyOf(t, place)
 	must.Get(backUpTo(latest, s))(t)
+	damaged := copyOf(t, s)
+	damaged.Corrupt("objects/2/drivers.json.gz", []byte("{}"))
 	earlier := func(to *memblob.Store) {
 		fresh := memblob.New()
 		must.Get(restore(fresh, to))(t)
@@ -68,11 +70,13 @@ func TestFailingCalls(t *testing.T) {
 		from, to *memblob.Store // what the job finds; to is copied
 		source   bool           // a call to the source fails, and not one to the target
 		left     func(to *memblob.Store)
+		serves   string // afterwards
 	}{
-		{"back up: the store", backUpTo, s, place, true, earlier},
-		{"back up: the place", backUpTo, s, place, false, earlier},
-		{"restore: the place", restore, latest, memblob.New(), true, none},
-		{"restore: the store", restore, latest, memblob.New(), false, none},
+		{"back up: the store", backUpTo, s, place, true, earlier, "d2"},
+		{"back up: the place", backUpTo, s, place, false, earlier, "d2"},
+		{"back up a damaged version: the place", backUpTo, damaged, place, false, earlier, "d1"},
+		{"restore: the place", restore, latest, memblob.New(), true, none, "d2"},
+		{"restore: the store", restore, latest, memblob.New(), false, none, "d2"},
 	} {
 		for _, dies := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, dies %t", test.name, dies), func(t *testing.T) {
@@ -107,7 +111,7 @@ func TestFailingCalls(t *testing.T) {
 						if _, err := test.job(to, test.from); !errors.Is(err, backup.ErrNotLost) {
 							must.Do(t, err)
 						}
-						wantServed(t, to, 0, "d2")
+						wantServed(t, to, 0, test.serves)
 					}
 				}
 			})

@@ -256,6 +256,15 @@ func TestSwapAttempts(t *testing.T) {
 		golden.Sentence(t, fmt.Sprintf("every answer lost, a pointer of %d bytes", size), must.Err(p.Publish(t.Context(), draftOf(ownBase(t, p), bodies{"drivers": "d1"}))))
 		must.Equal(t, "swaps", 4, swaps)
 	}
+	s := memblob.New()
+	s.Corrupt(snapshots.PointerKey, make([]byte, blob.MaxDocument+1))
+	p := &snapshots.Publisher{Store: faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+		if c.Op == faultblob.Delete && c.Key == snapshots.PointerKey {
+			fate.Err = errStopped
+		}
+		return fate
+	})}
+	must.Fail(t, "a pointer that cannot be removed", must.Err(p.Publish(t.Context(), draftOf(ownBase(t, p), bodies{"drivers": "d1"}))), errStopped)
 }
 
 // TestDraftsWithoutJSON: a state that is no JSON, and an instant after the year 9999, of a claim, a pointer or a document, are published nowhere.

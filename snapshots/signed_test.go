@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -198,6 +199,26 @@ func TestFresh(t *testing.T) {
 		down := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate { return faultblob.Fate{Err: errStopped} })
 		must.Fail(t, "a store that does not answer", must.Err(snapshots.ReadFresh(t.Context(), down, key.Trust())), errStopped)
 		must.Fail(t, "a note of another key", must.Err(snapshots.ReadFresh(t.Context(), s, signers(t, keyFile(t, origin)).Trust())), notes.ErrUntrusted)
+
+		// A trusted key has signed something else.
+		sign := func(lines ...string) []byte { return must.Get(key.Sign(lines...))(t) }
+		manifest, until3339, keysLine := "manifest "+snapshots.Digest(nil), "good-until "+time.Now().UTC().Format(time.RFC3339), "keys k"
+		for _, lines := range [][]string{
+			nil,
+			{"fresh 3", manifest, until3339},
+			{"fresh x", manifest, until3339, keysLine},
+			{"fresh 3", manifest, "good-until soon", keysLine},
+			{"fresh 3", manifest, until3339, "k"},
+			{"fresh 03", manifest, until3339, keysLine},
+			{"fresh 3", manifest, until3339, keysLine, keysLine},
+		} {
+			s.Corrupt(snapshots.FreshKey, sign(lines...))
+			must.Fail(t, fmt.Sprintf("fresh.note of %q", lines), must.Err(snapshots.ReadFresh(t.Context(), s, key.Trust())), snapshots.ErrUnsigned)
+		}
+		for _, lines := range [][]string{{"version 3"}, {"version x", manifest, "ledger  0 "}, {"version 03", manifest, "ledger  0 "}} {
+			must.Fail(t, fmt.Sprintf("note of %q", lines), must.Err2(snapshots.ReadNote(key.Trust(), sign(lines...))), snapshots.ErrUnsigned)
+		}
+		s.Corrupt(snapshots.FreshKey, first)
 
 		// The publisher gives no word for a version that somebody else made current.
 		must.Fail(t, "pointer moved back", publisher.Freshen(t.Context(), nil), snapshots.ErrMovedBack)
