@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,17 +154,26 @@ func checkNothingLeftOver(t *testing.T, s blob.Store) {
 	must.Equal(t, "after the prune", want, got)
 }
 
-// A store that returns other bytes for an uploaded object publishes nothing.
+// A store that returns other bytes for an object of the new version publishes nothing.
 func TestUploadIsCheckedBeforeTheSwap(t *testing.T) {
-	s := memblob.New()
-	publish(t, s, crashBefore)
-	bad := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-		if call.Key == "objects/2/drivers.json.gz" && call.Op == faultblob.Get {
-			return faultblob.Fate{Mangle: func(data []byte) []byte { return data[:1] }}
+	content := decades().with(crashBefore)
+	whole := memblob.New()
+	publish(t, whole, content)
+	known := keysOf(t, whole)
+	publish(t, whole, content.with(crashAfter))
+	for _, key := range keysOf(t, whole) {
+		if slices.Contains(known, key) || strings.HasPrefix(key, "versions/") {
+			continue
 		}
-		return faultblob.Fate{}
-	})
-	p := snapshots.Publisher{Store: bad}
-	must.Fail(t, "other bytes for an uploaded object", must.Err(p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))), snapshots.ErrDamaged)
-	wantServed(t, s, 1, "")
+		s := memblob.New()
+		publish(t, s, content)
+		p := snapshots.Publisher{Store: faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
+			if call.Key == key && call.Op == faultblob.Get {
+				fate.Mangle = func(data []byte) []byte { return data[:1] }
+			}
+			return fate
+		})}
+		must.Fail(t, "other bytes for "+key, must.Err(p.Publish(t.Context(), draftOf(loadBase(t, s), content.with(crashAfter)))), snapshots.ErrDamaged)
+		wantServed(t, s, 1, "")
+	}
 }

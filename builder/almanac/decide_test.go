@@ -146,6 +146,24 @@ func TestCorrectionAndSprint(t *testing.T) {
 		events := must.Get(w.Round(startOf(3), 2025001).Correct(almanac.Rows(order{"bob", "ann", "cay", "dan"}.results()), sprint, "a plank"))(t)
 		must.Equal(t, name+": the winner of the sprint", tt.want, events[0].Result.Sprint[0].Driver)
 	}
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
+	for _, step := range []struct {
+		sprint  order // of the source
+		differs bool
+	}{{order{"bob", "ann"}, false}, {order{"ann", "bob"}, true}, {nil, false}} {
+		w.edit(func(rounds []season.Round) {
+			rounds[0].Sprint, rounds[0].SprintResults = true, nil
+			if step.sprint != nil {
+				rounds[0].SprintResults = step.sprint.results()
+			}
+		})
+		if w.Round(startOf(2), 2025001).Record.Result() == nil {
+			w.on(startOf(2), 1, func(ledger.RoundRecord) []ledger.Event {
+				return []ledger.Event{w.Round(startOf(2), 2025001).VerifySource("")}
+			})
+		}
+		must.Equal(t, fmt.Sprintf("a source with the sprint %v differs", step.sprint), step.differs, w.Round(startOf(2), 2025001).Differs())
+	}
 }
 
 func TestLists(t *testing.T) {

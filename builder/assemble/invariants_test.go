@@ -510,6 +510,7 @@ func TestInvariants(t *testing.T) {
 			w.round.Practice[0][n-1].Time = 290 * time.Second
 		}},
 		{"lap_times", 56, 57, func(w *small, n int) { w.round.Practice[0][5].Laps = n }}, // of 80 seconds, in 75 minutes
+		{"laps", 0, 1, func(w *small, n int) { w.round.Results[0].Laps = n }},            // 0: unknown
 		{"distance", 47, 46, func(w *small, n int) { w.round.Results[5].Laps, w.round.Results[5].Time = n, 0 }},
 		{"retirement", 47, 48, func(w *small, n int) { w.round.Results[5] = fay(season.NotClassified, n) }},
 		{"retirement", 41, 42, func(w *small, n int) {

@@ -556,6 +556,13 @@ func TestRenamedDriver(t *testing.T) {
 		}
 	}
 	check(l.Fold(), "charles-leclerc")
+	other := openWith(t, newStore(t))
+	mustAppend(t, other, start.Add(-3*time.Hour), fullFreeze(ledger.OnGrid))
+	must.Do(t, appendBy(t, other, start.Add(-2*time.Hour), ledger.SourceActor("f1db", "abc"), ledger.Rename("leclerc", "charles-leclerc")))
+	mustAppend(t, other, start.Add(-1*time.Hour), ledger.Event{Type: ledger.DriverWithdrawn, Session: monaco, Driver: "charles-leclerc", Start: start})
+	for _, logged := range other.Fold().Log() {
+		must.Equal(t, "the driver in the log", season.DriverID("leclerc"), logged.Driver)
+	}
 	check(before, "leclerc") // an earlier fold never changes
 	if got := l.Files()[2].Events[0].Pick.P1; got != "leclerc" {
 		t.Errorf("the file says %s, want the id of then", got)
