@@ -203,23 +203,6 @@ func TestEndOfFollow(t *testing.T) {
 	})
 }
 
-// TestFullCache reports a copy that cannot be written, once a version.
-func TestFullCache(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, full := memblob.New(), errors.New("no space left on device")
-		publish(t, s, bodies{"drivers": "d1"})
-		e := follow(t, s, faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
-			if c.Op == faultblob.Create && strings.HasSuffix(c.Key, snapshots.PointerKey) {
-				return faultblob.Fate{Err: full}
-			}
-			return faultblob.Fate{}
-		}))
-		must.Advance(time.Minute)
-		_ = e.stop()
-		must.Hold(t, len(e.cache) == 1 && errors.Is(e.cache[0], full), "reported %v, want that the disk is full", e.cache)
-	})
-}
-
 // TestCacheAfterFault: after a version that was kept in part, the cache holds the objects of its two versions alone.
 func TestCacheAfterFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -382,7 +382,7 @@ func TestWrongByteInTheCache(t *testing.T) {
 	})
 }
 
-// Each write to the copy, and each listing of it, that fails is reported. The copy has two earlier versions.
+// Each write to the copy, and each listing of it, that fails is reported. The copy has two earlier versions, or none.
 func TestFailingCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, filled := strict(t), memblob.New()
@@ -393,22 +393,24 @@ func TestFailingCache(t *testing.T) {
 		}
 		_ = e.stop()
 		publish(t, s, bodies{"drivers": "3", "calendar/2024": "3"})
-		for n, all := int64(0), int64(1); n <= all; n++ {
-			var calls atomic.Int64
-			cache := memblob.New()
-			blobtest.Copy(t, cache, filled)
-			e := follow(t, s, faultblob.Wrap(cache, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
-				if (c.Op.Writes() || c.Op == faultblob.List) && calls.Add(1) == n {
-					fate.Err = errors.New("one write failed")
+		for _, before := range []*memblob.Store{filled, memblob.New()} {
+			for n, all := int64(0), int64(1); n <= all; n++ {
+				var calls atomic.Int64
+				cache := memblob.New()
+				blobtest.Copy(t, cache, before)
+				e := follow(t, s, faultblob.Wrap(cache, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+					if (c.Op.Writes() || c.Op == faultblob.List) && calls.Add(1) == n {
+						fate.Err = errors.New("one write failed")
+					}
+					return fate
+				}))
+				must.Advance(time.Second)
+				if n == 0 {
+					all = calls.Load()
 				}
-				return fate
-			}))
-			must.Advance(time.Second)
-			if n == 0 {
-				all = calls.Load()
+				_ = e.stop()
+				must.Hold(t, len(e.cache) > 0 == (n > 0 && calls.Load() >= n), "write %d of %d failed: reported %v", n, all, e.cache)
 			}
-			_ = e.stop()
-			must.Hold(t, len(e.cache) > 0 == (n > 0 && calls.Load() >= n), "write %d of %d failed: reported %v", n, all, e.cache)
 		}
 	})
 }
