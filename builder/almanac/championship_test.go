@@ -194,6 +194,35 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 	if before, after := y.Entry("force-india", y.Rounds[11]), y.Entry("force-india", y.Rounds[12]); before != 1 || after != 2 {
 		t.Errorf("Force India of 2018 has entry %d and then %d, want 1 and 2", before, after)
 	}
+	for year, want := range map[int]int{1990: 0, 1991: 1} { // not all results of 1990 counted
+		old := archiveOf(t, order{"ann", "cay", "bob", "dan"}).Facts()
+		old.Seasons[0].Year = year
+		r := &old.Seasons[0].Rounds[0]
+		r.Date, r.Start = r.Date.AddDate(year-2025, 0, 0), r.Start.AddDate(year-2025, 0, 0)
+		r.DriverStandings[0].Points -= 5
+		w := testseason.New(t, testseason.Config{Archive: must.Get(season.New(old))(t), Opened: startOf(3), Until: testseason.Scheduled})
+		must.Equal(t, fmt.Sprint("decisions of ", year), want, len(w.Almanac(startOf(3)).Years[0].Decisions()))
+	}
+}
+
+// TestNamesOfADecision: a change names the competitor, and has the identifier that stays.
+func TestNamesOfADecision(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "cay", "bob", "dan"})
+	w.Append(preseason, func(*ledger.Fold) ([]ledger.Event, error) {
+		return []ledger.Event{ledger.Freeze(2025001, ledger.Pick{P1: "cay", P2: "ann", P3: "bob", WinProbability: .5, Model: "m"}, startOf(1), false)}, nil
+	})
+	w.decide(1, ledger.Championship{Competitor: "ann", Excluded: true})
+	w.decide(1, ledger.Championship{Constructors: true, Competitor: "alpha", Excluded: true})
+	var got []string
+	for _, c := range w.Almanac(startOf(4)).Changes(2025) {
+		name, id := c.Competitor()
+		got = append(got, name+" "+id)
+	}
+	must.Equal(t, "competitors", []string{"Alpha alpha", "ann smith ann"}, got)
+	r := w.Round(startOf(4), 2025001)
+	for driver, want := range map[season.DriverID]int{"cay": 1, "ann": 2, "bob": 3, "dan": 0} {
+		must.Equal(t, "the place in the pick of "+string(driver), want, r.PickedFor(driver))
+	}
 }
 
 // A table that departs from the results offers a decision, if the results are the verified ones.
