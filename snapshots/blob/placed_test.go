@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
@@ -43,4 +44,13 @@ func TestPlaced(t *testing.T) {
 	_, _, err := plain.(blob.Clock).StoreTime(t.Context())
 	must.Fail(t, "a store without a clock", err, errors.ErrUnsupported)
 	must.Equal(t, "writers of a store without groups", 0, plain.(blob.Grouper).Writers())
+	whole := blob.Under(able{memblob.New(memblob.Clock(func() time.Time { return time.Unix(7, 0) }))}, "")
+	now, _, err := whole.(blob.Clock).StoreTime(t.Context())
+	must.Hold(t, err == nil && now.Unix() == 7, "the time of the store below: got %s, %v", now, err)
+	must.Equal(t, "writers of a store with groups", 9, whole.(blob.Grouper).Writers())
 }
+
+// able is a store with groups of writers.
+type able struct{ *memblob.Store }
+
+func (able) Writers() int { return 9 }
