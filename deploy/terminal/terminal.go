@@ -141,11 +141,10 @@ func (s *Streams) PrintTable(header []any, rows [][]any) {
 
 // Table aligns columns under a header. It wraps the last column, so that no line is wider than width. 0 wraps nothing.
 func Table(header []any, rows [][]any, width int) string {
-	lines := make([][]string, 1, 1+len(rows))
-	lines[0] = shown(header)
+	rowTexts := append(make([][]string, 0, 1+len(rows)), shown(header))
 	numbers := slices.Repeat([]bool{len(rows) > 0}, len(header)) // columns of numbers are aligned to the right
 	for _, row := range rows {
-		lines = append(lines, shown(row))
+		rowTexts = append(rowTexts, shown(row))
 		for i, cell := range row {
 			numbers[i] = numbers[i] && isNumber(cell)
 		}
@@ -154,35 +153,41 @@ func Table(header []any, rows [][]any, width int) string {
 	widths := make([]int, len(header))
 	before := 0 // the columns before the last, with their margins
 	for i := range header {
-		for _, cells := range lines {
-			for line := range strings.SplitSeq(cells[i], "\n") {
-				widths[i] = max(widths[i], utf8.RuneCountInString(line))
-			}
+		for _, cells := range rowTexts {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
 		}
 		if i < last {
 			before += widths[i] + 2
 		}
 	}
-	if width > 0 && widths[last] > max(width-before-2, minWrap) {
-		widths[last] = max(width-before-2, minWrap)
-		for _, cells := range lines {
-			cells[last] = wrap(cells[last], widths[last])
+	if width > 0 {
+		widths[last] = min(widths[last], max(width-before-2, minWrap))
+	}
+	column := func(i int, cell string) string {
+		if numbers[i] {
+			return fmt.Sprintf(" %*s ", widths[i], cell)
+		}
+		return fmt.Sprintf(" %-*s ", widths[i], cell)
+	}
+	var lines []string
+	for _, cells := range rowTexts {
+		columns := make([]string, last)
+		for i := range columns {
+			columns[i] = column(i, cells[i])
+		}
+		line := strings.Join(columns, "")
+		for _, part := range wrap(cells[last], widths[last]) {
+			lines = append(lines, strings.TrimRight(line+column(last, part), " "))
+			line = strings.Repeat(" ", before)
 		}
 	}
-	out := make([]string, 0, len(lines))
-	for _, cells := range lines {
-		out = append(out, tableLines(cells, widths, numbers)...)
-	}
-	return strings.Join(out, "\n")
+	return strings.Join(lines, "\n")
 }
 
 func shown(row []any) []string {
 	texts := make([]string, len(row))
 	for i, cell := range row {
-		texts[i] = printable(fmt.Sprint(cell))
-		if text, ok := cell.(string); ok {
-			texts[i] = printable(oneLine.Replace(text))
-		}
+		texts[i] = printable(oneLine.Replace(fmt.Sprint(cell)))
 	}
 	return texts
 }
@@ -192,59 +197,20 @@ func isNumber(cell any) bool {
 	return reflect.Int <= k && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// tableLines returns the lines of a row, as many as its highest cell has.
-func tableLines(cells []string, widths []int, numbers []bool) []string {
-	var lines []string
-	for n := 0; ; n++ {
-		var line strings.Builder
-		more := false
-		for i, cell := range cells {
-			text := ""
-			if parts := strings.Split(cell, "\n"); n < len(parts) {
-				text, more = parts[n], true
-			}
-			pad := strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 0))
-			if numbers[i] {
-				text = pad + text
-			} else {
-				text += pad
-			}
-			line.WriteString(" " + text + " ")
-		}
-		if !more {
-			return lines
-		}
-		lines = append(lines, strings.TrimRight(line.String(), " "))
-	}
-}
-
 // minWrap is the least width at which a column is wrapped.
 const minWrap = 30
 
 // wrap breaks a text between words, so that its lines have at most width characters unless a word is longer.
-func wrap(text string, width int) string {
-	var out strings.Builder
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			out.WriteByte('\n')
-		}
-		at := 0
-		for word := range strings.SplitSeq(line, " ") {
-			length := utf8.RuneCountInString(word)
-			switch {
-			case at == 0:
-			case at+1+length > width:
-				out.WriteByte('\n')
-				at = 0
-			default:
-				out.WriteByte(' ')
-				at++
-			}
-			out.WriteString(word)
-			at += length
+func wrap(text string, width int) (lines []string) {
+	for word := range strings.SplitSeq(text, " ") {
+		n := len(lines) - 1
+		if n >= 0 && utf8.RuneCountInString(lines[n])+1+utf8.RuneCountInString(word) <= width {
+			lines[n] += " " + word
+		} else {
+			lines = append(lines, word)
 		}
 	}
-	return out.String()
+	return lines
 }
 
 // printable escapes control characters as JSON does, so that no text of another side, such as a client's name, sends
