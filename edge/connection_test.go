@@ -3,20 +3,17 @@ package edge_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge"
-	"gridcast/edge/edgetest"
 )
 
 // asker is a client's connection.
@@ -102,47 +99,6 @@ func TestRefusalAfterALargeAnswer(t *testing.T) {
 			_, err = reader.ReadByte()
 			must.Hold(t, errors.Is(err, io.EOF), "then: got %v, want the end", err)
 		})
-	}
-}
-
-// watchedListener calls first before its first Accept.
-type watchedListener struct {
-	net.Listener
-
-	once  sync.Once
-	first func()
-}
-
-func (l *watchedListener) Accept() (net.Conn, error) {
-	l.once.Do(l.first)
-	return l.Listener.Accept()
-}
-
-// TestCopyAnswersFirst restarts an edge with a copy on disk: it accepts its first connection when it can answer.
-// A bubble has no time for the copy to come too late.
-func TestCopyAnswersFirst(t *testing.T) { inBubble(t, copyAnswersFirst) }
-
-func copyAnswersFirst(t *testing.T) {
-	dir := t.TempDir()
-	cached := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
-	first := newWorld(t, piped, cached)
-	first.stopWithCopy(dir)
-	listener := &watchedListener{Listener: edgetest.NewListener()}
-	var second *edge.Edge
-	accepted := make(chan error, 1)
-	listener.first = func() { accepted <- second.Ready() }
-	second = must.Get(edge.New(func() edge.Config {
-		cfg := edge.DefaultConfig()
-		cfg.CacheDir = dir
-		return cfg
-	}(), edge.Deps{Store: dead(first.store), Log: discard, Listener: listener}))(t)
-	group := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { group <- second.Run(ctx) }()
-	must.Succeed(t, "it accepts connections while", <-accepted)
-	cancel()
-	if err := <-group; err != nil {
-		t.Error(err)
 	}
 }
 

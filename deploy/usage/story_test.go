@@ -2,7 +2,6 @@ package usage_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"gridcast/deploy/must"
 	"gridcast/deploy/usage"
-	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/blobtest"
@@ -259,15 +257,5 @@ func TestDamagedUsageIsPutBack(t *testing.T) {
 		must.Hold(t, must.Err(usage.Load(t.Context(), d.store, "")) != nil, "a damaged object is read")
 		d.a.serve("k", 200)
 		d.says("01-01 k 2")
-	})
-}
-
-// TestSilentEdgeIsNamed: an edge whose document is no usage counts as silent.
-func TestSilentEdgeIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t)
-		d.Edges = []usage.Edge{{Name: "broken", Usage: func(context.Context) (edge.UsageDocument, error) { return edge.UsageDocument{}, errors.New("no usage") }}}
-		d.minutes(5)
-		d.says("", "a 01-01 12:01 to 01-01 12:06: unread", "b 01-01 12:01 to 01-01 12:06: unread", "broken 01-01 12:02 to 01-01 12:06: unread")
 	})
 }
