@@ -29,6 +29,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/must"
+	"gridcast/deploy/redistest"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
@@ -270,7 +271,7 @@ func (m *machine) stopAll(t *testing.T) {
 // addServers starts the servers that several processes share.
 func (m *machine) addServers() {
 	server := s3test.VersityWithUsers(m.t)
-	m.ports["127.0.0.1:9000"], m.ports["127.0.0.1:6379"] = server.Address, startRedis(m.t)
+	m.ports["127.0.0.1:9000"], m.ports["127.0.0.1:6379"] = server.Address, redistest.New(m.t).Address
 	server.AddUser(m.t, "edge", "secret-of-edges")
 	server.AddUser(m.t, "scheduler", "secret-of-schedulers")
 	m.env = append(m.env, "S3_ADMIN="+s3test.AccessKey+":"+s3test.SecretKey,

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gridcast/deploy/must"
+	"gridcast/deploy/nginx/nginxtest"
 	"gridcast/schemas/docs"
 )
 
@@ -73,18 +74,13 @@ func runSamples(t *testing.T, url, key string) {
 // proxied runs the two servers in between that the page of keys shows, nginx in ten lines and Node in twenty, and asks
 // through each without a key.
 func proxied(t *testing.T, url, key string) {
-	for name, start := range map[string]func(*testing.T, string, string, string) *exec.Cmd{"nginx": nginxInBetween, "node": nodeInBetween} {
+	for name, start := range map[string]func(t *testing.T, url, key, port string){"nginx": nginxInBetween, "node": nodeInBetween} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := exec.LookPath(name); err != nil {
 				t.Skipf("no %s on this machine", name)
 			}
 			port := freePort(t)
-			server := start(t, url, key, port)
-			must.Do(t, server.Start())
-			t.Cleanup(func() {
-				_ = server.Process.Kill()
-				_ = server.Wait()
-			})
+			start(t, url, key, port)
 			ask := func(path, tag string) *http.Response {
 				var response *http.Response
 				must.Until(t, name+" answers", func() (ok bool) {
@@ -120,7 +116,7 @@ func proxied(t *testing.T, url, key string) {
 	}
 }
 
-func nginxInBetween(t *testing.T, url, key, port string) *exec.Cmd {
+func nginxInBetween(t *testing.T, url, key, port string) {
 	var shown string
 	for _, d := range docs.Documents() {
 		if d.Path == "/docs/keys" {
@@ -128,26 +124,21 @@ func nginxInBetween(t *testing.T, url, key, port string) *exec.Cmd {
 		}
 	}
 	must.Equal(t, "lines of nginx", 10, strings.Count(shown, "\n")+1)
-	dir := t.TempDir()
-	shown = strings.NewReplacer(`<span class="origin">https://HOST</span>`, url, "gc_live_…", key, "/var/cache/nginx", dir, "server {", "server {\n  listen 127.0.0.1:"+port+";").Replace(shown)
-	temporary := strings.ReplaceAll("client_body_temp_path DIR/b; proxy_temp_path DIR/p; fastcgi_temp_path DIR/f; uwsgi_temp_path DIR/u; scgi_temp_path DIR/s;\n", "DIR", dir)
-	workers := "" // of another user than root by default, who cannot write to dir
-	if os.Geteuid() == 0 {
-		workers = "user root; "
-	}
-	file := filepath.Join(dir, "nginx.conf")
-	must.Do(t, os.WriteFile(file, []byte(workers+"daemon off; error_log stderr; pid "+dir+"/pid; events {}\nhttp { access_log off;\n"+temporary+shown+"\n}\n"), 0o600))
-	return exec.CommandContext(t.Context(), "nginx", "-c", file)
+	nginxtest.Start(t, strings.NewReplacer(`<span class="origin">https://HOST</span>`, url, "gc_live_…", key, "/var/cache/nginx", "cache", "server {", "server {\n  listen 127.0.0.1:"+port+";").Replace(shown))
 }
 
-func nodeInBetween(t *testing.T, url, key, port string) *exec.Cmd {
+func nodeInBetween(t *testing.T, url, key, port string) {
 	proxy := docs.Proxy()
 	must.Equal(t, "lines of Node", 20, strings.Count(proxy.Text, "\n"))
 	file := filepath.Join(t.TempDir(), proxy.File)
 	must.Do(t, os.WriteFile(file, []byte(proxy.Text), 0o600))
 	cmd := exec.CommandContext(t.Context(), "node", file)
 	cmd.Env = append(os.Environ(), "GRIDCAST_URL="+url, "GRIDCAST_KEY="+key, "PORT="+port)
-	return cmd
+	must.Do(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 }
 
 // requests returns the requests that the page of /calendar shows, one in each language.

@@ -33,6 +33,7 @@ import (
 	"gridcast/builder/source/codehosttest"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/must"
+	"gridcast/deploy/redistest"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
@@ -119,7 +120,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"gridcast":    scriptGridcast,
 	"lines":       scriptLines,
 	"occupy":      scriptOccupy,
-	"redis":       func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", startRedis(of(ts))) },
+	"redis":       func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", redistest.New(of(ts)).Address) },
 	"s3":          scriptS3,
 }
 

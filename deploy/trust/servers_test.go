@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -21,7 +19,6 @@ import (
 
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob/dirblob"
-	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3blob"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -99,47 +96,10 @@ func changed(change func(*http.Response) error) func(w *world) func() {
 
 func writes(r *http.Request) bool { return r.Method == http.MethodPut || r.Method == http.MethodDelete }
 
-// redis is a server of the machine.
-type redis struct {
-	address string
-	folder  string
-	process *exec.Cmd
-}
-
-// newRedis starts the server, or skips the cell if there is none.
-func newRedis(t *testing.T, w *world) *redis {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skipf("no redis-server here: %v", err)
-	}
-	r := &redis{address: porttest.Address(t), folder: t.TempDir()}
-	r.start(t)
-	t.Cleanup(func() {
-		_ = r.process.Process.Signal(syscall.SIGCONT)
-		_ = r.process.Process.Kill()
-		_ = r.process.Wait()
-	})
-	w.more = append(w.more, "--redis", "redis://"+r.address)
-	return r
-}
-
-func (r *redis) start(t *testing.T) {
-	_, port, _ := net.SplitHostPort(r.address)
-	r.process = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", r.folder)
-	must.Do(t, r.process.Start())
-	must.Until(t, "redis accepts", func() bool {
-		conn, err := net.Dial("tcp", r.address)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
-}
-
-// tell sends inline commands.
-func (r *redis) tell(t *testing.T, commands ...string) {
-	t.Helper()
-	conn := must.Get(net.Dial("tcp", r.address))(t)
+// tell sends inline commands to Redis.
+func (w *world) tell(commands ...string) {
+	w.t.Helper()
+	conn := must.Get(net.Dial("tcp", w.redis.Address))(w.t)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	fmt.Fprint(conn, strings.Join(append(commands, "QUIT"), "\r\n")+"\r\n")
@@ -149,16 +109,15 @@ func (r *redis) tell(t *testing.T, commands ...string) {
 // told sends commands that make a fault, and those that end it.
 func told(hurt, heal string) func(w *world) func() {
 	return func(w *world) func() {
-		w.redis.tell(w.t, hurt)
-		return func() { w.redis.tell(w.t, heal) }
+		w.tell(hurt)
+		return func() { w.tell(heal) }
 	}
 }
 
 // liar answers every request of Redis with something else.
 func liar(w *world) func() {
-	_ = w.redis.process.Process.Kill()
-	_ = w.redis.process.Wait()
-	l := must.Get(net.Listen("tcp", w.redis.address))(w.t)
+	w.redis.Kill()
+	l := must.Get(net.Listen("tcp", w.redis.Address))(w.t)
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -176,17 +135,11 @@ func liar(w *world) func() {
 			}()
 		}
 	}()
-	return func() { _ = l.Close(); w.redis.start(w.t) }
+	return func() { _ = l.Close(); w.redis.Start(w.t) }
 }
 
 // servers is the part of the matrix about servers beside gridcast.
 func servers() []cell {
-	pause := func(p func(*world) *os.Process) func(w *world) func() {
-		return func(w *world) func() {
-			_ = p(w).Signal(syscall.SIGSTOP)
-			return func() { _ = p(w).Signal(syscall.SIGCONT) }
-		}
-	}
 	cells := []cell{
 		{fault: "killed", hurt: func(w *world) func() {
 			w.storage.server.Stop()
@@ -236,25 +189,26 @@ func servers() []cell {
 	}
 	ofRedis := []cell{
 		{fault: "killed", hurt: func(w *world) func() {
-			_ = w.redis.process.Process.Kill()
-			_ = w.redis.process.Wait()
-			return func() { w.redis.start(w.t) }
+			w.redis.Kill()
+			return func() { w.redis.Start(w.t) }
 		}},
-		{fault: "stopped", hurt: pause(func(w *world) *os.Process { return w.redis.process.Process })},
+		{fault: "stopped", hurt: func(w *world) func() {
+			w.redis.Signal(w.t, syscall.SIGSTOP)
+			return func() { w.redis.Signal(w.t, syscall.SIGCONT) }
+		}},
 		{fault: "slow", hurt: told("CLIENT PAUSE 1500", "PING")},
 		{fault: "lying", hurt: liar},
 		{fault: "corrupt: counters of another type", hurt: func(w *world) func() {
-			w.redis.tell(w.t, `EVAL "for _,k in ipairs(redis.call('KEYS','*')) do redis.call('DEL',k) redis.call('SADD',k,'x') end" 0`)
-			return func() { w.redis.tell(w.t, "FLUSHALL") }
+			w.tell(`EVAL "for _,k in ipairs(redis.call('KEYS','*')) do redis.call('DEL',k) redis.call('SADD',k,'x') end" 0`)
+			return func() { w.tell("FLUSHALL") }
 		}},
 		{fault: "full disk", hurt: told("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")},
 		{fault: "read-only", hurt: told("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")},
 		{fault: "no descriptors", hurt: func(w *world) func() {
-			w.redis.tell(w.t, "CONFIG SET maxclients 1", "CLIENT KILL TYPE normal SKIPME yes")
+			w.tell("CONFIG SET maxclients 1", "CLIENT KILL TYPE normal SKIPME yes")
 			return func() { // a client that waits for its turn
-				_ = w.redis.process.Process.Kill()
-				_ = w.redis.process.Wait()
-				w.redis.start(w.t)
+				w.redis.Kill()
+				w.redis.Start(w.t)
 			}
 		}},
 	}

@@ -32,6 +32,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/must"
+	"gridcast/deploy/redistest"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
@@ -101,7 +102,7 @@ type world struct {
 
 	environment []string // credentials
 	storage     *storage
-	redis       *redis
+	redis       *redistest.Server
 }
 
 // warned returns the first distinct message of the processes that warns an operator.
@@ -612,7 +613,8 @@ func newWorld(t *testing.T, c cell) *world {
 		w.storage = newStorage(t, w)
 	}
 	if c.redis {
-		w.redis = newRedis(t, w)
+		w.redis = redistest.New(t)
+		w.more = append(w.more, "--redis", "redis://"+w.redis.Address)
 	}
 	return w
 }

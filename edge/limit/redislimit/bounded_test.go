@@ -58,11 +58,11 @@ func quoted(t testing.TB, path string) (texts []string) {
 func TestFalseServers(t *testing.T) {
 	for _, answer := range append(quoted(t, "testdata/servers.txt"), falseAnswers(t)[:9]...) {
 		redis := answering(t, answer)
-		for _, query := range []string{"", "?addr=" + redis.address, "?master_set=limits"} {
+		for _, query := range []string{"", "?addr=" + redis.Address, "?master_set=limits"} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
-				URL: "redis://" + redis.address + "/" + query, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
+				URL: "redis://" + redis.Address + "/" + query, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
 			}))(t)
 			d := source.Counter("key", 0).Take(time.Now(), 2)
 			must.Hold(t, d.Allowed && d.Remaining == 1 && source.Fault() != "", "%q, %q: got %+v, %s, want the edge to count for itself", answer, query, d, source)
@@ -81,7 +81,7 @@ func TestShiftedAnswers(t *testing.T) {
 		redis := newServer(t)
 		var shifts atomic.Bool
 		between := listening(t, func(near net.Conn, group *sync.WaitGroup) {
-			far, err := net.Dial("tcp", redis.address)
+			far, err := net.Dial("tcp", redis.Address)
 			if err != nil {
 				return
 			}

@@ -24,6 +24,7 @@ import (
 
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
+	"gridcast/deploy/redistest"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 	"gridcast/snapshots/blob/porttest"
@@ -55,8 +56,8 @@ func TestDatabaseAndPassword(t *testing.T) {
 	t.Parallel()
 	redis := newServer(t, "--requirepass", "secret")
 	for database, form := range map[string]string{"3": "redis://:secret@%s/3", "4": "valkey://default:secret@%s?db=4", "0": "redis://:secret@%s/"} {
-		exact(t, open(t, redislimit.Patient(redislimit.Config{URL: fmt.Sprintf(form, redis.address), Mode: redislimit.Strict}), 2))
-		info, err := exec.Command("redis-cli", "-u", "redis://default:secret@"+redis.address, "-n", database, "dbsize").Output()
+		exact(t, open(t, redislimit.Patient(redislimit.Config{URL: fmt.Sprintf(form, redis.Address), Mode: redislimit.Strict}), 2))
+		info, err := exec.Command("redis-cli", "-u", "redis://default:secret@"+redis.Address, "-n", database, "dbsize").Output()
 		must.Hold(t, err != nil || strings.TrimSpace(string(info)) == "2", "%s: the database has %s keys, want those of the edges and the limit", form, info)
 	}
 }
@@ -124,7 +125,7 @@ func TestCluster(t *testing.T) {
 	}
 	for i, node := range nodes {
 		node.do("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/3), strconv.Itoa((i+1)*slots/3-1))
-		host, port, _ := net.SplitHostPort(nodes[0].address)
+		host, port, _ := net.SplitHostPort(nodes[0].Address)
 		node.do("CLUSTER", "MEET", host, port)
 	}
 	var sources []*redislimit.Source
@@ -132,7 +133,7 @@ func TestCluster(t *testing.T) {
 		for _, node := range nodes {
 			must.Until(t, "the cluster is whole", func() bool { return clusterState(t, node) == "ok" })
 		}
-		sources = open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + nodes[0].address + "?addr=" + nodes[1].address, Mode: mode}), 2)
+		sources = open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + nodes[0].Address + "?addr=" + nodes[1].Address, Mode: mode}), 2)
 		var running sync.WaitGroup
 		for i := range 30 {
 			var allowed atomic.Int64
@@ -152,7 +153,7 @@ func TestCluster(t *testing.T) {
 			must.Hold(t, got <= 20+int64(len(sources)) && got >= 18 && (mode != redislimit.Strict || got == 20), "%s, key %d: allowed %d of 20", mode, i, got)
 		}
 		for _, node := range nodes {
-			must.Hold(t, node.do("DBSIZE") != ":0", "%s: the node %s holds no key", mode, node.address)
+			must.Hold(t, node.do("DBSIZE") != ":0", "%s: the node %s holds no key", mode, node.Address)
 		}
 		moving := "moving-" + string(mode)
 		slot, _ := strconv.Atoi(nodes[0].do("CLUSTER", "KEYSLOT", "gridcast:limit:"+moving)[1:])
@@ -171,7 +172,7 @@ func TestCluster(t *testing.T) {
 			closeAll(sources)
 		}
 	}
-	nodes[2].kill()
+	nodes[2].Kill()
 	for i := range 30 {
 		for _, source := range sources {
 			allowed := 0
@@ -192,7 +193,7 @@ func TestCluster(t *testing.T) {
 // clusterState returns a node's state of its cluster: ok when each node knows the others.
 func clusterState(t *testing.T, node *server) string {
 	t.Helper()
-	c := must.Get(net.Dial("tcp", node.address))(t)
+	c := must.Get(net.Dial("tcp", node.Address))(t)
 	defer c.Close()
 	fmt.Fprint(c, "CLUSTER INFO\r\n")
 	buffer := make([]byte, 1<<12)
@@ -207,14 +208,12 @@ func clusterState(t *testing.T, node *server) string {
 // sentinelOf starts a sentinel of a server, which calls it limits.
 func sentinelOf(t *testing.T, master *server) *server {
 	t.Helper()
-	host, port, _ := net.SplitHostPort(master.address)
-	s := &server{t: t, address: porttest.Address(t)}
-	_, own, _ := net.SplitHostPort(s.address)
+	host, port, _ := net.SplitHostPort(master.Address)
+	address := porttest.Address(t)
+	_, own, _ := net.SplitHostPort(address)
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	must.Do(t, os.WriteFile(file, fmt.Appendf(nil, "port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port), 0o600))
-	s.run(file, "--sentinel")
-	t.Cleanup(s.kill)
-	return s
+	return &server{redistest.Run(t, address, file, "--sentinel"), t}
 }
 
 func closeAll(sources []*redislimit.Source) {
@@ -228,10 +227,10 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	master, next := newServer(t), newServer(t)
 	sentinel := sentinelOf(t, master)
-	sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}), 2)
+	sources := open(t, redislimit.Patient(redislimit.Config{URL: "redis://" + sentinel.Address + "?master_set=limits", Mode: redislimit.Strict}), 2)
 	exact(t, sources)
-	master.kill()
-	host, port, _ := net.SplitHostPort(next.address)
+	master.Kill()
+	host, port, _ := net.SplitHostPort(next.Address)
 	sentinel.do("SENTINEL", "REMOVE", "limits")
 	sentinel.do("SENTINEL", "MONITOR", "limits", host, port, "1")
 	for i, source := range sources {
@@ -254,7 +253,7 @@ func TestPasswordChanges(t *testing.T) {
 		must.Do(t, os.WriteFile(file, []byte(password+"\n"), 0o600))
 	}
 	write("one")
-	config := redislimit.Patient(redislimit.Config{URL: "redis://edge@" + redis.address, PasswordFile: file, Mode: redislimit.Strict})
+	config := redislimit.Patient(redislimit.Config{URL: "redis://edge@" + redis.Address, PasswordFile: file, Mode: redislimit.Strict})
 	sources := open(t, config, 2)
 	exact(t, sources)
 	faulty := func(what string) {
@@ -286,8 +285,8 @@ func TestPasswordChanges(t *testing.T) {
 	counting("a password that was announced counts")
 	write("")
 	config.Log = slog.New(slog.DiscardHandler)
-	golden.Sentence(t, "an empty file of the password", must.Err(redislimit.Open(t.Context(), config)), file, "FILE", redis.address, "ADDRESS")
-	wrong := redislimit.Config{URL: "redis://edge:wrong@" + redis.address, Mode: redislimit.Strict, Log: config.Log}
+	golden.Sentence(t, "an empty file of the password", must.Err(redislimit.Open(t.Context(), config)), file, "FILE", redis.Address, "ADDRESS")
+	wrong := redislimit.Config{URL: "redis://edge:wrong@" + redis.Address, Mode: redislimit.Strict, Log: config.Log}
 	must.Show(t, "the error with a wrong password", fmt.Sprint(must.Err(redislimit.Check(t.Context(), wrong))), "WRONGPASS")
 	source := must.Get(redislimit.Open(t.Context(), wrong))(t)
 	defer source.Close()
@@ -326,19 +325,19 @@ func TestClockOfRedisWasAhead(t *testing.T) {
 func TestStartWhileRedisHangs(t *testing.T) {
 	t.Parallel()
 	redis := newServer(t)
-	redis.signal(syscall.SIGSTOP)
+	redis.Signal(t, syscall.SIGSTOP)
 	began := time.Now()
 	source := must.Get(redislimit.Open(t.Context(), redislimit.Config{
-		URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
+		URL: "redis://" + redis.Address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
 	}))(t)
 	d := source.Counter("key", 0).Take(time.Now(), 2)
 	must.Hold(t, d.Allowed && d.Remaining == 1, "got %+v", d)
 	t.Logf("opened after %v", time.Since(began))
-	redis.signal(syscall.SIGCONT)
+	redis.Signal(t, syscall.SIGCONT)
 	must.Until(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
-	redis.signal(syscall.SIGSTOP)
+	redis.Signal(t, syscall.SIGSTOP)
 	began = time.Now()
 	source.Close()
 	t.Logf("closed after %v", time.Since(began))
-	redis.signal(syscall.SIGCONT)
+	redis.Signal(t, syscall.SIGCONT)
 }

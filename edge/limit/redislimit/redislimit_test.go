@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -19,34 +18,28 @@ import (
 
 	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
+	"gridcast/deploy/redistest"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 	"gridcast/snapshots/blob/porttest"
 )
 
-// server is a real Redis on its own port.
+// server is a real Redis on its own port, or the near end of a network before one.
 type server struct {
-	t       testing.TB
-	address string
-	options []string // of the command line, beside those of every server
-	cmd     *exec.Cmd
+	*redistest.Server
+
+	t testing.TB
 }
 
 func newServer(t testing.TB, options ...string) *server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skipf("no redis-server here: %v", err)
-	}
-	s := &server{t: t, address: porttest.Address(t), options: options}
-	s.start()
-	t.Cleanup(s.kill)
-	return s
+	return &server{redistest.New(t, options...), t}
 }
 
 // do runs a command of words without spaces, and returns the first line of the reply, or that of a text.
 func (s *server) do(words ...string) string {
 	s.t.Helper()
-	c := must.Get(net.Dial("tcp", s.address))(s.t)
+	c := must.Get(net.Dial("tcp", s.Address))(s.t)
 	defer c.Close()
 	must.Get(fmt.Fprintf(c, "%s\r\n", strings.Join(words, " ")))(s.t)
 	reader := bufio.NewReader(c)
@@ -58,37 +51,6 @@ func (s *server) do(words ...string) string {
 	return strings.TrimSpace(line)
 }
 
-func (s *server) start() {
-	s.t.Helper()
-	_, port, _ := net.SplitHostPort(s.address)
-	options := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir()}
-	s.run(append(options, s.options...)...)
-}
-
-// run starts redis-server and waits until it accepts.
-func (s *server) run(args ...string) {
-	s.t.Helper()
-	s.cmd = exec.Command("redis-server", args...)
-	must.Do(s.t, s.cmd.Start())
-	must.Until(s.t, "redis accepts", func() bool {
-		c, err := net.Dial("tcp", s.address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-}
-
-func (s *server) signal(sig syscall.Signal) {
-	s.t.Helper()
-	must.Do(s.t, s.cmd.Process.Signal(sig))
-}
-
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-}
-
 // open returns the sources of several edges, all of which know their number and wait for late answers.
 func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
 	s.t.Helper()
@@ -96,7 +58,7 @@ func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
 }
 
 func (s *server) config(mode redislimit.Mode) redislimit.Config {
-	return redislimit.Config{URL: "redis://" + s.address, Mode: mode}
+	return redislimit.Config{URL: "redis://" + s.Address, Mode: mode}
 }
 
 // open returns the sources of several edges, all of which know their number.
@@ -304,7 +266,7 @@ func TestRedisGone(t *testing.T) {
 		c := clientsOf(sources, 100)
 		sum := c.take(20)
 		must.Require(t, sum == 40, "with Redis: allowed %d", c.allowed)
-		redis.kill()
+		redis.Kill()
 		before := []int{failed(t, sources[0]), failed(t, sources[1])}
 		if sum := c.take(200); sum > 200 || c.allowed[0] <= 20 || c.allowed[1] <= 20 {
 			t.Errorf("without Redis: allowed %d, want more on each edge, and at most 200", c.allowed)
@@ -319,7 +281,7 @@ func TestRedisGone(t *testing.T) {
 				t.Error("the metrics do not say that Redis is gone")
 			}
 		}
-		redis.start()
+		redis.Start(t)
 		awaitCounting(t, sources)
 		d := async(sources[0], "another key", windowStart()).Take(time.Now(), 100)
 		must.Hold(t, d.Allowed && d.Remaining == 99, "after its return: got %+v", d)
@@ -333,12 +295,12 @@ func TestSpentAloneIsTold(t *testing.T) {
 	sources := open(t, redis.config(redislimit.Lease), 1)
 	c := clientsOf(sources, 50)
 	c.take(1)
-	redis.signal(syscall.SIGSTOP)
+	redis.Signal(t, syscall.SIGSTOP)
 	before := failed(t, sources[0])
 	c.take(20)
 	n := failed(t, sources[0]) - before
 	must.Hold(t, n <= 2, "%d of 20 requests waited for a Redis that hangs, want the timeout once", n)
-	redis.signal(syscall.SIGCONT)
+	redis.Signal(t, syscall.SIGCONT)
 	awaitCounting(t, sources)
 	allowed := c.take(100)
 	lost := 6 * failed(t, sources[0]) // a share is 6 at most
@@ -352,11 +314,11 @@ func TestRedisComesBackEmpty(t *testing.T) {
 		sources := redis.open(mode, 1)
 		c := clientsOf(sources, 100)
 		c.take(20)
-		redis.kill()
+		redis.Kill()
 		must.Until(t, "Redis is missed", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 0 })
 		allowed := c.take(30)
 		must.Require(t, allowed == 50, "allowed %d of 50 requests", allowed)
-		redis.start()
+		redis.Start(t)
 		awaitCounting(t, sources)
 		must.Equal(t, "allowed of 100", 100, c.take(200))
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridcast/deploy/must"
+	"gridcast/deploy/redistest"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 )
@@ -33,7 +34,7 @@ func listening(t testing.TB, serve func(near net.Conn, group *sync.WaitGroup)) *
 			})
 		}
 	})
-	return &server{t: t, address: l.Addr().String()}
+	return &server{&redistest.Server{Address: l.Addr().String()}, t}
 }
 
 // far puts a network in front of the server that delays every byte on its way there,
@@ -64,7 +65,7 @@ func (s *server) behind(held *sync.Mutex) *server {
 func (s *server) proxy(forward func(to io.Writer, from io.Reader)) *server {
 	s.t.Helper()
 	return listening(s.t, func(near net.Conn, group *sync.WaitGroup) {
-		far, err := net.Dial("tcp", s.address)
+		far, err := net.Dial("tcp", s.Address)
 		if err != nil {
 			return
 		}
