@@ -192,8 +192,7 @@ func newIndex(f *Facts, inSeason []firstSeen) *index {
 		s := &f.Seasons[i]
 		x.complete[i] = CalendarKnownAt(s.Year)
 		for j := range s.Rounds {
-			r := &s.Rounds[j]
-			x.complete[i] = Later(x.complete[i], Later(r.GridKnownAt(), r.ResultKnownAt()))
+			x.complete[i] = Later(x.complete[i], s.Rounds[j].knownAt())
 		}
 		x.appeared[i] = inSeason[i].teams
 		x.colours[i] = coloursOf(s, x.appeared[i], x.complete[i])

@@ -123,6 +123,9 @@ func (r *Round) ResultKnownAt() time.Time {
 	return r.StartsAt().Add(raceLength)
 }
 
+// knownAt is the instant from which all tables are known.
+func (r *Round) knownAt() time.Time { return Later(r.GridKnownAt(), r.ResultKnownAt()) }
+
 // TookPlace reports whether the outcome of a session before the race is known.
 func (r *Round) TookPlace(kind SessionKind) bool {
 	return slices.Contains(kinds, kind) && slices.ContainsFunc(tables, func(t table) bool { return t.section == Section(kind) && t.rows(r).len() > 0 })

@@ -142,6 +142,9 @@ func pick[K any](driver *DriverID, team *TeamID, engine *EngineID) (id *K) {
 
 // withhold removes the tables that were not known at t, and keeps the place in the calendar.
 func (r *Round) withhold(t time.Time) {
+	if !t.Before(r.knownAt()) {
+		return
+	}
 	full := *r // the instants depend on the result, which r may lose below
 	for _, table := range tables {
 		if table.known(&full).After(t) {
