@@ -111,9 +111,7 @@ func named(f *season.Facts) map[season.DriverID]season.Driver {
 // TestWeekendByHandOnAPhone: every source fails on Saturday noon, and one person with a phone carries
 // the weekend to a verified result through the console alone: by typing, by dragging, and by keys.
 func TestWeekendByHandOnAPhone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+	must.Long(t, "a browser takes half a minute")
 	w := newWorld(t, func(c *console.Config) {
 		c.Sources = func() []operator.Source {
 			return []operator.Source{{Name: "f1db", Detail: "revision 1234", Problem: "connection refused, 12 times"}}

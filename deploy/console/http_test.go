@@ -339,9 +339,7 @@ func (fixedEdge) Look(context.Context)                                  {}
 
 // Each problem is red on the page, with the command that helps.
 func TestFaultsAreShown(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a season is replayed for one page")
-	}
+	must.Long(t, "a season is replayed for one page")
 	asked := fixedEdge{edge.StatusDocument{
 		Version: 1, Stale: true, NotReady: "stopping", LimitsFault: "Redis does not answer",
 		Refused: &edge.Refused{Version: 2, Reason: "drivers is missing"}, Keys: edge.KeyStatus{Loaded: true, Problem: "damaged"},

@@ -31,9 +31,7 @@ func (w *world) signIn(b *browsertest.Browser) {
 
 // Two taps move a driver from the last place to the first, or back, and the header stays in view.
 func TestOrderOnAPhone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+	must.Long(t, "a browser takes half a minute")
 	w := newWorld(t)
 	w.build("start")
 	b := browsertest.Open(t)
@@ -70,9 +68,7 @@ func TestOrderOnAPhone(t *testing.T) {
 // TestActionsOnAPhone fills in forms of each kind with a phone: with and without a question, with a fault, with a file, and with
 // a secret as the answer. The outcome must appear beside the form.
 func TestActionsOnAPhone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+	must.Long(t, "a browser takes half a minute")
 	w := newWorld(t)
 	w.build("start")
 	b := browsertest.Open(t)
@@ -152,9 +148,7 @@ END:VCALENDAR
 // On a phone the page of a race Sunday is at most four screens high. Sections with nothing due are folded, and the
 // keyboard opens each of them. A wide window shows all sections.
 func TestFoldsOnAPhone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+	must.Long(t, "a browser takes half a minute")
 	const screens, screen = 4, 844
 	var sources []operator.Source
 	w := newWorld(t, func(c *console.Config) {

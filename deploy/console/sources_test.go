@@ -23,9 +23,7 @@ import (
 // TestSourcesOnAPhone: of two sources, one has held changes and the other fails. An operator sees the state
 // and the differences of both, accepts a change, and the public status page follows.
 func TestSourcesOnAPhone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+	must.Long(t, "a browser takes half a minute")
 	open := func(make func(string, string) (source.Upstream, error), api *sourcetest.Replay) source.Upstream {
 		t.Helper()
 		return must.Get(make(api.URL, "gridcast-test (operator@example.org)"))(t)

@@ -25,9 +25,7 @@ import (
 
 // TestStates goes through a weekend as an operator sees it, and keeps a picture of every state.
 func TestStates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: the pictures take half a minute")
-	}
+	must.Long(t, "the pictures take half a minute")
 	var sources []operator.Source
 	w := newWorld(t, func(c *console.Config) {
 		c.Sources = func() []operator.Source { return sources }
@@ -172,9 +170,7 @@ func TestBackToTheSeason(t *testing.T) {
 
 // An operator opens an earlier season, acts on one of its rounds, and stays at that season.
 func TestSeasonsInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+	must.Long(t, "a browser takes half a minute")
 	w := newWorld(t, func(c *console.Config) { c.EdgesWait = time.Minute })
 	w.set(time.Date(2025, 2, 1, 12, 0, 0, 0, time.UTC))
 	w.build("a winter later")

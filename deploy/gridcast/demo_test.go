@@ -139,9 +139,7 @@ func TestDemoWeekend(t *testing.T) {
 // TestDemoWithoutVisitor checks that the demo verifies a result by rule, by default ten minutes of real
 // time after the race, and that Ctrl-C ends it in order.
 func TestDemoWithoutVisitor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: makes a demo")
-	}
+	must.Long(t, "makes a demo")
 	t.Parallel() // most of it waits
 	const speed = 6000
 	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h", "--archive", lateSeason(t)) // instead of its thousand hours

@@ -89,9 +89,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 // TestMetricsByDefault starts serve without an admin address: it shows its metrics on loopback, or says that the port is
 // taken and serves all the same.
 func TestMetricsByDefault(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: starts a process")
-	}
+	must.Long(t, "starts a process")
 	const shown, taken = "edge shows metrics", "metrics are not served"
 	dir := t.TempDir()
 	newKey(t, dir, "dir:store", "pro")

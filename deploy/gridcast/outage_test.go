@@ -213,9 +213,7 @@ func TestDiskFull(t *testing.T) {
 // edge starts from its copy too, and doctor names the version and the command that helps. When the disk is back, the
 // service builds again. Only --new-store begins anew.
 func TestStoreNotMounted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: starts five processes")
-	}
+	must.Long(t, "starts five processes")
 	dir := t.TempDir()
 	archive := seasons(t, 2025, 2025)
 	serve := []string{"serve", "--store", "dir:store", "--cache-dir", "cache", "--archive", archive, "--no-sources"}
@@ -294,9 +292,7 @@ func TestStoreNotMounted(t *testing.T) {
 // pick is frozen once, and the other goes on without being told.
 func TestSchedulerTakesOver(t *testing.T) {
 	t.Parallel() // most of it waits
-	if testing.Short() {
-		t.Skip("short: half a weekend takes most of a minute")
-	}
+	must.Long(t, "half a weekend takes most of a minute")
 	const session = 2024022 // Las Vegas
 	w := replayedWeekend(t)
 	// Nobody has frozen the pick yet: the schedulers find that it is due.
@@ -370,9 +366,7 @@ func (h *house) killWhileRendering(t *testing.T) bool {
 // TestTimer fills a store with the two commands that a timer runs where no scheduler does, and reads every
 // endpoint of the catalog.
 func TestTimer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: derives the track record")
-	}
+	must.Long(t, "derives the track record")
 	t.Parallel() // most of it waits
 	const now = "2026-03-09T20:00:00Z"
 	instant := must.Get(time.Parse(time.RFC3339, now))(t)

@@ -339,8 +339,6 @@ func TestBinarySize(t *testing.T) {
 // binary returns the path of the real binary, which is built once.
 func binary(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the real binary")
-	}
+	must.Long(t, "runs the real binary")
 	return must.Get(must.Binary())(t)
 }

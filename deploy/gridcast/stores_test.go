@@ -49,9 +49,7 @@ const maxGolden = 5 << 18
 // kinds in a store. A kind of event, block, document or setting that no store has needs another store: make a folder named after the
 // coming release. A folder without a store gets one, and a store is never changed.
 func TestGoldenStores(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: starts an edge")
-	}
+	must.Long(t, "starts an edge")
 	unseen := map[string]bool{}
 	folders := must.Get(filepath.Glob(goldenStores + "/*"))(t)
 	must.Hold(t, len(folders) > 0, "no golden store in %s", goldenStores)

@@ -128,9 +128,7 @@ func raceClock(t testing.TB, from time.Time, speed float64) clock.Clock {
 // with a later race clock, slow enough for a busy machine to see every state.
 func TestWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
-	if testing.Short() {
-		t.Skip("short: a weekend takes a minute")
-	}
+	must.Long(t, "a weekend takes a minute")
 	const session = 2024022 // Las Vegas
 	w := replayedWeekend(t)
 	race := raceClock(t, w.Round.GridKnownAt().Add(-40*time.Minute), 200) // 12 s, for three processes to start

@@ -40,9 +40,7 @@ func TestQualifyingLate(t *testing.T) {
 }
 
 func liveThrough2025(t *testing.T, byHand bool) {
-	if testing.Short() {
-		t.Skip("short: a weekend takes some seconds")
-	}
+	must.Long(t, "a weekend takes some seconds")
 	whole := os.Getenv("GRIDCAST_SEASONS") != ""
 	from, first, end := time.Date(2025, 4, 19, 0, 0, 0, 0, time.UTC), 2024, time.Date(2025, 4, 21, 0, 0, 0, 0, time.UTC)
 	if whole {

@@ -56,9 +56,7 @@ func runs(t *testing.T, s *service.Service) (stop func()) {
 // TestMeasuredMinutes runs two schedulers on one store, kills one, stops the other, and lets hours pass without any. The
 // minutes of both count once, and those that nobody wrote are unknown.
 func TestMeasuredMinutes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
 		good := func(string) uptime.Fault { return "" }
@@ -128,9 +126,7 @@ func TestMeasuredMinutes(t *testing.T) {
 // TestMeasurementsOutliveTheStore: while the store refuses writes the measurements stay in memory, and come with the next
 // good write.
 func TestMeasurementsOutliveTheStore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
 		s := measuring(t, store, func(string) uptime.Fault { return uptime.Timeout })
@@ -154,9 +150,7 @@ func TestMeasurementsOutliveTheStore(t *testing.T) {
 
 // TestVerificationToServed times a result from its verification until each target serves the version with it.
 func TestVerificationToServed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	synctest.Test(t, func(t *testing.T) {
 		race := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 		must.Advance(time.Until(race.Add(30 * time.Minute)))

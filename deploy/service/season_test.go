@@ -254,9 +254,7 @@ func (u *unattended) entryOf(t *testing.T, year int, gp season.GrandPrixID) wire
 // TestSeason2026 runs without an operator through the recorded races of 2026, and through a further fortnight with invented
 // commits. TestWinter has the months before.
 func TestSeason2026(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs half a season")
-	}
+	must.Long(t, "runs half a season")
 	host, clock := newsFrom(t, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2026, 2025, 2025)
 	synctest.Test(t, func(t *testing.T) {
@@ -680,9 +678,7 @@ func (u *unattended) shown(t *testing.T) shown {
 // TestWinter goes from the end of 2025 to the first qualifying of 2026 with F1DB's files of each day: for a
 // fortnight nothing of the new season, its calendar on 19 December, and its cars not before March.
 func TestWinter(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a winter takes some seconds")
-	}
+	must.Long(t, "a winter takes some seconds")
 	host, clock := newsFrom(t, time.Date(2025, 12, 10, 12, 0, 0, 0, time.UTC))
 	base := release(t, sourcetest.F1DB2026, 2024, 2025)
 	synctest.Test(t, func(t *testing.T) {

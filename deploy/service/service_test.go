@@ -47,9 +47,7 @@ func belgianWeekend(t *testing.T, w io.Writer) (*service.Service, *raceTime, *pr
 // TestOnPublish: the service calls each function once for each new version, and not for an unchanged one. A
 // build that publishes while the service stops is no fault.
 func TestOnPublish(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons twice")
-	}
+	must.Long(t, "it builds two seasons twice")
 	var log bytes.Buffer
 	s, now, _ := belgianWeekend(t, &log)
 	var one, another atomic.Int64
@@ -77,9 +75,7 @@ func TestOnPublish(t *testing.T) {
 // TestPlansOnChange: the service reads the calendar after a change, after the clock was set back, and else every ten
 // seconds.
 func TestPlansOnChange(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	synctest.Test(t, func(t *testing.T) {
 		var plans atomic.Int64 // Arrived is asked once a plan for each round
 		s, now, _ := belgianWeekend(t, io.Discard)
@@ -115,9 +111,7 @@ func TestPlansOnChange(t *testing.T) {
 // than the one before. Only a clock that is behind the
 // ledger may refuse a build.
 func TestClockJumpsDuringABuild(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	s, now, _ := belgianWeekend(t, io.Discard)
 	jump, jumped := time.Duration(0), 0
 	s.DuringBuilds(func() {
@@ -251,9 +245,7 @@ func TestPauseByTheService(t *testing.T) {
 
 // TestStopCancelsABuild: a build that outlasts the time for a stop is cancelled, which is no failure of the service.
 func TestStopCancelsABuild(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool
 		race := &raceTime{}
@@ -295,9 +287,7 @@ func TestStopCancelsABuild(t *testing.T) {
 // TestSilentFeedIsMeasured: the age of the latest observation, and for how long /live has been stale, are metrics while a
 // race runs and a source is expected; lines are counted by outcome.
 func TestSilentFeedIsMeasured(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it builds two seasons")
-	}
+	must.Long(t, "it builds two seasons")
 	s, clock, registry := belgianWeekend(t, io.Discard)
 	s.ExpectFeed()
 	build := func() {
@@ -354,9 +344,7 @@ func TestSilentFeedIsMeasured(t *testing.T) {
 // TestHeldStartWithFaults: a start while publishing is held and the facts cannot be read fails, so that its caller tries
 // again.
 func TestHeldStartWithFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: it renders two seasons")
-	}
+	must.Long(t, "it renders two seasons")
 	for _, fails := range []int{2, 3} { // the facts, read after the build; none
 		season := testseason.New(t, testseason.Config{Stored: testseason.Short(t, testseason.Austria)})
 		season.Publish(testseason.Austria.Opened)

@@ -17,9 +17,7 @@ import (
 // moment. The archive ends with 2024.
 func live(t *testing.T, from string, test func(t *testing.T, u *unattended)) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("short: a weekend takes some seconds")
-	}
+	must.Long(t, "a weekend takes some seconds")
 	host, clock := newsFrom(t, instant(t, from))
 	base := release(t, sourcetest.F1DB2024, 2024, 2024)
 	synctest.Test(t, func(t *testing.T) {

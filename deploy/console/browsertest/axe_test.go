@@ -14,9 +14,7 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 // TestAxe checks that a fault of a page is found. If it is skipped, no page was checked by axe-core.
 func TestAxe(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: starts a browser")
-	}
+	must.Long(t, "starts a browser")
 	if _, err := os.Stat(axeFile()); err != nil {
 		t.Skip("axe-core is not in .var/node: no page is checked by its rules; deploy/tools/npm.sh installs it")
 	}

@@ -16,9 +16,7 @@ import (
 // for every race of a season, in make predictions of two, and shows that its forecast stays the same to the last
 // bit. The forecast moves when an earlier race is scrambled.
 func TestNoPickSeesItsRace(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: learns again for every race")
-	}
+	must.Long(t, "learns again for every race")
 	facts := embedded(t).Facts()
 	whole := embedded(t)
 	models := []predict.Model{

@@ -21,9 +21,7 @@ const ergast = "../../../../shared/data/ergast-laps"
 
 // TestPublishedLiveFigures holds the live picks to their published figures. In make test they learn once for four seasons.
 func TestPublishedLiveFigures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
+	must.Long(t, "takes ten seconds")
 	archive := allSeasons(t)
 	if _, err := os.Stat(ergast); errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no lap times at %s", ergast)

@@ -87,9 +87,7 @@ func (m *explained) Predict(v *season.View, year int, round season.GrandPrixID) 
 // TestPublishedFigures holds the model to the figures of deploy/docs/predictions.md, on the whole release. The
 // model was tuned on the seasons to 2024, and not on 2025 and 2026.
 func TestPublishedFigures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
+	must.Long(t, "takes ten seconds")
 	whole, known := backtest.DefaultConfig(2010, 2026), backtest.DefaultConfig(2010, 2024)
 	for i, b := range whole.Baselines {
 		whole.Baselines[i].Model = remember(b.Model)
@@ -181,9 +179,7 @@ func firstSeason(whole, short int) int {
 // TestGridIsWorthItsPenalties measures the picks with less than the grid. A grid is qualifying and its
 // penalties, so without it the model may lose only that much.
 func TestGridIsWorthItsPenalties(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
+	must.Long(t, "takes ten seconds")
 	rows := []penalised{{predict.FromQualifying, 1.215, 66.5, 1.350}, {predict.FromForm, 1.515, 57.5, math.Inf(1)}}
 	first := firstSeason(2010, 2020)
 	if first > 2010 {
@@ -213,9 +209,7 @@ type embeddedBar struct {
 
 // TestEmbeddedFigures holds the model to its figures on the embedded seasons alone.
 func TestEmbeddedFigures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes five seconds")
-	}
+	must.Long(t, "takes five seconds")
 	first, want := firstSeason(2010, 2021), embeddedBar{races: 305, logLoss: 1.212, hit: 55.5, podium: 67.2}
 	if first > 2010 {
 		want = embeddedBar{races: 90, logLoss: 1.132, hit: 59.9, podium: 67}

@@ -114,9 +114,7 @@ func (s *fleetStore) take() (reads map[string]int, most int) {
 // variants that a verified result changes. It prints the time until all serve them, and the load of the store at
 // rest and during the change. Its clock is that of the test: it shows the protocol, not this machine.
 func TestFleet(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: more goroutines than the race detector follows")
-	}
+	must.Long(t, "more goroutines than the race detector follows")
 	edges := 100
 	if measuringAll() {
 		edges = 1000

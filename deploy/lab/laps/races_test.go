@@ -25,9 +25,7 @@ import (
 
 // TestTrueRaces: no line of the true races with lap times is held, and none is refused. A source names the cars that run.
 func TestTrueRaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: reduces all laps of 500 races")
-	}
+	must.Long(t, "reduces all laps of 500 races")
 	archive, _ := must.Get2(f1db.Import(sourcetest.Path(t, "f1db/f1db-json-splitted.zip"), f1db.Options{}))(t)
 	races := must.Get(laps.Read(sourcetest.Path(t, "ergast-laps"), archive))(t)
 	start := time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC) // of each race

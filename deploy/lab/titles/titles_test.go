@@ -14,9 +14,7 @@ import (
 
 // TestRecord is the bar of the odds: walk-forward, at three stages of every season.
 func TestRecord(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
-	}
+	must.Long(t, "takes ten seconds")
 	a, _ := must.Get2(f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{}))(t)
 	c := title.DefaultConfig()
 	slack := 0.
