@@ -75,9 +75,13 @@ func DefaultYears(a *almanac.Almanac) map[string]int {
 		if !e.Past || e.Derived {
 			continue
 		}
+		of := e.Name
+		if of == catalog.StandingsProgress {
+			of = catalog.Standings // has a row if the progress has one, and counts the championship once, not after each round
+		}
 		for _, y := range slices.Backward(a.Years) {
 			year := y.Year
-			data, err := renderers[e.Name](a, catalog.Variant{Endpoint: e.Name, Type: catalog.DriversType, Year: year})
+			data, err := renderers[of](a, catalog.Variant{Endpoint: of, Type: catalog.DriversType, Year: year})
 			if err != nil || reflect.ValueOf(data).Len() == 0 {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -300,6 +301,24 @@ func rowsOf[T any](t *testing.T, a *almanac.Almanac, v catalog.Variant) []T {
 func after2025(t *testing.T) *almanac.Almanac {
 	opened := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
 	return testseason.New(t, testseason.Config{Opened: opened, Until: testseason.Scheduled}).Almanac(opened.Add(time.Hour))
+}
+
+// TestDefaultYears: the default season of an endpoint that looks back is the latest season of which its document has a row.
+func TestDefaultYears(t *testing.T) {
+	for name, a := range map[string]*almanac.Almanac{"in winter": after2025(t), "in a season": testseason.New(t, testseason.Config{Weekend: testseason.Belgium, Until: testseason.Scheduled}).Almanac(testseason.Belgium.Qualified)} {
+		want := map[string]int{}
+		for _, e := range catalog.Endpoints {
+			for _, y := range slices.Backward(a.Years) {
+				v := catalog.Variant{Endpoint: e.Name, Type: catalog.DriversType, Year: y.Year}
+				if e.Past && !e.Derived && len(rowsOf[any](t, a, v)) > 0 {
+					want[string(e.Name)] = y.Year
+					break
+				}
+			}
+		}
+		maps.DeleteFunc(want, func(_ string, year int) bool { return year == a.Current })
+		must.Equal(t, name, want, render.DefaultYears(a))
+	}
 }
 
 // TestSprintGridOf2021 compares a sprint grid with the qualifying of Friday, which set it in 2021 and 2022.
