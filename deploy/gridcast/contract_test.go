@@ -70,7 +70,7 @@ func TestAtSpeedOne(t *testing.T) {
 // contract checks the real binary against the contract, in one process with the scheduler and as an edge of its own.
 // Both serve the versions of one demonstration, with the same keys.
 func contract(t *testing.T, whole demo) {
-	alone := demo{startServer(t, whole.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", statusOf(t, whole.process).RaceTime), whole.keys}
+	alone := demo{startServer(t, whole.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", statusOf(t, whole.url).RaceTime), whole.keys}
 	for name, d := range map[string]demo{"serve": whole, "edge": alone} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // so that the two wait for the window of a limit together

@@ -65,7 +65,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	if a := newClient(server.url, key).get(t, "/standings"); a.status != http.StatusOK || a.header.Get("X-RateLimit-Limit") != "600" {
 		t.Errorf("without Redis: got status %d and the limit %q, want 200 and 600", a.status, a.header.Get("X-RateLimit-Limit"))
 	}
-	golden.Sentence(t, "the limits without Redis, in /status", statusOf(t, server).LimitsFault)
+	golden.Sentence(t, "the limits without Redis, in /status", statusOf(t, server.url).LimitsFault)
 	exists := map[string]bool{}
 	for _, name := range metricName.FindAllString(metrics, -1) {
 		exists[name] = true

@@ -109,15 +109,16 @@ type edgeStatus struct {
 	RaceTime     string `json:"race_time"`
 }
 
-func statusOf(t testing.TB, edge *process) edgeStatus {
+// statusOf asks the server at an address.
+func statusOf(t testing.TB, url string) edgeStatus {
 	t.Helper()
-	return data[edgeStatus](t, newClient(edge.url, "").do(t, "GET", "/status", nil))
+	return data[edgeStatus](t, newClient(url, "").do(t, "GET", "/status", nil))
 }
 
-func servedVersion(t testing.TB, edge *process) int64 { return statusOf(t, edge).Version }
+func servedVersion(t testing.TB, edge *process) int64 { return statusOf(t, edge.url).Version }
 
 func storeProblem(t testing.TB, edge *process) bool {
-	return statusOf(t, edge).StoreProblem != ""
+	return statusOf(t, edge.url).StoreProblem != ""
 }
 
 // notBuilt is the sentence of log, readiness and status while a service cannot build.

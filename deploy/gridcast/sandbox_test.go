@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,12 +50,10 @@ func simulatedWidget(t *testing.T, p *process) {
 	b := browsertest.Open(t)
 	s := newSite(t, p.url)
 	for _, tier := range []string{"sandbox", "pro"} {
-		var created struct{ Key string }
-		must.Do(t, json.Unmarshal([]byte(gridcast(t, p.cmd.Dir, "keys", "create", "--name", tier, "--tier", tier, "--store", "dir:store", "--json")), &created))
-		client := newClient(p.url, created.Key)
+		client := newClient(p.url, newKey(t, p.cmd.Dir, "dir:store", tier))
 		p.await(t, func() bool { return client.do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK })
 		simulated := strconv.FormatBool(tier == "sandbox")
-		b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+		b.Do(chromedp.Navigate(s.URL + "/?key=" + client.key))
 		b.Await(`/^(counting|live|starting|none)$/.test(next().getAttribute("state"))`, "true")
 		for _, element := range []string{"next", "season", "live"} {
 			b.Await(`document.querySelector("gridcast-`+element+`").shadowRoot.querySelector("[role=status]").textContent.startsWith("Simulated, not a real race.")`, simulated)

@@ -225,26 +225,16 @@ func TestUpgradeAndWayBack(t *testing.T) {
 
 // version asks an edge for an answer, and for the number of its version.
 func (c *client) version(ctx context.Context) (int64, error) {
-	var body []byte
+	var a answer
 	for _, path := range []string{"/api/v1/calendar", "/status"} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
-		if err != nil {
-			return 0, err
-		}
-		request.Header.Set("X-API-Key", c.key)
-		response, err := c.http.Do(request)
-		if err != nil {
-			return 0, err
-		}
-		body, err = io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusOK {
-			return 0, fmt.Errorf("%s: %s %w", path, response.Status, err)
+		var err error
+		if a, err = c.ask(ctx, http.MethodGet, path, nil); err != nil || a.status != http.StatusOK {
+			return 0, fmt.Errorf("%s: %d %w", path, a.status, err)
 		}
 	}
-	found := regexp.MustCompile(`"version":(\d+)`).FindSubmatch(body)
+	found := regexp.MustCompile(`"version":(\d+)`).FindSubmatch(a.body)
 	if found == nil {
-		return 0, fmt.Errorf("no version in %s", body)
+		return 0, fmt.Errorf("no version in %s", a.body)
 	}
 	return strconv.ParseInt(string(found[1]), 10, 64)
 }
@@ -282,7 +272,7 @@ func makeGolden(t *testing.T) string {
 	at("2024-11-22T12:00:00Z", "build --sign key.key --model grid-frequency --archive "+archiveFile(t, facts))
 	command("store backup dir:backup --by anna")
 	command("archive import f1db release --from 2022 --to 2024 --yes", "--reason", "for the golden store")
-	key := printed[struct{ Key string }](t, dir, "keys", "create", "--name", "Golden", "--tier", "pro", "--store", store, "--sign-keys", "keys.key").Key
+	key := newKey(t, dir, store, "pro", "--sign-keys", "keys.key")
 	must.Do(t, os.WriteFile(filepath.Join(dir, "client-key"), []byte(key+"\n"), 0o600))
 	command("keys create --name Widget --tier trial --origin https://example.org --sign-keys keys.key")
 	command("keys create --name Developer --tier sandbox --sign-keys keys.key")

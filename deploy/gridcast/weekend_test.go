@@ -338,8 +338,8 @@ func TestVerifyToServed(t *testing.T) {
 // after the earlier result is published, because no operator verifies two results within a second.
 func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration {
 	t.Helper()
-	for before := int64(0); before != h.version(t, h.edges[0]); {
-		before = h.version(t, h.edges[0])
+	for before := int64(0); before != statusOf(t, h.edges[0].url).Version; {
+		before = statusOf(t, h.edges[0].url).Version
 		time.Sleep(2 * time.Second) // real processes: there is no clock to inject
 	}
 	form := h.form(t, session)
@@ -359,7 +359,7 @@ func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration 
 					over = true // after one more look
 				case <-time.After(2 * time.Millisecond):
 				}
-				versions[i] = append(versions[i], version{h.version(t, c), time.Since(began)})
+				versions[i] = append(versions[i], version{statusOf(t, c.url).Version, time.Since(began)})
 			}
 		})
 	}
@@ -380,11 +380,4 @@ func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration 
 		}
 	}
 	return last
-}
-
-// version is the served version, by the public status of an edge.
-func (h *house) version(t testing.TB, c *client) int64 {
-	return data[struct {
-		Version int64 `json:"version"`
-	}](t, c.do(t, "GET", "/status", nil)).Version
 }

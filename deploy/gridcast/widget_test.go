@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -110,11 +109,9 @@ func widgetElsewhere(t *testing.T, d demo) {
 	t.Parallel() // a browser waits as much as it works
 	b := browsertest.Open(t)
 	s := newSite(t, d.url)
-	var created struct{ Key string }
-	must.Do(t, json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
-		"--store", "dir:.var/demo", "--json")), &created))
+	key := newKey(t, d.cmd.Dir, "dir:.var/demo", "standard", "--origin", s.URL)
 	d.await(t, func() bool {
-		return newClient(d.url, created.Key).do(t, http.MethodGet, "/api/v1/drivers", nil).status != http.StatusUnauthorized
+		return newClient(d.url, key).do(t, http.MethodGet, "/api/v1/drivers", nil).status != http.StatusUnauthorized
 	})
 	const state = `next().getAttribute("state")`
 	// countdown waits until the text of the widget lies between the answers of the service before and after.
@@ -137,7 +134,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 		})
 	}
 
-	b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+	b.Do(chromedp.Navigate(s.URL + "/?key=" + key))
 	b.Await(state, "counting")
 	countdown(d.url)
 	b.Await(`document.querySelector("gridcast-season").getAttribute("state")`, "ready")
@@ -157,7 +154,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 	b.Evaluate(`skip()`)
 	b.Await(state, "limited")
 	b.Look("limited")
-	b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+	b.Do(chromedp.Navigate(s.URL + "/?key=" + key))
 	b.Await(state, "limited")
 	b.Await(`next().shadowRoot.querySelector("slot") !== null`, "true") // without data the text between the tags stays
 	s.fails.Store(0)
@@ -169,7 +166,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 	b.Await(`errors.some((e) => e.includes("<gridcast-next>") && e.includes("(401: ") && e.includes("gridcast keys create --origin " + location.origin))`, "true")
 	b.Look("bad-key")
 	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	b.Do(chromedp.Navigate(other + "/?key=" + created.Key))
+	b.Do(chromedp.Navigate(other + "/?key=" + key))
 	b.Await(state, "bad-key") // the key is bound to another origin
 	b.Await(`errors.some((e) => e.includes("(403: ") && e.includes(location.origin))`, "true")
 
@@ -204,9 +201,9 @@ func widgetElsewhere(t *testing.T, d demo) {
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", "2024-11-24T05:00:00Z", "--archive", seasons(t, 2024, 2024)) // freezes the pick
 		gridcast(t, dir, "live", "set", "2024022", "--lap", "3", "--order", "LEC,RUS", "--out", "GAS", "--yes", "--store", "dir:live", "--now", now)
 		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
-		must.Do(t, json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created))
+		key := newKey(t, dir, "dir:live", "pro") // without one an edge is not ready
 		s := newSite(t, startServer(t, dir, "edge", "--store", "dir:live", "--now", now).url)
-		b.Do(chromedp.Navigate(s.URL + "/?held&key=" + created.Key))
+		b.Do(chromedp.Navigate(s.URL + "/?held&key=" + key))
 		b.Await(state, "live")
 		b.Await(`text().includes("Las Vegas Grand Prix") && text().includes("Live")`, "true")
 		b.Await(`next().shadowRoot.querySelector("[part=pick]")?.textContent.startsWith("Pick: George Russell (")`, "true")
