@@ -438,7 +438,9 @@ func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 	}
 	w.verify(startOf(1).Add(raceTime), 1, first, "")
 	w.on(startOf(2).Add(-time.Hour), 2, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(startOf(2), "fog") })
-	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event { return []ledger.Event{s.Move(startOf(3), startOf(3).Add(time.Hour), "heat")} })
+	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(3), startOf(3).Add(time.Hour), "heat")}
+	})
 	must.Equal(t, "raced before the third, which was moved, has ended", []int{1}, raced(startOf(3).Add(raceTime)))
 	must.Equal(t, "raced after it", []int{1, 3}, raced(startOf(3).Add(raceTime+time.Hour)))
 	w.on(startOf(3).Add(raceTime+time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event {

@@ -125,7 +125,9 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 	w.verify(startOf(1).Add(over), 1, order{"ann", "bob", "cay", "dan"}, "")
 	must.Equal(t, "the first was entered by hand", []string{"result_overdue"}, w.missing(startOf(2).Add(over)))
 	w = newWorld(t, preseason, nil, nil)
-	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event { return []ledger.Event{s.Move(startOf(1), startOf(3), "storm")} })
+	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(1), startOf(3), "storm")}
+	})
 	last := almanac.Missing(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.AsOf(startOf(3)), startOf(3))[0]
 	must.Equal(t, "since the first, which was moved behind the second", startOf(3), last.Since)
 }
