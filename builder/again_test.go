@@ -19,7 +19,6 @@ import (
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
-	"gridcast/builder/stewards"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
@@ -42,15 +41,6 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		return func(at time.Time) {
 			session, _ := b.Ledger.Fold().Key(year, gp)
 			must.Get((almanac.Decider{Ledger: testseason.Fresh(t, b.Ledger), View: inUse.AsOf(at), Actor: "operator:test"}).Decide(t.Context(), session, decide))(t)
-		}
-	}
-	without := func(driver season.DriverID) func(*almanac.Round) ([]ledger.Event, error) {
-		return func(r *almanac.Round) ([]ledger.Event, error) {
-			rows, err := stewards.Ruling{Disqualified: []season.DriverID{driver}}.Apply(stewards.Session{Round: r})
-			if err != nil {
-				return nil, err
-			}
-			return r.Correct(rows, nil, "a plank")
 		}
 	}
 	use := func(a *season.Archive) func(time.Time) { return func(time.Time) { inUse = a } }
@@ -109,7 +99,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"all results are verified", day(2023, time.December, 10), func(time.Time) { b.Policy.AutoVerifyAfter = time.Hour }},
 		{"once more", day(2023, time.December, 10), nothing},
 		{"time passes", day(2024, time.January, 10), nothing},
-		{"a result of last season is corrected", day(2024, time.January, 11), decide(2023, "united-states", without("lando-norris"))},
+		{"a result of last season is corrected", day(2024, time.January, 11), decide(2023, "united-states", disqualified("lando-norris"))},
 		{"drivers are seen for the first time", day(2024, time.March, 4), nothing},
 		{"in the middle of a race", time.Date(2024, time.March, 9, 17, 30, 0, 0, time.UTC), nothing},
 		{"after it", time.Date(2024, time.March, 9, 22, 0, 0, 0, time.UTC), nothing},

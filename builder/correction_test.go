@@ -77,6 +77,17 @@ func decode[T any](t *testing.T, v *snapshots.Version, path string) T {
 
 var sameInstant = cmp.Comparer(func(a, b wire.Instant) bool { return time.Time(a).Equal(time.Time(b)) })
 
+// disqualified decides that drivers are out of a race.
+func disqualified(drivers ...season.DriverID) func(*almanac.Round) ([]ledger.Event, error) {
+	return func(r *almanac.Round) ([]ledger.Event, error) {
+		rows, err := stewards.Ruling{Disqualified: drivers}.Apply(stewards.Session{Round: r})
+		if err != nil {
+			return nil, err
+		}
+		return r.Correct(rows, nil, "fuel samples")
+	}
+}
+
 // Russell won in Austria, Verstappen had been picked from pole. Weeks later Russell is
 // disqualified, and after an appeal he is back.
 func TestCorrectionsWeeksLater(t *testing.T) {
@@ -100,15 +111,8 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	}
 
 	// Without the first four Verstappen, fifth on the road, has won: the pick was right.
-	out := []season.DriverID{"george-russell", "oscar-piastri", "carlos-sainz-jr", "lewis-hamilton"}
 	weeks := over.AddDate(0, 0, 24)
-	w.decide(weeks, func(r *almanac.Round) ([]ledger.Event, error) {
-		rows, err := stewards.Ruling{Disqualified: out}.Apply(stewards.Session{Round: r})
-		if err != nil {
-			return nil, err
-		}
-		return r.Correct(rows, nil, "fuel samples")
-	})
+	w.decide(weeks, disqualified("george-russell", "oscar-piastri", "carlos-sainz-jr", "lewis-hamilton"))
 	build(t, b, weeks)
 	corrected := w.shown()
 	w.wantShown("corrected", corrected, frozen, wire.Result{Winner: "VER", Podium: wire.Podium{P1: "VER", P2: "HUL", P3: "PER"}}, true)
@@ -223,13 +227,7 @@ func TestSprintCorrection(t *testing.T) {
 	must.Hold(t, differing(days) == 1, "nobody is told that the source has another sprint")
 
 	// The stewards rule on the race alone.
-	w.decide(days, func(r *almanac.Round) ([]ledger.Event, error) {
-		rows, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(stewards.Session{Round: r})
-		if err != nil {
-			return nil, err
-		}
-		return r.Correct(rows, nil, "fuel samples")
-	})
+	w.decide(days, disqualified("george-russell"))
 	build(t, w.builder(), days)
 	if _, ruled := seen(); ruled[0].Race[0].Driver != "PIA" || !cmp.Equal(ruled[0].Sprint, results[0].Sprint) {
 		t.Errorf("after the ruling the race was won by %s, the sprint is (-verified +got)\n%s", ruled[0].Race[0].Driver, cmp.Diff(results[0].Sprint, ruled[0].Sprint))
