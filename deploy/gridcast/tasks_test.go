@@ -106,6 +106,22 @@ func runTasks(t *testing.T, d demo) {
 	}
 	t.Run("settle", func(t *testing.T) {
 		golden.File(t, "../../schemas/docs/samples/settle.txt", shell(t, t.TempDir(), "settle.py", "python3"))
+		for picks, want := range map[string]string{ // before the first pick, and before its result
+			`[]`: "no pick is frozen yet\n",
+			`[{"session_key":2026001,"gp_name":"Australian Grand Prix","prediction":{}}]`: "Australian Grand Prix: open\n",
+		} {
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				data := "[]"
+				if r.URL.Path == "/api/v1/predictions" {
+					data = picks
+				}
+				_, _ = fmt.Fprintf(w, `{"ok":true,"data":%s}`, data)
+			}))
+			env = []string{"GRIDCAST_URL=" + service.URL}
+			must.Equal(t, "without a result", want, shell(t, t.TempDir(), "settle.py", "python3"))
+			service.Close()
+		}
+		env = nil
 	})
 	t.Run("database", func(t *testing.T) {
 		dir := t.TempDir()

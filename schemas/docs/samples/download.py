@@ -5,7 +5,7 @@ import base64, csv, hashlib, io, os, time, urllib.error, urllib.request, zipfile
 request = urllib.request.Request(os.environ["GRIDCAST_URL"] + "/api/v1/bulk")
 request.add_header("Authorization", "Bearer " + os.environ["GRIDCAST_KEY"])
 if os.path.exists("season.etag"):
-    request.add_header("If-None-Match", open("season.etag").read())
+    request.add_header("If-None-Match", open("season.etag").read().strip())
 until = time.time() + 3600
 while True:
     try:

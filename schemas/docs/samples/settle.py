@@ -11,6 +11,9 @@ def get(path):
 
 
 picks = get("/predictions")
+if not picks:
+    print("no pick is frozen yet")
+    sys.exit()
 year = picks[0]["session_key"] // 1000
 results = {result["session_key"]: result for result in get(f"/results?year={year}")}
 hits = settled = 0
@@ -30,5 +33,6 @@ for pick in picks:
 for change in get(f"/changes?year={year}"):
     if change["kind"] == "pick_voided":
         print(f"{change['gp_name']}: void, stakes return")
-rate = get(f"/accuracy?year={year}")["pre_race"]["winner_hit_rate_pct"]
-print(f"{hits} of {settled} picks won: {100 * hits / settled:.1f} %; /accuracy says {rate} %")
+if settled:
+    rate = get(f"/accuracy?year={year}")["pre_race"]["winner_hit_rate_pct"]
+    print(f"{hits} of {settled} picks won: {100 * hits / settled:.1f} %; /accuracy says {rate} %")
