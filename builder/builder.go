@@ -168,6 +168,9 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		}
 		in := inputs{From: derive.From{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, TitleRuns: b.TitleRuns}, Settings: rules.settings, Base: base}
 		in.Live, in.Unread = b.observe(ctx, facts.Archive.AsOf(r.At), in.Ledger)
+		if in.Ledger.Kind() == ledger.Simulated { // in fast time laps arrive while a build runs, and the ledger ends at r.At too
+			in.Live = in.Live.AsOf(r.At)
+		}
 		receipt, refused, err := b.publish(ctx, r, in)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("another builder published; building again on its version")

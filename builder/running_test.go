@@ -248,6 +248,13 @@ func TestCheckpoints(t *testing.T) {
 			r.drives(append(laps(r, 1, 30), laps(r, 40, 54)...)...)
 		}, "0 frozen; 25 frozen; 50 missed no complete line of lap 36 or 37 arrived within 180 seconds; 75 frozen; 90 pending"},
 		{"the laps arrive all at once", func(r *running) { r.sees(laps(r, 1, 40)...) }, "0 missed no complete line of lap 1 or 2 arrived within 180 seconds; 25 missed no complete line of lap 18 or 19 arrived within 180 seconds; 50 missed no complete line of lap 36 or 37 arrived within 180 seconds; 75 pending; 90 pending"},
+		{"laps 36 to 38 arrive while a build of lap 35 runs", func(r *running) {
+			r.drives(laps(r, 1, 35)...)
+			for _, o := range laps(r, 36, 38) {
+				must.Get2(r.Observed().Append(r.t.Context(), r.of(), o))(r.t)
+			}
+			build(r.t, r.Builder, ends(35).Add(10*time.Second))
+		}, "0 frozen; 25 frozen; 50 pending; 75 pending; 90 pending"},
 		{"lap 36 arrives after four minutes", func(r *running) {
 			r.drives(laps(r, 1, 35)...)
 			late := r.lap(36)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
@@ -50,6 +51,16 @@ func (t *Tape) UpTo(hash string) *Tape {
 		}
 	}
 	return nil
+}
+
+// AsOf returns the tape up to the last observation that was received at an instant or before.
+func (t *Tape) AsOf(at time.Time) *Tape {
+	for i := len(t.Observations) - 1; i >= 0; i-- {
+		if o := &t.Observations[i]; !o.Received.After(at) {
+			return t.UpTo(o.SHA256)
+		}
+	}
+	return &Tape{}
 }
 
 // Race reduces the tape, judged by the race that it belongs to. The drivers get the ids that current gives them.
