@@ -38,6 +38,8 @@ const (
 	// demoVerifiesAfter is how long the visitor has to verify the result, in real time, before it
 	// verifies itself.
 	demoVerifiesAfter = 10 * time.Minute
+	// demoSlowest and demoFastest bound the speed, so that no time of the demo is under a second or overflows.
+	demoSlowest, demoFastest = 0.1, 100_000
 	// demoSeasons is the number of earlier seasons with picks.
 	demoSeasons = 5
 	// demoRoundsAfter is the number of rounds that follow the weekend.
@@ -66,8 +68,13 @@ func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
 			return terminal.Usagef("--demo sets --%s itself; leave it out", name)
 		}
 	}
-	if c.DemoSpeed <= 0 || c.DemoSpeed > clock.MaxSpeed {
-		return terminal.Usagef("--demo-speed %v: must be above 0 and at most %v", c.DemoSpeed, float64(clock.MaxSpeed))
+	for _, flag := range []string{"store", "start-page", "operator-token-file"} {
+		if s.Given[flag] {
+			return terminal.Usagef("--demo sets --%s itself; leave it out", flag)
+		}
+	}
+	if !(c.DemoSpeed >= demoSlowest && c.DemoSpeed <= demoFastest) { // refuses NaN too
+		return terminal.Usagef("--demo-speed %v: must be at least %v and at most %v", c.DemoSpeed, demoSlowest, demoFastest)
 	}
 	if err := c.choosePorts(ctx, s); err != nil {
 		return err
