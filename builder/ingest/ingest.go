@@ -7,10 +7,12 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -184,7 +186,7 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 			held = append(held, c.ID)
 		}
 	}
-	return assemble.Proposal{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v", id, held)
+	return assemble.Proposal{}, fmt.Errorf("accept %s: no change of that ID waits; waiting: %s", id, cmp.Or(strings.Join(held, " "), "none"))
 }
 
 // logAccept appends the entry of an accepted proposal.

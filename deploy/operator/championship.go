@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,8 +133,8 @@ func (d AcceptDecision) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 	}
 	waits := view.Each(offers, func(offer almanac.Offer) string { return offer.String() })
-	return nil, fmt.Errorf("accept: the source's table of the %s of %d shows no decision about %s; it shows %d: %v",
-		almanac.ChampionshipName(is.Constructors), y.Year, is.Competitor, len(offers), waits)
+	return nil, fmt.Errorf("accept: the source's table of the %s of %d shows no decision about %s; it shows: %s",
+		almanac.ChampionshipName(is.Constructors), y.Year, is.Competitor, cmp.Or(strings.Join(waits, "; "), "none"))
 }
 
 // find returns the season and the competitor, whose name is the last value.

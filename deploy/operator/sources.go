@@ -55,7 +55,7 @@ func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 	if o.Ingest == nil {
 		return assemble.Proposal{}, errors.New("this process polls no sources")
 	}
-	waits := []string{}
+	var waits []string
 	for _, state := range o.Ingest.PollStates() {
 		for _, c := range state.Held {
 			if c.ID == d.ID {
@@ -64,7 +64,7 @@ func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 			waits = append(waits, c.ID)
 		}
 	}
-	return assemble.Proposal{}, fmt.Errorf("accept %s: no such change is held; held are %v (gridcast source check)", d.ID, waits)
+	return assemble.Proposal{}, fmt.Errorf("accept %s: no such change is held; held: %s (gridcast source check)", d.ID, cmp.Or(strings.Join(waits, " "), "none"))
 }
 
 func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -218,7 +218,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("alias %s %q: name two different identities", d.Kind, d.From)
 	case !slices.Contains(ids, d.To):
 		at, _ := slices.BinarySearch(ids, d.To)
-		return nil, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %v", d.From, d.Kind, d.To, ids[max(0, at-2):min(len(ids), at+2)])
+		return nil, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %s", d.From, d.Kind, d.To, strings.Join(ids[max(0, at-2):min(len(ids), at+2)], ", "))
 	}
 	effects, err := d.try(ctx, o, ids)
 	if err != nil {
