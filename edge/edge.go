@@ -333,7 +333,7 @@ func (e *Edge) listen() (api server, admin net.Listener, err error) {
 		// Idle connections end before a keep-alive of TCP would find a dead client, and each costs four system calls.
 		withoutKeepAlive := net.ListenConfig{KeepAlive: -1}
 		if listener, err = withoutKeepAlive.Listen(context.Background(), "tcp", e.cfg.Listen); err != nil {
-			return server{}, nil, fmt.Errorf("listen for the API: %w", err)
+			return server{}, nil, fmt.Errorf("listen for the API: %w; choose another address with --listen", err)
 		}
 	}
 	// Open the admin port first, so that a fault there accepts no connection of the API.

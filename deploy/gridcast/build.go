@@ -95,8 +95,8 @@ func printOutcome(s *terminal.Streams, o builder.Outcome) {
 type rebuildCmd struct {
 	flags.Builder
 	flags.Action
-	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
-	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
+	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090"`
+	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" type:"path"`
 	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`
 }
 

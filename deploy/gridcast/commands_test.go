@@ -62,6 +62,7 @@ func TestGrammarOfACommand(t *testing.T) {
 		_ = kong.Visit(node, func(n kong.Visitable, next kong.Next) error {
 			switch n := n.(type) {
 			case *kong.Flag:
+				must.Hold(t, n.Default == "" || n.PlaceHolder == "" || strings.Contains(n.Help, n.Default), "the help of --%s does not say its default, %q", n.Name, n.Default)
 				lines = append(lines, fmt.Sprint(n.Summary(), n.Envs, n.Help))
 			case *kong.Node:
 				lines = append(lines, n.FullPath()+n.Help)

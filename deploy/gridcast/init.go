@@ -33,7 +33,7 @@ type initCmd struct {
 	flags.Sources
 	flags.Webhooks
 	flags.Action
-	File    string `help:"The environment file to write." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
+	File    string `help:"The environment file to write." default:"gridcast.env" type:"path" env:"-"`
 	Client  string `name:"name" help:"The client of the first key." default:"first client" env:"-"`
 	KeyTier string `help:"The tier of the first key." default:"standard" env:"-"`
 	Force   bool   `help:"Replace an existing environment file." env:"-"`

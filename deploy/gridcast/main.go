@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -168,6 +169,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Description("A read-only JSON API over a motor-racing season."),
 		kong.DefaultEnvars("GRIDCAST"),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(readInstant)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(readWhole)),
+		kong.KindMapper(reflect.Int64, kong.MapperFunc(readWhole)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true}),
 		kong.Writers(stdout, stderr),
 		kong.Vars{"version": "gridcast " + version},
@@ -186,7 +190,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "gridcast: %v%s; try %s --help\n", err, hintFor(err, args[0]), helpFor(err))
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v%s; try %s --help\n", err, hintFor(err, args), helpFor(err))
 		return exitUsage
 	}
 	s := c.streams(command, args[0], stdout, stderr)
@@ -232,13 +236,13 @@ func (c *common) streams(command *kong.Context, name string, stdout, stderr io.W
 }
 
 // hintFor explains an error of the flag --tiers in a command, which people take for --tier.
-func hintFor(err error, command string) string {
+func hintFor(err error, args []string) string {
 	switch {
-	case !strings.HasPrefix(err.Error(), "--tiers: expected"):
+	case !strings.HasPrefix(err.Error(), "--tiers: "):
 		return ""
-	case command == "init":
+	case args[0] == "init":
 		return "; --key-tier TIER chooses the tier of the first key"
-	case command == "keys":
+	case args[0] == "keys":
 		return "; --tiers NAME=N sets the requests a minute of a tier, --tier TIER chooses the tier of the key"
 	}
 	return "; --tiers NAME=N sets the requests a minute of a tier"
@@ -254,6 +258,33 @@ func readInstant(ctx *kong.DecodeContext, target reflect.Value) error {
 		return fmt.Errorf("%q: must be an instant with its offset, such as 2026-11-22T04:00:00Z or 2026-11-22T05:00:00+01:00", text)
 	}
 	target.Set(reflect.ValueOf(at))
+	return nil
+}
+
+func readDuration(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q: must be a duration such as 90s, 2h or 1h30m", text)
+	}
+	target.SetInt(int64(d))
+	return nil
+}
+
+// readWhole reads a whole number in base 10. kong itself takes 010 for 8.
+func readWhole(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(text, 10, target.Type().Bits())
+	if err != nil {
+		return fmt.Errorf("%q: must be a whole number of at most %d", text, int64(1)<<(target.Type().Bits()-1)-1)
+	}
+	target.SetInt(n)
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (o *Operator) editKey(ctx context.Context, id string, entry auditlog.Intent
 // key works on for the grace.
 type RotateKey struct {
 	ID    string `arg:"" form:"key" help:"The key's id, from keys list."`
-	Grace Span   `default:"168h" unit:"d" help:"How long the old key still works." placeholder:"DURATION" env:"-"`
+	Grace Span   `default:"168h" unit:"d" help:"How long the old key still works." env:"-"`
 }
 
 func (d RotateKey) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -172,7 +172,7 @@ func (d RevokeKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // PruneKeys removes the keys that have been refused for longer than an age.
 type PruneKeys struct {
-	OlderThan Span `name:"older-than" form:"age" default:"365d" unit:"d" help:"Remove the keys that were revoked or expired longer ago than this." placeholder:"DURATION" env:"-"`
+	OlderThan Span `name:"older-than" form:"age" default:"365d" unit:"d" help:"Remove the keys that were revoked or expired longer ago than this." env:"-"`
 }
 
 func (d PruneKeys) look(ctx context.Context, o *Operator) (*Plan, error) {

@@ -165,7 +165,7 @@ func noVersion(err error, store blob.Store, version int64) error {
 
 // Prune removes old versions and the objects that no version needs, or else the whole sandbox.
 type Prune struct {
-	Keep    int  `default:"50" help:"The number of published versions to keep, besides versions that changed only /live." placeholder:"N" env:"-"`
+	Keep    int  `default:"50" help:"The number of published versions to keep, besides versions that changed only /live." env:"-"`
 	Sandbox bool `form:"-" help:"Remove the sandbox instead, after no scheduler has --sandbox any more. Its keys then get real data." env:"-"`
 }
 

@@ -111,7 +111,7 @@ func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id str
 // RotateWebhook gives a webhook another secret. Both secrets sign for the grace.
 type RotateWebhook struct {
 	ID    string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
-	Grace Span   `default:"24h" unit:"h" help:"How long the old secret also signs." placeholder:"DURATION" env:"-"`
+	Grace Span   `default:"24h" unit:"h" help:"How long the old secret also signs." env:"-"`
 }
 
 func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
