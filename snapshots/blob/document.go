@@ -167,7 +167,7 @@ func (d Document[T]) get(ctx context.Context, key string) (object Object, whole 
 	if object, err = d.Store.Get(ctx, key, cmp.Or(d.Limit, MaxDocument)); err != nil {
 		return object, false, err
 	}
-	_, damaged := d.decode(object.Data)
+	_, damaged := d.decode(object)
 	return object, damaged == nil, nil
 }
 
@@ -188,13 +188,19 @@ func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return content, Object{}, err
 	}
-	if content, err = d.decode(object.Data); err != nil {
+	if content, err = d.decode(object); err != nil {
 		return content, Object{}, fmt.Errorf("%s in %s %w: %w", d.Key, d.Store, ErrDamaged, err)
 	}
 	return content, object, nil
 }
 
-func (d Document[T]) decode(data []byte) (content T, err error) {
+// decode takes an object without bytes for damaged, as a full disk or an editor leaves it: no writer makes one. Decode
+// gets a blank in its place.
+func (d Document[T]) decode(object Object) (content T, err error) {
+	data := object.Data
+	if object.Tag != "" && len(data) == 0 {
+		data = []byte(" ")
+	}
 	if d.Decode != nil {
 		return d.Decode(data)
 	}

@@ -243,6 +243,11 @@ func TestDocumentHeals(t *testing.T) {
 	heal(true) // by the copy of the last change
 	holds(2)
 
+	s.Corrupt(d.Key, nil) // not a new document, and no reason to empty the copy
+	must.Fail(t, "an object without bytes", must.Err2(d.Load(t.Context())), blob.ErrDamaged)
+	heal(true)
+	holds(2)
+
 	s.Corrupt(d.Key, []byte(`{"n": 3}`)) // a program without copies
 	heal(false)
 	s.Corrupt(d.Key, []byte("["))
