@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +151,7 @@ func (s *Store) Vouch(ctx context.Context, l *ledger.Ledger) error {
 		return nil
 	}
 	first, err := s.Load(ctx)
-	if err == nil && first.SHA256 != opened.OpenedOn() {
+	if err != nil || first.SHA256 != opened.OpenedOn() { // also if nothing says which archive is in use, so that a person can
 		first, err = s.Get(ctx, opened.OpenedOn())
 	}
 	if errors.Is(err, blob.ErrNotFound) {
@@ -183,7 +184,7 @@ func (s *Store) Find(ctx context.Context, digits string) (Stored, error) {
 // List describes the archives of the store, the newest first.
 func (s *Store) List(ctx context.Context) ([]Listing, error) {
 	current, err := s.InUse(ctx)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+	if err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, errLost) && !errors.Is(err, blob.ErrDamaged) {
 		return nil, fmt.Errorf("list archives: %w", err)
 	}
 	listed, sizes := []Listing{}, map[string]int64{}
@@ -221,7 +222,7 @@ func (s *Store) Put(ctx context.Context, next Stored) error {
 	if err := s.Keep(ctx, next); err != nil {
 		return err
 	}
-	return s.swap(ctx, next, func(inUse) error { return nil })
+	return s.swap(ctx, s.anew(), next, func(inUse) error { return nil })
 }
 
 // Keep stores an archive without using it. It writes the parts that the last loaded archive does not have, then
@@ -271,7 +272,7 @@ func (s *Store) keepPart(ctx context.Context, p part, frame []byte) error {
 // Use replaces the archive in use, which must have the sum after, by one that Keep has stored. Otherwise the
 // error wraps ErrReplaced.
 func (s *Store) Use(ctx context.Context, next Stored, after string) error {
-	return s.swap(ctx, next, func(current inUse) error {
+	return s.swap(ctx, s.document(), next, func(current inUse) error {
 		if current.SHA256 != after {
 			return fmt.Errorf("%w: %.12s, not %.12s", ErrReplaced, current.SHA256, after)
 		}
@@ -281,8 +282,8 @@ func (s *Store) Use(ctx context.Context, next Stored, after string) error {
 
 // swap makes an archive that is stored the one in use, if may allows to replace the current one.
 // The next Load need not read it.
-func (s *Store) swap(ctx context.Context, next Stored, may func(current inUse) error) error {
-	_, err := s.document().Update(ctx, func(current *inUse) error {
+func (s *Store) swap(ctx context.Context, d blob.Document[inUse], next Stored, may func(current inUse) error) error {
+	_, err := d.Update(ctx, func(current *inUse) error {
 		if current.SHA256 == next.SHA256 {
 			return nil
 		}
@@ -305,12 +306,35 @@ func (s *Store) document() blob.Document[inUse] {
 	return blob.Document[inUse]{Store: s.store, Key: inUseKey}
 }
 
+// anew is the document for a write that replaces a damaged one, too.
+func (s *Store) anew() blob.Document[inUse] {
+	d := s.document()
+	d.Decode = func(data []byte) (current inUse, _ error) {
+		if blob.DecodeJSON(data, &current) != nil {
+			current = inUse{}
+		}
+		return current, nil
+	}
+	return d
+}
+
+// errLost means that the store does not say which of its archives is in use.
+var errLost = errors.New("it is missing, although the store has archives; gridcast archive list shows them, gridcast archive use SHA writes it again")
+
 // InUse returns the digest of the archive in use, without its facts. The error wraps blob.ErrNotFound if the store
-// has none.
+// has none. The embedded one alone counts as none, because a first start may have ended before it was in use.
 func (s *Store) InUse(ctx context.Context) (string, error) {
 	current, tag, err := s.document().Load(ctx)
 	if err == nil && tag == "" {
-		err = fmt.Errorf("%s in %s: %w", inUseKey, s.store, blob.ErrNotFound)
+		err = blob.ErrNotFound
+		first, _ := Embedded()
+		for info, listErr := range s.store.List(ctx, folder) {
+			if listErr != nil || info.Key != folder+first.SHA256 && !strings.HasPrefix(info.Key, partFolder) {
+				err = cmp.Or(listErr, errLost)
+				break
+			}
+		}
+		err = fmt.Errorf("%s in %s: %w", inUseKey, s.store, err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("load archive: %w", err)

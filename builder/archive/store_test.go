@@ -135,6 +135,30 @@ func TestDamagedParts(t *testing.T) {
 	}
 }
 
+// TestArchiveInUseIsLost loses the object that names the archive in use. Nobody takes the store for an empty one, and a person
+// can name the archive again.
+func TestArchiveInUseIsLost(t *testing.T) {
+	stored := packed(t, archive.Stored{}, func(*season.Facts) {})
+	for name, lose := range map[string]func(*memblob.Store){
+		"missing":       func(s *memblob.Store) { must.Do(t, s.Delete(t.Context(), "archive.json")) },
+		"without bytes": func(s *memblob.Store) { s.Corrupt("archive.json", nil) },
+		"damaged":       func(s *memblob.Store) { s.Corrupt("archive.json", []byte("{")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memblob.New()
+			s := archive.NewStore(store)
+			must.Do(t, s.Put(t.Context(), stored))
+			lose(store)
+			err := must.Err(archive.NewStore(store).InUse(t.Context()))
+			must.Require(t, err != nil && !errors.Is(err, blob.ErrNotFound), "in use: got %v, want that it is lost", err)
+			list := must.Get(s.List(t.Context()))(t)
+			must.Require(t, len(list) == 1 && !list[0].InUse, "list: got %+v", list)
+			must.Do(t, s.Put(t.Context(), stored))
+			must.Equal(t, "in use", stored.SHA256, must.Get(s.InUse(t.Context()))(t))
+		})
+	}
+}
+
 // TestCompare: a difference names seasons, rounds, lost results and colours, and says so in sentences.
 func TestCompare(t *testing.T) {
 	added := func(f *season.Facts) {
