@@ -152,7 +152,7 @@ func TestIdentity(t *testing.T) {
 			f.Circuits["monza-gp"] = season.Circuit{ID: "monza-gp", Name: f.Circuits[r.Circuit].Name, Locality: "Brianza", Country: "Italy"}
 			r.Circuit = "monza-gp"
 		}},
-		{"a circuit without a name", func(f *season.Facts, r *season.Round, _ *assemble.Document) { r.Circuit = "monza-gp" }},
+		{"a circuit without a name", func(_ *season.Facts, r *season.Round, _ *assemble.Document) { r.Circuit = "monza-gp" }},
 		{"an engine of a known team", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
 			f.Engines["ferrari-power"] = season.Engine{ID: "ferrari-power", Name: "Power"}
 			other := *r
