@@ -188,7 +188,7 @@ func Load(ctx context.Context, store blob.Store) ([]Hook, error) {
 func Find(hooks []Hook, id string) (*Hook, error) {
 	i := slices.IndexFunc(hooks, func(h Hook) bool { return h.ID == id })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: %q", ErrNoHook, id)
+		return nil, fmt.Errorf("%w %q; gridcast webhooks list shows them", ErrNoHook, id)
 	}
 	return &hooks[i], nil
 }
