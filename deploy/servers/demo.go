@@ -63,12 +63,7 @@ func DemoWeekend(a *season.Archive) (Weekend, error) {
 }
 
 func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
-	for _, name := range []string{"store", "new-store", "operator-token-file", "now", "race-clock"} {
-		if s.Given[name] {
-			return terminal.Usagef("--demo sets --%s itself; leave it out", name)
-		}
-	}
-	for _, flag := range []string{"store", "start-page", "operator-token-file"} {
+	for _, flag := range []string{"store", "new-store", "operator-token-file", "start-page", "now", "race-clock"} {
 		if s.Given[flag] {
 			return terminal.Usagef("--demo sets --%s itself; leave it out", flag)
 		}
