@@ -251,7 +251,7 @@ func TestIdentityMerged(t *testing.T) {
 	r.Entries = other.Entries
 	d.Facts.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Other", Country: "CHE"}
 	current := d.Facts
-	current.Aliases = map[season.TeamID]season.TeamID{"sauber-ag": "sauber-f1", "racing-bulls-2": "racing-bulls"}
+	current.Aliases = map[season.TeamID]season.TeamID{"sauber-ag": "sauber-f1", "kick-sauber": "sauber-f1", "racing-bulls-2": "racing-bulls"}
 	merged, err := assemble.Assemble(assemble.Input{
 		Current: current, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
 		Named: []assemble.Alias{{Kind: assemble.TeamAlias, From: "sauber-f1", To: "kick-sauber"}},
