@@ -149,6 +149,11 @@ func TestEnteredWithoutTimes(t *testing.T) {
 	rounds := almanac.Entered(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.Fold()).Seasons[0].Rounds
 	must.Equal(t, "the time of the second", time.Duration(0), rounds[0].Results[1].Time)
 	must.Equal(t, "the outcome of a driver without a place", season.NotClassified, rounds[0].Results[3].Outcome)
+	w.decide(1, ledger.Championship{Competitor: "ann", Points: -5})
+	for at, want := range map[time.Time]float64{startOf(3): 25, startOf(3).Add(3 * raceTime): 20} { // before the decision and after it
+		table := almanac.Entered(w.Stored.Archive.AsOf(at), w.Ledger.Fold()).Seasons[0].Rounds[0].DriverStandings
+		must.Equal(t, "points of the winner", want, table[0].Points)
+	}
 	must.Equal(t, "rows of the tables", []int{4, 4, 0}, []int{len(rounds[0].DriverStandings), len(rounds[1].DriverStandings), len(rounds[2].DriverStandings)})
 }
 
