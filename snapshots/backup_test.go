@@ -102,6 +102,7 @@ func TestFailingCalls(t *testing.T) {
 					case n == 0:
 						must.Do(t, err)
 						undisturbed, head, all = lastingBytes(t, to), ledger, calls.Load()
+						must.Equal(t, "head of the ledger", snapshots.Ledger{Seq: 3, Hash: snapshots.Digest([]byte(`"ledger"`))}, head)
 					case err == nil:
 						must.Equal(t, fmt.Sprintf("head of the ledger after call %d failed", n), head, ledger)
 						must.Equal(t, fmt.Sprintf("call %d failed, and there is no error", n), undisturbed, lastingBytes(t, to))

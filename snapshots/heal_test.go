@@ -43,9 +43,11 @@ func TestHeal(t *testing.T) {
 		return key
 	}
 	for name, damage := range map[string]func(s *memblob.Store){
-		"pointer":               func(s *memblob.Store) { flip(t, s, snapshots.PointerKey); s.Corrupt(snapshots.PointerKey, []byte("{")) },
-		"pointer of no number":  func(s *memblob.Store) { s.Corrupt(snapshots.PointerKey, []byte(`{"version":9223372036854775807}`)) },
-		"pointer far beyond":    func(s *memblob.Store) { s.Corrupt(snapshots.PointerKey, []byte(`{"version":9007199254740991,"manifest":"`+snapshots.Digest(nil)+`"}`)) },
+		"pointer":              func(s *memblob.Store) { flip(t, s, snapshots.PointerKey); s.Corrupt(snapshots.PointerKey, []byte("{")) },
+		"pointer of no number": func(s *memblob.Store) { s.Corrupt(snapshots.PointerKey, []byte(`{"version":9223372036854775807}`)) },
+		"pointer far beyond": func(s *memblob.Store) {
+			s.Corrupt(snapshots.PointerKey, []byte(`{"version":9007199254740991,"manifest":"`+snapshots.Digest(nil)+`"}`))
+		},
 		"huge pointer":          func(s *memblob.Store) { s.Corrupt(snapshots.PointerKey, make([]byte, blob.MaxDocument+1)) },
 		"manifest":              func(s *memblob.Store) { flip(t, s, snapshots.ManifestKey(2)) },
 		"every manifest":        func(s *memblob.Store) { flip(t, s, snapshots.ManifestKey(1)); flip(t, s, snapshots.ManifestKey(2)) },

@@ -212,10 +212,13 @@ func TestFailedCalls(t *testing.T) {
 	}
 	base := func(p *snapshots.Publisher) (any, error) {
 		b, err := p.LoadBase(ctx, nil)
+		if err == nil {
+			b, err = b.Heal(ctx, nil, nil)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return []any{b.Pointer.Version, b.Manifest.Entries}, nil
+		return []any{b.Pointer.Version, b.Manifest.Entries, b.Damage != nil, b.Repaired}, nil
 	}
 	for _, test := range []struct {
 		name    string
@@ -253,6 +256,11 @@ func TestFailedCalls(t *testing.T) {
 				err = errors.Join(err, failed)
 			}
 			return []any{r.Version, r.Base == nil}, err
+		}},
+		{"base of a high number that was reached", nil, func(p *snapshots.Publisher) (any, error) {
+			must.Get(s.Create(ctx, "versions/999999.json", nil))(t)
+			must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
+			return base(p)
 		}},
 		{"base of a high number", nil, func(p *snapshots.Publisher) (any, error) {
 			must.Get(s.Create(ctx, "versions/999999.json", nil))(t)

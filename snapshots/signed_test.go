@@ -215,7 +215,7 @@ func TestFresh(t *testing.T) {
 			s.Corrupt(snapshots.FreshKey, sign(lines...))
 			must.Fail(t, fmt.Sprintf("fresh.note of %q", lines), must.Err(snapshots.ReadFresh(t.Context(), s, key.Trust())), snapshots.ErrUnsigned)
 		}
-		for _, lines := range [][]string{{"version 3"}, {"version x", manifest, "ledger  0 "}, {"version 03", manifest, "ledger  0 "}} {
+		for _, lines := range [][]string{{"version 3"}, {"version 3", "manifest ", "ledger  0 "}, {"version x", manifest, "ledger  0 "}, {"version 03", manifest, "ledger  0 "}} {
 			must.Fail(t, fmt.Sprintf("note of %q", lines), must.Err2(snapshots.ReadNote(key.Trust(), sign(lines...))), snapshots.ErrUnsigned)
 		}
 		s.Corrupt(snapshots.FreshKey, first)

@@ -20,7 +20,8 @@ func (w *world) missing(at time.Time) (codes []string) {
 			code += "!"
 		}
 		later := l.Code == almanac.HourUnknown || l.Code == almanac.QualifyingMissed || l.Code == almanac.GridMissed // they end with the start
-		if l.Since.After(at) || later != l.Until.After(at) || later == l.Until.IsZero() || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Fix, "gridcast ") || strings.Contains(l.Text+l.Fix, "%!") {
+		if l.Since.After(at) || later != l.Until.After(at) || later == l.Until.IsZero() || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Fix, "gridcast ") || strings.Contains(l.Text+l.Fix, "%!") ||
+			l.Code == almanac.PickMissing && strings.Contains(l.Fix, "grid set") != at.Before(startOf(1)) {
 			w.t.Errorf("at %s: %+v", at, l)
 		}
 		codes = append(codes, code)

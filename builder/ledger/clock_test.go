@@ -131,6 +131,7 @@ func TestSecondClock(t *testing.T) {
 		"agrees":                        {second: now, event: freeze},
 		"a little behind":               {second: now.Add(-ledger.MaxAhead), event: freeze},
 		"far behind: ours is ahead":     {second: now.Add(-ledger.MaxAhead - 1), within: 1, event: freeze, want: ledger.ErrClock},
+		"a minute behind":               {second: now.Add(-time.Minute), event: freeze, want: ledger.ErrClock},
 		"far behind, for another event": {second: now.Add(-48 * time.Hour), event: keyEvent(2026009, 2026, "spain"), want: ledger.ErrClock},
 		"ahead, before the start":       {second: start.Add(-1), event: freeze},
 		"ahead, and the race is on":     {second: start, within: 1, event: freeze, want: ledger.ErrStarted},
