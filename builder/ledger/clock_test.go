@@ -185,6 +185,7 @@ func TestSteady(t *testing.T) {
 		{"at the start", 0, 0, 0},
 		{"an hour later", time.Hour, 0, 0},
 		{"a little ahead", time.Minute, ledger.MaxAhead, 0},
+		{"a nanosecond more", time.Hour, ledger.MaxAhead + 1, 0},
 		{"set two days ahead", time.Minute, 48 * time.Hour, 0},
 		{"still so", ledger.StepAccepted - time.Second, 48 * time.Hour, 0},
 		{"set back to almost right", time.Second, time.Second, 0},

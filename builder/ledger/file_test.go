@@ -167,4 +167,6 @@ func TestAssignKeysRunsOut(t *testing.T) {
 	if got, err := ledger.AssignKeys(l.Fold(), []season.Season{far}); err == nil {
 		t.Errorf("round 1000: got %v, want an error", got)
 	}
+	far.Rounds[0].Number = 999
+	must.Succeed(t, "round 999", must.Err(ledger.AssignKeys(l.Fold(), []season.Season{far})))
 }

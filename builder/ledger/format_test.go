@@ -161,7 +161,9 @@ func TestEventsAlone(t *testing.T) {
 	said := make(map[string]string)
 	try := func(kind, name, actor string, at time.Time, e ledger.Event) ledger.RoundRecord {
 		l := openWith(t, newStore(t))
-		said[kind+": "+name] = fmt.Sprint(appendBy(t, l, at, actor, e))
+		err := appendBy(t, l, at, actor, e)
+		said[kind+": "+name] = fmt.Sprint(err)
+		must.Hold(t, kind != "code" || err != nil || l.Fold().Recoded(e.Year, e.Driver) == e.To, "%s: the code is %q", name, l.Fold().Recoded(e.Year, e.Driver))
 		return session(t, l.Fold())
 	}
 	edit := func(change func(e *ledger.Event)) ledger.Event {

@@ -302,14 +302,6 @@ func TestAppendIsWhole(t *testing.T) {
 	must.Fail(t, "decideOn", must.Err(decideOn(t.Context(), l, start, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return nil, stop })), stop)
 }
 
-func TestOlderThanTheHeadIsRefused(t *testing.T) {
-	l := openWith(t, newStore(t))
-	must.Fail(t, "a second before the head", appendEvents(t.Context(), l, opened.Add(-time.Second), ledger.Freeze(monaco, pick, start, true)), ledger.ErrOlder)
-	if err := appendEvents(t.Context(), l, opened, ledger.Freeze(monaco, pick, start, true)); err != nil {
-		t.Errorf("at the instant of the head: got %v, want nil", err)
-	}
-}
-
 func TestDamageIsNamed(t *testing.T) {
 	for name, damage := range map[string]struct {
 		file int64
