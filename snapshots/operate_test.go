@@ -220,6 +220,10 @@ func TestFailedCalls(t *testing.T) {
 		}
 		return []any{b.Pointer.Version, b.Manifest.Entries, b.Damage != nil, b.Repaired}, nil
 	}
+	high := func(p *snapshots.Publisher) {
+		must.Get(s.Create(ctx, "versions/999999.json", nil))(t)
+		must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
+	}
 	for _, test := range []struct {
 		name    string
 		damaged []string
@@ -257,14 +261,9 @@ func TestFailedCalls(t *testing.T) {
 			}
 			return []any{r.Version, r.Base == nil}, err
 		}},
-		{"base of a high number that was reached", nil, func(p *snapshots.Publisher) (any, error) {
-			must.Get(s.Create(ctx, "versions/999999.json", nil))(t)
-			must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
-			return base(p)
-		}},
+		{"base of a high number that was reached", nil, func(p *snapshots.Publisher) (any, error) { high(p); return base(p) }},
 		{"base of a high number", nil, func(p *snapshots.Publisher) (any, error) {
-			must.Get(s.Create(ctx, "versions/999999.json", nil))(t)
-			must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
+			high(p)
 			movePointer(t, s, 1_000_000, func(at *snapshots.Pointer) { at.Version, at.Signed = 1_000_001, p.Signers != nil })
 			return base(p)
 		}},

@@ -179,7 +179,7 @@ func TestEventsAlone(t *testing.T) {
 		"on qualifying":              fullFreeze(ledger.OnQualifying),
 		"on form":                    fullFreeze(ledger.OnForm),
 		"without chances":            edit(func(e *ledger.Event) { e.Chances = nil }),
-		"rounded":                    edit(func(e *ledger.Event) { e.Chances[3].Win++; e.Chances[3].Podium -= 2 }),
+		"rounded":                    edit(func(e *ledger.Event) { e.Chances[3].Win += 4; e.Chances[3].Podium -= 4 }),
 		"on nothing known":           edit(func(e *ledger.Event) { e.Basis = "stars" }),
 		"on form, with the grid":     edit(func(e *ledger.Event) { e.Basis = ledger.OnForm }),
 		"on the grid, without it":    edit(func(e *ledger.Event) { e.GridKnown = false }),
@@ -217,6 +217,13 @@ func TestEventsAlone(t *testing.T) {
 		}),
 		"one who cannot start": edit(func(e *ledger.Event) {
 			e.Chances = append(whole(nil), ledger.Chance{Driver: "stroll", Positions: make([]int, 4), DNF: ledger.Certain})
+		}),
+		"a certain last": edit(func(e *ledger.Event) {
+			e.Chances = append(whole(func(c []ledger.Chance) {
+				for i := range c {
+					c[i].Positions[3] = 0
+				}
+			}), ledger.Chance{Driver: "stroll", Positions: []int{0, 0, 0, ledger.Certain}})
 		}),
 		"fewer points than none": edit(func(e *ledger.Event) { e.Chances = whole(func(c []ledger.Chance) { c[0].Points = -1 }) }),
 		"an empty list":          edit(func(e *ledger.Event) { e.Chances = []ledger.Chance{} }),
@@ -349,7 +356,9 @@ func TestImportedArchiveVouches(t *testing.T) {
 	l := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive))(t)
 	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
 	mustAppend(t, l, start.Add(time.Hour), (&ledger.RoundRecord{Key: monaco}).Verify(rows("leclerc"), start, ""))
+	earlier := l.Fold()
 	l.Vouch(&season.View{}) // the opening archive had no results
+	must.Hold(t, earlier.Vouches(2024, "bahrain", opened.Add(-1)), "a fold has changed")
 	for _, tt := range []struct {
 		name, actor string
 		event       ledger.Event
