@@ -136,6 +136,7 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 func TestEmptyArchiveLacksARace(t *testing.T) {
 	missing := almanac.Missing(&season.View{At: preseason}, new(ledger.Fold), preseason)
 	must.Hold(t, len(missing) == 1 && missing[0].Code == almanac.NoFutureRound && missing[0].Since.IsZero(), "an empty archive lacks %+v", missing)
+	must.Equal(t, "its next change", time.Time{}, almanac.Join(&season.View{At: preseason}, new(ledger.Fold)).NextChange(0))
 }
 
 func TestNextChange(t *testing.T) {

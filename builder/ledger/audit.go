@@ -84,10 +84,7 @@ func (r Findings) Err() error {
 	if r.Green() {
 		return nil
 	}
-	if more := len(r.Faults) - 1; more > 0 {
-		return fmt.Errorf("the ledger does not hold: %s (and %d more)", r.Faults[0], more)
-	}
-	return fmt.Errorf("the ledger does not hold: %s", r.Faults[0])
+	return fmt.Errorf("the ledger does not hold: %s (the first of %d faults)", r.Faults[0], len(r.Faults))
 }
 
 // Audit reads the whole ledger from store and checks it. It needs no other source, and does not assume that Append

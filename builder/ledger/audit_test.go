@@ -105,6 +105,7 @@ func TestAuditReports(t *testing.T) {
 		Faults: []ledger.Fault{},
 		Noted:  []ledger.Head{{Seq: 3, Hash: l.Files()[2].Hash}},
 	}
+	must.Equal(t, "with the hash of the first file", 0, len(audit(t, store, l.Files()[0].Hash).Faults))
 	got := audit(t, store, l.Files()[2].Hash)
 	must.Equal(t, "report", want, got)
 	if got, want := got.Picks[0].Margin(), 3*time.Hour; got != want {

@@ -168,5 +168,7 @@ func TestAssignKeysRunsOut(t *testing.T) {
 		t.Errorf("round 1000: got %v, want an error", got)
 	}
 	far.Rounds[0].Number = 999
-	must.Succeed(t, "round 999", must.Err(ledger.AssignKeys(l.Fold(), []season.Season{far})))
+	mustAppend(t, l, opened, keysEvent(must.Get(ledger.AssignKeys(l.Fold(), []season.Season{far}))(t)...))
+	far.Rounds[0].GrandPrix = "venus"
+	must.Fail(t, "another round 999", must.Err(ledger.AssignKeys(l.Fold(), []season.Season{far})))
 }
