@@ -208,8 +208,6 @@ func TestFresh(t *testing.T) {
 			{"fresh 3", manifest, until3339},
 			{"fresh x", manifest, until3339, keysLine},
 			{"fresh 3", manifest, "good-until soon", keysLine},
-			{"fresh 3", manifest, until3339, "k"},
-			{"fresh 03", manifest, until3339, keysLine},
 			{"fresh 3", manifest, until3339, keysLine, keysLine},
 		} {
 			s.Corrupt(snapshots.FreshKey, sign(lines...))

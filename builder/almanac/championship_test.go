@@ -208,9 +208,6 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 // TestNamesOfADecision: a change names the competitor, and has the identifier that stays.
 func TestNamesOfADecision(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "cay", "bob", "dan"})
-	w.Append(preseason, func(*ledger.Fold) ([]ledger.Event, error) {
-		return []ledger.Event{ledger.Freeze(2025001, ledger.Pick{P1: "cay", P2: "ann", P3: "bob", WinProbability: .5, Model: "m"}, startOf(1), false)}, nil
-	})
 	w.decide(1, ledger.Championship{Competitor: "ann", Excluded: true})
 	w.decide(1, ledger.Championship{Constructors: true, Competitor: "alpha", Excluded: true})
 	var got []string
@@ -219,10 +216,6 @@ func TestNamesOfADecision(t *testing.T) {
 		got = append(got, name+" "+id)
 	}
 	must.Equal(t, "competitors", []string{"Alpha alpha", "ann smith ann"}, got)
-	r := w.Round(startOf(4), 2025001)
-	for driver, want := range map[season.DriverID]int{"cay": 1, "ann": 2, "bob": 3, "dan": 0} {
-		must.Equal(t, "the place in the pick of "+string(driver), want, r.PickedFor(driver))
-	}
 }
 
 // A table that departs from the results offers a decision, if the results are the verified ones.

@@ -485,14 +485,13 @@ func TestInvariants(t *testing.T) {
 			guest(w, "giallo", 57)
 		}},
 	)
-	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	minutes := func(s *season.Session, n int) { s.Start = s.Start.Add(time.Duration(n) * time.Minute) }
 	for _, limit := range []struct {
 		gate             string
 		allowed, refused int // the last value on each side
 		set              func(w *small, n int)
 	}{
-		{"lap_times", 249, 250, func(w *small, n int) { w.round.Practice[0][5].Time = seconds(n) }}, // the median is 83 seconds
+		{"lap_times", 249, 250, func(w *small, n int) { w.round.Practice[0][5].Time = time.Duration(n) * time.Second }}, // the median is 83 seconds
 		{"lap_times", 66400, 66399, func(w *small, n int) { w.round.Practice[0][0].Time = time.Duration(n) * time.Millisecond }},
 		{"lap_times", 2, 3, func(w *small, n int) {
 			w.round.Practice[0] = w.round.Practice[0][:n]
