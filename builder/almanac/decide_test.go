@@ -147,10 +147,11 @@ func TestCorrectionAndSprint(t *testing.T) {
 		must.Equal(t, name+": the winner of the sprint", tt.want, events[0].Result.Sprint[0].Driver)
 	}
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
-	sprint := func(rows []season.Result) { w.edit(func(rounds []season.Round) { rounds[0].Sprint, rounds[0].SprintResults = true, rows }) }
+	sprint := func(rows []season.Result) {
+		w.edit(func(rounds []season.Round) { rounds[0].Sprint, rounds[0].SprintResults = true, rows })
+	}
 	sprint(order{"bob", "ann"}.results())
-	verified := w.Round(startOf(2), 2025001).VerifySource("")
-	w.on(startOf(2), 1, func(ledger.RoundRecord) []ledger.Event { return []ledger.Event{verified} })
+	w.Append(startOf(2), func(*ledger.Fold) ([]ledger.Event, error) { return w.Round(startOf(2), 2025001).Verify() })
 	for _, step := range []struct {
 		rows    []season.Result
 		differs bool

@@ -379,7 +379,6 @@ func TestInvariants(t *testing.T) {
 		{"", func(w *small) { w.round.Results = nil }},
 		{"", func(w *small) { w.round.FastestLaps[5].Time, w.round.FastestLaps[5].Lap = 0, 0 }},
 		{"fastest_lap", func(w *small) { w.round.FastestLaps[5].Time = 0 }},
-		{"fastest_lap", func(w *small) { w.round.FastestLaps[1].Time = 90 * time.Second }},
 		{"", func(w *small) { // the lap of a disqualified driver may be slower than the next
 			w.round.FastestLaps[5].Driver, w.round.FastestLaps[4].Driver, w.round.FastestLaps[4].Time = "eve", "fay", 90*time.Second
 			w.round.Results[5] = fay(season.Disqualified, 53)
@@ -400,8 +399,6 @@ func TestInvariants(t *testing.T) {
 		{"standings", func(w *small) {
 			w.facts.Seasons[1].Rounds[0].DriverStandings = []season.DriverStanding{{Driver: "ann", Position: 1, Points: 25}, {Driver: "gus", Position: 2}}
 		}},
-		{"standings", func(w *small) { w.round.DriverStandings = w.round.DriverStandings[:5] }},
-		{"standings", func(w *small) { w.round.TeamStandings = w.round.TeamStandings[:2] }},
 		{"", func(w *small) { // of the last two the first started from the pit lane
 			for i := range 2 {
 				w.round.Results[4+i] = season.Result{Driver: w.round.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6 * i, Laps: 45}

@@ -68,13 +68,7 @@ func TestRestore(t *testing.T) {
 			backup, stored, above, want int64
 			signers                     *notes.Signers
 		}{
-			{5, 7, 3, 8, nil},
-			{5, 3, 9, 10, nil},
-			{9, 3, 5, 10, nil},
-			{5, 3, most, most + 1, nil},
-			{5, most + 1, 3, 6, nil},
-			{5, 7, 3, most - keys.MaxChanges, signers},
-			{5, 3, most, most + 1, signers},
+			{5, 7, 3, 8, nil}, {5, 3, 9, 10, nil}, {9, 3, 5, 10, nil}, {5, 3, most, most + 1, nil}, {5, most + 1, 3, 6, nil}, {5, 7, 3, most - keys.MaxChanges, signers}, {5, 3, most, most + 1, signers},
 		} {
 			store := memblob.New()
 			list := keys.List{Serial: test.stored}
