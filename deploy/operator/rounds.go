@@ -193,13 +193,16 @@ func (d MoveRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return decision{
 		action: auditlog.MoveRound, key: d.Key,
 		title: "Move the %s", question: "Move the start of the %s to " + minute(d.Start) + "?",
-		warn:   func(r *almanac.Round, _ time.Time, p *Preview) { collide(r, d.Start, p) },
+		warn:   func(r *almanac.Round, _ time.Time, p *Preview) { warnOf(r, d.Start, p) },
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Move(d.Start, reason) },
 	}.plan(ctx, o)
 }
 
-// collide warns of the races that start less than a day from a start.
-func collide(r *almanac.Round, start time.Time, p *Preview) {
+// warnOf warns of a start in another year than the season's, and of the races that start less than a day from it.
+func warnOf(r *almanac.Round, start time.Time, p *Preview) {
+	if start.Year() != r.Year {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("The season is that of %d, and this start is in %d.", r.Year, start.Year()))
+	}
 	for _, other := range r.Season() {
 		if apart := other.Start.Sub(start).Abs(); other.Session != r.Session && !other.Off() && apart < 24*time.Hour {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("The %s starts at %s, %s from this start.", other.Facts.Name, minute(other.Start), apart))
@@ -223,7 +226,7 @@ func (d ReinstateRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return decision{
 		action: auditlog.ReinstateRound, key: d.Key,
 		title: "Reinstate the %s", question: "Put the %s back into the calendar?",
-		warn:   func(r *almanac.Round, _ time.Time, p *Preview) { collide(r, cmp.Or(d.Start, r.Start), p) },
+		warn:   func(r *almanac.Round, _ time.Time, p *Preview) { warnOf(r, cmp.Or(d.Start, r.Start), p) },
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Reinstate(d.Start, reason) },
 	}.plan(ctx, o)
 }
