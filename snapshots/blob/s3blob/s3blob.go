@@ -280,7 +280,7 @@ func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, er
 		options.StartAfter = s.name(after)
 	}
 	var page []blob.Info
-	err := s.retry(ctx, call{operation: "list", on: prefix}, func(ctx context.Context) error {
+	err := s.retry(ctx, call{operation: "list", on: cmp.Or(prefix, "all objects")}, func(ctx context.Context) error {
 		page = page[:0]
 		for object := range s.core.ListObjectsIter(ctx, s.config.Bucket, options) {
 			if object.Err != nil {
