@@ -118,7 +118,7 @@ func Load(ctx context.Context, store blob.Store) (Settings, error) {
 	return s, nil
 }
 
-// Heal replaces damaged settings by their copy in the store; see [blob.Document.Heal].
+// Heal replaces damaged or lost settings by their copy in the store; see [blob.Document.Heal].
 func Heal(ctx context.Context, store blob.Store) (bool, error) {
 	return document(store, false).Heal(ctx)
 }

@@ -67,7 +67,7 @@ func LoadPeople(ctx context.Context, store blob.Store) ([]Person, error) {
 	return p.Operators, nil
 }
 
-// HealPeople replaces a damaged list of operators by its copy in the store; see [blob.Document.Heal].
+// HealPeople replaces a damaged or lost list of operators by its copy in the store; see [blob.Document.Heal].
 func HealPeople(ctx context.Context, store blob.Store) (bool, error) {
 	return peopleOf(store).Heal(ctx)
 }

@@ -545,7 +545,7 @@ func (s *Service) heal(ctx context.Context) {
 	}{{"API keys", keys.Heal}, {"operators", operator.HealPeople}, {"settings", settings.Heal}, {"webhooks", webhook.Heal}, {"measurements", uptime.Heal}} {
 		switch healed, err := document.heal(ctx, s.builder.Store); {
 		case healed:
-			s.log.Warn("a damaged document was replaced by its copy", "what", document.what)
+			s.log.Warn("a damaged or lost document was replaced by its copy", "what", document.what)
 		case err != nil && ctx.Err() == nil:
 			s.log.Debug("document not compared with its copy", "what", document.what, "err", err) // its readers warn
 		}

@@ -667,7 +667,7 @@ func page(t *testing.T, rows []outcome) {
 is an answer wrong, and in none does a version fall. Of %d cells, %d need a person, and `+"`gridcast doctor`"+` names the command for each.
 The seconds count from the end of the fault until a change by an operator reaches the reader. The fault lasts two seconds.
 
-API keys, operators, settings and webhooks have a copy in `+"`copies/`"+` of the store, written before each change. A scheduler
+API keys, operators, settings and webhooks have a copy in `+"`copies/`"+` of the store. A scheduler
 puts the copy back within 30 seconds, and records a damaged line of the audit log in the next line. Only damage of the
 ledger or of an archive needs a person. The store has no second copy of them, because it would double the store; the nightly
 backup has one.

@@ -152,7 +152,7 @@ func document(store blob.Store) blob.Document[List] {
 	}
 }
 
-// Heal replaces a damaged list by its copy in the store; see [blob.Document.Heal].
+// Heal replaces a damaged or lost list by its copy in the store; see [blob.Document.Heal].
 func Heal(ctx context.Context, store blob.Store) (bool, error) { return document(store).Heal(ctx) }
 
 // Load reads the list and the tag of its object. A store without one yields an empty list and an empty tag.

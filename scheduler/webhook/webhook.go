@@ -193,7 +193,7 @@ func Find(hooks []Hook, id string) (*Hook, error) {
 	return &hooks[i], nil
 }
 
-// Heal replaces a damaged list of webhooks by its copy in the store; see [blob.Document.Heal].
+// Heal replaces a damaged or lost list of webhooks by its copy in the store; see [blob.Document.Heal].
 func Heal(ctx context.Context, store blob.Store) (bool, error) { return document(store).Heal(ctx) }
 
 // document returns the object of the store that holds the hooks.

@@ -218,14 +218,14 @@ func (r *Restoring) served(ctx context.Context) (pointer snapshots.Pointer, tag 
 }
 
 // missing lists the objects of the backup that the store needs. If its version is whole, it needs none of
-// another version.
+// another version. It never needs the copy of a document, which could put the backup's in the place of one that Own makes.
 func (r *Restoring) missing(ctx context.Context, whole bool, result *Restored) ([]string, error) {
 	var missing []string
 	for info, err := range r.Backup.List(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
-		if info.Key == snapshots.PointerKey || info.Key == infoKey || whole && snapshots.OfVersion(info.Key) {
+		if info.Key == snapshots.PointerKey || info.Key == infoKey || strings.HasPrefix(info.Key, blob.CopyOf("")) || whole && snapshots.OfVersion(info.Key) {
 			continue
 		}
 		write, err := r.mayWrite(ctx, info.Key, result)

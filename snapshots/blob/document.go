@@ -29,8 +29,9 @@ type Document[T any] struct {
 	// recognises its own write by them. A nil Encode stands for indented JSON.
 	Encode func(T) ([]byte, error)
 
-	// Copied makes Update write the new content to CopyOf(Key) first, so that Heal can put it back. Update heals a damaged
-	// object before its edit.
+	// Copied makes Update write the new content to CopyOf(Key) too, so that Heal can put it back: before an object that it
+	// replaces, and after the first one, so that a copy without an object means that the object was lost. Update heals a
+	// damaged or lost object before its edit.
 	Copied bool
 }
 
@@ -85,9 +86,11 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err 
 	backoff := retry.Rule{First: 20 * time.Millisecond, Longest: time.Second}
 	for attempt := 1; ; attempt++ {
 		current, object, err := d.read(ctx)
-		if err != nil && d.Copied {
-			_, _ = d.Heal(ctx) // the read shows whether it did
-			current, object, err = d.read(ctx)
+		if d.Copied && (err != nil || object.Tag == "") {
+			_, healErr := d.Heal(ctx) // the read shows whether it did
+			if current, object, err = d.read(ctx); err == nil && object.Tag == "" {
+				err = healErr // the object may be lost
+			}
 		}
 		if err != nil {
 			return none, err
@@ -114,13 +117,16 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err 
 			}
 			return content, err
 		}
-		if d.Copied { // before the object, because an older copy would bring a revoked key back
+		if d.Copied && object.Tag != "" { // before the object, because an older copy would bring a revoked key back
 			if err := d.copy(ctx, written); err != nil {
 				return none, err
 			}
 		}
 		switch _, err = d.Store.Swap(ctx, d.Key, object.Tag, written); {
 		case err == nil:
+			if d.Copied && object.Tag == "" {
+				_, _ = d.Heal(ctx) // makes the copy, as the next Heal would
+			}
 			return content, nil
 		case errors.Is(err, ErrConflict) && doubt == nil:
 			// Another process was first. Equal bytes would be its write, and edit must see them.
@@ -139,23 +145,26 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err 
 	}
 }
 
-// Heal replaces a damaged object by its copy, and reports whether it did. The copy of a whole object follows it. Without
-// an object, or without a copy that can be read, Heal does nothing: then a person decides.
+// Heal replaces a damaged or lost object by its copy, and reports whether it did. The copy of a whole object follows it.
+// Without a copy Heal does nothing. The error wraps ErrDamaged if an object is lost and its copy is damaged: then a
+// person decides.
 func (d Document[T]) Heal(ctx context.Context) (healed bool, err error) {
 	object, whole, err := d.get(ctx, d.Key)
+	lost := errors.Is(err, ErrNotFound)
 	switch {
-	case errors.Is(err, ErrNotFound):
-		return false, nil
-	case err != nil:
+	case err != nil && !lost:
 		return false, err
 	case whole:
 		return false, d.copy(ctx, object.Data)
 	}
 	kept, whole, err := d.get(ctx, CopyOf(d.Key))
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && !whole: // the check of the document reports it
+	case errors.Is(err, ErrNotFound), err == nil && !whole && !lost: // the check of the document reports it
 		return false, nil
-	case err != nil:
+	case err == nil && !whole:
+		err = fmt.Errorf("%s in %s is lost, and its copy %w", d.Key, d.Store, ErrDamaged)
+	}
+	if err != nil {
 		return false, err
 	}
 	_, err = Replace(ctx, d.Store, d.Key, object.Tag, kept.Data)

@@ -202,14 +202,10 @@ func TestUpdateWaitsForTheDisk(t *testing.T) {
 	must.Fail(t, "an earlier claim may not survive it", must.Err(blob.Claim(t.Context(), d.Store, "a/b", []byte("mine"))), blob.ErrUnsynced)
 }
 
-// TestDocumentHeals damages a document that has a copy, and its copy. Only an exact copy comes back.
+// TestDocumentHeals damages and deletes a document that has a copy, and its copy. Only an exact copy comes back.
 func TestDocumentHeals(t *testing.T) {
 	s := memblob.New()
 	d := blob.Document[map[string]int]{Store: s, Key: "keys/keys.json", Copied: true}
-	edit := func(n int) {
-		t.Helper()
-		must.Get(d.Update(t.Context(), func(m *map[string]int) error { *m = map[string]int{"n": n}; return nil }))(t)
-	}
 	heal := func(want bool) {
 		t.Helper()
 		healed, err := d.Heal(t.Context())
@@ -221,7 +217,6 @@ func TestDocumentHeals(t *testing.T) {
 		must.Require(t, err == nil && m["n"] == n, "got %v, %v; want %d", m, err, n)
 	}
 	heal(false) // there is no object
-	edit(1)
 	failing := func(key string, op faultblob.Op) blob.Document[map[string]int] {
 		u := d
 		u.Store = faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
@@ -232,11 +227,19 @@ func TestDocumentHeals(t *testing.T) {
 		})
 		return u
 	}
+	set := func(n int) func(*map[string]int) error {
+		return func(m *map[string]int) error { *m = map[string]int{"n": n}; return nil }
+	}
+	must.Fail(t, "a first object that cannot be written", must.Err(failing(d.Key, faultblob.Swap).Update(t.Context(), set(9))), errRefused)
+	heal(false) // the change that failed left no copy
+	must.Succeed(t, "a first object whose copy cannot be written", must.Err(failing(blob.CopyOf(d.Key), faultblob.Create).Update(t.Context(), set(1))))
+	holds(1)
+	heal(false) // but makes the copy
 	must.Fail(t, "an object that cannot be read", must.Err(failing(d.Key, faultblob.Get).Heal(t.Context())), errRefused)
 	stuck := failing(blob.CopyOf(d.Key), faultblob.Swap)
-	must.Fail(t, "a copy that cannot be written", must.Err(stuck.Update(t.Context(), func(m *map[string]int) error { (*m)["n"] = 7; return nil })), errRefused)
+	must.Fail(t, "a copy that cannot be written", must.Err(stuck.Update(t.Context(), set(7))), errRefused)
 	holds(1) // the copy comes first
-	edit(2)
+	must.Get(d.Update(t.Context(), set(2)))(t)
 	s.Corrupt(d.Key, []byte("{"))
 	must.Fail(t, "a copy that cannot be read", must.Err(failing(blob.CopyOf(d.Key), faultblob.Get).Heal(t.Context())), errRefused)
 	must.Fail(t, "an object that cannot be written", must.Err(failing(d.Key, faultblob.Swap).Heal(t.Context())), errRefused)
@@ -264,6 +267,25 @@ func TestDocumentHeals(t *testing.T) {
 	s.Corrupt(d.Key, []byte("["))
 	must.Get(d.Update(t.Context(), func(m *map[string]int) error { (*m)["n"]++; return nil }))(t)
 	holds(4) // a change heals first
+
+	lose := func() {
+		t.Helper()
+		must.Do(t, s.Delete(t.Context(), d.Key))
+	}
+	lose()
+	must.Get(d.Update(t.Context(), func(m *map[string]int) error { (*m)["n"]++; return nil }))(t)
+	holds(5) // a lost one, too
+	lose()
+	heal(true)
+	holds(5)
+	lose()
+	must.Fail(t, "a lost object whose copy cannot be read", must.Err(failing(blob.CopyOf(d.Key), faultblob.Get).Update(t.Context(), set(1))), errRefused)
+	s.Corrupt(blob.CopyOf(d.Key), []byte("["))
+	must.Fail(t, "a lost object whose copy is damaged", must.Err(d.Update(t.Context(), set(1))), blob.ErrDamaged)
+	edits := d
+	edits.Copied = false
+	must.Get(edits.Update(t.Context(), set(5)))(t)
+	holds(5)
 
 	s.Corrupt(d.Key, []byte("["))
 	s.Corrupt(blob.CopyOf(d.Key), []byte("["))

@@ -116,7 +116,7 @@ func Document(store blob.Store) blob.Document[Log] {
 	}}
 }
 
-// Heal replaces a damaged document by its copy; see [blob.Document.Heal].
+// Heal replaces a damaged or lost document by its copy; see [blob.Document.Heal].
 func Heal(ctx context.Context, store blob.Store) (bool, error) { return Document(store).Heal(ctx) }
 
 // Day returns the day of an instant, and makes it if there is none.
