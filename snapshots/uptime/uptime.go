@@ -141,7 +141,7 @@ func (l *Log) Add(target string, at time.Time, m Minute, age int64) {
 	}
 }
 
-func minuteOf(at time.Time) int { return at.UTC().Hour()*60 + at.Minute() }
+func minuteOf(at time.Time) int { return at.UTC().Hour()*60 + at.UTC().Minute() }
 
 // Merge adds the measurements that another log has of this day and the day before, counts, and removes the earliest days
 // beyond Days. To merge a log twice changes nothing, and so does the order of two logs. It ignores days to come, which a

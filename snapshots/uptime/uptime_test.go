@@ -80,7 +80,7 @@ func TestTwoSchedulersCountOnce(t *testing.T) {
 // TestDayOfATarget: every figure of a day follows from its minutes.
 func TestDayOfATarget(t *testing.T) {
 	var l uptime.Log
-	day := noon.Add(-12*time.Hour - 20*time.Second)
+	day := noon.Add(-12*time.Hour - 20*time.Second).In(time.FixedZone("a machine in India", 19800)) // half an hour beside UTC
 	minute := func(n int, m uptime.Minute) {
 		l.Add(uptime.Public, day.Add(time.Duration(n)*time.Minute), m, 3600)
 	}
