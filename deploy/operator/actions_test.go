@@ -211,6 +211,25 @@ func TestTokenAfterAGivenUpRequest(t *testing.T) {
 	must.Hold(t, ok && p.Name == "ben", "got %+v, %t; want ben", p, ok)
 }
 
+// slow is a store that answers no read, and says so after five seconds.
+type slow struct{ blob.Store }
+
+func (slow) Get(context.Context, string, int64) (blob.Object, error) {
+	time.Sleep(5 * time.Second)
+	return blob.Object{}, errors.New("no answer")
+}
+
+// TestTokensInAnOutage: the requests that wait while a store does not answer share one read.
+func TestTokensInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens, began := &operator.Tokens{Store: slow{}}, time.Now()
+		for range 3 {
+			tokens.Find(t.Context(), "token")
+		}
+		must.Equal(t, "the time of three requests", 5*time.Second, time.Since(began))
+	})
+}
+
 // An action that ends or replaces something asks a question, and fails if its target changed since the
 // preview.
 func TestActionsAskAndAreGuarded(t *testing.T) {

@@ -191,12 +191,12 @@ func (t *Tokens) Find(ctx context.Context, token string) (Person, bool) {
 func (t *Tokens) ByHash(ctx context.Context, sum string) (Person, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := time.Now(); now.Sub(t.read) >= peopleAge {
+	if time.Since(t.read) >= peopleAge {
 		// A browser that gives up its request must not end the read, which is for all requests of this second.
 		if list, err := LoadPeople(context.WithoutCancel(ctx), t.Store); err == nil {
 			t.list = list
 		}
-		t.read = now
+		t.read = time.Now() // after a slow read, which also counts for the requests that waited for it
 	}
 	// Comparing hashes leaks no timing, because a token has 128 random bits.
 	i := slices.IndexFunc(t.list, func(p Person) bool { return p.SHA256 == sum && p.Revoked.IsZero() })
