@@ -166,13 +166,20 @@ const maxURL = 500
 // CheckURL returns the fault of a receiver's address without
 // looking up its name; each dial checks the resolved address.
 func (s *Sender) CheckURL(address string) error {
-	refuse := func(why string) error { return fmt.Errorf("%w %q: %s", ErrForbidden, address, why) }
+	if fault := s.fault(address); fault != "" {
+		return fmt.Errorf("%w %q: %s", ErrForbidden, address, fault)
+	}
+	return nil
+}
+
+// fault is the text of CheckURL without the address, which may hold a token; empty: the address is allowed.
+func (s *Sender) fault(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxURL {
-		return refuse(fmt.Sprintf("must be a URL of at most %d bytes", maxURL))
+		return fmt.Sprintf("must be a URL of at most %d bytes", maxURL)
 	}
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return refuse("may hold only printable ASCII characters")
+		return "may hold only printable ASCII characters"
 	}
 	host := u.Hostname()
 	ip, ipErr := netip.ParseAddr(host)
@@ -184,21 +191,21 @@ func (s *Sender) CheckURL(address string) error {
 	number, portErr := strconv.ParseUint(port, 10, 16)
 	switch {
 	case u.Scheme != "https" && (!local || u.Scheme != "http"):
-		return refuse("must begin with https://")
+		return "must begin with https://"
 	case u.User != nil:
-		return refuse("must not hold a name or a password: the signature says who sends")
+		return "must not hold a name or a password: the signature says who sends"
 	case u.Fragment != "" || strings.HasSuffix(address, "#"):
-		return refuse("must not have a fragment")
+		return "must not have a fragment"
 	case host == "":
-		return refuse("names no host")
+		return "names no host"
 	case local && portErr == nil:
-		return nil
+		return ""
 	case portErr != nil || !allowedPort(uint16(number)):
-		return refuse("the port must be 443 or one from 1024 on")
+		return "the port must be 443 or one from 1024 on"
 	case ipErr == nil && outside.SafeAddr(ip) != nil:
-		return refuse("is not of the public internet")
+		return "is not of the public internet"
 	}
-	return nil
+	return ""
 }
 
 // derive derives a key from the master, for one purpose.
@@ -271,8 +278,8 @@ type answer struct {
 
 // send makes one attempt.
 func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answer {
-	if err := s.CheckURL(h.URL); err != nil {
-		return answer{outcome: Forbidden, detail: err.Error()}
+	if fault := s.fault(h.URL); fault != "" {
+		return answer{outcome: Forbidden, detail: ErrForbidden.Error() + ": " + fault}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {

@@ -338,6 +338,10 @@ func TestWhatReceiversAnswer(t *testing.T) {
 		must.Hide(t, "the detail of "+tt.name, a.Detail, "team")
 	}
 	must.Hold(t, len(other.got) == 0, "a redirect was followed, or a proxy of the environment asked")
+	loose := newSender(t, webhook.SenderOptions{InsecureLoopback: true})
+	a, err := webhook.Test(t.Context(), memblob.New(), newSender(t, webhook.SenderOptions{}), newHook(t, loose, "http://localhost/hook?team=1"))
+	must.Hold(t, err == nil && a.Outcome == webhook.Forbidden, "an address that is no longer allowed: got %+v, %v", a, err)
+	must.Equal(t, "its detail", "forbidden address: must begin with https://", a.Detail)
 	state, err := webhook.LoadDelivery(t.Context(), store, h)
 	must.Hold(t, err == nil && len(state.Attempts) == 7 && state.Told == 0 && state.Failures == 0,
 		"after tests the state is %+v, %v", state, err)
