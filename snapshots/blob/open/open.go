@@ -44,7 +44,7 @@ func Store(ctx context.Context, name string, access Access) (blob.Store, error) 
 		}
 	}
 	if !strings.HasPrefix(name, "s3://") {
-		return nil, fmt.Errorf("store %q: want dir:PATH or s3://bucket/prefix?endpoint=URL", name)
+		return nil, fmt.Errorf("store %q: want dir:PATH or s3://bucket/prefix?endpoint=URL", s3blob.Redacted(name))
 	}
 	config, err := s3blob.ParseURL(name)
 	if err != nil {

@@ -58,30 +58,38 @@ const (
 // It must hold no credentials. An unknown parameter is an error.
 func ParseURL(text string) (Config, error) {
 	u, err := url.Parse(text)
-	if err != nil {
-		return Config{}, fmt.Errorf("store %q: %w", text, err)
+	name := Redacted(text)
+	if err != nil || u.Scheme != "s3" || u.User != nil {
+		return Config{}, fmt.Errorf("store %q: want s3://bucket/prefix, without credentials", name)
 	}
 	c := Config{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
-	if u.Scheme != "s3" || u.User != nil {
-		return Config{}, fmt.Errorf("store %q: want s3://bucket/prefix, without credentials", u.Redacted())
-	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return Config{}, fmt.Errorf("store %q: %w", text, err)
+		return Config{}, fmt.Errorf("store %q: %w", name, err)
 	}
-	for name, value := range values {
+	for parameter, value := range values {
 		field, ok := map[string]*string{
 			"endpoint": &c.Endpoint, "region": &c.Region, "addressing": (*string)(&c.Addressing), "ca": &c.CA,
-		}[name]
+		}[parameter]
 		if !ok || len(value) != 1 {
-			return Config{}, fmt.Errorf("store %q: parameter %s unknown or repeated; known are endpoint, region, addressing and ca", text, name)
+			return Config{}, fmt.Errorf("store %q: parameter %s unknown or repeated; known are endpoint, region, addressing and ca", name, parameter)
 		}
 		*field = value[0]
 	}
 	if err := c.Validate(); err != nil {
-		return Config{}, fmt.Errorf("store %q: %w", text, err)
+		return Config{}, fmt.Errorf("store %q: %w", name, err)
 	}
 	return c, nil
+}
+
+// Redacted returns a URL for an error: without its parameters and its password, because people put credentials there.
+func Redacted(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "…"
+	}
+	u.RawQuery = ""
+	return u.Redacted()
 }
 
 // Validate reports every fault of the configuration.
@@ -114,11 +122,8 @@ func (c Config) server() (host string, secure bool, err error) {
 		return "s3.amazonaws.com", true, nil
 	}
 	u, err := url.Parse(c.Endpoint)
-	if err != nil {
-		return "", false, fmt.Errorf("endpoint %q: %w", c.Endpoint, err)
-	}
-	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
-		return "", false, fmt.Errorf("endpoint %q: want https://host[:port]", c.Endpoint)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+		return "", false, fmt.Errorf("endpoint %q: want https://host[:port]", Redacted(c.Endpoint))
 	}
 	return u.Host, u.Scheme == "https", nil
 }
