@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,6 +97,14 @@ func TestToken(t *testing.T) {
 	must.Hold(t, err == nil && again.Value() == made.Value(), "read again: %v, want the same token", err)
 	if info, err := os.Stat(f.OperatorTokenFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
+	}
+	for try := range 20 { // processes that start at once have one token
+		f := flags.Console{OperatorTokenFile: filepath.Join(t.TempDir(), strconv.Itoa(try))}
+		var starting sync.WaitGroup
+		for range 8 {
+			starting.Go(func() { must.Succeed(t, "one of eight starts", must.Err(f.Token())) })
+		}
+		starting.Wait()
 	}
 	must.Do(t, os.WriteFile(f.OperatorTokenFile, []byte("short\n"), 0o600))
 	if got, err := f.Token(); err == nil {

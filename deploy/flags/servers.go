@@ -151,7 +151,7 @@ type Console struct {
 func (f *Console) Token() (*Token, error) {
 	if _, err := os.Stat(f.OperatorTokenFile); errors.Is(err, fs.ErrNotExist) {
 		token := rand.Text()
-		if err := WriteSecret(f.OperatorTokenFile, token+"\n", os.Link); err != nil {
+		if err := WriteSecret(f.OperatorTokenFile, token+"\n", os.Link); err != nil && !errors.Is(err, fs.ErrExist) { // else another process was first
 			return nil, fmt.Errorf("make the operator's token: %w", err)
 		}
 	}
