@@ -47,10 +47,7 @@ func (c *Console) collectKeys(ctx context.Context, p *page) error {
 		return err
 	}
 	now := time.Now()
-	days := make([]usage.Day, usageDays)
-	for i := range days {
-		days[i] = usage.DayOf(now.AddDate(0, 0, i-usageDays+1))
-	}
+	days := usage.Days(now, usageDays)
 	used, err := c.Usage(ctx, days[0])
 	p.trouble(err, "The usage of keys cannot be read", "Check the storage. Edges go on counting.", "keys")
 	p.Keys.Until, p.Keys.Gaps = used.Until, used.Gaps

@@ -28,6 +28,14 @@ type Day string
 // DayOf returns the day of an instant.
 func DayOf(t time.Time) Day { return Day(t.UTC().Format(time.DateOnly)) }
 
+// Days returns the last n days up to that of an instant. A day of UTC has 24 hours, and one of a time zone may not.
+func Days(until time.Time, n int) (days []Day) {
+	for ago := n - 1; ago >= 0; ago-- {
+		days = append(days, DayOf(until.Add(-24*time.Hour*time.Duration(ago))))
+	}
+	return days
+}
+
 // Why is the reason of a Gap.
 type Why string
 

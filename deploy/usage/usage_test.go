@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "time/tzdata" // for a machine without time zones
 
 	"gridcast/deploy/must"
 	"gridcast/deploy/usage"
@@ -19,6 +20,12 @@ import (
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
+
+// TestDays: a month of a machine whose clocks went forward has each day of UTC once.
+func TestDays(t *testing.T) {
+	berlin := must.Get(time.LoadLocation("Europe/Berlin"))(t)
+	must.Equal(t, "the days", []usage.Day{"2026-03-27", "2026-03-28", "2026-03-29", "2026-03-30"}, usage.Days(time.Date(2026, 3, 31, 1, 30, 0, 0, berlin), 4))
+}
 
 var discard = slog.New(slog.DiscardHandler)
 
