@@ -23,7 +23,7 @@ const (
 	// The limit of wrong tokens from one address: more than any person mistypes, too few to guess a token.
 	maxFailures   = 10
 	failureWindow = time.Minute
-	// maxAddresses limits the counted addresses; above it the oldest are dropped.
+	// maxAddresses limits the counted addresses; above it the count begins anew.
 	maxAddresses = 1024
 )
 
