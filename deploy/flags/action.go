@@ -15,7 +15,7 @@ import (
 // Action is for commands that change something.
 type Action struct {
 	By     string `help:"Your name, for the record. Default: the user of this machine." placeholder:"NAME"`
-	Reason string `help:"Why, for the record. Readers see the reason of a decision about a round, a result or a championship, word for word." placeholder:"TEXT" env:"-"`
+	Reason string `help:"Why, for the record. Readers see the reason of a rollback, and of a decision about a round, a result or a championship, word for word." placeholder:"TEXT" env:"-"`
 	Yes    bool   `help:"Do not ask." env:"-"`
 }
 

@@ -99,7 +99,7 @@ func (o *Operator) builds(build builder.Request) func(context.Context, Request) 
 
 // Rollback publishes the content of an earlier version again and holds publishing.
 type Rollback struct {
-	reasoned
+	published
 
 	Version int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
 }
