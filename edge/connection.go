@@ -223,6 +223,7 @@ func (c *connection) Read(p []byte) (int, error) {
 // await waits for a request and returns its first byte. A first byte that does not come in time ends the connection without
 // an answer.
 func (c *connection) await(p []byte) (int, error) {
+	c.read, c.served, c.used = nil, 0, 0 // it waits without the bytes of the last request
 	c.idle.Store(c.reading.wanted.UnixNano())
 	if c.ending.Load() {
 		c.endIdle()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +66,37 @@ func idleMakeRoom(t *testing.T) {
 		got := c()
 		must.Hold(t, got == http.StatusOK, "%s: got %d, want 200", name, got)
 	}
+}
+
+// TestIdleConnectionsKeepNoRequest: a connection that waits after the largest request takes hardly more memory than one that
+// waits after a small one.
+func TestIdleConnectionsKeepNoRequest(t *testing.T) {
+	const connections, most = 200, 8 << 10
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.IdleTimeout = time.Hour })
+	held := func() int64 {
+		runtime.GC()
+		runtime.GC() // a pool keeps its buffers until the second collection
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	all := make([]*asker, connections)
+	ask := func(whole string) {
+		for i := range all {
+			if all[i] == nil {
+				all[i] = w.asker()
+			}
+			must.Get(io.WriteString(all[i], whole))(t)
+			r := must.Get(read(all[i].reader, "GET"))(t)
+			must.Require(t, r.StatusCode == http.StatusOK, "got %s", r.Status)
+		}
+	}
+	ask(request("GET", "/healthz"))
+	before := held()
+	ask(request("GET", "/healthz", "X: "+strings.Repeat("x", 7<<10), "Content-Length: 16000") + strings.Repeat("x", 16000))
+	each := int64(0)
+	kept := !must.Within(20*time.Second, func() bool { each = (held() - before) / connections; return each < most })
+	must.Hold(t, !kept, "an idle connection keeps %d bytes of its last request", each)
 }
 
 // TestRefusalAfterALargeAnswer sends a request that is refused behind one with a large answer, and goes on sending.
