@@ -100,7 +100,6 @@ type JobStatus struct {
 	LastEnd    time.Time // race time; zero: never
 	LastReason string    // Trigger.String of that run
 	LastError  string    // of the last run; empty: none
-	Attempt    int       // of the present run or of the coming retry; 0: neither
 
 	Runs     int64 // ended since the scheduler was made
 	Failures int64 // ended with an error

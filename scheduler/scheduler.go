@@ -243,7 +243,7 @@ func (s *Scheduler) begin(q *queue) error {
 		}
 	}
 	s.metrics.began(q.job.Name, caughtUp)
-	q.status.Running, q.status.Attempt, q.status.LastReason = true, t.Attempt, t.String()
+	q.status.Running, q.status.LastReason = true, t.String()
 	s.log.Debug("job begins", "job", q.job.Name, "reason", q.status.LastReason, "attempt", t.Attempt)
 	return nil
 }
@@ -283,13 +283,12 @@ func (s *Scheduler) record(q *queue, err error) []request {
 	st.Running, st.LastEnd = false, now
 	st.Runs++
 	if err == nil {
-		q.attempt, st.Attempt, st.LastError = 0, 0, ""
+		q.attempt, st.LastError = 0, ""
 		s.log.Debug("job done", "job", q.job.Name)
 		return waiting
 	}
 	t := q.present
 	q.failed, q.retryAt = t, now.Add(s.wait(t, now))
-	st.Attempt++
 	st.LastError = err.Error()
 	st.Failures++
 	s.log.Warn("job failed", "job", q.job.Name, "reason", st.LastReason, "attempt", t.Attempt, "retry_at", q.retryAt, "err", err)
