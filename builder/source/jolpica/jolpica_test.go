@@ -86,6 +86,23 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
+// TestNamesOfTwoSeasons: a payload is read alike each time, also if its seasons name a team differently.
+func TestNamesOfTwoSeasons(t *testing.T) {
+	api := sourcetest.Jolpica(t)
+	api.Rewrite(func(target, body string) string {
+		if strings.Contains(target, "/2023/") {
+			return strings.ReplaceAll(body, "Red Bull", "Old Bull")
+		}
+		return body
+	})
+	u := upstream(t, api)
+	payload := must.Get(u.Fetch(t.Context(), after2024, 2023, 2024, source.Known{}))(t)
+	for range 20 { // the seasons were in a map
+		d := must.Get(u.Read(payload.Packed))(t)
+		must.Require(t, d.Facts.Teams["red-bull"].Name == "Red Bull", "the team is %q, want its name in the later season", d.Facts.Teams["red-bull"].Name)
+	}
+}
+
 // TestOutages: an unusable answer of Jolpica has a kind of fault.
 func TestOutages(t *testing.T) {
 	const gateway = "<html><head><title>504 Gateway Time-out</title></head></html>"

@@ -115,8 +115,8 @@ func (r *reader) page(p page) error {
 
 // facts returns everything that can be read. The other parts are in r.unread.
 func (r *reader) facts() season.Facts {
-	for year, races := range r.races {
-		s := season.Season{Year: year}
+	for _, year := range slices.Sorted(maps.Keys(r.races)) { // the latest season names drivers and teams
+		races, s := r.races[year], season.Season{Year: year}
 		rounds := make(map[season.GrandPrixID][]text)
 		for _, number := range slices.Sorted(maps.Keys(races)) {
 			if gp, err := r.names.GrandPrix(string(races[number].RaceName), year); err == nil {
@@ -142,7 +142,6 @@ func (r *reader) facts() season.Facts {
 		s.Colours = media.Default().Colours[year]
 		r.out.Seasons = append(r.out.Seasons, s)
 	}
-	slices.SortFunc(r.out.Seasons, func(a, b season.Season) int { return cmp.Compare(a.Year, b.Year) })
 	slices.Sort(r.notes)
 	r.out.CheckThings(func(kind, id string, err error) {
 		r.out.Forget(kind, id)
