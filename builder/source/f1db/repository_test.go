@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,14 +152,20 @@ var oneRace = map[string]string{
 	"f1db-main/src/data/engine-manufacturers/mercedes.yml": "id: mercedes\nname: Mercedes\n",
 }
 
+// branch returns files as an archive that names no commit.
+func branch(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var entries []entry
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		entries = append(entries, entry{name: name, content: files[name]})
+	}
+	return tarball(t, entries...)
+}
+
 // factsOf reads files: the winner's time in milliseconds, the start, the notes and the parts that cannot be read.
 func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, []season.Unread) {
 	t.Helper()
-	var entries []entry
-	for name, content := range files {
-		entries = append(entries, entry{name: name, content: content})
-	}
-	tree := must.Get(f1db.ReadTree(bytes.NewReader(tarball(t, entries...)), 2025, 2027))(t)
+	tree := must.Get(f1db.ReadTree(bytes.NewReader(branch(t, files)), 2025, 2027))(t)
 	d := must.Get(tree.Document(media.Media{}))(t)
 	r := d.Facts.Seasons[0].Rounds[0]
 	if len(r.Results) == 0 {
@@ -221,6 +229,29 @@ func TestRepositoryFiles(t *testing.T) {
 		})
 	}
 	golden.Inputs(t, "testdata/races.txt", said)
+}
+
+// TestBranchWithoutCommit: each state of a branch has a revision of its own, also if the archive of the host names no commit.
+// Ingest judges no document twice whose revision it has judged.
+func TestBranchWithoutCommit(t *testing.T) {
+	files := maps.Clone(oneRace)
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/gzip")
+		_, _ = w.Write(branch(t, files))
+	}))
+	defer host.Close()
+	upstream := must.Get(f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default()))(t)
+	seen := make(map[string]bool)
+	for i, laps := range []string{"laps: 58", "laps: 57"} {
+		files[raceFile] = strings.Replace(oneRace[raceFile], "laps: 58", laps, 1)
+		now := time.Date(2026, 6, 5, 12+i, 0, 0, 0, time.UTC)
+		payload := must.Get(upstream.Fetch(t.Context(), now, 2025, 2027, source.Known{}))(t)
+		document := must.Get(upstream.Read(payload.Packed))(t)
+		if payload.Revision == "" || document.Revision != payload.Revision || seen[payload.Revision] {
+			t.Errorf("%s: revision %q, read as %q; want one name that no other state has", laps, payload.Revision, document.Revision)
+		}
+		seen[payload.Revision] = true
+	}
 }
 
 // TestLatestRelease fetches a release by path and by URL. An unchanged release is recognised by the

@@ -2,6 +2,7 @@ package f1db
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -68,7 +69,7 @@ func (r *repository) Fetch(ctx context.Context, now time.Time, from, to int, kno
 	if err != nil {
 		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
 	}
-	return source.NewPayload(packed, tree.Commit, answer.Validators, known), nil
+	return source.NewPayload(packed, revisionOf(tree, packed), answer.Validators, known), nil
 }
 
 func (r *repository) Read(packed []byte) (source.Document, error) {
@@ -76,8 +77,13 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 	if err != nil {
 		return source.Document{}, err
 	}
-	return tree.Document(r.media)
+	d, err := tree.Document(r.media)
+	d.Revision = revisionOf(tree, packed)
+	return d, err
 }
+
+// revisionOf names a packed tree, also one of an archive that names no commit.
+func revisionOf(t *Tree, packed []byte) string { return cmp.Or(t.Commit, source.RevisionOf(packed)) }
 
 // Document reads the tree as the document of the repository. It adds colours and portraits to the facts.
 func (t *Tree) Document(add media.Media) (source.Document, error) {
