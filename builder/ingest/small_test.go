@@ -156,6 +156,19 @@ func TestSmallFaults(t *testing.T) {
 	}
 }
 
+// TestSmallClock: a source that was polled by a clock days ahead is polled again once that clock is right. A scheduler waits for
+// another whose clock is up to a minute ahead.
+func TestSmallClock(t *testing.T) {
+	for ahead, polls := range map[time.Duration]int{5 * 24 * time.Hour: 1, time.Minute + 1: 1, time.Minute: 0} {
+		s := newSmall(t)
+		s.poll(t, opening.Add(ahead))
+		polled := s.poll(t, opening).Polled
+		must.Hold(t, len(polled) == polls, "after a poll by a clock %s ahead: polled %v, want %d", ahead, polled, polls)
+		next := s.poll(t, opening.Add(2*time.Minute)).Polled
+		must.Hold(t, len(next) == 1, "after a poll by a clock %s ahead: polled %v with the next poll", ahead, next)
+	}
+}
+
 func (s *small) inUse(t *testing.T) string {
 	t.Helper()
 	stored := must.Get(archive.NewStore(s.store).Load(t.Context()))(t)
