@@ -16,6 +16,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/snapshots/blob"
@@ -291,22 +292,30 @@ type trial struct {
 // Trial assembles the archive that would follow from a manual entry and the last documents. It
 // changes nothing.
 func (g *Ingest) Trial(ctx context.Context, now time.Time, e ManualEntry) (assemble.Output, error) {
-	return g.try(ctx, now, func(inUse *season.Facts, t *trial) {
+	return g.try(ctx, now, func(inUse *season.Facts, t *trial) error {
 		g.manual.setBefore(&e, inUse)
 		t.manual = g.manual.With(e)
+		return nil
 	})
 }
 
 // TrialAlias assembles the archive that would follow if one driver were renamed to another. It
 // changes nothing.
 func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.DriverID) (assemble.Output, error) {
-	return g.try(ctx, now, func(_ *season.Facts, t *trial) { t.aliases = with(t.aliases, from, to) })
+	return g.try(ctx, now, func(_ *season.Facts, t *trial) error {
+		renamed, err := g.Ledger.Fold().Trial(now, []ledger.Event{ledger.Rename(from, to)})
+		t.aliases = renamed.Aliases()
+		return err
+	})
 }
 
 // TrialAccept assembles the archive that would follow if a person accepted a held proposal. It changes
 // nothing.
 func (g *Ingest) TrialAccept(ctx context.Context, now time.Time, id string) (assemble.Output, error) {
-	return g.try(ctx, now, func(_ *season.Facts, t *trial) { t.accepted = with(t.accepted, id, true) })
+	return g.try(ctx, now, func(_ *season.Facts, t *trial) error {
+		t.accepted = with(t.accepted, id, true)
+		return nil
+	})
 }
 
 // with returns a copy of a map, which may be nil, with one more entry.
@@ -318,7 +327,7 @@ func with[K comparable, V any](m map[K]V, key K, value V) map[K]V {
 }
 
 // try assembles the archive after a change of the input from people.
-func (g *Ingest) try(ctx context.Context, now time.Time, change func(inUse *season.Facts, t *trial)) (assemble.Output, error) {
+func (g *Ingest) try(ctx context.Context, now time.Time, change func(inUse *season.Facts, t *trial) error) (assemble.Output, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.refresh(ctx); err != nil {
@@ -333,7 +342,9 @@ func (g *Ingest) try(ctx context.Context, now time.Time, change func(inUse *seas
 		return assemble.Output{}, err
 	}
 	inUse, t := current.Archive.Facts(), trial{manual: g.manual, aliases: g.Ledger.Fold().Aliases(), accepted: g.log.accepted}
-	change(&inUse, &t)
+	if err := change(&inUse, &t); err != nil {
+		return assemble.Output{}, err
+	}
 	faults := make(map[string]error)
 	return g.assemble(now, inUse, g.lastDocuments(ctx, states, faults), t, faults)
 }

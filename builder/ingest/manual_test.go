@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/stewards"
@@ -131,6 +132,25 @@ func TestPlanCalendar(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTrialOfAChain: the trial of an alias takes the earlier names of its driver along.
+func TestTrialOfAChain(t *testing.T) {
+	s := newSmall(t)
+	s.now = smallStart("alps").Add(4 * time.Hour)
+	s.commit(result("alps"))
+	s.next(t)
+	rename := func(*ledger.Fold) ([]ledger.Event, error) {
+		return []ledger.Event{ledger.Rename("carl-coda", "carlo-coda")}, nil
+	}
+	must.Get(must.Get(s.Ledger.Refresh(t.Context()))(t).Append(t.Context(), s.now, "operator:anna", rename))(t)
+	must.Get(s.Apply(t.Context(), s.now))(t)
+	for range 100 { // the names are in a map
+		out := must.Get(s.TrialAlias(t.Context(), s.now, "carlo-coda", "dora-dorn"))(t)
+		r, _ := out.Facts.Round(2030, "alps")
+		must.Require(t, r.Results[2].Driver == "dora-dorn" && len(out.Held) == 0, "third is %s, and held are %+v", r.Results[2].Driver, out.Held)
+	}
+	must.Fail(t, "an alias that stands", must.Err(s.TrialAlias(t.Context(), s.now, "carl-coda", "carlo-coda")), ledger.ErrUnchanged)
 }
 
 // TestDriversEntry: a list of drivers becomes the entries, the qualifying or the grid of a round; without

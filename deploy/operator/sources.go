@@ -252,9 +252,6 @@ func (d MergeIdentities) try(ctx context.Context, o *Operator, ids []string) (ef
 	var out assemble.Output
 	if d.Kind == assemble.DriverAlias {
 		from, to := season.DriverID(d.From), season.DriverID(d.To)
-		if _, err := o.Ledger.Fold().Trial(now, []ledger.Event{ledger.Rename(from, to)}); err != nil {
-			return nil, err
-		}
 		out, err = o.Ingest.TrialAlias(ctx, now, from, to)
 		effects = append(effects, "Picks, results and standings of both belong to one driver, also in past seasons.")
 	} else {
