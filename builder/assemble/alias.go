@@ -60,28 +60,36 @@ func (a Alias) apply(f *season.Facts) {
 
 // aliasSheets returns the sheets of a document with the identifiers that its facts have after all aliases and renames.
 func (a *assembly) aliasSheets(d *Document) []season.Sheet {
-	drivers, names := maps.Clone(a.Aliases), make(map[Alias]string) // by an alias without its target
-	if drivers == nil {
-		drivers = make(map[season.DriverID]season.DriverID)
-	}
-	for _, r := range a.out.Renames {
-		drivers[r.From] = r.To
-	}
+	var named []Alias
 	if !kinds[d.Kind].archiveNames {
-		for _, alias := range a.Named {
-			names[Alias{Kind: alias.Kind, From: alias.From}] = alias.To
-		}
+		named = a.Named
 	}
 	sheets := slices.Clone(d.Sheets)
 	for i := range sheets {
 		s := &sheets[i]
-		s.GrandPrix = season.GrandPrixID(cmp.Or(names[Alias{Kind: RoundAlias, From: string(s.GrandPrix)}], string(s.GrandPrix)))
 		s.Rows = slices.Clone(s.Rows)
+		for _, alias := range named { // one after the other, as in the facts
+			_, kept := d.Facts.Round(s.Year, s.GrandPrix)
+			if alias.Kind == RoundAlias && string(s.GrandPrix) == alias.From && !kept {
+				s.GrandPrix = season.GrandPrixID(alias.To)
+			}
+			for j := range s.Rows {
+				switch row := &s.Rows[j]; {
+				case alias.Kind == TeamAlias && string(row.Team) == alias.From:
+					row.Team = season.TeamID(alias.To)
+				case alias.Kind == EngineAlias && string(row.Engine) == alias.From:
+					row.Engine = season.EngineID(alias.To)
+				}
+			}
+		}
 		for j := range s.Rows {
 			row := &s.Rows[j]
-			row.Driver = cmp.Or(drivers[row.Driver], row.Driver)
-			row.Team = season.TeamID(cmp.Or(names[Alias{Kind: TeamAlias, From: string(row.Team)}], string(row.Team)))
-			row.Engine = season.EngineID(cmp.Or(names[Alias{Kind: EngineAlias, From: string(row.Engine)}], string(row.Engine)))
+			row.Driver = cmp.Or(a.Aliases[row.Driver], row.Driver)
+			for _, r := range a.out.Renames {
+				if row.Driver == r.From {
+					row.Driver = r.To
+				}
+			}
 		}
 	}
 	return sheets
