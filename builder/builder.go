@@ -163,6 +163,11 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	// raced says that another builder published after this build began.
 	raced := !base.Pointer.At.Before(began)
 	for range maxRebases {
+		if base.Manifest.Archive != facts.SHA256 { // the builder of base may have read a later archive
+			if facts, err = b.Facts(ctx); err != nil {
+				return Outcome{Events: events}, fmt.Errorf("build: %w", err)
+			}
+		}
 		if raced && base.Manifest.BuiltAt.After(r.At) { // no version may be of an earlier instant than its base
 			r.At = base.Manifest.BuiltAt
 		}
@@ -221,7 +226,8 @@ const healEvery = 24 * time.Hour
 // and the damage that it or the loading of base found.
 func (b *Builder) heal(ctx context.Context, base *snapshots.Base, r Request) (*snapshots.Base, []string, error) {
 	now := time.Now()
-	since := min(now.Sub(time.Unix(0, cmp.Or(b.healed.Swap(now.UnixNano()), now.Add(-time.Hour).UnixNano()))), healEvery)
+	last := b.healed.Swap(now.UnixNano())
+	since := min(now.Sub(time.Unix(0, cmp.Or(last, now.Add(-time.Hour).UnixNano()))), healEvery)
 	chosen := func(key string) bool {
 		sum := fnv.New64a()
 		_, _ = sum.Write([]byte(key))
@@ -235,6 +241,7 @@ func (b *Builder) heal(ctx context.Context, base *snapshots.Base, r Request) (*s
 	healed, err := base.Heal(ctx, chosen, progress)
 	if err != nil && !r.Repair {
 		b.Log.Error("files of the version cannot be read back; the next build tries again", "err", err)
+		b.healed.Store(last)
 		healed, err = base, nil
 	}
 	if err != nil {

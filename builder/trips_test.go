@@ -3,12 +3,15 @@ package builder_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/must"
 	"gridcast/snapshots"
@@ -86,6 +89,80 @@ func TestFreezeOnADamagedBase(t *testing.T) {
 		if !silent && (outcome.Version != 2 || len(outcome.Damage) != 1) {
 			t.Errorf("damaged pointer: got version %d and damage %q, want version 2 on the pointer written again", outcome.Version, outcome.Damage)
 		}
+	}
+}
+
+// TestHealAgain: files whose turn of being read back came while the store did not answer are read with the next build.
+func TestHealAgain(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	before := austriaQualified.Add(-time.Hour)
+	build(t, w.builder(), before)
+	var mu sync.Mutex
+	silent, read := true, map[string]bool{}
+	b := w.builder()
+	b.Store = faultblob.Wrap(w.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		object := call.Op == faultblob.Get && strings.HasPrefix(call.Key, "objects/")
+		if object {
+			read[call.Key] = true
+		}
+		if object && silent {
+			return faultblob.Fate{Err: errors.New("no answer")}
+		}
+		return faultblob.Fate{}
+	})
+	b.HealedAt(time.Now().Add(-24 * time.Hour)) // so that it is the turn of every file
+	build(t, b, before)
+	tried := maps.Clone(read)
+	must.Require(t, len(tried) > 0, "no file was read back")
+	clear(read)
+	silent = false
+	build(t, b, before)
+	for key := range tried {
+		must.Hold(t, read[key], "%s is not read again", key)
+	}
+}
+
+// TestLaterArchive: another process puts a later archive into use and publishes it, after a build has read the earlier one.
+// The build is of the later one.
+func TestLaterArchive(t *testing.T) {
+	for _, before := range []string{"it reads the current version", "it swaps the pointer"} {
+		w := newWeekend(t, asItWas)
+		build(t, w.builder(), austriaQualified.Add(-time.Hour))
+		b, other, later := w.builder(), w.builder(), archivetest.Stored(t, altered(t, withoutGrid).Facts())
+		var once, first sync.Once
+		loaded, load := make(chan struct{}), b.Facts
+		b.Facts = func(ctx context.Context) (archive.Stored, error) {
+			stored, err := load(ctx)
+			once.Do(func() { close(loaded) })
+			return stored, err
+		}
+		publish := func() {
+			first.Do(func() {
+				<-loaded
+				w.Use(later)
+				build(t, other, austriaQualified)
+			})
+		}
+		request := builder.Request{At: austriaQualified}
+		if before == "it swaps the pointer" {
+			request.Progress = func(phase string, _, _ int) {
+				if phase == snapshots.Upload {
+					publish()
+				}
+			}
+		} else {
+			b.Store = faultblob.Wrap(w.Store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				if call.Op == faultblob.Get && call.Key == snapshots.PointerKey {
+					publish()
+				}
+				return faultblob.Fate{}
+			})
+		}
+		must.Get(b.Build(t.Context(), request))(t)
+		m := must.Get(snapshots.LoadBase(t.Context(), w.Store, nil))(t).Manifest
+		must.Hold(t, m.Archive == later.SHA256, "before %s: version %d is of the archive %.8s, want the later one, %.8s", before, m.Version, m.Archive, later.SHA256)
 	}
 }
 
