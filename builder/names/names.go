@@ -42,10 +42,13 @@ func Slug(name string) string {
 func Nearest[T any](text string, wrong int, candidates []T, spellings func(T) []string) []T {
 	var near []T
 	least := min(wrong, len(text)-1)
+	text = strings.ToLower(text)
 	for _, candidate := range candidates {
 		d := least + 1
 		for _, spelling := range spellings(candidate) {
-			d = min(d, distance(strings.ToLower(text), strings.ToLower(spelling)))
+			if spelling = strings.ToLower(spelling); max(len(text)-len(spelling), len(spelling)-len(text)) <= least { // else they differ in more letters
+				d = min(d, distance(text, spelling))
+			}
 		}
 		switch {
 		case d < least:

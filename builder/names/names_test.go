@@ -57,6 +57,9 @@ func TestNearest(t *testing.T) {
 		text := strings.Join(got, " ")
 		must.Hold(t, text == test.want, "%q with %d wrong letters: got %q, want %q", test.text, test.wrong, text, test.want)
 	}
+	long := strings.Repeat("x", 10_000) // a table of its letters is for a spelling of about its length only
+	made := testing.AllocsPerRun(1, func() { names.Nearest(long, 2, candidates, slices.Clone[[]string]) })
+	must.Hold(t, made < 100, "a text of %d letters takes %v allocations", len(long), made)
 }
 
 func TestDidYouMean(t *testing.T) {

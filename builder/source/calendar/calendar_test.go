@@ -106,6 +106,14 @@ func TestTableLeavesOut(t *testing.T) {
 	golden.Inputs(t, "testdata/table.golden", sentences)
 }
 
+// TestUnknownRows: a row that is no known Grand Prix costs no look at the name of each one.
+func TestUnknownRows(t *testing.T) {
+	const rows = 100
+	table := []byte("grand_prix,start\n" + strings.Repeat("nowhere of the four seas,2027-01-01\n", rows))
+	made := testing.AllocsPerRun(1, func() { _, _ = calendar.Read(table, known, nil) }) - testing.AllocsPerRun(1, func() { _, _ = calendar.Read(table[:len(table)/2], known, nil) })
+	must.Hold(t, made < rows/2*200, "%v allocations for %d rows", made, rows/2)
+}
+
 // TestOneBadLine: a line that cannot be read is left out, and the reason has its number and its text. All other rounds stay.
 func TestOneBadLine(t *testing.T) {
 	table := "grand_prix,start,qualifying\naustralia,2027-03-07,2027-03-06\nsao-paulo,2027-11-07,2027-11-06\nlas-vegas,2027-11-21,2027-11-20\n"

@@ -50,6 +50,8 @@ type lexicon struct {
 	countries map[string]string
 	shared    map[string]bool // countries in which a season has or had two Grands Prix
 	mapped    []mapping
+	ids       []season.GrandPrixID          // of editions, ascending
+	spelled   map[season.GrandPrixID]string // the phrase of each edition, without gp
 }
 
 // mapping is a decision of a person: events with the phrase are of a Grand Prix, or none of ours.
@@ -67,10 +69,12 @@ const longest = 7
 func newLexicon(k Known, mapped map[string]string) (*lexicon, error) {
 	l := &lexicon{
 		Known: k, editions: k.Editions(), names: make(map[string][]season.GrandPrixID), places: make(map[string][]season.CircuitID),
-		countries: make(map[string]string), shared: make(map[string]bool),
+		countries: make(map[string]string), shared: make(map[string]bool), spelled: make(map[season.GrandPrixID]string),
 	}
+	l.ids = slices.Sorted(maps.Keys(l.editions))
 	for id, r := range l.editions {
 		l.name(id, r.Name, string(id))
+		l.spelled[id] = strings.TrimSuffix(phrase(r.Name), " gp")
 	}
 	for id, list := range otherNames("grand prix") {
 		l.name(season.GrandPrixID(id), list...)
@@ -349,10 +353,7 @@ func (l *lexicon) alone(p string, year int) (gp season.GrandPrixID, why string) 
 
 // near suggests the Grand Prix that a text may mean.
 func (l *lexicon) near(text string) string {
-	ids := slices.Sorted(maps.Keys(l.editions))
-	near := names.Nearest(text, 3, ids, func(id season.GrandPrixID) []string {
-		return []string{string(id), strings.TrimSuffix(phrase(l.editions[id].Name), " gp")}
-	})
+	near := names.Nearest(text, 3, l.ids, func(id season.GrandPrixID) []string { return []string{string(id), l.spelled[id]} })
 	suggestions := make([]string, len(near))
 	for i, id := range near {
 		suggestions[i] = string(id)
