@@ -2,6 +2,7 @@ package keys
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Follower struct {
 	cfg      FollowerConfig
 	cache    blob.Store // nil: none
 	marks    *notes.Ratchet
+	noMarks  error  // why there is no disk for the marks; nil: there is one, or none is needed
 	marksErr string // why the marks are in memory alone; empty: they are on disk too
 
 	mu     sync.Mutex // guards the group
@@ -129,7 +131,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	f.opened.Store(true)
 	if !f.cfg.Trust.Empty() {
-		if marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet")); err == nil {
+		marks, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "ratchet"))
+		if f.noMarks = err; err == nil {
 			f.mu.Lock()
 			f.marks, f.fresh = notes.NewRatchet(marks, "keys.json"), ""
 			f.mu.Unlock()
@@ -210,10 +213,10 @@ func (f *Follower) checkSigned(ctx context.Context, document []byte, copied bool
 	}
 	problem := ""
 	if err != nil { // a disk stops no newer list, because it may revoke a key
-		problem = err.Error()
+		problem = cmp.Or(f.noMarks, err).Error()
 	}
 	if problem != "" && problem != f.marksErr {
-		f.cfg.Log.Error("the highest serial number of the keys is in memory alone: after a restart this edge accepts an older list", "err", err)
+		f.cfg.Log.Error("the highest serial number of the keys is in memory alone: after a restart this edge accepts an older list", "err", problem)
 	}
 	f.marksErr = problem
 	return list, signed, nil
