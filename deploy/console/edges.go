@@ -13,6 +13,7 @@ import (
 
 	"gridcast/deploy/view"
 	"gridcast/edge"
+	"gridcast/scheduler/probe"
 	"gridcast/schemas/wire"
 )
 
@@ -55,7 +56,7 @@ type remoteEdge struct{ url string }
 
 func (r remoteEdge) Name() string {
 	_, host, _ := strings.Cut(r.url, "://")
-	return host
+	return probe.Name(host)
 }
 
 func (r remoteEdge) Status(ctx context.Context) (edge.StatusDocument, error) {
@@ -94,10 +95,10 @@ func ask[T any](ctx context.Context, address string) (T, error) {
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	if response.StatusCode != http.StatusOK {
-		return answer.Data, fmt.Errorf("%s answers %s; is this an edge's --admin-listen?", address, response.Status)
+		return answer.Data, fmt.Errorf("%s answers %s; is this an edge's --admin-listen?", probe.Name(address), response.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
-		return answer.Data, fmt.Errorf("%s does not answer as an edge does: %w", address, err)
+		return answer.Data, fmt.Errorf("%s does not answer as an edge does: %w", probe.Name(address), err)
 	}
 	return answer.Data, nil
 }

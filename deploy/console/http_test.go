@@ -7,6 +7,7 @@ import (
 	"html"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -336,6 +337,27 @@ func (e fixedEdge) Name() string                                        { return
 func (e fixedEdge) Status(context.Context) (edge.StatusDocument, error) { return e.status, nil }
 func (fixedEdge) Usage(context.Context) (edge.UsageDocument, error)     { return edge.UsageDocument{}, nil }
 func (fixedEdge) Look(context.Context)                                  {}
+
+// TestRemoteHidesItsPassword: the address of an edge may have the password of a proxy, which the edge's name and errors lack.
+func TestRemoteHidesItsPassword(t *testing.T) {
+	closed := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password == "sesame" {
+			closed = false
+		}
+		if r.URL.Path == "/status" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	defer server.Close()
+	remote := console.Remote(strings.Replace(server.URL, "://", "://key:sesame@", 1))
+	must.Equal(t, "its name", strings.TrimPrefix(server.URL, "http://"), remote.Name())
+	for what, err := range map[string]error{"a status": must.Err(remote.Status(t.Context())), "an answer without JSON": must.Err(remote.Usage(t.Context()))} {
+		must.Require(t, err != nil, "%s is taken", what)
+		must.Hide(t, what, err.Error(), "sesame")
+	}
+	must.Hold(t, !closed, "the password was not sent")
+}
 
 // Each problem is red on the page, with the command that helps.
 func TestFaultsAreShown(t *testing.T) {

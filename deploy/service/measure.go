@@ -45,7 +45,7 @@ func (s *Service) eachTarget(ctx context.Context, f func(address string) (enter 
 	targets := map[string]string{uptime.Public: m.public}
 	m.mu.Unlock()
 	for _, edge := range m.edges {
-		targets[edge] = edge
+		targets[probe.Name(edge)] = edge
 	}
 	var asking sync.WaitGroup
 	defer asking.Wait()

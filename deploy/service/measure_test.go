@@ -36,7 +36,7 @@ func measuring(t *testing.T, store *memblob.Store, answer func(address string) u
 	b.Log = log
 	s := service.New(b, bubbleTime{start.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}, log, prometheus.NewRegistry())
 	s.WithoutDerived()
-	s.Measure([]string{"edge.internal:9100"})
+	s.Measure([]string{"http://key:sesame@edge.internal:9100"})
 	s.AskWith(func(_ context.Context, address string) (probe.State, uptime.Fault) {
 		return probe.State{Age: 60}, answer(address)
 	})

@@ -101,6 +101,9 @@ func Ask(ctx context.Context, address string) (State, uptime.Fault) {
 	return answer.Data, ""
 }
 
+// Name returns an address without its user and password, which stay out of stores and logs.
+func Name(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
+
 // get returns the status and the body of an answer.
 func get(ctx context.Context, address string) (int, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
