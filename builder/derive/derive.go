@@ -289,7 +289,7 @@ func (d *Deriver) rememberLatest(ctx context.Context) {
 	}
 	file, err := d.read(ctx, latest.Key)
 	var shared memos
-	if err == nil {
+	if err == nil && file.Shared != "" { // empty before the first race of a store
 		err = d.unpack(ctx, file.Shared, &shared)
 	}
 	if err != nil {

@@ -134,6 +134,19 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 	must.Show(t, "the derived documents", made[0], "title-odds/2024")
 }
 
+// TestBeforeTheFirstRace: another process finds the file of a store without any race whole.
+func TestBeforeTheFirstRace(t *testing.T) {
+	at := time.Date(2024, 2, 1, 15, 0, 0, 0, time.UTC)
+	facts := archivetest.Embedded(t).Facts()
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2024 })
+	b := testseason.New(t, testseason.Config{Stored: archivetest.Stored(t, facts), Opened: at.Add(-time.Hour), Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams())}})
+	testseason.Derive(t, b.Builder, at, true)
+	var log bytes.Buffer
+	other := &builder.Builder{Store: b.Store, Ledger: b.Ledger, Facts: b.Facts, Policy: b.Policy, Log: slog.New(slog.NewTextHandler(&log, nil)), TitleRuns: 2}
+	testseason.Derive(t, other, at, true)
+	must.Equal(t, "the log", "", log.String())
+}
+
 // seasonsOf2020 are two seasons of ten rounds and one of six. The lap of a driver in the qualifying of an early round can be
 // another.
 func seasonsOf2020(t *testing.T, another time.Duration) archive.Stored {
