@@ -326,22 +326,33 @@ func TestStandingsNameTheTeamOfADriverWithoutAVerifiedRace(t *testing.T) {
 	}
 }
 
-// dan races for one team, and does not get into the next race with the other.
+// dan races for one team, and does not get into the next race with the other. He gets into it in a race that a person enters and
+// of which no source has entries, unless the result says otherwise.
 func TestStandingsNameTheTeamOfTheLatestRace(t *testing.T) {
-	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"ann", "bob", "cay", "dan"})
-	w.edit(func(rounds []season.Round) {
-		rounds[1].Entries = slices.DeleteFunc(slices.Clone(rounds[1].Entries), func(e season.Entry) bool { return e.Driver == "dan" })
-	})
-	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
-	w.on(startOf(2).Add(raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
-		rows := almanac.Rows(order{"ann", "bob", "cay", "dan"}.results())
-		rows[3].Team = teamOf["ann"]
-		return []ledger.Event{s.Verify(rows, s.Start(startOf(2)), "")}
-	})
-	y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
-	for _, row := range y.Drivers() {
-		if want := w.Stored.Archive.Facts().Teams[teamOf[row.Driver.ID]]; row.Team != want {
-			t.Errorf("%s drives for %q, want %q", row.Driver.ID, row.Team.Name, want.Name)
+	for _, test := range []struct {
+		noEntries bool
+		status    season.Outcome
+		want      season.TeamID
+	}{{want: "beta"}, {noEntries: true, want: "alpha"}, {noEntries: true, status: season.DidNotQualify, want: "beta"}} {
+		w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"ann", "bob", "cay", "dan"})
+		w.edit(func(rounds []season.Round) {
+			rounds[1].Entries = slices.DeleteFunc(slices.Clone(rounds[1].Entries), func(e season.Entry) bool { return test.noEntries || e.Driver == "dan" })
+		})
+		w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
+		w.on(startOf(2).Add(raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
+			rows := almanac.Rows(order{"ann", "bob", "cay", "dan"}.results())
+			if rows[3].Team = "alpha"; test.status != "" {
+				rows[3].Position, rows[3].Points, rows[3].Status = 0, 0, test.status
+			}
+			return []ledger.Event{s.Verify(rows, s.Start(startOf(2)), "")}
+		})
+		y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
+		for _, row := range y.Drivers() {
+			want := teamOf[row.Driver.ID]
+			if row.Driver.ID == "dan" {
+				want = test.want
+			}
+			must.Hold(t, row.Team.ID == want, "%+v: %s drives for %s, want %s", test, row.Driver.ID, row.Team.ID, want)
 		}
 	}
 }

@@ -350,6 +350,9 @@ func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
 	for _, r := range verified {
 		for _, line := range r.Result.Rows {
 			teams[line.Driver] = line.Team
+			if len(r.Facts.Entries) == 0 && (&season.Result{Outcome: line.Status}).Started() { // only the ledger has the race
+				raced[line.Driver] = line.Team
+			}
 		}
 		for _, e := range r.Facts.Entries {
 			raced[e.Driver] = e.Team
