@@ -51,7 +51,11 @@ func PlanCalendar(file []byte, mapped map[string]string, facts *season.Facts, de
 		}
 		was, _ := facts.Round(read.Year, read.GrandPrix)                       // nil: a new round
 		if read.Start.IsZero() && (was == nil || !read.Date.Equal(was.Date)) { // a calendar has the day at the circuit
-			read.Date = facts.UTCDay(&season.Round{GrandPrix: read.GrandPrix, Circuit: read.Circuit}, read.Date)
+			known := season.Round{GrandPrix: read.GrandPrix, Circuit: read.Circuit}
+			if was != nil {
+				known.Start = was.Start
+			}
+			read.Date = facts.UTCDay(&known, read.Date)
 		}
 		next := read.Over(was, editions[read.GrandPrix])
 		if was == nil && next.Number == 0 {

@@ -134,6 +134,19 @@ func TestPlanCalendar(t *testing.T) {
 	}
 }
 
+// TestPlanOfAnotherDay: a file has the day at the circuit. A race in the evening keeps its hour there, also if that is of another day
+// in UTC once the clocks have changed.
+func TestPlanOfAnotherDay(t *testing.T) {
+	at := func(text string) time.Time { return must.Get(time.Parse(time.RFC3339, text))(t) }
+	facts := season.NewFacts()
+	facts.Circuits["miami"] = season.Circuit{ID: "miami", Name: "Miami", Locality: "Miami", Country: "United States of America"}
+	was := season.Round{Number: 1, GrandPrix: "miami", Name: "Miami Grand Prix", Circuit: "miami", Date: at("2030-10-20T00:00:00Z"), Start: at("2030-10-20T23:30:00Z")}
+	facts.Seasons = []season.Season{{Year: 2030, Rounds: []season.Round{was}}}
+	plan := must.Get(ingest.PlanCalendar([]byte("grand_prix,start\nmiami,2030-11-10\n"), nil, &facts, new(ledger.Fold), opening, "announced"))(t)
+	must.Require(t, len(plan.Moved) == 1, "moved are %+v, want one round", plan.Moved)
+	must.Equal(t, "the start at half past seven on the day", at("2030-11-11T00:30:00Z"), plan.Moved[0].To.UTC())
+}
+
 // TestTrialOfAChain: the trial of an alias takes the earlier names of its driver along.
 func TestTrialOfAChain(t *testing.T) {
 	s := newSmall(t)

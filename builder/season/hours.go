@@ -69,8 +69,8 @@ func (f *Facts) lastClock(before int, r *Round) (hour, minute int) {
 	return usualHour, 0
 }
 
-// UTCDay returns the day in UTC of a race of unknown hour that is held on a day at its circuit. The two differ for a race in the
-// evening, as in Las Vegas.
+// UTCDay returns the day in UTC of a race that is held on a day at its circuit, at the hour of its start or, if that is unknown, at
+// the one of lastClock. The two days differ for a race in the evening, as in Las Vegas.
 func (f *Facts) UTCDay(r *Round, local time.Time) time.Time {
 	zone := LocationOf(r.Circuit)
 	if zone == nil {
@@ -81,6 +81,9 @@ func (f *Facts) UTCDay(r *Round, local time.Time) time.Time {
 		before = len(f.Seasons)
 	}
 	hour, minute := f.lastClock(before, r)
+	if !r.Start.IsZero() {
+		hour, minute, _ = r.Start.In(zone).Clock()
+	}
 	y, m, d := local.Date()
 	return DayOf(time.Date(y, m, d, hour, minute, 0, 0, zone))
 }

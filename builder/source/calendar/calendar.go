@@ -54,8 +54,12 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 	switch {
 	case !r.Start.IsZero():
 		next.Start = r.Start
-	case !next.Start.IsZero(): // another day, at the hour that is known
-		next.Start = next.Start.Add(r.Date.Sub(next.Date))
+	case !next.Start.IsZero(): // another day, at the hour that is known at the circuit
+		start := next.Start.In(cmp.Or(season.LocationOf(next.Circuit), time.UTC))
+		for range 2 { // an evening may be of another day in UTC once the clocks have changed
+			start = start.AddDate(0, 0, int(r.Date.Sub(season.DayOf(start)).Hours()/24))
+		}
+		next.Start = start.UTC()
 	}
 	next.Circuit, next.Date, next.Sprint = r.Circuit, r.Date, next.Sprint || r.Sprint
 	next.Sessions = slices.Clone(next.Sessions)

@@ -106,6 +106,22 @@ func TestTableLeavesOut(t *testing.T) {
 	golden.Inputs(t, "testdata/table.golden", sentences)
 }
 
+// TestAnotherDay: a race that gets another day keeps its hour at the circuit, also if the clocks change between the two days.
+func TestAnotherDay(t *testing.T) {
+	for _, test := range []struct{ circuit, was, day, want string }{
+		{"austin", "2026-10-18T19:00:00Z", "2026-10-25", "2026-10-25T19:00:00Z"},
+		{"austin", "2026-10-18T19:00:00Z", "2026-11-08", "2026-11-08T20:00:00Z"},
+		{"melbourne", "2026-04-12T05:00:00Z", "2026-03-08", "2026-03-08T04:00:00Z"},
+		{"miami", "2026-10-18T23:30:00Z", "2026-11-09", "2026-11-09T00:30:00Z"}, // 19:30 of the day before
+		{"miami", "2026-11-09T00:30:00Z", "2026-10-18", "2026-10-18T23:30:00Z"},
+		{"nowhere", "2026-10-18T19:00:00Z", "2026-11-08", "2026-11-08T19:00:00Z"},
+	} {
+		was := season.Round{Circuit: season.CircuitID(test.circuit), Date: season.DayOf(at(test.was)), Start: at(test.was)}
+		next := calendar.Round{Circuit: was.Circuit, Date: day(test.day)}.Over(&was, season.Round{})
+		must.Hold(t, next.Start.Equal(at(test.want)) && next.Date.Equal(day(test.day)), "%s, %s to %s: it starts at %s of %s, want %s", test.circuit, test.was, test.day, next.Start, next.Date, test.want)
+	}
+}
+
 // TestUnknownRows: a row that is no known Grand Prix costs no look at the name of each one.
 func TestUnknownRows(t *testing.T) {
 	const rows = 100
