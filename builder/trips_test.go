@@ -51,7 +51,7 @@ func TestBuildTrips(t *testing.T) {
 	head := b.Ledger.Head().Seq
 	get := func(key string) faultblob.Call { return faultblob.Call{Op: faultblob.Get, Key: key} }
 	want := map[faultblob.Call]int{
-		get("settings.json"): 1, get(snapshots.PointerKey): 1, get(ledgerKey(head + 1)): 1, get("what is derived"): 1,
+		get("settings.json"): 1, get("copies/settings.json"): 1, get(snapshots.PointerKey): 1, get(ledgerKey(head + 1)): 1, get("what is derived"): 1,
 	}
 	must.Equal(t, "a build that finds nothing to do", want, calls)
 	clear(calls)

@@ -5,7 +5,6 @@ package settings
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/mail"
 	"net/url"
@@ -19,9 +18,6 @@ import (
 
 // Key is the store key of the settings.
 const Key = "settings.json"
-
-// ErrDamaged means that settings.json is there and cannot be read.
-var ErrDamaged = errors.New("damaged settings")
 
 // Settings are the shared rules. A field without a value leaves the rule to the flags of each process.
 type Settings struct {
@@ -98,14 +94,10 @@ func (s Settings) Digest() string {
 // document returns the object of the store that holds the settings. With anew, damaged ones are empty.
 func document(store blob.Store, anew bool) blob.Document[Settings] {
 	return blob.Document[Settings]{Store: store, Key: Key, Copied: true, Decode: func(data []byte) (s Settings, err error) {
-		switch err := blob.DecodeJSON(data, &s); {
-		case err == nil:
-			return s, nil
-		case anew:
-			return Settings{}, nil
-		default:
-			return Settings{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		if err = blob.DecodeJSON(data, &s); anew && err != nil {
+			return Settings{}, nil //nolint:nilerr // anew says so
 		}
+		return s, err
 	}}
 }
 

@@ -86,7 +86,7 @@ func TestRestoreReadsInOrder(t *testing.T) {
 		action := operator.RestoreStore{From: place, Open: func(context.Context) (blob.Store, error) { return store, nil }}
 		_, err := (&operator.Operator{Store: store, Name: "test", Now: time.Now}).Do(t.Context(), action, operator.Request{Actor: "operator:anna", Reason: "lost"})
 		must.Fail(t, "a restore from an incomplete backup", err, blob.ErrNotFound)
-		must.Equal(t, "the reads", "keys/keys.json operators/operators.json settings.json", strings.Join(read, " "))
+		must.Equal(t, "the reads", "keys/keys.json copies/keys/keys.json operators/operators.json copies/operators/operators.json settings.json copies/settings.json", strings.Join(read, " "))
 	}
 }
 

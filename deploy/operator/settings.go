@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/view"
+	"gridcast/snapshots/blob"
 )
 
 // ChangeSettings changes the rules that every scheduler of the store goes by. A nil field leaves its setting
@@ -161,7 +162,11 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 	}
 	now, err := settings.Load(ctx, o.Store)
-	damaged := errors.Is(err, settings.ErrDamaged)
+	if errors.Is(err, blob.ErrDamaged) {
+		_, _ = settings.Heal(ctx, o.Store) // the read shows whether it did
+		now, err = settings.Load(ctx, o.Store)
+	}
+	damaged := errors.Is(err, blob.ErrDamaged)
 	if err != nil && !damaged {
 		return nil, err
 	}

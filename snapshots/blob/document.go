@@ -45,7 +45,8 @@ const updateAttempts = 50
 var ErrDamaged = errors.New("is damaged")
 
 // Load returns the content and the tag of the object. If the store has no object, the content is
-// that of a new document and the tag is empty. The error wraps ErrDamaged, or is the store's.
+// that of a new document and the tag is empty. The error wraps ErrDamaged, also if the object is lost and has a copy, or
+// is the store's.
 func (d Document[T]) Load(ctx context.Context) (T, Tag, error) {
 	content, object, err := d.read(ctx)
 	return content, object.Tag, err
@@ -86,11 +87,9 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err 
 	backoff := retry.Rule{First: 20 * time.Millisecond, Longest: time.Second}
 	for attempt := 1; ; attempt++ {
 		current, object, err := d.read(ctx)
-		if d.Copied && (err != nil || object.Tag == "") {
-			_, healErr := d.Heal(ctx) // the read shows whether it did
-			if current, object, err = d.read(ctx); err == nil && object.Tag == "" {
-				err = healErr // the object may be lost
-			}
+		if d.Copied && err != nil {
+			_, _ = d.Heal(ctx) // the read shows whether it did
+			current, object, err = d.read(ctx)
 		}
 		if err != nil {
 			return none, err
@@ -146,25 +145,20 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err 
 }
 
 // Heal replaces a damaged or lost object by its copy, and reports whether it did. The copy of a whole object follows it.
-// Without a copy Heal does nothing. The error wraps ErrDamaged if an object is lost and its copy is damaged: then a
-// person decides.
+// Without a copy that can be read Heal does nothing: then a person decides.
 func (d Document[T]) Heal(ctx context.Context) (healed bool, err error) {
 	object, whole, err := d.get(ctx, d.Key)
-	lost := errors.Is(err, ErrNotFound)
 	switch {
-	case err != nil && !lost:
+	case err != nil && !errors.Is(err, ErrNotFound):
 		return false, err
 	case whole:
 		return false, d.copy(ctx, object.Data)
 	}
 	kept, whole, err := d.get(ctx, CopyOf(d.Key))
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && !whole && !lost: // the check of the document reports it
+	case errors.Is(err, ErrNotFound), err == nil && !whole: // a read of the document reports it
 		return false, nil
-	case err == nil && !whole:
-		err = fmt.Errorf("%s in %s is lost, and its copy %w", d.Key, d.Store, ErrDamaged)
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
 	}
 	_, err = Replace(ctx, d.Store, d.Key, object.Tag, kept.Data)
@@ -190,10 +184,20 @@ func (d Document[T]) copy(ctx context.Context, data []byte) error {
 	return err
 }
 
-// read returns the content of the object and the object itself, which is empty if there is none.
+// read returns the content of the object and the object itself, which is empty if there is none. An object without which
+// there is a copy is lost.
 func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 	var content T
-	object, err := d.Store.Get(ctx, d.Key, cmp.Or(d.Limit, MaxDocument))
+	limit := cmp.Or(d.Limit, MaxDocument)
+	object, err := d.Store.Get(ctx, d.Key, limit)
+	if errors.Is(err, ErrNotFound) && d.Copied {
+		if _, err = d.Store.Get(ctx, CopyOf(d.Key), limit); err == nil || errors.Is(err, ErrTooLarge) {
+			// Another process may have written both since the first look.
+			if object, err = d.Store.Get(ctx, d.Key, limit); errors.Is(err, ErrNotFound) {
+				return content, Object{}, fmt.Errorf("%s in %s %w: it is lost, and a running scheduler or the next change puts its copy back", d.Key, d.Store, ErrDamaged)
+			}
+		}
+	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return content, Object{}, err
 	}

@@ -271,6 +271,7 @@ func TestDocumentHeals(t *testing.T) {
 	lose := func() {
 		t.Helper()
 		must.Do(t, s.Delete(t.Context(), d.Key))
+		must.Fail(t, "a lost object is not a new one", must.Err2(d.Load(t.Context())), blob.ErrDamaged)
 	}
 	lose()
 	must.Get(d.Update(t.Context(), func(m *map[string]int) error { (*m)["n"]++; return nil }))(t)
@@ -280,6 +281,16 @@ func TestDocumentHeals(t *testing.T) {
 	holds(5)
 	lose()
 	must.Fail(t, "a lost object whose copy cannot be read", must.Err(failing(blob.CopyOf(d.Key), faultblob.Get).Update(t.Context(), set(1))), errRefused)
+	must.Fail(t, "an object with a copy that cannot be read", must.Err2(failing(blob.CopyOf(d.Key), faultblob.Get).Load(t.Context())), errRefused)
+	late := d
+	late.Store = faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
+		if call.Key == blob.CopyOf(d.Key) {
+			must.Get(d.Heal(t.Context()))(t)
+		}
+		return fate
+	})
+	must.Succeed(t, "an object that comes between two looks", must.Err2(late.Load(t.Context())))
+	lose()
 	s.Corrupt(blob.CopyOf(d.Key), []byte("["))
 	must.Fail(t, "a lost object whose copy is damaged", must.Err(d.Update(t.Context(), set(1))), blob.ErrDamaged)
 	edits := d
