@@ -18,6 +18,7 @@ import (
 	"gridcast/builder/source/media"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/clock"
 )
@@ -112,9 +113,32 @@ func (f *Builder) openLedger(ctx context.Context, facts *archive.Store, store bl
 	if err != nil {
 		return nil, clockHint(err, kind)
 	}
+	if err := uncut(ctx, store, l); err != nil {
+		return nil, err
+	}
 	started := time.Now() // with its monotonic reading, by which Since goes
 	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))
 	return l, nil
+}
+
+// uncut returns an error if the ledger ends before the head that the published version names. A new event would take the
+// number of a lost file, and the file could not be restored any more.
+func uncut(ctx context.Context, store blob.Store, l *ledger.Ledger) error {
+	base, err := snapshots.LoadBase(ctx, store, nil)
+	switch {
+	case errors.Is(err, snapshots.ErrNoBase):
+		return nil // a pick is frozen in time without it
+	case err != nil:
+		return err
+	}
+	noted := base.Manifest.Ledger.Seq
+	if l.Head().Seq < noted {
+		_, err = l.Refresh(ctx) // another process may have written and published
+	}
+	if err == nil && l.Head().Seq < noted {
+		err = fmt.Errorf("version %d has seen file %d of the ledger in %s, and file %d is the last one: the others are lost; gridcast store restore BACKUP brings them back", base.Pointer.Version, noted, store, l.Head().Seq)
+	}
+	return err
 }
 
 // Ingest opens the store and returns the ingest that polls the sources and brings their facts into it, and the

@@ -65,7 +65,9 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 	facts := archive.NewStore(o.Store)
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = facts.Load(ctx) }) // beside the ledger; the first user has the error
-	o.Ledger, err = ledger.Load(ctx, o.Store, LedgerKind(c))
+	if o.Ledger, err = ledger.Load(ctx, o.Store, LedgerKind(c)); err == nil {
+		err = uncut(ctx, o.Store, o.Ledger)
+	}
 	reading.Wait()
 	switch {
 	case errors.Is(err, ledger.ErrNotOpened):
@@ -83,7 +85,9 @@ func joinFacts(ctx context.Context, o *operator.Operator, facts *archive.Store) 
 	o.Facts = func(ctx context.Context) (archive.Stored, error) {
 		loaded, err := facts.Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
-			err = fmt.Errorf("%w; gridcast build puts one into the store", err)
+			if _, useErr := facts.InUse(ctx); errors.Is(useErr, blob.ErrNotFound) {
+				err = fmt.Errorf("%w; gridcast build puts one into the store", err)
+			}
 		}
 		return loaded, err
 	}

@@ -157,7 +157,7 @@ func noVersion(err error, store blob.Store, version int64) error {
 	switch {
 	case errors.Is(err, snapshots.ErrNone):
 		return fmt.Errorf("%s: nothing has been published yet; gridcast build does it", store)
-	case errors.Is(err, blob.ErrNotFound):
+	case errors.Is(err, blob.ErrNotFound) && version > 0:
 		return fmt.Errorf("%s has no version %d; gridcast snapshots list shows what there is", store, version)
 	}
 	return err
