@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -349,7 +350,16 @@ func (d *doctor) published(ctx context.Context) int64 {
 	if !base.Empty() {
 		d.objects(ctx)
 	}
+	lost := false
+	if base.Empty() {
+		for _, err := range d.store.List(ctx, path.Dir(snapshots.ManifestKey(1))+"/") {
+			lost = err == nil
+			break
+		}
+	}
 	switch {
+	case lost:
+		d.found("version", Problem, "gridcast snapshots repair --store '"+d.Store+"'", "%s is lost: running edges go on with their version, and none can start", snapshots.PointerKey)
 	case base.Empty() && d.Role == "edge":
 		d.found("version", Problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
 	case base.Empty():
