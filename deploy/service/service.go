@@ -491,9 +491,9 @@ func (s *Service) pointerMoved(ctx context.Context) bool {
 // race, or when the pointer is damaged, until ctx ends. It moves the jobs to the instants of the calendar that it has read. It plans
 // them only after a change, after the clock was set back, or at every lookEvery, because a plan reads two seasons.
 func (s *Service) follow(ctx context.Context) error {
-	var last time.Time // the clock at the last tick
-	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
-	observed := s.published.Load().Manifest.Live
+	var last time.Time                // the clock at the last tick
+	m := &s.published.Load().Manifest // what a job has appended since the build of the start is a change, too
+	head, facts, observed := ledger.Head{Seq: m.Ledger.Seq, Hash: m.Ledger.Hash}, m.Archive, m.Live
 	ticks, unread := 0, false // an unread log of the race is read again only at each lookEvery, because each try reads all its files
 	return s.intervals.Every(ctx, followEvery, func(ctx context.Context) {
 		ticks++

@@ -17,8 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
 	"gridcast/builder/testseason"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/golden"
@@ -104,6 +106,28 @@ func TestPlansOnChange(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestChangeDuringTheStart: an event that is appended between the first build and the first look at the ledger is published.
+func TestChangeDuringTheStart(t *testing.T) {
+	must.Long(t, "it renders two seasons")
+	synctest.Test(t, func(t *testing.T) {
+		season := testseason.New(t, testseason.Config{Stored: testseason.Short(t, testseason.Austria)})
+		clock := &raceTime{}
+		clock.set(testseason.Austria.Qualified.Add(-time.Hour))
+		s := service.New(season.Builder, clock, season.Log, prometheus.NewRegistry())
+		s.WithoutDerived()
+		must.Do(t, s.Start(t.Context(), nil))
+		season.Decide(clock.Now(), testseason.Austria.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("storm") })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		must.Advance(5 * time.Second)
+		published := must.Get(snapshots.LoadManifest(t.Context(), season.Store, 0))(t).Ledger.Seq
+		must.Hold(t, published == season.Ledger.Head().Seq, "the ledger ends with file %d, and the version has %d", season.Ledger.Head().Seq, published)
+		cancel()
+		must.Do(t, <-done)
 	})
 }
 
