@@ -136,7 +136,7 @@ func uncut(ctx context.Context, store blob.Store, l *ledger.Ledger) error {
 		_, err = l.Refresh(ctx) // another process may have written and published
 	}
 	if err == nil && l.Head().Seq < noted {
-		err = fmt.Errorf("version %d has seen file %d of the ledger in %s, and file %d is the last one: the others are lost; gridcast store restore BACKUP brings them back", base.Pointer.Version, noted, store, l.Head().Seq)
+		err = fmt.Errorf("version %d has seen file %d of the ledger in %s, and file %d is the last one: the others are lost; gridcast store restore BACKUP brings them back, and where no copy has them gridcast snapshots rollback goes on from a version that has not seen them", base.Pointer.Version, noted, store, l.Head().Seq)
 	}
 	return err
 }
