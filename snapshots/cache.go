@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,8 +30,9 @@ type cache struct {
 type slot struct {
 	blob.Store
 
-	holds int64           // the whole version in this slot; 0: none
-	kept  map[string]bool // keys that hold the right bytes
+	holds  int64           // the whole version in this slot; 0: none
+	kept   map[string]bool // keys that hold the right bytes
+	unread bool            // the process had no file to read it with, so that it may be whole
 }
 
 // sourceKey holds the name of the store that a slot is a copy of.
@@ -123,17 +125,8 @@ func (c *cache) keep(v *Version) {
 // run keeps versions until ctx ends. It first reads both slots again, so that it writes a damaged slot
 // first.
 func (c *cache) run(ctx context.Context, failed func(error)) {
-	check := func(s *slot) error {
-		pointer, err := c.pointer(ctx, s)
-		if err == nil {
-			if _, err = (loader{asStored: true}).load(ctx, pointer, s); err == nil {
-				s.holds = pointer.Version
-			}
-		}
-		return err
-	}
 	for _, s := range c.slots {
-		if err := blob.Guard(func() error { return check(s) }); err != nil && !errors.Is(err, ErrNone) && ctx.Err() == nil {
+		if err := blob.Guard(func() error { return c.check(ctx, s) }); err != nil && !errors.Is(err, ErrNone) && ctx.Err() == nil {
 			failed(err)
 		}
 	}
@@ -149,8 +142,28 @@ func (c *cache) run(ctx context.Context, failed func(error)) {
 	}
 }
 
+// check reads a slot whole.
+func (c *cache) check(ctx context.Context, s *slot) error {
+	pointer, err := c.pointer(ctx, s)
+	if err == nil {
+		if _, err = (loader{asStored: true}).load(ctx, pointer, s); err == nil {
+			s.holds = pointer.Version
+		}
+	}
+	s.unread = errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	return err
+}
+
 // save writes v into the slot of the older version, and into every slot that holds none.
 func (c *cache) save(ctx context.Context, v *Version) error {
+	for _, s := range c.slots {
+		if !s.unread {
+			continue
+		}
+		if err := c.check(ctx, s); s.unread {
+			return err
+		}
+	}
 	older := slices.MinFunc(c.slots, func(a, b *slot) int { return cmp.Compare(a.holds, b.holds) })
 	for _, s := range c.slots {
 		has := slices.ContainsFunc(c.slots, func(s *slot) bool { return s.holds == v.Pointer.Version })

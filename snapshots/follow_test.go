@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +230,40 @@ func TestCacheAfterFault(t *testing.T) {
 			}
 		}
 		must.Hold(t, len(objects) == 2, "the cache holds %v, want an object for each of two versions", objects)
+	})
+}
+
+// TestCacheWithoutDescriptors: an edge that has no file to read its copy with leaves the copy as it is.
+func TestCacheWithoutDescriptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk, none := memblob.New(), memblob.New(), false
+		cache := faultblob.Wrap(disk, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+			if none && strings.Contains(c.Key, "objects/") {
+				return faultblob.Fate{Err: &fs.PathError{Op: "open", Path: c.Key, Err: syscall.EMFILE}}
+			}
+			return faultblob.Fate{}
+		})
+		kept := func(version int64) {
+			t.Helper()
+			m, _, err := snapshots.LoadCached(t.Context(), disk)
+			must.Hold(t, err == nil && m.Version == version, "the copy is of version %d, %v; want %d", m.Version, err, version)
+		}
+		for _, text := range []string{"d1", "d2", "d3"} {
+			e := follow(t, s, cache)
+			none = text == "d3"
+			publish(t, s, bodies{"drivers": text})
+			must.Advance(time.Minute)
+			_ = e.stop()
+		}
+		kept(2)
+		e := follow(t, s, cache)
+		must.Advance(time.Minute)
+		kept(2)
+		none = false
+		publish(t, s, bodies{"drivers": "d4"})
+		must.Advance(time.Minute)
+		_ = e.stop()
+		kept(4)
 	})
 }
 
