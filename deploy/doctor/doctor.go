@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -352,10 +351,8 @@ func (d *doctor) published(ctx context.Context) int64 {
 	}
 	lost := false
 	if base.Empty() {
-		for _, err := range d.store.List(ctx, path.Dir(snapshots.ManifestKey(1))+"/") {
-			lost = err == nil
-			break
-		}
+		_, err := snapshots.LoadHistory(ctx, d.store)
+		lost = err == nil
 	}
 	switch {
 	case lost:
