@@ -83,6 +83,16 @@ func named(f *season.Facts, id season.DriverID, change func(*season.Driver)) {
 	f.Drivers[id] = d
 }
 
+// standsAs renames Kick Sauber in the standings alone, and gives the new identifier a name.
+func standsAs(name string) func(*season.Facts, *season.Round, *assemble.Document) {
+	return func(f *season.Facts, r *season.Round, _ *assemble.Document) {
+		f.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: name, Country: "CHE"}
+		other := *r
+		season.Rename(&other, season.TeamID("kick-sauber"), "sauber-f1")
+		r.TeamStandings = other.TeamStandings
+	}
+}
+
 // TestIdentity: a new identifier that may be another name of a known driver, team, engine or circuit is held in whatever table it
 // stands, and the reason names both. A driver of another number, name, birth date and code passes.
 func TestIdentity(t *testing.T) {
@@ -136,18 +146,8 @@ func TestIdentity(t *testing.T) {
 			season.Rename(&other, season.TeamID("kick-sauber"), "sauber-f1")
 			r.Entries = other.Entries
 		}},
-		{"a team with the same name, in the standings", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
-			f.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Kick Sauber F1 Team", Country: "CHE"}
-			other := *r
-			season.Rename(&other, season.TeamID("kick-sauber"), "sauber-f1")
-			r.TeamStandings = other.TeamStandings
-		}},
-		{"a team with the same engine, in the standings", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
-			f.Teams["sauber-f1"] = season.Team{ID: "sauber-f1", Name: "Something", Country: "CHE"}
-			other := *r
-			season.Rename(&other, season.TeamID("kick-sauber"), "sauber-f1")
-			r.TeamStandings = other.TeamStandings
-		}},
+		{"a team with the same name, in the standings", standsAs("Kick Sauber F1 Team")},
+		{"a team with the same engine, in the standings", standsAs("Something")},
 		{"a circuit of the same name", func(f *season.Facts, r *season.Round, _ *assemble.Document) {
 			f.Circuits["monza-gp"] = season.Circuit{ID: "monza-gp", Name: f.Circuits[r.Circuit].Name, Locality: "Brianza", Country: "Italy"}
 			r.Circuit = "monza-gp"
