@@ -159,7 +159,7 @@ func (i *Intervals) Every(ctx context.Context, interval time.Duration, f func(co
 		default:
 		}
 	}
-	job, err := i.cron.NewJob(gocron.DurationJob(interval), gocron.NewTask(call)) // no singleton, whose goroutine would outlive it
+	job, err := i.cron.NewJob(gocron.DurationJob(interval), gocron.NewTask(call)) // not a singleton: gocron would keep its goroutine after the job
 	if err != nil {
 		return fmt.Errorf("call a function each %v: %w", interval, err)
 	}

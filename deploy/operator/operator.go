@@ -170,7 +170,7 @@ type reasoned struct{}
 
 func (reasoned) requiresReason() {}
 
-// published is embedded by actions whose reason readers see, in documents such as /changes or in /status.
+// published marks an action with a public reason: readers see it in documents such as /changes, or in /status.
 type published struct {
 	reasoned
 	publishing

@@ -492,7 +492,7 @@ func (s *Service) pointerMoved(ctx context.Context) bool {
 // them only after a change, after the clock was set back, or at every lookEvery, because a plan reads two seasons.
 func (s *Service) follow(ctx context.Context) error {
 	var last time.Time                // the clock at the last tick
-	m := &s.published.Load().Manifest // what a job has appended since the build of the start is a change, too
+	m := &s.published.Load().Manifest // a job may have appended events since the first build: they are a change, too
 	head, facts, observed := ledger.Head{Seq: m.Ledger.Seq, Hash: m.Ledger.Hash}, m.Archive, m.Live
 	ticks, unread := 0, false // an unread log of the race is read again only at each lookEvery, because each try reads all its files
 	return s.intervals.Every(ctx, followEvery, func(ctx context.Context) {
