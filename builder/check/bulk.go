@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -57,7 +58,7 @@ func Bulk(download []byte, documents map[string][]byte, without []int64) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	for table := range documents {
+	for _, table := range slices.Sorted(maps.Keys(documents)) {
 		if _, ok := lines[table]; !ok {
 			return fmt.Errorf("%s is not in it", table)
 		}

@@ -3,6 +3,7 @@ package season
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"runtime"
@@ -98,8 +99,8 @@ func (f *Facts) CheckThings(refuse func(kind, id string, err error)) {
 
 // checkThings checks the texts of things, of which the first is the identifier.
 func checkThings[K ~string, V any](kind string, things map[K]V, texts func(V) []string, refuse func(kind, id string, err error)) {
-	for id, thing := range things {
-		all := texts(thing)
+	for _, id := range slices.Sorted(maps.Keys(things)) {
+		all := texts(things[id])
 		if err := plain(all...); err != nil {
 			refuse(kind, string(id), fmt.Errorf("%s %q: %w", kind, id, err))
 		} else if string(id) != all[0] || id == "" {
@@ -146,11 +147,11 @@ func (f *Facts) validateSeason(s *Season, known bool) error {
 	if s.Year < 1000 || s.Year > 9999 {
 		return fmt.Errorf("year %d has not four digits", s.Year)
 	}
-	for team, value := range s.Colours {
+	for _, team := range slices.Sorted(maps.Keys(s.Colours)) {
 		if _, ok := f.Teams[team]; !ok {
 			return fmt.Errorf("colours: unknown team %q", team)
 		}
-		if !IsColour(value) {
+		if value := s.Colours[team]; !IsColour(value) {
 			return fmt.Errorf("colour of %q: %q is not of the form #RRGGBB", team, value)
 		}
 	}

@@ -5,6 +5,7 @@ package stewards
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -185,8 +186,8 @@ func penalise(s Session, order []ledger.Row, penalties map[season.DriverID]time.
 		}
 		timed++
 	}
-	for driver, penalty := range penalties {
-		if penalty <= 0 {
+	for _, driver := range slices.Sorted(maps.Keys(penalties)) {
+		if penalty := penalties[driver]; penalty <= 0 {
 			return nil, fmt.Errorf("a time penalty of %s for %s: want a positive time", penalty, driver)
 		}
 		if !slices.ContainsFunc(order[:timed], func(row ledger.Row) bool { return row.Driver == driver }) {

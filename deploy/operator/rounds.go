@@ -333,12 +333,15 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 		}
 		ruling.Disqualified = append(ruling.Disqualified, driver)
 	}
-	for text, penalty := range c.TimePenalty {
+	for _, text := range slices.Sorted(maps.Keys(c.TimePenalty)) {
 		driver, err := r.FindDriver(text)
 		if err != nil {
 			return nil, nil, fmt.Errorf("time penalty: %w", err)
 		}
-		ruling.Penalties[driver] = penalty
+		if _, twice := ruling.Penalties[driver]; twice {
+			return nil, nil, fmt.Errorf("time penalty: %s is given twice", driver)
+		}
+		ruling.Penalties[driver] = c.TimePenalty[text]
 	}
 	ways := 0
 	for _, given := range []bool{len(c.Document) > 0, len(c.Order) > 0, !ruling.Empty()} {

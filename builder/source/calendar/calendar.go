@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,8 +303,8 @@ func (k Known) circuit(row map[string]string, latest season.CircuitID) (season.C
 		}
 		return latest, nil, nil
 	}
-	for id, c := range k.Circuits {
-		if text == string(id) || strings.EqualFold(text, c.Name) {
+	for _, id := range slices.Sorted(maps.Keys(k.Circuits)) {
+		if text == string(id) || strings.EqualFold(text, k.Circuits[id].Name) {
 			return id, nil, nil
 		}
 	}

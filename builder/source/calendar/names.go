@@ -103,8 +103,8 @@ func newLexicon(k Known, mapped map[string]string) (*lexicon, error) {
 			held[country] = r.GrandPrix
 		}
 	}
-	for text, value := range mapped {
-		m := mapping{phrase: phrase(text)}
+	for _, text := range slices.Sorted(maps.Keys(mapped)) {
+		value, m := mapped[text], mapping{phrase: phrase(text)}
 		if value != NoGrandPrix {
 			if m.gp = season.GrandPrixID(value); l.editions[m.gp].Name == "" {
 				return nil, fmt.Errorf("map %q: %q is no Grand Prix of the archive%s Write its identifier, or %s to leave such events out",

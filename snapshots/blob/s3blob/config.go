@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,14 +69,14 @@ func ParseURL(text string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("store %q: %w", name, err)
 	}
-	for parameter, value := range values {
+	for _, parameter := range slices.Sorted(maps.Keys(values)) {
 		field, ok := map[string]*string{
 			"endpoint": &c.Endpoint, "region": &c.Region, "addressing": (*string)(&c.Addressing), "ca": &c.CA,
 		}[parameter]
-		if !ok || len(value) != 1 {
+		if !ok || len(values[parameter]) != 1 {
 			return Config{}, fmt.Errorf("store %q: parameter %s unknown or repeated; known are endpoint, region, addressing and ca", name, parameter)
 		}
-		*field = value[0]
+		*field = values.Get(parameter)
 	}
 	if err := c.Validate(); err != nil {
 		return Config{}, fmt.Errorf("store %q: %w", name, err)
