@@ -304,6 +304,7 @@ func TestSandboxEndsWithItsPointer(t *testing.T) {
 func TestPublicKeyIsLimitedByAddress(t *testing.T) {
 	w := newWorld(t, perMinute("sandbox", 2), func(c *edge.Config, _ *edge.Deps, _ *setup) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		c.AnonymousSlots = 1 << 20 // two addresses hardly ever share one
 	})
 	ask := func(address string) response {
 		return w.do("GET", "/api/v1/drivers", "Authorization: Bearer "+keys.Public, "X-Forwarded-For: "+address, "Origin: https://example.net")

@@ -38,14 +38,21 @@ type site struct {
 	operator   string
 	number     int    // of the fault, once it is drawn
 	pkg, file  string // below the root
-	line       int
+	at, entry  place  // of the fault, and of the first statement of its function; no entry outside of functions
 	source     []byte // of the file
 	start, end int    // of the bytes that the fault replaces
 	fault      string
 	both       string // code that does the one or the other, by codemutant(§)
 }
 
-func (s site) where() string { return fmt.Sprintf("%s:%d", s.file, s.line) }
+// place is a line and a column, from 1 on; columns count bytes.
+type place struct{ line, column int }
+
+func (p place) before(other place) bool {
+	return p.line < other.line || p.line == other.line && p.column < other.column
+}
+
+func (s site) where() string { return fmt.Sprintf("%s:%d", s.file, s.at.line) }
 
 // key identifies the fault by its text, so that it stays when lines move.
 func (s site) key() string {
@@ -72,7 +79,7 @@ type finder struct {
 	types map[ast.Expr]types.TypeAndValue
 	own   *types.Package
 	sites []site
-	site  site   // with pkg, file and source
+	site  site   // with pkg, file, source and, inside a function, entry
 	fails []bool // of the functions around the node: the last result is an error
 }
 
@@ -82,10 +89,15 @@ func (f *finder) text(n ast.Node) string {
 
 func (f *finder) offset(p token.Pos) int { return f.files.Position(p).Offset }
 
+func (f *finder) place(p token.Pos) place {
+	at := f.files.Position(p)
+	return place{at.Line, at.Column}
+}
+
 // add notes a fault in place of the source between two positions. In both, § stands for its number.
 func (f *finder) add(operator string, from, to token.Pos, fault, both string) {
 	s := f.site
-	s.operator, s.start, s.end, s.line = operator, f.offset(from), f.offset(to), f.files.Position(from).Line
+	s.operator, s.start, s.end, s.at = operator, f.offset(from), f.offset(to), f.place(from)
 	s.fault, s.both = fault, both
 	f.sites = append(f.sites, s)
 }
@@ -157,17 +169,18 @@ func (f *finder) walk(root ast.Node) {
 }
 
 func (f *finder) function(of *ast.FuncType, body *ast.BlockStmt) {
-	if body == nil {
+	if body == nil || len(body.List) == 0 {
 		return
 	}
-	fails := false
+	fails, around := false, f.site.entry
+	f.site.entry = f.place(body.List[0].Pos())
 	if of.Results != nil {
 		last, ok := of.Results.List[len(of.Results.List)-1].Type.(*ast.Ident)
 		fails = ok && last.Name == "error"
 	}
 	f.fails = append(f.fails, fails)
 	f.walk(body)
-	f.fails = f.fails[:len(f.fails)-1]
+	f.fails, f.site.entry = f.fails[:len(f.fails)-1], around
 }
 
 // tagged walks a switch with a tag: its cases are no conditions.
