@@ -124,8 +124,12 @@ func Same(b Block, before, after *season.Round) bool {
 	return !slices.ContainsFunc(fields, func(f field) bool { return f.block == b && !f.empty(after) && !f.equal(before, after) })
 }
 
-// Copy copies a block from one round into another, except its empty fields.
+// Copy copies a block from one round into another, except its empty fields. A day without an hour clears the hour of
+// another day.
 func Copy(b Block, into, from *season.Round) {
+	if b == Start && from.Start.IsZero() && !from.Date.IsZero() && !from.Date.Equal(into.Date) {
+		into.Start = time.Time{}
+	}
 	for _, f := range fields {
 		if f.block == b && !f.empty(from) {
 			f.copy(into, from)

@@ -147,6 +147,9 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 	if may.wholeSeasons {
 		theirs = a.lostSessions(ours, theirs)
 	}
+	if !may.contradictionsOnly {
+		theirs = sameHour(ours, theirs)
+	}
 	j := judgement{
 		assembly: a, document: d, may: may, season: s, absent: absent,
 		ours: ours, theirs: theirs, next: *ours, new: !found, decided: a.Decided(s.Year, theirs.GrandPrix),
@@ -552,5 +555,17 @@ func (a *assembly) lostSessions(ours, theirs *season.Round) *season.Round {
 		}
 	}
 	season.SortSessions(round.Sessions)
+	return &round
+}
+
+// sameHour returns a document's round that has another day than ours and no hour with the known hour at the circuit. At
+// another circuit the hour stays unknown.
+func sameHour(ours, theirs *season.Round) *season.Round {
+	elsewhere := theirs.Circuit != "" && theirs.Circuit != ours.Circuit
+	if ours.Start.IsZero() || !theirs.Start.IsZero() || theirs.Date.IsZero() || theirs.Date.Equal(ours.Date) || elsewhere {
+		return theirs
+	}
+	round := *theirs
+	round.Start = ours.StartOn(theirs.Date)
 	return &round
 }

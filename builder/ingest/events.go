@@ -116,6 +116,7 @@ func movedStarts(out *assemble.Output, manual *ManualLog, decided *ledger.Fold) 
 			continue
 		}
 		start, reason := startOf(&out.Facts, c.Year, c.GrandPrix), "the source has another start"
+		assumed := !hourKnown(&out.Facts, c.Year, c.GrandPrix)
 		if entry := manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 			reason = cmp.Or(entry.Reason, "a person entered another start") // the entry of a trial has no reason yet
 		}
@@ -126,7 +127,7 @@ func movedStarts(out *assemble.Output, manual *ManualLog, decided *ledger.Fold) 
 				valid := record.Start(c.Was)
 				// Nobody was told the hour of a provisional start, so that a first hour moves nothing.
 				firstHour := c.Provisional && record.Override.Start.IsZero()
-				if valid.Equal(start) || record.Override.Status != ledger.AsPlanned || firstHour {
+				if valid.Equal(start) || record.Override.Status != ledger.AsPlanned || firstHour || assumed && record.Override.Start.IsZero() {
 					return nil
 				}
 				return []ledger.Event{record.Move(valid, start, reason)}
@@ -185,11 +186,20 @@ func reinstated(now time.Time, out *assemble.Output, decided *ledger.Fold) (all 
 			if !dropped(&latest) {
 				return nil
 			}
+			if !hourKnown(&out.Facts, record.Year, record.GrandPrix) {
+				start = time.Time{} // the calendar's, which is provisional
+			}
 			return []ledger.Event{latest.Reinstate(start, "the source has the round again")}
 		}
 		all = append(all, d)
 	}
 	return all
+}
+
+// hourKnown reports whether a source names the hour of a round's start.
+func hourKnown(f *season.Facts, year int, gp season.GrandPrixID) bool {
+	r, ok := f.Round(year, gp)
+	return ok && !r.Provisional()
 }
 
 // startOf returns the start of a round, zero for an unknown round.

@@ -65,6 +65,7 @@ func TestSmallSeason(t *testing.T) {
 		{"no news, after qualifying", nil, smallStart("alps").Add(-20 * time.Hour), "applied alps entries; applied alps qualifying"},
 		{"the result", map[string][]byte{raceFolder("alps") + "race-results.yml": raced("bert-berg", "anna-arno", "carl-coda")}, end, "applied alps result"},
 		{"a start one hour later", edited("bay", "time: 13:00", "time: 14:00"), time.Time{}, "applied bay start; event round_moved"},
+		{"the day after, without an hour", edited("bay", "date: 2030-03-24\ntime: 13:00", "date: 2030-03-25\ntime:"), time.Time{}, "applied bay start; event round_moved"},
 		{"a start three days later", edited("cape", "date: 2030-04-07", "date: 2030-04-10"), time.Time{}, "held cape start (start)"},
 		{"the start is corrected", edited("cape", "", ""), time.Time{}, ""},
 		{"a round is gone", removed("fjord"), time.Time{}, ""},

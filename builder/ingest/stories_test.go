@@ -486,6 +486,28 @@ var stories = map[string]func(*story){
 		s.now = smallStart("fjord")
 		s.next("after its start")
 	},
+	// At another circuit the hour is unknown, and no event gives the assumed one.
+	"elsewhere at an unknown hour": func(s *story) {
+		elsewhere := func(gp string, days int) map[string][]byte {
+			start := smallStart(gp)
+			name := raceFolder(gp) + "race.yml"
+			return map[string][]byte{name: []byte(strings.NewReplacer("circuitId: ring", "circuitId: lake", "\ntime: 13:00", "",
+				"date: "+start.Format(time.DateOnly), "date: "+start.AddDate(0, 0, days).Format(time.DateOnly)).Replace(string(smallFiles()[name])))}
+		}
+		s.commit(map[string][]byte{
+			"src/data/countries/malta.yml": []byte("id: malta\nname: Malta\nalpha3Code: MLT\n"),
+			"src/data/circuits/lake.yml":   []byte("id: lake\nfullName: Lago\nplaceName: Lago\ncountryId: malta\n"),
+		})
+		s.postponed()
+		s.commit(elsewhere("fjord", 21))
+		s.commit(elsewhere("dale", 1))
+		s.next("on another day")
+		for _, key := range []int64{2030004, 2030006} {
+			record, _ := s.Ledger.Fold().Record(key)
+			r := s.round(s.t, record.GrandPrix)
+			s.tell(string(r.GrandPrix), r.Circuit, r.Date.Format(time.DateOnly), "hour unknown", r.Provisional(), record.Override.Status, "start", record.Override.Start)
+		}
+	},
 	"a round that is missing in the archive": func(s *story) {
 		s.postponed()
 		s.use(s.t, func(f *season.Facts) { f.Seasons[0].Rounds = f.Seasons[0].Rounds[:5] })

@@ -88,6 +88,19 @@ func (f *Facts) UTCDay(r *Round, local time.Time) time.Time {
 	return DayOf(time.Date(y, m, d, hour, minute, 0, 0, zone))
 }
 
+// StartOn returns the start of a round of known hour on another day in UTC, at the same hour at its circuit.
+func (r *Round) StartOn(day time.Time) time.Time {
+	zone := LocationOf(r.Circuit)
+	if zone == nil {
+		zone = time.UTC
+	}
+	start := r.Start.In(zone)
+	for range 2 { // an evening may be of another day in UTC once the clocks have changed
+		start = start.AddDate(0, 0, int(day.Sub(DayOf(start)).Hours()/24))
+	}
+	return start.UTC()
+}
+
 // LocalDay returns the day of a race at its circuit, as midnight UTC.
 func (r *Round) LocalDay() time.Time {
 	zone := LocationOf(r.Circuit)

@@ -56,11 +56,7 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 	case !r.Start.IsZero():
 		next.Start = r.Start
 	case !next.Start.IsZero(): // another day, at the hour that is known at the circuit
-		start := next.Start.In(cmp.Or(season.LocationOf(next.Circuit), time.UTC))
-		for range 2 { // an evening may be of another day in UTC once the clocks have changed
-			start = start.AddDate(0, 0, int(r.Date.Sub(season.DayOf(start)).Hours()/24))
-		}
-		next.Start = start.UTC()
+		next.Start = next.StartOn(r.Date)
 	}
 	next.Circuit, next.Date, next.Sprint = r.Circuit, r.Date, next.Sprint || r.Sprint
 	next.Sessions = slices.Clone(next.Sessions)
