@@ -3,7 +3,7 @@ package source
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"net/url"
 )
 
@@ -11,7 +11,7 @@ import (
 func Host(target string) (string, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" {
-		return "", fmt.Errorf("source URL %q: want https://host/path", target)
+		return "", errors.New("its URL must be https://host/path") // the URL may hold a password
 	}
 	return u.Hostname(), nil
 }

@@ -86,10 +86,10 @@ var edgeClient = &http.Client{Timeout: 2 * time.Second}
 func ask[T any](ctx context.Context, address string) (T, error) {
 	var answer wire.Success[T]
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return answer.Data, err
+	var response *http.Response
+	if err == nil {
+		response, err = edgeClient.Do(request)
 	}
-	response, err := edgeClient.Do(request)
 	if err != nil {
 		return answer.Data, fmt.Errorf("it does not answer: %w", errors.Unwrap(err)) // a *url.Error, whose text repeats the address
 	}

@@ -213,7 +213,7 @@ func (d *doctor) fixStore(err error) string {
 		return "ls -ld " + path
 	}
 	u, parseErr := url.Parse(d.Store)
-	if parseErr != nil {
+	if parseErr != nil || strings.Contains(d.Store, "@") { // a command would show the credentials
 		return ""
 	}
 	endpoint := u.Query().Get("endpoint")

@@ -3,7 +3,7 @@ package flags
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -63,10 +63,13 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 			upstream, err = jolpica.New(cmp.Or(place, jolpica.URL), agent)
 			every = jolpica.Every
 		default:
-			err = fmt.Errorf("unknown source %q: must be f1db, f1db-release or jolpica", name)
+			if strings.Contains(name, ":") { // a URL, which may hold a password
+				name = "…"
+			}
+			err = errors.New("unknown source: must be f1db, f1db-release or jolpica, each also as NAME=URL")
 		}
 		if err != nil {
-			return nil, terminal.Usagef("--source %s: %w", text, err)
+			return nil, terminal.Usagef("--source %s: %w", name, err)
 		}
 		sources = append(sources, ingest.Source{
 			Upstream: upstream, Every: every, CheckOnly: upstream.Licence().NonCommercial && !slices.Contains(f.AcceptTerms, name),

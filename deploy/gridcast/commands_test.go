@@ -208,7 +208,7 @@ func withLies(t *testing.T, store string) {
 }
 
 // TestNoTextOfOthersCommandsTheTerminal hands every command that prints remote texts a liar. Nothing of a lie reaches the
-// terminal as a command, and none begins a line of its own.
+// terminal as a command, and none begins a line of its own. No command shows the password in a wrong address.
 func TestNoTextOfOthersCommandsTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	store := "dir:" + filepath.Join(dir, "store")
@@ -240,9 +240,12 @@ func TestNoTextOfOthersCommandsTheTerminal(t *testing.T) {
 		{"verify", http("500 \x1b[2J\u202eno", "", lie) + "/api/v1/standings", "--key", key},
 		{"verify", http("200 OK", "", lie) + "/api/v1/standings", "--key", key},
 		{"source", "pull", "--store", "dir:" + filepath.Join(dir, "fresh"), "--source", "jolpica=" + http("403 \x1b[2J\u202eno", "Content-Type: application/json\r\n", said)},
-		{"status", "--store", store, "--edges", http("200 OK", "", said)},
+		{"status", "--store", "dir:" + filepath.Join(dir, "fresh"), "--edges", http("200 OK", "", said)},
 		{"doctor", "edge", "--store", store, "--redis", "redis://" + liar(t, "-ERR \x1b[2J\u202e\u009b31m\r\n")},
 		{"live", "push", lines, "--store", store},
+		{"status", "--store", "dir:" + filepath.Join(dir, "fresh"), "--edges", "http://edge:sesame@host:port"},
+		{"doctor", "edge", "--store", "s3://bucket?endpoint=https://edge:sesame@127.0.0.1:1"},
+		{"doctor", "edge", "--store", "edge:sesame@127.0.0.1:1"},
 	}
 	for _, one := range []string{"keys list", "operators list", "webhooks list", "settings show", "snapshots list", "snapshots show", "snapshots verify", "snapshots repair", "snapshots prune", "archive list", "results list", "rounds list", "ledger list", "ledger audit", "source check", "championship list", "doctor serve", "doctor scheduler", "status"} {
 		for _, at := range []string{store, s3} {
@@ -255,7 +258,7 @@ func TestNoTextOfOthersCommandsTheTerminal(t *testing.T) {
 			args := append(args, more...)
 			run(t.Context(), args, &out, &complaint)
 			text := out.String() + complaint.String()
-			if strings.ContainsAny(text, "\x1b\a\r\u202e\u009b\x7f") || strings.Contains("\n"+text, "\nok  all is well") {
+			if strings.ContainsAny(text, "\x1b\a\r\u202e\u009b\x7f") || strings.Contains("\n"+text, "\nok  all is well") || strings.Contains(text, "sesame") {
 				t.Errorf("gridcast %s: %q", strings.Join(args, " "), text)
 			}
 		}

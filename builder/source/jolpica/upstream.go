@@ -10,6 +10,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -65,7 +66,7 @@ func New(base, userAgent string) (source.Upstream, error) {
 		return nil, err
 	}
 	if strings.Contains(base, "?") {
-		return nil, fmt.Errorf("source URL %q: want https://host/path", base)
+		return nil, errors.New("its URL must be https://host/path, without parameters")
 	}
 	config := source.ClientConfig{
 		Hosts: []string{host}, UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, Paced: true, MaxBytes: maxPage,

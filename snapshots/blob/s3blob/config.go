@@ -87,7 +87,7 @@ func ParseURL(text string) (Config, error) {
 // Redacted returns a URL for an error: without its parameters and its password, because people put credentials there.
 func Redacted(text string) string {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || strings.Contains(u.Opaque, "@") {
 		return "…"
 	}
 	u.RawQuery = ""
