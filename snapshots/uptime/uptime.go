@@ -236,10 +236,15 @@ type TargetReport struct {
 	Days         []Day       `json:"days"`                       // 90, the earliest first
 }
 
-// Report returns the report about all targets, each with a row for every day.
+// Report returns the report about the targets that were measured in its days, each with a row for every day.
 func (l *Log) Report() Report {
 	r := Report{Updated: wire.Instant(l.Updated), Targets: []TargetReport{}}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(l.Targets)), func(name string) bool { return name == Public })
+	first := l.Updated.AddDate(0, 0, 1-Days).Format(time.DateOnly)
+	targets := maps.Clone(l.Targets)
+	maps.DeleteFunc(targets, func(_ string, days map[string]*Day) bool { // an edge that was removed
+		return len(days) == 0 || slices.Max(slices.Collect(maps.Keys(days))) < first
+	})
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(targets)), func(name string) bool { return name == Public })
 	for i, name := range slices.Insert(names, 0, Public) {
 		t := TargetReport{Name: Public}
 		if i > 0 {
@@ -255,7 +260,7 @@ func (l *Log) Report() Report {
 			t.Days = append(t.Days, row)
 			up, known, all = up+row.Up, known+row.Up+row.Down, all+row.Up+row.Down+row.Unknown
 		}
-		if t.Availability, t.Measured = percent(up, known), percent(known, all); l.Targets[name] != nil {
+		if t.Availability, t.Measured = percent(up, known), percent(known, all); targets[name] != nil {
 			r.Targets = append(r.Targets, t)
 		}
 	}

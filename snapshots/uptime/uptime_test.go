@@ -148,6 +148,11 @@ func TestOnlyNinetyDaysStay(t *testing.T) {
 		from.Add(edge, at.AddDate(1, 0, 0), uptime.Answered(time.Millisecond, false), 0)
 		l.Merge(from, at)
 	}
+	l.Day("removed.edge", noon.AddDate(0, 0, 109)) // the report of 199 begins a day later
+	l.Day("removed.later", noon.AddDate(0, 0, 110))
+	must.Equal(t, "targets of the report", 2, len(l.Report().Targets))
+	delete(l.Targets, "removed.edge")
+	delete(l.Targets, "removed.later")
 	must.Equal(t, "days", 90, len(l.Targets[uptime.Public]))
 	must.Equal(t, "targets", 1, len(l.Targets))
 	size := len(must.Get(json.Marshal(l))(t))
