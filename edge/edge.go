@@ -292,9 +292,11 @@ func (e *Edge) awaitReady(ctx context.Context) error {
 // process may build that very moment, or publish to another store.
 func (e *Edge) warnWaiting(why string) {
 	problem, read, command := e.keys.Health().Problem, true, "gridcast keys create --name NAME --tier standard"
+	none := "the store has no list of API keys yet"
 	if e.keys.Table() != nil {
 		status := e.Status()
 		problem, read, command = status.StoreProblem, e.real.confirmed.Load() != nil, "gridcast doctor edge"
+		none = "the store has no version yet: the first build of its scheduler publishes one"
 		if status.Refused != nil {
 			problem = status.Refused.Reason
 		}
@@ -303,7 +305,7 @@ func (e *Edge) warnWaiting(why string) {
 	case problem == "" && !read:
 		problem = "it is still being read"
 	case problem == "":
-		problem = "the store has none: is it the store of the scheduler, and does the scheduler run?"
+		problem = none
 	}
 	e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "remedy", command+" --store "+e.deps.Store.String())
 }

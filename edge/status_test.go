@@ -433,10 +433,10 @@ func TestWaitingEdgeSaysWhy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		part option
-		want string // the command that helps
+		want string // the problem and the command that helps
 	}{
-		{"keys", withoutKeys, "gridcast keys create --name NAME --tier standard --store mem:"},
-		{"a version", withoutVersion, "gridcast doctor edge --store mem:"},
+		{"keys", withoutKeys, `problem="the store has no list of API keys yet" remedy="gridcast keys create --name NAME --tier standard --store mem:`},
+		{"a version", withoutVersion, `problem="the store has no version yet: the first build of its scheduler publishes one" remedy="gridcast doctor edge --store mem:`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log must.Buffer
@@ -474,5 +474,5 @@ func TestSlowStartIsNotAMissingVersion(t *testing.T) {
 	w.await("a warning", func() bool { return log.Says("gridcast doctor edge --store") })
 	close(answers)
 	w.await("the version", func() bool { return w.edge.Status().Version == 1 })
-	must.Hide(t, "the log", log.String(), "the store has none")
+	must.Hide(t, "the log", log.String(), "the store has no version")
 }
