@@ -78,7 +78,7 @@ func (s *PollState) Problem() string {
 	case s.Gate != "":
 		return fmt.Sprintf("held at gate %s: %s", s.Gate, s.Reason)
 	case s.Fault != "":
-		return fmt.Sprintf("%s, %d times: %s", s.Fault, s.Failures, s.Reason)
+		return fmt.Sprintf("%s, failure %d in a row: %s", s.Fault, s.Failures, s.Reason)
 	}
 	return ""
 }

@@ -141,7 +141,7 @@ func (f KeyCreation) Equip(o *operator.Operator) (err error) {
 // Console configures the operator's port.
 type Console struct {
 	KeySigning
-	OperatorListen    string   `help:"Address of the console for operators; '' in a command: no console. Keep it private, because the token permits everything." default:"127.0.0.1:8090"`
+	OperatorListen    string   `help:"Address of the console for operators; empty in a command: no console. Keep it private, because the token permits everything." default:"127.0.0.1:8090"`
 	OperatorTokenFile string   `help:"A file with the operator's token; the first start creates it." default:".var/operator-token" type:"path"`
 	LiveTokenFile     string   `help:"A file with a token that may only send observations of the running race: POST /live on the operator's port. Empty: nobody can send them there." placeholder:"FILE" type:"path"`
 	Edges             []string `help:"The admin ports of all edges, for the console and the usage of keys." placeholder:"URL"`

@@ -292,7 +292,7 @@ func (o *Operator) ListWebhooks(ctx context.Context) ([]WebhookStatus, error) {
 		case webhook.Unsigned:
 			s.Trouble = webhook.MasterError(h, o.Webhooks).Error()
 		case webhook.Failing:
-			s.Trouble = fmt.Sprintf("since %s, %d attempts", minute(s.Log.Failing), s.Log.Failures)
+			s.Trouble = fmt.Sprintf("since %s, attempt %d", minute(s.Log.Failing), s.Log.Failures)
 		case webhook.Active:
 		}
 		list[i] = s

@@ -103,7 +103,7 @@ func notifyStarted(ctx context.Context, started <-chan struct{}, log *slog.Logge
 	select {
 	case <-started:
 	case <-time.After(startWait):
-		log.Warn("the server has no version yet; systemd takes it for started")
+		log.Warn("the server is not ready yet; systemd takes it for started")
 	case <-ctx.Done():
 		return
 	}
