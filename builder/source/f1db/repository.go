@@ -114,6 +114,10 @@ func (t *Tree) readRows(name string, rel *release, of table, base row, key int, 
 	rel.files[of][key] = name
 	var rows []row
 	if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
+		if base.RaceID == 0 { // of a season
+			rel.report.Unread = append(rel.report.Unread, season.Unread{Year: base.Year, Section: of.section, Reason: fmt.Sprintf("%s: %v", name, err)})
+			return
+		}
 		rel.faults = append(rel.faults, fault{base.RaceID, of.section, fmt.Errorf("%s: %w", name, err)})
 		return
 	}

@@ -143,6 +143,7 @@ var oneRace = map[string]string{
 		"circuitId: melbourne\ncircuitType: STREET\ncourseLength: 5.278\nlaps: 58\nqualifyingDate: 2026-03-07\nqualifyingTime: 05:00\n",
 	"f1db-main/src/data/seasons/2026/races/01-australia/race-results.yml": "- position: 1\n  driverNumber: 63\n  driverId: george-russell\n" +
 		"  constructorId: mercedes\n  engineManufacturerId: mercedes\n  laps: 58\n  time: \"1:23:06.801\"\n  points: 25\n  gridPosition: PL\n",
+	"f1db-main/src/data/seasons/2026/driver-standings.yml": "- position: 1\n  driverId: george-russell\n  points: 25\n",
 	"f1db-main/src/data/circuits/melbourne.yml":            "id: melbourne\nfullName: Melbourne Grand Prix Circuit\nplaceName: Melbourne\ncountryId: australia\n",
 	"f1db-main/src/data/grands-prix/australia.yml":         "id: australia\nfullName: Australian Grand Prix\n",
 	"f1db-main/src/data/countries/australia.yml":           "id: australia\nname: Australia\nalpha3Code: AUS\n",
@@ -193,22 +194,23 @@ func TestRepositoryFiles(t *testing.T) {
 		ms    int
 		start string
 	}{
-		"as it is":           {files: oneRace, ms: 4986801, start: "2026-03-08T04:00:00Z"},
-		"unknown key":        {files: replace(raceFile, "round: 1", "round: 1\nturns: 14\nnew: {a: [1]}"), ms: 4986801},
-		"hour unknown":       {files: replace(raceFile, "time: 04:00", "time:"), ms: 4986801, start: "2026-03-08T13:00:00Z"},
-		"hour in base 60":    {files: replace(raceFile, "time: 04:00", "time: 900")},
-		"no result yet":      {files: replace(results, oneRace[results], ""), start: "2026-03-08T04:00:00Z"},
-		"time of no sense":   {files: replace(results, `"1:23:06.801"`, `"+-1:38:49.328"`)},
-		"time left empty":    {files: replace(results, `"1:23:06.801"`, ""), ms: 0},
-		"anchor":             {files: replace(raceFile, "id: 1", "id: &a 1")},
-		"alias":              {files: replace(raceFile, "id: 1\nround: 1", "id: 1\nround: 1\nx: &a 1\ny: *a")},
-		"tag":                {files: replace(raceFile, "id: 1", "id: !!int \"1\"")},
-		"two documents":      {files: replace(raceFile, "laps: 58", "laps: 58\n---\nid: 2")},
-		"list for a value":   {files: replace(raceFile, "time: 04:00", "time: [4, 0]")},
-		"text for a number":  {files: replace(results, "laps: 58", "laps: many")},
-		"key twice":          {files: replace(raceFile, "round: 1", "round: 1\nround: 2")},
-		"unknown driver":     {files: replace(results, "driverId: george-russell", "driverId: nobody")},
-		"id of another file": {files: replace("f1db-main/src/data/drivers/george-russell.yml", "id: george-russell", "id: other")},
+		"as it is":                {files: oneRace, ms: 4986801, start: "2026-03-08T04:00:00Z"},
+		"unknown key":             {files: replace(raceFile, "round: 1", "round: 1\nturns: 14\nnew: {a: [1]}"), ms: 4986801},
+		"hour unknown":            {files: replace(raceFile, "time: 04:00", "time:"), ms: 4986801, start: "2026-03-08T13:00:00Z"},
+		"hour in base 60":         {files: replace(raceFile, "time: 04:00", "time: 900")},
+		"no result yet":           {files: replace(results, oneRace[results], ""), start: "2026-03-08T04:00:00Z"},
+		"time of no sense":        {files: replace(results, `"1:23:06.801"`, `"+-1:38:49.328"`)},
+		"time left empty":         {files: replace(results, `"1:23:06.801"`, ""), ms: 0},
+		"anchor":                  {files: replace(raceFile, "id: 1", "id: &a 1")},
+		"alias":                   {files: replace(raceFile, "id: 1\nround: 1", "id: 1\nround: 1\nx: &a 1\ny: *a")},
+		"tag":                     {files: replace(raceFile, "id: 1", "id: !!int \"1\"")},
+		"two documents":           {files: replace(raceFile, "laps: 58", "laps: 58\n---\nid: 2")},
+		"list for a value":        {files: replace(raceFile, "time: 04:00", "time: [4, 0]")},
+		"text for a number":       {files: replace(results, "laps: 58", "laps: many")},
+		"key twice":               {files: replace(raceFile, "round: 1", "round: 1\nround: 2")},
+		"unknown driver":          {files: replace(results, "driverId: george-russell", "driverId: nobody")},
+		"standings of the season": {files: replace("f1db-main/src/data/seasons/2026/driver-standings.yml", "points: 25", "points: [25]")},
+		"id of another file":      {files: replace("f1db-main/src/data/drivers/george-russell.yml", "id: george-russell", "id: other")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ms, start, skipped, unread := factsOf(t, test.files)
